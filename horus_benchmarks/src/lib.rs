@@ -1,14 +1,14 @@
-//! Timing, pinning, statistics and reports that every benchmark binary shares.
+//! The library of the benchmark binaries: timing, pinning of threads, statistics and reports.
 //!
-//! A benchmark consists of a [`BenchmarkSession`](run::session::BenchmarkSession) (machine, clock,
-//! pinned CPUs, report), one or more [`Peer`](run::peer::Peer)s (the other side: a thread, or a
-//! child process of the same binary) and rounds of a [`workload`](measure::workload) over an
-//! [`Endpoint`](measure::endpoint::Endpoint). Two sides meet at a
-//! [`Rendezvous`](transport::rendezvous::Rendezvous). Rounds of the subject alternate with rounds
-//! of the [`Floor`](run::floor::Floor), so that each latency is shown as a multiple of what the
-//! memory bus did at the same moment.
+//! A benchmark consists of a [`BenchmarkSession`](run::session::BenchmarkSession), one or more
+//! [`Peer`](run::peer::Peer)s and rounds of a [`workload`](measure::workload) over an
+//! [`Endpoint`](measure::endpoint::Endpoint). The session holds the machine, the clock, the pinned
+//! CPUs and the report. A peer is the other side: a thread, or a child process of the same binary.
+//! The two sides find each other by a [`Rendezvous`](transport::rendezvous::Rendezvous). Rounds of
+//! the measured transport alternate with rounds of the [`Floor`](run::floor::Floor), so that each
+//! latency is shown as a multiple of the time that the memory bus needed at the same moment.
 //!
-//! What the numbers promise:
+//! Properties of all reported numbers:
 //!
 //! * percentiles are computed from all samples, including the maximum; percentiles after Tukey's
 //!   outlier filter are shown beside them and labelled as such;
@@ -17,8 +17,8 @@
 //!   of both cores is labelled `TSC`;
 //! * the timer's overhead is reported, never subtracted.
 //!
-//! Only the binaries of this crate use this library. Every error ends the run and is printed with
-//! its cause.
+//! Only the binaries of this crate use this library. An error ends the benchmark and is printed
+//! with its cause.
 
 #[cfg(test)]
 use horus_testing as _;

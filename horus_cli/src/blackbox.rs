@@ -1,4 +1,4 @@
-//! `horus blackbox`: the events of a scheduler, also after it has died.
+//! The command `horus blackbox`: prints the events of a scheduler, even of one that has died.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -17,10 +17,11 @@ use crate::output::Tone;
 use crate::output::format::{date_time, visible};
 use crate::scheduler::unknown_scheduler;
 
-/// Time between two checks for new events.
+/// Time between two checks of the black box for new events.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
 
-/// The kinds of events: for each, its number in a black box, and its name for the option `--kind`.
+/// The kinds of events. For each kind: the number that a black box stores, and the name that the
+/// option `--kind` accepts.
 const EVENT_KINDS: [(u8, &str); 30] = [
     (NodeEvent::STARTED, "started"),
     (NodeEvent::FINISHED, "finished"),
@@ -112,7 +113,8 @@ impl Event {
     }
 }
 
-/// Returns the number of the kind of events that has the name `name`.
+/// Returns the number of the event kind named `name`. Returns an error text if there is no kind
+/// with that name.
 fn parse_kind(name: &str) -> Result<u8, String> {
     let found = EVENT_KINDS.iter().find(|(_, known)| *known == name);
     found.map(|(kind, _)| *kind).ok_or_else(|| {
@@ -156,7 +158,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
 }
 
-/// Returns the events in the black box of the scheduler `name`.
+/// Reads the events in the black box of the scheduler with the name `name`.
 ///
 /// WHY each call opens the black box again: while it is open, `horus scheduler forget` fails.
 fn read_events(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent>, Failure> {
@@ -169,15 +171,15 @@ fn read_events(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent>,
     })
 }
 
-/// Finds the events that have been added to a black box since it was last read.
+/// A filter that finds the events which were added to a black box since the last read of it.
 #[derive(Debug, Default)]
 pub(crate) struct NewEventFilter {
     known: HashSet<(u64, u32, u8, Text<64>, Text<128>)>,
 }
 
 impl NewEventFilter {
-    /// Returns those of `events` that no earlier call returned. `events` are all events that are
-    /// now in the black box.
+    /// Returns those of `events` that no earlier call has returned. `events` must be all events
+    /// that are now in the black box.
     pub(crate) fn take_new_events(&mut self, mut events: Vec<NodeEvent>) -> Vec<NodeEvent> {
         let key = |event: &NodeEvent| {
             let NodeEvent {
@@ -221,7 +223,7 @@ fn print(event: &NodeEvent, context: &mut Context) -> Result<(), Failure> {
         .line(format_args!("{} {text}", date_time(event.timestamp_ns)))
 }
 
-/// Returns the tone of an event, which decides its colour.
+/// Returns the tone of an event. The tone selects the colour in which the event is printed.
 pub(crate) const fn event_tone(event: &NodeEvent) -> Tone {
     match event.level {
         DiagnosticStatus::OK => Tone::Plain,

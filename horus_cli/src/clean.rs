@@ -1,4 +1,4 @@
-//! `horus clean`: removes the topics that no process uses any longer.
+//! The command `horus clean`: removes the topics that no process uses any longer.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -69,8 +69,8 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     )
 }
 
-/// Returns the names of the topics that have files in a namespace, without opening the namespace.
-/// Ignores lane files, whose names begin with a dot.
+/// Returns the names of the topics that have files in a namespace. Does not open the namespace.
+/// Ignores the files of lanes, whose names begin with a dot.
 pub(crate) fn topic_names(config: &NamespaceConfig) -> BTreeSet<String> {
     let entries = fs::read_dir(namespace_path(config).join(TOPICS_DIRECTORY))
         .into_iter()

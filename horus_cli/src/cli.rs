@@ -1,4 +1,4 @@
-//! The arguments of `horus`: the global options, and the commands.
+//! The command-line arguments of `horus`: the global options and the commands.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -139,13 +139,15 @@ impl Command {
     }
 }
 
-/// Parses a number of seconds.
+/// Parses the value of an option that is a number of seconds. Returns an error text if it is not
+/// valid.
 pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds")?;
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
-/// Parses a positive rate in hertz.
+/// Parses the value of an option that is a positive rate in hertz. Returns an error text if it is
+/// not valid.
 pub(crate) fn parse_hertz(text: &str) -> Result<f64, String> {
     let hertz: f64 = text.parse().map_err(|_| "not a number of hertz")?;
     if hertz.is_finite() && hertz > 0.0 {

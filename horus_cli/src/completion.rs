@@ -1,5 +1,6 @@
-//! `horus completion`: completions for shells. The scripts complete the names of topics and nodes
-//! that exist at that moment. For this they call the hidden command `horus __complete`.
+//! The command `horus completion`: prints scripts that complete the arguments of `horus` in a
+//! shell. The scripts also complete the names of topics and nodes that exist at that moment. To
+//! find these names, they call the hidden command `horus __complete`.
 
 use clap::{Args, CommandFactory as _, ValueEnum};
 use clap_complete::Shell;
@@ -11,11 +12,12 @@ use crate::cli::Cli;
 use crate::context::{Context, namespace_path};
 use crate::failure::Failure;
 
-/// Shell code that adds names of topics and nodes to the generated completions for bash.
+/// Shell code that is appended to the generated script for bash. It completes the names of topics
+/// and nodes.
 const BASH: &str = include_str!("completion/live.bash");
 
-/// Shell code that adds names of topics and nodes to the generated completions for zsh, and for
-/// fish.
+/// Shell code that is added to the generated script for zsh. It completes the names of topics and
+/// nodes. The constant `FISH` is the same for fish.
 const ZSH: &str = include_str!("completion/live.zsh");
 const FISH: &str = include_str!("completion/live.fish");
 
@@ -62,8 +64,8 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     context.out.bytes(script.as_bytes())
 }
 
-/// Returns the generated script for zsh, changed so that it also completes the names of live topics
-/// and nodes.
+/// Returns the script for zsh that clap has generated, changed so that it also completes the names
+/// of existing topics and nodes.
 fn complete_live_names_in_zsh(script: &str) -> String {
     let lines = script.lines().map(|line| {
         for (argument, function) in [("topic", "_horus_topics"), ("node", "_horus_nodes")] {
@@ -81,8 +83,8 @@ fn complete_live_names_in_zsh(script: &str) -> String {
     format!("{first}\n{ZSH}{rest}")
 }
 
-/// Prints names, one on each line. If the names cannot be read, prints nothing, because a shell
-/// would show an error text in its prompt.
+/// Prints the requested names, one on each line. Prints nothing if the names cannot be read,
+/// because a shell would show an error text in its prompt.
 pub(crate) fn print_names(arguments: &Names, context: &mut Context) -> Result<(), Failure> {
     let names = match arguments.kind {
         NameKind::Types => STANDARD

@@ -1,4 +1,5 @@
-//! The context of a command: its options, its namespace, its output, and the signals that end it.
+//! The context of a command: the global options, the namespace, the output, and the signals that
+//! end the command.
 
 use std::ffi::OsString;
 use std::fmt::Display;
@@ -20,18 +21,19 @@ use crate::output::{Output, nearest};
 use crate::stop::{Deadline, StopSignal};
 use crate::topic::select::is_internal_topic;
 
-/// The context in which a command runs.
+/// The objects that every command needs: the global options, the output and the signals.
 #[derive(Debug)]
 pub(crate) struct Context {
     options: GlobalOptions,
-    /// The output of the command, on stdout.
+    /// The output of the command, which is written to stdout.
     pub(crate) out: Output,
-    /// The signals that end the command.
+    /// A flag that signals set, such as Ctrl-C. The command ends when it is set.
     pub(crate) stop: StopSignal,
 }
 
 impl Context {
-    /// Prepares the output and the signal handlers.
+    /// Creates the context for a command with the global options `options`. Installs the signal
+    /// handlers.
     pub(crate) fn new(options: GlobalOptions) -> Result<Self, Failure> {
         let stop = StopSignal::install()
             .map_err(|error| Failure::system(format_args!("cannot handle signals: {error}")))?;
@@ -42,27 +44,29 @@ impl Context {
         })
     }
 
-    /// Returns true if the output is JSON.
+    /// Returns true if the user requested output in JSON.
     pub(crate) const fn is_json(&self) -> bool {
         self.options.json
     }
 
-    /// Returns true if `--quiet` was given.
+    /// Returns true if the option `--quiet` was given.
     pub(crate) const fn is_quiet(&self) -> bool {
         self.options.quiet
     }
 
-    /// Returns the time limit of `--timeout`.
+    /// Returns the time limit that the option `--timeout` sets; `None` if it was not given.
     pub(crate) const fn timeout(&self) -> Option<Duration> {
         self.options.timeout
     }
 
-    /// Returns the time at which the command gives up: now plus the time limit of `--timeout`.
+    /// Returns the time at which the command gives up, which is the current time plus the time
+    /// limit of `--timeout`.
     pub(crate) fn deadline(&self) -> Deadline {
         Deadline::after(self.options.timeout)
     }
 
-    /// Prints a note to stderr, unless `--quiet` was given.
+    /// Prints `text`, a note for the user, to stderr. Prints nothing if the option `--quiet` was
+    /// given.
     pub(crate) fn print_note(&self, text: impl Display) {
         if !self.options.quiet {
             // WHY the error is ignored: notes are for people, and nobody reads them.
@@ -70,14 +74,15 @@ impl Context {
         }
     }
 
-    /// Prints a text to stderr if `--verbose` was given.
+    /// Prints `text` to stderr if the option `--verbose` was given.
     pub(crate) fn print_if_verbose(&self, text: impl Display) {
         if self.options.verbose {
             let _ = writeln!(io::stderr(), "horus: {text}");
         }
     }
 
-    /// Returns the global options as environment variables of another program.
+    /// Returns the global options as environment variables. A program that the command starts then
+    /// uses the same options.
     pub(crate) fn environment_variables(&self) -> Vec<(&'static str, OsString)> {
         let GlobalOptions {
             namespace,
@@ -93,13 +98,15 @@ impl Context {
         namespace.into_iter().chain(dir).chain(json).collect()
     }
 
-    /// Returns the namespace that the options and the environment select.
+    /// Returns the configuration of the namespace that the options and the environment variables
+    /// select.
     pub(crate) fn namespace_config(&self) -> Result<NamespaceConfig, Failure> {
         self.namespace_config_or(None)
     }
 
-    /// Returns the namespace that the options select. If they select none, returns the namespace
-    /// called `name`; without a `name`, the one that the environment selects.
+    /// Returns the configuration of the namespace that the options select. If they select none,
+    /// returns the namespace called `name`. If there is no `name` either, returns the namespace
+    /// that the environment variables select.
     pub(crate) fn namespace_config_or(
         &self,
         name: Option<&str>,
@@ -120,7 +127,7 @@ impl Context {
         Ok(config.with_name(name))
     }
 
-    /// Opens the namespace. Creates it if it does not exist.
+    /// Opens the selected namespace. Creates it if it does not exist.
     pub(crate) fn open_namespace(&self) -> Result<Arc<Namespace>, Failure> {
         let config = self.namespace_config()?;
         let path = namespace_path(&config);
@@ -128,8 +135,8 @@ impl Context {
         Namespace::open(&config).map_err(|error| namespace_failure(&error))
     }
 
-    /// Opens the namespace; returns `None` if it does not exist. Commands that only read use this
-    /// function, because they must not create a namespace.
+    /// Opens the selected namespace; returns `None` if it does not exist. Commands that only read
+    /// use this function, because they must not create a namespace.
     pub(crate) fn open_existing_namespace(&self) -> Result<Option<Arc<Namespace>>, Failure> {
         let config = self.namespace_config()?;
         let path = namespace_path(&config);
@@ -145,7 +152,8 @@ impl Context {
         Ok(None)
     }
 
-    /// Opens the namespace of the topic `name`, which must exist.
+    /// Opens the namespace that contains the topic `name`. Returns a failure if the topic does not
+    /// exist.
     pub(crate) fn open_namespace_of_topic(&self, name: &str) -> Result<Arc<Namespace>, Failure> {
         let config = self.namespace_config()?;
         let path = namespace_path(&config);
@@ -160,7 +168,7 @@ impl Context {
         )))
     }
 
-    /// Opens an inspector of the topic `name`.
+    /// Opens an inspector of the topic `name`, which reads the topic's settings and counters.
     pub(crate) fn open_inspector(
         &self,
         namespace: &Arc<Namespace>,
@@ -170,8 +178,8 @@ impl Context {
             .map_err(|error| self.topic_failure(namespace, name, &error))
     }
 
-    /// Converts an error that occurred while the topic `name` was opened. If there is no such
-    /// topic, the failure suggests topics with similar names.
+    /// Converts an error of opening the topic `name` to a failure. If there is no topic with that
+    /// name, the failure suggests topics with similar names.
     pub(crate) fn topic_failure(
         &self,
         namespace: &Arc<Namespace>,
@@ -195,13 +203,13 @@ impl Context {
     }
 }
 
-/// Returns the directory of a namespace.
+/// Returns the path of a namespace's directory.
 pub(crate) fn namespace_path(config: &NamespaceConfig) -> PathBuf {
     config.dir().join(config.name().as_str())
 }
 
-/// Returns a sentence that names the other namespaces with topics. It begins with a space. The text
-/// is empty if there are none.
+/// Returns a sentence that names the other namespaces that have topics, to be appended to another
+/// text. It begins with a space. Returns an empty text if there are no such namespaces.
 pub(crate) fn other_namespaces_text(config: &NamespaceConfig) -> String {
     let mut others = namespace::namespace_names(config.dir());
     others.retain(|name| name != config.name().as_str() && has_topics(config, name));
@@ -214,8 +222,8 @@ pub(crate) fn other_namespaces_text(config: &NamespaceConfig) -> String {
     )
 }
 
-/// Returns true if the namespace `name` has topics in addition to the internal topics of the
-/// library. Does not open the namespace.
+/// Returns true if the namespace `name` has topics other than the internal topics of the library.
+/// Does not open the namespace.
 fn has_topics(config: &NamespaceConfig, name: &str) -> bool {
     NamespaceName::new(name).is_ok_and(|name| {
         let topics = clean::topic_names(&config.clone().with_name(name));
@@ -223,7 +231,7 @@ fn has_topics(config: &NamespaceConfig, name: &str) -> bool {
     })
 }
 
-/// Converts an error that occurred while a namespace was opened.
+/// Converts an error of opening a namespace to a failure with an exit code.
 pub(crate) fn namespace_failure(error: &NamespaceError) -> Failure {
     match error {
         NamespaceError::Name(_) | NamespaceError::UnknownGroup { .. } => {

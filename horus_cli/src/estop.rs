@@ -1,4 +1,4 @@
-//! `horus estop`: the emergency stop of all schedulers in the namespace.
+//! The command `horus estop`: sends an emergency stop to all schedulers of the namespace.
 
 use std::sync::Arc;
 
@@ -15,7 +15,7 @@ use crate::failure::{Failure, error_chain_text};
 use crate::output::Tone;
 use crate::output::format::{date_time, visible};
 
-/// The `source` field of the messages that this command sends.
+/// Value of the field `source` in the emergency stops that this command sends.
 const SOURCE: &str = "horus estop";
 
 /// The commands of `horus estop`.
@@ -70,7 +70,8 @@ fn send_and_report(stop: EmergencyStop, context: &mut Context) -> Result<(), Fai
     print_state(Some(&stop), context)
 }
 
-/// Sends an emergency stop or a release, and returns the number of schedulers that receive it.
+/// Sends an emergency stop, or the release from one, to all schedulers of the namespace. Returns
+/// the number of schedulers that receive it.
 pub(crate) fn publish_stop(
     namespace: &Arc<Namespace>,
     stop: EmergencyStop,
@@ -95,7 +96,7 @@ fn print_status(context: &mut Context) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Returns the last emergency stop or release.
+/// Returns the last message that stopped the schedulers or released them; `None` if there was none.
 fn read_last_message(namespace: &Arc<Namespace>) -> Result<Option<EmergencyStop>, Failure> {
     let topic = Topic::<EmergencyStop>::builder(EMERGENCY_STOP_TOPIC).namespace(namespace);
     match topic.qos(Qos::new().strict(true)).observer() {

@@ -13,15 +13,17 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::nearest;
 
-/// The commands whose programs are built from separate packages of this repository: for each, its
-/// word and its package.
+/// The commands whose programs are built from separate packages of this repository. For each one:
+/// the word that the user types, and the name of the package.
 const KNOWN_PROGRAMS: [(&str, &str); 2] =
     [("foxglove", "horus_foxglove"), ("bridge", "horus_bridge")];
 
-/// Replaces this process by the program for `words`. Returns only if that fails.
+/// Replaces this process by the external program for the command `words`. Returns only if that
+/// fails.
 ///
-/// Two words are tried before one, so that `horus bridge zenoh` finds `horus-bridge-zenoh`. The
-/// program gets the global options as environment variables.
+/// First looks for a program whose name contains two of the words, then for one whose name contains
+/// only the first. So `horus bridge zenoh` finds `horus-bridge-zenoh`. The program receives the
+/// global options as environment variables.
 pub(crate) fn execute(words: &[OsString], context: &Context) -> Failure {
     for count in (1..=words.len().min(2)).rev() {
         let name = words[..count].join(OsStr::new("-"));
@@ -40,7 +42,8 @@ pub(crate) fn execute(words: &[OsString], context: &Context) -> Failure {
     unknown_command(&words[0].to_string_lossy())
 }
 
-/// Finds a program in the directory of this one, or in `PATH`.
+/// Returns the path of `program`; `None` if it is not found. Searches the directory of the running
+/// program, then `PATH`.
 fn find_program(program: &OsStr) -> Option<PathBuf> {
     // WHY not a path: `horus ../x` must not leave the searched directories.
     if program.to_string_lossy().contains('/') {
@@ -57,7 +60,7 @@ fn find_program(program: &OsStr) -> Option<PathBuf> {
     })
 }
 
-/// Returns the failure for an unknown command `word`.
+/// Returns the failure for a command `word` that does not exist.
 fn unknown_command(word: &str) -> Failure {
     if let Some((_, package)) = KNOWN_PROGRAMS.iter().find(|(known, _)| *known == word) {
         return Failure::usage(format_args!(

@@ -1,4 +1,4 @@
-//! Failures of commands, and the exit code for each kind of failure.
+//! The failures of commands, and the exit code for each kind of failure.
 
 use std::error::Error;
 use std::fmt::Display;
@@ -8,32 +8,34 @@ use std::process::ExitCode;
 use horus_core::OpenError;
 use horus_core::TopicError;
 
-/// The exit code of a check whose answer is no.
+/// Exit code of a command that answers a question, if the answer is no.
 const EXIT_NO: u8 = 1;
-/// The exit code for wrong arguments.
+/// Exit code of a command with invalid arguments.
 const EXIT_USAGE: u8 = 2;
-/// The exit code if the named topic, node, scheduler, namespace or file does not exist.
+/// Exit code of a command if the topic, node, scheduler, namespace or file that the user named does
+/// not exist.
 const EXIT_NOT_FOUND: u8 = 3;
-/// The exit code if a topic, node or scheduler refused the request.
+/// Exit code of a command if a topic, node or scheduler refused the request.
 const EXIT_REFUSED: u8 = 4;
-/// The exit code if the system refused the request: missing rights, no space, or a broken file.
+/// Exit code of a command if the operating system refused the request: permissions are missing,
+/// there is no space, or a file is damaged.
 const EXIT_SYSTEM: u8 = 5;
-/// The exit code if the time of `--timeout` is over.
+/// Exit code of a command that has reached the time limit of `--timeout`.
 const EXIT_TIMEOUT: u8 = 124;
-/// The exit code if a signal was received before the command had an answer.
+/// Exit code of a command that received a signal before it had an answer.
 pub(crate) const EXIT_INTERRUPTED: u8 = 130;
 
-/// The result of a command that fails or ends early: an exit code and a message.
+/// The result of a command that fails or ends early: an exit code, and perhaps a message.
 #[derive(Debug)]
 pub(crate) struct Failure {
     code: u8,
-    /// The text for stderr; `None` if there is nothing more to print.
+    /// The message for stderr; `None` if the command has nothing more to print.
     message: Option<String>,
 }
 
 impl Failure {
-    /// Returns the failure of a check whose answer is no. It has no message, because the output of
-    /// the command already gives the reason.
+    /// Returns a failure without a message, for a command whose answer is no. The output of the
+    /// command already gives the reason.
     pub(crate) const fn answer_no() -> Self {
         Self {
             code: EXIT_NO,
@@ -41,38 +43,40 @@ impl Failure {
         }
     }
 
-    /// Returns the failure of a check whose answer is no. `message` gives the reason.
+    /// Returns a failure for a command whose answer is no. `message` gives the reason.
     pub(crate) fn answer_no_because(message: impl Display) -> Self {
         Self::with_code(EXIT_NO, message)
     }
 
-    /// Returns the failure that the arguments are wrong.
+    /// Returns a failure with the exit code for invalid arguments.
     pub(crate) fn usage(message: impl Display) -> Self {
         Self::with_code(EXIT_USAGE, message)
     }
 
-    /// Returns the failure that no object has the given name.
+    /// Returns a failure with the exit code for a name that no object has.
     pub(crate) fn not_found(message: impl Display) -> Self {
         Self::with_code(EXIT_NOT_FOUND, message)
     }
 
-    /// Returns the failure that a topic, node or scheduler refused the request.
+    /// Returns a failure with the exit code for a request that a topic, node or scheduler has
+    /// refused.
     pub(crate) fn refused(message: impl Display) -> Self {
         Self::with_code(EXIT_REFUSED, message)
     }
 
-    /// Returns the failure that the operating system refused the request.
+    /// Returns a failure with the exit code for a request that the operating system has refused.
     pub(crate) fn system(message: impl Display) -> Self {
         Self::with_code(EXIT_SYSTEM, message)
     }
 
-    /// Returns the failure that the time of `--timeout` is over. `what` is the event that has not
-    /// happened within that time.
+    /// Returns a failure with the exit code for the time limit of `--timeout`. `what` is the event
+    /// that did not happen within that time.
     pub(crate) fn timeout(what: impl Display) -> Self {
         Self::with_code(EXIT_TIMEOUT, format_args!("timeout: {what}"))
     }
 
-    /// Returns the failure that a signal was received before the command had an answer.
+    /// Returns a failure without a message, for a command that received a signal before it had an
+    /// answer.
     pub(crate) const fn interrupted() -> Self {
         Self {
             code: EXIT_INTERRUPTED,
@@ -80,8 +84,8 @@ impl Failure {
         }
     }
 
-    /// Prints the message of clap: the help text, or an error in the arguments. Returns a failure
-    /// with an exit code and no message.
+    /// Prints the text of `error`, which is the help text or describes an invalid argument. Returns
+    /// a failure with the exit code and no message.
     pub(crate) fn from_arguments_error(error: &clap::Error) -> Self {
         // WHY the error is ignored: the reader of the help text has closed the pipe.
         let _ = error.print();
@@ -91,7 +95,7 @@ impl Failure {
         }
     }
 
-    /// Converts an error of opening or removing a topic.
+    /// Converts an error of opening or removing a topic to a failure with the exit code for it.
     pub(crate) fn from_topic_error(error: &TopicError) -> Self {
         let Some(cause) = error.as_open_error() else {
             return Self::refused(error_chain_text(error));
@@ -99,12 +103,13 @@ impl Failure {
         Self::with_code(exit_code_of(cause), error_chain_text(error))
     }
 
-    /// Converts an error that occurred while a file in the topics' directory was opened.
+    /// Converts an error of opening a file in the directory of the topics to a failure with the
+    /// exit code for it.
     pub(crate) fn from_open_error(error: &OpenError) -> Self {
         Self::with_code(exit_code_of(error), error_chain_text(error))
     }
 
-    /// Appends `advice`, a sentence without a full stop, to the message.
+    /// Appends `advice` to the message. `advice` is a sentence without a full stop.
     pub(crate) fn with_advice(mut self, advice: &str) -> Self {
         self.message = self.message.map(|mut message| {
             if !message.ends_with(['.', '?', '!']) {
@@ -120,12 +125,12 @@ impl Failure {
         self.message.as_deref().unwrap_or_default()
     }
 
-    /// Returns true if the failure is that no object has the given name.
+    /// Returns true if the failure has the exit code for a name that no object has.
     pub(crate) const fn is_not_found(&self) -> bool {
         self.code == EXIT_NOT_FOUND
     }
 
-    /// Prints the message to stderr, and returns the exit code.
+    /// Prints the message of the failure to stderr, and returns the exit code of the command.
     pub(crate) fn report(&self) -> ExitCode {
         if let Some(message) = &self.message {
             // WHY the error is ignored: there is nobody left to tell.
@@ -134,8 +139,8 @@ impl Failure {
         ExitCode::from(self.code)
     }
 
-    /// Removes the message and returns the line that [`Self::report`] would print; `None` if there
-    /// is no message.
+    /// Removes the message from the failure. Returns the line that [`Self::report`] would have
+    /// printed; `None` if there is no message.
     pub(crate) fn take_line(&mut self) -> Option<String> {
         self.message.take().map(|message| stderr_line(&message))
     }
@@ -148,7 +153,7 @@ impl Failure {
     }
 }
 
-/// Returns a message as a line for stderr.
+/// Returns `message` as a line for stderr, which begins with `horus:`.
 fn stderr_line(message: &str) -> String {
     format!("horus: {message}\n")
 }
@@ -167,8 +172,8 @@ fn exit_code_of(error: &OpenError) -> u8 {
     }
 }
 
-/// Returns the text of an error, followed by the texts of its causes. Omits a text that is already
-/// contained in those before it.
+/// Returns the text of an error, followed by the texts of its causes. Omits a text that the text
+/// before it already contains.
 pub(crate) fn error_chain_text(error: &dyn Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
@@ -183,8 +188,8 @@ pub(crate) fn error_chain_text(error: &dyn Error) -> String {
 }
 
 impl From<io::Error> for Failure {
-    /// Converts an error that occurred while stdout was written. If the reader has closed the pipe,
-    /// the command ends silently, with exit code 0.
+    /// Converts an error of writing to stdout. If the reader has closed the pipe, the command ends
+    /// silently with exit code 0.
     fn from(error: io::Error) -> Self {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self {

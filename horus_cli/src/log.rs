@@ -1,4 +1,5 @@
-//! `horus log`: the lines that processes have logged, also after they have died.
+//! The command `horus log`: prints the lines that processes have logged, even of processes that
+//! have died.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -14,12 +15,13 @@ use crate::failure::Failure;
 use crate::output::Tone;
 use crate::output::format::{count, date_time, visible};
 
-/// Time between two checks for new lines.
+/// Time between two checks of the log for new lines.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
 /// Maximum number of polls for the lines that exist when the command starts. Without a limit, the
 /// polls would not end while lines arrive as fast as they are read.
 const INITIAL_POLLS_MAX: usize = 16;
-/// Time between two polls while another process still writes a line.
+/// Time between two polls of the log while another process has reserved a line but has not finished
+/// writing it.
 const MISSING_LINE_PERIOD: Duration = Duration::from_millis(5);
 
 /// Show what the processes have logged, also after they have died
@@ -84,7 +86,7 @@ struct Line<'a> {
     cut_bytes: u32,
 }
 
-/// The conditions by which the arguments select lines.
+/// The conditions that a log line must fulfil to be printed. The arguments of the command set them.
 struct Selection<'a> {
     arguments: &'a Arguments,
     oldest_ns: u64,
@@ -132,7 +134,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 }
 
 impl Selection<'_> {
-    /// Returns the lines that exist when the command starts.
+    /// Returns the log lines that exist when the command starts and fulfil the conditions.
     fn read_existing_lines(
         &self,
         reader: &mut LogReader,
@@ -245,7 +247,7 @@ fn source_and_text(source: &str, text: &str, cut_bytes: u32) -> String {
     said
 }
 
-/// Returns the tone of a level, which decides its colour.
+/// Returns the tone of a log level. The tone selects the colour in which a line is printed.
 const fn level_tone(level: u8) -> Tone {
     match level {
         LogLineHeader::ERROR => Tone::Bad,

@@ -1,4 +1,4 @@
-//! The command `horus`: shows the topics, nodes and schedulers of a robot, and acts on them.
+//! The command `horus`: shows the topics, nodes and schedulers of a robot, and controls them.
 
 #[cfg(test)]
 use horus_testing as _;
@@ -47,8 +47,8 @@ fn main() -> ExitCode {
     failure.map_or(ExitCode::SUCCESS, |failure| failure.report())
 }
 
-/// Returns the arguments of the process. `horus help topic echo` stands for
-/// `horus topic echo --help`.
+/// Returns the command-line arguments. Changes `horus help topic echo` to the equivalent `horus
+/// topic echo --help`.
 fn process_arguments() -> Vec<OsString> {
     let mut arguments: Vec<_> = env::args_os().collect();
     if arguments.get(1).is_some_and(|first| first == "help") {

@@ -1,4 +1,4 @@
-//! `horus man`: manual pages.
+//! The command `horus man`: writes the manual pages.
 
 use std::fs;
 use std::path::PathBuf;

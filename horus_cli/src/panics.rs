@@ -1,9 +1,9 @@
-//! Reports panics in one line. A panic is always a mistake in this program.
+//! Reports a panic of this program in one line. A panic is always a defect of the program.
 
 use std::io::{self, Write};
 use std::panic;
 
-/// Makes each panic print one line in place of the usual report.
+/// Installs a panic hook that prints one line for a panic, instead of the usual report.
 pub(crate) fn report_panics_as_one_line() {
     panic::set_hook(Box::new(|panic| {
         let payload = panic.payload();

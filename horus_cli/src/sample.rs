@@ -1,6 +1,6 @@
 //! Samples: the topics, nodes, programs and events of a namespace at one moment.
 //!
-//! This module reads all that `top` and `monitor` show of the system.
+//! This module reads all data of the namespace that `horus top` and `horus monitor` show.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
@@ -29,10 +29,10 @@ use crate::topic::select::is_internal_topic;
 /// starts.
 const EVENTS_PERIOD: Duration = Duration::from_secs(1);
 
-/// The largest number of events in a sample.
+/// Maximum number of events in a sample. Older events are left out.
 const EVENTS_MAX: usize = 200;
 
-/// The state of a namespace at one moment.
+/// The state of a namespace at one moment: its topics, nodes, programs and events.
 #[derive(Debug, Default, Serialize)]
 pub(crate) struct Sample {
     pub(crate) namespace: String,
@@ -41,7 +41,8 @@ pub(crate) struct Sample {
     pub(crate) live_schedulers: usize,
     pub(crate) topics: Vec<Topic>,
     pub(crate) nodes: Vec<Node>,
-    /// The programs of each `horus launch`.
+    /// The programs that live launchers, which are processes of `horus launch`, have started or
+    /// will start.
     pub(crate) programs: Vec<Program>,
     /// The events since the last sample. The first sample contains the last events of each black
     /// box.
@@ -62,22 +63,23 @@ pub(crate) struct Topic {
     pub(crate) lost_per_second: f64,
     /// Number of bytes of messages sent per second; `None` if the messages have different lengths.
     pub(crate) bytes_per_second: Option<f64>,
-    /// The latency of the subscriber whose 99th percentile is the largest; `None` if no messages
-    /// were timed.
+    /// The latency of the slowest subscriber, which is the one with the largest 99th percentile;
+    /// `None` if the latency of no message was measured.
     pub(crate) latency: Option<Percentiles>,
-    /// The processes that publish.
+    /// The process ids of the publishers.
     pub(crate) publisher_pids: Vec<u32>,
-    /// The processes that subscribe.
+    /// The process ids of the subscribers.
     pub(crate) subscriber_pids: Vec<u32>,
 }
 
-/// A node at one moment.
+/// A node of a scheduler at one moment.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Node {
     #[serde(flatten)]
     pub(crate) metrics: Metrics,
     pub(crate) process_id: Option<u32>,
-    /// The topics that the node reads and writes; `None` if they are not known.
+    /// The names of the topics that the node reads; `None` if they are not known. The field
+    /// `writes` has the names of the topics that it writes.
     pub(crate) reads: Option<Vec<String>>,
     pub(crate) writes: Option<Vec<String>>,
     #[serde(skip)]
@@ -89,14 +91,14 @@ pub(crate) struct Node {
 /// A program of `horus launch` at one moment.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Program {
-    /// The launch file.
+    /// The path of the launch file that contains the program.
     pub(crate) file: String,
     pub(crate) launcher_pid: u32,
     #[serde(flatten)]
     pub(crate) status: ProgramStatus,
 }
 
-/// An event in the black box of a scheduler.
+/// An event from the black box of a scheduler, with the name of the scheduler.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct SchedulerEvent {
     pub(crate) scheduler: String,
@@ -108,11 +110,12 @@ pub(crate) struct SchedulerEvent {
     pub(crate) tone: Tone,
 }
 
-/// Takes samples. It opens each topic once, and closes those that no process uses.
+/// Takes samples of a namespace. Keeps each topic open between two samples, and closes topics that
+/// no process uses.
 #[derive(Debug)]
 pub(crate) struct Sampler {
     shows_internal: bool,
-    /// The minimum time over which rates are measured.
+    /// The minimum time over which the rates of topics are measured.
     window: Duration,
     namespace: Option<Arc<Namespace>>,
     topics: BTreeMap<String, Option<WatchedTopic>>,
@@ -121,11 +124,11 @@ pub(crate) struct Sampler {
     next_events: Instant,
 }
 
-/// A topic whose messages are counted.
+/// A topic whose messages the sampler counts.
 #[derive(Debug)]
 struct WatchedTopic {
     meter: Meter,
-    /// The readings that together cover the last window. The oldest comes first.
+    /// The readings of the topic's counters that cover the last window, oldest first.
     readings: VecDeque<Reading>,
 }
 
@@ -142,12 +145,12 @@ impl Sampler {
         }
     }
 
-    /// Returns the namespace; `None` if it does not exist yet.
+    /// Returns the namespace that is sampled; `None` if it does not exist yet.
     pub(crate) const fn namespace(&self) -> Option<&Arc<Namespace>> {
         self.namespace.as_ref()
     }
 
-    /// Reads the present state of all topics, nodes and programs of the namespace. The sample is
+    /// Reads the current state of all topics, nodes and programs of the namespace. The sample is
     /// empty if the namespace does not exist.
     pub(crate) fn sample(&mut self, context: &Context) -> Result<Sample, Failure> {
         let config = context.namespace_config()?;
@@ -226,7 +229,7 @@ impl Sampler {
         Ok(())
     }
 
-    /// Returns the new events of all schedulers, oldest first.
+    /// Returns the events of all schedulers since the last call, oldest first.
     fn read_events<'a>(
         &mut self,
         namespace: &Arc<Namespace>,
@@ -250,7 +253,7 @@ impl Sampler {
     }
 }
 
-/// Returns the programs of all launchers.
+/// Returns the programs of all live launchers of a namespace.
 fn read_programs(namespace: &Arc<Namespace>) -> Vec<Program> {
     let launches = status::read(namespace).into_iter();
     let programs = launches.flat_map(|launch| {
@@ -272,7 +275,8 @@ impl WatchedTopic {
         })
     }
 
-    /// Counts the messages since the last call. Returns the counts for the last window.
+    /// Counts the messages since the last call. Returns the sum of the readings that cover the last
+    /// window.
     fn read(&mut self, window: Duration, cache: &mut LivenessCache) -> Reading {
         self.readings.push_back(self.meter.read_with(cache));
         let mut took: Duration = self.readings.iter().map(|reading| reading.took).sum();
@@ -344,7 +348,8 @@ impl Node {
         }
     }
 
-    /// Returns the names of the scheduler and the node as one path, such as `arm/controller`.
+    /// Returns the names of the node's scheduler and of the node as one path, such as
+    /// `arm/controller`.
     pub(crate) fn path(&self) -> String {
         format!("{}/{}", self.metrics.scheduler, self.metrics.node)
     }

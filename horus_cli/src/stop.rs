@@ -1,4 +1,4 @@
-//! The reasons why a command stops early: Ctrl-C and SIGTERM, and the time limit of `--timeout`.
+//! The reasons why a command ends early: Ctrl-C, SIGTERM, and the time limit of `--timeout`.
 
 use std::io;
 use std::sync::Arc;
@@ -11,17 +11,17 @@ use signal_hook::flag;
 
 use crate::failure::EXIT_INTERRUPTED;
 
-/// Maximum time until a sleeping command notices a signal.
+/// Maximum time until a sleeping command notices that it has received a signal.
 const SIGNAL_POLL_PERIOD: Duration = Duration::from_millis(10);
 
-/// The signals that end a command.
+/// A flag that is set when a signal that ends the command is received.
 ///
 /// A command that gives one answer ends at the first signal, with exit code 130. A command that
-/// prints a stream finishes its output at the first signal, and ends at once at the second.
+/// prints a stream prints its last output at the first signal, and ends at once at a second signal.
 #[derive(Debug)]
 pub(crate) struct StopSignal {
     has_come: Arc<AtomicBool>,
-    /// True if the next signal ends the process at once.
+    /// True if the next signal ends the process at once, instead of only setting the flag.
     is_final: Arc<AtomicBool>,
 }
 
@@ -45,13 +45,14 @@ impl StopSignal {
         Ok(Self { has_come, is_final })
     }
 
-    /// Makes the next signal only set a flag, so that the stream can still print its summary.
+    /// Makes the next signal only set a flag instead of ending the process. A command that prints a
+    /// stream can then still print its summary.
     pub(crate) fn begin_stream(&self) {
         // Relaxed: the flag stands alone.
         self.is_final.store(false, Ordering::Relaxed);
     }
 
-    /// Returns true if a signal has been received.
+    /// Returns true if a signal that ends the command has been received.
     pub(crate) fn has_come(&self) -> bool {
         // Relaxed: as above.
         self.has_come.load(Ordering::Relaxed)
@@ -70,23 +71,25 @@ impl StopSignal {
     }
 }
 
-/// The time at which a command gives up. `None` if the command waits without a limit.
+/// The time at which a command stops waiting. `None` inside means that the command waits without a
+/// limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline(Option<Instant>);
 
 impl Deadline {
-    /// Returns the time that is `timeout` from now.
+    /// Returns the deadline that is `timeout` from now. For `None`, returns a deadline that never
+    /// passes.
     pub(crate) fn after(timeout: Option<Duration>) -> Self {
         // WHY none on overflow: that time never comes.
         Self(timeout.and_then(|timeout| Instant::now().checked_add(timeout)))
     }
 
-    /// Returns true if the deadline has passed.
+    /// Returns true if the deadline has passed. A deadline of `None` never passes.
     pub(crate) fn is_over(self) -> bool {
         self.0.is_some_and(|due| Instant::now() >= due)
     }
 
-    /// Returns the earlier of this time and `other`.
+    /// Returns the earlier of this deadline and the time `other`.
     pub(crate) fn or_earlier(self, other: Instant) -> Instant {
         self.0.map_or(other, |due| due.min(other))
     }

@@ -28,7 +28,7 @@ pub enum Error {
     /// A message could not be borrowed from its slot.
     #[error(transparent)]
     Borrow(#[from] BorrowError),
-    /// No more messages will be received.
+    /// A receive failed, because no message can come.
     #[error(transparent)]
     Recv(#[from] RecvError),
     /// No message was received before the timeout.
@@ -37,13 +37,13 @@ pub enum Error {
     /// A wait for publishers or subscribers ended before enough of them joined.
     #[error(transparent)]
     EndpointWait(#[from] EndpointWaitError),
-    /// The endpoints of a topic cannot be determined.
+    /// The publishers or subscribers of a topic could not be determined.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
-    /// A wait set cannot hold one more topic.
+    /// A topic or timer was not added to a wait set, because the set is full.
     #[error(transparent)]
     WaitSetFull(#[from] WaitSetFull),
-    /// A wait set could not wait.
+    /// A wait for the topics of a wait set failed.
     #[error(transparent)]
     Wait(#[from] WaitError),
     /// A namespace could not be opened.
@@ -70,7 +70,7 @@ pub enum Error {
     /// A command for a node was refused.
     #[error(transparent)]
     Command(#[from] CommandError),
-    /// An operation on a topic's file failed, such as listing topics.
+    /// An operation on the files of topics failed, for instance the listing of topics.
     #[error(transparent)]
     Open(#[from] OpenError),
 }

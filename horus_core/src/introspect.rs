@@ -55,9 +55,9 @@ pub fn topics(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
     Ok(names)
 }
 
-/// Returns all live processes that have opened a namespace, including this one and those that only
-/// inspect it or have no topic yet. A process has the same `owner_id` here as in the lists of
-/// publishers and subscribers.
+/// Returns all live processes that have opened a namespace, including the calling process and those
+/// that only inspect the namespace or have no topic yet. The `owner_id` of a process is the same as
+/// in [`Inspector::publishers`] and [`Inspector::subscribers`].
 ///
 /// Makes one system call for each process. A process that dies during this call may be included.
 ///
@@ -69,18 +69,19 @@ pub fn processes(namespace: &Namespace) -> Result<Vec<Participant>, OpenError> {
     Participant::all(namespace)
 }
 
-/// The unit of `st_blocks`, in which the system counts the memory of a file, in bytes.
+/// The size in bytes of one block, the unit in which `st_blocks` of stat(2) counts a file's memory.
 const STAT_BLOCK_BYTES: u64 = 512;
 
-/// The size and age of a topic's file, together with its lane files.
+/// The total size of a topic's file and its lane files, and the age of the topic's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct TopicFile {
-    /// Length of the files, in bytes.
+    /// Total length of the topic's file and its lane files, in bytes.
     pub bytes: u64,
-    /// Memory that the files occupy, in bytes. Lanes that were never used occupy none.
+    /// Memory that the topic's file and its lane files occupy, in bytes. Lanes that were never used
+    /// occupy none.
     pub allocated_bytes: u64,
-    /// The time at which the file was created; `None` if the file system does not store it.
+    /// The time at which the topic's file was created; `None` if the file system does not store it.
     pub created: Option<SystemTime>,
 }
 
@@ -102,7 +103,7 @@ impl Inspector {
         Self::open_in(&namespace, name)
     }
 
-    /// Like [`Self::open`], but in the given namespace.
+    /// Opens the topic `name` of the given namespace, like [`Self::open`].
     ///
     /// # Errors
     ///
@@ -115,22 +116,22 @@ impl Inspector {
     }
 
     /// Returns the name of the message type, as it was when this inspector was opened. It is the
-    /// type of the first live publisher. Without one, it is the type of the messages that the topic
-    /// keeps or, if there are none, the type with which the topic was created. See [`Self::offers`]
-    /// for the types of all publishers.
+    /// type of the first live publisher. Without a live publisher, it is the type of the messages
+    /// that the topic keeps. If the topic keeps no messages, it is the type with which the topic
+    /// was created. See [`Self::offers`] for the types of all publishers.
     #[must_use]
     pub fn message_type(&self) -> &str {
         &self.type_info.name
     }
 
-    /// Returns the schema text of the message type, which has a line for each field.
+    /// Returns the schema text of the message type: one line for each field of the message.
     #[must_use]
     pub fn schema(&self) -> &str {
         &self.type_info.schema
     }
 
-    /// Returns the size of a message in bytes. If sizes differ, returns the size of the longest one
-    /// that a publisher can send now.
+    /// Returns the size of a message in bytes. If messages differ in size, returns the size of the
+    /// longest message that a publisher can send now.
     #[must_use]
     pub fn message_bytes(&self) -> u64 {
         let offers = self.segment.offers();
@@ -138,14 +139,15 @@ impl Inspector {
         longest.max().unwrap_or(self.type_info.bytes)
     }
 
-    /// Returns the hash of the schema text. Publishers and subscribers compare hashes to compare
-    /// types.
+    /// Returns the hash of the schema text. Publishers and subscribers compare these hashes to find
+    /// out whether their message types are the same.
     #[must_use]
     pub fn schema_hash(&self) -> u128 {
         u128::from_be_bytes(self.type_info.hash)
     }
 
-    /// Returns true if the length of messages varies.
+    /// Returns true if messages of the topic differ in length, and false if all have one fixed
+    /// size.
     #[must_use]
     pub fn is_sized(&self) -> bool {
         self.type_info.sized
@@ -163,8 +165,8 @@ impl Inspector {
             .unwrap_or(0)
     }
 
-    /// Returns true if a publisher offers a history that stays after the publisher has left. If so,
-    /// the topic stays, too.
+    /// Returns true if a publisher offers a history that stays after the publisher has left. In
+    /// this case, the topic also stays after its last process has exited.
     #[must_use]
     pub fn persists(&self) -> bool {
         self.segment
@@ -173,13 +175,13 @@ impl Inspector {
             .any(|(_, offer)| offer.persists)
     }
 
-    /// Returns the largest number of publishers that the topic can have at a time.
+    /// Returns the largest number of publishers that the topic can have at the same time.
     #[must_use]
     pub fn publishers_max(&self) -> u32 {
         self.segment.shape().lane_limit()
     }
 
-    /// Returns the largest number of subscribers that the topic can have at a time.
+    /// Returns the largest number of subscribers that the topic can have at the same time.
     #[must_use]
     pub fn subscribers_max(&self) -> u32 {
         self.segment.shape().reader_limit()
@@ -190,7 +192,7 @@ impl Inspector {
     ///
     /// # Errors
     ///
-    /// The system error, for instance if `/proc` is not mounted.
+    /// Returns the system error, for instance if `/proc` is not mounted.
     pub fn file(&self) -> io::Result<TopicFile> {
         let metadata = self.metadata()?;
         let lanes = self.segment.lane_paths().map_err(io::Error::other)?;
@@ -203,9 +205,9 @@ impl Inspector {
         })
     }
 
-    /// Returns true if the topic was removed, or removed and re-created. This inspector then shows
-    /// the old topic; open a new one. Makes a few system calls; if one of them fails, the topic
-    /// counts as removed.
+    /// Returns true if the topic was removed, or removed and re-created. In this case, this
+    /// inspector still shows the old topic: open a new inspector. Makes a few system calls; if one
+    /// of them fails, the topic counts as removed.
     #[must_use]
     pub fn is_retired(&self) -> bool {
         let identity = |file: Metadata| (file.dev(), file.ino());
@@ -213,7 +215,8 @@ impl Inspector {
         !matches!((self.metadata().map(identity), named), (Ok(own), Ok(named)) if own == named)
     }
 
-    /// Returns the metadata of the open file, even if the file was removed from its directory.
+    /// Returns the metadata of the topic's open file, even if the file was removed from its
+    /// directory.
     fn metadata(&self) -> io::Result<Metadata> {
         let fd = self.segment.fd().ok_or(io::ErrorKind::NotFound)?;
         // WHY not a copy of the descriptor: this opens and closes nothing, so it cannot affect a
@@ -221,7 +224,7 @@ impl Inspector {
         fs::metadata(format!("/proc/self/fd/{}", fd.as_raw_fd()))
     }
 
-    /// Returns the number of slots of the longest lane; 0 while no publisher has ever joined.
+    /// Returns the number of slots of the topic's longest lane; 0 if no publisher has ever joined.
     #[must_use]
     pub fn capacity(&self) -> u64 {
         let offers = self.segment.offers();
@@ -257,8 +260,8 @@ impl Inspector {
         Backend::between(segment.publisher_count(), segment.subscriber_count())
     }
 
-    /// Returns the counters of all lanes that were ever used, each with its publisher, if that is
-    /// alive.
+    /// Returns the counters of all lanes that were ever used. Each has the publisher that uses the
+    /// lane, if that publisher is alive.
     #[must_use]
     pub fn publishers(&self) -> Vec<LaneCounters> {
         self.segment.lane_counters()
@@ -270,15 +273,15 @@ impl Inspector {
         self.segment.reader_counters()
     }
 
-    /// Like [`Self::publishers`], but does not check again whether the processes in `cache` are
-    /// alive, and adds the other live processes to `cache`.
+    /// Returns the same as [`Self::publishers`], but does not check again whether the processes in
+    /// `cache` are alive. Adds the other live processes to `cache`.
     #[must_use]
     pub fn publishers_with(&self, cache: &mut LivenessCache) -> Vec<LaneCounters> {
         self.segment.lane_counters_with(cache)
     }
 
-    /// Like [`Self::subscribers`], but does not check again whether the processes in `cache` are
-    /// alive, and adds the other live processes to `cache`.
+    /// Returns the same as [`Self::subscribers`], but does not check again whether the processes in
+    /// `cache` are alive. Adds the other live processes to `cache`.
     #[must_use]
     pub fn subscribers_with(&self, cache: &mut LivenessCache) -> Vec<ReaderCounters> {
         self.segment.reader_counters_with(cache)
@@ -307,19 +310,20 @@ impl Inspector {
     }
 }
 
-/// The counters of a topic at one moment. Each is a sum over all participants.
+/// The counters of a topic at one moment. Each counter is a sum over all participants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Snapshot {
-    /// The time of the snapshot.
+    /// The time at which the counters were read.
     pub at: Instant,
     /// Number of messages sent since the topic was created.
     pub sent: u64,
-    /// Number of sends that were refused.
+    /// Number of sends that were refused because a reliable subscriber had not yet read old
+    /// messages.
     pub refused: u64,
     /// Number of messages delivered to the present subscribers since they joined.
     pub received: u64,
-    /// Number of messages that the present subscribers have lost.
+    /// Number of messages that were overwritten before the present subscribers received them.
     pub lost: u64,
 }
 
@@ -344,13 +348,13 @@ impl Snapshot {
 pub struct Change {
     /// The time between the two snapshots.
     pub took: Duration,
-    /// Number of messages sent.
+    /// Number of messages sent between the two snapshots.
     pub sent: u64,
-    /// Number of sends that were refused.
+    /// Number of sends that were refused between the two snapshots.
     pub refused: u64,
-    /// Number of messages delivered.
+    /// Number of messages delivered between the two snapshots.
     pub received: u64,
-    /// Number of messages lost.
+    /// Number of messages lost between the two snapshots.
     pub lost: u64,
 }
 

@@ -82,17 +82,18 @@ pub mod prelude {
     pub use crate::{Error, RecvError, RecvTimeoutError, Result, SendError, TopicError, message};
 }
 
-/// Compiles the code examples of the README.
+/// Holds the code examples of the README, so that `cargo test` compiles them.
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct ReadmeDoctests;
 
-/// Compiles the code examples of the guide to logging.
+/// Holds the code examples of the guide to logging, so that `cargo test` compiles them.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/logging.md")]
 struct LoggingDoctests;
 
-/// Compiles the code examples of the guide to user-defined messages.
+/// Holds the code examples of the guide to user-defined messages, so that `cargo test` compiles
+/// them.
 #[cfg(doctest)]
 #[doc = include_str!("../../docs/own-messages.md")]
 struct OwnMessagesDoctests;

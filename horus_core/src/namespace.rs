@@ -35,8 +35,8 @@ pub use horus_shm::{
 use crate::topic::error::TopicError;
 
 /// Removes the topic `name`, even if it persists after its processes have exited. Does not remove a
-/// topic while any process, including this one, has an endpoint of it. Returns true if the topic
-/// does not exist afterwards.
+/// topic of which any process, including the calling one, has an endpoint. Returns true if the
+/// topic does not exist afterwards.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! Compiles the C++ side of the tests, with the fields of every message as `msg.hpp` has them.
+//! Generates and compiles the C++ half of the message tests. The C++ code covers every field that
+//! `msg.hpp` declares for a message.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -32,7 +33,8 @@ fn main() {
     }
 }
 
-/// Returns the comma-separated arguments of each call of a macro.
+/// Returns the arguments of each call of the macro `name` in `text`. The arguments of a call are
+/// separated by commas.
 fn calls<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = Vec<&'a str>> {
     text.split(name).skip(1).filter_map(|rest| {
         let arguments = rest.strip_prefix('(')?.split_once(");")?.0;
@@ -40,8 +42,8 @@ fn calls<'a>(text: &'a str, name: &'a str) -> impl Iterator<Item = Vec<&'a str>>
     })
 }
 
-/// Generates C++ functions that pass each field of a message to a visitor, and that find a message
-/// by its name.
+/// Generates C++ code from `text`, the content of `msg.hpp`: for each message, a function that
+/// passes each field to a visitor; and a function that finds a message by its name.
 fn every_message(text: &str) -> String {
     let mut fields = "#include <horus/msg.hpp>\n".to_owned();
     let mut finding =

@@ -1,16 +1,16 @@
-//! The state that each thread keeps about callbacks: which scheduler called the callback, and
+//! The state that each thread keeps about C callbacks: the scheduler that called the callback, and
 //! whether the cancellation of the thread is disabled.
 
 use std::cell::Cell;
 use std::ffi::c_int;
 use std::ptr::null_mut;
 
-/// The state that the library keeps for one thread.
+/// The state that the library keeps for each thread.
 struct ThreadState {
-    /// The handle of the scheduler that is running a callback on this thread, or 0.
+    /// Handle of the scheduler that is running a callback on this thread; 0 if none is.
     scheduler: Cell<u64>,
-    /// True while a `pthread_cancel` of this thread is delayed until the thread has left the
-    /// library.
+    /// True while a `pthread_cancel` of this thread is delayed. It is delayed until the thread has
+    /// left the library.
     is_uncancellable: Cell<bool>,
 }
 
@@ -23,7 +23,8 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
 
-/// The value of the constant `PTHREAD_CANCEL_DISABLE` in `<pthread.h>`.
+/// The value of `PTHREAD_CANCEL_DISABLE` in `<pthread.h>`. Passed to `pthread_setcancelstate`, it
+/// disables the cancellation of the calling thread.
 const CANCEL_DISABLE: c_int = 1;
 
 /// A guard that marks the calling thread as being in a callback of a scheduler.
@@ -66,7 +67,8 @@ impl Drop for InCallback {
     }
 }
 
-/// Returns true if the calling thread is in a callback of this scheduler.
+/// Returns true if the calling thread is in a callback of the scheduler with the handle
+/// `scheduler`.
 #[inline(always)]
 pub(crate) fn is_in_callback(scheduler: u64) -> bool {
     THREAD_STATE.with(|state| state.scheduler.get() == scheduler)

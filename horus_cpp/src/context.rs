@@ -1,4 +1,4 @@
-//! The C functions of the context that is passed to a node's callback.
+//! The C functions of the context, an object that is passed to the callbacks of a node.
 
 use std::ffi::{c_char, c_void};
 
@@ -7,7 +7,7 @@ use horus_core::scheduler::Context;
 use crate::ffi::{StatusResult, null_argument, run_cancellable};
 use crate::status::{Failure, HORUS_E_STATE, HORUS_OK};
 
-/// Maximum length of an error text, in bytes. Longer ones are truncated.
+/// Maximum length of an error text that a callback sets, in bytes. A longer text is truncated.
 const ERROR_BYTES_MAX: usize = 4096;
 
 /// The C struct `horus_context_t`, which is valid during one callback.
@@ -27,8 +27,8 @@ impl HorusContext {
         }
     }
 
-    /// Makes the context for a callback that is not a tick. The callback can use it only to set an
-    /// error.
+    /// Creates the context for a callback that is not a tick. The callback can use the context only
+    /// to set an error.
     pub(crate) fn without_tick(error_text: &mut String) -> Self {
         Self {
             context: std::ptr::null_mut(),
@@ -37,7 +37,8 @@ impl HorusContext {
     }
 }
 
-/// Returns the context of the running tick. Returns an error if the callback is not a tick.
+/// Returns the context of the running tick. Returns an error if `given` belongs to a callback that
+/// is not a tick.
 ///
 /// # Safety
 ///
@@ -63,11 +64,13 @@ fn not_a_tick_error() -> Failure {
     )
 }
 
-/// Calls `read` with the context of the running tick and returns its result, or 0 on an error.
+/// Calls `read` with the context of the running tick and returns its result. Returns 0 if `given`
+/// is not the context of a running tick.
 ///
 /// # Safety
 ///
-/// As for [`tick_context`].
+/// `given` is null, or the library passed it to a callback that runs on this thread and has not
+/// returned.
 #[inline(always)]
 unsafe fn read_number(given: *mut HorusContext, read: impl FnOnce(&mut Context<'_>) -> u64) -> u64 {
     let mut found = 0;
@@ -229,12 +232,12 @@ pub unsafe extern "C" fn horus_context_set_error(
     })
 }
 
-/// Copies an error text, truncated to [`ERROR_BYTES_MAX`]. Never fails. WHY: the text explains an
-/// error, and must not cause another one.
+/// Copies an error text of the caller, truncated to [`ERROR_BYTES_MAX`]. Never fails. WHY: the text
+/// explains an error, and must not cause another one.
 ///
 /// # Safety
 ///
-/// `text` is readable up to its first 0, or for `ERROR_BYTES_MAX` bytes.
+/// `text` is readable up to its terminating 0, or for `ERROR_BYTES_MAX` bytes.
 unsafe fn copy_error_text(text: *const c_char) -> String {
     let bytes = (0..ERROR_BYTES_MAX).map_while(|index| {
         let at = text.wrapping_add(index);

@@ -1,5 +1,5 @@
-//! The C functions for events of the other endpoints of a topic: that one of them joins, leaves or
-//! dies.
+//! The C functions that report events of the other endpoints of a topic: an endpoint joins, leaves
+//! or dies.
 
 use std::ffi::c_char;
 
@@ -13,32 +13,36 @@ use crate::publisher::{HorusPublisher, PUBLISHERS};
 use crate::status::{HORUS_OK, HORUS_TIMEOUT};
 use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
 
-/// The endpoint publishes.
+/// Value in an endpoint event: the other endpoint is a publisher.
 pub const HORUS_PUBLISHER: i32 = 1;
-/// The endpoint subscribes.
+/// Value in an endpoint event: the other endpoint is a subscriber.
 pub const HORUS_SUBSCRIBER: i32 = 2;
-/// The endpoint was opened, or was open already at the first look at the topic.
+/// Kind of endpoint event: the other endpoint was opened, or was already open when this endpoint
+/// first looked at the topic.
 pub const HORUS_JOINED: i32 = 1;
-/// The endpoint was closed.
+/// Kind of endpoint event: the other endpoint was closed.
 pub const HORUS_LEFT: i32 = 2;
-/// The process of the endpoint ended without closing it.
+/// Kind of endpoint event: the process of the other endpoint ended without closing the endpoint.
 pub const HORUS_DIED: i32 = 3;
-/// The two endpoints match.
+/// Value in an endpoint event: the two endpoints match, so messages pass between them.
 pub const HORUS_MATCHES: i32 = 0;
-/// No message passes: the message types of the two endpoints do not match.
+/// Value in an endpoint event: no messages pass between the two endpoints, because their message
+/// types do not match.
 pub const HORUS_OTHER_TYPE: i32 = 1;
-/// No message passes: the subscriber requests reliable, and the publisher offers best effort.
+/// Value in an endpoint event: no messages pass between the two endpoints, because the subscriber
+/// requests reliable delivery and the publisher offers best effort.
 pub const HORUS_OTHER_QOS: i32 = 2;
 
-/// The C struct `horus_endpoint_events_t`: see `horus.h`.
+/// The C struct `horus_endpoint_events_t`, as `horus.h` declares it: a handle of a stream of
+/// endpoint events.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct HorusEndpointEvents {
-    /// The handle of the events.
+    /// The handle, as a number. 0 is the null handle.
     pub id: u64,
 }
 
-/// The C struct `horus_endpoint_event_t`: see `horus.h`.
+/// The C struct `horus_endpoint_event_t`, as `horus.h` declares it: one event of another endpoint.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]

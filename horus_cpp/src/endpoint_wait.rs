@@ -1,4 +1,4 @@
-//! Waits until the topic of an endpoint has enough publishers or subscribers.
+//! Implements the C functions that wait until a topic has enough publishers or subscribers.
 
 use std::time::Duration;
 

@@ -1,4 +1,4 @@
-//! Reports events of nodes to a C callback.
+//! Passes the events of a scheduler's nodes to a C callback.
 
 use std::ffi::{CString, c_char, c_void};
 
@@ -6,7 +6,7 @@ use horus_core::message::NodeEvent;
 
 use crate::callback::InCallback;
 
-/// The C struct `horus_event_t`: see `scheduler.h`.
+/// The C struct `horus_event_t`, as `scheduler.h` declares it: one event of a node.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -26,7 +26,7 @@ pub struct HorusEvent {
 
 pub(crate) type EventCallback = unsafe extern "C" fn(*mut c_void, *const HorusEvent);
 
-/// The C callback that receives events, and the argument that is passed to it.
+/// The C callback that receives the events of a scheduler, and the argument that is passed to it.
 pub(crate) struct EventListener {
     callback: EventCallback,
     user: *mut c_void,

@@ -1,4 +1,4 @@
-//! The boundary between C and Rust: catches panics, and checks the arguments.
+//! The boundary between C and Rust: catches panics and checks the arguments of C functions.
 
 use std::any::Any;
 use std::ffi::{CStr, c_char, c_void};
@@ -11,12 +11,13 @@ use crate::status::{Failure, HORUS_E_ARGUMENT, HORUS_E_HANDLE, HORUS_E_NULL, HOR
 
 pub(crate) type StatusResult = Result<i32, Failure>;
 
-/// Maximum length of a name or path, in bytes.
+/// Maximum length of a name or path that a C caller passes, in bytes. A longer one is an error.
 pub(crate) const NAME_BYTES_MAX: usize = 4096;
-/// Maximum length of a schema text, in bytes.
+/// Maximum length of a schema text that a C caller passes, in bytes. A longer one is an error.
 pub(crate) const TEXT_BYTES_MAX: usize = 64 * 1024;
 
-/// Maximum time after which a blocking call checks again whether another thread closes the handle.
+/// Interval at which a blocking call checks whether another thread is closing the handle that the
+/// call uses.
 const CLOSE_CHECK_INTERVAL: Duration = Duration::from_millis(50);
 
 /// Runs `call`, the body of a C function, and converts its error or panic to a status. A
@@ -61,7 +62,7 @@ pub(crate) fn invalid_argument(text: impl Into<String>) -> Failure {
     Failure::new(HORUS_E_ARGUMENT, text)
 }
 
-/// A pointer that is not null, to which a result is written.
+/// A pointer from a C caller, not null, to which a function writes its result.
 #[derive(Debug)]
 pub(crate) struct Out<T>(*mut T);
 
@@ -76,7 +77,7 @@ impl<T> Out<T> {
         }
     }
 
-    /// Writes the result. The pointer may have any alignment.
+    /// Writes the result through the pointer. The pointer may have any alignment.
     ///
     /// # Safety
     ///
@@ -88,7 +89,7 @@ impl<T> Out<T> {
     }
 }
 
-/// Writes a result that the caller may ignore: does nothing if the pointer is null.
+/// Writes a result that the caller may not need: does nothing if `place` is null.
 ///
 /// # Safety
 ///
@@ -103,13 +104,15 @@ pub(crate) unsafe fn write_if_not_null<T>(place: *mut T, value: T) {
 }
 
 /// A C struct whose first member is the size that the struct had when the caller was compiled, in
-/// bytes. So newer versions of the library may add members at the end.
+/// bytes. The size shows which members the caller knows, so newer versions of the library can add
+/// members at the end.
 ///
 /// # Safety
 ///
-/// A struct in which all bytes are 0 is valid, and the first member is a `u32`.
+/// A value of the struct in which all bytes are 0 is valid, and the first member is a `u32`.
 pub(crate) unsafe trait SizedStruct: Copy {
-    /// Size of the first version of the struct, in bytes.
+    /// Size in bytes of the struct in the first version of the library: the smallest size that a
+    /// caller can state.
     const FIRST_VERSION_BYTES: usize;
 
     /// Reads those members that the caller's struct has, and sets the others to 0. Returns `None`
@@ -137,7 +140,8 @@ pub(crate) unsafe trait SizedStruct: Copy {
         Ok(Some(known))
     }
 
-    /// Writes those members of `value` that the caller's struct has, except the first one.
+    /// Writes `value` to the caller's struct. Leaves out the first member, and those that the
+    /// caller's version does not have.
     ///
     /// # Safety
     ///
@@ -177,7 +181,8 @@ unsafe fn struct_bytes<T: SizedStruct>(at: *const T, name: &str) -> Result<usize
     )))
 }
 
-/// Returns the text to which `text` points. Returns an error if `text` is null.
+/// Returns the text to which `text` points, without copying it. Returns an error if `text` is null,
+/// is longer than `max` bytes or is not UTF-8.
 ///
 /// # Safety
 ///
@@ -192,11 +197,12 @@ pub(crate) unsafe fn required_text<'a>(
     unsafe { optional_text(text, name, max) }?.ok_or_else(|| null_argument(name))
 }
 
-/// Returns the text to which `text` points; `None` if `text` is null.
+/// Returns the text to which `text` points, without copying it; `None` if `text` is null.
 ///
 /// # Safety
 ///
-/// As for [`required_text`].
+/// `text` is null, or readable up to its first 0 or for `max + 1` bytes, for as long as the text is
+/// used.
 pub(crate) unsafe fn optional_text<'a>(
     text: *const c_char,
     name: &str,
@@ -224,7 +230,7 @@ pub(crate) unsafe fn optional_text<'a>(
     Ok(Some(text))
 }
 
-/// Returns the caller's input buffer as a slice.
+/// Returns the buffer of the caller, which holds `bytes` bytes of input, as a slice.
 ///
 /// # Safety
 ///
@@ -245,7 +251,7 @@ pub(crate) unsafe fn input_slice<'a>(
     Ok(unsafe { std::slice::from_raw_parts(data.cast(), bytes) })
 }
 
-/// Returns the caller's output buffer as a slice.
+/// Returns the buffer of the caller, which has space for `bytes` bytes of output, as a slice.
 ///
 /// # Safety
 ///
@@ -279,9 +285,9 @@ fn invalid_buffer(name: &str, data: *const c_void, bytes: usize) -> Failure {
     }
 }
 
-/// Calls `attempt` repeatedly with short timeouts. Stops when it returns a status other than
+/// Calls `attempt` repeatedly with short timeouts. Stops when `attempt` returns a status other than
 /// `over`, when `timeout_ns` has passed, or when another thread closes the handle. A negative
-/// timeout is infinite.
+/// timeout never passes.
 pub(crate) fn wait_in_slices<T: Send>(
     timeout_ns: i64,
     over: i32,

@@ -35,22 +35,23 @@ const KIND_SHIFT: u32 = 56;
 const GENERATION_SHIFT: u32 = 32;
 const GENERATION_MAX: u32 = (1 << 24) - 1;
 
-/// The reason why a handle cannot be used.
+/// The reason why a call cannot use a handle.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum HandleError {
-    /// The handle is 0.
+    /// The handle is 0, which is the null handle.
     #[error("the handle is null: open one first")]
     Null,
-    /// The handle refers to a value of another kind.
+    /// The handle refers to a value of another kind, for example to a publisher instead of a
+    /// subscriber.
     #[error("the handle is of kind {found}, but the call needs one of kind {wanted}")]
     Kind {
-        /// The kind of the handle.
+        /// The kind that the handle states.
         found: u8,
-        /// The kind that the call needs.
+        /// The kind of handle that the call needs.
         wanted: u8,
     },
-    /// The handle was closed, or was never open.
+    /// The handle was closed, or it was never open.
     #[error("the handle was closed, or never came from this library")]
     Stale,
     /// The calling thread is already in another call that uses the handle.
@@ -59,13 +60,13 @@ pub(crate) enum HandleError {
     /// Another thread is in a call that uses the handle. This is only detected in checked builds.
     #[error("another thread uses the handle: give each thread one of its own")]
     Shared,
-    /// The calling thread uses too many handles at the same time.
+    /// The calling thread is using too many handles at the same time.
     #[error(
         "calls are nested too deeply: {} handles are in use by this thread",
         hazard::NESTED_MAX
     )]
     Nested,
-    /// Too many handles of this kind are open.
+    /// The table has no free entry: too many handles of this kind are open.
     #[error("{HANDLES_MAX} handles of this kind are open: close some")]
     TooMany,
     /// The kernel refused to execute a barrier. Calls may still use the value, so it is never
@@ -74,19 +75,21 @@ pub(crate) enum HandleError {
     NoBarrier,
 }
 
-/// An entry of the table: the state of a handle, and its value.
+/// An entry of a handle table: the state of a handle, and the value to which the handle refers.
 #[derive(Debug)]
 // WHY in this order: a call loads the first words, and then the value.
 #[repr(C)]
 struct HandleEntry<T> {
-    /// The handle while the entry is open, otherwise 0.
+    /// The handle of the entry while the entry is open, otherwise 0.
     state: AtomicU64,
-    /// Number of values that the entry has had so far. It is the generation in the handle of the
-    /// last value.
+    /// Number of values that the entry has held so far. A handle contains this number, so that a
+    /// closed handle differs from the later handles of the same entry.
     generation: AtomicU64,
-    /// The link in the list of free entries: the index of the next free entry plus 1, or 0.
+    /// Link in the list of free entries: the index of the next free entry plus 1, or 0 at the end
+    /// of the list.
     next: AtomicU64,
-    /// The number of the thread whose call uses the value, or 0. Only set in checked builds.
+    /// Number of the thread whose call uses the value, or 0 if no call uses it. Only set in checked
+    /// builds.
     user: AtomicU64,
     value: UnsafeCell<Option<T>>,
 }
@@ -106,16 +109,16 @@ impl<T> HandleEntry<T> {
 /// True in checked builds, which detect that two threads use one handle at the same time.
 const IS_CHECKED: bool = cfg!(any(debug_assertions, feature = "checked"));
 
-/// A table of values of one kind and their handles. Only one call at a time uses a value. Meant for
-/// a `static`.
+/// A table of values of one kind and their handles. Only one call at a time can use a value. A slab
+/// is meant to be a `static`.
 #[derive(Debug)]
 pub(crate) struct Slab<T: 'static> {
     table: Table<T>,
 }
 
 impl<T: Send> Slab<T> {
-    /// Creates an empty slab. `kind` distinguishes its handles from those of all other tables. It
-    /// must not be 0.
+    /// Creates an empty slab. `kind` is a number other than 0, which is part of each handle and
+    /// differs from the kinds of all other tables.
     #[must_use]
     pub(crate) const fn new(kind: u8) -> Self {
         Self {
@@ -123,22 +126,22 @@ impl<T: Send> Slab<T> {
         }
     }
 
-    /// Stores `value`, and returns its handle.
+    /// Stores `value` in the table, and returns a new handle for it.
     ///
     /// # Errors
     ///
-    /// [`HandleError::TooMany`].
+    /// [`HandleError::TooMany`] if the table has no free entry left.
     pub(crate) fn open(&self, value: T) -> Result<u64, HandleError> {
         self.table.put(value)
     }
 
     /// Returns a guard that gives access to the value of `handle` for the duration of a call. Never
-    /// blocks. Costs two stores and a few loads, none of them from cache lines that other threads
-    /// write.
+    /// blocks. Costs two stores and a few loads. No other thread writes the cache lines that these
+    /// loads read.
     ///
     /// # Errors
     ///
-    /// [`HandleError`].
+    /// [`HandleError`] if the handle is not open, is in use by this thread, or has another kind.
     ///
     /// # Safety
     ///
@@ -172,7 +175,8 @@ impl<T: Send> Slab<T> {
     ///
     /// # Errors
     ///
-    /// [`HandleError`]. If two threads close `handle`, one of them gets [`HandleError::Stale`].
+    /// [`HandleError`] if `handle` is not an open handle of this slab. If two threads close
+    /// `handle`, one of them gets [`HandleError::Stale`].
     pub(crate) fn close(&self, handle: u64) -> Result<T, HandleError> {
         close(&self.table, handle)
     }
@@ -209,7 +213,8 @@ pub(crate) struct Guard<'a, T> {
 }
 
 impl<T> Guard<'_, T> {
-    /// Stores this thread as the user of the value; returns false if another thread uses it.
+    /// Stores the number of this thread in the entry as its user. Returns false if another thread
+    /// uses the value.
     fn set_user(&self, record: &hazard::HazardRecord) -> bool {
         self.entry.user.compare_exchange_relaxed(0, record.number())
     }
@@ -261,16 +266,16 @@ impl<T> fmt::Debug for Guard<'_, T> {
     }
 }
 
-/// A table of values of one kind and their handles. Values are only stored and taken out again; no
-/// call uses a value in between. Meant for a `static`.
+/// A table of values of one kind and their handles. A value can only be stored and taken out again;
+/// no call uses it in between. A vault is meant to be a `static`.
 #[derive(Debug)]
 pub(crate) struct Vault<T: 'static> {
     table: Table<T>,
 }
 
 impl<T: Send> Vault<T> {
-    /// Creates an empty vault. `kind` distinguishes its handles from those of all other tables. It
-    /// must not be 0.
+    /// Creates an empty vault. `kind` is a number other than 0, which is part of each handle and
+    /// differs from the kinds of all other tables.
     #[must_use]
     pub(crate) const fn new(kind: u8) -> Self {
         Self {
@@ -278,11 +283,11 @@ impl<T: Send> Vault<T> {
         }
     }
 
-    /// Stores `value`, and returns its handle. Never blocks.
+    /// Stores `value` in the vault, and returns a new handle for it. Never blocks.
     ///
     /// # Errors
     ///
-    /// [`HandleError::TooMany`].
+    /// [`HandleError::TooMany`] if the table has no free entry left.
     pub(crate) fn put(&self, value: T) -> Result<u64, HandleError> {
         self.table.put(value)
     }
@@ -291,7 +296,8 @@ impl<T: Send> Vault<T> {
     ///
     /// # Errors
     ///
-    /// [`HandleError`]. If two threads take the value, one of them gets [`HandleError::Stale`].
+    /// [`HandleError`] if `handle` is not an open handle of this vault. If two threads take the
+    /// value, one of them gets [`HandleError::Stale`].
     pub(crate) fn take(&self, handle: u64) -> Result<T, HandleError> {
         let entry = self
             .table

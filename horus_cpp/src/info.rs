@@ -1,8 +1,8 @@
-//! Information about an endpoint and its topic.
+//! The C structs that describe an endpoint and its topic.
 
 use crate::ffi::SizedStruct;
 
-/// The C struct `horus_topic_info_t`: see `horus.h`.
+/// The C struct `horus_topic_info_t`, as `horus.h` declares it: the description of a topic.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -21,8 +21,8 @@ unsafe impl SizedStruct for HorusTopicInfo {
     const FIRST_VERSION_BYTES: usize = 32;
 }
 
-/// Evaluates to the [`HorusTopicInfo`] of a publisher or subscriber, or to an error in a forked
-/// child. It is a macro because both have methods with the same names.
+/// Returns the [`HorusTopicInfo`] of a publisher or subscriber, or an error in a forked child. It
+/// is a macro because both types have methods with the same names, but no common trait.
 macro_rules! topic_info {
     ($end:expr, $received_bytes:expr) => {
         match $end.is_forked() {
@@ -45,7 +45,7 @@ macro_rules! topic_info {
 }
 pub(crate) use topic_info;
 
-/// The C struct `horus_stats_t`: see `horus.h`.
+/// The C struct `horus_stats_t`, as `horus.h` declares it: the counters of one endpoint.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(missing_docs, reason = "the header documents each member")]

@@ -13,12 +13,12 @@ use crate::qos::{HORUS_BEST_EFFORT, HORUS_RELIABLE};
 use crate::report::copy_text;
 use crate::status::{Failure, HORUS_EMPTY, HORUS_OK, HORUS_TRUNCATED};
 
-/// Size of the buffer for the name of a message type in bytes, including the 0 at its end.
+/// Size of the buffer for the name of a message type, in bytes. It includes the terminating 0.
 const TYPE_BYTES: usize = 128;
-/// Size of the buffer for the name of a process in bytes, including the 0 at its end.
+/// Size of the buffer for the name of a process, in bytes. It includes the terminating 0.
 pub(crate) const PROCESS_BYTES: usize = 64;
 
-/// The C struct `horus_topic_counters_t`: see `horus.h`.
+/// The C struct `horus_topic_counters_t`, as `horus.h` declares it: the counters of a topic.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -37,7 +37,8 @@ unsafe impl SizedStruct for HorusTopicCounters {
     const FIRST_VERSION_BYTES: usize = 160;
 }
 
-/// The C struct `horus_lane_counters_t`: see `horus.h`.
+/// The C struct `horus_lane_counters_t`, as `horus.h` declares it: the counters of a lane, which
+/// holds the messages of one publisher.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -58,7 +59,8 @@ unsafe impl SizedStruct for HorusLaneCounters {
     const FIRST_VERSION_BYTES: usize = 112;
 }
 
-/// The C struct `horus_reader_counters_t`: see `horus.h`.
+/// The C struct `horus_reader_counters_t`, as `horus.h` declares it: the counters of one subscriber
+/// of a lane.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -79,8 +81,8 @@ unsafe impl SizedStruct for HorusReaderCounters {
     const FIRST_VERSION_BYTES: usize = 104;
 }
 
-/// Returns the process id and the process name of a participant. Returns zeros if they are not
-/// known.
+/// Returns the process id and the process name of a participant. Returns 0 and an empty name if
+/// `participant` is `None`.
 pub(crate) fn process_of(participant: Option<&Participant>) -> (u32, [c_char; PROCESS_BYTES]) {
     let mut name = [0; PROCESS_BYTES];
     let Some(process) = participant.and_then(|participant| participant.process.as_ref()) else {
@@ -145,7 +147,7 @@ impl HorusReaderCounters {
     }
 }
 
-/// Opens a topic to read its counters.
+/// Opens the topic in the namespace, to read its counters.
 ///
 /// # Safety
 ///
@@ -161,8 +163,8 @@ unsafe fn open_inspector(
     Ok(Inspector::open_in(&namespace, topic)?)
 }
 
-/// Writes a text with a 0 at its end, truncated to the buffer, and writes the length of the whole
-/// text to `out_bytes`.
+/// Writes `text` with a terminating 0 to `out`, truncated to the buffer. Writes the length of the
+/// whole text to `out_bytes`.
 ///
 /// # Safety
 ///

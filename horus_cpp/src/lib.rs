@@ -1,8 +1,9 @@
-//! The C ABI of horus; `include/horus/horus.h` declares it and documents it for callers.
+//! The C ABI of horus. `include/horus/horus.h` declares the functions and documents them for
+//! callers.
 //!
 //! Every function looks up its handles, checks its pointers, calls `horus_core` and returns a
-//! number. It catches panics, so that none reaches the caller. There is one source file for each
-//! type of the ABI.
+//! number. It catches panics, so that no panic reaches the caller. Each type of the ABI has its own
+//! source file.
 
 #[cfg(test)]
 use horus_testing as _;

@@ -1,4 +1,4 @@
-//! The C functions for logging.
+//! The C functions that write log lines.
 
 use std::ffi::c_char;
 
@@ -11,15 +11,15 @@ use crate::ffi::{
 use crate::namespace::{HorusNamespace, resolve_namespace};
 use crate::status::{Failure, HORUS_E_STATE, HORUS_OK};
 
-/// The level of lines about something that failed.
+/// Log level of a line that reports a failure.
 pub const HORUS_LOG_ERROR: u32 = LogLineHeader::ERROR as u32;
-/// The level of lines about something that is wrong while the program goes on.
+/// Log level of a line that reports a problem which does not stop the program.
 pub const HORUS_LOG_WARN: u32 = LogLineHeader::WARN as u32;
-/// The level of lines that a user wants to know.
+/// Log level of a line that is of interest to a user.
 pub const HORUS_LOG_INFO: u32 = LogLineHeader::INFO as u32;
-/// The level of lines that a developer wants to know.
+/// Log level of a line that is of interest only to a developer.
 pub const HORUS_LOG_DEBUG: u32 = LogLineHeader::DEBUG as u32;
-/// The level of lines about each step of the program.
+/// Log level of a line that reports a single step of the program. There are many such lines.
 pub const HORUS_LOG_TRACE: u32 = LogLineHeader::TRACE as u32;
 
 /// The C function `horus_log_open`: see `log.h`.

@@ -1,4 +1,4 @@
-//! The C functions for namespaces.
+//! The C functions that open, close and remove namespaces.
 
 use std::ffi::c_char;
 use std::sync::Arc;
@@ -11,22 +11,22 @@ use crate::ffi::{self, NAME_BYTES_MAX, Out, run_guarded, write_if_not_null};
 use crate::handle::Slab;
 use crate::status::{Failure, HORUS_E_BUSY, HORUS_E_NAME, HORUS_OK};
 
-/// The C struct `horus_namespace_t`: see `horus.h`.
+/// The C struct `horus_namespace_t`, as `horus.h` declares it: a handle of a namespace.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct HorusNamespace {
-    /// The handle; 0 for the namespace that the environment selects.
+    /// The handle, as a number. 0 stands for the namespace that the environment selects.
     pub id: u64,
 }
 
 static NAMESPACES: Slab<Arc<Namespace>> = Slab::new(1);
 
-/// Returns the namespace of a handle. For the handle 0, returns the namespace that the environment
-/// selects.
+/// Returns the namespace to which `handle` refers. For the handle 0, returns the namespace that the
+/// environment selects.
 ///
 /// # Safety
 ///
-/// No other thread is in a call with the handle.
+/// No other thread is in a call with `handle`.
 pub(crate) unsafe fn resolve_namespace(handle: HorusNamespace) -> Result<Arc<Namespace>, Failure> {
     if handle.id == 0 {
         return Ok(Namespace::current()?);
@@ -81,8 +81,9 @@ pub unsafe extern "C" fn horus_namespace_open_group(
     })
 }
 
-/// Returns the configuration for opening a namespace. A missing name is taken from the environment.
-/// A missing directory is taken from the environment as well; in that case a missing group is too.
+/// Returns the configuration for opening a namespace. Takes a missing name and a missing directory
+/// from the environment. If the directory is missing, takes a missing group from the environment
+/// too.
 fn configure(
     directory: Option<&str>,
     name: Option<NamespaceName>,

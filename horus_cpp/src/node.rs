@@ -1,4 +1,4 @@
-//! Nodes whose methods are C callbacks, and the options of such nodes.
+//! Nodes whose behaviour is defined by C callbacks, and the options of such nodes.
 
 use std::ffi::{CString, c_char, c_void};
 use std::panic::resume_unwind;
@@ -17,24 +17,27 @@ use crate::status::{Failure, HORUS_E_NULL};
 use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
 use crate::{HORUS_NO, HORUS_UNSET, HORUS_YES};
 
-/// A missed deadline is only counted and reported.
+/// Policy for missed deadlines of a node: a miss is only counted and reported.
 pub const HORUS_MISS_WARN: i32 = 1;
-/// After a missed deadline, the next tick is skipped.
+/// Policy for missed deadlines of a node: the tick after a miss is skipped.
 pub const HORUS_MISS_SKIP: i32 = 2;
-/// After a missed deadline, the node enters its safe state.
+/// Policy for missed deadlines of a node: the node enters its safe state after a miss.
 pub const HORUS_MISS_SAFE_MODE: i32 = 3;
-/// Repeated misses escalate: a warning, then half the rate, isolation, the end of the run.
+/// Policy for missed deadlines of a node: the reaction grows with repeated misses. The first is a
+/// warning; then the scheduler halves the node's rate, isolates the node, and at last ends the run.
 pub const HORUS_MISS_GRADUATED: i32 = 4;
-/// After a missed deadline, the scheduler stops.
+/// Policy for missed deadlines of a node: the scheduler stops after a miss.
 pub const HORUS_MISS_STOP: i32 = 5;
 
-/// After a failure, the scheduler stops, with every node in its safe state: the default.
+/// Policy for failures of a node, and the default: every node enters its safe state and the
+/// scheduler stops.
 pub const HORUS_FAILURE_FATAL: i32 = 1;
-/// After a failure, the node is shut down and initialised again.
+/// Policy for failures of a node: the node is shut down and initialised again.
 pub const HORUS_FAILURE_RESTART: i32 = 2;
-/// The failed tick is skipped; after too many failures in a row, the node backs off.
+/// Policy for failures of a node: the failed tick is skipped. After too many failures in a row, the
+/// node pauses for a time.
 pub const HORUS_FAILURE_SKIP: i32 = 3;
-/// A failure is only counted and reported.
+/// Policy for failures of a node: a failure is only counted and reported.
 pub const HORUS_FAILURE_IGNORE: i32 = 4;
 
 /// Maximum length of each array in the options of a node: `wake`, `reads` and `writes`.
@@ -45,7 +48,7 @@ type QueryCallback = unsafe extern "C" fn(*mut c_void) -> i32;
 type PlainCallback = unsafe extern "C" fn(*mut c_void);
 type ErrorCallback = unsafe extern "C" fn(*mut c_void, *const c_char);
 
-/// The C struct `horus_node_t`: see `scheduler.h`.
+/// The C struct `horus_node_t`, as `scheduler.h` declares it: the callbacks of a node.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -69,7 +72,8 @@ unsafe impl SizedStruct for HorusNode {
     const FIRST_VERSION_BYTES: usize = 80;
 }
 
-/// The C struct `horus_node_options_t`: see `scheduler.h`.
+/// The C struct `horus_node_options_t`, as `scheduler.h` declares it: the optional settings of a
+/// node.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -107,7 +111,7 @@ unsafe impl SizedStruct for HorusNodeOptions {
 }
 
 impl HorusNodeOptions {
-    /// Applies the options to the builder of a node.
+    /// Applies these options to `builder`, the builder of a node.
     ///
     /// # Safety
     ///
@@ -239,7 +243,8 @@ pub(crate) fn parse_flag(name: &str, value: i32) -> Result<bool, Failure> {
     }
 }
 
-/// Returns the caller's array as a slice.
+/// Returns the caller's array as a slice, without copying it. `name` is the name of the array in
+/// errors.
 ///
 /// # Safety
 ///
@@ -267,11 +272,13 @@ unsafe fn caller_array<'a, T>(
     Ok(unsafe { std::slice::from_raw_parts(items, count) })
 }
 
-/// The pointer `user` that the caller passed, and the function that destroys its object.
+/// The pointer `user` that the C program passed for a node, and the function that destroys the
+/// object to which it points.
 struct UserData {
     pointer: *mut c_void,
     destroy: Option<PlainCallback>,
-    /// True once the node has been added. If adding the node fails, the caller still owns `user`.
+    /// True after the node has been added: the library then destroys the object. If adding the node
+    /// fails, the C program still owns it.
     is_owned: AtomicBool,
     scheduler: u64,
 }
@@ -292,7 +299,7 @@ impl Drop for UserData {
     }
 }
 
-/// A node whose methods call the C callbacks.
+/// A node that calls C callbacks to initialise, tick and shut down.
 pub(crate) struct CNode {
     tick: ContextCallback,
     calls: HorusNode,
@@ -304,8 +311,8 @@ pub(crate) struct CNode {
 // SAFETY: its `user` is `Send`, and the other members are functions and a text.
 unsafe impl Send for CNode {}
 
-/// The right to take over the ownership of a node's `user` from the caller. It is used once the
-/// node has been added.
+/// A value that transfers the ownership of a node's `user` pointer from the C program to the
+/// library. The transfer is made after the node has been added.
 pub(crate) struct UserDataOwnership(Arc<UserData>);
 
 impl UserDataOwnership {
@@ -364,7 +371,7 @@ impl CNode {
         ))
     }
 
-    /// Calls a callback with the full context of a tick.
+    /// Calls `call`, a C callback of the node, with the full context of a tick.
     #[inline(always)]
     fn call(&mut self, call: ContextCallback, context: &mut Context<'_>) -> NodeResult {
         let _in_callback = InCallback::enter(self.user.scheduler);
@@ -374,8 +381,8 @@ impl CNode {
         self.convert_status(code)
     }
 
-    /// Calls a callback outside of a tick. The context that it gets can only be used to set an
-    /// error.
+    /// Calls `call`, a C callback of the node, outside of a tick. The callback can use its context
+    /// only to set an error.
     fn call_without_tick(&mut self, call: ContextCallback) -> NodeResult {
         let _in_callback = InCallback::enter(self.user.scheduler);
         let mut c_context = HorusContext::without_tick(&mut self.error_text);
@@ -399,8 +406,8 @@ impl CNode {
     }
 }
 
-/// Returns the error text that a callback has set, and clears it. If there is none, makes a text
-/// from `code`, the nonzero result of the callback.
+/// Returns the error text that a callback has set, and clears it. If the callback has set none,
+/// returns a text that contains `code`, the nonzero result of the callback.
 fn take_error_text(code: i32, error_text: &mut String) -> String {
     if error_text.is_empty() {
         return format!("the callback returned {code}");

@@ -1,4 +1,4 @@
-//! The C functions for publishers.
+//! The C functions that open publishers and send messages.
 
 use std::ffi::{c_char, c_void};
 
@@ -14,11 +14,11 @@ use crate::info::{HorusTopicInfo, topic_info};
 use crate::status::{Failure, HORUS_E_LOAN, HORUS_FULL, HORUS_OK};
 use crate::topic::{HorusTopicOptions, endpoint_builder};
 
-/// The C struct `horus_publisher_t`: see `horus.h`.
+/// The C struct `horus_publisher_t`, as `horus.h` declares it: a handle of a publisher.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct HorusPublisher {
-    /// The handle of the publisher.
+    /// The handle, as a number. 0 is the null handle.
     pub id: u64,
 }
 
@@ -30,8 +30,8 @@ pub(crate) struct Publisher {
 }
 
 impl Publisher {
-    /// Returns an error while a slot is on loan. WHY: a send would use the same slot, and would
-    /// publish it while the caller is still writing to it.
+    /// Returns an error if the publisher has loaned a slot to the caller. WHY: a send would use the
+    /// same slot, and would publish it while the caller is still writing to it.
     #[inline(always)]
     fn check_no_loan(&self) -> Result<(), Failure> {
         if self.is_on_loan {
@@ -49,7 +49,7 @@ impl Publisher {
 
 pub(crate) static PUBLISHERS: Slab<Publisher> = Slab::new(2);
 
-/// Converts the result of a send to a status. If the topic is full, the result is the status
+/// Converts the result of a send to a status. If the topic is full, returns the status
 /// `HORUS_FULL`, which is not an error.
 #[inline(always)]
 fn send_status(sent: Result<(), SendError<()>>) -> StatusResult {
@@ -60,7 +60,8 @@ fn send_status(sent: Result<(), SendError<()>>) -> StatusResult {
     }
 }
 
-/// Calls `call` with the publisher. Adds the name of the topic to its errors.
+/// Calls `call` with the publisher and returns its result. If the result is an error, adds the name
+/// of the topic to its text.
 #[inline(always)]
 fn with_topic_name(
     mut publisher: Guard<'_, Publisher>,

@@ -1,4 +1,4 @@
-//! The C struct for the quality of service, and its values.
+//! The C struct for the quality of service of an endpoint, and the values of its members.
 
 use std::time::Duration;
 
@@ -7,35 +7,39 @@ use horus_core::topic::{OnStalled, Qos, Reliability, WakeEdge};
 use crate::ffi::{SizedStruct, invalid_argument};
 use crate::status::Failure;
 
-/// The setting keeps its default.
+/// Value of a setting in the quality of service: the setting keeps its default.
 pub const HORUS_UNSET: i32 = 0;
-/// The setting is off.
+/// Value of an on-off setting in the quality of service: off.
 pub const HORUS_NO: i32 = 1;
-/// The setting is on.
+/// Value of an on-off setting in the quality of service: on.
 pub const HORUS_YES: i32 = 2;
-/// A slow subscriber loses messages and counts them.
+/// Value of the member `reliability`: a slow subscriber loses messages, and counts the lost ones.
 pub const HORUS_BEST_EFFORT: i32 = 1;
-/// A slow subscriber makes a send return `HORUS_FULL`, and loses nothing.
+/// Value of the member `reliability`: no message is lost. While a subscriber is too slow, a send
+/// returns `HORUS_FULL`.
 pub const HORUS_RELIABLE: i32 = 2;
-/// Sends need no fence: a reader executes a `membarrier` before it sleeps.
+/// Value of the setting for wake-ups: sends need no fence, because a reader executes a `membarrier`
+/// before it sleeps.
 pub const HORUS_WAKE_MEMBARRIER: i32 = 1;
-/// Every send executes a fence, and readers need no `membarrier`.
+/// Value of the setting for wake-ups: every send executes a fence, so readers need no `membarrier`.
 pub const HORUS_WAKE_FENCE: i32 = 2;
-/// Value of the member `history` for no history. WHY: 0 means that it is not set.
+/// Value of the member `history` for no history. WHY not 0: in this member, 0 means that the
+/// setting keeps its default.
 pub const HORUS_HISTORY_NONE: u32 = u32::MAX;
 
-/// The preset in which each setting has its default.
+/// Preset for the quality of service: every setting has its default.
 pub const HORUS_QOS_DEFAULT: i32 = 0;
-/// The preset for sensor data: only fresh data matters.
+/// Preset for the quality of service of sensor data, where only fresh data matters.
 pub const HORUS_QOS_SENSOR_DATA: i32 = 1;
-/// The preset for messages that must not be lost.
+/// Preset for the quality of service of messages that must not be lost.
 pub const HORUS_QOS_RELIABLE: i32 = 2;
-/// The preset for commands to actuators.
+/// Preset for the quality of service of commands to actuators.
 pub const HORUS_QOS_COMMAND: i32 = 3;
-/// The preset for late joiners: the last message is kept for subscribers that are opened later.
+/// Preset for the quality of service of topics whose last message is kept for subscribers that are
+/// opened later.
 pub const HORUS_QOS_LATCHED: i32 = 4;
 
-/// The C struct `horus_qos_t`: see `horus.h`.
+/// The C struct `horus_qos_t`, as `horus.h` declares it: the quality of service of an endpoint.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -62,7 +66,8 @@ unsafe impl SizedStruct for HorusQos {
 }
 
 impl HorusQos {
-    /// Converts the C struct to the quality of service of `horus_core`.
+    /// Converts the C struct to the quality of service of `horus_core`. Returns an error if a
+    /// member has an invalid value.
     pub(crate) fn to_qos(self) -> Result<Qos, Failure> {
         let mut qos = match self.preset {
             HORUS_QOS_DEFAULT => Qos::new(),
@@ -117,8 +122,9 @@ impl HorusQos {
     }
 }
 
-/// Converts the value of an on-off setting: returns false for `HORUS_NO`, true for `HORUS_YES`, and
-/// `None` for [`HORUS_UNSET`]. Other values are errors that contain `name`.
+/// Converts `value`, the value of an on-off setting: returns false for `HORUS_NO`, true for
+/// `HORUS_YES`, and `None` for [`HORUS_UNSET`]. Other values are errors that contain `name`, the
+/// name of the setting.
 fn parse_flag(name: &str, value: i32) -> Result<Option<bool>, Failure> {
     match value {
         HORUS_UNSET => Ok(None),

@@ -1,4 +1,4 @@
-//! The C structs of a run's report and of a node's metrics.
+//! The C structs for the report of a scheduler's run and for the metrics of a node.
 
 use std::ffi::c_char;
 use std::time::Duration;
@@ -7,32 +7,33 @@ use horus_core::scheduler::{HISTOGRAM_BUCKETS, Health, Histogram, Reason, Report
 
 use crate::ffi::SizedStruct;
 
-/// The program asked for a stop.
+/// Reason for the end of a run: the program requested a stop.
 pub const HORUS_REASON_ASKED: i32 = 1;
-/// The duration that was given for the run has passed.
+/// Reason for the end of a run: the run has lasted for the duration that the program requested.
 pub const HORUS_REASON_OVER: i32 = 2;
-/// The process got a termination signal.
+/// Reason for the end of a run: the process received a termination signal.
 pub const HORUS_REASON_SIGNAL: i32 = 3;
-/// A node failed or missed a deadline, and its policy ended the run.
+/// Reason for the end of a run: a node failed or missed a deadline, and the policy of the node ends
+/// the run.
 pub const HORUS_REASON_NODE: i32 = 4;
 
-/// The node ticks.
+/// State of a node: it ticks.
 pub const HORUS_HEALTH_ACTIVE: i32 = 1;
-/// The node was paused, and does not tick until it is resumed.
+/// State of a node: it was paused, and does not tick until it is resumed.
 pub const HORUS_HEALTH_PAUSED: i32 = 2;
-/// The node has failed, and does not tick until its pause ends.
+/// State of a node: it pauses after failures, and does not tick until the pause ends.
 pub const HORUS_HEALTH_RESTING: i32 = 3;
-/// The node is in its safe state.
+/// State of a node: it is in its safe state.
 pub const HORUS_HEALTH_SAFE: i32 = 4;
-/// The node is shut down.
+/// State of a node: it is shut down.
 pub const HORUS_HEALTH_STOPPED: i32 = 5;
 
-/// Size of the buffer for a name in bytes, including the 0 at its end.
+/// Size of a buffer for the name of a node, in bytes. It includes the terminating 0.
 const NAME_BYTES: usize = 72;
-/// Size of the buffer for an error text in bytes, including the 0 at its end.
+/// Size of a buffer for an error text, in bytes. It includes the terminating 0.
 const ERROR_BYTES: usize = 512;
 
-/// The C struct `horus_report_t`: see `scheduler.h`.
+/// The C struct `horus_report_t`, as `scheduler.h` declares it: the report of a scheduler's run.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -92,7 +93,7 @@ pub(crate) fn copy_text(text: &str, to: &mut [c_char]) {
     }
 }
 
-/// The C struct `horus_metrics_t`: see `scheduler.h`.
+/// The C struct `horus_metrics_t`, as `scheduler.h` declares it: the metrics of a node.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]

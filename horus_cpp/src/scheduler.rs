@@ -1,4 +1,4 @@
-//! The C functions for schedulers.
+//! The C functions that create, run and stop schedulers.
 
 mod entry;
 
@@ -24,15 +24,16 @@ use crate::node::{CNode, HorusNode, HorusNodeOptions, parse_flag};
 use crate::report::{HorusMetrics, HorusReport};
 use crate::status::{Failure, HORUS_OK};
 
-/// The C struct `horus_scheduler_t`: see `scheduler.h`.
+/// The C struct `horus_scheduler_t`, as `scheduler.h` declares it: a handle of a scheduler.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct HorusScheduler {
-    /// The handle of the scheduler.
+    /// The handle, as a number. 0 is the null handle.
     pub id: u64,
 }
 
-/// The C struct `horus_scheduler_options_t`: see `scheduler.h`.
+/// The C struct `horus_scheduler_options_t`, as `scheduler.h` declares it: the optional settings of
+/// a scheduler.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -108,7 +109,7 @@ pub unsafe extern "C" fn horus_scheduler_open(
 }
 
 impl HorusSchedulerOptions {
-    /// Applies these options to `scheduler`.
+    /// Applies these options to `scheduler`, which has not been started.
     ///
     /// # Safety
     ///
@@ -329,8 +330,8 @@ pub extern "C" fn horus_scheduler_stop(scheduler: HorusScheduler) -> i32 {
     })
 }
 
-/// Calls `act` for the node with the name `node`. Needs no exclusive access to the scheduler, so
-/// any thread may use it, even in a callback.
+/// Calls `act` with the scheduler and the name of the node `node`. Needs no exclusive access to the
+/// scheduler, so any thread can call it, even in a callback.
 ///
 /// # Safety
 ///

@@ -19,7 +19,7 @@ macro_rules! statuses {
     ($($(#[$doc:meta])* $name:ident = $value:literal;)*) => {
         $($(#[$doc])* pub const $name: i32 = $value;)*
 
-        /// All statuses with their names. Numbers are never reused.
+        /// The names and numbers of all statuses. A number is never reused for another status.
         pub const STATUSES: &[(&str, i32)] = &[$((stringify!($name), $value)),*];
 
         /// The C function `horus_status_name`: see `horus.h`.
@@ -35,82 +35,87 @@ macro_rules! statuses {
 }
 
 statuses! {
-    /// Success.
+    /// The call succeeded.
     HORUS_OK = 0;
-    /// There is no message right now.
+    /// No message is available now.
     HORUS_EMPTY = 1;
-    /// A reliable subscriber is the lane's whole capacity behind: no message can be
-    /// sent until it reads.
+    /// The message was not sent. A reliable subscriber has not read any of the last messages, as
+    /// many as the lane holds; a new message would overwrite one of them.
     HORUS_FULL = 2;
-    /// The timeout expired.
+    /// The timeout expired before the call succeeded.
     HORUS_TIMEOUT = 3;
-    /// The message was longer than the buffer, and was truncated.
+    /// The message or text was longer than the caller's buffer and was truncated to it.
     HORUS_TRUNCATED = 4;
-    /// The scheduler is stopping, or has stopped.
+    /// The scheduler is stopping or has stopped.
     HORUS_STOPPED = 5;
 
-    /// This library panicked, which is a defect of the library.
+    /// The library panicked, which is a defect of the library.
     HORUS_E_PANIC = -1;
-    /// The handle is 0, closed, or of another type.
+    /// The handle is 0, is closed, or refers to an object of another type.
     HORUS_E_HANDLE = -2;
-    /// A pointer is null.
+    /// A pointer argument is null that must not be null.
     HORUS_E_NULL = -3;
-    /// An argument is out of its range.
+    /// An argument is outside its range.
     HORUS_E_ARGUMENT = -4;
-    /// The object that is to be used, closed or removed is in use.
+    /// The call cannot use, close or remove the object, because the object is in use.
     HORUS_E_BUSY = -5;
-    /// Too many handles, endpoints, entries or borrowed messages.
+    /// A limit is reached: there are too many handles, endpoints, entries or borrowed messages.
     HORUS_E_LIMIT = -6;
     /// The name of a topic or namespace is not valid.
     HORUS_E_NAME = -7;
     /// The topic does not exist yet.
     HORUS_E_NOT_FOUND = -8;
-    /// All live publishers send another message type. Or the topic was created with another type,
-    /// and the endpoint has `strict` in its quality of service.
+    /// All live publishers send a message type that differs from the endpoint's. Or the topic was
+    /// created with a different type, and the endpoint has `strict` in its quality of service.
     HORUS_E_TYPE = -9;
     /// No live publisher offers the reliability that the subscriber requests.
     HORUS_E_QOS = -10;
-    /// The text is not a valid schema.
+    /// The given text is not a valid schema of a message type.
     HORUS_E_SCHEMA = -11;
-    /// The message has a length that cannot be sent here.
+    /// The endpoint cannot send a message of this length.
     HORUS_E_MESSAGE = -12;
-    /// The handle was inherited through `fork`.
+    /// The handle was inherited through `fork`. It cannot be used in the child process.
     HORUS_E_FORKED = -13;
-    /// The topic's memory is lost: its file was truncated, or its descriptors were closed.
+    /// The shared memory of the topic is lost, because its file was truncated or the file
+    /// descriptors of the topic were closed.
     HORUS_E_REGION_LOST = -14;
-    /// The publisher is not pinnable: its messages cannot be loaned or borrowed, only copied.
+    /// The messages of this publisher cannot be loaned or borrowed, only copied.
     HORUS_E_NOT_PINNABLE = -15;
-    /// A slot is on loan but must not be for this call, or no slot is on loan but one has to be.
+    /// A slot is on loan and the call does not allow that, or no slot is on loan and the call needs
+    /// one.
     HORUS_E_LOAN = -16;
-    /// There is no space left for the topic, or for longer messages.
+    /// There is no space in shared memory for the topic, or for longer messages.
     HORUS_E_NO_SPACE = -17;
-    /// A system call failed.
+    /// A system call failed, for a reason that no other status describes.
     HORUS_E_SYSTEM = -18;
-    /// The file is not a topic, or is damaged, or has another layout version.
+    /// The file is damaged, is not the file of a topic, or has another layout version.
     HORUS_E_DAMAGED = -19;
-    /// The node cannot run as configured, or no node has that name.
+    /// The node cannot run as it is configured, or the scheduler has no node with the given name.
     HORUS_E_NODE = -20;
-    /// The scheduler has already started, has not started, or has ended.
+    /// The call is not possible in the present state of the scheduler: it has already started, has
+    /// not started, or has ended.
     HORUS_E_STATE = -21;
-    /// There is no memory to map a publisher's messages.
+    /// There is not enough memory to map a publisher's messages.
     HORUS_E_NO_MEMORY = -22;
-    /// A node failed and ended the run.
+    /// A node failed, and the failure ended the run of the scheduler.
     HORUS_E_FAILED = -23;
-    /// The namespace of the topic was removed or replaced.
+    /// The namespace of the topic was removed, or was replaced by a new one.
     HORUS_E_NAMESPACE_REMOVED = -24;
 }
 
-/// Values of `errno` on Linux. WHY here: this crate does not use libc.
+/// Error number of Linux that means that there is not enough memory. WHY here: this crate does not
+/// use libc.
 const ENOMEM: i32 = 12;
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
 
-/// An error that is returned to C: a status, and the text for [`horus_last_error_message`].
+/// An error that a C function returns: a status, and a text for [`horus_last_error_message`].
 #[derive(Debug)]
 pub(crate) struct Failure {
     pub(crate) status: i32,
     pub(crate) text: String,
-    /// True if the text already contains the name of the topic.
+    /// True if the error text already contains the name of the topic. The name is then not added
+    /// again.
     names_topic: bool,
 }
 
@@ -139,7 +144,7 @@ impl Failure {
         }
     }
 
-    /// Stores the text for [`horus_last_error_message`], and returns the status.
+    /// Stores the error text for [`horus_last_error_message`], and returns the status.
     #[cold]
     pub(crate) fn report(self) -> i32 {
         LAST_ERROR.with(|last| {
@@ -157,7 +162,7 @@ impl Failure {
     }
 }
 
-/// Size of a thread's buffer for the last error text in bytes, including the 0 at its end.
+/// Size of each thread's buffer for its last error text, in bytes. It includes the terminating 0.
 const ERROR_BYTES_MAX: usize = 1024;
 
 thread_local! {
@@ -172,8 +177,8 @@ pub extern "C" fn horus_last_error_message() -> *const c_char {
     LAST_ERROR.with(|last| last.as_ptr().cast())
 }
 
-/// Implements the conversion of errors of the core to a [`Failure`] with the same text.
-/// `names_topic` says whether these texts name the topic.
+/// Implements the conversion of error types of `horus_core` to a [`Failure`] with the same text.
+/// `names_topic` says whether these texts contain the name of the topic.
 macro_rules! failures {
     (names_topic: $names_topic:literal, $($error:ty: |$this:ident| $status:expr;)*) => {
         $(impl From<$error> for Failure {
@@ -292,8 +297,8 @@ fn namespace_status(error: &NamespaceError) -> i32 {
     }
 }
 
-/// Returns the status for an I/O error: the status of the system resource that is exhausted, or
-/// `HORUS_E_SYSTEM` for other errors.
+/// Returns the status for an I/O error: the status for the resource that is exhausted, such as
+/// memory or space, or `HORUS_E_SYSTEM` for other errors.
 fn system_status(error: &io::Error) -> i32 {
     match (error.kind(), error.raw_os_error()) {
         (io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded, _) => HORUS_E_NO_SPACE,
@@ -303,7 +308,8 @@ fn system_status(error: &io::Error) -> i32 {
     }
 }
 
-/// Returns the status for the reason why a subscriber matches no publisher.
+/// Returns the C status for `cause`, the reason why a subscriber receives no messages from any
+/// publisher.
 const fn mismatch_status(cause: Mismatch) -> i32 {
     match cause {
         Mismatch::Type => HORUS_E_TYPE,
@@ -311,8 +317,8 @@ const fn mismatch_status(cause: Mismatch) -> i32 {
     }
 }
 
-/// Returns the status for `errno`, the error of a failed attempt to map longer slots or a new topic
-/// file.
+/// Returns the C status for `errno`, the error number of a failed attempt to map longer slots or a
+/// new topic file.
 fn growth_status(errno: i32) -> i32 {
     match system_status(&io::Error::from_raw_os_error(errno)) {
         // WHY: the file system has space, but this process may not map more.

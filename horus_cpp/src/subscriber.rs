@@ -1,4 +1,4 @@
-//! The C functions for subscribers.
+//! The C functions that open subscribers and receive messages.
 
 use std::ffi::{c_char, c_void};
 use std::time::{Duration, Instant};
@@ -16,15 +16,15 @@ use crate::info::{HorusStats, HorusTopicInfo, topic_info};
 use crate::status::{Failure, HORUS_EMPTY, HORUS_OK, HORUS_TIMEOUT, HORUS_TRUNCATED};
 use crate::topic::{HorusTopicOptions, endpoint_builder};
 
-/// The C struct `horus_subscriber_t`: see `horus.h`.
+/// The C struct `horus_subscriber_t`, as `horus.h` declares it: a handle of a subscriber.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct HorusSubscriber {
-    /// The handle of the subscriber.
+    /// The handle, as a number. 0 is the null handle.
     pub id: u64,
 }
 
-/// The C struct `horus_sample_t`: see `horus.h`.
+/// The C struct `horus_sample_t`, as `horus.h` declares it: a borrowed message.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -38,7 +38,8 @@ pub struct HorusSample {
 pub(crate) static SUBSCRIBERS: Slab<DynamicSubscriber> = Slab::new(3);
 static SAMPLES: Vault<RawSample> = Vault::new(4);
 
-/// Calls `call` with the subscriber. Adds the name of the topic to its errors.
+/// Calls `call` with the subscriber and returns its result. If the result is an error, adds the
+/// name of the topic to its text.
 #[inline(always)]
 fn with_topic_name(
     mut subscriber: Guard<'_, DynamicSubscriber>,
@@ -47,8 +48,8 @@ fn with_topic_name(
     call(&mut subscriber).map_err(|failure| failure.in_topic(subscriber.name()))
 }
 
-/// Returns the status of a call that found no message. It is `HORUS_EMPTY`, or an error if the
-/// subscriber cannot receive any messages.
+/// Returns the status of a call that found no message: `HORUS_EMPTY`, or an error if the subscriber
+/// cannot receive any messages.
 #[cold]
 fn no_message_status(subscriber: &DynamicSubscriber) -> StatusResult {
     check_usable(subscriber)?;
@@ -59,14 +60,14 @@ fn no_message_status(subscriber: &DynamicSubscriber) -> StatusResult {
 ///
 /// # Errors
 ///
-/// The reason why the subscriber receives no messages, or not all messages.
+/// A failure that says why the subscriber receives no messages, or not all messages.
 fn check_usable(subscriber: &DynamicSubscriber) -> Result<(), Failure> {
     let checked = subscriber.check();
     checked.map_err(|error| with_difference(subscriber, error.into()))
 }
 
-/// If the publishers use another message type than the subscriber, adds the first difference
-/// between the two types to `failure`. Returns `failure`.
+/// If the publishers use a different message type from that of the subscriber, adds the first
+/// difference between the two types to `failure`. Returns `failure`.
 #[cold]
 fn with_difference(subscriber: &DynamicSubscriber, mut failure: Failure) -> Failure {
     if let Some(difference) = subscriber.schema_difference() {
@@ -75,7 +76,7 @@ fn with_difference(subscriber: &DynamicSubscriber, mut failure: Failure) -> Fail
     failure
 }
 
-/// Returns true if every message that the publishers can send at present fits into `room` bytes.
+/// Returns true if every message that the publishers can currently send fits into `room` bytes.
 /// Returns an error if all messages have the same length and that length is larger than `room`.
 #[inline(always)]
 fn all_messages_fit(subscriber: &DynamicSubscriber, room: usize) -> Result<bool, Failure> {
@@ -95,8 +96,9 @@ fn buffer_too_small_failure(subscriber: &DynamicSubscriber, bytes: usize) -> Fai
     ))
 }
 
-/// Copies a message to `buffer`, truncated to the size of the buffer. Writes the length of the
-/// whole message to `out_bytes`. Returns the status.
+/// Copies `message` to `buffer`, truncated to the size of the buffer. Writes the length of the
+/// whole message to `out_bytes`. Returns `HORUS_OK`, or `HORUS_TRUNCATED` if the message was
+/// truncated.
 ///
 /// # Safety
 ///
@@ -280,7 +282,7 @@ pub unsafe extern "C" fn horus_subscriber_latest(
     })
 }
 
-/// Borrows a message by calling `borrow`, and writes the sample to `out`.
+/// Borrows a message by calling `borrow`, and writes the borrowed sample to `out`.
 ///
 /// # Safety
 ///

@@ -1,4 +1,4 @@
-//! The options for opening an endpoint of a topic.
+//! The options with which a C program opens an endpoint of a topic.
 
 use std::ffi::c_char;
 
@@ -9,14 +9,15 @@ use crate::namespace::{HorusNamespace, resolve_namespace};
 use crate::qos::HorusQos;
 use crate::status::Failure;
 
-/// The message type with which the topic was created. The topic must exist.
+/// Kind of message type: the type with which the topic was created. The topic must exist.
 pub const HORUS_TYPE_ADOPT: i32 = 0;
-/// Messages are any number of bytes, which the library does not interpret.
+/// Kind of message type: a message is any number of bytes, which the library does not interpret.
 pub const HORUS_TYPE_BYTES: i32 = 1;
-/// The type that `schema` describes.
+/// Kind of message type: the type that the text `schema` describes.
 pub const HORUS_TYPE_SCHEMA: i32 = 2;
 
-/// The C struct `horus_topic_options_t`: see `horus.h`.
+/// The C struct `horus_topic_options_t`, as `horus.h` declares it: the options for opening an
+/// endpoint.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]
@@ -36,8 +37,8 @@ unsafe impl SizedStruct for HorusTopicOptions {
     const FIRST_VERSION_BYTES: usize = 40;
 }
 
-/// Returns a builder for an endpoint of the topic. Errors name the topic, unless its name could not
-/// be read.
+/// Returns a builder for an endpoint of the topic. An error contains the name of the topic, unless
+/// the name could not be read.
 ///
 /// # Safety
 ///
@@ -53,11 +54,11 @@ pub(crate) unsafe fn endpoint_builder(
     builder.map_err(|failure| failure.in_topic(topic))
 }
 
-/// Returns a builder for an endpoint of the topic `topic`, to which it has applied `options`.
+/// Returns a builder for an endpoint of the topic `topic`, with `options` applied.
 ///
 /// # Safety
 ///
-/// `options` is as for [`endpoint_builder`].
+/// `options` is null, or points to options that `horus.h` allows for `horus_publisher_open`.
 unsafe fn apply_options(
     topic: &str,
     options: *const HorusTopicOptions,
@@ -107,8 +108,8 @@ unsafe fn apply_options(
     Ok(builder.namespace(&unsafe { resolve_namespace(options.name_space) }?))
 }
 
-/// Returns the default values of the fields, the bytes at `defaults`. Returns `None` if `defaults`
-/// is null, or if the type has no fields.
+/// Returns the message that holds the default values of the fields, which is the memory at
+/// `defaults`. Returns `None` if `defaults` is null, or if the type has no fields.
 ///
 /// # Safety
 ///

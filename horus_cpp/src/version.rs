@@ -1,9 +1,9 @@
-//! The version of the library.
+//! The C function that returns the version of the ABI.
 
 use std::ffi::c_char;
 
-/// The version of the ABI. It increases when programs that were compiled with an older header must
-/// be compiled again.
+/// Version of the C ABI. It increases when programs that were compiled with an older header must be
+/// compiled again.
 pub const HORUS_ABI_VERSION: u32 = 0;
 
 /// The C function `horus_abi_version`: see `horus.h`.

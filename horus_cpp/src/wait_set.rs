@@ -1,4 +1,5 @@
-//! The C functions for wait sets.
+//! The C functions for wait sets. A wait set lets one thread wait for several subscribers and
+//! timers.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -10,24 +11,26 @@ use crate::handle::Slab;
 use crate::status::{Failure, HORUS_OK, HORUS_TIMEOUT};
 use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
 
-/// The subscriber has messages.
+/// Reason why an entry of a wait set is ready: the subscriber has messages.
 pub const HORUS_READY_MESSAGE: i32 = 1;
-/// No message was published for the time that was given when the subscriber was added.
+/// Reason why an entry of a wait set is ready: the subscriber's deadline has passed without a new
+/// message. The deadline was set when the subscriber was added.
 pub const HORUS_READY_DEADLINE_MISSED: i32 = 2;
-/// The timer expired.
+/// Reason why an entry of a wait set is ready: the timer expired.
 pub const HORUS_READY_TIMER: i32 = 3;
-/// The subscriber was closed.
+/// Reason why an entry of a wait set is ready: the subscriber was closed. It is no longer in the
+/// set.
 pub const HORUS_READY_CLOSED: i32 = 4;
 
-/// The C struct `horus_wait_set_t`: see `horus.h`.
+/// The C struct `horus_wait_set_t`, as `horus.h` declares it: a handle of a wait set.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub struct HorusWaitSet {
-    /// The handle of the wait set.
+    /// The handle, as a number. 0 is the null handle.
     pub id: u64,
 }
 
-/// The C struct `horus_ready_t`: see `horus.h`.
+/// The C struct `horus_ready_t`, as `horus.h` declares it: a ready entry of a wait set.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 #[allow(missing_docs, reason = "the header documents each member")]

@@ -9,7 +9,8 @@ use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-/// The buffer of a Python object. It is released when this value is dropped.
+/// A view of a Python object's memory, obtained through the buffer protocol. It is released when
+/// this value is dropped.
 pub(crate) struct BufferView(Box<ffi::Py_buffer>);
 
 impl Drop for BufferView {
@@ -20,11 +21,7 @@ impl Drop for BufferView {
 }
 
 impl BufferView {
-    /// Returns the buffer of an object.
-    ///
-    /// # Errors
-    ///
-    /// `TypeError` if the object has no buffer; otherwise the exception that the object raises.
+    /// Requests the buffer of `object` through Python's buffer protocol.
     pub(crate) fn of(object: &Bound<'_, PyAny>) -> PyResult<Self> {
         // WHY boxed: `shape` and `strides` of a `Py_buffer` may point into itself.
         let mut view = Box::new(ffi::Py_buffer::new());

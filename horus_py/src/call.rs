@@ -177,7 +177,7 @@ pub(crate) type FastCall = unsafe extern "C" fn(
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
 
-/// Adds a method to a Python class.
+/// Adds a method, which is a C function, to a Python class.
 pub(crate) fn add_method(
     class: &Bound<'_, PyType>,
     name: &'static CStr,

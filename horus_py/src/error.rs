@@ -68,7 +68,7 @@ create_exception!(
     "Another thread is using this end of the topic. Open one for each thread."
 );
 
-/// Adds the exceptions to the Python module.
+/// Registers the exceptions of this file in the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("Error", py.get_type::<Error>())?;
@@ -109,7 +109,7 @@ pub(crate) fn name_topic_in(py: Python<'_>, topic: &str, error: PyErr) -> PyErr 
     }
 }
 
-/// Converts the error of a topic that could not be opened to a Python exception.
+/// Returns the Python exception for a topic that could not be opened.
 #[cold]
 pub(crate) fn from_topic_error(error: &TopicError) -> PyErr {
     let text = error.to_string();
@@ -122,7 +122,7 @@ pub(crate) fn from_topic_error(error: &TopicError) -> PyErr {
     }
 }
 
-/// Converts the error of a send that failed to a Python exception.
+/// Returns the Python exception for a message that was not sent.
 #[cold]
 pub(crate) fn from_send_error(error: &SendError<()>) -> PyErr {
     let text = error.to_string();
@@ -134,8 +134,8 @@ pub(crate) fn from_send_error(error: &SendError<()>) -> PyErr {
     }
 }
 
-/// Makes the exception for a message that was not sent, because no slot became free in time. The
-/// exception names the process whose subscriber is slowest.
+/// Returns the exception for a message that was not sent because no slot became free in time. It
+/// names the process whose subscriber is slowest.
 #[cold]
 pub(crate) fn topic_full_error(end: &DynamicPublisher) -> PyErr {
     let topic = end.label();
@@ -147,7 +147,7 @@ pub(crate) fn topic_full_error(end: &DynamicPublisher) -> PyErr {
     }
 }
 
-/// Converts the error of a slot that could not be loaned to a Python exception.
+/// Returns the Python exception for a slot that could not be loaned.
 #[cold]
 pub(crate) fn from_loan_error(error: &LoanError) -> PyErr {
     let text = error.to_string();
@@ -159,7 +159,7 @@ pub(crate) fn from_loan_error(error: &LoanError) -> PyErr {
     }
 }
 
-/// Converts the error of a loaned slot that could not be published to a Python exception.
+/// Returns the Python exception for a message on loan that could not be published.
 #[cold]
 pub(crate) fn from_publish_error(error: &PublishLentError) -> PyErr {
     match error {
@@ -169,7 +169,7 @@ pub(crate) fn from_publish_error(error: &PublishLentError) -> PyErr {
     }
 }
 
-/// Converts the error of a message that cannot be borrowed in place to a Python exception.
+/// Returns the Python exception for a message that could not be borrowed in place.
 #[cold]
 pub(crate) fn from_borrow_error(error: &BorrowError) -> PyErr {
     let text = error.to_string();
@@ -198,7 +198,7 @@ pub(crate) fn from_recv_error(end: &DynamicSubscriber, error: RecvError) -> PyEr
     }
 }
 
-/// Converts the error of a wait for publishers or subscribers to a Python exception.
+/// Returns the Python exception for a wait for publishers or subscribers that failed.
 #[cold]
 pub(crate) fn from_endpoint_wait_error(error: &EndpointWaitError) -> PyErr {
     let text = error.to_string();

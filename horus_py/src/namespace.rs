@@ -81,8 +81,8 @@ impl PyNamespace {
     }
 }
 
-/// Returns the namespace in an optional argument. If the argument is missing, returns the namespace
-/// that the environment variables select.
+/// Returns the namespace that the caller of a Python function gave. If it gave none, returns the
+/// namespace that the environment variables select.
 pub(crate) fn namespace_or_current(
     namespace: Option<&Bound<'_, PyNamespace>>,
 ) -> PyResult<Arc<Namespace>> {

@@ -68,18 +68,18 @@ unsafe impl Send for Numpy {}
 // SAFETY: as above.
 unsafe impl Sync for Numpy {}
 
-/// The memory that contains the elements of an array.
+/// Describes the memory of an array's elements: its address, shape and strides.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ArrayMemory<'a> {
     pub(crate) data: *mut u8,
-    /// Number of elements along each dimension. There are at most [`DIMENSIONS_MAX`] dimensions.
+    /// Number of elements along each dimension, for at most [`DIMENSIONS_MAX`] dimensions.
     pub(crate) shape: &'a [isize],
     /// Distance between two successive elements along each dimension, in bytes.
     pub(crate) strides: &'a [isize],
     pub(crate) is_writeable: bool,
 }
 
-/// Returns numpy, or `None` if it is not installed.
+/// Returns numpy, which the first call imports; `None` if it is not installed.
 #[inline]
 pub(crate) fn numpy(py: Python<'_>) -> Option<&Numpy> {
     static NUMPY: PyOnceLock<Option<Numpy>> = PyOnceLock::new();

@@ -18,33 +18,35 @@ use std::process::{self, Command};
 use std::ptr::{null, null_mut};
 use std::sync::atomic::{AtomicPtr, Ordering};
 
-/// The environment variable that sets the limit in seconds; 0 disables it.
+/// Name of the environment variable that sets the time limit of a test binary, in seconds. The
+/// value 0 disables the limit.
 const SECONDS_VARIABLE: &str = "HORUS_TEST_SECONDS";
 
 /// The environment variable that is set only for the reporting process, which prints the running
 /// tests. Its value is the id of the process whose tests are reported.
 const REPORT_VARIABLE: &str = "HORUS_TEST_REPORT_PROCESS";
 
-/// The default limit in seconds. On two CPUs, the slowest test binary takes about a tenth of this
-/// time.
+/// Time limit of a test binary by default, in seconds. On two CPUs, the slowest test binary takes
+/// about a tenth of this time.
 const DEFAULT_SECONDS: u64 = 1800;
 
-/// The default limit in seconds if the environment variable `HORUS_TORTURE` selects the long
-/// versions of tests.
+/// Time limit of a test binary, in seconds, if the environment variable `HORUS_TORTURE` selects the
+/// long versions of tests.
 const TORTURE_SECONDS: u64 = 6 * 3600;
 
-/// The exit status of a process that has exceeded its limit. The command `timeout` uses the same
-/// value.
+/// Exit status of a test binary that has exceeded its time limit. The command `timeout` uses the
+/// same status.
 const TIMEOUT_EXIT_STATUS: i32 = 124;
 
-/// Maximum length of a thread's name in bytes. The kernel truncates longer names.
+/// Maximum length of a thread's name, in bytes. The kernel truncates longer names, so the start of
+/// a test's name is known and the rest is not.
 const THREAD_NAME_BYTES_MAX: usize = 15;
 
-/// Maximum number of tests that are listed for one thread.
+/// Maximum number of tests that the report of a timeout lists for one thread.
 const LISTED_TESTS_MAX: usize = 8;
 
-/// The environment of the reporting process, in the form that `execve` needs. Null until the time
-/// limit is set.
+/// Environment variables of the reporting process, in the form that `execve` needs. Null until the
+/// time limit is set.
 static REPORT_ENVIRONMENT: AtomicPtr<*const libc::c_char> = AtomicPtr::new(null_mut());
 
 // SAFETY: the linker's start-up code calls the pointers in this section before `main`, as C
@@ -75,8 +77,8 @@ extern "C" fn arm_time_limit() {
     }
 }
 
-/// Builds the environment of the reporting process. WHY in advance: the signal handler must not
-/// allocate.
+/// Builds the environment of the reporting process, which prints the tests that are still running.
+/// WHY in advance: the signal handler must not allocate memory.
 fn prepare_report(seconds: u64) {
     let entry = |name: &OsStr, value: &OsStr| {
         let bytes = [name.as_bytes(), b"=", value.as_bytes()].concat();
@@ -106,7 +108,8 @@ fn prepare_report(seconds: u64) {
     REPORT_ENVIRONMENT.store(environment, Ordering::Relaxed);
 }
 
-/// Makes the kernel send a signal to this process after `seconds` seconds.
+/// Makes the kernel send a signal to this process after `seconds` seconds. The handler of the
+/// signal ends the process.
 fn start_timer(seconds: u64) {
     // WHY this signal: no test and no code of the library uses it, and `alarm` is used elsewhere.
     let signal = libc::SIGRTMAX() - 3;

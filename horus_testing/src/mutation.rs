@@ -17,32 +17,34 @@ thread_local! {
     static ITERATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A line of source code that uses a named memory ordering.
+/// A line of source code that uses a memory ordering with a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OrderingSite {
-    /// The name of the ordering.
+    /// Label of the named ordering that the line uses.
     pub label: &'static str,
-    /// The path of the source file that contains the line.
+    /// Path of the source file that contains the line.
     pub file: &'static str,
-    /// The number of the line in that file.
+    /// Number of the line in its source file, counted from 1.
     pub line: u32,
 }
 
-/// A deliberate defect that the tests have to detect.
+/// A deliberate defect in the code under test. The tests have to detect it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mutant {
-    /// A named ordering is replaced by `Relaxed` on all lines that use it; a fence is left out.
+    /// Replaces the named ordering by `Relaxed` on all lines that use it. If the ordering belongs
+    /// to a fence, leaves out the fence.
     Edge(&'static str),
-    /// A named ordering is replaced by `Relaxed` on only one line; a fence is left out.
+    /// Replaces a named ordering by `Relaxed` on only one line. If the ordering belongs to a fence,
+    /// leaves out the fence.
     Site(OrderingSite),
-    /// A named step of a protocol is left out. The code that performs the step calls
+    /// Leaves out a named step of a protocol. The code that performs the step calls
     /// [`is_step_left_out`] first.
     Flaw(&'static str),
 }
 
 impl Mutant {
-    /// Returns true if this mutant may change the ordering at `site`, so that a model that uses it
-    /// may be able to detect the mutant.
+    /// Returns true if this mutant may change the ordering at `site`. Only models that use such an
+    /// ordering can detect the mutant.
     fn affects(self, site: &OrderingSite) -> bool {
         match self {
             Self::Edge(label) | Self::Flaw(label) => label == site.label,
@@ -63,9 +65,9 @@ impl fmt::Display for Mutant {
     }
 }
 
-/// Returns the ordering that the running model has to use for `label`: `sound`, or `Relaxed` if the
-/// present mutant weakens it. In a run without a mutant, also records the line of the caller as an
-/// [`OrderingSite`].
+/// Returns the ordering that the running model has to use for the ordering named `label`. This is
+/// `sound`, or `Relaxed` if the current mutant weakens that ordering. In a run without a mutant,
+/// also records the line of the caller as an [`OrderingSite`].
 #[track_caller]
 pub fn ordering(label: &'static str, sound: Ordering) -> Ordering {
     let caller = Location::caller();
@@ -81,7 +83,7 @@ pub fn ordering(label: &'static str, sound: Ordering) -> Ordering {
     }
 }
 
-/// Returns true if the present mutant leaves out the protocol step that is named `label`.
+/// Returns true if the current mutant leaves out the protocol step with the name `label`.
 #[track_caller]
 pub fn is_step_left_out(label: &'static str) -> bool {
     let caller = Location::caller();
@@ -100,7 +102,7 @@ fn is_weakened(site: OrderingSite) -> bool {
     false
 }
 
-/// Counts one more execution of the running model.
+/// Adds 1 to the number of executions that the running model has explored.
 pub fn count_execution() {
     ITERATIONS.set(ITERATIONS.get() + 1);
 }
@@ -114,19 +116,19 @@ pub struct Model {
     sound: OnceLock<ModelResult>,
 }
 
-/// The result of running a model.
+/// The result of one run of a model, with or without a mutant.
 #[derive(Debug, Clone)]
 struct ModelResult {
     sites: BTreeSet<OrderingSite>,
     iterations: u64,
     took: Duration,
-    /// The panic message of the execution that failed; `None` if no execution failed.
+    /// The panic message of the execution that failed; `None` if all executions passed.
     failure: Option<String>,
 }
 
 impl Model {
-    /// Creates the model with the name `name`. `explore` runs its executions, and panics if one
-    /// fails.
+    /// Creates the model with the name `name`. `explore` runs all executions of the model, and
+    /// panics if one of them fails.
     #[must_use]
     pub const fn new(name: &'static str, explore: fn()) -> Self {
         Self {
@@ -136,12 +138,14 @@ impl Model {
         }
     }
 
-    /// Returns the result of the model without a mutant. The model runs only at the first call.
+    /// Returns the result of the model without a mutant. Runs the model only at the first call, and
+    /// keeps the result.
     fn result_without_mutant(&self) -> &ModelResult {
         self.sound.get_or_init(|| self.run_with_mutant(None))
     }
 
-    /// Runs the model with `mutant`, and returns the result.
+    /// Runs the model with `mutant`, or without one if `mutant` is `None`. Returns the result of
+    /// the run.
     fn run_with_mutant(&self, mutant: Option<Mutant>) -> ModelResult {
         silence_panics();
         SITES.take();
@@ -182,7 +186,8 @@ fn find_killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Mod
     })
 }
 
-/// Prevents explored executions from printing panic messages.
+/// Installs a panic hook that prints no panic messages of explored executions. WHY: with a mutant,
+/// executions are expected to fail.
 fn silence_panics() {
     static PANIC_HOOK: Once = Once::new();
     PANIC_HOOK.call_once(|| {
@@ -222,8 +227,8 @@ pub fn ordering_sites(models: &'static [Model]) -> BTreeSet<OrderingSite> {
     sites.filter(|site| site.file.contains("src")).collect()
 }
 
-/// Runs models with each of `mutants`, and prints a table of the mutants and the models that detect
-/// them.
+/// Runs models with each of `mutants`, and prints a table that shows which model detects each
+/// mutant.
 ///
 /// # Panics
 ///
@@ -260,7 +265,7 @@ macro_rules! models {
             $crate::mutation::Model::new(stringify!($name), noun::$name)
         }),*),*];
 
-        /// Tests that run each model without a mutant.
+        /// One test for each model, which runs the model without a mutant.
         mod sound {
             $($(
                 #[test]

@@ -11,11 +11,13 @@ use std::thread;
 /// The environment variable that contains the path of the file to which skips are appended.
 const FILE_VARIABLE: &str = "HORUS_TEST_SKIPS";
 
-/// The prefix of a line that reports a skipped test.
+/// Prefix of a printed line that reports a skipped test. The record of skipped tests consists of
+/// such lines.
 const SKIP_PREFIX: &str = "SKIP ";
 
 /// Records that the calling test is skipped on this machine. `reason` is one sentence that says
-/// what is missing and how to install or enable it. The caller has to return afterwards.
+/// what is missing and how to install or enable it. The function does not end the test: the caller
+/// has to return afterwards.
 pub fn skip(reason: impl Display) {
     // WHY not `current_exe`: Miri cannot ask the kernel for it.
     let binary = PathBuf::from(env::args_os().next().unwrap_or_default());
@@ -29,8 +31,8 @@ pub fn skip(reason: impl Display) {
     ));
 }
 
-/// Records the skips that another process has printed. `printed` is the output of that process,
-/// which perhaps could not write the file itself.
+/// Records the skipped tests that another process has reported. `printed` is the output of that
+/// process, which perhaps could not write to the file itself.
 pub fn record_skips_of_child(printed: &str) {
     printed
         .lines()

@@ -1,20 +1,21 @@
-//! A checksum in every message, with which the demo detects torn messages.
+//! A checksum that the demo puts into every message, to detect torn messages: messages that combine
+//! parts of two sends.
 
 use bytemuck::{bytes_of, bytes_of_mut};
 use horus_core::message::{CmdVel, Imu, LaserScan, Message};
 
 const CHECK_BYTES: usize = 2;
 
-/// A message with a checksum of all its bytes in the two lowest bytes of its last number.
+/// A message that stores a checksum of its bytes in the two lowest bytes of its last number.
 ///
-/// The checksum costs that number some precision. If the parts of a message come from two sends,
-/// the checksum at its end does not match its beginning.
+/// The checksum makes the last number slightly less precise. If a message combines parts of two
+/// sends, the checksum does not match.
 pub(crate) trait Checked: Message {
-    /// Offset of the checksum in bytes. The two lowest bytes of the last number are at this offset
-    /// on a little-endian machine.
+    /// Offset of the checksum in the message, in bytes. On a little-endian machine, the two lowest
+    /// bytes of the last number are at this offset.
     const CHECK_OFFSET: usize;
 
-    /// Returns the time at which the message was made.
+    /// Returns the time at which the message was created, in nanoseconds of CLOCK_REALTIME.
     fn timestamp_ns(&self) -> u64;
 }
 
@@ -36,14 +37,15 @@ checked! {
     CmdVel, last: f32;
 }
 
-/// Returns the message with its checksum filled in.
+/// Returns `message` with its checksum filled in.
 pub(crate) fn signed<M: Checked>(mut message: M) -> M {
     let check = check(&message);
     bytes_of_mut(&mut message)[M::CHECK_OFFSET..][..CHECK_BYTES].copy_from_slice(&check);
     message
 }
 
-/// Returns true if the bytes match the checksum; one corruption in 65 536 is not detected.
+/// Returns true if the bytes of `message` match its checksum. The checksum misses one corruption in
+/// 65 536.
 pub(crate) fn is_whole<M: Checked>(message: &M) -> bool {
     bytes_of(message)[M::CHECK_OFFSET..][..CHECK_BYTES] == check(message)
 }

@@ -1,11 +1,13 @@
-//! Periods that do not drift, and a check of the clock that stamps the messages.
+//! A ticker with a period that does not drift, and a check of the clock that provides the
+//! timestamps of messages.
 
 use std::time::{Duration, Instant};
 
 use horus_core::message::timestamp_now_ns;
 
-/// Deadlines at a fixed period of the monotonic clock. Sleeping for one period after each turn
-/// would add the turn's own length every time; sleeping *until* the next deadline does not.
+/// Repeated deadlines at a fixed period of the monotonic clock. A loop that sleeps *until* the next
+/// deadline keeps its period. If it slept *for* one period after each turn, the duration of the
+/// turn would be added every time.
 #[derive(Debug)]
 pub(crate) struct Ticker {
     period: Duration,
@@ -13,7 +15,7 @@ pub(crate) struct Ticker {
 }
 
 impl Ticker {
-    /// Makes a ticker whose first deadline is one `period` from now.
+    /// Creates a ticker whose first deadline is one `period` from now.
     pub(crate) fn every(period: Duration) -> Self {
         Self {
             period,
@@ -21,7 +23,7 @@ impl Ticker {
         }
     }
 
-    /// Returns true once for each deadline, without blocking.
+    /// Returns true if the deadline has passed, and then sets the next one. Never blocks.
     pub(crate) fn is_due(&mut self) -> bool {
         let now = Instant::now();
         let due = now >= self.deadline;
@@ -32,8 +34,8 @@ impl Ticker {
     }
 }
 
-/// Returns the first deadline after `now`. Missed deadlines are skipped and not caught up, so a
-/// late sensor does not deliver a burst.
+/// Returns the first deadline after `now`. Missed deadlines are skipped, so a late sensor does not
+/// send a burst of messages.
 fn following(deadline: Instant, now: Instant, period: Duration) -> Instant {
     let late_ns = now.saturating_duration_since(deadline).as_nanos();
     let missed = u32::try_from(late_ns / period.as_nanos()).unwrap_or(u32::MAX);
@@ -56,7 +58,8 @@ impl ClockWatch {
         }
     }
 
-    /// Returns by how much the clock was set since the start, in addition to the time that passed.
+    /// Returns by how much CLOCK_REALTIME was set forwards or backwards since the start. This is
+    /// the change of the clock without the time that passed.
     pub(crate) fn moved(&self) -> Duration {
         let elapsed = self.start.elapsed();
         let shown = Duration::from_nanos(timestamp_now_ns().saturating_sub(self.start_ns));

@@ -1,4 +1,5 @@
-//! The controller: 500 commands a second, computed from the IMU and the laser scanner.
+//! The controller: computes 500 commands per second from the messages of the IMU and the laser
+//! scanner.
 
 use std::time::Duration;
 
@@ -12,13 +13,14 @@ use crate::{imu, laser, turns};
 
 pub(crate) const TOPIC: &str = "cmd_vel";
 
-/// Maximum silence of a sensor. The robot stops if one is silent for longer.
+/// Maximum time without a message from a sensor. If a sensor is silent for longer, the robot stops.
 const SILENCE_MAX: Duration = Duration::from_millis(100);
-/// Distance in metres of the nearest object at or above which the robot drives at full speed. If
-/// the object is nearer, the robot is proportionally slower.
+/// Distance of the nearest object from which on the robot drives at full speed, in metres. If the
+/// object is nearer, the speed is proportionally lower.
 const FREE_M: f32 = 2.0;
 const SPEED_MAX_M_S: f32 = 1.0;
-/// Counter-steering, in rad/s for each rad/s that the robot turns.
+/// Strength of the counter-steering: the commanded turn rate in rad/s for each rad/s that the robot
+/// turns.
 const YAW_GAIN: f32 = 0.8;
 
 horus_core::node! {
@@ -77,7 +79,8 @@ pub(crate) fn run() -> crate::Result<()> {
     turns::take("controller", TOPIC, 500.hz(), Controller::build)
 }
 
-/// Returns the mean yaw rate of the samples since the last call; `None` if there were none.
+/// Returns the mean yaw rate of the IMU samples that arrived since the last call; `None` if none
+/// arrived. Counts the samples in `samples`.
 fn mean_yaw_rate(imu: &mut Input<Imu>, samples: &mut Tally) -> Option<f32> {
     let mut sum = 0.0;
     let mut count = 0_u32;
@@ -89,8 +92,8 @@ fn mean_yaw_rate(imu: &mut Input<Imu>, samples: &mut Tally) -> Option<f32> {
     (count > 0).then(|| (sum / f64::from(count)) as f32)
 }
 
-/// Returns a command with its [`check`] filled in. The check takes the two lowest bytes of
-/// `angular`, which becomes up to 1 % smaller in magnitude.
+/// Returns a command message with its checksum in [`check`] filled in. The checksum takes the two
+/// lowest bytes of `angular`, which makes its magnitude up to 1 % smaller.
 pub(crate) fn command(linear: f32, angular: f32) -> CmdVel {
     check::signed(CmdVel::new(linear, angular))
 }

@@ -1,4 +1,5 @@
-//! The fault: kills the IMU with SIGKILL half-way, and ends the demo.
+//! The program that causes a fault: kills the IMU process with SIGKILL at half of the demo's
+//! duration.
 
 use std::process::Command;
 use std::thread;
@@ -9,7 +10,7 @@ use horus_core::introspect::Inspector;
 use crate::report::Report;
 use crate::{Result, imu};
 
-/// Kills the IMU after half of `duration`, and returns after all of it.
+/// Kills the IMU process after half of `duration`, and returns when `duration` has passed.
 pub(crate) fn run(duration: Duration) -> Result<()> {
     thread::sleep(duration / 2);
     let topic = Inspector::open(imu::TOPIC)?;

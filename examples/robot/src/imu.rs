@@ -1,4 +1,4 @@
-//! The IMU: 1000 samples per second of a robot that turns left and right.
+//! The IMU: publishes 1000 samples per second of a robot that turns left and right.
 
 use horus_core::message::timestamp_now_ns;
 use horus_core::prelude::*;
@@ -11,7 +11,7 @@ pub(crate) const TOPIC: &str = "imu";
 const GRAVITY_M_S2: f64 = 9.81;
 const YAW_RATE_MAX_RAD_S: f64 = 0.3;
 const YAW_PERIOD_TICKS: f64 = 2000.0;
-/// Variance of the noise on each axis, in rad²/s².
+/// Variance of the measurement noise on each axis, in rad²/s².
 const NOISE_RAD2_S2: f64 = 1e-6;
 const NOISE_M2_S4: f64 = 1e-4;
 
@@ -29,7 +29,7 @@ pub(crate) fn run() -> crate::Result<()> {
     turns::take("imu", TOPIC, 1.khz(), Unit::build)
 }
 
-/// Returns the measurement `tick` periods after the start.
+/// Returns the IMU sample that is published `tick` periods after the start.
 pub(crate) fn sample(tick: u64) -> Imu {
     let phase = std::f64::consts::TAU * tick as f64 / YAW_PERIOD_TICKS;
     let shake = (phase * 97.0).sin();
@@ -49,7 +49,8 @@ pub(crate) fn sample(tick: u64) -> Imu {
     check::signed(sample)
 }
 
-/// Returns the id of the process that made the sample.
+/// Returns the id of the process that published the sample. The sample carries it in one of its
+/// fields.
 pub(crate) fn process(sample: &Imu) -> u32 {
     sample.orientation_covariance[1] as u32
 }

@@ -1,4 +1,5 @@
-//! The laser scanner: 40 sweeps per second of a square room in which a person walks in front of it.
+//! The laser scanner: publishes 40 scans per second of a square room in which a person walks in
+//! front of the robot.
 
 use std::f32::consts::TAU;
 use std::time::Duration;
@@ -14,7 +15,7 @@ pub(crate) const TOPIC: &str = "scan";
 const PERIOD: Duration = Duration::from_millis(25);
 
 const WALL_M: f32 = 4.0;
-/// Minimum and maximum distance of the person, in metres.
+/// Minimum and maximum distance of the walking person from the scanner, in metres.
 const WALKER_M: (f32, f32) = (0.5, 2.5);
 const WALKER_RAYS: usize = 10;
 const WALKER_PERIOD_TICKS: f32 = 160.0;
@@ -33,7 +34,7 @@ pub(crate) fn run() -> crate::Result<()> {
     turns::take("laser", TOPIC, Rate::every(PERIOD), Scanner::build)
 }
 
-/// Returns the scan `tick` periods after the start.
+/// Returns the laser scan that is published `tick` periods after the start.
 pub(crate) fn scan(tick: u64) -> LaserScan {
     let ray_rad = TAU / LASER_RANGES_MAX as f32;
     let mut scan = LaserScan {

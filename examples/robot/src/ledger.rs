@@ -1,5 +1,5 @@
-//! The ledger: one subscriber's counts for one topic, and a check of them against the messages
-//! sent.
+//! The ledger of a subscriber: its counts of messages on one topic, and a check against the number
+//! of messages sent.
 
 use hdrhistogram::Histogram;
 use horus_core::topic::Stats;
@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::check::{Checked, is_whole};
 
-/// The counts that this program keeps for one of its subscribers.
+/// The message counts that this program keeps for one of its subscribers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Tally {
     received: u64,
@@ -20,7 +20,8 @@ impl Tally {
         self.torn += u64::from(!is_whole(message));
     }
 
-    /// Combines the tally with `stats`, the topic's counts of sent and undelivered messages.
+    /// Returns a ledger that combines this tally with `stats`, the topic's counts of sent and
+    /// undelivered messages.
     pub(crate) fn ledger(&self, reader: &str, topic: &str, stats: &Stats) -> Ledger {
         Ledger {
             reader: reader.into(),
@@ -35,19 +36,19 @@ impl Tally {
     }
 }
 
-/// One subscriber's counts for one topic: a line of the summary.
+/// The message counts of one subscriber of one topic, which make one line of the summary.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Ledger {
     pub(crate) reader: String,
     pub(crate) topic: String,
-    /// Number of messages that all publishers have sent since the subscriber joined.
+    /// Number of messages that all publishers of the topic have sent since the subscriber joined.
     pub(crate) sent: u64,
     pub(crate) received: u64,
     /// Number of messages that were overwritten before the subscriber read them.
     pub(crate) lost: u64,
-    /// Number of messages that were skipped because the subscriber takes only the latest.
+    /// Number of messages that the subscriber skipped because it takes only the latest message.
     pub(crate) skipped: u64,
-    /// Number of messages received whose content does not match their checksum.
+    /// Number of received messages whose content does not match their checksum.
     pub(crate) torn: u64,
     pub(crate) latency: Option<Latency>,
 }
@@ -56,12 +57,12 @@ impl Ledger {
     pub(crate) const HEADER: &str = "topic    reader          sent  received   lost  skipped   torn\
                                      \x20   p50 us    p99 us    max us";
 
-    /// Returns true if every message is accounted for, and none was torn.
+    /// Returns true if all messages that were sent are accounted for, and none was torn.
     pub(crate) fn holds(&self) -> bool {
         self.received + self.lost + self.skipped == self.sent && self.torn == 0
     }
 
-    /// Formats the ledger as a line under [`Self::HEADER`].
+    /// Formats the ledger as a line of the table whose header is [`Self::HEADER`].
     pub(crate) fn row(&self) -> String {
         let Self {
             reader,
@@ -86,7 +87,7 @@ impl Ledger {
     }
 }
 
-/// Statistics of the latencies of all messages received.
+/// Statistics of the latencies of all messages that a subscriber received.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Latency {
     p50_us: f64,
@@ -95,7 +96,8 @@ pub(crate) struct Latency {
 }
 
 impl Latency {
-    /// Computes the statistics of latencies in nanoseconds; `None` if there are none.
+    /// Computes the statistics of a histogram of latencies in nanoseconds; returns `None` if the
+    /// histogram is empty.
     pub(crate) fn of(ns: &Histogram<u64>) -> Option<Self> {
         let at = |quantile| ns.value_at_quantile(quantile) as f64 / 1e3;
         let latency = Self {
@@ -106,7 +108,7 @@ impl Latency {
         (!ns.is_empty()).then_some(latency)
     }
 
-    /// Formats the latencies as three columns of 9 characters.
+    /// Formats the statistics as three table columns of 9 characters each.
     pub(crate) fn columns(&self) -> String {
         format!(
             "{:>9.1} {:>9.1} {:>9.1}",

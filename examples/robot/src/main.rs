@@ -1,4 +1,5 @@
-//! The programs of a robot: an IMU, a laser scanner, a controller, a monitor, and a fault.
+//! The programs of a demo robot: an IMU, a laser scanner, a controller, a monitor, and a program
+//! that causes a fault.
 //!
 //! ```text
 //! imu    1 kHz ──┐
@@ -6,9 +7,10 @@
 //! scan   40 Hz ──┘
 //! ```
 //!
-//! `horus launch examples/robot/robot.json5` starts all of them. The fault kills the IMU half-way,
-//! which is started again. At the end, the subscribers compare the messages sent with those
-//! received. Start reading at [`imu`], the simplest program; then [`controller`] and [`monitor`].
+//! `horus launch examples/robot/robot.json5` starts all of them. Half-way through the demo, the
+//! fault program kills the IMU, and `horus launch` starts the IMU again. At the end, the
+//! subscribers compare the number of messages sent with the number received. Start reading at
+//! [`imu`], the simplest program; then read [`controller`] and [`monitor`].
 
 #[cfg(test)]
 use horus_testing as _;
@@ -30,10 +32,10 @@ use std::process::ExitCode;
 
 use options::{Command, Options};
 
-/// A result with an error of any type, which is printed as a sentence.
+/// A result with an error of any type. The program prints the error as a sentence.
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
-/// Exit status for an invalid command line.
+/// Exit status of the program for an invalid command line.
 const EXIT_USAGE: u8 = 2;
 
 fn main() -> ExitCode {

@@ -1,4 +1,5 @@
-//! The monitor: receives every topic, and prints a table of the traffic every second.
+//! The monitor: receives the messages of every topic, and prints a table of the traffic every
+//! second.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -15,7 +16,8 @@ use crate::report::{Report, verdict};
 use crate::watch::Watch;
 use crate::{Result, controller, imu, laser};
 
-/// The time between two polls of the topics. It causes most of the measured latencies.
+/// Time between two polls of the topics. Waiting for the next poll causes most of the measured
+/// latency.
 const LOOK_PERIOD: Duration = Duration::from_micros(100);
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
 /// Maximum change of CLOCK_REALTIME that the time service may cause during a demo. If it is larger,
@@ -71,7 +73,8 @@ struct Monitor {
     imu: Watch<Imu>,
     scan: Watch<LaserScan>,
     cmd_vel: Watch<CmdVel>,
-    /// Process id and timestamp of the last IMU sample.
+    /// The process id and the timestamp in nanoseconds of the last IMU sample; `None` before the
+    /// first one. A change of the id shows that the IMU was restarted.
     last_sample: Option<(u32, u64)>,
     clock: ClockWatch,
     start: Instant,
@@ -96,7 +99,7 @@ impl Monitor {
         })
     }
 
-    /// Receives all available messages of all topics.
+    /// Receives all available messages of all topics, and updates the statistics.
     fn look(&mut self) -> Result<()> {
         let now = Instant::now();
         self.looks_ns

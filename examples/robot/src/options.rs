@@ -1,4 +1,4 @@
-//! The command line: the role of this process and its settings.
+//! The command line of the demo: the role of this process, and the settings of the role.
 
 use std::fmt;
 use std::time::Duration;
@@ -19,10 +19,11 @@ Options:
 
 Each runs until SIGINT or SIGTERM.";
 
-/// Allowed duration of the demo, in seconds. A shorter run would end before the nodes have started.
+/// Allowed range of the demo's duration, in seconds. A shorter demo would end before the nodes have
+/// started.
 const SECONDS: std::ops::RangeInclusive<f64> = 1.0..=86_400.0;
 
-/// One of the programs of the robot, which a process runs.
+/// The program of the demo that a process runs, for example the IMU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Role {
     Imu,
@@ -33,7 +34,7 @@ pub(crate) enum Role {
 }
 
 impl Role {
-    /// Returns the role's name on the command line.
+    /// Returns the name by which the command line selects the role.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Imu => "imu",
@@ -78,11 +79,11 @@ pub(crate) struct Options {
 }
 
 impl Options {
-    /// Parses the arguments, without the program's name.
+    /// Parses the command-line arguments, which do not include the program's name.
     ///
     /// # Errors
     ///
-    /// A sentence about the first argument that is not valid.
+    /// A sentence that names the first invalid argument.
     pub(crate) fn parse(
         arguments: impl IntoIterator<Item = String>,
     ) -> std::result::Result<Self, String> {

@@ -1,5 +1,5 @@
-//! The reports of a node: lines on its standard output, as text, or as JSON if `ROBOT_REPORTS` is
-//! `json`.
+//! The reports of a process: lines on its standard output, as text, or as JSON if the environment
+//! variable `ROBOT_REPORTS` is `json`.
 
 use std::fmt;
 use std::io::Write;
@@ -9,27 +9,29 @@ use serde::{Deserialize, Serialize};
 
 use crate::ledger::Ledger;
 
-/// The environment variable that selects JSON.
+/// Name of the environment variable that selects reports in JSON.
 const VARIABLE: &str = "ROBOT_REPORTS";
 
-/// True if a ledger of this process does not add up.
+/// True if this process has reported a ledger that does not add up. The process then fails at its
+/// end.
 static HAS_FAILED: AtomicBool = AtomicBool::new(false);
 
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Report {
-    /// Text for the user.
+    /// A line of text for the user.
     Text(String),
-    /// The monitor received a message of a new IMU process. The times, of CLOCK_REALTIME, are those
-    /// of the last message of the old process and of the first message of the new one.
+    /// The monitor received a message from a new IMU process. `last_ns` is the timestamp of the
+    /// last message of the old process, `first_ns` that of the first message of the new one, both
+    /// in nanoseconds of CLOCK_REALTIME.
     Restarted { last_ns: u64, first_ns: u64 },
     /// The final report of a publisher: the number of messages that it sent.
     Published { topic: String, sent: u64 },
-    /// The final report of a subscriber about one topic.
+    /// The final report of a subscriber: its ledger for one topic.
     Received(Ledger),
 }
 
 impl Report {
-    /// Writes the report to standard output.
+    /// Writes the report to standard output. Stores whether a ledger failed, for [`verdict`].
     pub(crate) fn send(&self) {
         if let Self::Received(ledger) = self
             && !ledger.holds()
@@ -62,7 +64,7 @@ impl fmt::Display for Report {
     }
 }
 
-/// Fails if a ledger that was reported does not add up.
+/// Returns an error if this process has reported a ledger that does not add up.
 pub(crate) fn verdict() -> crate::Result<()> {
     // Relaxed: as above.
     if HAS_FAILED.load(Ordering::Relaxed) {

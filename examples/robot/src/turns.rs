@@ -7,11 +7,12 @@ use horus_core::scheduler::{NodeBuilder, Rate, RunError};
 
 use crate::report::Report;
 
-/// Maximum duration of a tick. A real tick is much shorter; only a busy machine makes one long.
+/// Time limit of a tick, which a watchdog supervises. A tick usually takes much less; only a busy
+/// machine can make one this long.
 const TICK_MAX: Duration = Duration::from_secs(1);
 
-/// Runs the node that `build` makes, at rate `rate`, until SIGTERM or SIGINT. Then reports its
-/// number of ticks as the number of messages sent on `topic`.
+/// Creates a node with `build` and runs it at `rate` until the process receives SIGTERM or SIGINT.
+/// Then reports the node's number of ticks as the number of messages sent on `topic`.
 pub(crate) fn take(
     name: &str,
     topic: &str,

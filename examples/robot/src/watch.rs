@@ -1,4 +1,5 @@
-//! A subscriber of one topic that counts its messages, their latencies and the torn ones.
+//! A subscriber that counts the messages of one topic, measures their latencies and counts the torn
+//! ones.
 
 use hdrhistogram::Histogram;
 use horus_core::message::timestamp_now_ns;
@@ -8,15 +9,15 @@ use crate::Result;
 use crate::check::Checked;
 use crate::ledger::{Latency, Ledger, Tally};
 
-/// Number of significant decimal digits of a latency.
+/// Number of significant decimal digits with which the histograms store a latency.
 const PRECISION: u8 = 3;
 
-/// A subscriber of messages `M` with its statistics.
+/// A subscriber that receives messages of type `M`, together with its statistics.
 #[derive(Debug)]
 pub(crate) struct Watch<M: Checked> {
     subscriber: Subscriber<M>,
     tally: Tally,
-    /// Latencies of all messages, in nanoseconds.
+    /// Latencies of all messages since the start, in nanoseconds.
     total_ns: Histogram<u64>,
     recent_ns: Histogram<u64>,
 }
@@ -25,7 +26,7 @@ impl<M: Checked> Watch<M> {
     pub(crate) const HEADER: &str = "topic       rate     p50 us    p99 us    max us\
                                      \x20      sent  received   lost";
 
-    /// Joins the topic, to receive every message sent from now on.
+    /// Opens a subscriber of `topic`, which receives every message that is sent from now on.
     pub(crate) fn new(topic: &str) -> Result<Self> {
         Ok(Self {
             subscriber: Subscriber::new(topic)?,
@@ -35,7 +36,7 @@ impl<M: Checked> Watch<M> {
         })
     }
 
-    /// Receives all available messages, and passes each to `look`.
+    /// Receives all available messages, updates the statistics, and passes each message to `look`.
     pub(crate) fn drain(&mut self, mut look: impl FnMut(&M)) -> Result<()> {
         while let Some(message) = self.subscriber.recv() {
             let received_ns = timestamp_now_ns();
@@ -49,8 +50,9 @@ impl<M: Checked> Watch<M> {
         Ok(())
     }
 
-    /// Formats a line under [`Self::HEADER`] for the `seconds` since the last line. The columns
-    /// `sent`, `received` and `lost` count from the start.
+    /// Formats a line of the table whose header is [`Self::HEADER`]. The rates are for the
+    /// `seconds` since the last line; the columns `sent`, `received` and `lost` count from the
+    /// start.
     pub(crate) fn row(&mut self, seconds: f64) -> String {
         let rate_hz = self.recent_ns.len() as f64 / seconds;
         let latency = Latency::of(&self.recent_ns).as_ref().map(Latency::columns);
@@ -64,7 +66,8 @@ impl<M: Checked> Watch<M> {
         format!("{topic:8} {rate_hz:>5.0} Hz {latency:>29} {sent:>9} {received:>9} {lost:>6}")
     }
 
-    /// Returns the final counts of the topic.
+    /// Returns the final message counts for the topic. `reader` is the name of this subscriber in
+    /// the ledger.
     pub(crate) fn ledger(&self, reader: &str) -> Ledger {
         let ledger = self
             .tally

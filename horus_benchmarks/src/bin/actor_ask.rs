@@ -1,5 +1,5 @@
-//! Asks an actor one question after another: first from a task of the runtime, then from a thread
-//! that runs no actors.
+//! Measures how long an actor takes to answer one question after another. The questions come first
+//! from a task of the runtime, then from a thread that runs no actors.
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 

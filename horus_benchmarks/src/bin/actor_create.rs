@@ -1,4 +1,4 @@
-//! Creates actors, and measures the time and the memory for each idle actor.
+//! Measures the time to create an actor, and the memory that an idle actor takes.
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 

@@ -1,4 +1,4 @@
-//! Sends messages to an actor.
+//! Measures how fast one actor receives messages.
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 

@@ -1,7 +1,6 @@
-//! Measures every path that a message can take: latency, the cost of `send`, and throughput of
-//! every channel, ring and topic, in one thread, between two threads and between two processes.
-//! Each value is shown next to the hardware floor, the fastest exchange that this machine can do
-//! without any ring.
+//! Measures the latency, the cost of `send` and the throughput of every channel, ring and topic: in
+//! one thread, between two threads, and between two processes. Each value is shown next to the
+//! hardware floor, the fastest exchange that this machine can do without any ring.
 
 use std::process::ExitCode;
 

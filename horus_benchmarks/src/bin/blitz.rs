@@ -1,4 +1,4 @@
-//! Creates many actors, sends ten messages to each, and ends all actors.
+//! Measures a whole life of many actors: creates them, sends ten messages to each, and ends them.
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 

@@ -19,14 +19,15 @@ const ABOUT: &str = "Our channels between threads beside rtrb, disruptor, crossb
 kanal and flume: a send and a receive on one thread, latency and throughput between two threads, \
 for messages of 8 to 1024 bytes, in rounds that alternate.";
 
-/// Number of rounds, and number of timed messages in each round, with `--quick` and without.
+/// With `--quick`: the number of rounds, and the number of timed messages in each round. The next
+/// constant has the numbers without `--quick`.
 const QUICK_ROUNDS_AND_SAMPLES: (u32, u64) = (20, 4_000);
 const FULL_ROUNDS_AND_SAMPLES: (u32, u64) = (40, 10_000);
 
-/// The duration of one stream of messages.
+/// Duration of one stream of messages.
 const STREAM_TIME: Duration = Duration::from_millis(1);
 
-/// Number of streams in each round, with `--quick` and without.
+/// Number of streams in each round: with `--quick`, and without it.
 const STREAMS_PER_ROUND: (u32, u32) = (9, 31);
 
 const MESSAGE_SIZES: [usize; 5] = [8, 16, 64, 256, 1024];

@@ -1,5 +1,5 @@
-//! Compares our topics between two processes with UDP, Unix sockets, pipes, POSIX message queues
-//! and a ring with a head and a tail.
+//! Compares our topics with other transports between two processes: UDP, Unix sockets, pipes, POSIX
+//! message queues, and a ring with a head and a tail.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -16,11 +16,12 @@ const ABOUT: &str = "Our topics between two processes beside UDP over loopback, 
 stream sockets, pipes, POSIX message queues and a ring with a head and a tail, all polled: latency \
 and sustained throughput for messages of 8 bytes to 64 KiB, in rounds that alternate.";
 
-/// Number of rounds, and number of timed messages in each round, with `--quick` and without.
+/// With `--quick`: the number of rounds, and the number of timed messages in each round. The next
+/// constant has the numbers without `--quick`.
 const QUICK_ROUNDS_AND_SAMPLES: (u32, u64) = (20, 500);
 const FULL_ROUNDS_AND_SAMPLES: (u32, u64) = (40, 2_000);
 
-/// The duration for which each transport streams messages of one size, with `--quick` and without.
+/// Duration for which each transport streams messages of one size: with `--quick`, and without it.
 const STREAM_DURATION: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
 
 const MESSAGE_SIZES: [usize; 7] = [8, 32, 304, 1480, 4096, 16_384, 65_536];

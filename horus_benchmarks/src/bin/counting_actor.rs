@@ -1,5 +1,5 @@
-//! Sends messages to an actor that counts them, first one by one and then 64 at once. At the end,
-//! asks the actor for its count.
+//! Measures how fast an actor counts messages that it receives, first one message at a time and
+//! then 64 at once. At the end, asks the actor for its count.
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 

@@ -21,8 +21,8 @@ const RING_CARRIERS: [Carrier; 4] = [
 
 const MESSAGE_SIZES: [usize; 7] = [8, 16, 304, 1480, 4096, 16_384, 65_536];
 
-/// The rings whose throughput is measured. The latest-value ring is missing, because its readers
-/// receive only the last message.
+/// The rings whose throughput is measured. The ring that holds only the latest value is missing,
+/// because its readers receive only the last message.
 const STREAM_CARRIERS: [Carrier; 3] = [Carrier::SpscShm, Carrier::MpscShm, Carrier::FanoutShm];
 
 fn main() -> ExitCode {

@@ -17,15 +17,16 @@ const ABOUT: &str = "Our topics against the services of iceoryx2: in one thread,
 threads, between two processes, two processes that each publish and subscribe, throughput, and \
 waking a sleeper. Needs the feature iceoryx2.";
 
-/// Number of rounds, and number of timed messages in each round, with `--quick` and without.
+/// With `--quick`: the number of rounds, and the number of timed messages in each round. The next
+/// constant has the numbers without `--quick`.
 const QUICK_ROUNDS_AND_SAMPLES: (u32, u64) = (20, 5_000);
 const FULL_ROUNDS_AND_SAMPLES: (u32, u64) = (40, 20_000);
 
-/// The duration of one stream.
+/// Duration of one stream of messages.
 const STREAM_TIME: Duration = Duration::from_millis(50);
 
-/// The wake-up benchmark times one message for every 40 that the other benchmarks time in a round,
-/// because each wake-up takes long.
+/// Divisor of the number of timed messages in each round of the wake-up benchmark. That benchmark
+/// times fewer messages than the others, because each wake-up takes long.
 const WAKEUP_SAMPLES_DIVISOR: u64 = 40;
 
 const SAME_THREAD_ROW: &str = "vs_iceoryx2/same_thread/16B";
@@ -34,15 +35,16 @@ const WAKEUP_ROW: &str = "vs_iceoryx2/wakeup";
 type Candidates = [Carrier; 2];
 
 const ONE_TO_ONE_CANDIDATES: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2];
-/// The candidates within one process. The `local` service of iceoryx2 needs no files.
+/// The two services that are compared within one process, ours and one of iceoryx2. The `local`
+/// service of iceoryx2 needs no files.
 const IN_PROCESS_CANDIDATES: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2Local];
-/// The candidates for large messages. Both lend the sender memory for each message, so that it is
-/// not copied.
+/// The two services that are compared for large messages, ours and one of iceoryx2. Both lend the
+/// sender memory for each message, so that it is not copied.
 const LOANS_CANDIDATES: Candidates = [Carrier::TopicLoan, Carrier::Iceoryx2Loan];
 const BOTH_WAYS_CANDIDATES: Candidates = [Carrier::TopicDuplex, Carrier::Iceoryx2Duplex];
 const STREAM_CANDIDATES: Candidates = [Carrier::TopicReliable, Carrier::Iceoryx2Stream];
 
-/// The latencies to measure: for each, the placement of the two ends, the name of the row, the
+/// The latencies to measure. For each one: the placement of the two ends, the name of the row, the
 /// candidates and the message size.
 const LATENCY_ROWS: [(Placement, &str, Candidates, MessageSize); 6] = [
     (

@@ -1,4 +1,4 @@
-//! Sends 503 tokens around a ring of 503 actors.
+//! Measures how fast 503 tokens go around a ring of 503 actors at the same time.
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 

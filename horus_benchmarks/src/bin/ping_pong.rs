@@ -1,4 +1,4 @@
-//! Sends a token back and forth between two actors.
+//! Measures how fast two actors send a token back and forth.
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 

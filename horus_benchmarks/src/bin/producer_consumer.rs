@@ -1,4 +1,5 @@
-//! Sends messages from two actors to a third one, first one by one and then 64 at once.
+//! Measures how fast two actors send messages to a third one: first one message at a time, then 64
+//! at once.
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 

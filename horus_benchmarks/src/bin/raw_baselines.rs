@@ -1,5 +1,5 @@
-//! Measures the hardware floor without any ring: the cost of two cores exchanging a word, of a
-//! copy, of a shared mapping and of reading the timer.
+//! Measures the hardware floor, which needs no ring: the times for an exchange of a word between
+//! two cores, for a copy, for a shared mapping and for a reading of the timer.
 
 use std::error::Error;
 use std::fs::File;
@@ -37,7 +37,8 @@ fn run(args: Args) -> Outcome {
     Ok(session.finish()?)
 }
 
-/// Measures the floor with one cache line and with two, in alternating rounds.
+/// Measures the exchange of a word between two cores with one cache line and with two, in
+/// alternating rounds.
 fn measure_ping_pong(
     session: &mut BenchmarkSession,
     placement: Placement,
@@ -91,7 +92,8 @@ fn spin_basis(choice: &SpinChoice) -> String {
     )
 }
 
-/// Measures the minimum times of single operations in one pinned thread.
+/// Measures the minimum times of single operations, such as a store and a load, in one pinned
+/// thread.
 fn measure_same_thread(session: &mut BenchmarkSession) -> Result<(), Box<dyn Error>> {
     let namespace = PrivateNamespace::create()?;
     let file = File::options()
@@ -140,7 +142,7 @@ fn micro_row(session: &mut BenchmarkSession, id: &str, measure: impl FnOnce() ->
     add_row(session, row, &format!("batches of {}", micro.batch));
 }
 
-/// Measures the cost of reading the timer, which every sample includes once.
+/// Measures the time that a reading of the timer takes. Every sample contains that time once.
 fn measure_timer(session: &mut BenchmarkSession) {
     let clock = &session.clock;
     let row = Row::from_samples(

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 use horus_benchmarks::report::readme::{self, Records};
 
-/// The documents with tables, as paths from the root of the repository.
+/// The documents whose tables are updated, as paths from the root of the repository.
 const DOCUMENTS: [&str; 2] = ["README.md", "docs/performance.md"];
 
 const USAGE: &str = "usage: readme_table RECORD [FILE.md ...]

@@ -1,4 +1,4 @@
-//! Makes an HTML page and a CSV file from a directory of benchmark records, or compares two such
+//! Creates an HTML page and a CSV file from a directory of benchmark records, or compares two such
 //! directories.
 
 use std::error::Error;

@@ -1,6 +1,6 @@
-//! Measures standard messages of robots: `CmdVel`, `Imu`, `JointCommand` and `LaserScan` over a
-//! topic, between threads and between processes. Also shows whether control loops have time for
-//! them.
+//! Measures standard messages of robots on a topic, between threads and between processes:
+//! `CmdVel`, `Imu`, `JointCommand` and `LaserScan`. Also shows whether these messages are fast
+//! enough for the control loops of robots.
 
 use std::process::ExitCode;
 

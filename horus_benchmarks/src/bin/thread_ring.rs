@@ -1,4 +1,4 @@
-//! Sends a token around a ring of 503 actors.
+//! Measures how fast one token goes around a ring of 503 actors.
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 

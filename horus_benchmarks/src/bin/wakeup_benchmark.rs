@@ -1,4 +1,5 @@
-//! Wakes a blocked receiver in another process, and times the wake-up and the sender's call.
+//! Measures how long it takes to wake a blocked receiver in another process, and how long the
+//! sender's call takes.
 
 fn main() -> std::process::ExitCode {
     horus_benchmarks::scenario::wakeup::main()

@@ -1,39 +1,40 @@
 //! Measured rounds that each lie between two rounds of the floor, for machines whose floor changes
 //! with time. The floor is the fastest exchange that this machine can do, without any ring.
 //!
-//! A hypervisor may move a virtual machine within seconds between cores that are near each other
-//! and cores that are not. If the floor before a round differs from the floor after it, it is
-//! unknown which of the two applies to the round. The round is then measured again.
+//! A hypervisor can move a virtual machine at any moment between cores that are near each other and
+//! cores that are not. If the floor before a round differs from the floor after it, it is unknown
+//! which of the two applies to the round. The round is then measured again.
 
 use crate::measure::stats::{self, PairedMedians};
 use crate::measure::tsc::TscClock;
 use crate::measure::workload::Round;
 
 /// Maximum ratio of the slower to the faster of the two floor rounds around a measured round. If
-/// the ratio is larger, the measured round does not count.
+/// the ratio is larger, the measured round is repeated.
 pub const STEADY_RATIO_MAX: f64 = 1.2;
 
-/// Maximum number of attempts for each round that is wanted.
+/// Maximum number of attempts to measure each requested round.
 const ATTEMPTS_MAX: u32 = 3;
 
-/// A measured round and the medians of the floor rounds before and after it.
+/// A measured round, together with the medians of the floor rounds before and after it.
 #[derive(Debug, Clone)]
 pub struct BracketedRound<S> {
-    /// Median one-way time of the floor round just before the measured round: nanoseconds. The
+    /// Median one-way time of the floor round just before the measured round, in nanoseconds. The
     /// floor is the fastest exchange that this machine can do, without any ring.
     pub before_ns: f64,
-    /// Median one-way time of the floor round just after the measured round: nanoseconds.
+    /// Median one-way time of the floor round just after the measured round, in nanoseconds.
     pub after_ns: f64,
-    /// The measured round.
+    /// The result of the measured round.
     pub subject: S,
-    /// True if figures and ratios are computed from this round as well: either because the floor
-    /// was steady around it, or because too few rounds had a steady floor.
+    /// True if figures and ratios are computed from this round. This is so if the floor was steady
+    /// around the round, or if too few rounds had a steady floor.
     pub counts: bool,
 }
 
 impl<S> BracketedRound<S> {
-    /// Estimate of the floor during the measured round, in nanoseconds: the mean of the medians
-    /// before and after it.
+    /// Returns an estimate of the floor during the measured round, in nanoseconds: the mean of the
+    /// medians before and after the round. The floor is the fastest exchange that this machine can
+    /// do.
     pub fn floor_ns(&self) -> f64 {
         (self.before_ns + self.after_ns) / 2.0
     }
@@ -48,25 +49,27 @@ impl<S> BracketedRound<S> {
 /// The results of measured rounds, each of which lies between two rounds of the floor.
 #[derive(Debug, Clone)]
 pub struct BracketedRounds<S> {
-    /// All measured rounds, in the order they were measured.
+    /// All measured rounds, in the order in which they were measured.
     pub all: Vec<BracketedRound<S>>,
-    /// All rounds of the floor, merged; `None` if there were none.
+    /// All rounds of the floor, merged into one; `None` if there were none.
     pub floor: Option<Round>,
-    /// Number of rounds that were measured again because the floor changed.
+    /// Number of rounds that were repeated because the floor changed during them.
     pub repeated: u32,
-    /// Number of rounds that count although the floor changed around them. They are needed if too
-    /// many attempts failed; the rounds with the smallest change are chosen.
+    /// Number of rounds that count although the floor changed around them. They count if too many
+    /// rounds had to be repeated; those with the smallest change are chosen.
     pub unsteady: u32,
 }
 
 impl<S> BracketedRounds<S> {
-    /// Returns the rounds from which figures and ratios are computed.
+    /// Returns the rounds from which figures and ratios are computed, which are those with a true
+    /// `counts`.
     pub fn rounds_that_count(&self) -> impl Iterator<Item = &BracketedRound<S>> {
         self.all.iter().filter(|bracket| bracket.counts)
     }
 
     /// Returns the smallest, the median and the largest floor of the rounds that count, in
-    /// nanoseconds. Returns `None` if no rounds count.
+    /// nanoseconds. Returns `None` if no rounds count. The floor is the time of the fastest
+    /// exchange between the two cores.
     pub fn floor_range_ns(&self) -> Option<[f64; 3]> {
         let mut floors: Vec<f64> = self
             .rounds_that_count()
@@ -77,8 +80,8 @@ impl<S> BracketedRounds<S> {
         Some([least, stats::median(&mut floors), largest])
     }
 
-    /// Returns a pair of medians for each round that counts: the median of its floor, and its own
-    /// median, which is computed by `p50_ns`.
+    /// Returns a pair of medians for each round that counts: the median of the floor around the
+    /// round, and the median of the round itself, which `p50_ns` computes.
     pub fn floor_pairs(&self, p50_ns: impl Fn(&S) -> f64) -> PairedMedians {
         let mut pairs = PairedMedians::default();
         for bracket in self.rounds_that_count() {

@@ -1,36 +1,37 @@
-//! The trait through which the timed loops send and receive messages over any connection.
+//! Defines the trait with which the timed loops send and receive messages over any connection.
 
 use crate::measure::payload::CorruptMessage;
 
-/// Sends messages, receives them, or both. No call blocks.
+/// One end of a connection, which sends messages, receives them, or both. No call blocks.
 ///
 /// `send` of an endpoint that only receives always returns false, and so does `recv` of an endpoint
 /// that only sends.
 pub trait Endpoint<P> {
-    /// True if the last message of a stream may be dropped even though no message follows it. That
-    /// message is then sent again until the receiver has confirmed it.
+    /// True if the transport may drop the last message of a stream. The sender then repeats that
+    /// message until the receiver has confirmed it.
     const MAY_DROP_LAST: bool = false;
 
-    /// True if the endpoint counts the messages that it lost.
+    /// True if the endpoint counts the messages that it has lost, so that [`lost`](Self::lost) is
+    /// exact.
     const COUNTS_LOSSES: bool = true;
 
-    /// Tries to send a message. If there is no space for it yet, executes a `pause` instruction and
-    /// returns false.
+    /// Tries to send a message, and returns true on success. If there is no space for the message
+    /// yet, executes a `pause` instruction and returns false.
     #[inline(always)]
     fn send(&mut self, _message: &P) -> bool {
         false
     }
 
-    /// Receives the next message into `message`. Returns false if there is none; the content of
-    /// `message` is then unspecified. Executes a `pause` instruction where one is useful, so the
-    /// caller need not do so.
+    /// Receives the next message into `message`, and returns true. Returns false if there is no
+    /// message; the content of `message` is then unspecified. Executes a `pause` instruction where
+    /// one is useful, so the caller need not do so.
     #[inline(always)]
     fn recv(&mut self, _message: &mut P) -> bool {
         false
     }
 
-    /// Receives the next message like [`recv`](Self::recv). On a duplex transport it also returns
-    /// the messages that this side sent itself.
+    /// Receives the next message as [`recv`](Self::recv) does. On a transport whose single ring
+    /// serves both directions, also returns the messages that this side sent itself.
     #[inline(always)]
     fn recv_all(&mut self, message: &mut P) -> bool {
         self.recv(message)
@@ -48,20 +49,22 @@ pub trait Endpoint<P> {
         found
     }
 
-    /// Verifies additional copies of message `seq`. An endpoint that receives each message more
-    /// than once stores these copies itself. The benchmark calls this outside the timed intervals.
+    /// Verifies the additional copies of the message `seq`. An endpoint that receives each message
+    /// more than once stores the copies itself. The benchmark calls this method outside the timed
+    /// intervals.
     #[inline(always)]
     fn verify_copies(&mut self, _seq: u64) -> Result<(), CorruptMessage> {
         Ok(())
     }
 
-    /// Returns the number of messages lost since the endpoint joined, as far as it can tell.
+    /// Returns the number of messages lost since the endpoint joined, as far as the endpoint can
+    /// count them.
     fn lost(&self) -> u64 {
         0
     }
 }
 
-/// One side of a two-way connection: the first endpoint sends, the second one receives.
+/// One side of a two-way connection. The first endpoint of the pair sends, the second one receives.
 impl<P, T: Endpoint<P>, R: Endpoint<P>> Endpoint<P> for (T, R) {
     const MAY_DROP_LAST: bool = T::MAY_DROP_LAST;
     const COUNTS_LOSSES: bool = R::COUNTS_LOSSES;
@@ -96,12 +99,14 @@ impl<P, T: Endpoint<P>, R: Endpoint<P>> Endpoint<P> for (T, R) {
     }
 }
 
-/// An [`Endpoint`] that consists of two closures: `Closures(|message| …, || …)`.
+/// An [`Endpoint`] that consists of two closures, one that sends and one that receives:
+/// `Closures(|message| …, || …)`.
 #[derive(Debug)]
 pub struct Closures<S, R>(
-    /// Tries to send a message; returns false if there is no space for it yet.
+    /// A closure that tries to send a message. It returns false if there is no space for the
+    /// message yet.
     pub S,
-    /// Returns the next message, if there is one.
+    /// A closure that returns the next message, or `None` if there is none.
     pub R,
 );
 

@@ -1,4 +1,4 @@
-//! Two cache lines of memory that threads and processes share.
+//! Two cache lines of memory that several threads or processes share.
 
 use std::fs::File;
 use std::io;
@@ -8,7 +8,8 @@ use std::sync::atomic::{self, AtomicU64};
 use memmap2::MmapRaw;
 use rustix::fs::{MemfdFlags, memfd_create};
 
-/// Distance between two lines, in bytes. WHY 128 and not 64: CPUs fetch cache lines in pairs.
+/// Distance between two shared lines, in bytes. WHY 128 and not 64: CPUs fetch cache lines in
+/// pairs.
 const LINE_BYTES: usize = 128;
 
 const LINES: usize = 2;
@@ -18,13 +19,13 @@ const LINES: usize = 2;
 #[repr(C, align(128))]
 #[derive(Debug)]
 pub struct Line {
-    /// The words. The floor uses the first one.
+    /// The atomic words of the line. The floor uses the first one.
     pub words: [AtomicU64; LINE_BYTES / size_of::<AtomicU64>()],
 }
 
 const _: () = assert!(size_of::<Line>() == LINE_BYTES);
 
-/// Two lines of memory that threads and processes share: an anonymous file, mapped.
+/// Two lines of memory that several threads or processes share. They lie in a file that is mapped.
 #[derive(Debug)]
 pub struct SharedLines {
     file: File,
@@ -32,21 +33,21 @@ pub struct SharedLines {
 }
 
 impl SharedLines {
-    /// Makes and maps an anonymous file (memfd) filled with zeroes. The kernel removes it when the
-    /// last process has closed it.
+    /// Creates and maps an anonymous file (memfd) filled with zeroes. The kernel removes it when
+    /// the last process has closed it.
     pub fn create() -> io::Result<SharedLines> {
         let file = memfd_create("horus-bench", MemfdFlags::CLOEXEC)?;
         SharedLines::map_new(file.into())
     }
 
-    /// Gives the new, empty `file` its size, and maps it.
+    /// Sets the size of `file`, which must be new and empty, and maps it.
     pub fn map_new(file: File) -> io::Result<SharedLines> {
         file.set_len((LINES * LINE_BYTES) as u64)?;
         SharedLines::map(file)
     }
 
-    /// Maps the first two lines of `file`. The file must not shrink while the returned value
-    /// exists.
+    /// Maps the two lines at the beginning of `file`. The file must not shrink while the returned
+    /// value exists.
     pub fn map(file: File) -> io::Result<SharedLines> {
         if file.metadata()?.len() < (LINES * LINE_BYTES) as u64 {
             return Err(io::Error::other("the file is too short for two lines"));
@@ -57,16 +58,16 @@ impl SharedLines {
         Ok(SharedLines { file, map })
     }
 
-    /// Maps the same memory once more, at another address.
+    /// Maps the same two lines once more, at another address.
     pub fn map_again(&self) -> io::Result<SharedLines> {
         SharedLines::map(self.file.try_clone()?)
     }
 
-    /// Returns line `index`: 0 or 1.
+    /// Returns the line with this index, which is 0 or 1.
     ///
     /// # Panics
     ///
-    /// If there is no such line.
+    /// If `index` is neither 0 nor 1.
     pub fn line(&self, index: usize) -> &Line {
         assert!(index < LINES, "line {index} of {LINES}");
         let first = self.map.as_mut_ptr().cast::<Line>();
@@ -76,7 +77,7 @@ impl SharedLines {
         unsafe { &*line }
     }
 
-    /// Sets all words to zero.
+    /// Sets all words of both lines to 0.
     pub fn clear(&self) {
         for line in 0..LINES {
             for word in &self.line(line).words {

@@ -1,5 +1,5 @@
-//! Measures both ends of a connection in one thread: the cost of the instructions of `send` and
-//! `recv`, without any other core.
+//! Measures a connection whose two ends are in one thread: the cost of the instructions of `send`
+//! and `recv`, without any other core.
 
 use crate::measure::endpoint::Endpoint;
 use crate::measure::micro::{self, MicroPlan, MicroResult};
@@ -9,7 +9,7 @@ use crate::measure::tsc::TickSource;
 use crate::measure::wait::PeerWatch;
 use crate::measure::workload::WorkloadError;
 
-/// Maximum total size of the messages of a batch, in bytes. WHY: a batch of this size stays in the
+/// Maximum total size of the messages of a batch, in bytes. WHY: a batch of this size fits into the
 /// first-level cache.
 const BATCH_BYTES_MAX: usize = 24 * 1024;
 
@@ -19,12 +19,14 @@ const BATCH_MAX: usize = 256;
 /// Number of messages that a stream sends before it receives them. Every ring has more slots.
 pub const BURST_MESSAGES: u64 = 64;
 
-/// Returns the number of operations in a sample, for messages of `bytes` bytes.
+/// Returns the number of operations in a batch, for messages of `bytes` bytes. The time of one
+/// batch is one sample.
 pub fn batch_operations(bytes: usize) -> u64 {
     (1 << (BATCH_BYTES_MAX / bytes).clamp(1, BATCH_MAX).ilog2()) as u64
 }
 
-/// Repeatedly sends a message and receives it. Measures the time of each batch.
+/// Repeatedly sends a message and receives it, and measures the time of each batch of such
+/// operations.
 ///
 /// Messages are composed before a batch and verified after it. They are numbered from `first_seq`
 /// on.
@@ -63,7 +65,7 @@ pub fn send_and_receive<P: Payload>(
     Ok(micro)
 }
 
-/// Sends and receives each message; returns how many arrived.
+/// Sends and receives each of the messages in `sent`. Returns the number of messages that arrived.
 ///
 /// WHY not inlined: the surrounding code would occupy registers that this loop needs.
 #[inline(never)]

@@ -1,5 +1,5 @@
-//! Describes the machine on which the numbers were measured, and the circumstances that make them
-//! worse.
+//! Describes the machine on which the numbers were measured, and the circumstances that make the
+//! numbers worse.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -11,50 +11,53 @@ use horus_core::machine::Tuning;
 use crate::measure::pin::{self, CpuPair, PinError};
 use crate::measure::tsc::{TickSource, TscClock, tsc_is_invariant};
 
-/// Load average above which a report warns that other work disturbs the figures.
+/// Maximum load average without a warning. Above it, a report warns that other work disturbs the
+/// figures.
 const LOAD_MAX: f64 = 0.5;
 
-/// Percentage of CPU time taken by the hypervisor above which a report warns.
+/// Maximum percentage of CPU time taken by the hypervisor without a warning. Above it, a report
+/// warns.
 const STEAL_PERCENT_MAX: f64 = 1.0;
 
-/// The text for a property of the machine that the system does not report.
+/// Text that replaces a property of the machine if the system does not report that property.
 const UNKNOWN: &str = "unknown";
 
-/// The machine, the build, and the state of both at the time of the measurement.
+/// The description of the machine and of the build, and their state at the time of the measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// CPU model.
+    /// The model name of the CPU.
     pub cpu: String,
-    /// Number of CPUs online.
+    /// Number of CPUs that are online.
     pub cores: usize,
-    /// The CPUs that this process may use.
+    /// The numbers of the CPUs that this process may use.
     pub allowed_cpus: Vec<usize>,
-    /// The CPUs to which the two ends of the connection are pinned.
+    /// The two CPUs to which the two ends of the connection are pinned.
     pub pinned: CpuPair,
-    /// Frequency governor of the CPU of the measuring end, if it has one.
+    /// Frequency governor of the CPU of the measuring end; `None` if it has no governor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
-    /// CPUs isolated from the scheduler at boot.
+    /// The numbers of the CPUs that were isolated from the scheduler at boot.
     pub isolated_cpus: Vec<usize>,
-    /// Kernel release.
+    /// The release of the kernel.
     pub kernel: String,
     /// The name of the hypervisor that the firmware reports; `None` on bare metal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
-    /// The compiler that built this binary.
+    /// The version of the compiler that built this binary.
     pub rustc: String,
-    /// The extra code generation flags that this binary was built with.
+    /// The flags for code generation with which this binary was built, in addition to the usual
+    /// ones.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub rustflags: String,
-    /// Describes, as text, how our library copies messages and how it pauses in spin loops. The
-    /// library chooses these settings to suit the machine.
+    /// Text that describes how our library copies messages and pauses in spin loops on this
+    /// machine. The library chooses these settings to suit the machine.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub tuning: String,
-    /// `release` or `debug`.
+    /// The build profile of this binary: `release` or `debug`.
     pub profile: String,
-    /// The source of the ticks that time intervals are measured in.
+    /// The source of the ticks in which time intervals are measured.
     pub timer: TickSource,
-    /// Ticks per second, as measured by the calibration.
+    /// Rate of the timer in ticks per second, as measured by the calibration.
     pub timer_hz: f64,
     /// Median time between two consecutive readings of the timer, in nanoseconds. It is not
     /// subtracted from any value.
@@ -62,23 +65,23 @@ pub struct Machine {
     /// The step in which the timer advances, in nanoseconds. Every measured interval is a multiple
     /// of it.
     pub timer_resolution_ns: f64,
-    /// True if the time-stamp counter has a constant rate and never stops.
+    /// True if the time-stamp counter of the CPU has a constant rate and never stops.
     pub invariant_tsc: bool,
-    /// The clock source that the kernel uses.
+    /// The clock source that the kernel uses, such as `tsc`.
     pub clocksource: String,
-    /// Load average of the machine over the minute before the run.
+    /// Load average of the machine over the minute before the run, as a number of running threads.
     pub load_average: f64,
     /// Percentage of the run's time in which a pinned CPU had something to run, but the hypervisor
     /// ran something else. `None` if the kernel does not report it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal_percent: Option<f64>,
-    /// A sentence for each circumstance that makes the numbers worse than they could be.
+    /// One sentence for each circumstance that makes the numbers worse than they could be.
     pub warnings: Vec<String>,
 }
 
 impl Machine {
-    /// Reads the properties of the machine. Call it before the thread is pinned, because it also
-    /// reads the affinity mask.
+    /// Reads the properties of the machine. Must be called before the thread is pinned, because it
+    /// also reads the affinity mask.
     ///
     /// It only reads files, and starts no process.
     pub fn probe(cpus: CpuPair, clock: &TscClock) -> Result<Machine, PinError> {
@@ -118,7 +121,8 @@ impl Machine {
         Ok(machine)
     }
 
-    /// Returns the number of CPUs on which busy threads can run without disturbing each other.
+    /// Returns the number of CPUs that busy threads of a benchmark can use: one if both ends share
+    /// a CPU, otherwise all CPUs that this process may use.
     pub fn usable_cpus(&self) -> usize {
         if self.pinned.is_oversubscribed() {
             1
@@ -155,9 +159,10 @@ fn tuning() -> String {
 /// CPU times that the kernel has counted since it started, in ticks of the kernel.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// Total time of the CPUs, in all states.
+    /// Total time of the CPUs in all states, in kernel ticks.
     pub all: u64,
-    /// Time in which the CPU had something to run but the hypervisor did not let it run.
+    /// Time in which the CPUs had something to run but the hypervisor did not let them run, in
+    /// kernel ticks.
     pub steal: u64,
 }
 
@@ -198,10 +203,10 @@ impl CpuTimes {
     }
 }
 
-/// Returns the commit of the working directory, with `-dirty` if tracked files were changed;
-/// "unknown" outside of a repository, or before its first commit.
+/// Returns the commit of the working directory, with `-dirty` appended if tracked files were
+/// changed. Returns "unknown" outside of a repository, or before its first commit.
 ///
-/// It starts `git`, so call it before the thread is pinned.
+/// It starts `git`, so it must be called before the thread is pinned.
 pub fn commit() -> String {
     let Some(hash) = run_git(&["rev-parse", "--short=12", "HEAD"]) else {
         return UNKNOWN.to_owned();
@@ -276,7 +281,8 @@ fn read_cpu_model(cpuinfo: &str) -> String {
         .unwrap_or_else(|| UNKNOWN.to_owned())
 }
 
-/// Returns the value of the first line of `text` that has the form `key : value`.
+/// Returns the value in the first line of `text` that has the form `key : value`; `None` if there
+/// is no line with that key.
 fn field_value(text: &str, key: &str) -> Option<String> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;

@@ -1,4 +1,4 @@
-//! The memory that this process uses, as counted by the kernel.
+//! The memory that this process uses, as the kernel counts it.
 
 use std::fs;
 

@@ -1,5 +1,5 @@
-//! Micro-benchmarks of one thread: a store and a load, a copy, a shared mapping, and reading the
-//! timer.
+//! Micro-benchmarks in one thread: a store and a load, a copy, a shared mapping, and a reading of
+//! the timer.
 //!
 //! Each operation takes less time than reading the timer, so operations are timed in batches. A
 //! sample is the time of one batch, so percentiles are percentiles of the means of batches.
@@ -13,28 +13,29 @@ use crate::measure::lines::SharedLines;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::TickSource;
 
-/// Number of operations in a sample, for operations that take about a nanosecond.
+/// Number of operations in a batch, for operations that take about a nanosecond. The time of one
+/// batch is one sample.
 pub const WORD_BATCH: u64 = 1024;
 
-/// The result of a micro-benchmark.
+/// The result of a micro-benchmark: the times of its batches, and the number of operations.
 #[derive(Debug, Serialize, Deserialize)]
 pub struct MicroResult {
     /// The time of each batch, in ticks.
     pub batches: Samples,
-    /// Number of operations in each batch.
+    /// Number of operations in one batch.
     pub batch: u64,
-    /// Number of operations done.
+    /// Number of operations that were performed.
     pub done: u64,
-    /// Number of operations whose effect was verified.
+    /// Number of operations whose effect was verified and found correct.
     pub verified: u64,
 }
 
 impl MicroResult {
-    /// Adds the result of another run with batches of the same length.
+    /// Adds the result of another run with batches of the same length to this one.
     ///
     /// # Panics
     ///
-    /// If the lengths differ.
+    /// If the lengths of the batches differ.
     pub fn merge(&mut self, other: &MicroResult) {
         assert_eq!(self.batch, other.batch, "batches of two lengths do not mix");
         self.batches.merge(&other.batches);
@@ -43,19 +44,19 @@ impl MicroResult {
     }
 }
 
-/// The way in which a micro-benchmark is timed.
+/// The plan of a micro-benchmark: the number of batches, and the counter that times them.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct MicroPlan {
     pub source: TickSource,
-    /// Number of warm-up batches, which are not counted.
+    /// Number of warm-up batches, which are not part of the result.
     pub warm_up: u64,
     pub batches: u64,
 }
 
 impl MicroPlan {
-    /// Makes a plan with `batches` timed batches (at least one). The warm-up before them has a
-    /// tenth of that number of batches.
+    /// Creates a plan with `batches` timed batches, or with one if `batches` is 0. There is one
+    /// warm-up batch for every ten timed batches.
     pub fn new(source: TickSource, batches: u64) -> MicroPlan {
         let batches = batches.max(1);
         MicroPlan {
@@ -81,7 +82,7 @@ pub fn mmap_write_read(plan: &MicroPlan, written: &SharedLines, read: &SharedLin
     count_up(plan, &written.line(0).words[0], &read.line(0).words[0])
 }
 
-/// Copies `N` bytes between two buffers in the cache, `batch` times in each sample. Compares the
+/// Copies `N` bytes between two buffers in the cache, `batch` times for each sample. Compares the
 /// copy with its source after each batch.
 pub fn memcpy<const N: usize>(plan: &MicroPlan, batch: u64) -> MicroResult {
     let mut from = Box::new([0; N]);

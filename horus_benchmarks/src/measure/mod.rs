@@ -1,5 +1,5 @@
-//! Clocks, samples, statistics and the timed loops. This module does not depend on transports or
-//! reports, and imports none of the crate's other top-level modules.
+//! Clocks, samples, statistics and the timed loops. This module imports none of the crate's other
+//! top-level modules.
 
 pub mod bracket;
 pub mod endpoint;

@@ -1,20 +1,21 @@
-//! Messages whose every bit is computed from their sequence number, so that each can be verified.
+//! Messages in which every bit is computed from the sequence number, so that each message can be
+//! verified.
 
 use std::hint::black_box;
 
-/// Number of bits of the first word that hold the sequence number; the other bits hold a checksum
-/// of it.
+/// Number of bits of a message's first word that hold the sequence number. The other bits hold a
+/// checksum of that number.
 const SEQ_BITS: u32 = 40;
 
 const SEQ_MASK: u64 = (1 << SEQ_BITS) - 1;
 
-/// The error for a received message that differs from the one that was sent.
+/// The error for a received message that differs from the message that was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("message {expected_seq} arrived corrupt or out of order (its first word says {found_seq})")]
 pub struct CorruptMessage {
-    /// The sequence number of the expected message.
+    /// The sequence number of the message that was expected.
     pub expected_seq: u64,
-    /// The sequence number in the received message, which may be corrupt as well.
+    /// The sequence number in the received message. It may be corrupt as well.
     pub found_seq: u64,
 }
 
@@ -22,17 +23,17 @@ pub struct CorruptMessage {
 ///
 /// Sequence numbers start at 1 and stay below 2^40.
 pub trait Payload: Copy {
-    /// Size of a message in bytes.
+    /// Size of the message in bytes.
     const BYTES: usize;
 
-    /// Makes the message with sequence number `seq`, and a stamp of 0.
+    /// Creates the message with the sequence number `seq` and a stamp of 0.
     fn compose(seq: u64) -> Self;
 
     /// Writes `stamp` into the message: the time of the send in ticks, or any other number. Does
     /// nothing if the message is too small to hold a stamp.
     fn restamp(&mut self, stamp: u64);
 
-    /// Returns the stamp; 0 if the message is too small to hold one.
+    /// Returns the stamp of the message; 0 if the message is too small to hold one.
     fn stamp(&self) -> u64;
 
     /// Returns the sequence number in the message's first word, without verifying it.
@@ -109,7 +110,8 @@ impl<const N: usize> Payload for [u64; N] {
     }
 }
 
-/// A message of one word, which is its sequence number. The floor sends such messages.
+/// A message of one word, which is the sequence number of the message. The floor sends such
+/// messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Seq(pub u64);
 

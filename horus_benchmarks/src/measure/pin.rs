@@ -6,15 +6,16 @@ use horus_shm::rt;
 use rustix::thread::{CpuSet, sched_getaffinity, sched_setaffinity};
 use serde::{Deserialize, Serialize};
 
-/// The reason why a thread could not be pinned.
+/// The reason why a thread could not be pinned to a CPU.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum PinError {
-    /// The CPU is not in this process's affinity mask (or does not exist).
+    /// The CPU is not in this process's affinity mask, or does not exist. `allowed` has the CPUs in
+    /// the mask.
     #[error("cpu {cpu} is not allowed here; allowed: {allowed:?}")]
     NotAllowed { cpu: usize, allowed: Vec<usize> },
-    /// The CPU number is larger than an affinity mask of this platform can hold.
+    /// The number of the CPU is larger than an affinity mask of this platform can hold.
     #[error("cpu {cpu} is beyond the largest supported number {max}")]
     TooLarge { cpu: usize, max: usize },
     #[error("cannot {action} the cpu affinity")]
@@ -25,17 +26,17 @@ pub enum PinError {
     },
 }
 
-/// The CPUs on which the two ends of a benchmark run.
+/// The two CPUs on which the two ends of a benchmark run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CpuPair {
-    /// The CPU of the measuring end.
+    /// The number of the CPU on which the measuring end runs.
     pub near: usize,
-    /// The CPU of the other end.
+    /// The number of the CPU on which the other end runs.
     pub far: usize,
 }
 
 impl CpuPair {
-    /// Returns both CPUs, which may be the same one.
+    /// Returns the numbers of both CPUs. They may be equal.
     pub const fn both(self) -> [usize; 2] {
         [self.near, self.far]
     }
@@ -56,7 +57,7 @@ impl CpuPair {
         Ok(CpuPair { near, far })
     }
 
-    /// Returns true if both ends share one CPU. They then take turns, so the figures measure the
+    /// Returns true if both ends share one CPU. They then run in turn, so the figures measure the
     /// scheduler of the kernel.
     pub fn is_oversubscribed(&self) -> bool {
         self.near == self.far
@@ -68,7 +69,7 @@ impl CpuPair {
     }
 }
 
-/// Returns the CPUs that this thread may run on, in ascending order.
+/// Returns the numbers of the CPUs on which this thread may run, in ascending order.
 pub fn allowed_cpus() -> Result<Vec<usize>, PinError> {
     let set = sched_getaffinity(None).map_err(|error| PinError::System {
         action: "read",
@@ -108,8 +109,8 @@ pub fn allow_cpus(cpus: &[usize]) -> io::Result<()> {
     Ok(sched_setaffinity(None, &set)?)
 }
 
-/// Parses a CPU list as the kernel writes it, such as `0-3,8,10-11`. Parts that are not numbers are
-/// ignored.
+/// Parses a list of CPUs in the kernel's notation, such as `0-3,8,10-11`. Ignores parts that are
+/// not numbers.
 pub fn parse_cpu_list(list: &str) -> Vec<usize> {
     list.trim()
         .split(',')
@@ -121,8 +122,8 @@ pub fn parse_cpu_list(list: &str) -> Vec<usize> {
         .collect()
 }
 
-/// Returns the hardware threads of the core that `cpu` belongs to, including `cpu`; empty if
-/// unknown.
+/// Returns the hardware threads of the core to which `cpu` belongs, including `cpu`; empty if they
+/// are not known.
 fn hardware_threads_of(cpu: usize) -> Vec<usize> {
     let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
     std::fs::read_to_string(path)

@@ -1,18 +1,19 @@
-//! The measurements of one row, kept round by round, so that rows can be compared with each other.
+//! The samples of one row, kept for each round separately, so that rows can be compared round by
+//! round.
 
 use crate::measure::stats::{PairedMedians, Ratio, Samples};
 
 /// All samples of a row, and the median of each of its rounds.
 #[derive(Debug, Clone, Default)]
 pub struct Rounds {
-    /// All samples.
+    /// All samples of the row of results, from all rounds.
     pub samples: Samples,
-    /// Median of each round, in ticks, interpolated within the steps of the timer.
+    /// Median of each round in ticks, interpolated within the steps of the timer.
     pub medians: Vec<f64>,
 }
 
 impl Rounds {
-    /// Adds a round that was timed by a timer with steps of `step` ticks.
+    /// Adds the samples of one round. The timer of the round advances in steps of `step` ticks.
     pub fn add(&mut self, round: &Samples, step: u64) {
         self.samples.merge(round);
         self.medians.push(round.median_within_steps(step));

@@ -7,45 +7,46 @@ use crate::measure::stats::{
     BOOTSTRAP_SEED, Samples, bootstrap_median_interval, round_ns, round_ratio, variation_of,
 };
 
-/// Minimum number of rounds for an interval that is computed from the medians of the rounds. With
-/// fewer rounds it is computed from single samples.
+/// Minimum number of rounds for computing an interval from the medians of the rounds. With fewer
+/// rounds, the interval is computed from single samples.
 const ROUNDS_MIN: usize = 5;
 
-/// Number of standard deviations on either side of the mean within which 95 % of a normal
-/// distribution lie.
+/// Half the width of the interval that contains 95 % of a normal distribution, in standard
+/// deviations.
 const NORMAL_95: f64 = 1.959_964;
 
-/// The uncertainty of the values of a row.
+/// The uncertainty of the median in a row of results.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// 95 % interval of the median, in nanoseconds, from 10 000 bootstrap resamples.
+    /// 95 % interval of the median in nanoseconds, from 10 000 bootstrap resamples.
     pub p50_ci: [f64; 2],
-    /// The kind of values that were resampled.
+    /// The values that were resampled for the interval: medians of rounds, or single samples.
     pub resampled: Resampled,
-    /// Number of rounds or runs that the samples come from.
+    /// Number of rounds or runs from which the samples come.
     pub rounds: usize,
-    /// Coefficient of variation of all samples: standard deviation divided by mean. A single
-    /// interrupted sample can dominate it.
+    /// Coefficient of variation of all samples: standard deviation divided by mean. A single sample
+    /// with an interrupt can dominate it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cv: Option<f64>,
     /// Coefficient of variation of the rounds' medians: standard deviation divided by mean. It is
     /// small if all rounds have similar medians.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_cv: Option<f64>,
-    /// Coefficient of variation of the rounds' means.
+    /// Coefficient of variation of the rounds' means: standard deviation divided by mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rounds_cv_mean: Option<f64>,
 }
 
-/// The values that an interval was computed from.
+/// The kind of values from which an interval was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resampled {
-    /// The medians of the rounds. If the machine does not change, the median of another run of this
-    /// length is likely to lie in the interval.
+    /// The interval was computed from the medians of the rounds. If the machine does not change,
+    /// the median of another run of this length is likely to lie in the interval.
     Rounds,
-    /// Single samples, because there were too few rounds. The interval assumes that samples are
-    /// independent of each other. They are not, so the true interval is wider.
+    /// The interval was computed from single samples, because there were too few rounds. This
+    /// assumes that samples are independent of each other. They are not, so the true interval is
+    /// wider.
     Samples,
 }
 

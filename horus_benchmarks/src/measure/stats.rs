@@ -10,15 +10,15 @@ use crate::measure::state::{MachineState, machine_states};
 /// The random seed of every bootstrap, so that the same samples give the same interval.
 pub const BOOTSTRAP_SEED: u64 = 7;
 
-/// Number of resamples for every bootstrap interval.
+/// Number of random resamples from which every bootstrap interval is computed.
 pub const BOOTSTRAP_RESAMPLES: usize = 10_000;
 
-/// Number of significant decimal digits of a recorded sample: percentiles are within 0.05 % of the
-/// exact ones.
+/// Number of significant decimal digits with which a histogram stores a sample. Percentiles are
+/// within 0.05 % of the exact ones.
 const SIGNIFICANT_DIGITS: u8 = 3;
 
-/// Maximum value of a sample in the histogram. Larger samples are recorded as this value, except
-/// that the maximum remains exact.
+/// Maximum value that a histogram stores for a sample. A larger sample is stored as this value;
+/// only the maximum of all samples remains exact.
 pub const LARGEST_SAMPLE: u64 = 1 << 42;
 
 /// A histogram of samples in their own unit, such as the ticks of one operation or of a batch.
@@ -38,7 +38,7 @@ pub struct Samples {
     parts: Vec<RoundSummary>,
 }
 
-/// Median and mean of one of the sets of samples that were merged, which is one round or one run.
+/// Median and mean of one round or run, which is one of the sets of samples that were merged.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct RoundSummary {
@@ -53,7 +53,7 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// Makes an empty set.
+    /// Creates an empty set of samples.
     pub fn new() -> Samples {
         let histogram = Histogram::new_with_bounds(1, LARGEST_SAMPLE, SIGNIFICANT_DIGITS)
             .expect("constant bounds that the histogram accepts");
@@ -103,8 +103,8 @@ impl Samples {
         self.parts.clone()
     }
 
-    /// Returns each recorded value with the number of its samples, in ascending order. Values are
-    /// within 0.05 %; the smallest and the largest are exact.
+    /// Returns each recorded value and the number of samples with that value, in ascending order.
+    /// The values are within 0.05 % of the exact ones; the smallest and the largest are exact.
     pub fn value_counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.histogram.iter_recorded().map(|bucket| {
             let value = self.histogram.median_equivalent(bucket.value_iterated_to());
@@ -112,22 +112,22 @@ impl Samples {
         })
     }
 
-    /// Returns the number of samples.
+    /// Returns the number of samples that were recorded.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// Returns the smallest sample, exactly; 0 if there is none.
+    /// Returns the exact value of the smallest sample; 0 if there are no samples.
     pub fn min(&self) -> u64 {
         if self.count() == 0 { 0 } else { self.min }
     }
 
-    /// Returns the largest sample, exactly; 0 if there is none.
+    /// Returns the exact value of the largest sample; 0 if there are no samples.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// Returns the mean, exactly; 0 if there are no samples.
+    /// Returns the exact mean of the samples; 0 if there are no samples.
     pub fn mean(&self) -> f64 {
         if self.count() == 0 {
             0.0
@@ -136,7 +136,7 @@ impl Samples {
         }
     }
 
-    /// Returns the standard deviation, exactly; 0 if there are no samples.
+    /// Returns the exact standard deviation of the samples; 0 if there are no samples.
     pub fn standard_deviation(&self) -> f64 {
         let count = u128::from(self.count());
         if count == 0 {
@@ -150,14 +150,14 @@ impl Samples {
         (scaled as f64).sqrt() / count as f64
     }
 
-    /// Returns the coefficient of variation: standard deviation divided by mean; `None` if the mean
-    /// is 0.
+    /// Returns the coefficient of variation of the samples, which is the standard deviation divided
+    /// by the mean. Returns `None` if the mean is 0.
     pub fn variation(&self) -> Option<f64> {
         (self.sum > 0).then(|| self.standard_deviation() / self.mean())
     }
 
-    /// Returns the smallest value such that the fraction `quantile` (0 to 1) of the samples does
-    /// not exceed it.
+    /// Returns the smallest value that is not exceeded by the fraction `quantile` of the samples.
+    /// `quantile` is between 0 and 1.
     pub fn quantile(&self, quantile: f64) -> u64 {
         let value = self.histogram.value_at_quantile(quantile);
         self.histogram
@@ -165,8 +165,8 @@ impl Samples {
             .clamp(self.min(), self.max)
     }
 
-    /// Returns the median, interpolated within the timer's steps of `step` units as for grouped
-    /// data. Returns 0 if there are no samples.
+    /// Returns the median of the samples; 0 if there are none. `step` is the step in which the
+    /// timer advances. Interpolates within that step, as is usual for grouped data.
     ///
     /// WHY: the timer's steps may be larger than the differences of interest. The number of samples
     /// on either side of a step still shows such differences.
@@ -188,7 +188,8 @@ impl Samples {
         middle as f64 + (share - 0.5) * 2.0 * half
     }
 
-    /// Returns percentiles of all samples, each multiplied by `ns_per_unit`.
+    /// Returns percentiles of all samples in nanoseconds. `ns_per_unit` is the duration of the
+    /// samples' unit, in nanoseconds.
     pub fn percentiles(&self, ns_per_unit: f64) -> Percentiles {
         let at = |quantile| round_ns(self.quantile(quantile) as f64 * ns_per_unit);
         Percentiles {
@@ -208,9 +209,9 @@ impl Samples {
         }
     }
 
-    /// Returns percentiles of the samples within 1.5 interquartile ranges of the quartiles (Tukey's
-    /// fences), and the number of samples outside. A report shows them in addition to
-    /// [`percentiles`](Self::percentiles), never alone.
+    /// Returns percentiles without outliers, and the number of outliers. Outliers are samples more
+    /// than 1.5 interquartile ranges away from the quartiles (Tukey's fences). A report shows these
+    /// percentiles in addition to [`percentiles`](Self::percentiles), never alone.
     pub fn without_outliers(&self, ns_per_unit: f64) -> FilteredPercentiles {
         let (low, high) = self.tukey_fences();
         let mut kept = Samples::new();
@@ -245,7 +246,8 @@ impl Samples {
     }
 }
 
-/// [`Samples`] in the form in which a child process sends them: pairs `(value, count)`.
+/// [`Samples`] in the form in which a child process sends them: pairs of a value and the number of
+/// samples with that value.
 #[derive(Serialize, Deserialize)]
 struct Buckets {
     buckets: Vec<(u64, u64)>,
@@ -320,20 +322,22 @@ pub struct Percentiles {
     pub mean: f64,
 }
 
-/// Percentiles after Tukey's filter, and the number of samples that it removed.
+/// Percentiles of the samples that Tukey's filter has kept, and the number of outliers that it has
+/// removed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct FilteredPercentiles {
-    /// Percentiles of the remaining samples.
+    /// Percentiles of the samples that Tukey's filter has kept.
     #[serde(flatten)]
     pub ns: Percentiles,
-    /// Number of outliers that Tukey's filter removed.
+    /// Number of samples that Tukey's filter has removed as outliers.
     pub removed: u64,
-    /// Coefficient of variation of the remaining samples: standard deviation divided by mean.
+    /// Coefficient of variation of the samples that Tukey's filter has kept: standard deviation
+    /// divided by mean.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cv: Option<f64>,
 }
 
-/// A median ratio and its 95 % interval.
+/// A ratio of two medians, and its 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Ratio {
@@ -342,9 +346,11 @@ pub struct Ratio {
     pub high: f64,
 }
 
-/// Pairs of medians: one of a round of the subject, and one of a floor round next to it.
+/// Pairs of medians. Each pair has the median of a floor round and the median of a measured round
+/// next to it.
 ///
-/// A noisy machine slows both rounds of a pair, so the ratio is reliable even if the times are not.
+/// Other work on the machine slows both rounds of a pair. So the ratio is reliable even if the
+/// times are not.
 #[derive(Debug, Clone, Default)]
 pub struct PairedMedians {
     pairs: Vec<(f64, f64)>,
@@ -358,12 +364,13 @@ impl PairedMedians {
         }
     }
 
-    /// Adds the medians of a floor round and the subject round next to it, in the same unit.
+    /// Adds a pair: the median of a floor round and the median of the measured round next to it, in
+    /// the same unit.
     pub fn push(&mut self, floor_p50: f64, subject_p50: f64) {
         self.pairs.push((floor_p50, subject_p50));
     }
 
-    /// Returns the number of pairs.
+    /// Returns the number of pairs that were added.
     pub fn rounds(&self) -> usize {
         self.pairs.len()
     }
@@ -385,7 +392,7 @@ impl PairedMedians {
 /// [`BOOTSTRAP_RESAMPLES`] bootstrap resamples (percentile method). The same `seed` gives the same
 /// interval.
 ///
-/// Pairs with a floor that is not above zero are ignored; `None` if none remain.
+/// Ignores pairs whose floor is not above 0. Returns `None` if no pair remains.
 pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
     let mut ratios: Vec<f64> = pairs
         .iter()
@@ -403,7 +410,8 @@ pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
     })
 }
 
-/// Returns the median; for an even number of values, the mean of the middle two. Reorders `values`.
+/// Returns the median of `values`. For an even number of values, it is the mean of the middle two.
+/// Reorders `values`.
 ///
 /// # Panics
 ///
@@ -442,18 +450,18 @@ pub fn bootstrap_median_interval(values: &[f64], seed: u64) -> (f64, f64) {
     (medians[tail], medians[BOOTSTRAP_RESAMPLES - 1 - tail])
 }
 
-/// Rounds nanoseconds to picoseconds.
+/// Rounds a number of nanoseconds to picoseconds.
 pub fn round_ns(ns: f64) -> f64 {
     (ns * 1e3).round() / 1e3
 }
 
-/// Rounds a ratio to its significant digits.
+/// Rounds a ratio to its significant digits for a report.
 pub fn round_ratio(share: f64) -> f64 {
     (share * 1e6).round() / 1e6
 }
 
 /// Returns the coefficient of variation of a few values: the sample standard deviation divided by
-/// the mean. `None` for fewer than two values, and if the mean is not above zero.
+/// the mean. Returns `None` for fewer than two values, or if the mean is not above 0.
 pub fn variation_of(values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

@@ -19,24 +19,24 @@ pub const WINDOW_DURATION: Duration = Duration::from_secs(5);
 /// takes the time in many short intervals, each of which can delay a thread.
 pub const QUIET_TICKS_MAX: u64 = 1;
 
-/// A reading of the CPU's steal time since the system started.
+/// A reading of the steal time that a CPU has had since the system started.
 #[derive(Debug, Clone, Copy)]
 struct StealReading {
-    /// The time of the reading, by CLOCK_MONOTONIC.
+    /// The time of the reading, in nanoseconds of CLOCK_MONOTONIC.
     now_ns: u64,
     times: CpuTimes,
 }
 
-/// A thread that reads the steal time at the end of every window.
+/// A running thread that reads the steal time at the end of every window.
 #[derive(Debug)]
 pub struct StealWatch {
-    /// The sending end of a channel. When it is dropped, the thread ends.
+    /// The sending end of a channel to the thread. When it is dropped, the thread ends.
     stop: Sender<()>,
     thread: JoinHandle<Vec<StealReading>>,
 }
 
 impl StealWatch {
-    /// Starts to watch `cpu`.
+    /// Starts a thread that reads the steal time of `cpu`.
     pub fn start(cpu: usize) -> Result<Self, Box<dyn Error>> {
         let (stop, stopped) = mpsc::channel();
         let thread = thread::Builder::new()
@@ -58,7 +58,7 @@ impl StealWatch {
         Ok(Self { stop, thread })
     }
 
-    /// Stops the thread, and returns all complete windows.
+    /// Stops the thread, and returns all windows that were complete by then.
     pub fn stop(self) -> Result<StealWindows, Box<dyn Error>> {
         drop(self.stop);
         let readings = self
@@ -69,13 +69,14 @@ impl StealWatch {
     }
 }
 
-/// The quiet windows among consecutive windows of length [`WINDOW_DURATION`].
+/// The quiet windows of a run, which is divided into consecutive windows of length
+/// [`WINDOW_DURATION`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StealWindows {
     /// The quiet windows, in which the hypervisor took at most [`QUIET_TICKS_MAX`] hundredths of a
     /// second. Each has its start and its end in nanoseconds of CLOCK_MONOTONIC.
     pub quiet: Vec<Range<u64>>,
-    /// Number of all windows, quiet or not.
+    /// Number of all windows of the run, quiet or not.
     pub all: usize,
 }
 
@@ -94,13 +95,13 @@ impl StealWindows {
         }
     }
 
-    /// Returns true if the time `ns` lies in a quiet window.
+    /// Returns true if the time `ns`, in nanoseconds of CLOCK_MONOTONIC, lies in a quiet window.
     pub fn is_quiet_at(&self, ns: u64) -> bool {
         self.quiet.iter().any(|window| window.contains(&ns))
     }
 
-    /// Returns a summary such as `3 of 12 windows of 5s, in which at most 1/100 s of the CPU was
-    /// taken`.
+    /// Returns a summary of the windows, such as `3 of 12 windows of 5s, in which at most 1/100 s
+    /// of the CPU was taken`.
     pub fn describe(&self) -> String {
         let quiet = self.quiet.len();
         let all = self.all;

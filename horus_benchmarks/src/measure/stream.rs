@@ -10,15 +10,16 @@ use crate::measure::tsc::TickSource;
 use crate::measure::wait::PeerWatch;
 use crate::measure::workload::WorkloadError;
 
-/// Maximum number of producers of one stream.
+/// Maximum number of producers that send one stream.
 pub const PRODUCERS_MAX: usize = 2;
 
-/// The plan of one stream. Both ends get the same plan.
+/// The plan of one stream. Both ends of the connection get the same plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamPlan {
-    /// Number of messages to send.
+    /// Number of messages that the stream consists of.
     pub messages: u64,
-    /// Sequence number of the first message, at least 1. Later streams continue the numbering.
+    /// Sequence number of the first message of the stream, at least 1. Later streams continue the
+    /// numbering.
     pub first_seq: u64,
     /// Number of producers that send in turn: 1 or 2. The messages of each producer stay in order;
     /// messages of different producers may overtake each other.
@@ -26,17 +27,17 @@ pub struct StreamPlan {
 }
 
 impl StreamPlan {
-    /// Returns the sequence number of the last message.
+    /// Returns the sequence number of the stream's last message.
     pub fn last_seq(&self) -> u64 {
         self.first_seq + self.messages - 1
     }
 }
 
-/// The measurements of the sending end of a stream.
+/// The measurements of the sending end of a stream: the time that it took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderResult {
-    /// Ticks from the moment when both ends were ready to the moment when the last message was
-    /// sent.
+    /// Ticks from the moment at which both ends were ready to the moment at which the last message
+    /// was sent.
     pub elapsed_ticks: u64,
 }
 
@@ -44,18 +45,18 @@ pub struct SenderResult {
 /// sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamResult {
-    /// Number of messages received, verified and in order.
+    /// Number of messages that were received in order and verified.
     pub received: u64,
     /// Number of messages that were overwritten before they were read: the gaps in the sequence
     /// numbers.
     pub lost: u64,
-    /// Ticks from the moment when both ends were ready to the moment when the last message was
-    /// received and verified.
+    /// Ticks from the moment at which both ends were ready to the moment at which the last message
+    /// was received and verified.
     pub elapsed_ticks: u64,
 }
 
 impl StreamResult {
-    /// Returns the number of messages sent.
+    /// Returns the number of messages sent, which is `received + lost`.
     pub fn sent(&self) -> u64 {
         self.received + self.lost
     }
@@ -67,20 +68,22 @@ impl StreamResult {
     }
 }
 
-/// The result of a stream between two rounds of the floor, in the form in which a report stores it.
+/// The result of a stream that lies between two rounds of the floor, in the form in which a report
+/// stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StreamNote {
-    /// Medians of the floor rounds before and after the stream, in nanoseconds.
+    /// Median of the floor round before the stream, and median of the floor round after it, in
+    /// nanoseconds.
     pub floor_ns: [f64; 2],
-    /// Messages received per second.
+    /// Number of messages received per second.
     pub msgs_per_s: f64,
-    /// Messages sent per second. This is more than were received, if the receiver could not keep
-    /// up.
+    /// Number of messages sent per second. It is larger than the number received if the receiver
+    /// could not keep up.
     pub sent_per_s: f64,
-    /// Number of messages lost.
+    /// Number of messages of the stream that were lost.
     pub lost: u64,
-    /// True if the floor was steady around the stream. Only then does the stream contribute to the
-    /// median of its row.
+    /// True if the floor was steady around the stream. Otherwise the stream does not contribute to
+    /// the median of its row in the report.
     pub counts: bool,
 }
 
@@ -123,9 +126,9 @@ pub fn stream_send<P: Payload>(
     Ok(SenderResult { elapsed_ticks })
 }
 
-/// Tells the sender that this side is ready, then receives until every message has arrived or is
-/// known to be lost. The last message of a producer is never lost, because a ring overwrites only
-/// its oldest messages.
+/// Sends the sender a message that this side is ready, then receives until every message has
+/// arrived or is known to be lost. The last message of a producer is never lost, because a ring
+/// overwrites only its oldest messages.
 #[inline(never)]
 pub fn stream_receive<P: Payload>(
     end: &mut impl Endpoint<P>,
@@ -162,7 +165,7 @@ pub fn stream_receive<P: Payload>(
     })
 }
 
-/// Stores `corrupt` in `outcome`, unless `outcome` already has an error. WHY a separate function:
+/// Stores `corrupt` in `outcome`, unless `outcome` already holds an error. WHY a separate function:
 /// as long as all messages are intact, the loop then loads and stores nothing for errors.
 #[cold]
 fn keep_first_error(outcome: &mut Result<(), CorruptMessage>, corrupt: CorruptMessage) {
@@ -193,20 +196,21 @@ fn deliver_last<P: Copy>(end: &mut impl Endpoint<P>, last: &P) {
 }
 
 /// Receives and ignores the superfluous copies of messages that [`deliver_last`] sent. The receiver
-/// does this before it tells the sender to begin.
+/// calls it before it reports that it is ready.
 fn drop_leftovers<P>(end: &mut impl Endpoint<P>, into: &mut P) {
     while may_drop_last::<P, _>(end) && end.recv(into) {}
 }
 
-/// Counts each message of a stream as either received or lost.
+/// A ledger that counts each message of a stream as either received or lost.
 #[derive(Debug)]
 pub(crate) struct StreamLedger {
-    /// For each producer, the sequence number of the next expected message.
+    /// For each producer, the sequence number of the next message that is expected from it.
     due: [u64; PRODUCERS_MAX],
     first_seq: u64,
     last_seq: u64,
     messages: u64,
-    /// Number of producers minus 1. As a mask, it selects the producer from a sequence number.
+    /// Number of producers minus 1. It is used as a bit mask: a sequence number masked with it is
+    /// the number of the producer.
     producer_mask: u64,
     pub(crate) received: u64,
     pub(crate) lost: u64,
@@ -245,7 +249,7 @@ impl StreamLedger {
         Ok(())
     }
 
-    /// Counts the messages from the expected number up to `seq` as lost, without `seq` itself.
+    /// Counts the messages of a producer from the expected one up to the one before `seq` as lost.
     #[cold]
     fn count_lost_before(&mut self, producer: usize, seq: u64) -> Result<(), CorruptMessage> {
         let due = self.due[producer];

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::stats::Samples;
 
-/// Number of back-to-back readings from which the cost of a reading is measured.
+/// Number of pairs of consecutive readings from which the cost of one reading is measured.
 const OVERHEAD_SAMPLES: u64 = 100_000;
 
 /// Number of delays that are timed to find the step in which the counter advances. Each delay is a
@@ -19,7 +19,7 @@ const RESOLUTION_DELAYS: u64 = 256;
 /// Number of times that each of the [`RESOLUTION_DELAYS`] delays is timed.
 const RESOLUTION_REPEATS: u32 = 32;
 
-/// Minimum number of times that a measured duration must occur in order to count. Rarer durations
+/// Minimum number of times that a measured duration must occur to be considered. Rarer durations
 /// may be caused by interrupts.
 const RESOLUTION_SEEN_MIN: u32 = 8;
 
@@ -27,7 +27,7 @@ const RESOLUTION_SEEN_MIN: u32 = 8;
 /// with the shortest time between the two readings counts.
 const PAIRING_ATTEMPTS: u32 = 32;
 
-/// A number of ticks of a [`TickSource`]. Convert it to time with [`TscClock::to_ns`].
+/// A number of ticks of a [`TickSource`]. [`TscClock::to_ns`] converts it to nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Ticks(pub u64);
 
@@ -47,19 +47,20 @@ impl Ticks {
     }
 }
 
-/// The source of ticks, which is the same in all processes of a machine.
+/// The source of ticks. All processes of a machine use the same source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum TickSource {
-    /// The invariant time-stamp counter of x86-64.
+    /// The invariant time-stamp counter of an x86-64 processor.
     Tsc,
-    /// Nanoseconds of `CLOCK_MONOTONIC_RAW`, for every other CPU.
+    /// The nanoseconds of `CLOCK_MONOTONIC_RAW`, for all processors without an invariant time-stamp
+    /// counter.
     Monotonic,
 }
 
 impl TickSource {
-    /// Returns the time-stamp counter if it is invariant (constant rate, never stops), else the
-    /// monotonic clock.
+    /// Returns the time-stamp counter if it is invariant, which means that it has a constant rate
+    /// and never stops. Otherwise returns the monotonic clock.
     pub fn detect() -> TickSource {
         if tsc_is_invariant() {
             TickSource::Tsc
@@ -93,8 +94,8 @@ impl TickSource {
     }
 }
 
-/// A calibrated [`TickSource`], which converts ticks to nanoseconds and knows the cost of a
-/// reading.
+/// A [`TickSource`] whose rate was calibrated. It converts ticks to nanoseconds and knows the cost
+/// of a reading.
 #[derive(Debug, Clone)]
 pub struct TscClock {
     source: TickSource,
@@ -127,7 +128,7 @@ impl TscClock {
         }
     }
 
-    /// Returns the source of the ticks.
+    /// Returns the source of the ticks that this clock converts.
     pub fn source(&self) -> TickSource {
         self.source
     }
@@ -137,12 +138,12 @@ impl TscClock {
         self.ns_per_tick
     }
 
-    /// Returns the ticks per second.
+    /// Returns the number of ticks per second.
     pub fn ticks_per_s(&self) -> f64 {
         1e9 / self.ns_per_tick
     }
 
-    /// Converts ticks to nanoseconds.
+    /// Converts a number of ticks to nanoseconds.
     pub fn to_ns(&self, ticks: u64) -> f64 {
         ticks as f64 * self.ns_per_tick
     }
@@ -159,7 +160,8 @@ impl TscClock {
         self.resolution_ticks
     }
 
-    /// Returns the median of [`reading_overhead`](Self::reading_overhead) in nanoseconds.
+    /// Returns the median cost of a reading in nanoseconds: the median of
+    /// [`reading_overhead`](Self::reading_overhead).
     pub fn overhead_p50_ns(&self) -> f64 {
         self.to_ns(self.overhead.quantile(0.5))
     }
@@ -182,8 +184,9 @@ fn measure_resolution(source: TickSource) -> u64 {
     step_of(seen.into_keys())
 }
 
-/// Returns the usual distance between neighbours in the ascending `values`; 1 if there is none.
-/// Neighbours with a distance of 1 count as one value that was rounded differently.
+/// Returns the usual distance between neighbours in `values`, which are in ascending order. Returns
+/// 1 if there is none. Neighbours with a distance of 1 count as one value that was rounded
+/// differently.
 fn step_of(values: impl Iterator<Item = u64>) -> u64 {
     let mut gaps = Vec::new();
     let mut last: Option<u64> = None;
@@ -201,16 +204,18 @@ fn step_of(values: impl Iterator<Item = u64>) -> u64 {
 /// measured with both. The check compares the median message times in the two directions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct OffsetCheck {
-    /// Median time from near to far, measured with both counters.
+    /// Median one-way time from the near core to the far core in nanoseconds, measured with both
+    /// counters.
     pub forward_p50_ns: f64,
-    /// Median time from far to near, measured with both counters.
+    /// Median one-way time from the far core to the near core in nanoseconds, measured with both
+    /// counters.
     pub backward_p50_ns: f64,
-    /// Number of messages that arrived before they were sent, according to the counters.
+    /// Number of messages that, according to the counters, arrived before they were sent.
     pub backwards: u64,
-    /// Estimated lead of the far counter over the near one, which is the error of one-way times.
-    /// The estimate assumes that both directions take equally long.
+    /// Estimated lead of the far core's counter over the near core's, in nanoseconds. It is the
+    /// error of one-way times. The estimate assumes that both directions take equally long.
     pub offset_ns: f64,
-    /// True if one-way times measured with both counters may be reported.
+    /// True if the counters agree, so that one-way times measured with both may be reported.
     pub sane: bool,
 }
 
@@ -282,12 +287,13 @@ fn counter_stop() -> Ticks {
     Ticks(monotonic_raw_ns())
 }
 
-/// Reads `CLOCK_MONOTONIC_RAW` in nanoseconds: the same in all processes, not adjusted by NTP.
+/// Reads `CLOCK_MONOTONIC_RAW` in nanoseconds. The clock is the same in all processes, and NTP does
+/// not adjust it.
 fn monotonic_raw_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC_RAW)
 }
 
-/// Reads a clock of the kernel in nanoseconds; `clock` must exist on Linux.
+/// Reads a clock of the kernel in nanoseconds. `clock` must be a clock that exists on Linux.
 pub fn clock_ns(clock: libc::clockid_t) -> u64 {
     let mut now = libc::timespec {
         tv_sec: 0,
@@ -298,8 +304,8 @@ pub fn clock_ns(clock: libc::clockid_t) -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Reads the clock and the counter at the same moment. Of several attempts, returns the readings
-/// with the shortest gap between them.
+/// Reads the kernel's clock and the counter at the same moment. Makes several attempts, and returns
+/// the two readings with the shortest time between them.
 fn clock_and_counter(source: TickSource) -> (u64, Ticks) {
     let mut best = (u64::MAX, 0, Ticks(0));
     for _ in 0..PAIRING_ATTEMPTS {

@@ -1,11 +1,11 @@
-//! Waits in a spin loop for the other end, and stops waiting if the other end has died.
+//! Waits for the other end in a spin loop, and stops waiting if the other end has died.
 
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicBool};
 use std::time::{Duration, Instant};
 
-/// Time without progress after which the other end counts as stuck.
+/// Maximum time of a wait without progress. After this time, the other end counts as stuck.
 pub const STALL_LIMIT: Duration = Duration::from_secs(10);
 
 /// Number of polls in one inner loop of a wait. Such a loop takes a few microseconds, and most
@@ -17,32 +17,32 @@ const POLLS_PER_LOOP: u32 = 4096;
 /// time with the limit and tests whether the other end has died, which may need a system call.
 const LOOPS_PER_CHECK: u32 = 256;
 
-/// The reason why a wait ended without a result.
+/// The reason why a wait for the other end failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaitError {
-    /// The other end died or hung up.
+    /// The other end has died or has closed the connection.
     #[error("the other end is gone")]
     PeerGone,
-    /// The other end is alive, but nothing arrived: a message was lost, or no CPU was free for the
-    /// other end.
+    /// The other end is alive, but nothing has arrived: a message was lost, or the other end had no
+    /// CPU.
     #[error("nothing came within {} s", STALL_LIMIT.as_secs())]
     Stalled,
 }
 
-/// A flag that one side sets and never clears, and that the other side watches.
+/// A flag that one side sets and that the other side polls. It is never cleared.
 #[derive(Debug, Clone, Default)]
 pub struct Flag(Arc<AtomicBool>);
 
 impl Flag {
-    /// Sets the flag; it stays set.
+    /// Sets the flag. It is never cleared again.
     pub fn raise(&self) {
         // ORDERING(flag): Release. Pairs with the Acquire in `is_raised`: a thread that sees the
         // flag sees what its side did before.
         self.0.store(true, atomic::Ordering::Release);
     }
 
-    /// Returns true if the flag is set.
+    /// Returns true if the flag has been set.
     pub fn is_raised(&self) -> bool {
         // ORDERING(flag): Acquire. Pairs with the Release in `raise`.
         self.0.load(atomic::Ordering::Acquire)
@@ -66,11 +66,11 @@ impl fmt::Debug for PeerWatch {
 }
 
 impl PeerWatch {
-    /// Makes a watch for the other end. `gone` returns true once the other end has ended; waits
-    /// then fail with [`WaitError::PeerGone`]. `gone` is called about once in each millisecond of
-    /// waiting.
+    /// Creates a watch for the other end. `gone` must return true when the other end has ended;
+    /// waits then fail with [`WaitError::PeerGone`]. A wait calls `gone` about once per
+    /// millisecond.
     ///
-    /// `share_cpu` is true if both ends run on one CPU, so that each wait has to yield the CPU.
+    /// `share_cpu` must be true if both ends run on one CPU. Each wait then yields the CPU.
     pub fn new(share_cpu: bool, gone: impl Fn() -> bool + Send + Sync + 'static) -> PeerWatch {
         PeerWatch {
             gone: Arc::new(gone),
@@ -79,13 +79,13 @@ impl PeerWatch {
         }
     }
 
-    /// Limits each wait to `limit` instead of [`STALL_LIMIT`].
+    /// Returns a watch whose waits last at most `limit`, instead of [`STALL_LIMIT`].
     pub fn with_limit(self, limit: Duration) -> PeerWatch {
         PeerWatch { limit, ..self }
     }
 
-    /// Calls `poll` repeatedly until it returns a value. This loop executes no `pause` instruction;
-    /// a `poll` that needs one executes it itself.
+    /// Calls `poll` repeatedly until it returns a value. Executes no `pause` instruction; a `poll`
+    /// that needs one has to execute it.
     #[inline(always)]
     pub fn spin_until<T>(&self, mut poll: impl FnMut() -> Option<T>) -> Result<T, WaitError> {
         let mut wait = WaitState {

@@ -12,28 +12,29 @@ use crate::measure::stats::Samples;
 use crate::measure::tsc::{TickSource, Ticks, TscClock};
 use crate::measure::wait::{PeerWatch, WaitError};
 
-/// The interval that a round times.
+/// The interval that is timed for each message of a round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Timing {
-    /// From before `send` until the echo was received, measured with the counter of one core. One
-    /// way is half of it.
+    /// The time from before `send` until the echo was received, measured with the counter of one
+    /// core. Half of it is the one-way time.
     RoundTrip,
-    /// From before `send` on one core until after `poll` on the other, measured with the counters
-    /// of both cores.
+    /// The time from before `send` on one core until after `poll` on the other core, measured with
+    /// the counters of both cores.
     OneWay,
-    /// The `send` call alone, which is not a latency.
+    /// The duration of the `send` call alone, which is not a latency.
     SendCall,
 }
 
-/// The plan of one round of ping-pong. Both ends get the same plan.
+/// The plan of one round of ping-pong, which sends messages back and forth. Both ends get the same
+/// plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundPlan {
-    /// The timed interval.
+    /// The interval that is timed for each message.
     pub timing: Timing,
-    /// Number of warm-up messages, which are verified but not timed.
+    /// Number of messages at the beginning of the round that are verified but not timed.
     pub warm_up: u64,
-    /// Number of messages that are timed.
+    /// Number of messages that are timed, after the warm-up.
     pub samples: u64,
     /// Sequence number of the first message, at least 1. Later rounds continue the numbering, so
     /// that a message left over from an earlier round is detected.
@@ -41,17 +42,18 @@ pub struct RoundPlan {
 }
 
 impl RoundPlan {
-    /// Returns the number of messages in the round, including warm-up.
+    /// Returns the number of messages in the round, including the warm-up.
     pub fn messages(&self) -> u64 {
         self.warm_up + self.samples
     }
 
-    /// Returns true if the message with sequence number `number` is timed, false if it is warm-up.
+    /// Returns true if the message with the sequence number `number` is timed, and false if it
+    /// belongs to the warm-up.
     pub fn is_timed(&self, number: u64) -> bool {
         number >= self.first_seq + self.warm_up
     }
 
-    /// Returns the sequence number of the first message of the round after this one.
+    /// Returns the sequence number of the first message of the next round.
     pub fn next_seq(&self) -> u64 {
         self.first_seq + self.messages()
     }
@@ -63,8 +65,8 @@ impl RoundPlan {
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum WorkloadError {
-    /// The other end is gone, or sends nothing. The loss of a message in a ping-pong also has this
-    /// result.
+    /// The other end has ended, or sends nothing. The loss of a message in a ping-pong also causes
+    /// this error.
     #[error(transparent)]
     Wait(#[from] WaitError),
     #[error(transparent)]
@@ -75,9 +77,10 @@ pub enum WorkloadError {
     Refused(String),
     #[error("{lost} messages did not arrive, and the ring says that it lost {counted}")]
     Miscounted {
-        /// Number of messages that are missing according to the sequence numbers.
+        /// Number of messages that are missing, according to the sequence numbers of the received
+        /// messages.
         lost: u64,
-        /// Number of lost messages that the ring counted.
+        /// Number of lost messages according to the count of the ring.
         counted: u64,
     },
 }
@@ -86,22 +89,22 @@ pub enum WorkloadError {
 /// not included.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Round {
-    /// The timed interval.
+    /// The interval that was timed for each message.
     pub timing: Timing,
-    /// The times of the messages, in ticks. Each is the interval that `timing` names: the round
-    /// trip, the way to the near end, or the send call.
+    /// The measured times of the messages, in ticks. `timing` says which interval was timed: the
+    /// round trip, the way to the near end, or the send call.
     pub ticks: Samples,
-    /// Number of messages sent.
+    /// Number of messages that the near end sent.
     pub sent: u64,
-    /// Number of echoes received and verified.
+    /// Number of echoes that the near end received and verified.
     pub received: u64,
-    /// Number of echoes that arrived before they were sent, according to the counters
-    /// ([`Timing::OneWay`] only).
+    /// Number of echoes that, according to the counters, arrived before they were sent. Counted
+    /// only with [`Timing::OneWay`].
     pub backwards: u64,
 }
 
 impl Round {
-    /// Makes the result of a round in which every message arrived.
+    /// Creates the result of a round in which every message arrived.
     pub fn complete(plan: &RoundPlan, ticks: Samples) -> Round {
         let timing = plan.timing;
         let counted = plan.samples;
@@ -114,8 +117,8 @@ impl Round {
         }
     }
 
-    /// Returns the one-way nanoseconds for each recorded tick. For round trips, this is half the
-    /// duration of a tick.
+    /// Returns the one-way time in nanoseconds that one tick of the recorded times stands for. For
+    /// round trips, it is half the duration of a tick.
     pub fn ns_per_unit(&self, clock: &TscClock) -> f64 {
         match self.timing {
             Timing::RoundTrip => clock.ns_per_tick() / 2.0,
@@ -129,11 +132,11 @@ impl Round {
         self.ticks.median_within_steps(clock.resolution_ticks()) * self.ns_per_unit(clock)
     }
 
-    /// Merges `rounds` into one; `None` if there are none.
+    /// Merges `rounds` into one round; returns `None` if there are none.
     ///
     /// # Panics
     ///
-    /// If the timings differ.
+    /// If the rounds timed different intervals.
     pub fn merged<'a>(rounds: impl IntoIterator<Item = &'a Round>) -> Option<Round> {
         let mut rounds = rounds.into_iter();
         let mut all = rounds.next()?.clone();
@@ -145,7 +148,7 @@ impl Round {
     ///
     /// # Panics
     ///
-    /// If the timings differ.
+    /// If the two rounds timed different intervals.
     pub fn merge(&mut self, other: &Round) {
         assert_eq!(self.timing, other.timing, "samples of two kinds do not mix");
         self.ticks.merge(&other.ticks);
@@ -155,19 +158,21 @@ impl Round {
     }
 }
 
-/// The measurements of the far end in one round; a child process sends it to its parent.
+/// The measurements of the far end in one round. A far end in a child process sends them to the
+/// near end.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Echo {
-    /// Number of messages echoed, including warm-up.
+    /// Number of messages that the far end sent back, including the warm-up.
     pub echoed: u64,
-    /// One-way times to the far end in ticks; empty unless [`Timing::OneWay`].
+    /// One-way times from the near end to the far end, in ticks. Empty unless the round timed
+    /// [`Timing::OneWay`].
     pub forward: Samples,
-    /// Number of messages that arrived before they were sent, according to the counters.
+    /// Number of messages that, according to the counters, arrived before they were sent.
     pub backwards: u64,
 }
 
 impl Echo {
-    /// Makes the result of a round in which every message arrived.
+    /// Creates the result of a round in which every message arrived.
     pub fn complete(plan: &RoundPlan, forward: Samples) -> Echo {
         Echo {
             echoed: plan.messages(),
@@ -180,8 +185,9 @@ impl Echo {
 /// Runs the measuring end of a round: sends a message, waits for the echo and verifies it,
 /// `plan.messages()` times.
 ///
-/// Messages are composed and verified outside the timed interval. Spins; each wait is bounded. WHY
-/// not inlined: the caller's code must not influence the use of registers in the loop.
+/// Messages are composed and verified outside the timed interval. The function spins, and each wait
+/// has a limit. WHY not inlined: the caller's code must not influence the use of registers in the
+/// loop.
 #[inline(never)]
 pub fn run_near_end<P: Payload>(
     end: &mut impl Endpoint<P>,

@@ -1,5 +1,5 @@
-//! Values that only some rows have, in addition to percentiles and rates. Examples are values of
-//! schedulers and of repeated runs.
+//! Values that only some rows of a report have, in addition to percentiles and rates. Examples are
+//! values of schedulers and of repeated runs.
 
 use serde::{Deserialize, Serialize};
 
@@ -7,8 +7,8 @@ use serde::{Deserialize, Serialize};
 /// of the JSON.
 macro_rules! figures {
     ($($(#[$doc:meta])+ $name:ident: $type:ty,)+) => {
-        /// Additional figures of a row, each in a field of the row's JSON. Figures that do not
-        /// apply are absent.
+        /// The additional values of a row. Each one is a field in the row's JSON. Values that do
+        /// not apply are absent.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
         pub struct Figures {
             $($(#[$doc])+
@@ -24,18 +24,18 @@ figures! {
     ns_per_node: f64,
     /// Processor time of the measured thread, in percent of the time that passed.
     cpu_percent: f64,
-    /// Number of due times that were met or skipped, minus the number of due times that should have
-    /// passed according to the kernel's clock.
+    /// Number of due times that a scheduler met or skipped, minus the number of due times that
+    /// should have passed according to the kernel's clock.
     drift_ticks: f64,
-    /// Percentage of the time in which a thread that becomes due would begin more than 20
+    /// Percentage of the time in which a thread that becomes due would start more than 20
     /// microseconds late.
     stalled_percent: f64,
-    /// Time of the operation in the first pass of a process, which still has to get new memory, in
-    /// nanoseconds: median of the rounds.
+    /// Time of the operation in the first pass of a process, in nanoseconds: median of the rounds.
+    /// In this pass, the process still has to get new memory.
     first_ns: f64,
-    /// Additional memory for each actor, in bytes: median of the rounds.
+    /// Memory that each additional actor takes, in bytes: median of the rounds.
     bytes_each: f64,
-    /// Largest resident memory of the process, in MiB: median of the rounds.
+    /// Largest resident memory of the process in MiB: median of the rounds.
     peak_mib: f64,
     /// Number of nodes replaced per second: median of the rounds.
     swaps_per_s: f64,
@@ -51,15 +51,18 @@ figures! {
     deadline_misses: u64,
     /// The fraction of all samples that took longer than their deadline, from 0 to 1.
     deadline_miss_share: f64,
-    /// Median and 99th percentile of one way in nanoseconds, measured with the counters of both
-    /// cores; absent if these do not agree.
+    /// Median and 99th percentile of the one-way time in nanoseconds, measured with the counters of
+    /// both cores. Absent if the counters do not agree.
     tsc_ns: [f64; 2],
-    /// Messages per second that are possible, divided by the usual rate of this message in a robot.
+    /// Number of messages per second that are possible, divided by the usual rate of the message in
+    /// a robot.
     headroom: f64,
-    /// Messages per second, divided by the number of threads or processes that sent or received.
+    /// Number of messages per second, divided by the number of threads or processes that sent or
+    /// received.
     msgs_per_s_per_member: f64,
-    /// Scaling efficiency in percent: the rate, divided by the rate of one publisher and one
-    /// subscriber, and by the smaller of the numbers of publishers and subscribers.
+    /// Scaling efficiency in percent: the rate of this row, divided by the rate with one publisher
+    /// and one subscriber, and divided by the number of publishers or the number of subscribers,
+    /// whichever is smaller.
     scaling_percent: f64,
     /// In a row `vs_<peer>/…`: our median time in nanoseconds, or our messages per second.
     ours: f64,
@@ -68,6 +71,6 @@ figures! {
     /// In a row `vs_<peer>/…`: the peer's time divided by ours, or our rate divided by the peer's.
     /// It is the median over adjacent rounds. A value above 1 means that ours is better.
     ratio: f64,
-    /// The bootstrap 95 % interval of `ratio`.
+    /// The bootstrap 95 % interval of `ratio`, as its lower and its upper end.
     ratio_ci: [f64; 2],
 }

@@ -1,5 +1,6 @@
-//! The goals for the most important rows, next to what was measured. A missed goal is not an error,
-//! but it is always reported as missed, whatever the reason.
+//! The goals for the most important rows of the reports, and their comparison with the measured
+//! values. A missed goal is not an error, but a report always says that it was missed, whatever the
+//! reason.
 
 use comfy_table::{Table, presets};
 use serde::{Deserialize, Serialize};
@@ -10,23 +11,23 @@ use crate::report::rows::{Report, Row};
 use crate::report::template::fill_template;
 use crate::report::versus;
 
-/// Name of the group in the report's settings that stores the smallest, the median and the largest
-/// floor of each row.
+/// Name of a group in the report's settings. For each row, the group stores the smallest, the
+/// median and the largest floor, in nanoseconds.
 pub const FLOOR_NS_GROUP: &str = "floor_ns";
 
-/// Name of the group in the report's settings that stores the ratio of each row in each
-/// [`MachineState`].
+/// Name of a group in the report's settings. For each row, the group stores the ratio to the floor
+/// in each [`MachineState`].
 pub const STATES_GROUP: &str = "floor_ratio_by_state";
 
-/// A quantity that a goal limits, and templates for the texts of such goals.
+/// A quantity for which there are goals, with templates for the texts about a goal.
 #[derive(Debug, Clone, Copy)]
 struct LimitedQuantity {
-    /// The JSON pointer to the quantity, in the value that [`row_with_ratios`] returns.
+    /// JSON pointer to the quantity in the value that [`row_with_ratios`] returns.
     pointer: &'static str,
     is_met: fn(value: f64, limit: f64) -> bool,
-    /// Template for the text that states the goal.
+    /// Template for the text that states the goal, which is the limit of the quantity.
     goal: &'static str,
-    /// Template for the text that states the measured value.
+    /// Template for the text that states the measured value of the quantity.
     measured: &'static str,
 }
 
@@ -51,24 +52,24 @@ const fn quantity(
 const P50: LimitedQuantity = quantity("/ns/p50", BELOW, "< {/limit:0} ns", "{/value:2} ns");
 const P99: LimitedQuantity = quantity("/ns/p99", BELOW, "p99 < {/limit:us}", "{/value:us}");
 const MEAN: LimitedQuantity = quantity("/ns/mean", BELOW, "mean < {/limit:0} ns", "{/value:1} ns");
-/// The memory of an actor, in bytes.
+/// The memory that an actor takes, in bytes.
 const BYTES_PER_ACTOR: LimitedQuantity = quantity(
     "/bytes_each",
     AT_MOST,
     "<= {/limit:0} B each",
     "{/value:1} B",
 );
-/// The largest resident memory of the process.
+/// The largest resident memory of the process, in MiB.
 const PEAK_MEMORY: LimitedQuantity =
     quantity("/peak_mib", AT_MOST, "<= {/limit:0} MiB", "{/value:1} MiB");
-/// The time of a scheduler's round divided by the number of its nodes.
+/// The duration of a scheduler's round divided by the number of its nodes, in nanoseconds.
 const NS_PER_NODE: LimitedQuantity = quantity(
     "/ns_per_node",
     AT_MOST,
     "<= {/limit:0} ns a node",
     "{/value:1} ns",
 );
-/// The processor time of the measured thread, in percent of one processor.
+/// The processor time of the measured thread, as a percentage of one processor.
 const CPU_TIME: LimitedQuantity = quantity(
     "/cpu_percent",
     AT_MOST,
@@ -96,20 +97,21 @@ const MEMORY_RATIO: LimitedQuantity = ratio_quantity(
     "<= {/limit:2} x memory of the best peer",
 );
 
-/// Returns a [`LimitedQuantity`] for a ratio that has an interval and a maximum.
+/// Returns a [`LimitedQuantity`] for a ratio that must not exceed a maximum. The ratio has an
+/// interval.
 const fn ratio_quantity(pointer: &'static str, goal: &'static str) -> LimitedQuantity {
     quantity(pointer, AT_MOST, goal, "{/value:2} [{/low:2}, {/high:2}]")
 }
 
-/// Name of the group in the report's settings that stores the ratios between rows. For each row and
-/// each other row, it has the median ratio and its 95 % interval.
+/// Name of a group in the report's settings. For each pair of rows that are compared, the group
+/// stores the median ratio and its 95 % interval.
 pub const RATIOS_GROUP: &str = "ratio_to";
 
 /// Key in the group [`RATIOS_GROUP`] for the memory of our actors, divided by the memory of the
 /// best peer. The best peer is the actor runtime of another crate that needs the least memory.
 pub const BEST_PEER: &str = "memory of the best peer";
 
-/// The goals: for each, the id of the row, the quantity that is limited, and the limit.
+/// The goals. For each one: the id of the row, the quantity that is limited, and the limit.
 const GOALS: [(&str, LimitedQuantity, f64); 58] = [
     ("one_way/same_thread/spsc_shm/16B", P50, 10.0),
     ("one_way/same_thread/fanout_shm/16B", P50, 10.0),
@@ -171,32 +173,33 @@ const GOALS: [(&str, LimitedQuantity, f64); 58] = [
     ("blitz/mt/ours", MEMORY_RATIO, 0.7),
 ];
 
-/// The id of the row with the percentage of time in which a CPU runs no thread at all.
+/// Id of the row with the percentage of time in which a CPU runs no thread at all.
 pub const STALLS_ROW: &str = "floor/stalls";
 
-/// Last part of the id of a row that only includes times in which the machine was quiet.
+/// Last part of the id of a row that contains only samples from times in which the machine was
+/// quiet.
 pub const QUIET_SUFFIX: &str = "/quiet";
 
 /// Name of the setting in which a report keeps the [`Verdict`]s of its run. They refer to the goals
 /// at the time of the run.
 pub const VERDICTS_SETTING: &str = "goals";
 
-/// The first word of the verdict on a goal that was met.
+/// First word of the verdict on a goal that was met.
 const MET_WORD: &str = "met";
 
-/// The first word of the verdict on a goal that was not met.
+/// First word of the verdict on a goal that was not met.
 const MISSED_WORD: &str = "missed";
 
-/// The result of comparing a goal with what was measured.
+/// The result of comparing a goal with the measured value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Verdict {
-    /// The id of the row.
+    /// The id of the row to which the goal applies.
     pub id: String,
-    /// The limit, with its unit.
+    /// The text that states the goal: the limit, with its unit.
     pub goal: String,
-    /// The measured value, with its interval if it has one.
+    /// The text that states the measured value, with its interval if it has one.
     pub measured: String,
-    /// `met` or `missed`, followed by an explanation if there is one.
+    /// The word `met` or `missed`, followed by an explanation if there is one.
     pub verdict: String,
 }
 
@@ -210,7 +213,7 @@ impl Verdict {
         }
     }
 
-    /// Returns true if the goal was met.
+    /// Returns true if the measured value meets the goal.
     pub fn is_met(&self) -> bool {
         self.verdict.starts_with(MET_WORD)
     }
@@ -289,8 +292,8 @@ fn row_with_ratios(row: &Row, settings: &Map<String, Value>) -> Value {
     value
 }
 
-/// Returns the texts of the goal, of the measured value and of the verdict. Returns `None` if the
-/// row does not have the value.
+/// Returns three texts: the goal, the measured value, and the verdict. Returns `None` if the row
+/// does not have the value.
 fn judge_goal(quantity: LimitedQuantity, limit: f64, row: &Value) -> Option<[String; 3]> {
     let found = row.pointer(quantity.pointer)?;
     let [value, low, high] = match found.as_f64() {
@@ -348,8 +351,8 @@ pub(crate) fn verdict_word(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> S
     format!("{word}{unsure}")
 }
 
-/// Returns the smallest, the median and the largest floor of the row in nanoseconds, as text. The
-/// text is empty if the row has no floor.
+/// Returns a text with the smallest, the median and the largest floor of the row `id`, in
+/// nanoseconds. The text is empty if the row has no floor.
 fn describe_floor(report: &Report, id: &str) -> String {
     let floors: Vec<f64> = report.noted(FLOOR_NS_GROUP, id).unwrap_or_default();
     let texts = floors.iter().map(|ns| format!("{ns:.0}"));

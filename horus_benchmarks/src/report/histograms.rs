@@ -23,17 +23,17 @@ const PS_PER_NS: f64 = 1e3;
 
 const SIGNIFICANT_DIGITS: u8 = 3;
 
-/// Samples, and the duration of their unit.
+/// The samples of a row, and the duration of the samples' unit.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TimedSamples {
-    /// The samples.
+    /// The samples, in a unit of `ns_per_unit` nanoseconds.
     pub samples: Samples,
-    /// Nanoseconds of one unit of the samples.
+    /// Duration of the samples' unit, in nanoseconds.
     pub ns_per_unit: f64,
 }
 
 impl TimedSamples {
-    /// Returns a histogram of the samples in picoseconds.
+    /// Returns a histogram of the samples, converted to picoseconds.
     fn histogram(&self) -> io::Result<Histogram<u64>> {
         let mut histogram = Histogram::new(SIGNIFICANT_DIGITS).map_err(io::Error::other)?;
         for (value, count) in self.samples.value_counts() {
@@ -44,8 +44,8 @@ impl TimedSamples {
     }
 }
 
-/// Writes the samples of all rows that have samples, each tagged with the id of its row. Writes no
-/// file if no row has samples.
+/// Writes the histograms of all rows that have samples to the file `path`. Each histogram has the
+/// id of its row as a tag. Writes no file if no row has samples.
 pub fn write_log(rows: &[Row], path: &Path) -> io::Result<()> {
     let timed: Vec<(&Row, &TimedSamples)> = rows
         .iter()
@@ -70,7 +70,8 @@ pub fn write_log(rows: &[Row], path: &Path) -> io::Result<()> {
     File::create(path)?.write_all(&text)
 }
 
-/// Reads the histograms of a log. Returns the tag of each histogram, and its values in picoseconds.
+/// Reads the histograms in the log file `path`. Returns the tag and the values of each histogram;
+/// the values are in picoseconds.
 pub fn read_log(path: &Path) -> io::Result<Vec<(String, Histogram<u64>)>> {
     let mut text = Vec::new();
     File::open(path)?.read_to_end(&mut text)?;

@@ -1,5 +1,5 @@
-//! Generates the tables in the documents, such as the README's, from recorded runs. No number is
-//! typed by hand.
+//! Generates the tables of measurements in the README and other documents from recorded runs. No
+//! number is typed by hand.
 //!
 //! A record is the stored result of one benchmark run. A table shows one record, and next to each
 //! value its range over all records of the same CPU. WHY the range: two runs can differ by more
@@ -19,31 +19,31 @@ use crate::report::research::record::{ProgramRecord, RunRecord};
 use crate::report::rows::Row;
 use crate::report::template::fill_template;
 
-/// The definitions of the tables of times and rates, in JSON. Each has the name that stands in the
-/// marker lines around the table in a document.
+/// The definitions of the tables of times and rates, in JSON. Each table has a name, which a
+/// document repeats in the marker lines around the table.
 const TABLES: &str = include_str!("readme.json");
 
-/// The name that stands in the marker lines around the table of missed goals.
+/// Name of the table of missed goals in the marker lines of a document.
 const GOALS: &str = "goals";
 
-/// The benchmark program whose rows the tables show.
+/// Name of the benchmark program whose rows the tables show.
 const SHOWN_PROGRAM: &str = "all_paths_latency";
 
-/// Groups of tables that stand together in a document. The key is the name that stands in the
-/// marker lines around a group.
+/// Groups of tables that stand together in a document. The key is the name of the group in the
+/// marker lines of the document.
 type Tables = BTreeMap<String, Vec<ReadmeTable>>;
 
 /// A table of rows of the program [`SHOWN_PROGRAM`].
 #[derive(Deserialize)]
 struct ReadmeTable {
-    /// The columns: for each, a heading and a template that is filled from a row. The template of
-    /// the second column must have a value in every row.
+    /// The columns of the table. For each one: a heading, and a template that is filled from a row.
+    /// The template of the second column must have a value in every row.
     columns: Vec<(String, String)>,
-    /// The lines of the table: for each, the name that is shown, and the id of the row.
+    /// The lines of the table. For each one: the name that is shown, and the id of the row.
     rows: Vec<(String, String)>,
 }
 
-/// The reason why the README could not be updated.
+/// The reason why the tables of a document could not be updated.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
@@ -59,7 +59,8 @@ pub enum ReadmeError {
     Record { path: PathBuf, error: io::Error },
 }
 
-/// The record that is shown in a document, and all records of the same CPU, including that one.
+/// The record that is shown in a document, together with all records of the same CPU, including the
+/// shown one.
 #[derive(Debug)]
 pub struct Records {
     shown: RunRecord,
@@ -138,8 +139,9 @@ impl Records {
             .collect()
     }
 
-    /// Returns the heading of the table of missed goals: `CPU …, commit …, record …`, and the
-    /// number of missed goals. `link` leads to the record.
+    /// Returns the heading of the table of missed goals. It contains the CPU, the commit, the
+    /// record and the number of missed goals. `link` is the path of the record, to which the
+    /// heading links.
     fn heading(&self, link: &str) -> String {
         let program = self.shown.program(SHOWN_PROGRAM);
         let text = |field| program.and_then(|program| program.machine_text(field));

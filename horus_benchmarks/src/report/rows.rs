@@ -1,4 +1,4 @@
-//! Results of benchmarks: rows, which are printed as a table and written as JSON.
+//! Results of benchmarks as rows, which are printed in tables and written as JSON.
 
 use std::io;
 use std::path::Path;
@@ -17,40 +17,42 @@ use crate::measure::workload::Round;
 use crate::report::figures::Figures;
 use crate::report::histograms::{self, TimedSamples};
 
-/// Name of the report's setting that says how each row was measured.
+/// Name of the setting in a report that says how each row was measured.
 const BASIS_SETTING: &str = "basis";
 
-/// One result, which is a line of a table. Values that do not apply are absent.
+/// One result of a benchmark, which is a line in the tables of the report. Values that do not apply
+/// are absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Row {
-    /// The id of the row: a path such as `one_way/cross_process/spsc_shm/16B`.
+    /// The id of the row, which is a path such as `one_way/cross_process/spsc_shm/16B`.
     pub id: String,
-    /// Number of messages (or operations) sent, without warm-up.
+    /// Number of messages or other operations that were sent, without the warm-up.
     pub sent: u64,
-    /// Number of messages received and verified.
+    /// Number of messages that were received and verified.
     pub received: u64,
     /// Number of messages that never arrived: `sent - received`.
     pub lost: u64,
-    /// Percentiles of all samples. No samples were removed.
+    /// Percentiles of all samples of the row in nanoseconds. No samples were removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ns: Option<Percentiles>,
-    /// Percentiles after Tukey's filter, to show beside the percentiles of all samples.
+    /// Percentiles after Tukey's filter in nanoseconds. They are shown next to the percentiles of
+    /// all samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filtered_ns: Option<FilteredPercentiles>,
-    /// The 95 % interval of the median, and the variation among rounds.
+    /// The 95 % interval of the median, and the variation among the rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
-    /// Times of the `send` call alone, which are not a latency.
+    /// Times of the `send` call alone. They are not latencies.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub send_ns: Option<SendTimes>,
-    /// Messages received per second in a stream.
+    /// Number of messages received per second in a stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub msgs_per_s: Option<f64>,
-    /// 95 % interval of `msgs_per_s`, computed from the rates of the streams.
+    /// 95 % interval of `msgs_per_s`, computed from the rates of the single streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub msgs_per_s_ci: Option<[f64; 2]>,
-    /// Number of threads that are busy at the same time. Absent if the placement in the id implies
-    /// it.
+    /// Number of threads that are busy at the same time. `None` if the placement in the id of the
+    /// row implies it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy_threads: Option<usize>,
     /// True if there are fewer CPUs than busy threads. The figures then measure the kernel's
@@ -61,13 +63,13 @@ pub struct Row {
     /// and run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_ratio: Option<f64>,
-    /// Bootstrap 95 % interval of `floor_ratio`.
+    /// Bootstrap 95 % interval of `floor_ratio`, as its lower and its upper end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_ratio_ci: Option<[f64; 2]>,
-    /// Values that only some rows have.
+    /// Values that only some rows have, such as values of schedulers.
     #[serde(flatten)]
     pub figures: Figures,
-    /// All samples, which are written to a file of [`histograms`]. The JSON does not contain them.
+    /// All samples of the row. They are written to a file of [`histograms`] and not to the JSON.
     #[serde(skip)]
     pub samples: Option<TimedSamples>,
 }
@@ -80,7 +82,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-/// Times of the `send` call in nanoseconds.
+/// Times of the `send` call alone, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct SendTimes {
@@ -89,7 +91,7 @@ pub struct SendTimes {
 }
 
 impl Row {
-    /// Makes a row from samples whose unit is `ns_per_unit` nanoseconds. All operations count as
+    /// Creates a row from samples whose unit is `ns_per_unit` nanoseconds. All operations count as
     /// successful.
     pub fn from_samples(id: &str, samples: &Samples, ns_per_unit: f64) -> Row {
         Row {
@@ -107,7 +109,7 @@ impl Row {
         }
     }
 
-    /// Makes a row from timed batches: its percentiles are percentiles of the batch means.
+    /// Creates a row from timed batches. Its percentiles are percentiles of the batches' means.
     pub fn from_micro(id: &str, micro: &MicroResult, clock: &TscClock) -> Row {
         let row = Row::from_samples(id, &micro.batches, clock.ns_per_tick() / micro.batch as f64);
         let sent = micro.done;
@@ -120,7 +122,8 @@ impl Row {
         }
     }
 
-    /// Makes a row of one-way latencies from ping-pong rounds: see [`Round::ns_per_unit`].
+    /// Creates a row of one-way latencies from rounds of ping-pong. [`Round::ns_per_unit`] converts
+    /// the times to one-way times.
     pub fn from_rounds(id: &str, round: &Round, clock: &TscClock) -> Row {
         let row = Row::from_samples(id, &round.ticks, round.ns_per_unit(clock));
         let lost = round.sent - round.received;
@@ -132,8 +135,8 @@ impl Row {
         }
     }
 
-    /// Makes a row from repeated streams: adds up the messages of all of them, and sets the rate to
-    /// `msgs_per_s`.
+    /// Creates a row from repeated streams: adds up the messages of all streams, and sets the rate
+    /// to `msgs_per_s`.
     pub fn from_streams(id: &str, streams: &[StreamResult], msgs_per_s: Option<f64>) -> Row {
         let received = streams.iter().map(|stream| stream.received).sum();
         let lost = streams.iter().map(|stream| stream.lost).sum();
@@ -147,7 +150,8 @@ impl Row {
         }
     }
 
-    /// Returns the row with the ratio to the floor, if `ratio` has one.
+    /// Returns the row with its ratio to the floor and the interval of that ratio set to those of
+    /// `ratio`.
     pub fn with_floor_ratio(self, ratio: Option<Ratio>) -> Row {
         let floor_ratio_ci = ratio.map(|ratio| [ratio.low, ratio.high]);
         Row {
@@ -157,8 +161,8 @@ impl Row {
         }
     }
 
-    /// Returns the row with its rate set to the median of `rates`, the rates of the streams, and
-    /// with the interval of that median.
+    /// Returns the row with its rate set to the median of `rates`, which are the rates of the
+    /// single streams. Also sets the interval of that median.
     pub fn with_rates(self, rates: &[f64]) -> Row {
         if rates.is_empty() {
             return self;
@@ -181,8 +185,8 @@ impl Row {
         }
     }
 
-    /// Returns the number of threads that are busy at the same time. If the row does not have this
-    /// number, it is two for a row between two threads or processes, else one.
+    /// Returns the number of threads that are busy at the same time. If the row does not state this
+    /// number, it is two for a row between two threads or processes, otherwise one.
     fn busy_threads(&self) -> usize {
         self.busy_threads
             .unwrap_or(1 + usize::from(self.id.contains("/cross_")))
@@ -201,20 +205,20 @@ impl Row {
     }
 }
 
-/// All results of a run, with the machine, the commit and the settings of the run.
+/// All results of a benchmark run, with the machine, the commit and the settings of the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Report {
     pub machine: Machine,
-    /// The commit, with `-dirty` if sources were changed.
+    /// The commit of the sources, with `-dirty` appended if files were changed.
     pub commit: String,
-    /// The settings of the run. Under `basis` they say how each row was measured.
+    /// The settings of the run. The setting `basis` says how each row was measured.
     pub settings: Map<String, Value>,
     pub rows: Vec<Row>,
 }
 
 impl Report {
-    /// Makes a report without results.
+    /// Creates a report without rows.
     pub fn new(machine: Machine, commit: String) -> Report {
         Report {
             machine,
@@ -224,7 +228,7 @@ impl Report {
         }
     }
 
-    /// Stores `value` as the setting `name`.
+    /// Stores `value` as the setting `name` of the report.
     pub fn set(&mut self, name: &str, value: impl Into<Value>) {
         self.settings.insert(name.to_owned(), value.into());
     }
@@ -237,7 +241,7 @@ impl Report {
         self.rows.push(row);
     }
 
-    /// Stores a value for the row `id` in the group `group` of the settings.
+    /// Stores `value` for the row `id` in the group `group` of the settings.
     pub fn note(&mut self, group: &str, id: &str, value: impl Into<Value>) {
         let notes = self
             .settings
@@ -248,13 +252,13 @@ impl Report {
         }
     }
 
-    /// Returns the row `id`, if it was measured.
+    /// Returns the row with this id; `None` if it was not measured.
     pub fn row(&self, id: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.id == id)
     }
 
-    /// Writes the report as JSON to `path`. Writes the histograms of its rows to a file beside it,
-    /// whose name ends with `.hlog`.
+    /// Writes the report as JSON to the file `path`. Writes the histograms of its rows to a file
+    /// next to it, whose name ends with `.hlog`.
     pub fn write_json(&self, path: &Path) -> io::Result<()> {
         let mut text = serde_json::to_string_pretty(self).map_err(io::Error::other)?;
         text.push('\n');
@@ -269,7 +273,7 @@ impl Report {
         serde_json::from_value(note).ok()
     }
 
-    /// Returns how the row `id` was measured.
+    /// Returns a text that says how the row `id` was measured, such as `RTT/2`.
     pub fn basis(&self, id: &str) -> &str {
         self.settings
             .get(BASIS_SETTING)

@@ -1,4 +1,4 @@
-//! Renders a report as text: the machine, the warnings about it, and tables of the rows.
+//! Renders a report as text: the machine, the warnings about it, and the tables of rows.
 
 use comfy_table::{CellAlignment, Table, presets};
 
@@ -18,7 +18,7 @@ x floor: median over alternating rounds of the ratio of medians to the two-line 
 [95 % bootstrap interval].
 x theirs: their time by ours, or our rate by theirs, median over rounds: ours is ahead above 1.";
 
-/// The columns: for each, a heading and a template that is filled from the row.
+/// The columns of the tables. For each one: a heading, and a template that is filled from the row.
 const COLUMNS: [(&str, &str); 36] = [
     ("id", "{/id}"),
     ("sent", "{/sent}"),
@@ -81,7 +81,7 @@ pub fn render(report: &Report) -> String {
     )
 }
 
-/// Returns those of the tables of times, of rates and of comparisons that have rows.
+/// Returns the tables of times, of rates and of comparisons. Omits tables without rows.
 fn render_tables(report: &Report) -> Vec<String> {
     let (timed, others): (Vec<&Row>, Vec<_>) = report.rows.iter().partition(|row| row.ns.is_some());
     let (compared, streamed) = others
@@ -157,7 +157,7 @@ fn make_table(report: &Report, rows: &[&Row]) -> Table {
     table
 }
 
-/// Returns the JSON of `row`, to which it adds the compared values with their unit, and how the row
+/// Returns the JSON of `row` with more values: the compared values with their unit, and how the row
 /// was measured.
 fn row_with_basis(report: &Report, row: &Row) -> Value {
     let mut value = json!(row);

@@ -60,12 +60,12 @@ pub(crate) fn format_ns(ns: f64) -> String {
     format!("{ns:.decimals$}")
 }
 
-/// Formats nanoseconds in a unit in which the number is short.
+/// Formats a time with a unit in which the number is short. `ns` is the time in nanoseconds.
 pub(crate) fn format_time(ns: f64) -> String {
     format_in_units(ns, ["ns", "µs", "ms", "s"])
 }
 
-/// Formats a rate in messages per second.
+/// Formats a rate in messages per second with a suitable prefix of the unit.
 pub(crate) fn format_rate(per_s: f64) -> String {
     format_in_units(per_s, ["/s", "k/s", "M/s", "G/s"])
 }

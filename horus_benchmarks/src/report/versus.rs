@@ -1,5 +1,5 @@
-//! Rows `vs_<peer>/…`, which compare our library with a peer's, and the minimum ratio of each such
-//! row.
+//! Rows that compare our library with a peer's library, whose ids begin with `vs_<peer>/`. Also the
+//! minimum ratio that each row should have.
 
 use crate::measure::state::MachineState;
 use crate::measure::stats::{self, Ratio};
@@ -7,17 +7,17 @@ use crate::report::figures::Figures;
 use crate::report::goals;
 use crate::report::rows::Row;
 
-/// The quantity that is compared.
+/// The quantity in which two libraries are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
-    /// Nanoseconds: less is better.
+    /// A time in nanoseconds. A smaller value is better.
     Latency,
-    /// Messages per second: more is better.
+    /// A number of messages per second. A larger value is better.
     Throughput,
 }
 
 impl Measure {
-    /// Returns the name of this quantity in the ids of rows.
+    /// Returns the name of the quantity in the ids of rows.
     pub const fn id(self) -> &'static str {
         match self {
             Measure::Latency => "latency",
@@ -133,8 +133,8 @@ pub(crate) fn judge_ratio(row: &Row, states: &[MachineState]) -> Option<[String;
     ])
 }
 
-/// Formats the time or the rate of a row `vs_<peer>/…`. The id of the row says which of them
-/// `figure` is.
+/// Formats a time or rate of a row that compares two libraries. `id` is the id of the row, which
+/// says whether `figure` is a time or a rate.
 pub(crate) fn format_figure(id: &str, figure: f64) -> String {
     match id.contains(Measure::Throughput.id()) {
         true => format!("{:.2}M/s", figure / 1e6),

@@ -1,11 +1,11 @@
-//! The command line that all benchmark binaries share.
+//! The command-line arguments that all benchmark binaries share.
 
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{CommandFactory, FromArgMatches, Parser, value_parser};
 
-/// Number of rounds below which a ratio is not reliable enough for a verdict.
+/// Minimum number of rounds for a verdict. With fewer rounds, a ratio is not reliable enough.
 pub const VERDICT_ROUNDS: u32 = 20;
 
 /// The command line of a benchmark.
@@ -65,14 +65,14 @@ impl Args {
     }
 }
 
-/// The number of rounds, and the numbers of messages in each round.
+/// The effort of a run: the number of rounds, and the numbers of messages in each round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
-    /// Number of rounds, which alternate between the floor and the subject.
+    /// Number of rounds. Rounds of the floor and rounds of the measured transport alternate.
     pub rounds: u32,
-    /// Number of messages per round that are verified but not timed.
+    /// Number of messages in each round that are verified but not timed.
     pub warm_up: u64,
-    /// Number of messages per round that are timed.
+    /// Number of messages in each round that are timed.
     pub samples: u64,
 }
 

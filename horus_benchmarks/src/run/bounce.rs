@@ -1,4 +1,5 @@
-//! The two ends of the floor: one end writes a word, the other end watches the word and answers.
+//! The two ends of the floor. One end writes a word to shared memory; the other end polls the word
+//! and writes an answer.
 
 use std::sync::atomic;
 
@@ -13,36 +14,37 @@ use crate::measure::workload::{
     Echo, Round, RoundPlan, Timing, WorkloadError, run_far_end, run_near_end,
 };
 
-/// The cache lines that the two ends of the floor write.
+/// The choice of the cache lines that the two ends of the floor write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FloorLines {
-    /// Both ends write the same word in turn.
+    /// Both ends write the same word, in turn.
     One,
-    /// Each end writes a different line. Ratios are computed with this floor.
+    /// Each end writes a word in a different line. Ratios to the floor are computed with this
+    /// variant.
     Two,
 }
 
-/// Maximum number of `pause` instructions between two loads. The floor tries every number from 0 to
-/// this one.
+/// Maximum number of `pause` instructions between two polls of the watched word. The floor tries
+/// every number from 0 to this one.
 pub const PAUSES_MAX: u32 = 3;
 
-/// A job for the far end of the floor: one round.
+/// A job for the far end of the floor: the description of one round.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub struct FloorJob {
-    /// The lines that the two ends write.
+    /// The cache lines that the two ends write.
     pub lines: FloorLines,
     /// Number of `pause` instructions after each load that found nothing new, at most
     /// [`PAUSES_MAX`].
     pub pauses: u32,
-    /// The messages of the round.
+    /// The plan of the round: its messages and the interval that is timed.
     pub plan: RoundPlan,
-    /// The counter that times the round.
+    /// The counter with which the round is timed.
     pub source: TickSource,
 }
 
-/// Runs a timed loop over one end of the floor. Selects the code that was compiled for the job's
-/// number of pauses and message type.
+/// Runs a timed loop over one end of the floor. There is a compiled loop for each number of pauses
+/// and each message type; the macro selects the one that suits the job.
 macro_rules! over_lines {
     ($run:ident, $memory:expr, $job:expr, $end:expr, $watch:expr) => {{
         macro_rules! with {
@@ -73,7 +75,7 @@ pub fn run_near(
     over_lines!(run_near_end, memory, job, EndRole::Near, watch)
 }
 
-/// Runs the echoing end of a round.
+/// Runs the echoing end of a round of the floor.
 pub fn run_far(
     memory: &SharedLines,
     job: &FloorJob,
@@ -88,7 +90,8 @@ enum EndRole {
     Far,
 }
 
-/// One end of the floor: a line that it writes and a line that it watches, which may be the same.
+/// One end of the floor. It has a line that it writes and a line that it watches, which may be the
+/// same line.
 struct FloorEnd<'a, const PAUSES: u32> {
     out: &'a Line,
     back: &'a Line,

@@ -22,7 +22,7 @@ const CHILD_ARGUMENT: &str = "--child";
 /// descriptor.
 const NO_SHARED_MEMORY: &str = "-";
 
-/// An error in the communication between parent and child.
+/// An error in the communication between a parent process and its child.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
@@ -37,25 +37,25 @@ pub enum ChildError {
     Pipe(#[source] io::Error),
 }
 
-/// The settings of a new child.
+/// The settings with which a child process is started.
 #[derive(Debug, Clone, Default)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct ChildSpec<'a> {
-    /// The role of the child. The child's `main` chooses by it what to do.
+    /// The role of the child. It selects the work that the `main` function of the child does.
     pub role: &'a str,
     pub cpu: usize,
     pub share_cpu: bool,
-    /// Shared memory for the child to inherit, as an open file.
+    /// A file with shared memory that the child inherits; `None` if it shares no memory.
     pub memory: Option<BorrowedFd<'a>>,
-    /// Variables that are added to the child's environment, such as those for the private
+    /// Environment variables that are added for the child, such as those that select the private
     /// namespace.
     pub env: &'a [(String, OsString)],
 }
 
-/// A running child. It is killed and reaped when dropped.
+/// A running child process. It is killed and reaped when this value is dropped.
 ///
-/// The child is also killed when the thread that spawned it ends (`PR_SET_PDEATHSIG`). So spawn it
-/// from the main thread.
+/// The kernel also kills the child when the thread that spawned it ends (`PR_SET_PDEATHSIG`). So it
+/// must be spawned from the main thread.
 #[derive(Debug)]
 pub struct ChildProcess {
     process: Child,
@@ -64,7 +64,7 @@ pub struct ChildProcess {
 }
 
 impl ChildProcess {
-    /// Starts another process of this binary.
+    /// Starts a child process that runs this binary.
     pub fn spawn(spec: &ChildSpec<'_>) -> Result<ChildProcess, ChildError> {
         let binary = std::env::current_exe().map_err(ChildError::Spawn)?;
         let memory = spec.memory.map(|fd| fd.as_raw_fd());
@@ -98,7 +98,7 @@ impl ChildProcess {
         sent.map_err(|error| self.died_or(ChildError::Pipe(error)))
     }
 
-    /// Waits up to `limit` for a line from the child, and returns it.
+    /// Waits up to `limit` for the next line from the child, and returns it.
     pub fn receive_line(&mut self, limit: Duration) -> Result<String, ChildError> {
         // WHY: a line is asked for only after a job, and a job gets one line, so nothing is left
         // in the buffer that `poll` would not see.
@@ -141,18 +141,19 @@ impl Drop for ChildProcess {
     }
 }
 
-/// The settings that this process got from its parent, if it is a child.
+/// The settings that a child process got from its parent.
 #[derive(Debug)]
 pub struct ChildContext {
     pub(crate) role: String,
     pub(crate) cpu: usize,
-    /// True if the parent runs on the same CPU as this child.
+    /// True if the parent runs on the same CPU as this child. Waits then yield the CPU.
     pub(crate) share_cpu: bool,
     memory: Option<RawFd>,
 }
 
 impl ChildContext {
-    /// Returns the settings if this process is a child. Every benchmark's `main` calls this first.
+    /// Returns the settings of the child if this process is a child process; otherwise `None`. The
+    /// `main` function of every benchmark calls this first.
     pub fn enter() -> Option<ChildContext> {
         let mut args = std::env::args().skip(1);
         if args.next()? != CHILD_ARGUMENT {
@@ -167,7 +168,7 @@ impl ChildContext {
         Some(context)
     }
 
-    /// Opens the memory that this child inherited.
+    /// Opens the shared memory that this child inherited from its parent.
     pub fn memory(&self) -> io::Result<File> {
         let fd = self
             .memory
@@ -178,8 +179,8 @@ impl ChildContext {
             .open(format!("/proc/self/fd/{fd}"))
     }
 
-    /// Returns a function that returns true if the parent has ended. The child calls it while it
-    /// waits.
+    /// Returns a function that returns true if the parent has ended. A child calls it while it
+    /// waits, so that it does not outlive its parent.
     pub fn orphan_watch(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let parent = parent_id();
         move || parent_id() != parent
@@ -217,7 +218,7 @@ fn readable_within(fd: &impl AsFd, limit: Duration) -> io::Result<bool> {
     }
 }
 
-/// Returns true if the child `pid` has ended, without reaping it.
+/// Returns true if the child process `pid` has ended. Does not reap it.
 ///
 /// WHY not other calls: `kill(pid, 0)` also succeeds for a zombie, and `Child::try_wait` needs
 /// exclusive access to the child.

@@ -24,21 +24,24 @@ use crate::run::bounce::{self, FloorJob, PAUSES_MAX};
 use crate::run::child::{ChildContext, ChildSpec};
 use crate::run::peer::{self, Peer};
 
-/// The role of a child process that is the floor's far end; [`serve_child`] serves it.
+/// Name of the role of a child process that is the floor's far end. [`serve_child`] performs the
+/// role.
 pub const FLOOR_ROLE: &str = "floor";
 
-/// Number of rounds that are measured with each number of pauses, in order to report the best
-/// number of pauses. If the run has fewer rounds, it measures no more than those.
+/// Number of rounds that are measured with each number of pauses at the beginning of a run, to
+/// report the best number of pauses. If the run itself has fewer rounds, only that many are
+/// measured.
 const CHOICE_ROUNDS: u32 = 25;
 
-/// Number of recent rounds whose medians decide which number of pauses is best.
+/// Number of recent rounds that are remembered. Their medians decide which number of pauses is
+/// best.
 const ROUNDS_REMEMBERED: usize = 5;
 
 /// Number of messages that are timed in each of the [`CHOICE_ROUNDS`] rounds. If the rounds of the
 /// run are shorter, these rounds are shorter as well.
 const CHOICE_SAMPLES: u64 = 4_000;
 
-/// The placement of the two ends.
+/// The placement of the two ends of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[expect(missing_docs, reason = "the names say it")]
@@ -59,18 +62,19 @@ impl Placement {
 
 type AnyError = Box<dyn Error>;
 
-/// The best number of pauses between two loads, according to the medians of rounds. The rounds of
-/// all numbers of pauses alternate.
+/// The number of pauses between two polls with which the floor is fastest. It is found from rounds
+/// with different numbers of pauses, which alternate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SpinChoice {
-    /// Median one-way times in nanoseconds, indexed by the number of `pause` instructions after a
-    /// load that found nothing new.
+    /// Median one-way time in nanoseconds for each number of pauses. The index is the number of
+    /// `pause` instructions after a poll that found nothing new.
     pub p50_ns: Vec<f64>,
-    /// The number of pauses that has the smallest median.
+    /// The number of `pause` instructions that has the smallest median.
     pub pauses: u32,
 }
 
-/// The best numbers of pauses at the beginning of the run, for one line and for two lines.
+/// The best numbers of pauses at the beginning of a run: one for the floor with one cache line, and
+/// one for the floor with two.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct SpinChoices {
@@ -78,18 +82,19 @@ pub struct SpinChoices {
     pub two_lines: SpinChoice,
 }
 
-/// Both ends of the floor, which is the fastest exchange that this machine can do. They measure a
-/// round when asked to. Between rounds the far end sleeps.
+/// Both ends of the floor, which is the fastest exchange that this machine can do. A method runs
+/// one round. Between rounds, the far end sleeps.
 #[derive(Debug)]
 pub struct Floor {
     memory: Arc<SharedLines>,
     peer: Peer<FloorJob, Echo>,
     source: TickSource,
-    /// The best number of pauses for [`FloorLines::Two`] at the beginning of the run.
+    /// The number of `pause` instructions between two polls that was best at the beginning of the
+    /// run, for [`FloorLines::Two`].
     pauses: u32,
     resolution_ticks: u64,
-    /// Medians of the recent rounds in ticks, indexed by the kind of lines and by the number of
-    /// pauses.
+    /// Medians of the recent rounds, in ticks. The first index is the kind of lines, the second one
+    /// is the number of pauses.
     recent_medians: [[VecDeque<f64>; PAUSES_MAX as usize + 1]; 2],
     choice: Effort,
 }
@@ -249,7 +254,7 @@ impl Floor {
     }
 }
 
-/// Serves [`FLOOR_ROLE`] in a child process, until the parent closes the connection.
+/// Performs the role [`FLOOR_ROLE`] in a child process, until the parent closes the connection.
 pub fn serve_child(context: &ChildContext) -> ExitCode {
     peer::serve(context, || {
         let memory = SharedLines::map(context.memory()?)?;

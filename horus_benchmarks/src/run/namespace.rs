@@ -1,5 +1,4 @@
-//! A private directory for the shared files of a benchmark. It is removed at the end of the
-//! benchmark.
+//! A private directory for the shared files of a benchmark. It is removed when the benchmark ends.
 
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
@@ -13,7 +12,7 @@ use horus_shm::{Namespace, NamespaceConfig, NamespaceError, NamespaceName};
 
 const NAMESPACE_NAME: &str = "bench";
 
-/// The prefix of the names of private directories.
+/// Prefix of the names of private directories.
 pub(crate) const DIRECTORY_PREFIX: &str = "horus-bench-";
 
 /// The memory file system in which private directories are made. If it does not exist, they are
@@ -31,7 +30,7 @@ pub struct PrivateNamespace {
 }
 
 impl PrivateNamespace {
-    /// Makes a new directory that only this user can enter.
+    /// Creates a new directory that only this user can enter.
     pub fn create() -> io::Result<PrivateNamespace> {
         let shared = Path::new(SHARED_MEMORY);
         let base = if shared.is_dir() {
@@ -54,12 +53,12 @@ impl PrivateNamespace {
         Ok(PrivateNamespace { directory })
     }
 
-    /// Returns the path of the directory.
+    /// Returns the path of the private directory.
     pub fn directory(&self) -> &Path {
         &self.directory
     }
 
-    /// Returns the environment variables by which a child process finds the namespace.
+    /// Returns the environment variables that select the private namespace in a child process.
     pub fn environment(&self) -> [(String, OsString); 2] {
         [
             (
@@ -94,7 +93,8 @@ impl Drop for PrivateNamespace {
 }
 
 impl PrivateNamespace {
-    /// Returns the files in shared memory whose names begin with the name of the private directory.
+    /// Returns the paths of the files in shared memory whose names begin with the name of the
+    /// private directory.
     fn files_beside(&self) -> impl Iterator<Item = PathBuf> {
         let name = self.directory.file_name().unwrap_or_default().to_owned();
         let entries = fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten();

@@ -16,7 +16,7 @@ use crate::measure::pin;
 use crate::measure::wait::{Flag, PeerWatch, STALL_LIMIT};
 use crate::run::child::{ChildContext, ChildError, ChildProcess, ChildSpec};
 
-/// The reason why a job has no answer.
+/// The reason why a job has no result.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
@@ -25,7 +25,7 @@ pub enum PeerError {
     Thread(#[source] io::Error),
     #[error(transparent)]
     Child(#[from] ChildError),
-    /// The far thread ended (it panicked, or could not be pinned).
+    /// The far thread has ended, because it panicked or could not be pinned.
     #[error("the far thread ended early")]
     ThreadEnded,
     #[error("no answer from the far thread within {} s", STALL_LIMIT.as_secs())]
@@ -36,10 +36,11 @@ pub enum PeerError {
     Encoding(#[from] serde_json::Error),
 }
 
-/// A far end that runs jobs of type `J` and returns answers of type `R`, one job at a time.
+/// The near end's handle of a far end. The far end runs jobs of type `J`, one at a time, and
+/// returns results of type `R`.
 ///
-/// When it is dropped, the far end is ended as well: a process is killed, a thread is told to stop
-/// and joined.
+/// When this value is dropped, the far end ends as well: a process is killed, and a thread is
+/// stopped and joined.
 #[derive(Debug)]
 pub struct Peer<J, R> {
     far: FarEnd<J, R>,
@@ -78,8 +79,8 @@ where
         })
     }
 
-    /// Starts a child process of this binary. The binary's `main` must call [`serve`] for the role
-    /// of the child.
+    /// Starts a child process of this binary as the far end. The `main` function of the binary must
+    /// call [`serve`] for the role of the child.
     pub fn process(spec: &ChildSpec<'_>) -> Result<Peer<J, R>, PeerError> {
         let child = ChildProcess::spawn(spec)?;
         let watch = PeerWatch::new(spec.share_cpu, child.death_watch());
@@ -89,12 +90,13 @@ where
         })
     }
 
-    /// Returns a watch for waits of the near end. It ends them if the far end dies.
+    /// Returns a watch for waits of the near end. The watch ends a wait if the far end has died.
     pub fn watch(&self) -> PeerWatch {
         self.watch.clone()
     }
 
-    /// Starts a job and returns at once. Call [`finish`](Self::finish) before the next one.
+    /// Starts a job on the far end and returns at once. [`finish`](Self::finish) must be called
+    /// before the next job is started.
     pub fn start(&mut self, job: J) -> Result<(), PeerError> {
         match &mut self.far {
             FarEnd::Thread(thread) => thread.send(job),
@@ -102,7 +104,7 @@ where
         }
     }
 
-    /// Waits for the answer to the started job, for at most [`STALL_LIMIT`].
+    /// Waits for the result of the started job, for at most [`STALL_LIMIT`].
     pub fn finish(&mut self) -> Result<R, PeerError> {
         let answer = match &mut self.far {
             FarEnd::Thread(thread) => thread.receive()?,
@@ -111,15 +113,16 @@ where
         answer.map_err(PeerError::Failed)
     }
 
-    /// Calls [`start`](Self::start) and then [`finish`](Self::finish). It is meant for jobs during
-    /// which the near end has nothing to do, such as opening a topic.
+    /// Starts a job and waits for its result, as [`start`](Self::start) and
+    /// [`finish`](Self::finish) do. It is meant for jobs during which the near end has nothing to
+    /// do, such as opening a topic.
     pub fn call(&mut self, job: J) -> Result<R, PeerError> {
         self.start(job)?;
         self.finish()
     }
 }
 
-/// Serves jobs in a child process: pins the process, then answers each job from standard input with
+/// Runs jobs in a child process: pins the process, then answers each job from standard input with
 /// the service that `make` creates. Returns when the parent closes the pipe.
 ///
 /// An error outside of a job is printed to standard error, and the returned exit code then reports
@@ -154,14 +157,14 @@ where
     }
 }
 
-/// A thread that runs jobs until told to stop.
+/// A thread that runs jobs until the near end stops it.
 #[derive(Debug)]
 struct FarThread<J, R> {
     jobs: Option<Sender<J>>,
     answers: Receiver<Result<R, String>>,
-    /// Set by the near end to end the thread, including its current job.
+    /// A flag that the near end sets to end the thread, including its current job.
     abandoned: Flag,
-    /// Set by the far end when it ends, for whatever reason.
+    /// A flag that the far end sets when it ends, for whatever reason.
     ended: Flag,
     handle: Option<JoinHandle<()>>,
 }
@@ -239,7 +242,7 @@ impl<J, R> Drop for FarThread<J, R> {
     }
 }
 
-/// A guard that sets its flag when it is dropped, on return and on panic.
+/// A guard that sets a flag when it is dropped, after a return and after a panic.
 struct RaiseAtEnd(Flag);
 
 impl Drop for RaiseAtEnd {

@@ -6,7 +6,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 const TEMPLATE: &str = "{msg:40!} [{bar:30}] {pos}/{len} {elapsed}";
 
-/// Shows the progress of a benchmark. It draws only when the benchmark reports a step, so never
+/// A progress bar for a benchmark. It is drawn only when the benchmark reports a step, so never
 /// during a round.
 #[derive(Debug)]
 pub struct Progress {
@@ -14,8 +14,8 @@ pub struct Progress {
 }
 
 impl Progress {
-    /// Makes a bar of `steps` steps on standard error. The bar is silent if standard error is not a
-    /// terminal.
+    /// Creates a bar of `steps` steps on standard error. The bar is not drawn if standard error is
+    /// not a terminal.
     pub fn new(steps: u64) -> Progress {
         let target = if io::stderr().is_terminal() {
             ProgressDrawTarget::stderr()
@@ -28,19 +28,19 @@ impl Progress {
         Progress { bar }
     }
 
-    /// Shows `what`, the name of the present measurement.
+    /// Shows `what`, the name of the current measurement, next to the bar.
     pub fn label(&self, what: &str) {
         self.bar.set_message(what.to_owned());
     }
 
-    /// Reports that one step is done.
+    /// Reports that one step of the benchmark is done.
     pub fn step(&self) {
         self.bar.inc(1);
     }
 }
 
 impl Drop for Progress {
-    /// Removes the bar.
+    /// Removes the bar from the terminal.
     fn drop(&mut self) {
         self.bar.finish_and_clear();
     }

@@ -1,4 +1,4 @@
-//! One run of a benchmark binary: the setup before the rounds, and the report after them.
+//! One run of a benchmark binary: its preparation before the rounds, and its report after them.
 
 use std::error::Error;
 use std::io;
@@ -17,20 +17,21 @@ use crate::run::args::{Args, Effort, VERDICT_ROUNDS};
 
 const CALIBRATION_TIME: Duration = Duration::from_millis(100);
 
-/// The objects that every benchmark needs while it is running.
+/// The objects that every benchmark needs during its run.
 #[derive(Debug)]
 pub struct BenchmarkSession {
-    /// The command line.
+    /// The arguments of the command line.
     pub args: Args,
     /// The CPUs of the two ends. The main thread is pinned to `cpus.near`.
     pub cpus: CpuPair,
-    /// The calibrated timer.
+    /// The calibrated timer of the run.
     pub clock: TscClock,
     /// The number of rounds, and the numbers of messages in each round.
     pub effort: Effort,
-    /// The results measured so far.
+    /// The report, with the results measured so far.
     pub report: Report,
-    /// CPU times at the beginning of the run; `None` if the kernel does not report them.
+    /// The CPU times at the beginning of the run, from which the steal time is computed; `None` if
+    /// the kernel does not report them.
     cpu_times: Option<CpuTimes>,
 }
 
@@ -94,8 +95,8 @@ impl BenchmarkSession {
         }
     }
 
-    /// Prints the report and the verdicts on the goals, which it also stores in the settings.
-    /// Writes the JSON and the histograms to files if the command line asks for them.
+    /// Prints the report, and the verdicts on the goals, which it also stores in the settings.
+    /// Writes the JSON and the histograms to files if the command line requests them.
     pub fn finish(mut self) -> io::Result<()> {
         self.report
             .machine
@@ -113,8 +114,8 @@ impl BenchmarkSession {
     }
 }
 
-/// Returns the exit code of a benchmark. If it failed, prints the error with all of its causes to
-/// standard error.
+/// Returns the exit code of the benchmark `name`. If the benchmark failed, prints the error with
+/// all of its causes to standard error.
 pub fn exit_code(name: &str, outcome: Result<(), Box<dyn Error>>) -> ExitCode {
     let Err(error) = outcome else {
         return ExitCode::SUCCESS;

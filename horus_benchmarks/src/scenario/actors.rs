@@ -1,6 +1,6 @@
-//! Compares our actors with those of other crates: each workload on each runtime, in alternating
-//! rounds. Every round is a separate process, so that the memory and the threads of one round do
-//! not influence another round.
+//! Compares our actors with those of other crates: each workload runs on each runtime, in
+//! alternating rounds. Every round is a separate process, so that the memory and the threads of one
+//! round do not influence another round.
 
 mod workload;
 
@@ -30,20 +30,21 @@ use crate::transport::actors;
 pub use workload::Workload;
 use workload::{WorkloadJob, WorkloadResult, perform_job};
 
-/// Number of rounds, with `--quick` and without.
+/// Number of rounds: with `--quick`, and without it.
 const ROUNDS: (u32, u32) = (3, 5);
 
-/// Divisor of the number of operations with `--quick`.
+/// With `--quick`, the number of operations is divided by this number.
 const QUICK_DIVISOR: u64 = 10;
 
-/// Maximum duration of a round.
+/// Maximum duration of a round. After this time, the round has failed.
 const ROUND_MAX: Duration = Duration::from_secs(300);
 
 const ROLE: &str = "actors";
 
 type PerformFn = fn(&WorkloadJob) -> Result<WorkloadResult, Box<dyn Error>>;
 
-/// The actor runtimes that this binary was built with, ours first.
+/// The actor runtimes that this binary was built with, ours first. For each one: its name, and the
+/// function that runs a job on it.
 const RUNTIMES: &[(&str, PerformFn)] = &[
     (OURS, perform_job::<actors::ours::Ours>),
     #[cfg(feature = "actor_peers")]
@@ -58,12 +59,12 @@ const RUNTIMES: &[(&str, PerformFn)] = &[
 
 const OURS: &str = "ours";
 
-/// The names of all runtimes except ours.
+/// The names of the actor runtimes of other crates.
 const PEERS: [&str; 4] = ["tokio", "actix", "ractor", "kameo"];
 
 impl Workload {
-    /// Returns the name of the workload in the ids of rows, the number of operations, and a
-    /// description of one operation.
+    /// Returns three properties of the workload: its name in the ids of rows, the number of
+    /// operations, and a description of one operation.
     const fn describe(self) -> (&'static str, u64, &'static str) {
         match self {
             Self::Create => ("create", 100_000, "an actor, created and initialised"),
@@ -83,7 +84,7 @@ impl Workload {
         }
     }
 
-    /// Returns true if the workload also has a thread that runs no actors and sends the messages.
+    /// Returns true if a thread that runs no actors sends the messages of the workload.
     const fn is_driven_from_outside(self) -> bool {
         matches!(
             self,
@@ -91,13 +92,14 @@ impl Workload {
         )
     }
 
-    /// Returns true if only our runtime has the operations of this workload.
+    /// Returns true if only our runtime supports the operations of this workload.
     const fn is_ours_alone(self) -> bool {
         matches!(self, Self::Counting(2..) | Self::ProducerConsumer(2..))
     }
 }
 
-/// Runs a benchmark of actors. It is the `main` function of the benchmark's binary.
+/// Runs a benchmark of actors. It is the `main` function of the benchmark binary `name`. `about` is
+/// the help text.
 pub fn main(name: &'static str, about: &str, workloads: &'static [Workload]) -> ExitCode {
     let about = format!(
         "{about} Ours beside tokio, actix, ractor and kameo (feature actor_peers), on one thread \
@@ -107,7 +109,7 @@ pub fn main(name: &'static str, about: &str, workloads: &'static [Workload]) -> 
     entry::main(name, &about, &[(ROLE, serve)], run)
 }
 
-/// Runs one round in this child process.
+/// Runs one round of a workload in this child process, and sends the result to the parent.
 fn serve(_: &ChildContext) -> ExitCode {
     let round = || -> Outcome {
         let mut line = String::new();
@@ -122,7 +124,8 @@ fn serve(_: &ChildContext) -> ExitCode {
     crate::run::session::exit_code(ROLE, round())
 }
 
-/// Returns the names of the runtimes that the command line asks for.
+/// Returns the names of the runtimes that the command line selects. Returns an error text if it
+/// selects an unknown one.
 fn wanted_runtimes(name: &str, args: &Args) -> Result<Vec<&'static str>, String> {
     let Some(wanted) = &args.runtimes else {
         return Ok(RUNTIMES.iter().map(|(name, _)| *name).collect());
@@ -171,7 +174,7 @@ fn run(name: &str, mut args: Args, workloads: &[Workload]) -> Outcome {
     Ok(benchmark.session.finish()?)
 }
 
-/// A run of a benchmark.
+/// A run of one actor benchmark.
 struct Benchmark {
     session: BenchmarkSession,
     private: PrivateNamespace,
@@ -180,7 +183,8 @@ struct Benchmark {
 }
 
 impl Benchmark {
-    /// Measures a workload on all runtimes, with one thread or several.
+    /// Measures a workload on all runtimes. If `is_single` is true, each runtime uses one thread;
+    /// otherwise it uses several.
     fn measure_workload(&mut self, workload: Workload, is_single: bool) -> Outcome {
         let (what, operations, basis) = workload.describe();
         let id = format!("{what}/{}", if is_single { "st" } else { "mt" });
@@ -234,7 +238,7 @@ impl Benchmark {
         Ok(())
     }
 
-    /// Runs one round in a new child process.
+    /// Runs one round in a new child process, and returns the measurements of that process.
     fn run_round(&self, job: &WorkloadJob) -> Result<WorkloadResult, Box<dyn Error>> {
         let mut child = ChildProcess::spawn(&ChildSpec {
             role: ROLE,
@@ -245,7 +249,7 @@ impl Benchmark {
         Ok(serde_json::from_str(&child.receive_line(ROUND_MAX)?)?)
     }
 
-    /// Adds rows that compare our runtime with the best of the other runtimes.
+    /// Adds rows to the report that compare our runtime with the best of the other runtimes.
     fn compare_with_peers(
         &mut self,
         id: &str,
@@ -326,9 +330,9 @@ fn handled_per_s(measured: &WorkloadResult, operations: u64) -> f64 {
     Workload::Blitz.messages(operations) as f64 / measured.messages_ns * 1e9
 }
 
-/// Makes the row of a workload on one runtime. A sample is the time of one operation. If the
-/// operations were timed one by one, there is a sample for each operation; otherwise there is one
-/// for each round, which is the mean of that round.
+/// Creates the row of a workload on one runtime. A sample is the time of one operation. If
+/// operations were timed one by one, each is a sample. Otherwise, the mean time of each round is a
+/// sample.
 fn workload_row(id: &str, workload: Workload, operations: u64, rounds: &[WorkloadResult]) -> Row {
     let mut samples = Samples::new();
     for measured in rounds {

@@ -1,5 +1,7 @@
-//! Measures candidates side by side: one round of each, again and again, so that all of them run
-//! while the machine is in the same state. Compares each of our carriers with each of the others.
+//! Measures candidates side by side: one round of each candidate, again and again, so that all of
+//! them run while the machine is in the same state. Compares each of our carriers with each carrier
+//! of another library. A carrier is a ring, topic, channel, socket or pipe that transports
+//! messages.
 
 use std::error::Error;
 use std::time::Duration;
@@ -21,25 +23,27 @@ use crate::scenario::entry::Outcome;
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
 use crate::transport::connection::{Connection, LoopedTransport};
 
-/// Number of messages of a first, short stream, from which the duration of a stream is estimated.
+/// Number of messages of a first, short stream. Its duration is used to estimate the number of
+/// messages for the measured streams.
 const PROBE_MESSAGES: u64 = 2_000;
 
 const STREAM_FACTOR: u64 = 500;
 
 const STREAM_MESSAGES_MIN: u64 = 500;
 
-/// Number of threads that are busy at the same time: one for each end.
+/// Number of threads that are busy at the same time during a comparison: one for each end.
 const BUSY_THREADS: usize = 2;
 
-/// Candidates that carry messages of the same size between the same two ends.
+/// A group of carriers that are compared: all of them carry messages of the same size between the
+/// same two ends.
 #[derive(Debug)]
 pub struct CandidateGroup {
-    /// The candidates. Each carrier of our library is compared with each carrier of another
-    /// library.
+    /// The carriers to measure. Each carrier of our library is compared with each carrier of
+    /// another library.
     pub candidates: Vec<Carrier>,
-    /// The part of the rows' ids that says where the two ends are, such as `cross_thread`.
+    /// The part of the rows' ids that names the placement of the two ends, such as `cross_thread`.
     pub place: &'static str,
-    /// The size of the messages.
+    /// The size of the messages that the candidates carry.
     pub size: MessageSize,
     /// The id of the row that compares two candidates. If it is `None`, the id is derived from
     /// their names.
@@ -86,7 +90,7 @@ impl CandidateGroup {
         ours.iter().flat_map(with).collect()
     }
 
-    /// Returns true if the command line's filter selects any row of this group.
+    /// Returns true if the command line selects at least one row of this group.
     fn is_wanted(&self, session: &BenchmarkSession, measure: Measure) -> bool {
         let all = &self.candidates;
         let versus = self.pairs().into_iter();
@@ -97,7 +101,7 @@ impl CandidateGroup {
     }
 }
 
-/// A comparison of candidates, all of them between the same two ends.
+/// A running comparison of several carriers, all of them between the same two ends.
 #[derive(Debug)]
 pub struct Comparison<'a> {
     session: &'a mut BenchmarkSession,
@@ -106,10 +110,11 @@ pub struct Comparison<'a> {
     progress: Progress,
 }
 
-/// The results of one candidate, one for each round.
+/// The results of one candidate, with one element for each round.
 struct CandidateResults<M> {
     rounds: Vec<M>,
-    /// For each round: the median one-way time in nanoseconds, or the messages per second.
+    /// The figure of each round: the median one-way time in nanoseconds, or the number of messages
+    /// per second.
     figures: Vec<f64>,
 }
 
@@ -144,8 +149,8 @@ impl<'a> Comparison<'a> {
         self.session.report.note(group, id, value);
     }
 
-    /// Returns true if the command line selects a row of the group. In that case, shows the group
-    /// on the progress bar.
+    /// Shows the group on the progress bar, and counts a step. Returns true if the command line
+    /// selects a row of the group, so that it has to be measured.
     fn begin_step(&mut self, group: &CandidateGroup, measure: Measure) -> bool {
         self.progress.step();
         let place = group.place;
@@ -155,7 +160,7 @@ impl<'a> Comparison<'a> {
         group.is_wanted(self.session, measure)
     }
 
-    /// Measures the ping-pong of all candidates in turn, and rounds of the floor between them.
+    /// Measures the ping-pong of each candidate in turn, with rounds of the floor between them.
     pub fn measure_latency(&mut self, group: &CandidateGroup) -> Outcome {
         if !self.begin_step(group, Measure::Latency) {
             return Ok(());
@@ -303,7 +308,8 @@ fn empty<M>(group: &CandidateGroup) -> Vec<CandidateResults<M>> {
     group.candidates.iter().map(none).collect()
 }
 
-/// Adds the row `id`, which compares values of adjacent rounds. `count` is the number of messages.
+/// Adds the row `id`, which compares values that were measured in adjacent rounds. `count` is the
+/// number of messages.
 pub fn push(
     session: &mut BenchmarkSession,
     id: &str,

@@ -32,13 +32,13 @@ by itself. A round is a run with ends of its own. No sample is left out.";
 
 const RUNS: u32 = 10;
 
-/// Number of messages of a run, with `--quick` and without.
+/// Number of messages in a run: with `--quick`, and without it.
 const SAMPLES: (u64, u64) = (20_000, 100_000);
 
-/// The deadline of one message, in nanoseconds.
+/// Deadline for the delivery of one message, in nanoseconds. Later messages are counted.
 const DEADLINE_NS: f64 = 1000.0;
 
-/// Number of messages that the channel can hold: the default of topics.
+/// Number of messages that the channel can hold. Topics have the same number by default.
 const CAPACITY: usize = 16;
 
 const TOPIC_ROW: &str = "determinism/topic/16B";
@@ -65,7 +65,7 @@ const TWO_END_ROWS: [(Placement, Carrier, &str); 3] = [
 const ONE_THREAD_BASIS: &str = "send and receive, each timed by itself";
 const TWO_ENDS_BASIS: &str = "RTT/2, each timed by itself";
 
-/// Runs `determinism_benchmark`.
+/// Runs the benchmark `determinism_benchmark`.
 pub fn main() -> ExitCode {
     entry::main("determinism_benchmark", ABOUT, &[], run)
 }
@@ -85,14 +85,15 @@ fn run(args: Args) -> Outcome {
     Ok(session.finish()?)
 }
 
-/// The samples of a run, in ticks, with none removed.
+/// The samples of one run in ticks, or the reason why the run failed. No samples were removed.
 type RunSamples = Result<Samples, Box<dyn Error>>;
 
-/// The id of a row, and the function that makes one of its runs, given the run's number.
+/// A subject of the measurement: the id of its row, and the function that makes one run. The
+/// argument of the function is the number of the run.
 type Subject<'a> = (&'static str, Box<dyn FnMut(u32) -> RunSamples + 'a>);
 
-/// Makes one run of each subject in turn, so that all of them run while the machine is in the same
-/// state. Then adds a row for each subject.
+/// Makes one run of each subject in turn, again and again, so that all of them run while the
+/// machine is in the same state. Then adds a row for each subject.
 fn measure_subjects(
     session: &mut BenchmarkSession,
     subjects: Vec<Subject<'_>>,
@@ -167,9 +168,9 @@ fn run_channel(plan: &RoundPlan, source: TickSource) -> RunSamples {
     time_messages(&mut ends, plan, source)
 }
 
-/// Repeatedly sends a message and receives it, in one thread. Each message is timed from before the
-/// send until after it was received. A message that has not arrived when `send` returns would never
-/// arrive.
+/// Sends a message and receives it, again and again in one thread. Times each message from before
+/// the send until after it was received. A message that has not arrived when `send` returns never
+/// arrives; the run then fails.
 fn time_messages(
     ends: &mut impl Endpoint<Packet16>,
     plan: &RoundPlan,
@@ -200,11 +201,11 @@ fn measure_two_ends(session: &mut BenchmarkSession, private: &PrivateNamespace) 
     measure_subjects(session, subjects, unit, TWO_ENDS_BASIS)
 }
 
-/// The unit of the samples of a run.
+/// The unit in which a run stores its samples, with the numbers that convert it to nanoseconds.
 #[derive(Debug, Clone, Copy)]
 struct SampleUnit {
     ns: f64,
-    /// The step in which the timer advances, in ticks.
+    /// The step in which the timer advances, in ticks. Samples are multiples of it.
     step: u64,
 }
 
@@ -218,8 +219,8 @@ impl SampleUnit {
         }
     }
 
-    /// Returns the number of samples above the deadline. It is as exact as the percentiles of the
-    /// samples.
+    /// Returns the number of samples that exceed the deadline. It is as exact as the percentiles of
+    /// the samples.
     fn count_misses(self, samples: &Samples) -> u64 {
         let is_late = |&(ticks, _): &(u64, u64)| ticks as f64 * self.ns > DEADLINE_NS;
         let late = samples.value_counts().filter(is_late);
@@ -238,7 +239,7 @@ impl SampleUnit {
     }
 }
 
-/// Makes a row from several runs: percentiles of all samples, and the variation among the runs.
+/// Creates a row from several runs: percentiles of all samples, and the variation among the runs.
 fn row_of_runs(id: &str, runs: &[Samples], unit: SampleUnit) -> Row {
     let mut all = Samples::new();
     runs.iter().for_each(|run| all.merge(run));

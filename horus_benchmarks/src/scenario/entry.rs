@@ -1,5 +1,5 @@
-//! The `main` function that the benchmarks share: runs the benchmark or, in a child process, the
-//! far end.
+//! The `main` function that the benchmark binaries share: runs the benchmark, or, in a child
+//! process, the far end.
 
 use std::env;
 use std::error::Error;
@@ -13,10 +13,11 @@ use crate::run::floor::{self, FLOOR_ROLE};
 use crate::run::session;
 use crate::transport::connection::{self, CONNECTION_ROLE};
 
-/// The result of a benchmark.
+/// The result of a benchmark, or of a part of it.
 pub type Outcome = Result<(), Box<dyn Error>>;
 
-/// A role that child processes of only some benchmarks have, and the function that serves it.
+/// A role that child processes of some benchmarks have: its name, and the function that performs
+/// it.
 pub type ChildRole = (&'static str, fn(&ChildContext) -> ExitCode);
 
 /// Name of the environment variable that replaces the settings for copying messages and for pausing
@@ -30,8 +31,8 @@ fn apply_tuning() -> Result<(), String> {
     internals::retune(&text.to_string_lossy())
 }
 
-/// Parses the command line and runs the benchmark `name`; in a child process, serves the child's
-/// role.
+/// Parses the command line and runs the benchmark `name`. In a child process, performs the role of
+/// the child instead.
 pub fn main(
     name: &str,
     about: &str,

@@ -27,12 +27,13 @@ const ABOUT: &str = "Messages of 4 KiB to 8 MiB between two processes: copied in
 and read where they lie, beside a copy of as many bytes within one process. Timed from before the \
 send to after a small answer.";
 
-/// Number of rounds, and total size of all messages in a round in bytes, with `--quick` and
-/// without.
+/// With `--quick`: the number of rounds, and the total size of the messages in each round in bytes.
+/// The next constant has the numbers without `--quick`.
 const QUICK_ROUNDS_AND_BYTES: (u32, u64) = (20, 16 << 20);
 const FULL_ROUNDS_AND_BYTES: (u32, u64) = (40, 64 << 20);
 
-/// Minimum and maximum number of messages in a round.
+/// Minimum and maximum number of messages in a round. Within these limits, it depends on the size
+/// of the messages.
 const MESSAGES: (u64, u64) = (3, 1_000);
 
 const MESSAGE_SIZES: [usize; 8] = [
@@ -48,7 +49,7 @@ const MESSAGE_SIZES: [usize; 8] = [
 
 const CARRIERS: [Carrier; 2] = [Carrier::LargeCopy, Carrier::LargeLoan];
 
-/// Runs `large_message_benchmark`.
+/// Runs the benchmark `large_message_benchmark`.
 pub fn main() -> ExitCode {
     entry::main("large_message_benchmark", ABOUT, &[], run)
 }
@@ -76,7 +77,7 @@ fn run(mut args: Args) -> Outcome {
     Ok(session.finish()?)
 }
 
-/// Measures all rows of one message size, in alternating rounds.
+/// Measures all rows for one message size, in alternating rounds.
 fn measure(
     session: &mut BenchmarkSession,
     connections: &mut [Connection; 2],
@@ -168,7 +169,7 @@ impl BufferCopies {
         Ok(copied)
     }
 
-    /// Copies the buffer once and verifies the copy; returns the ticks that the copy took.
+    /// Copies the buffer once and verifies the copy. Returns the duration of the copy in ticks.
     fn copy(&mut self, source: TickSource) -> Result<u64, CorruptMessage> {
         let seq = self.next_seq;
         self.next_seq += 1;

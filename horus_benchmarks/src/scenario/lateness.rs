@@ -23,11 +23,11 @@ use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 use crate::scenario::stalls::{Stalls, become_real_time};
 
-/// The rates to measure: for each, its value in Hz, its name in ids, and the number of seconds for
-/// each row with `--quick` and without.
+/// The rates to measure. For each one: its value in hertz, its name in the ids of rows, and the
+/// number of seconds that each row takes, with `--quick` and without it.
 const RATES: [(u32, &str, (u64, u64)); 2] = [(1000, "1kHz", (6, 60)), (10_000, "10kHz", (6, 12))];
 
-/// Duration of the search for stalls, with `--quick` and without.
+/// Duration of the search for stalls: with `--quick`, and without it.
 const STALLS_TIME: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(20));
 
 /// Priority of the measured threads under the real-time policy SCHED_FIFO.
@@ -37,10 +37,11 @@ const PRIORITY: u8 = 80;
 /// refused.
 const REFUSED_GROUP: &str = "refused";
 
-/// Duration of a tick after which the scheduler considers its node stuck.
+/// Duration of a tick after which the watchdog of the scheduler considers the node stuck.
 const WATCHDOG_TIME: Duration = Duration::from_secs(1);
 
-/// Measures nodes that have a rate. Before each node, measures the floor at the same rate.
+/// Measures nodes that have a rate. Before each node, measures the floor at the same rate: a thread
+/// that only sleeps until each due time.
 pub(super) fn measure(
     session: &mut BenchmarkSession,
     private: &PrivateNamespace,
@@ -85,7 +86,8 @@ pub(super) fn measure(
     Ok(())
 }
 
-/// Adds the row `id` for a node, and a second row that has only the due times in quiet windows.
+/// Adds the row `id` for a node, and a second row for only those due times that lie in quiet
+/// windows. In a quiet window, the hypervisor takes almost no CPU time.
 fn measure_node(
     session: &mut BenchmarkSession,
     private: &PrivateNamespace,
@@ -136,15 +138,16 @@ fn note_refusals(session: &mut BenchmarkSession, id: &str, refused: &[String]) {
     session.report.machine.warnings.extend(warnings);
 }
 
-/// The plan for a thread that has to act at due times: how often it acts, and for how long it runs.
+/// The plan for a thread that has to act at due times: how often and for how long.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct LatenessPlan {
-    /// Due times per second.
+    /// Number of due times per second.
     hz: u32,
-    /// Number of due times, at least 2.
+    /// Number of due times. It is at least 2.
     ticks: u64,
     cpu: usize,
-    /// True if the processors of the machine are prevented from going to sleep.
+    /// True if the processors of the machine are kept awake, so that they cannot enter a sleep
+    /// state.
     awake: bool,
 }
 
@@ -153,21 +156,22 @@ impl LatenessPlan {
         Rate::hz(f64::from(self.hz))
     }
 
-    /// Returns the nanoseconds from the first due time to the last.
+    /// Returns the time from the first due time to the last one, in nanoseconds.
     fn duration_ns(&self) -> u64 {
         self.ticks
             .saturating_sub(1)
             .saturating_mul(1_000_000_000 / u64::from(self.hz))
     }
 
-    /// Returns the maximum duration that a scheduler may take for the plan.
+    /// Returns the maximum duration that a scheduler may take for the plan. After it, the
+    /// measurement has failed.
     fn limit(&self) -> Duration {
         Duration::from_nanos(self.duration_ns()) * 2 + Duration::from_secs(10)
     }
 }
 
-/// A wake of a thread: the time at which it was due, by CLOCK_MONOTONIC, and how late the thread
-/// was.
+/// A due time at which a thread began: the time in nanoseconds of CLOCK_MONOTONIC, and how late the
+/// thread was.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct MetDueTime {
     due_ns: u64,
@@ -180,23 +184,23 @@ impl MetDueTime {
     }
 }
 
-/// The measured lateness of a thread.
+/// The lateness of one thread at all of its due times.
 #[derive(Debug, Clone, PartialEq)]
 struct Lateness {
-    /// The due times at which the thread began, in order.
+    /// The due times at which the thread began, in ascending order.
     begun: Vec<MetDueTime>,
-    /// Readings of both clocks: the first one at the first tick, the second one at the last tick.
+    /// Readings of two clocks at the first tick, and at the last tick.
     ends: [ClockPair; 2],
-    /// The thread settings that the kernel refused, each with the reason.
+    /// The thread settings that the kernel refused. Each text has the reason.
     refused: Vec<String>,
 }
 
-/// Two clocks read at the same moment, in nanoseconds.
+/// Readings of two clocks at the same moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct ClockPair {
-    /// CLOCK_MONOTONIC.
+    /// Reading of CLOCK_MONOTONIC in nanoseconds.
     wall_ns: u64,
-    /// Processor time of the calling thread.
+    /// Processor time of the calling thread in nanoseconds.
     cpu_ns: u64,
 }
 
@@ -210,10 +214,10 @@ impl ClockPair {
 }
 
 impl Lateness {
-    /// Makes a row. In it, `sent` counts the due times, `received` counts the due times at which
-    /// the thread began, and `lost` counts those that it skipped. A skipped due time also has a
-    /// lateness: the time until the thread next began, even if that was for an earlier due time.
-    /// WHY: a thread that was stopped for ten of its periods was late ten times.
+    /// Creates a row. In it, `sent` is the number of due times, `received` the number of due times
+    /// at which the thread began, and `lost` the number of those that it skipped. A skipped due
+    /// time also has a lateness: the time until the thread next began, even if that was for an
+    /// earlier due time. WHY: a thread that was stopped for ten of its periods was late ten times.
     fn row(&self, id: &str, plan: &LatenessPlan) -> Row {
         let [first, last] = self.ends;
         let wall_ns = last.wall_ns.saturating_sub(first.wall_ns).max(1) as f64;
@@ -232,7 +236,8 @@ impl Lateness {
         Row { figures, ..row }
     }
 
-    /// Makes a row from those due times that lie in quiet windows; `None` if there are none.
+    /// Creates a row from those due times that lie in quiet windows; returns `None` if there are
+    /// none.
     fn quiet_row(&self, id: &str, plan: &LatenessPlan, windows: &StealWindows) -> Option<Row> {
         let row = self.row_of(id, plan, |due_ns| windows.is_quiet_at(due_ns));
         (row.sent > 0).then_some(row)
@@ -273,13 +278,15 @@ impl Lateness {
         }
     }
 
-    /// Returns the number of skipped due times between the first and the last tick.
+    /// Returns the number of due times between the first and the last tick at which the thread did
+    /// not begin.
     fn skipped(&self, plan: &LatenessPlan) -> u64 {
         self.row_of("", plan, |_| true).lost
     }
 }
 
-/// A node that records how late it is, and stops the scheduler once it has enough records.
+/// A node that records how late each of its ticks starts. It stops the scheduler when it has enough
+/// records.
 struct LatenessRecorder {
     begun: Vec<MetDueTime>,
     first: Option<(u64, ClockPair)>,
@@ -322,7 +329,7 @@ fn preallocate(ticks: u64) -> Vec<MetDueTime> {
     room
 }
 
-/// Measures a scheduler's node with a rate, a core and a priority.
+/// Measures the lateness of a scheduler's node that has a rate, a core and a priority.
 fn measure_lateness_of_node(
     plan: &LatenessPlan,
     namespace: &Arc<Namespace>,
@@ -373,8 +380,8 @@ fn measure_lateness_of_node(
     Ok(lateness)
 }
 
-/// Measures the floor: the lateness of a thread with the same core and priority as the node. It
-/// does nothing but sleep until each due time.
+/// Measures the floor: the lateness of a thread with the same core and priority as the node. The
+/// thread only sleeps until each due time.
 fn measure_lateness_of_sleep(plan: LatenessPlan) -> Result<Lateness, Box<dyn Error>> {
     let thread = thread::Builder::new().name("floor".to_owned());
     let sleeper = thread.spawn(move || sleep_until_due_times(&plan))?;

@@ -1,5 +1,5 @@
-//! The measurements. Each scenario runs transports and makes the rows of a report. No other module
-//! imports this one.
+//! The measurements of the benchmarks. Each scenario runs transports and creates the rows of a
+//! report. No other module imports this one.
 
 pub mod actors;
 pub mod comparison;

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use crate::report::rows::Report;
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
 
-/// The usual rate of each message, in messages per second.
+/// The usual rate of each standard message in a robot, in messages per second.
 const TYPICAL_HZ: [(MessageSize, f64); 4] = [
     (MessageSize::CmdVel, 1000.0),
     (MessageSize::Imu, 500.0),
@@ -15,8 +15,8 @@ const TYPICAL_HZ: [(MessageSize, f64); 4] = [
     (MessageSize::LaserScan, 40.0),
 ];
 
-/// Control loops of robots: for each, its name, its rate per second, and the message that it waits
-/// for.
+/// Control loops of robots. For each one: its name, its rate in hertz, and the message that it
+/// waits for.
 const CONTROL_LOOPS: [(&str, f64, MessageSize); 5] = [
     ("1 kHz (motor control)", 1000.0, MessageSize::CmdVel),
     ("10 kHz (servo control)", 10_000.0, MessageSize::CmdVel),
@@ -25,7 +25,7 @@ const CONTROL_LOOPS: [(&str, f64, MessageSize); 5] = [
     ("40 Hz (lidar)", 40.0, MessageSize::LaserScan),
 ];
 
-/// The carrier of the messages. It is the one that programs of a robot use.
+/// The carrier of the messages: the one that programs of a robot use.
 pub const ROBOT_CARRIER: Carrier = Carrier::Topic;
 
 fn row_id(kind: &str, place: &str, size: MessageSize) -> String {
@@ -33,7 +33,7 @@ fn row_id(kind: &str, place: &str, size: MessageSize) -> String {
     format!("{kind}/{place}/{}", Transport { carrier, size }.id())
 }
 
-/// Adds a value to the rows of throughput: the measured rate divided by the usual rate of the
+/// Adds the headroom to the rows of throughput: the measured rate divided by the usual rate of the
 /// message in a robot.
 pub fn add_headroom(report: &mut Report, place: &str) {
     for (size, typical_hz) in TYPICAL_HZ {
@@ -44,7 +44,7 @@ pub fn add_headroom(report: &mut Report, place: &str) {
     }
 }
 
-/// A control loop, and the latency of the message that it waits for.
+/// A control loop, with the latency of the message that it waits for.
 struct Suitability {
     name: &'static str,
     size: MessageSize,

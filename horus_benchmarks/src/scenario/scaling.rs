@@ -31,7 +31,7 @@ use crate::scenario::endpoint_costs;
 use crate::scenario::entry::{self, ChildRole, Outcome};
 use crate::transport::packet::Packet16;
 
-/// The role of a child process that publishes or subscribes.
+/// Name and function of the role of a child process that publishes or subscribes.
 const ROLE: ChildRole = ("scaling", serve_child);
 
 const ABOUT: &str = "Publishers and subscribers of one topic, 1 to 8 of each, as threads and as \
@@ -41,28 +41,28 @@ topics, with up to 128 in a wait set, and with up to 64 publishers or subscriber
 
 const BASIS: &str = "best-effort topic, 16 B; a message counts once for each subscriber";
 
-/// Number of unread messages of each publisher that the topic can hold.
+/// Number of unread messages that the topic can hold for each publisher.
 const CAPACITY: u64 = 1024;
 
-/// Number of streams for each row, with `--quick` and without.
+/// Number of streams for each row: with `--quick`, and without it.
 const STREAMS_PER_ROW: (u32, u32) = (5, 15);
 
-/// Approximate duration of a stream, with `--quick` and without.
+/// Approximate duration of a stream: with `--quick`, and without it.
 const STREAM_TIME: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(300));
 
 /// Number of messages that each publisher sends in a first, short stream, from which the duration
 /// of a stream is estimated.
 const PROBE_MESSAGES: u64 = 5_000;
 
-/// The position of the lowest bit of the publisher's number in the number of a message.
+/// Position of the lowest bit of the publisher's number in the sequence number of a message.
 const PUBLISHER_SHIFT: u32 = 32;
 
-/// Maximum number of messages that each publisher sends in a stream.
+/// Maximum number of messages that each publisher sends in one stream.
 const MESSAGES_MAX: u64 = 5_000_000;
 
 type AnyError = Box<dyn Error>;
 
-/// Runs `scalability_benchmark`.
+/// Runs the benchmark `scalability_benchmark`.
 pub fn main() -> ExitCode {
     entry::main("scalability_benchmark", ABOUT, &[ROLE], run)
 }
@@ -108,7 +108,8 @@ fn run(args: Args) -> Outcome {
     Ok(session.finish()?)
 }
 
-/// Returns the results of a row's streams, each of which takes about `time`.
+/// Measures the streams for a row of the report, each of which takes about `time`. Returns their
+/// results.
 fn measure_streams(
     session: &BenchmarkSession,
     workers: &mut Workers,
@@ -127,7 +128,7 @@ fn measure_streams(
     (0..rounds).map(|_| workers.run_stream(messages)).collect()
 }
 
-/// Returns the row for a number of publishers and subscribers. `base` stores the rate of the first
+/// Creates the row for a number of publishers and subscribers. `base` stores the rate of the first
 /// row, with which the rates of later rows are compared.
 fn scaling_row(
     id: &str,
@@ -151,7 +152,7 @@ fn scaling_row(
     Row { figures, ..row }.with_busy_threads(crowd.members())
 }
 
-/// A number of publishers and a number of subscribers.
+/// The number of publishers and the number of subscribers of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointCounts {
     producers: usize,
@@ -159,8 +160,8 @@ pub struct EndpointCounts {
 }
 
 impl EndpointCounts {
-    /// Returns the numbers of publishers and subscribers to measure. All of them are compared with
-    /// the first one.
+    /// Returns the numbers of publishers and subscribers to measure. The rates of all are compared
+    /// with the rate of the first.
     pub fn all() -> impl Iterator<Item = EndpointCounts> {
         let more_producers = [(1, 1), (2, 1), (3, 1), (4, 1), (6, 1), (8, 1)];
         let more_consumers = [(1, 2), (1, 4), (1, 8), (2, 2), (4, 4), (8, 8)];
@@ -171,12 +172,13 @@ impl EndpointCounts {
         })
     }
 
-    /// Returns the number of publishers and subscribers together.
+    /// Returns the total number of publishers and subscribers.
     pub const fn members(self) -> usize {
         self.producers + self.consumers
     }
 
-    /// Returns the name in the ids of rows, such as `2p1c` for two publishers and one subscriber.
+    /// Returns the name of these numbers in the ids of rows, such as `2p1c` for two publishers and
+    /// one subscriber.
     pub fn id(self) -> String {
         format!("{}p{}c", self.producers, self.consumers)
     }
@@ -186,7 +188,8 @@ impl EndpointCounts {
 enum ScalingJob {
     Publish(u64),
     Subscribe(u64),
-    /// Sends the number of messages that the plan states, as publisher `index`.
+    /// Publishes the number of messages that the plan states. `index` is the number of the
+    /// publisher.
     Send {
         index: usize,
         plan: ScalingPlan,
@@ -198,7 +201,7 @@ enum ScalingJob {
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 struct ScalingPlan {
     producers: usize,
-    /// Number of messages that each publisher sends.
+    /// Number of messages that each publisher sends in the stream.
     messages: u64,
     source: TickSource,
 }
@@ -215,10 +218,11 @@ impl ScalingPlan {
     }
 }
 
-/// A publisher or subscriber. A subscriber answers a job with the result of its stream.
+/// The far end that runs a publisher or a subscriber. A subscriber answers a job with the result of
+/// its stream; a publisher answers with `None`.
 type EndpointWorker = Peer<ScalingJob, Option<StreamResult>>;
 
-/// The publishers and subscribers of a row. Each sleeps between jobs.
+/// The publishers and subscribers of a row. Each sleeps between two jobs.
 struct Workers {
     producers: Vec<EndpointWorker>,
     consumers: Vec<EndpointWorker>,
@@ -322,12 +326,12 @@ impl Workers {
     }
 }
 
-/// Serves [`ROLE`] in a child process, until the parent closes the connection.
+/// Performs the role [`ROLE`] in a child process, until the parent closes the connection.
 fn serve_child(context: &ChildContext) -> ExitCode {
     peer::serve(context, || Ok(make_service(Namespace::current()?)))
 }
 
-/// Returns a function that runs the jobs of a publisher or subscriber.
+/// Returns a function that runs the jobs of one publisher or subscriber.
 fn make_service(
     namespace: Arc<Namespace>,
 ) -> impl FnMut(ScalingJob, &PeerWatch) -> Result<Option<StreamResult>, String> {

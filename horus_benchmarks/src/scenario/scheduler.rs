@@ -1,4 +1,4 @@
-//! Measures the costs of the scheduler, the lateness of its nodes, and the time in which a topic
+//! Measures schedulers: the costs of a round, the lateness of nodes, and the time in which a topic
 //! wakes a node.
 
 use std::process::ExitCode;
@@ -14,7 +14,7 @@ const ABOUT: &str = "What a scheduler costs for each of its nodes, how late a no
 begins, beside a thread that only sleeps, how long it takes to wake a node in another process by \
 a topic, beside a bare futex, and how fast a node can be replaced while messages go through it.";
 
-/// Runs `scheduler_benchmark`.
+/// Runs the benchmark `scheduler_benchmark`.
 pub fn main() -> ExitCode {
     entry::main("scheduler_benchmark", ABOUT, &[], run)
 }

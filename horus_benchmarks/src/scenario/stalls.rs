@@ -13,10 +13,11 @@ use crate::measure::stats::Samples;
 use crate::report::figures::Figures;
 use crate::report::rows::Row;
 
-/// Minimum time between two readings of the clock that counts as a stall, in nanoseconds.
+/// Minimum time between two readings of the clock that counts as a stall, in nanoseconds. A stall
+/// is a time in which the CPU does not run the thread.
 const STALL_NS: u64 = 5_000;
-/// Lateness in nanoseconds above which a delay counts. A thread that becomes due during a stall is
-/// late by the remaining duration of the stall.
+/// Minimum lateness that counts, in nanoseconds. A thread that becomes due during a stall is late
+/// by the remaining duration of the stall.
 const LATE_NS: u64 = 20_000;
 /// Duration for which the thread looks for stalls before it sleeps for a short time. WHY: the
 /// kernel stops a real-time thread that uses more than 95 % of a second, which would look like a
@@ -24,21 +25,23 @@ const LATE_NS: u64 = 20_000;
 const LOOK_TIME: Duration = Duration::from_millis(40);
 const REST_TIME: Duration = Duration::from_millis(10);
 
-/// The stalls that a thread observed while it only read the clock.
+/// The stalls of a CPU that a thread found by reading the clock continuously. A stall is a time in
+/// which the CPU does not run the thread.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stalls {
     samples: Samples,
     longest_ns: u64,
     looked_ns: u64,
-    /// Total time, in nanoseconds, such that a thread that becomes due in it would begin later than
+    /// Total time in nanoseconds during which a thread that becomes due would start later than
     /// [`LATE_NS`].
     late_ns: u64,
-    /// The thread settings that the kernel refused, each with the reason.
+    /// The thread settings that the kernel refused. Each text has the reason.
     pub(super) refused: Vec<String>,
 }
 
 impl Stalls {
-    /// Looks for stalls on a processor for about `time`, with the given priority under SCHED_FIFO.
+    /// Looks for stalls on the processor `cpu` for about `time`. The looking thread has the
+    /// priority `priority` under SCHED_FIFO.
     pub(super) fn find(cpu: usize, priority: u8, time: Duration) -> Result<Self, Box<dyn Error>> {
         let thread = thread::Builder::new().name("stalls".to_owned());
         let looking = thread.spawn(move || look_for_stalls(cpu, priority, time))?;
@@ -47,7 +50,7 @@ impl Stalls {
             .map_err(|_| "the thread that looks for stalls panicked".into())
     }
 
-    /// Makes a row from the stalls.
+    /// Creates a row with the id `id` from the stalls that were found.
     pub(super) fn row(&self, id: &str) -> Row {
         let stalled_percent = Some(self.late_ns as f64 / self.looked_ns.max(1) as f64 * 100.0);
         let figures = Figures {
@@ -95,8 +98,8 @@ fn look_for_stalls(cpu: usize, priority: u8, time: Duration) -> Stalls {
     stalls
 }
 
-/// Pins the calling thread, and gives it a priority under SCHED_FIFO. Returns the settings that the
-/// kernel refused.
+/// Pins the calling thread to `cpu`, and gives it a priority under SCHED_FIFO. Returns the settings
+/// that the kernel refused.
 pub(super) fn become_real_time(cpu: usize, priority: u8) -> Vec<String> {
     let pinned = rt::pin_thread_to(cpu).map_err(|error| format!("core {cpu}: {error}"));
     let first = rt::set_fifo_priority(priority)

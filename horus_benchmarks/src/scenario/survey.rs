@@ -1,5 +1,4 @@
-//! Measures the rows of message paths: latency, cost of `send`, and throughput, each next to the
-//! floor.
+//! Measures paths of messages: latency, cost of `send`, and throughput, each next to the floor.
 
 use std::error::Error;
 use std::time::Duration;
@@ -24,33 +23,34 @@ use crate::transport::carrier::{CAPACITY, CAPACITY_LARGE, MessageSize, Transport
 use crate::transport::connection::{Connection, LoopedTransport};
 use crate::transport::rendezvous::ConnectionError;
 
-/// Number of rounds, and number of timed messages in each round, with `--quick` and without. WHY
-/// many short rounds: the floor is then the same before and after most of them.
+/// With `--quick`: the number of rounds, and the number of timed messages in each round. The next
+/// constant has the numbers without `--quick`. WHY many short rounds: the floor is then the same
+/// before and after most of them.
 const QUICK_ROUNDS_AND_SAMPLES: (u32, u64) = (20, 6_000);
 const FULL_ROUNDS_AND_SAMPLES: (u32, u64) = (40, 20_000);
 
-/// Number of additional rounds with a different timing: those that time only the `send` call, and
-/// those that time one way with the counters of both cores.
+/// Number of additional rounds for each of two other timings: the `send` call alone, and one way
+/// with the counters of both cores.
 const EXTRA_ROUNDS: u32 = 4;
 
-/// Factor from the number of timed messages of a round to the number of messages of a stream. It
-/// applies to messages of at most [`FULL_STREAM_MESSAGE_BYTES_MAX`] bytes.
+/// Number of messages in a stream for each timed message in a round. It applies to messages of at
+/// most [`FULL_STREAM_MESSAGE_BYTES_MAX`] bytes.
 const STREAM_FACTOR: u64 = 500;
 
 /// Maximum message size in bytes for which a stream has its full number of messages. A stream of
 /// larger messages, of up to n times this size, has 1/n of that number.
 const FULL_STREAM_MESSAGE_BYTES_MAX: u64 = 100;
 
-/// Approximate maximum duration of a stream on a machine with other work to do, with `--quick` and
-/// without.
+/// Approximate maximum duration of a stream: with `--quick`, and without it. It matters if the
+/// machine has other work to do.
 const STREAM_TIME: (Duration, Duration) = (Duration::from_millis(300), Duration::from_millis(600));
 
 const STREAM_MESSAGES_MIN: u64 = 1000;
 
-/// Number of rounds of a row for which there is one stream.
+/// There is one stream of a row for this number of its rounds.
 const ROUNDS_PER_STREAM: u32 = 6;
 
-/// A run of a benchmark that measures message paths.
+/// A benchmark run that measures the paths which messages can take.
 #[derive(Debug)]
 pub struct Survey {
     session: BenchmarkSession,
@@ -88,38 +88,39 @@ impl Survey {
         report.set("floor_change_max", STEADY_RATIO_MAX);
     }
 
-    /// Returns the report with the results measured so far.
+    /// Returns the report, which contains the results measured so far.
     pub fn report(&mut self) -> &mut Report {
         &mut self.session.report
     }
 
-    /// Ends the session: see [`BenchmarkSession::finish`].
+    /// Prints the report and writes its files, as [`BenchmarkSession::finish`] does.
     pub fn finish(self) -> Outcome {
         drop(self.progress);
         Ok(self.session.finish()?)
     }
 
-    /// Returns true if the command line selects the row `id`, and then shows it on the progress
-    /// bar.
+    /// Shows the row `id` on the progress bar, and counts a step. Returns true if the command line
+    /// selects the row, so that it has to be measured.
     fn wants_row(&self, id: &str) -> bool {
         self.progress.step();
         self.progress.label(id);
         self.session.args.wants_row(id)
     }
 
-    /// Returns the number of messages in a stream of messages of this size.
+    /// Returns the number of messages that a stream of messages of this size has.
     fn stream_messages(&self, size: MessageSize) -> u64 {
         let all = self.session.effort.samples.saturating_mul(STREAM_FACTOR);
         (all / (size.bytes() as u64).div_ceil(FULL_STREAM_MESSAGE_BYTES_MAX)).max(1)
     }
 
-    /// Returns the number of streams for a row. It is odd, so that one stream has the median.
+    /// Returns the number of streams for a row. It is odd, so that the median is the result of one
+    /// stream.
     fn stream_count(&self) -> u32 {
         (self.session.effort.rounds / ROUNDS_PER_STREAM) | 1
     }
 
-    /// Measures rows with both ends in one thread: not a latency, but the cost of the instructions
-    /// of `send` and `recv`.
+    /// Measures rows for which both ends are in one thread. They show the cost of the instructions
+    /// of `send` and `recv`, which is not a latency.
     pub fn measure_one_thread(&mut self, one_way: &[Transport], streams: &[Transport]) -> Outcome {
         for &transport in one_way {
             let id = format!("one_way/same_thread/{}", transport.id());
@@ -162,7 +163,7 @@ impl Survey {
         Ok(())
     }
 
-    /// Measures all rows of one placement of the two ends, and the floor of the same placement.
+    /// Measures all rows for one placement of the two ends, and the floor in the same placement.
     pub fn measure_two_ends(
         &mut self,
         placement: Placement,
@@ -208,8 +209,8 @@ impl Survey {
     }
 }
 
-/// Repeatedly sends a message and receives it in this thread. `per_batch` is the number of samples
-/// in a batch.
+/// Sends a message and receives it in this thread, again and again. `per_batch` is the number of
+/// samples in a batch.
 pub fn measure_loop(
     session: &BenchmarkSession,
     private: &PrivateNamespace,
@@ -224,7 +225,7 @@ pub fn measure_loop(
     Ok(LoopedTransport::open(transport, source, private)?.round(&plan)?)
 }
 
-/// The two ends of the floor and of the measured paths, in one placement.
+/// The two ends of the floor and the two ends of the measured transport, in one placement.
 struct SurveyEnds<'a> {
     survey: &'a mut Survey,
     floor: Floor,
@@ -272,8 +273,8 @@ impl SurveyEnds<'_> {
             .ok_or_else(|| "no rounds of the floor".into())
     }
 
-    /// Runs a few more rounds with another timing; returns the near end's merged rounds, and the
-    /// one-way times to the far end.
+    /// Runs a few more rounds with another timing. Returns the merged rounds of the near end, and
+    /// the one-way times to the far end.
     fn run_extra_rounds(&mut self, timing: Timing) -> Result<(Round, Samples), ConnectionError> {
         let effort = self.survey.session.effort;
         let (mut near, echo) = self

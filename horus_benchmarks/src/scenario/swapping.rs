@@ -1,5 +1,5 @@
-//! Measures how long it takes to replace a node by a new version, again and again, while messages
-//! are sent to it.
+//! Measures how long it takes to replace a node by a new version while messages are sent to it. The
+//! replacement is repeated many times.
 
 use std::error::Error;
 use std::sync::Arc;
@@ -22,16 +22,18 @@ use crate::transport::packet::Packet16;
 
 const SWAP_ROW: &str = "swap/blitz";
 
-/// Number of swaps in a round for each sample that the command line asks for.
+/// Number of swaps in a round for each sample that the command line requests. A swap replaces a
+/// node by a new version.
 const SWAPS_PER_SAMPLE: u64 = 10;
 
-/// Number of messages sent before each swap.
+/// Number of messages that are sent before each swap of the node.
 const MESSAGES_PER_SWAP: u64 = 4;
 
 const NODE_NAME: &str = "handler";
 const TOPIC_NAME: &str = "swapping";
 
-/// Measures a node that is replaced again and again while messages are sent to it.
+/// Measures the time to replace a node, repeatedly and while messages are sent to it. Adds a row to
+/// the report.
 pub(super) fn measure(session: &mut BenchmarkSession, private: &PrivateNamespace) -> Outcome {
     if !session.args.wants_row(SWAP_ROW) {
         return Ok(());
@@ -74,29 +76,31 @@ pub(super) fn measure(session: &mut BenchmarkSession, private: &PrivateNamespace
     Ok(())
 }
 
-/// A running scheduler with a node that receives the messages of a topic. It also has the objects
-/// that send messages and swap the node. Everything runs in one thread.
+/// A running scheduler with a node that receives the messages of a topic, and the objects that send
+/// messages and swap the node. A swap replaces the node by a new version. Everything runs in one
+/// thread.
 struct SwapBenchmark {
     running: Running,
     handle: Handle,
     publisher: Publisher<Packet16>,
     sent: u64,
     swaps: u64,
-    /// Number of messages that the node has received. It is set when the scheduler ends.
+    /// Number of messages that the nodes have received. It is only set when the scheduler ends.
     handled: Arc<AtomicU64>,
 }
 
 #[derive(Debug)]
 struct SwapTimes {
-    /// Time of each swap in ticks. It includes the messages of the swap and the tick of the node.
+    /// Duration of each swap in ticks. It includes the messages of the swap and the tick of the
+    /// node.
     ticks: Samples,
     swaps: u64,
-    /// Time of all swaps together, in ticks.
+    /// Total duration of all swaps in ticks.
     elapsed_ticks: u64,
 }
 
-/// The node, with its state. `KIND` makes it two types. A swap replaces one type by the other, and
-/// moves the state.
+/// The node that is swapped, with its state. `KIND` turns it into two types. A swap replaces a node
+/// of one type by a node of the other type, and moves the state.
 struct Handler<const KIND: bool>(HandlerState);
 
 struct HandlerState {
@@ -156,8 +160,8 @@ impl SwapBenchmark {
         })
     }
 
-    /// Swaps the node `swaps` times. Before each swap, sends messages that the old node does not
-    /// receive, so that the new node has to receive them.
+    /// Swaps the node `swaps` times, and returns the times of the swaps. Before each swap, sends
+    /// messages that the old node does not receive, so that the new node has to receive them.
     fn round(&mut self, source: TickSource, swaps: u64) -> Result<SwapTimes, Box<dyn Error>> {
         let mut ticks = Samples::new();
         let begin = source.start();
@@ -199,7 +203,8 @@ impl SwapBenchmark {
         Ok(())
     }
 
-    /// Stops the scheduler; returns the numbers of messages sent and received.
+    /// Stops the scheduler. Returns the number of messages sent and the number of messages
+    /// received.
     fn finish(self) -> (u64, u64) {
         // A node that failed has not handled what it should have, and that is found by the caller.
         drop(self.running.finish());

@@ -1,5 +1,4 @@
-//! Measures rounds of a scheduler whose nodes do almost nothing, which is the cost of calling
-//! nodes.
+//! Measures the cost of calling nodes: rounds of a scheduler whose nodes do almost nothing.
 
 use std::error::Error;
 use std::hint::black_box;
@@ -21,10 +20,10 @@ use crate::run::progress::Progress;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 
-/// Number of scheduler rounds for each sample that the command line asks for.
+/// Number of scheduler rounds for each sample that the command line requests.
 const TICKS_PER_SAMPLE: u64 = 10;
 
-/// The rows to measure: for each, the number of nodes, and the id of the row.
+/// The rows to measure. For each one: the number of nodes, and the id of the row.
 const TICK_ROWS: [(u64, &str); 5] = [
     (0, "tick/rust/0_nodes"),
     (1, "tick/rust/1_node"),
@@ -33,12 +32,12 @@ const TICK_ROWS: [(u64, &str); 5] = [
     (1000, "tick/rust/1000_nodes"),
 ];
 
-/// The row that is timed with the kernel's clock: the number of nodes, and the id of the row.
+/// The row that is measured with the kernel's clock: the number of nodes, and the id of the row.
 const KERNEL_CLOCK_ROW: (u64, &str) = (50, "tick/rust/50_nodes/kernel_clock");
 
 const TICK_BASIS: &str = "a round of all nodes, each timed by itself";
 
-/// Measures rounds of schedulers whose nodes only count their ticks.
+/// Measures rounds of schedulers whose nodes only count their ticks. Adds rows to the report.
 pub(super) fn measure(session: &mut BenchmarkSession, private: &PrivateNamespace) -> Outcome {
     let mut all = Vec::new();
     // WHY on the far CPU: a scheduler's supervisor stays where it was started.
@@ -102,7 +101,7 @@ pub struct TickingScheduler {
     running: Running,
     nodes: u64,
     rounds: u64,
-    /// Sum of the ticks of all nodes. It is set when the scheduler ends.
+    /// Sum of the ticks of all nodes. It is only set when the scheduler ends.
     counted: Arc<AtomicU64>,
 }
 
@@ -127,8 +126,8 @@ impl Node for CountingNode {
 }
 
 impl TickingScheduler {
-    /// Starts a scheduler with `nodes` nodes. It uses the kernel's clock, or the clock that the
-    /// scheduler chooses.
+    /// Starts a scheduler with `nodes` nodes. The scheduler uses the kernel's clock, or the clock
+    /// that it chooses itself.
     pub fn start(
         nodes: u64,
         by_kernel: bool,
@@ -156,8 +155,8 @@ impl TickingScheduler {
         })
     }
 
-    /// Runs rounds, in each of which every node ticks once. Each round after the warm-up is timed,
-    /// in ticks of the counter.
+    /// Runs rounds of the scheduler, in each of which every node ticks once. Times each round after
+    /// the warm-up, in ticks of the time-stamp counter.
     pub fn run_rounds(&mut self, source: TickSource, warm_up: u64, samples: u64) -> Samples {
         let mut ticks = Samples::new();
         for number in 0..warm_up + samples {
@@ -172,14 +171,14 @@ impl TickingScheduler {
         ticks
     }
 
-    /// Lets every node tick once.
+    /// Runs one round of the scheduler, in which every node ticks once.
     #[inline]
     pub fn tick_once(&mut self) {
         drop(self.running.tick_once());
         self.rounds += 1;
     }
 
-    /// Returns the number of nodes.
+    /// Returns the number of nodes that the scheduler has.
     pub fn node_count(&self) -> u64 {
         self.nodes
     }

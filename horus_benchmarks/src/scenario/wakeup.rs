@@ -29,11 +29,11 @@ const ABOUT: &str = "How long it takes to wake a receiver that is blocked in ano
 before the send to after its blocked call returned: topics, a wait set, a bare futex, a pipe and, \
 with the feature iceoryx2, an iceoryx2 event. And what a send costs when nobody sleeps.";
 
-/// Number of wake-ups in a round, with `--quick` and without. Each wake-up takes a tenth of a
+/// Number of wake-ups in a round: with `--quick`, and without it. Each wake-up takes a tenth of a
 /// millisecond.
 pub(super) const SAMPLES: (u64, u64) = (200, 500);
 
-/// The rounds of the check whether the counters of both CPUs agree. They have enough messages for a
+/// The rounds with which the counters of both CPUs are compared. They have enough messages for a
 /// median.
 const CHECK_EFFORT: Effort = Effort {
     rounds: 1,
@@ -41,7 +41,7 @@ const CHECK_EFFORT: Effort = Effort {
     samples: 2000,
 };
 
-/// Runs `wakeup_benchmark`.
+/// Runs the benchmark `wakeup_benchmark`.
 pub fn main() -> ExitCode {
     entry::main("wakeup_benchmark", ABOUT, &[], run)
 }
@@ -64,7 +64,7 @@ fn run(mut args: Args) -> Outcome {
     Ok(session.finish()?)
 }
 
-/// Adds the row for sends on a topic whose reader has slept before, but is awake during the sends.
+/// Adds the row for sends to a topic whose reader is awake during the sends, but has slept before.
 fn measure_awake_sends(
     session: &mut BenchmarkSession,
     private: &PrivateNamespace,
@@ -85,7 +85,7 @@ fn measure_awake_sends(
     Ok(())
 }
 
-/// Stores in the report whether the counters of both CPUs agree.
+/// Checks whether the time-stamp counters of both CPUs agree, and stores the result in the report.
 pub fn check_counters(session: &mut BenchmarkSession) -> Outcome {
     let (mut floor, _) = Floor::new(
         Placement::CrossProcess,
@@ -98,7 +98,8 @@ pub fn check_counters(session: &mut BenchmarkSession) -> Outcome {
     Ok(())
 }
 
-/// The measured rounds of one mechanism: the times of the wake-ups, and the times of the sends.
+/// The results of one mechanism in all rounds: the times of the wake-ups, and the times of the
+/// sends.
 struct MechanismTimes {
     mechanism: Mechanism,
     connection: Connection,
@@ -106,8 +107,8 @@ struct MechanismTimes {
     send: Samples,
 }
 
-/// Measures a round of each mechanism, again and again, so that all of them run while the machine
-/// is in the same state. Adds their rows, and the ratios between them, to the report.
+/// Measures all mechanisms: one round of each, again and again, so that all of them run while the
+/// machine is in the same state. Adds their rows, and the ratios between them, to the report.
 pub fn compare(
     session: &mut BenchmarkSession,
     private: &PrivateNamespace,
@@ -116,8 +117,8 @@ pub fn compare(
     measure(session, private, mechanisms).map(drop)
 }
 
-/// Runs [`compare`] with our mechanism and that of another library. Adds the row `id` with their
-/// ratio.
+/// Compares our mechanism with that of another library, as [`compare`] does. Adds the row `id` with
+/// their ratio.
 pub fn compare_two(
     session: &mut BenchmarkSession,
     private: &PrivateNamespace,

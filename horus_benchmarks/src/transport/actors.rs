@@ -1,8 +1,8 @@
-//! A trait for runtimes of actors, which our runtime and those of other crates implement.
+//! A trait for runtimes of actors. It is implemented for our runtime and for those of other crates.
 //!
 //! A process runs one workload on one runtime, in a few passes. So a runtime needs no handle, and
-//! its functions have no `self`. They are called by actors, or by the closure that was passed to
-//! [`Runtime::run_workload`].
+//! its functions have no `self`. Actors call these functions, and so does the closure that is
+//! passed to [`Runtime::run_workload`].
 
 use std::error::Error;
 use std::future::Future;
@@ -24,24 +24,25 @@ pub mod ractor;
 #[cfg(feature = "actor_peers")]
 pub mod tokio;
 
-/// The result of a run.
+/// The result of running a workload on a runtime.
 pub type RunResult = Result<(), Box<dyn Error>>;
 
-/// An actor of a workload, which every runtime can run.
+/// An actor of a workload. Every runtime has an adapter that runs it.
 pub trait WorkloadActor: Send + Sync + Unpin + 'static {
-    /// The type of the messages.
+    /// The type of the messages that the actor handles.
     type Message: Send + 'static;
 
-    /// Called by the runtime before the actor gets its first message.
+    /// Initialises the actor. The runtime calls it before the actor receives its first message.
     fn started(&mut self) {}
 
-    /// Handles one message. The result is the answer, if the message is a question.
+    /// Handles one message. The result is the answer if the message is a question; otherwise it is
+    /// ignored.
     fn handle(&mut self, message: Self::Message) -> u64;
 }
 
-/// A runtime of actors. All mailboxes must be unbounded.
+/// A runtime of actors. The mailboxes of its actors must be unbounded.
 pub trait Runtime: Send + 'static {
-    /// The address of an actor, to which messages can be sent.
+    /// The address of an actor `P`, to which messages can be sent.
     type Address<P: WorkloadActor>: Clone + Send + Sync + Unpin + 'static;
 
     /// Starts the runtime with `threads` threads, calls `work` on the calling thread, waits until
@@ -50,7 +51,7 @@ pub trait Runtime: Send + 'static {
     ///
     /// # Errors
     ///
-    /// Returns an error if the runtime cannot start, or if it failed.
+    /// An error if the runtime cannot start, or if it has failed.
     fn run_workload<T: Send + 'static>(
         threads: usize,
         work: impl FnOnce() -> T + Send + 'static,
@@ -61,20 +62,20 @@ pub trait Runtime: Send + 'static {
     ///
     /// # Errors
     ///
-    /// Returns the same errors as [`Self::run_workload`].
+    /// The same errors as [`Self::run_workload`] returns.
     fn run_alone<F: Future<Output = ()> + Send + 'static>(
         work: impl FnOnce() -> F + Send + 'static,
     ) -> RunResult {
         Self::run_workload(0, move || Self::spawn_task(work()))
     }
 
-    /// Spawns an actor, and returns its address.
+    /// Creates the actor `player` in the runtime, and returns its address.
     fn spawn<P: WorkloadActor>(player: P) -> Self::Address<P>;
 
-    /// Sends a message; returns false if the actor has ended.
+    /// Sends a message to an actor. Returns false if the actor has ended.
     fn tell<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> bool;
 
-    /// Sends several messages. Sends them in one call if the runtime supports that.
+    /// Sends several messages to an actor. Sends them in one call if the runtime supports that.
     fn tell_all<P: WorkloadActor>(
         address: &Self::Address<P>,
         mut messages: impl Iterator<Item = P::Message>,
@@ -82,13 +83,14 @@ pub trait Runtime: Send + 'static {
         messages.all(|message| Self::tell(address, message))
     }
 
-    /// Sends a question; returns its answer, or `None` if there is none.
+    /// Sends a question to an actor and returns the answer; `None` if the actor gives no answer.
     fn ask<P: WorkloadActor>(
         address: &Self::Address<P>,
         message: P::Message,
     ) -> impl Future<Output = Option<u64>> + Send;
 
-    /// Does the same as [`Self::ask`], but only within the task of [`Self::run_alone`].
+    /// Sends a question to an actor and returns the answer, as [`Self::ask`] does. Works only in
+    /// the task of [`Self::run_alone`].
     fn ask_alone<P: WorkloadActor>(
         address: &Self::Address<P>,
         message: P::Message,
@@ -96,7 +98,8 @@ pub trait Runtime: Send + 'static {
         Self::ask(address, message)
     }
 
-    /// Sends a question and blocks until the answer arrives. The calling thread runs no actors.
+    /// Sends a question to an actor and blocks until the answer arrives. The calling thread must
+    /// not run actors.
     fn ask_and_wait<P: WorkloadActor>(
         address: &Self::Address<P>,
         message: P::Message,
@@ -104,25 +107,25 @@ pub trait Runtime: Send + 'static {
         pollster::block_on(Self::ask(address, message))
     }
 
-    /// Runs a future as a task of the runtime.
+    /// Runs `future` as a task of the runtime.
     fn spawn_task(future: impl Future<Output = ()> + Send + 'static);
 }
 
-/// A message, or a question together with an object for the reply.
+/// A message to an actor, or a question together with an object through which the answer is sent.
 #[derive(Debug)]
 pub enum Mail<M, R> {
-    /// A message.
+    /// A message that needs no answer.
     Tell(M),
-    /// A question.
+    /// A question, and the object through which the answer is sent.
     Ask(M, R),
 }
 
-/// A moment of a workload, with the memory that the process used at that moment.
+/// A moment at which the state of a run was recorded, with the memory that the process used then.
 #[derive(Debug, Clone, Copy)]
 pub struct Moment {
-    /// The time of the moment.
+    /// The time at which the moment was recorded.
     pub at: Instant,
-    /// The resident memory of the process, in bytes.
+    /// The resident memory of the process at that time, in bytes.
     pub rss_bytes: u64,
 }
 
@@ -134,14 +137,16 @@ impl Moment {
     }
 }
 
-/// Number of passes in a process. The first one uses new memory, the last one is timed.
+/// Number of passes in a process. A pass runs the whole workload once. The first pass uses new
+/// memory, and the last pass is timed.
 pub const PASSES: usize = 2;
 
-/// One value for each pass. WHY not a lock: the value is read for each actor that is spawned.
+/// One value for each pass, which is set at most once per pass. WHY not a lock: the value is read
+/// for each actor that is spawned.
 #[derive(Debug)]
 pub struct PerPass<T>([OnceLock<T>; PASSES]);
 
-/// The number of the pass that is running.
+/// The number of the pass that is running now.
 static PASS_NUMBER: AtomicUsize = AtomicUsize::new(0);
 
 impl<T> PerPass<T> {
@@ -149,15 +154,16 @@ impl<T> PerPass<T> {
         Self([const { OnceLock::new() }; PASSES])
     }
 
-    /// Returns the value of this pass.
+    /// Returns the cell with the value for the pass that is running now. The cell is empty until
+    /// the pass has set its value.
     fn of_this_pass(&self) -> &OnceLock<T> {
         // Relaxed: stored before the threads of the pass start.
         &self.0[PASS_NUMBER.load(Ordering::Relaxed)]
     }
 }
 
-/// A gate that is closed and opened once in each pass. It opens when as many parts of the work are
-/// done as it was closed for.
+/// A gate that is closed and opened once in each pass of a workload. When it is closed, the number
+/// of parts of the work is set. It opens when that many parts are done.
 #[derive(Debug)]
 pub struct Gate {
     left: AtomicU64,
@@ -167,8 +173,8 @@ pub struct Gate {
     waker: Mutex<Option<Waker>>,
 }
 
-/// The gate of this process. WHY static: a reference in an actor would take memory, and the memory
-/// of actors is measured.
+/// The gate of this process, which opens when the work of a pass is done. WHY static: a reference
+/// in an actor would take memory, and the memory of actors is measured.
 pub static GATE: Gate = Gate {
     left: AtomicU64::new(0),
     is_wrong: AtomicBool::new(false),
@@ -178,13 +184,13 @@ pub static GATE: Gate = Gate {
 };
 
 impl Gate {
-    /// Begins pass number `pass`, which must be less than [`PASSES`].
+    /// Begins the pass with the number `pass`, which must be less than [`PASSES`].
     pub fn begin_pass(&self, pass: usize) {
         // Relaxed: no other thread runs.
         PASS_NUMBER.store(pass, Ordering::Relaxed);
     }
 
-    /// Closes the gate until `parts` parts of the work are done. Records the present moment as the
+    /// Closes the gate until `parts` parts of the work are done. Records the current moment as the
     /// beginning of the work.
     pub fn close(&self, parts: u64) {
         // Relaxed: the messages order it.
@@ -192,7 +198,7 @@ impl Gate {
         self.closed.of_this_pass().get_or_init(Moment::now);
     }
 
-    /// Counts one part of the work as done. Opens the gate if it was the last part.
+    /// Counts one part of the work as done. Opens the gate if that was the last part.
     pub fn finish_part(&self) {
         // Relaxed: nothing is read because of it until all threads have ended.
         if self.left.fetch_sub(1, Ordering::Relaxed) == 1 {
@@ -200,7 +206,7 @@ impl Gate {
         }
     }
 
-    /// If `is_right` is false, opens the gate at once, and records that the run is wrong.
+    /// If `is_right` is false, records that the run is wrong and opens the gate at once.
     #[inline]
     pub fn fail_unless(&self, is_right: bool) {
         if !is_right {
@@ -210,8 +216,8 @@ impl Gate {
         }
     }
 
-    /// Returns the moments at which the gate was closed and opened in this pass. Returns `None` if
-    /// one of the two did not happen, or if the run is wrong.
+    /// Returns the moments at which the gate was closed and was opened in the current pass. Returns
+    /// `None` if one of the two did not happen, or if the run is wrong.
     pub fn moments(&self) -> Option<[Moment; 2]> {
         let moments = [
             *self.closed.of_this_pass().get()?,

@@ -1,4 +1,5 @@
-//! Carriers of messages, and message sizes: their names and properties.
+//! The carriers that transport messages in the benchmarks, and the sizes of the messages. A carrier
+//! is a ring, topic, channel, socket or pipe.
 //!
 //! ```text
 //!              near                                       far
@@ -13,31 +14,33 @@
 //! …_duplex     1 producer, 1 consumer ◀── one ring ──▶ 1 producer, 1 consumer    both get all
 //! ```
 //!
-//! A gated lane has a consumer that its producer waits for; an open lane is overwritten when it is
-//! full. All endpoints of a side are used by one thread, so that two CPUs are enough. A round trip
-//! uses two carriers of the same kind, one for each direction, so half of it is one way. On a
-//! duplex carrier one ring serves both directions.
+//! A lane holds the messages of one producer. A gated lane has a consumer for which its producer
+//! waits; an open lane is overwritten when it is full. One thread uses all endpoints of a side, so
+//! that two CPUs are enough. A round trip uses two carriers of the same kind, one for each
+//! direction, so half of its duration is a one-way time. On a duplex carrier, one ring serves both
+//! directions.
 
 use horus_core::message::{CmdVel, Imu, JointCommand, LaserScan};
 use serde::{Deserialize, Serialize};
 
 use crate::measure::payload::size_label;
 
-/// Number of slots in every lane (except in the latest-value ring), and of messages in every
-/// channel: a power of two, as some channels require.
+/// Number of slots in every lane, and of messages in every channel. The ring that holds only the
+/// latest value is an exception. It is a power of two, as some channels require.
 pub const CAPACITY: u64 = 256;
 
-/// Number of slots for messages of 4 KiB and more.
+/// Number of slots in every lane, and of messages in every channel, for messages of 4 KiB and more.
 pub const CAPACITY_LARGE: u64 = 32;
 
-/// Maximum payload of a UDP datagram, in bytes.
+/// Maximum length of the payload of a UDP datagram, in bytes.
 const UDP_BYTES_MAX: usize = 65_507;
 
-/// The report's description of the calls on datagram sockets (UDP and Unix).
+/// Text for the report that describes how the benchmarks call datagram sockets (UDP and Unix).
 const DATAGRAM_CALLS: &str = "connected, not blocking, polled, 4 MiB of buffer requested; send; \
 recv, streams received by recvmmsg of up to 64";
 
-/// A ring, topic, channel, socket or pipe, with the number of its endpoints.
+/// A carrier of messages: a ring, topic, channel, socket or pipe, with a certain number of
+/// endpoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the texts of their rows say it")]
 pub enum Carrier {
@@ -52,10 +55,10 @@ pub enum Carrier {
     /// A best-effort topic with one publisher, one subscriber and the default number of slots.
     TopicDefault,
     TopicLoan,
-    /// One ring with any number of publishers and subscribers, on which each side publishes and
-    /// subscribes. Its lanes are open, so publishers do not wait for readers.
+    /// One ring with any number of publishers and subscribers, on which each side both publishes
+    /// and subscribes. Publishers overwrite old messages and do not wait for readers.
     FanoutShmDuplex,
-    /// One best-effort topic on which each side publishes and subscribes.
+    /// A single best-effort topic on which each side both publishes and subscribes.
     TopicDuplex,
     /// A best-effort topic for large messages, which are copied in and out.
     LargeCopy,
@@ -71,28 +74,31 @@ pub enum Carrier {
     Pipe,
     MessageQueue,
     Iceoryx2,
-    /// The same iceoryx2 service, for the comparison with our loans. WHY another variant: each
-    /// comparison measures both of its candidates again, so each candidate has separate rows.
+    /// The same iceoryx2 service as for small messages, in the comparison with our loans. WHY
+    /// another variant: each comparison measures both of its candidates again, so each candidate
+    /// has separate rows.
     Iceoryx2Loan,
-    /// The iceoryx2 service for use within a process.
+    /// The variant of the iceoryx2 service that works only within a process.
     Iceoryx2Local,
     Iceoryx2Stream,
-    /// One iceoryx2 service on which each side publishes and subscribes.
+    /// A single iceoryx2 service on which each side both publishes and subscribes.
     Iceoryx2Duplex,
 }
 
-/// A mechanism by which a process blocks until another process sends something.
+/// A mechanism by which a process blocks until another process sends something to it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the texts of their rows say it")]
 pub enum Mechanism {
     /// A futex word in shared memory, and nothing else. Every other mechanism is built on it.
     Futex,
     Pipe,
-    /// `recv_timeout` on a topic on which waiting readers execute a barrier for all processes.
+    /// `recv_timeout` on a topic whose waiting readers execute a barrier for all processes
+    /// (`membarrier`), so that sends need no fence.
     Topic,
-    /// `recv_timeout` on a topic on which publishers execute a fence for each message.
+    /// `recv_timeout` on a topic whose publishers execute a fence for each message, so that readers
+    /// need no `membarrier`.
     TopicFence,
-    /// A wait set that watches several topics.
+    /// A wait set, with which a thread waits for messages of several topics.
     WaitSet,
     /// A node of a scheduler that a topic wakes. The timed interval ends when the node's tick
     /// begins.
@@ -101,7 +107,7 @@ pub enum Mechanism {
 }
 
 impl Mechanism {
-    /// The mechanisms that wake a receiver. The others are compared with the first one.
+    /// All mechanisms, in the order of their rows. The others are compared with the first one.
     pub const ALL: &'static [Mechanism] = &[
         Mechanism::Futex,
         Mechanism::Pipe,
@@ -112,7 +118,7 @@ impl Mechanism {
         Mechanism::Iceoryx2,
     ];
 
-    /// Returns the id of the mechanism's row.
+    /// Returns the name of the mechanism in the ids of rows.
     pub const fn id(self) -> &'static str {
         match self {
             Mechanism::Futex => "wakeup/futex",
@@ -126,7 +132,7 @@ impl Mechanism {
     }
 }
 
-/// The module or crate that provides a channel.
+/// The module of our library, or the crate, that provides a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "modules of ours, and crates")]
 pub enum ChannelProvider {
@@ -143,29 +149,30 @@ pub enum ChannelProvider {
     Flume,
 }
 
-/// The number of endpoints on each side of a channel.
+/// The number of senders and the number of receivers of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChannelShape {
-    /// One sender, one receiver.
+    /// The channel has one sender and one receiver.
     OneToOne,
-    /// Two senders that take turns, one receiver.
+    /// The channel has two senders, which take turns, and one receiver.
     TwoToOne,
-    /// One sender, two receivers that both get every message. For channels that cannot broadcast,
-    /// the sender has a separate channel to each receiver.
+    /// One sender, and two receivers that both get every message. For channels that cannot
+    /// broadcast, the sender has a separate channel to each receiver.
     OneToTwo,
-    /// Two senders that take turns, two receivers that both get every message.
+    /// The channel has two senders, which take turns, and two receivers, which both get every
+    /// message.
     TwoToTwo,
 }
 
 impl ChannelProvider {
-    /// All providers whose channels are compared with both endpoints in one thread.
+    /// The providers whose channels are compared with both endpoints in one thread.
     pub const ONE_THREAD: [ChannelProvider; 8] = {
         use ChannelProvider::{Crossbeam, Direct, Disruptor, Flume, Kanal, Rtrb, Spsc, Std};
         [Direct, Spsc, Rtrb, Disruptor, Crossbeam, Std, Kanal, Flume]
     };
 
-    /// Returns the name of this provider in the ids of carriers, and a description of the timed
-    /// calls.
+    /// Returns the name of the provider in the ids of carriers, and a description of the calls that
+    /// are timed.
     const fn name_and_description(self) -> (&'static str, &'static str) {
         const OUR_CALLS: &str = "try_send_ref, try_recv_into; streams received by drain_in_place";
         match self {
@@ -204,7 +211,7 @@ impl ChannelShape {
         ChannelShape::OneToTwo,
     ];
 
-    /// Returns the name of this shape in the ids of carriers.
+    /// Returns the name of the shape in the ids of carriers.
     pub const fn id(self) -> &'static str {
         match self {
             ChannelShape::OneToOne => "cross_thread",
@@ -214,7 +221,7 @@ impl ChannelShape {
         }
     }
 
-    /// Returns the channels that are compared in this shape.
+    /// Returns the channels of all providers that are compared in this shape.
     pub fn carriers(self) -> Vec<Carrier> {
         use ChannelProvider::{
             Crossbeam, Disruptor, Fanout, Flume, Kanal, Mpsc, Rtrb, Spmc, Spsc, Std,
@@ -242,7 +249,7 @@ impl ChannelShape {
 }
 
 impl Carrier {
-    /// Our channel with both ends in one thread.
+    /// Our channel whose two ends are in one thread.
     pub const DIRECT: Carrier = Carrier::Channel(ChannelProvider::Direct, ChannelShape::OneToOne);
     /// Our channel with one sender and one receiver.
     pub const SPSC: Carrier = Carrier::Channel(ChannelProvider::Spsc, ChannelShape::OneToOne);
@@ -253,7 +260,7 @@ impl Carrier {
     /// Our channel with two senders and two receivers.
     pub const FANOUT: Carrier = Carrier::Channel(ChannelProvider::Fanout, ChannelShape::TwoToTwo);
 
-    /// The carriers that are compared between processes, in the order of their rows.
+    /// The carriers that are compared between two processes, in the order of their rows.
     pub const BETWEEN_PROCESSES: [Carrier; 8] = [
         Carrier::Topic,
         Carrier::TopicReliable,
@@ -265,7 +272,8 @@ impl Carrier {
         Carrier::MessageQueue,
     ];
 
-    /// Returns the name in ids, and a description of the endpoints and calls for the report.
+    /// Returns the name of the carrier in the ids of rows, and a description of its endpoints and
+    /// timed calls for the report.
     const fn name_and_description(self) -> (&'static str, &'static str) {
         match self {
             Carrier::SpscShm => ("spsc_shm", "1:1, gated ring"),
@@ -361,12 +369,12 @@ impl Carrier {
         }
     }
 
-    /// Returns the name in ids.
+    /// Returns the name of the carrier in the ids of rows.
     pub const fn id(self) -> &'static str {
         self.name_and_description().0
     }
 
-    /// Describes, for the report, the number of endpoints and the calls that are timed.
+    /// Returns a text for the report: the number of endpoints, and the calls that are timed.
     pub fn basis(self) -> String {
         match self {
             Carrier::Channel(_, shape) => format!(
@@ -378,8 +386,8 @@ impl Carrier {
         }
     }
 
-    /// Returns true if this is a carrier of this library. Each of those is compared with the
-    /// carriers of all other libraries.
+    /// Returns true if this is a carrier of our library. Each carrier of ours is compared with all
+    /// carriers of other libraries.
     pub const fn is_ours(self) -> bool {
         use Carrier as C;
         use ChannelProvider::{Direct, Fanout, Mpsc, Spmc, Spsc};
@@ -420,15 +428,15 @@ impl Carrier {
         )
     }
 
-    /// Returns true if one ring serves both directions. The benchmarks measure such a carrier with
-    /// exchanges, in which both sides send at the same time, and not with streams.
+    /// Returns true if one ring serves both directions. The benchmarks do not measure such a
+    /// carrier with streams, but with exchanges, in which both sides send at the same time.
     pub const fn is_duplex(self) -> bool {
         use Carrier::{FanoutShmDuplex, Iceoryx2Duplex, TopicDuplex};
         matches!(self, FanoutShmDuplex | TopicDuplex | Iceoryx2Duplex)
     }
 
-    /// Returns the reason why this machine cannot carry messages of `bytes` bytes; `None` if it
-    /// can.
+    /// Returns the reason why the carrier cannot transport messages of `bytes` bytes on this
+    /// machine; `None` if it can.
     pub fn reason_unsupported(self, bytes: usize) -> Option<String> {
         match self {
             Carrier::Udp if bytes > UDP_BYTES_MAX => {
@@ -444,7 +452,7 @@ impl Carrier {
     }
 }
 
-/// Reads the limit `name` of the kernel for message queues; `None` if the kernel has no message
+/// Returns the kernel's limit `name` for message queues; `None` if the kernel has no message
 /// queues.
 pub(crate) fn queue_limit(name: &str) -> Option<usize> {
     std::fs::read_to_string(format!("/proc/sys/fs/mqueue/{name}"))
@@ -454,7 +462,7 @@ pub(crate) fn queue_limit(name: &str) -> Option<usize> {
         .ok()
 }
 
-/// The size of a message: a number of bytes, or that of a standard message of robots.
+/// The size of a message: a number of bytes, or the size of a standard message of robots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub enum MessageSize {
@@ -473,7 +481,7 @@ impl MessageSize {
         MessageSize::Bytes(1480),
     ];
 
-    /// The standard messages of robots.
+    /// The standard messages of robots that are measured.
     pub const ROBOT: [MessageSize; 4] = [
         MessageSize::CmdVel,
         MessageSize::Imu,
@@ -481,7 +489,7 @@ impl MessageSize {
         MessageSize::LaserScan,
     ];
 
-    /// Returns the number of bytes.
+    /// Returns the size of the message in bytes.
     pub const fn bytes(self) -> usize {
         match self {
             MessageSize::Bytes(bytes) => bytes,
@@ -492,7 +500,7 @@ impl MessageSize {
         }
     }
 
-    /// Returns the name in ids: `16B`, `64KB`, `CmdVel`.
+    /// Returns the name of the size in the ids of rows, such as `16B`, `64KB` or `CmdVel`.
     pub fn id(self) -> String {
         match self {
             MessageSize::Bytes(bytes) => size_label(bytes),
@@ -505,7 +513,7 @@ impl MessageSize {
         self.bytes() > size_of::<u64>()
     }
 
-    /// Returns the number of slots for messages of this size.
+    /// Returns the number of slots or messages that a carrier has for messages of this size.
     pub const fn capacity(self) -> u64 {
         if self.bytes() < 4096 {
             CAPACITY
@@ -515,7 +523,7 @@ impl MessageSize {
     }
 }
 
-/// A carrier, used once in each direction, and the size of the messages on it.
+/// The carrier that is used in each of the two directions, and the size of the messages on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Transport {
@@ -530,7 +538,7 @@ impl Transport {
         carriers.iter().flat_map(of).collect()
     }
 
-    /// Returns the name in ids: `spsc_shm/16B`.
+    /// Returns the name of the transport in the ids of rows, such as `spsc_shm/16B`.
     pub fn id(self) -> String {
         format!("{}/{}", self.carrier.id(), self.size.id())
     }

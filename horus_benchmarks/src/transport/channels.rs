@@ -1,9 +1,8 @@
-//! Channels between threads, ours and those of other crates.
+//! Channels between threads: those of our library and those of other crates.
 //!
 //! Every channel holds [`CAPACITY`] messages. Each is polled with `try_send` and `try_recv`, or
-//! with the closest equivalents that it has. For every channel this is faster than blocking, as
-//! long as each side has a CPU. Several senders take turns in one thread, so that two CPUs are
-//! enough.
+//! with the calls that are most similar. For every channel this is faster than blocking, as long as
+//! each side has a CPU. Several senders take turns in one thread, so that two CPUs are enough.
 
 use disruptor::{BusySpin, build_multi_producer, build_single_producer};
 use horus_core::channel::{direct, fanout, mpsc, spmc, spsc};
@@ -21,12 +20,12 @@ use crate::transport::packet::{Packet16, Packet304, Packet1480, with_packet};
 use crate::transport::peer_channels as peers;
 use crate::transport::rendezvous::{ConnectionError, OpenResult, Rendezvous, SideRole};
 
-/// Number of messages that every channel can hold.
+/// Number of messages that every measured channel can hold.
 pub(super) const SLOTS: usize = CAPACITY as usize;
 
 const HAS_ROOM: &str = "there is room for two";
 
-/// A message that every channel here can carry.
+/// A message that all measured channels can carry.
 pub(super) trait ChannelMessage: Payload + Send + Sync + 'static {}
 
 impl<P: Payload + Send + Sync + 'static> ChannelMessage for P {}
@@ -38,7 +37,7 @@ pub(super) fn report_full() -> bool {
     false
 }
 
-/// Opens the near side of a transport, and also makes the driver of the far thread. If both ends
+/// Opens the near side of a transport, and also creates the driver of the far thread. If both ends
 /// are in one thread, opens both.
 pub(super) fn open(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     if !transport.carrier.is_ours() {
@@ -52,7 +51,7 @@ pub(super) fn open(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenRes
     )
 }
 
-/// Makes two channels between two threads, one for each direction.
+/// Creates two channels between two threads, one for each direction.
 fn open_two_threads<P: ChannelMessage, T, R>(
     rendezvous: &Rendezvous<'_>,
     make: impl Fn() -> (T, R),
@@ -67,8 +66,8 @@ where
     Box::new(driver::one_side_driver::<P>((there, from_back)))
 }
 
-/// Makes two channels between two threads, one for each direction, or one channel within one
-/// thread.
+/// Creates two channels between two threads, one for each direction. If both ends are in one
+/// thread, creates only one channel.
 fn open_one_to_one<P: ChannelMessage, T, R>(
     rendezvous: &Rendezvous<'_>,
     make: impl Fn() -> (T, R),

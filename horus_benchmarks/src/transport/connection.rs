@@ -1,5 +1,5 @@
-//! A connection between two sides: the near side in this thread, and the far side in another thread
-//! or in a child process.
+//! A connection between two sides of a benchmark. The near side is in this thread, the far side is
+//! in another thread or in a child process.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -22,7 +22,7 @@ use crate::transport::carrier::{Carrier, Transport};
 use crate::transport::driver::{Driver, LoopTimer, SendDriver, Task, TaskResult};
 use crate::transport::rendezvous::{ConnectionError, Rendezvous, SideRole, next_connection_number};
 
-/// The role of a child process that is the far side of a connection.
+/// Name of the role of a child process that is the far side of a connection.
 pub const CONNECTION_ROLE: &str = "connection";
 
 #[derive(Serialize, Deserialize)]
@@ -30,7 +30,8 @@ enum ConnectionJob {
     Open {
         transport: Transport,
         number: u64,
-        /// The driver of the far side, if the near side has made it.
+        /// The driver of the far side, which runs its tasks; `None` if the far side has to create
+        /// it.
         #[serde(skip)]
         far: Option<SendDriver>,
     },
@@ -41,11 +42,11 @@ enum ConnectionJob {
     Close,
 }
 
-/// The answer of the far side to a job. It is `Some` if the job was a task, and has the result of
-/// the task.
+/// The answer of the far side to a job: the result of the task if the job was a task, otherwise
+/// `None`.
 type Answer = Option<TaskResult>;
 
-/// Both sides of a transport; one transport is open at a time. The far side sleeps between rounds.
+/// Both sides of a connection. One transport is open at a time. The far side sleeps between rounds.
 pub struct Connection {
     namespace: Arc<Namespace>,
     peer: Peer<ConnectionJob, Answer>,
@@ -69,8 +70,8 @@ impl fmt::Debug for Connection {
 }
 
 impl Drop for Connection {
-    /// Closes both sides. WHY: a far process is killed when dropped, and not every library removes
-    /// its files then.
+    /// Closes both sides. WHY explicitly: a far process is killed when it is dropped, and not every
+    /// library removes its files then.
     fn drop(&mut self) {
         // An error has been reported by the call that it ended.
         let _ = self.close();
@@ -114,7 +115,7 @@ impl Connection {
         })
     }
 
-    /// Opens both sides of a transport, in both directions. Closes the transport that was open
+    /// Opens both sides of `transport`, in both directions. Closes the transport that was open
     /// before.
     pub fn open(&mut self, transport: Transport) -> Result<(), ConnectionError> {
         self.close()?;
@@ -134,8 +135,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Runs one round of ping-pong. Spins all the time. After an error the transport cannot be used
-    /// any longer.
+    /// Runs one round of ping-pong over the open transport. Spins all the time. After an error, the
+    /// transport cannot be used any longer.
     pub fn round(
         &mut self,
         timing: Timing,
@@ -156,8 +157,9 @@ impl Connection {
         }
     }
 
-    /// Streams `messages` messages from the near side to the far side. On a duplex carrier each
-    /// side sends half of them and receives all; the result then covers both sides.
+    /// Streams `messages` messages from the near side to the far side. If one ring serves both
+    /// directions, each side sends half of the messages and receives all; the result then covers
+    /// both sides.
     pub fn stream(
         &mut self,
         messages: u64,
@@ -203,8 +205,8 @@ impl Connection {
         }
     }
 
-    /// Runs a task on each side at the same time. If the near side failed because it waited in
-    /// vain, returns the error of the far side instead, because that error explains the failure.
+    /// Runs a task on each side at the same time. If the near side failed because its wait timed
+    /// out, returns the error of the far side instead, because that error explains the failure.
     fn run_tasks(
         &mut self,
         near: Task,
@@ -225,7 +227,7 @@ impl Connection {
         }
     }
 
-    /// Closes both sides.
+    /// Closes the transport on both sides.
     pub fn close(&mut self) -> Result<(), ConnectionError> {
         if self.near.take().is_some() {
             self.peer.call(ConnectionJob::Close)?;
@@ -240,7 +242,7 @@ fn unexpected_answer(answer: &impl fmt::Debug) -> ConnectionError {
     )))
 }
 
-/// Returns an error if the stream lost messages although its carrier is lossless.
+/// Returns an error if the stream has lost messages although the carrier must not lose any.
 fn check_loss(carrier: Carrier, streamed: &StreamResult) -> Result<(), ConnectionError> {
     match streamed.lost {
         lost if lost > 0 && carrier.is_lossless() => Err(ConnectionError::Lost { lost }),
@@ -248,7 +250,7 @@ fn check_loss(carrier: Carrier, streamed: &StreamResult) -> Result<(), Connectio
     }
 }
 
-/// A transport whose two ends are in this thread: one ring or topic.
+/// A transport whose two ends are both in this thread. They use one ring or topic.
 #[expect(missing_debug_implementations, reason = "a driver is a function")]
 pub struct LoopedTransport {
     driver: Driver,
@@ -258,7 +260,7 @@ pub struct LoopedTransport {
 }
 
 impl LoopedTransport {
-    /// Opens both ends of a transport in this thread.
+    /// Opens both ends of `transport` in this thread.
     pub fn open(
         transport: Transport,
         source: TickSource,
@@ -279,7 +281,7 @@ impl LoopedTransport {
         })
     }
 
-    /// Sends messages and receives each of them, in timed batches.
+    /// Sends messages and receives each of them, in timed batches that `plan` describes.
     pub fn round(&mut self, plan: &MicroPlan) -> Result<MicroResult, ConnectionError> {
         match (self.driver)(&Task::Loop(*plan, self.next_seq), &self.timer)? {
             TaskResult::MicroResult(micro) => {
@@ -290,7 +292,7 @@ impl LoopedTransport {
         }
     }
 
-    /// Sends `messages` messages in bursts, and receives each burst before the next one.
+    /// Sends `messages` messages in bursts, and receives each burst before the next one is sent.
     pub fn stream(&mut self, messages: u64) -> Result<StreamResult, ConnectionError> {
         let plan = StreamPlan {
             messages,
@@ -307,12 +309,13 @@ impl LoopedTransport {
     }
 }
 
-/// Serves [`CONNECTION_ROLE`] in a child process, until the parent closes the connection.
+/// Performs the role [`CONNECTION_ROLE`] in a child process, until the parent closes the
+/// connection.
 pub fn serve_child(context: &ChildContext) -> ExitCode {
     peer::serve(context, || Ok(make_service(Namespace::current()?)))
 }
 
-/// Returns a function that runs the jobs of the far side.
+/// Returns a function that runs the jobs of a connection's far side.
 fn make_service(
     namespace: Arc<Namespace>,
 ) -> impl FnMut(ConnectionJob, &PeerWatch) -> Result<Answer, String> {

@@ -12,8 +12,8 @@ use crate::measure::wait::PeerWatch;
 use crate::measure::workload::{Echo, Round, RoundPlan, WorkloadError, run_far_end, run_near_end};
 use crate::transport::duplex;
 
-/// The counter that times the loops of a driver, and a watch that ends the waits of these loops if
-/// the other side is gone.
+/// The counter that times the loops of a driver, and a watch that ends the waits in these loops if
+/// the other side has died.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct LoopTimer {
@@ -21,31 +21,32 @@ pub struct LoopTimer {
     pub watch: PeerWatch,
 }
 
-/// The work of one side of a connection.
+/// A task for one side of a connection. The other side runs the matching task.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub enum Task {
-    /// Runs a round of ping-pong with [`run_near_end`].
+    /// Runs the measuring end of a round of ping-pong with [`run_near_end`].
     Ping(RoundPlan),
-    /// Runs a round of ping-pong with [`run_far_end`].
+    /// Runs the echoing end of a round of ping-pong with [`run_far_end`].
     Echo(RoundPlan),
-    /// Sends a stream with [`stream::stream_send`].
+    /// Sends a stream of messages with [`stream::stream_send`].
     Send(StreamPlan),
-    /// Receives a stream with [`stream::stream_receive`]. Compares the losses with the endpoint's
-    /// own count.
+    /// Receives a stream of messages with [`stream::stream_receive`]. Compares the losses with the
+    /// count of the endpoint.
     Receive(StreamPlan),
-    /// Exchanges messages over a ring on which both sides send, as the side that sends the first
-    /// message. Compares the losses with the endpoint's own count.
+    /// Exchanges messages over a ring on which both sides send. This side sends the first message.
+    /// Compares the losses with the count of the endpoint.
     ExchangeFirst(StreamPlan),
-    /// Exchanges messages over a ring on which both sides send, as the side that sends the second
-    /// message. Compares the losses with the endpoint's own count.
+    /// Exchanges messages over a ring on which both sides send. This side sends the second message.
+    /// Compares the losses with the count of the endpoint.
     ExchangeSecond(StreamPlan),
-    /// Runs [`loopback::send_and_receive`]. The number is the sequence number of the first message.
+    /// Sends messages and receives them in one thread with [`loopback::send_and_receive`]. The
+    /// number is the sequence number of the first message.
     Loop(MicroPlan, u64),
-    /// Runs [`loopback::stream`], a stream that one thread sends to itself.
+    /// Sends a stream and receives it in one thread with [`loopback::stream`].
     LoopStream(StreamPlan),
 }
 
-/// The result of a [`Task`].
+/// The measurements of a side that has run a [`Task`].
 #[derive(Debug, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the types say it")]
 pub enum TaskResult {
@@ -56,20 +57,20 @@ pub enum TaskResult {
     MicroResult(MicroResult),
 }
 
-/// The result of a task, or the reason why it failed.
+/// The result of a task, or the reason why the task failed.
 pub type DriverResult = Result<TaskResult, WorkloadError>;
 
 /// A function that runs the tasks of one side over its endpoint. For a task that the endpoint does
 /// not support, it returns [`WorkloadError::Unsuited`].
 pub type Driver = Box<dyn FnMut(&Task, &LoopTimer) -> DriverResult>;
 
-/// A [`Driver`] that can be sent to another thread.
+/// A driver, as [`Driver`] is, that can be sent to another thread.
 pub type SendDriver = Box<dyn FnMut(&Task, &LoopTimer) -> DriverResult + Send>;
 
 // WHY several functions: each loop is compiled for every carrier and message size, and most
 // combinations would never run.
 
-/// Returns a driver for `end`, one side of a connection.
+/// Returns a driver for `end`, which is one side of a connection.
 pub fn one_side_driver<P: Payload>(
     mut end: impl Endpoint<P>,
 ) -> impl FnMut(&Task, &LoopTimer) -> DriverResult {
@@ -106,7 +107,7 @@ pub fn duplex_side_driver<P: Payload + 'static>(
     })
 }
 
-/// Returns a driver for both ends of a ring that are in one thread.
+/// Returns a driver for a ring whose two ends are both in one thread.
 pub fn both_ends_driver<P: Payload + 'static>(mut ends: impl Endpoint<P> + 'static) -> Driver {
     Box::new(move |task, timer| match task {
         Task::Loop(plan, first_seq) => loopback::send_and_receive::<P>(&mut ends, plan, *first_seq)

@@ -8,18 +8,18 @@ use crate::measure::tsc::TickSource;
 use crate::measure::wait::PeerWatch;
 use crate::measure::workload::WorkloadError;
 
-/// Sequence number of the message that tells the other side to begin.
+/// Sequence number of a message that is not part of the stream: it signals the other side to begin.
 const READY_SEQ: u64 = 0;
 
 /// Maximum number of attempts to receive a message that this thread has sent itself. It is larger
 /// than the number of slots of any lane.
 const RECEIVE_ATTEMPTS_MAX: u32 = 1 << 16;
 
-/// Number of messages received for each one sent. Both sides send, and each side receives all
-/// messages.
+/// Number of messages that a side receives for each message that it sends. Both sides send, and
+/// each receives all messages.
 const RECEIVED_PER_SENT: u32 = 2;
 
-/// The mark of the side that sent a message. It is the lowest bit of the message's stamp.
+/// The mark of the side that sent a message: the lowest bit of the message's stamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct SideMark(u64);
 
@@ -29,7 +29,7 @@ impl SideMark {
     }
 }
 
-/// A sending end that puts the mark of its side on each message.
+/// A sending end that puts the mark of its side into the stamp of each message.
 #[derive(Debug)]
 pub(super) struct MarkedSender<T> {
     end: T,
@@ -51,9 +51,11 @@ impl<P: Payload, T: Endpoint<P>> Endpoint<P> for MarkedSender<T> {
 pub(super) struct OtherSideReceiver<R, P> {
     end: R,
     mark: SideMark,
-    /// The last message that this side sent, once it has arrived here.
+    /// The last message that this side has sent and received back; `None` if it has not been
+    /// received yet.
     own: Option<P>,
-    /// A message of the other side that arrived while this end waited for `own` to arrive.
+    /// A message of the other side that arrived while this end waited for its own message. It is
+    /// returned at the next call.
     next: Option<P>,
 }
 

@@ -1,4 +1,4 @@
-//! Implements [`Endpoint`] for our rings and topics, with one or two endpoints on a side.
+//! Implements [`Endpoint`] for our rings and topics, with one or two endpoints on each side.
 
 use horus_core::topic::{Publisher, Subscriber};
 use horus_shm::{Consumer, LoanError, Producer};
@@ -8,8 +8,8 @@ use crate::measure::payload::{CorruptMessage, Payload};
 use crate::measure::stream::PRODUCERS_MAX;
 use crate::transport::packet::Packet;
 
-/// Implements [`Endpoint`] for the ends of a ring or topic. Its arguments are the call that sends a
-/// message by reference, and the call that counts losses.
+/// Implements [`Endpoint`] for the ends of a ring or topic. The arguments of the macro are the call
+/// that sends a message by reference, and the call that counts losses.
 macro_rules! endpoints {
     ($sender:ident::$send:ident, $receiver:ident, |$end:ident| $lost:expr) => {
         impl<P: Packet> Endpoint<P> for $sender<P> {
@@ -92,7 +92,7 @@ fn handle_refusal(is_full: bool) -> bool {
     false
 }
 
-/// A consumer that receives the newest message of a latest-value ring.
+/// A consumer that receives the newest message of a ring which holds only the latest value.
 #[derive(Debug)]
 pub(super) struct LatestConsumer<P>(pub(super) Consumer<P>);
 
@@ -108,7 +108,7 @@ impl<P: Packet> Endpoint<P> for LatestConsumer<P> {
     }
 }
 
-/// Several sending endpoints that send in turn.
+/// Several sending endpoints that send in turn. Together they are one end of a connection.
 #[derive(Debug)]
 pub(super) struct AlternatingSenders<T> {
     ends: [T; PRODUCERS_MAX],
@@ -130,7 +130,7 @@ impl<P, T: Endpoint<P>> Endpoint<P> for AlternatingSenders<T> {
     }
 }
 
-/// Returns two clones of a sender that send in turn, and the receiver.
+/// Returns two clones of a sender as one sending end, and the receiver. The clones send in turn.
 pub(crate) fn alternating_clones<T: Clone, R>((tx, rx): (T, R)) -> (AlternatingSenders<T>, R) {
     (AlternatingSenders::new([tx.clone(), tx]), rx)
 }
@@ -140,7 +140,7 @@ pub(crate) fn alternating_clones<T: Clone, R>((tx, rx): (T, R)) -> (AlternatingS
 #[derive(Debug)]
 pub(super) struct BroadcastReceivers<R, P> {
     ends: [R; 2],
-    /// The last message that the first endpoint received, which `verify_copies` verifies.
+    /// The last message that the first endpoint received. `verify_copies` verifies it.
     copy: P,
     first_has_it: bool,
 }

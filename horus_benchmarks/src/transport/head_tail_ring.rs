@@ -1,5 +1,5 @@
-//! A shared-memory ring as it is usually written: with a head, a tail, and slots without sequence
-//! stamps.
+//! A shared-memory ring as it is usually written, for comparison: with a head, a tail, and slots
+//! without sequence stamps.
 //!
 //! Each end owns one of the two counters and caches the other one, which it reads again only when
 //! the ring seems full or empty.
@@ -15,7 +15,8 @@ use memmap2::MmapRaw;
 use crate::measure::endpoint::Endpoint;
 use crate::transport::packet::Packet;
 
-/// Distance between head, tail and slots, in bytes. WHY 128 and not 64: CPUs fetch lines in pairs.
+/// Distance between the head, the tail and the slots, in bytes. WHY 128 and not 64: CPUs fetch
+/// cache lines in pairs.
 const LINE_BYTES: usize = 128;
 
 #[derive(Debug)]
@@ -25,8 +26,8 @@ struct HeadTailRing<P> {
     packet: PhantomData<fn(P)>,
 }
 
-/// Opens the two ends of one side. The side sends to the ring in the file `out`, and receives from
-/// the ring in the file `back`.
+/// Opens the two ends of one side of the connection. The side sends to the ring in the file `out`,
+/// and receives from the ring in the file `back`.
 pub(super) fn open_ends<P: Packet>(
     [out, back]: [PathBuf; 2],
     capacity: u64,
@@ -44,7 +45,7 @@ pub(super) fn open_ends<P: Packet>(
     Ok((producer, consumer))
 }
 
-/// Opens the ring in `file`, which is created if it does not exist.
+/// Opens the ring in `file`. Creates the file if it does not exist.
 fn open_ring<P: Packet>(file: &Path, capacity: u64) -> io::Result<HeadTailRing<P>> {
     let file = file.with_extension("ring");
     let file = File::options()
@@ -76,13 +77,13 @@ impl<P: Packet> HeadTailRing<P> {
         unsafe { &*counter }
     }
 
-    /// Returns the counter of messages that were sent.
+    /// Returns the head, which is the number of messages sent so far.
     #[inline(always)]
     fn head(&self) -> &AtomicU64 {
         self.counter(0)
     }
 
-    /// Returns the counter of messages that were received.
+    /// Returns the tail, which is the number of messages received so far.
     #[inline(always)]
     fn tail(&self) -> &AtomicU64 {
         self.counter(1)

@@ -54,8 +54,8 @@ fn open_sized<P: Packet, const N: usize>(
     driver.map_err(|error| ConnectionError::Iceoryx2(error.to_string()))
 }
 
-/// Opens one side of a transport. WHY one service if the transport is duplex: both sides publish
-/// and subscribe on the same service.
+/// Opens one side of a transport. If one service has to carry both directions, both sides publish
+/// and subscribe on it.
 fn open_side<S: service::Service + 'static, P: Packet, const N: usize>(
     carrier: Carrier,
     rendezvous: &Rendezvous<'_>,
@@ -99,7 +99,8 @@ pub(crate) fn node_in<S: service::Service>(namespace: &Namespace) -> Result<Node
     Ok(NodeBuilder::new().config(&config).create::<S>()?)
 }
 
-/// Opens the service `name`, or creates it. Both sides use the same settings.
+/// Opens the service with the name `name`. Creates it if it does not exist. Both sides use the same
+/// settings.
 macro_rules! service {
     ($node:expr, $carrier:expr, $name:expr) => {{
         let ends = if $carrier == Carrier::Iceoryx2Duplex {
@@ -150,7 +151,7 @@ fn open_subscriber<S: service::Service, const N: usize>(
     ))
 }
 
-/// A publisher, together with the loaned sample that it sends next.
+/// A publisher, together with a loaned sample that the next message will be written to.
 struct PublisherWithLoan<S: service::Service, const N: usize> {
     ahead: Option<SampleMutUninit<S, MaybeUninit<WordArray<N>>, ()>>,
     publisher: Publisher<S, WordArray<N>, ()>,

@@ -18,17 +18,18 @@ use crate::transport::driver::{Driver, Task, TaskResult};
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::{OpenResult, Rendezvous};
 
-/// Number of messages that the topic can hold.
+/// Number of messages that the topic for large messages can hold.
 pub const CAPACITY: u64 = 4;
 
-/// Fills a message with words that are computed from `seq`.
+/// Fills a message with words that are computed from the sequence number `seq`.
 pub fn fill_words(words: &mut [u64], seq: u64) {
     for (index, word) in words.iter_mut().enumerate() {
         *word = word_of(seq, index);
     }
 }
 
-/// Verifies that a message has the words that [`fill_words`] computes from `seq`.
+/// Verifies that a message has the words that [`fill_words`] computes from the sequence number
+/// `seq`.
 pub fn verify_words(words: &[u64], seq: u64) -> Result<(), CorruptMessage> {
     // No early exit, so that the loop becomes vector code.
     let differs = |difference, (index, word)| difference | (word ^ word_of(seq, index));
@@ -69,7 +70,8 @@ pub(super) fn open(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenRes
     Ok(far_driver(back, answers, is_lent))
 }
 
-/// Returns a driver for the near side. If messages are copied, they are composed in `buffer`.
+/// Returns a driver for the near side, which sends large messages. If messages are copied, they are
+/// composed in `buffer`.
 fn near_driver(
     mut out: Publisher<Bytes>,
     mut answers: Subscriber<Packet16>,
@@ -112,7 +114,7 @@ fn near_driver(
     })
 }
 
-/// Returns a driver for the far side.
+/// Returns a driver for the far side, which receives large messages and verifies them.
 fn far_driver(
     mut back: Subscriber<Bytes>,
     mut answers: Publisher<Packet16>,

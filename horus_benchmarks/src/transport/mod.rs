@@ -1,5 +1,6 @@
-//! The carriers of messages: endpoints of our library and of others, and the way in which two sides
-//! find each other. This module imports only `measure` and `run`, and makes no rows of reports.
+//! The carriers of messages: endpoints of our library and of others, and the means by which two
+//! sides find each other. This module imports only `measure` and `run`, and creates no rows of
+//! reports.
 
 pub mod actors;
 pub mod carrier;

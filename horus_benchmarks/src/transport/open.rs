@@ -1,4 +1,4 @@
-//! Opens one side of a transport.
+//! Opens one side of a transport, for any carrier and message size.
 
 use horus_core::message::{CmdVel, Imu, JointCommand, LaserScan};
 use horus_core::topic::{Qos, Topic};
@@ -24,7 +24,7 @@ use crate::transport::rendezvous::{ConnectionError, OpenResult, Rendezvous, Side
 use crate::transport::wakeup;
 
 impl Transport {
-    /// Opens one side of the transport: the one that `rendezvous` describes.
+    /// Opens the side of the transport that `rendezvous` describes.
     pub fn open(self, rendezvous: &Rendezvous<'_>) -> Result<Driver, ConnectionError> {
         match self.carrier {
             Carrier::Channel(..) => channels::open(self, rendezvous),
@@ -76,7 +76,7 @@ impl Transport {
     }
 }
 
-/// Opens a ring of type `$ring` for one direction, or creates it.
+/// Opens a ring of type `$ring` for one direction. Creates it if it does not exist.
 macro_rules! ring {
     ($ring:ident, $options:expr, $rendezvous:expr, $direction:expr) => {
         match $direction.create {
@@ -86,7 +86,7 @@ macro_rules! ring {
     };
 }
 
-/// Opens a ring of type `$ring` for each of the two directions, or creates it.
+/// Opens two rings of type `$ring`, one for each direction. Creates them if they do not exist.
 macro_rules! rings {
     ($ring:ident, $options:expr, $rendezvous:expr) => {{
         let [out, back] = $rendezvous.directions();
@@ -97,7 +97,7 @@ macro_rules! rings {
     }};
 }
 
-/// Opens a ring with one endpoint on each side, or with two producers if it is an MPSC ring.
+/// Opens a ring that has one endpoint on each side, or two producers if it is an MPSC ring.
 fn open_ring<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     let options = RingOptions::capacity(transport.size.capacity());
     Ok(match transport.carrier {
@@ -190,7 +190,7 @@ fn open_topic<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> O
     })
 }
 
-/// Opens a carrier that is not ours: a carrier of the kernel, or the ring with a head and a tail.
+/// Opens a carrier that is not ours: a transport of the kernel, or the ring with a head and a tail.
 fn open_peer<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     Ok(match transport.carrier {
         Carrier::HeadTailRing => {

@@ -5,12 +5,12 @@ use horus_core::message::{CmdVel, Imu, JointCommand, LaserScan, Message};
 
 use crate::measure::payload::Payload;
 
-/// A message that can be verified and that topics can carry.
+/// A message that topics can carry and that can be verified.
 pub trait Packet: Payload + Message {}
 
 impl<P: Payload + Message> Packet for P {}
 
-/// Implements [`Payload`] for messages that consist of words.
+/// Implements [`Payload`] for message types whose content is an array of words.
 macro_rules! payloads {
     ($($name:ident: $words:ty;)+) => {$(
         impl Payload for $name {
@@ -49,7 +49,7 @@ macro_rules! packets {
         $(horus_core::message! {
             #[doc = concat!("As large as ", $like, ".")]
             pub struct $name {
-                /// The words of the message, as [`Payload`] describes them.
+                /// The words of the message. [`Payload`] describes their content.
                 pub words: [u64; $words],
             }
         })+

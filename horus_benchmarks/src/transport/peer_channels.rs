@@ -7,8 +7,8 @@ use disruptor::{EventPoller, MultiProducerBarrier, Producer, SingleProducerBarri
 use crate::measure::endpoint::Endpoint;
 use crate::transport::channels::{ChannelMessage, SLOTS, report_full};
 
-/// Implements [`Endpoint`] for a sender. Its argument is an expression that sends a message and is
-/// true on success.
+/// Implements [`Endpoint`] for a sender of another crate. Its argument is an expression that sends
+/// a message and is true on success.
 macro_rules! sender {
     ($end:ty, |$tx:ident, $message:ident| $sent:expr) => {
         impl<P: ChannelMessage> Endpoint<P> for $end {
@@ -21,8 +21,8 @@ macro_rules! sender {
     };
 }
 
-/// Implements [`Endpoint`] for a receiver. Its argument is an expression that receives a message,
-/// if there is one.
+/// Implements [`Endpoint`] for a receiver of another crate. Its argument is an expression that
+/// receives a message, if there is one.
 macro_rules! receiver {
     ($end:ty) => {
         impl<P: ChannelMessage> Endpoint<P> for $end {
@@ -74,7 +74,7 @@ pub(super) struct KanalReceiver<P> {
     found: Vec<P>,
 }
 
-/// Returns both endpoints of a kanal channel.
+/// Creates a kanal channel and returns both of its endpoints.
 pub(super) fn kanal<P: ChannelMessage>() -> (kanal::Sender<P>, KanalReceiver<P>) {
     let (sender, receiver) = kanal::bounded(SLOTS);
     (
@@ -121,8 +121,8 @@ impl<P: ChannelMessage> Endpoint<P> for flume::Receiver<P> {
     }
 }
 
-/// The sender of a disruptor. It is wrapped in a type of this crate, so that it can implement
-/// [`Endpoint`].
+/// The sender of a channel of the crate disruptor. It is wrapped in a type of this crate, so that
+/// it can implement [`Endpoint`].
 #[derive(Clone)]
 pub(super) struct DisruptorSender<E>(pub(super) E);
 
@@ -133,11 +133,11 @@ impl<P: ChannelMessage, E: Producer<P>> Endpoint<P> for DisruptorSender<E> {
     }
 }
 
-/// The receiver of a disruptor.
+/// The receiver of a channel of the crate disruptor.
 pub(super) struct DisruptorReceiver<E, B>(pub(super) EventPoller<E, B>);
 
-/// Implements [`Endpoint`] for the receiver of a disruptor. WHY a macro: the trait of barriers is
-/// private.
+/// Implements [`Endpoint`] for the receiver of a disruptor. WHY a macro: the trait of the
+/// disruptor's barriers is private.
 macro_rules! poller {
     ($barrier:ty) => {
         impl<P: ChannelMessage> Endpoint<P> for DisruptorReceiver<P, $barrier> {
@@ -164,8 +164,8 @@ macro_rules! poller {
 poller!(SingleProducerBarrier);
 poller!(MultiProducerBarrier);
 
-/// A sender for each of two receivers. It is used for channels that deliver each message to only
-/// one receiver.
+/// A pair of senders, one for each of two receivers. It is used for channels that deliver each
+/// message to only one receiver.
 pub(super) struct BroadcastSenders<T> {
     ends: [T; 2],
     first_has_it: bool,

@@ -1,5 +1,5 @@
-//! The means by which the two sides of a connection find each other. Between processes they use
-//! names in a namespace. Between threads of one process, one side can make the drivers of both.
+//! The means by which the two sides of a connection find each other. Two processes use names in a
+//! namespace. Between two threads of a process, one side can create the drivers of both sides.
 
 use std::cell::Cell;
 use std::io;
@@ -48,37 +48,37 @@ pub enum ConnectionError {
 
 pub(crate) type OpenResult = Result<Driver, ConnectionError>;
 
-/// Returns a number that no other connection of this process has. It becomes part of the
-/// connection's names.
+/// Returns a number that no other connection of this process has. It becomes part of the names of a
+/// connection.
 pub fn next_connection_number() -> u64 {
     static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
     // Relaxed: a number, and nothing else.
     NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
-/// The role that one side has when a connection is opened.
+/// The role of one side when a connection is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SideRole {
-    /// The near side. It opens first, and creates the carriers of both directions.
+    /// The near side. It is opened first, and creates the carriers of both directions.
     Near,
-    /// The far side. It opens the carriers that the near side created.
+    /// The far side. It opens the carriers that the near side has created.
     Far,
-    /// Both ends in one thread. It creates one ring and opens it a second time, so that both
-    /// directions are this ring.
+    /// Both ends are in one thread. This role creates one ring and opens it a second time, so that
+    /// the ring is both directions of the connection.
     Loop,
 }
 
-/// The information by which two sides find each other, as seen by one side.
+/// The information that one side needs to find the other side of its connection.
 #[expect(missing_debug_implementations, reason = "a driver is a function")]
 pub struct Rendezvous<'a> {
-    /// The namespace in which the connection has its names.
+    /// The namespace that contains the names of the connection.
     pub namespace: &'a Arc<Namespace>,
-    /// The number of the connection, which is part of its names.
+    /// The number of the connection. It is part of the connection's names.
     pub number: u64,
-    /// The role of this side.
+    /// The role of this side in the connection.
     pub role: SideRole,
-    /// The driver of the far side, if the near side has made it. This is the case for carriers
-    /// without names between threads.
+    /// The driver of the far side, if the near side has created it. The near side does so for
+    /// carriers without names, which only connect threads.
     pub far: Cell<Option<SendDriver>>,
 }
 
@@ -104,8 +104,8 @@ impl<'a> Rendezvous<'a> {
         self.role == SideRole::Near
     }
 
-    /// Returns the two directions of the connection. This side sends in the first one, and receives
-    /// in the second one.
+    /// Returns the two directions of the connection: the one in which this side sends, and the one
+    /// in which it receives.
     pub(crate) fn directions(&self) -> [Direction; 2] {
         let named = |way, create| Direction {
             name: format!("{way}-{}", self.number),
@@ -119,13 +119,13 @@ impl<'a> Rendezvous<'a> {
     }
 
     /// Returns the direction from the near side to the far side. A ring that serves both directions
-    /// has the name of this direction, and the near side creates it.
+    /// uses the name of this direction, and the near side creates it.
     pub(crate) fn shared_direction(&self) -> Direction {
         let [out, back] = self.directions();
         if self.is_near_end() { out } else { back }
     }
 
-    /// Returns the paths of the files for both directions, which are in the private directory.
+    /// Returns the paths of the files for both directions. The files are in the private directory.
     pub(crate) fn paths(&self) -> [PathBuf; 2] {
         self.directions()
             .map(|direction| self.directory().join(direction.name))

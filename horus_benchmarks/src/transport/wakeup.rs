@@ -1,8 +1,8 @@
 //! Measures mechanisms that wake a process that is blocked in the kernel. Before every message, the
 //! near side makes sure that the far side is asleep.
 //!
-//! The far side times the interval from before the send until its blocked call returned, with the
-//! counters of both CPUs. The near side times the send.
+//! The far side measures the time from before the send until its blocked call returned, with the
+//! counters of both CPUs. The near side measures the duration of the send.
 
 mod event_node;
 #[cfg(feature = "iceoryx2")]
@@ -31,27 +31,28 @@ use crate::transport::driver::{Driver, Task, TaskResult};
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::{ConnectionError, OpenResult, Rendezvous};
 
-/// Time for which the far side must have been asleep before the near side wakes it.
+/// Minimum time for which the far side must have been asleep before the near side wakes it.
 const ASLEEP_BEFORE_WAKE: Duration = Duration::from_micros(50);
 
 #[cfg(not(feature = "iceoryx2"))]
 const NOT_BUILT_ERROR: &str = "built without iceoryx2";
 
-/// Number of topics in a wait set. Each message is sent to one of them.
+/// Number of topics that a wait set watches. Each message is sent to one of them.
 const SET_TOPICS: usize = 4;
 
 type AnyError = Box<dyn Error + Send + Sync>;
 
 type Lines = Arc<SharedLines>;
 
-/// A function that sends a message, which wakes the far side.
+/// A function that sends a message and thereby wakes the far side.
 type WakeSender = Box<dyn FnMut(Packet16) -> Result<(), AnyError>>;
 
-/// A function that blocks until there is a message, and fails after the time `STALL_LIMIT`. It
-/// returns the message, and the time at which the sleep ended.
+/// A function that blocks until a message arrives, and fails after the time `STALL_LIMIT`. It
+/// returns the message, and the time in ticks at which the sleep ended.
 type Sleeper = Box<dyn FnMut(TickSource) -> Result<(Packet16, Ticks), AnyError>>;
 
-/// Returns a [`Sleeper`] that calls `sleep`, and then reads the counter.
+/// Returns a [`Sleeper`] that calls `sleep` to wait for a message, and reads the counter
+/// afterwards.
 fn make_sleeper(mut sleep: impl FnMut() -> Result<Packet16, AnyError> + 'static) -> Sleeper {
     Box::new(move |source| {
         let message = sleep()?;
@@ -99,7 +100,7 @@ fn open_waker(
     }
 }
 
-/// Returns the [`Sleeper`] of a mechanism, and the id of the thread that sleeps.
+/// Returns the [`Sleeper`] of the mechanism, and the id of the thread that sleeps.
 fn open_sleeper(
     mechanism: Mechanism,
     rendezvous: &Rendezvous<'_>,
@@ -119,8 +120,8 @@ fn open_sleeper(
     Ok((sleeper, std::process::id()))
 }
 
-/// Returns the shared word in which the far side stores the number of the next message, just before
-/// it blocks for that message.
+/// Returns a word in shared memory. In it, the far side stores the number of the next message, just
+/// before it blocks for that message.
 fn awaited_seq(lines: &SharedLines) -> &AtomicU64 {
     &lines.line(1).words[0]
 }
@@ -153,7 +154,7 @@ fn near_driver(mut waker: WakeSender, lines: Lines) -> Driver {
     })
 }
 
-/// Returns a driver for the side that sleeps. For each message, it records the ticks from the send
+/// Returns a driver for the side that sleeps. It records the ticks from the send of each message
 /// until the sleep ended.
 fn far_driver(mut sleeper: Sleeper, lines: Lines) -> Driver {
     Box::new(move |task, timer| {
@@ -206,7 +207,7 @@ struct ThreadState {
 }
 
 impl ThreadState {
-    /// Opens the file in which the kernel reports the state of the far side's thread.
+    /// Opens the file in which the kernel shows the state of the far side's thread, such as asleep.
     fn open(lines: &SharedLines) -> io::Result<Self> {
         // Relaxed: the far side was open before this round began.
         let [pid, thread] =

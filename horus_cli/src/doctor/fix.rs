@@ -1,5 +1,5 @@
-//! The repairs that `--fix` makes. They only change files of a namespace, never settings of the
-//! machine.
+//! The repairs that `horus doctor --fix` makes. They change only files of a namespace, never
+//! settings of the machine.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -16,12 +16,13 @@ use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
 use crate::output::format::visible;
 
-/// A repair that `--fix` can make.
+/// A repair that `horus doctor --fix` can make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fix {
-    /// Removes a file that is not a topic, unless a process has it open.
+    /// Removes the file with this name from the directory of the topics. The file is not a topic.
+    /// It is not removed if a process has it open.
     RemoveTopic(String),
-    /// Sets the mode of a directory of the user to 0700, so that others cannot use it.
+    /// Sets the mode of this directory of the user to 0700, so that other users cannot access it.
     CloseDirectory(PathBuf),
 }
 
@@ -64,8 +65,9 @@ impl Fix {
     }
 }
 
-/// Returns a finding about topics that were removed when the namespace was opened, because their
-/// processes had been killed. `before` are the topics that had files before that.
+/// Returns a finding about the topics that were removed when the namespace was opened. They are
+/// removed because their processes had been killed. `before` has the names of the topics before the
+/// removal.
 pub(super) fn report_removed_topics(
     before: &BTreeSet<String>,
     context: &Context,

@@ -1,10 +1,10 @@
-//! Checks of the machine: limits of processes, clocks, and the processor and its speed.
+//! Checks of the machine: the limits of processes, the clocks, and the processor with its speed.
 
 use std::fs;
 
 use super::Finding;
 
-/// Runs all checks of the machine.
+/// Runs all checks of the machine, and returns the findings.
 pub(super) fn check_machine() -> Vec<Finding> {
     let checks = [
         report_processor(),
@@ -19,8 +19,8 @@ pub(super) fn check_machine() -> Vec<Finding> {
     checks.into_iter().flatten().collect()
 }
 
-/// Reports the CPU, and how the library copies data and waits on this CPU. This explains why two
-/// machines have different latencies.
+/// Returns a finding about the CPU, and about how the library copies data and waits on this CPU. It
+/// explains why two machines have different latencies.
 #[expect(
     clippy::unnecessary_wraps,
     reason = "other checks find nothing on some machines"
@@ -36,7 +36,8 @@ fn soft_limit(name: &str) -> Option<String> {
     line.split_whitespace().next().map(str::to_owned)
 }
 
-/// Returns the content of a file without white space around it; `None` if it cannot be read.
+/// Returns the content of the file at `path` without white space around it; `None` if it cannot be
+/// read.
 fn read_trimmed(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned())
@@ -44,7 +45,7 @@ fn read_trimmed(path: &str) -> Option<String> {
 
 fn check_locked_memory() -> Option<Finding> {
     const CHECK_NAME: &str = "locked memory";
-    /// The limit of locked memory, in bytes, that a real-time program needs.
+    /// Amount of locked memory that a real-time program needs, in bytes. A lower limit is reported.
     const LOW_LIMIT: u64 = 64 << 20;
     let found = soft_limit("Max locked memory")?;
     if found.parse::<u64>().is_ok_and(|bytes| bytes < LOW_LIMIT) {
@@ -57,7 +58,8 @@ fn check_locked_memory() -> Option<Finding> {
 
 fn check_priority_limit() -> Option<Finding> {
     const CHECK_NAME: &str = "real-time priority";
-    /// The bit of the capability CAP_SYS_NICE in the set of effective capabilities.
+    /// The bit of CAP_SYS_NICE in a set of capabilities. A process with this capability may use
+    /// real-time priorities.
     const SYS_NICE: u64 = 1 << 23;
     let found = soft_limit("Max realtime priority")?;
     let status = read_trimmed("/proc/self/status")?;
@@ -76,7 +78,8 @@ fn check_priority_limit() -> Option<Finding> {
 
 fn check_open_files() -> Option<Finding> {
     const CHECK_NAME: &str = "open files";
-    /// The limit of open files that a program with some hundred topics needs.
+    /// Number of open files that a program with some hundred topics needs. A lower limit is
+    /// reported.
     const LOW_LIMIT: u64 = 1024;
     let found = soft_limit("Max open files")?;
     if found.parse::<u64>().is_ok_and(|files| files < LOW_LIMIT) {

@@ -1,5 +1,5 @@
-//! `horus doctor`: checks the machine, the directory of the namespaces, the processes and the
-//! topics.
+//! The command `horus doctor`: checks the machine, the directory of the namespaces, the processes
+//! and the topics.
 
 mod fix;
 mod machine;
@@ -43,29 +43,30 @@ pub(crate) struct Arguments {
     fix: bool,
 }
 
-/// The severity of a finding.
+/// The severity of a finding of `horus doctor`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 enum Verdict {
-    /// The checked thing is as it should be.
+    /// The check found nothing wrong.
     Ok,
-    /// The finding is worth knowing: it costs speed, or explains a surprise.
+    /// The finding is not a fault, but costs speed or explains surprising behaviour.
     Note,
-    /// The finding keeps programs from working.
+    /// The finding is a fault that keeps programs from working.
     Fault,
 }
 
-/// The result of one check.
+/// The result of one check: its severity, a text for the user, and perhaps a repair.
 #[derive(Debug, Serialize)]
 pub(crate) struct Finding {
     check: &'static str,
     verdict: Verdict,
     found: String,
-    /// The advice to the user.
+    /// A text that tells the user what to do about the finding; `None` if nothing has to be done.
     advice: Option<String>,
-    /// The repair that `--fix` has made; `None` if it has made none.
+    /// A text about the repair that `horus doctor --fix` has made; `None` if it has not repaired
+    /// this finding.
     fixed: Option<String>,
-    /// The repair that `--fix` can make.
+    /// The repair that `horus doctor --fix` can make; `None` if the user has to repair the fault.
     #[serde(skip)]
     fix: Option<Fix>,
 }
@@ -82,12 +83,12 @@ impl Finding {
         }
     }
 
-    /// Returns true if the finding is a fault that was not fixed.
+    /// Returns true if the finding is a fault that has not been repaired.
     fn is_fault(&self) -> bool {
         self.verdict == Verdict::Fault && self.fixed.is_none()
     }
 
-    /// Adds the repair that `--fix` can make.
+    /// Adds `fix`, a repair that `horus doctor --fix` can make, to the finding.
     fn with_fix(mut self, fix: Fix) -> Self {
         self.fix = Some(fix);
         self

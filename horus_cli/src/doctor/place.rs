@@ -17,13 +17,14 @@ use crate::namespace::list::NamespaceRow;
 use crate::namespace::namespace_names;
 use crate::output::format::bytes;
 
-/// The free space, in bytes, that a robot with cameras needs.
+/// Free space that a robot with cameras needs in the file system of the namespaces, in bytes. Less
+/// free space is reported.
 const FREE_LOW: u64 = 64 << 20;
 
-/// The environment variables that select a namespace.
+/// Names of the environment variables that select a namespace.
 const VARIABLES: [&str; 3] = ["HORUS_SHM_DIR", "HORUS_NAMESPACE", "HORUS_SHM_GROUP"];
 
-/// Checks the directory of the namespaces without opening a namespace.
+/// Checks the directory of the namespaces, and returns the findings. Does not open a namespace.
 pub(super) fn check_directory(config: &NamespaceConfig) -> Vec<Finding> {
     let mut findings = vec![report_variables(config)];
     findings.extend(check_free_space(config.dir()));
@@ -47,7 +48,8 @@ fn report_variables(config: &NamespaceConfig) -> Finding {
     Finding::ok("namespace", format!("{} ({set})", path.display()))
 }
 
-/// Checks the free space of the file system that contains `dir`.
+/// Checks that the file system that contains `dir` has enough free space. Returns `None` if the
+/// space cannot be determined.
 fn check_free_space(dir: &Path) -> Option<Finding> {
     const CHECK_NAME: &str = "memory for topics";
     let existing = dir.ancestors().find(|path| path.is_dir())?;
@@ -88,8 +90,8 @@ fn check_owner(config: &NamespaceConfig) -> Finding {
     Finding::ok(CHECK_NAME, found)
 }
 
-/// Looks for other namespaces that are in use. Programs in different namespaces do not see each
-/// other.
+/// Looks for other namespaces that are in use. WHY: programs in different namespaces do not see
+/// each other, and a user may not know that there are several.
 pub(super) fn check_other_namespaces(config: &NamespaceConfig) -> Result<Finding, Failure> {
     const CHECK_NAME: &str = "other namespaces";
     let own = config.name().as_str();
@@ -111,7 +113,8 @@ pub(super) fn check_other_namespaces(config: &NamespaceConfig) -> Result<Finding
     Ok(Finding::note(CHECK_NAME, alive.join(", "), advice))
 }
 
-/// Looks for signs of a container, in which other processes may not be visible.
+/// Returns a finding if this command runs in a container, where processes of other containers may
+/// not be visible; otherwise `None`.
 fn check_container() -> Option<Finding> {
     let marks = ["/.dockerenv", "/run/.containerenv"];
     let mark = marks.iter().find(|path| Path::new(path).exists())?;

@@ -14,16 +14,18 @@ use crate::context::{Context, namespace_failure};
 use crate::failure::{Failure, error_chain_text};
 use crate::output::format::{count, duration};
 
-/// The SCHED_FIFO priority of the nodes. It is above that of the kernel's interrupt threads.
+/// SCHED_FIFO priority of the nodes that measure lateness. It is above the priority of the kernel's
+/// interrupt threads.
 const NODE_PRIORITY: u8 = 80;
 
-/// The rate of the nodes, in hertz.
+/// Rate of the nodes that measure lateness, in hertz.
 const NODE_RATE_HZ: u32 = 1000;
 
-/// The largest lateness of a tick that a control loop at [`NODE_RATE_HZ`] tolerates.
+/// The largest lateness of a tick that a control loop at [`NODE_RATE_HZ`] tolerates. A larger one
+/// is reported.
 const LATENESS_MAX: Duration = Duration::from_micros(100);
 
-/// Runs a real-time node on each CPU for `time`, and returns the findings.
+/// Runs a real-time node on each CPU for the duration `time`, and returns the findings.
 pub(super) fn check_real_time(time: Duration, context: &Context) -> Result<Vec<Finding>, Failure> {
     let seconds = time.as_secs_f64();
     context.print_note(format_args!("measuring for {seconds} s on all CPUs"));
@@ -58,7 +60,8 @@ fn check_isolated_cpus() -> Option<Finding> {
     Some(Finding::note(CHECK_NAME, "none", advice))
 }
 
-/// Runs a node on each CPU, in a new namespace that no other program uses.
+/// Runs a real-time node on each CPU for the duration `time`, and returns the report of the run.
+/// Uses a new namespace that no other program uses.
 fn measure_lateness(time: Duration, context: &Context) -> Result<Report, Failure> {
     // WHY: an interrupted measurement removes its namespace, too.
     context.stop.begin_stream();
@@ -92,7 +95,7 @@ fn measure_lateness(time: Duration, context: &Context) -> Result<Report, Failure
 }
 
 /// Returns a finding about the real-time settings that the system refused; `None` if it refused
-/// none. It refuses the same settings for all nodes, so only the first node is checked.
+/// none. Checks only the first node, because the system refuses the same settings for all nodes.
 fn check_refused_settings(report: &Report) -> Option<Finding> {
     const CHECK_NAME: &str = "real-time settings";
     let refused = report.nodes.first()?.refused.join("; ");
@@ -107,7 +110,7 @@ fn check_refused_settings(report: &Report) -> Option<Finding> {
     Some(Finding::note(CHECK_NAME, refused, advice))
 }
 
-/// Returns a finding about the lateness of a node's ticks.
+/// Returns a finding about `node`: how late its ticks started.
 fn check_lateness(node: &NodeReport) -> Finding {
     const CHECK_NAME: &str = "wake-up latency";
     let metrics = &node.metrics;

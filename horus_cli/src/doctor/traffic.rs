@@ -1,5 +1,5 @@
-//! Checks of the processes and topics of the namespace: unreadable topics, losses, refusals, and
-//! subscribers without a publisher.
+//! Checks of the processes and topics of a namespace. They find unreadable topics, lost messages,
+//! refused sends, and subscribers without a publisher.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -34,8 +34,8 @@ pub(super) fn check_traffic(context: &Context) -> Result<Vec<Finding>, Failure> 
     Ok(findings)
 }
 
-/// Lists the live processes of the namespace. `users` are the owner ids of the processes that use
-/// a topic.
+/// Returns a finding that lists the live processes of the namespace. `users` are the owner ids of
+/// the processes that use a topic.
 fn check_processes(namespace: &Namespace, users: &BTreeSet<u64>) -> Result<Finding, Failure> {
     let own = namespace.registry().me().to_bits();
     let all = introspect::processes(namespace).map_err(|error| Failure::from_open_error(&error))?;
@@ -61,7 +61,8 @@ fn subscribers_text(number: usize) -> String {
     format!("{number} subscriber{plural}")
 }
 
-/// Checks a topic, and adds the owner ids of the processes that use it to `users`.
+/// Checks the topic `name`, and returns the findings. Adds the owner ids of the processes that use
+/// the topic to `users`.
 fn check_topic(namespace: &Arc<Namespace>, name: &str, users: &mut BTreeSet<u64>) -> Vec<Finding> {
     let topic = match Inspector::open_in(namespace, name) {
         Ok(topic) => topic,

@@ -11,7 +11,7 @@ use std::iter::Sum;
 use super::model::Graph;
 use crate::output::format::{count, rate, visible};
 
-/// A vertex of the graph that is not a topic: a node or a process.
+/// A vertex of the drawn graph that is not a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Vertex {
     Node(usize),
@@ -29,8 +29,8 @@ impl fmt::Display for Vertex {
     }
 }
 
-/// An edge between a vertex and a topic: the vertex, the index of the topic, and the label of the
-/// edge.
+/// An edge of the drawn graph between a vertex and a topic. Its values are the vertex, the index of
+/// the topic, and the label of the edge.
 #[derive(Debug)]
 enum Edge {
     Writes(Vertex, usize, String),
@@ -119,7 +119,8 @@ impl Graph {
         text
     }
 
-    /// Returns the edges of each topic: first of its publishers, then of its subscribers.
+    /// Returns the edges of all topics. For each topic, the edges of its publishers come first,
+    /// then those of its subscribers.
     fn edges(&self) -> Vec<Edge> {
         let mut edges = Vec::new();
         for (index, topic) in self.topics.iter().enumerate() {
@@ -147,7 +148,7 @@ impl Graph {
         edges
     }
 
-    /// Returns the id of each process, together with those of its vertices that have edges.
+    /// Returns the id of each process, together with the vertices of the process that have edges.
     fn vertices(&self, edges: &[Edge]) -> Vec<(u32, Vec<Vertex>)> {
         let endpoints = edges.iter().map(|edge| match edge {
             Edge::Writes(vertex, ..) | Edge::Reads(_, vertex, _) => *vertex,
@@ -178,21 +179,21 @@ impl Graph {
     }
 }
 
-/// Groups values of publishers or subscribers, such as their rates, by process id.
+/// Groups the values of endpoints, such as the rates of publishers, by the id of their process.
 fn by_process<T>(endpoints: impl Iterator<Item = (u32, T)>) -> BTreeMap<u32, Vec<T>> {
     let mut processes = BTreeMap::<u32, Vec<T>>::new();
     endpoints.for_each(|(pid, end)| processes.entry(pid).or_default().push(end));
     processes
 }
 
-/// The publishers of a topic in one process, or its subscribers there. `T` is the value that an
-/// edge shows: a rate, or a number of lost messages.
+/// The publishers or the subscribers of a topic in one process. `T` is the value that an edge
+/// shows: a rate, or a number of lost messages.
 #[derive(Debug)]
 enum ProcessEndpoints<'a, T> {
-    /// All endpoints belong to this vertex, and each has a value.
+    /// All endpoints in the process belong to this vertex. There is one value for each endpoint.
     OfVertex(Vertex, &'a [T]),
-    /// The endpoints belong to these nodes, but it is unknown which endpoint belongs to which node.
-    /// The value is the sum of the values of all endpoints.
+    /// The endpoints in the process belong to these nodes, but it is unknown which endpoint belongs
+    /// to which node. The value is the sum over all endpoints.
     OfSeveralNodes(Vec<usize>, T),
 }
 
@@ -205,8 +206,9 @@ impl<'a, T: Copy + Sum> ProcessEndpoints<'a, T> {
         }
     }
 
-    /// Returns the edges to draw: one for each publisher or subscriber, or, if their nodes are
-    /// unknown, one for each node with the sum of all.
+    /// Returns the edges to draw, each with the value that it shows. There is one edge for each
+    /// endpoint. If it is unknown which node an endpoint belongs to, there is one edge for each
+    /// node, with the sum over all endpoints.
     fn edges(&self) -> impl Iterator<Item = (Vertex, T)> {
         let (own, shared) = match self {
             Self::OfVertex(vertex, endpoints) => (Some((vertex, endpoints)), None),
@@ -220,7 +222,8 @@ impl<'a, T: Copy + Sum> ProcessEndpoints<'a, T> {
         own.chain(shared)
     }
 
-    /// Returns the suffix of an edge's label, which marks a sum; empty if the edge shows no sum.
+    /// Returns the text that is appended to the label of an edge which shows a sum; empty for other
+    /// edges.
     const fn label_suffix(&self) -> &'static str {
         match self {
             Self::OfVertex(..) => "",
@@ -229,7 +232,8 @@ impl<'a, T: Copy + Sum> ProcessEndpoints<'a, T> {
     }
 }
 
-/// Returns the label of an edge to a subscriber; empty if no messages were lost.
+/// Returns the label of an edge to a subscriber, which is the number of lost messages; empty if no
+/// messages were lost.
 fn loss_label(lost: u64) -> String {
     if lost > 0 {
         format!("lost {}", count(lost))

@@ -1,7 +1,8 @@
-//! `horus graph`: shows which nodes and processes send messages to each other over which topics.
+//! The command `horus graph`: shows which nodes and processes send messages to each other, and over
+//! which topics.
 //!
-//! `model` reads the namespace, and `draw` writes the graph in the languages of Graphviz and
-//! Mermaid.
+//! The module `model` reads the namespace. The module `draw` writes the graph in the languages of
+//! Graphviz and Mermaid.
 
 mod draw;
 mod model;
@@ -106,7 +107,7 @@ fn nodes_label(graph: &Graph, pid: u32, nodes: &[usize]) -> String {
     format!("{} ({pid})", names.collect::<Vec<_>>().join(" or "))
 }
 
-/// Returns each element as `Some`; returns a single `None` if there are no elements.
+/// Returns each element of `elements` as `Some`. If `elements` is empty, returns a single `None`.
 fn elements_or_none<T>(elements: &[T]) -> impl Iterator<Item = Option<&T>> {
     let nothing = elements.is_empty().then_some(None);
     elements.iter().map(Some).chain(nothing)

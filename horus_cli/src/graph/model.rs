@@ -1,4 +1,4 @@
-//! The processes, nodes and topics of a namespace.
+//! The graph of a namespace: its processes, nodes and topics.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -15,16 +15,16 @@ use crate::output::format::visible;
 use crate::topic::meter::{Meter, per_second};
 use crate::topic::select::is_internal_topic;
 
-/// The processes, nodes and topics of a namespace.
+/// The graph of a namespace: its processes, nodes and topics.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Graph {
-    /// The names of the processes by their ids.
+    /// The names of the processes, by process id.
     pub(super) processes: BTreeMap<u32, String>,
     pub(super) topics: Vec<Topic>,
     pub(super) nodes: Vec<Node>,
 }
 
-/// A node of a scheduler that is alive, with the topics that were given to the node's builder.
+/// A node of a live scheduler, with the topics that the program passed to the node's builder.
 #[derive(Debug, Serialize)]
 pub(super) struct Node {
     pub(super) scheduler: String,
@@ -56,8 +56,8 @@ pub(super) struct Subscriber {
 }
 
 impl Graph {
-    /// Reads the namespace, and measures rates for `window`. Includes the library's own topics if
-    /// `all` is true.
+    /// Reads the graph of the namespace, and measures the rates of topics for the duration
+    /// `window`. Includes the library's internal topics if `all` is true.
     pub(super) fn read(all: bool, window: Duration, context: &Context) -> Result<Self, Failure> {
         let mut graph = Self::default();
         let Some(namespace) = context.open_existing_namespace()? else {
@@ -111,14 +111,15 @@ impl Graph {
         });
     }
 
-    /// Adds the process of a participant, and returns its id; `None` if the process is not known.
+    /// Adds the process of an endpoint to the graph, and returns its process id; `None` if the
+    /// process is not known.
     fn add_process(&mut self, participant: &Participant) -> Option<u32> {
         let process = participant.process.as_ref()?;
         self.processes.insert(process.pid, process.name.clone());
         Some(process.pid)
     }
 
-    /// Adds the nodes of the processes that have topics.
+    /// Adds the nodes of those processes that are already in the graph.
     fn add_nodes(&mut self, namespace: &Arc<Namespace>) -> Result<(), Failure> {
         let all = schedulers(namespace).map_err(|error| Failure::from_open_error(&error))?;
         for scheduler in all.iter().filter(|scheduler| scheduler.is_alive) {
@@ -140,12 +141,12 @@ impl Graph {
         Ok(())
     }
 
-    /// Returns the indices of the nodes of a process that write a topic.
+    /// Returns the indices of those nodes of the process `pid` that write the topic.
     pub(super) fn writers(&self, topic: &Topic, pid: u32) -> Vec<usize> {
         self.nodes_with(pid, |node| node.writes.contains(&topic.topic))
     }
 
-    /// Returns the indices of the nodes of a process that read a topic.
+    /// Returns the indices of those nodes of the process `pid` that read the topic.
     pub(super) fn readers(&self, topic: &Topic, pid: u32) -> Vec<usize> {
         self.nodes_with(pid, |node| node.reads.contains(&topic.topic))
     }
@@ -164,7 +165,8 @@ impl Graph {
 }
 
 impl Node {
-    /// Returns the names of the scheduler and the node as one path, such as `arm/controller`.
+    /// Returns the names of the node's scheduler and of the node as one path, such as
+    /// `arm/controller`.
     pub(super) fn path(&self) -> String {
         format!("{}/{}", self.scheduler, self.node)
     }

@@ -1,4 +1,4 @@
-//! Launch files: the programs of a robot, in JSON5 or Python.
+//! Launch files, which describe the programs of a robot in JSON5 or Python.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -15,40 +15,45 @@ use super::restart::Policy;
 use crate::failure::Failure;
 use crate::output::nearest;
 
-/// A launch file.
+/// The content of a launch file, and the path of the file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct LaunchFile {
-    /// The namespace of all programs, unless the command line selects one.
+    /// The namespace that all programs of the launch file use, unless the command line selects
+    /// another one.
     pub(super) namespace: Option<String>,
-    /// True if the namespace is used for this run only. Its name then contains the process id of
-    /// the launcher, and it is removed when the launcher ends.
+    /// True if each run of the launch file uses a new namespace. The name of that namespace
+    /// contains the process id of the launcher, and the launcher removes the namespace when it
+    /// ends.
     #[serde(default)]
     pub(super) private: bool,
-    /// Environment variables of all programs.
+    /// Environment variables that are set for all programs of the launch file.
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
     pub(super) programs: BTreeMap<String, ProgramSpec>,
-    /// The path of the file, absolute if possible.
+    /// The path of the launch file. It is absolute if the current directory is known.
     #[serde(skip)]
     pub(super) path: PathBuf,
-    /// The directory of the file.
+    /// The path of the directory that contains the launch file.
     #[serde(skip)]
     pub(super) dir: PathBuf,
 }
 
-/// The settings of one program.
+/// The settings of one program in a launch file.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct ProgramSpec {
-    /// The program and its arguments. A path is relative to `dir`.
+    /// The program to execute, and its arguments. A relative path is relative to the program's
+    /// `dir`.
     pub(super) command: Vec<String>,
-    /// The working directory, relative to that of the file, which is the default.
+    /// The working directory of the program. A relative path is relative to the directory of the
+    /// launch file, which is also the default.
     #[serde(default)]
     pub(super) dir: PathBuf,
     #[serde(default)]
     pub(super) env: BTreeMap<String, String>,
-    /// The programs that have to be ready before this one starts. They are stopped after it.
+    /// The names of the programs that have to be ready before this program starts. They are stopped
+    /// after it.
     #[serde(default)]
     pub(super) after: Vec<String>,
     #[serde(default)]
@@ -59,16 +64,18 @@ pub(super) struct ProgramSpec {
     pub(super) ready_timeout: Seconds,
     #[serde(flatten)]
     pub(super) policy: Policy,
-    /// True if all other programs are stopped once this one has ended and is not restarted.
+    /// True if the other programs cannot do without this program: they are stopped when it has
+    /// ended and is not restarted.
     #[serde(default)]
     pub(super) required: bool,
-    /// Maximum time from SIGTERM until the process has ended. After that time, SIGKILL is sent.
+    /// Maximum time from SIGTERM until the program has ended. After that time, the launcher sends
+    /// SIGKILL.
     #[serde(default = "Seconds::five")]
     pub(super) stop_timeout: Seconds,
 }
 
-/// The topics that make a program ready. If there are none, the program is ready as soon as it has
-/// started.
+/// The topics that a program must have opened before it counts as ready. If the list is empty, the
+/// program is ready as soon as it has started.
 #[derive(Debug, Default, Clone, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Ready {
@@ -78,7 +85,7 @@ pub(super) struct Ready {
     pub(super) subscribes: Vec<String>,
 }
 
-/// A number of seconds, such as 0.5.
+/// A duration that a launch file gives as a number of seconds, such as 0.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "f64")]
 pub(super) struct Seconds(pub(super) Duration);
@@ -119,7 +126,7 @@ impl LaunchFile {
         Ok(file)
     }
 
-    /// Returns the command of the program `name` if this machine does not have that command;
+    /// Returns the command of the program `name` if that command does not exist on this machine;
     /// otherwise `None`.
     pub(super) fn missing_command(&self, name: &str) -> Option<&str> {
         let program = self.programs.get(name)?;
@@ -137,13 +144,14 @@ impl LaunchFile {
         (!is_there).then_some(command)
     }
 
-    /// Parses a text in JSON5.
+    /// Parses a launch file in JSON5. Returns an error text if it is not valid.
     fn parse(text: &str) -> Result<Self, String> {
         let file: Self = json5::from_str(text).map_err(|error| error.to_string())?;
         file.checked()
     }
 
-    /// Converts the value that a launch file in Python defines.
+    /// Converts `value`, which a launch file in Python defines, to a launch file. Returns an error
+    /// text if it is not valid.
     fn from_value(value: Value) -> Result<Self, String> {
         // WHY each one first: the error of the whole does not say in which program it is.
         let programs = value.get("programs").and_then(Value::as_object);
@@ -154,7 +162,8 @@ impl LaunchFile {
         file.checked()
     }
 
-    /// Checks the commands, and replaces environment variables in texts. Returns the changed file.
+    /// Checks the commands of the launch file, and replaces environment variables in its texts.
+    /// Returns the changed file.
     fn checked(mut self) -> Result<Self, String> {
         let file = &mut self;
         for value in file.env.values_mut() {
@@ -171,8 +180,9 @@ impl LaunchFile {
         Ok(self)
     }
 
-    /// Returns the names of the programs in the order of their starts. Each program comes after
-    /// those in its `after`.
+    /// Returns the names of the programs in the order in which they start. A program comes after
+    /// all programs in its `after`. Fails if that is impossible, because programs wait for each
+    /// other in a circle.
     pub(super) fn order(&self) -> Result<Vec<&str>, Failure> {
         let mut order: Vec<&str> = Vec::new();
         let mut left: Vec<&str> = self.programs.keys().map(String::as_str).collect();
@@ -205,8 +215,8 @@ impl LaunchFile {
     }
 }
 
-/// Replaces `${NAME}` by the value of the environment variable `NAME`. Replaces `${NAME:-default}`
-/// by `default` if the variable is not set or empty.
+/// Replaces `${NAME}` in `text` by the value of the environment variable `NAME`. Replaces
+/// `${NAME:-default}` by `default` if the variable is not set or is empty.
 fn expand(text: &str) -> Result<String, String> {
     let mut expanded = String::new();
     let mut rest = text;

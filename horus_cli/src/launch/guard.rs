@@ -1,4 +1,5 @@
-//! The guard: a process that kills the processes which a launcher leaves behind when it dies.
+//! The guard: a process that kills the programs of a launcher, and the processes that they have
+//! started, if the launcher dies.
 //!
 //! The kernel kills the programs together with their launcher, but not the processes that these
 //! programs have started. The guard knows the process groups of all programs, and kills them when
@@ -13,10 +14,10 @@ use std::process::{Child, Command, Stdio};
 use horus_core::child::signal_group;
 use signal_hook::consts::SIGKILL;
 
-/// The name of the hidden command that runs the guard.
+/// Name of the hidden command of `horus` that runs the guard process.
 pub(crate) const GUARD_COMMAND: &str = "__guard";
 
-/// A running guard process. It ends when this handle is dropped.
+/// A running guard process. The process ends when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Guard(Child);
 
@@ -29,12 +30,12 @@ impl Guard {
         command.spawn().map(Self)
     }
 
-    /// Adds a process group that must not outlive the launcher.
+    /// Adds the process group `group` to those that the guard kills if the launcher dies.
     pub(super) fn add(&mut self, group: u32) {
         self.send(format!("+{group}\n"));
     }
 
-    /// Removes a process group that has ended.
+    /// Removes the process group `group`, which has ended, from those that the guard kills.
     pub(super) fn remove(&mut self, group: u32) {
         self.send(format!("-{group}\n"));
     }
@@ -54,8 +55,8 @@ impl Drop for Guard {
     }
 }
 
-/// Runs the guard: reads process groups from stdin until stdin is closed. Then kills those process
-/// groups that have not ended.
+/// Runs the guard process. Reads the ids of process groups from stdin until stdin is closed. Then
+/// kills those process groups that have not ended.
 pub(crate) fn run() {
     let mut groups: BTreeSet<u32> = BTreeSet::new();
     for line in io::stdin().lock().lines().map_while(Result::ok) {

@@ -19,28 +19,29 @@ use super::status::{LaunchStatus, StatusPublisher};
 use crate::context::{Context, namespace_failure};
 use crate::failure::{Failure, error_chain_text};
 
-/// Time between two checks of the programs.
+/// Time between two checks of the states of all programs.
 const POLL_PERIOD: Duration = Duration::from_millis(20);
 
-/// Starts, restarts and stops the programs of a launch file.
+/// The launcher: starts, restarts and stops the programs of a launch file.
 pub(super) struct Launcher<'a> {
     file: &'a LaunchFile,
-    /// The programs, in the order of their start.
+    /// The programs of the launch file, in the order in which they are started.
     programs: Vec<Program<'a>>,
     namespace: Arc<Namespace>,
     printer: Printer,
-    /// The guard, which kills the programs if the launcher dies; `None` with `--keep`.
+    /// The guard, which kills the programs if the launcher dies; `None` if the option `--keep` was
+    /// given.
     guard: Option<Guard>,
-    /// The publisher of the status; `None` if its topic cannot be opened, and once all programs
-    /// have ended.
+    /// The publisher of the launcher's status for other processes; `None` if its topic cannot be
+    /// opened, and after all programs have ended.
     status: Option<StatusPublisher>,
     is_stopping: bool,
     context: &'a Context,
 }
 
 impl<'a> Launcher<'a> {
-    /// Opens the namespace. Does not start any program yet. If `keeps` is true, the programs may
-    /// outlive the launcher.
+    /// Creates the launcher of `file`, and opens the namespace. Does not start any program yet. If
+    /// `keeps` is true, the programs may outlive the launcher.
     pub(super) fn new(
         file: &'a LaunchFile,
         order: &[&'a str],
@@ -111,7 +112,7 @@ impl<'a> Launcher<'a> {
         Ok(())
     }
 
-    /// Returns true while a program runs or will run.
+    /// Returns true if a program is running, or will be started later.
     fn is_active(&self) -> bool {
         let is_active = |program: &Program<'_>| match program.state {
             State::Running(_) => true,
@@ -121,8 +122,8 @@ impl<'a> Launcher<'a> {
         self.programs.iter().any(is_active)
     }
 
-    /// Updates the state of one program. Starts it if it is due, and handles that it has ended, has
-    /// become ready or must be stopped.
+    /// Checks one program and changes its state: starts it if it is due, and reacts if it has
+    /// ended, has become ready or must be stopped.
     fn update_program(&mut self, index: usize) -> Result<(), Failure> {
         match &mut self.programs[index].state {
             State::Ended => {}
@@ -145,7 +146,7 @@ impl<'a> Launcher<'a> {
         Ok(())
     }
 
-    /// Returns true if all programs in the `after` of this one are ready.
+    /// Returns true if all programs for which the program `index` waits are ready.
     fn may_start(&self, index: usize) -> bool {
         let after = &self.programs[index].spec.after;
         let needed = self.programs.iter();
@@ -153,8 +154,8 @@ impl<'a> Launcher<'a> {
         needed.all(Program::is_ready)
     }
 
-    /// Returns true if a program in the `after` of this one has failed and will not be started
-    /// again.
+    /// Returns true if the program `index` waits for a program that has failed and will not be
+    /// restarted.
     fn waits_for_failed_program(&self, index: usize) -> bool {
         let after = &self.programs[index].spec.after;
         self.programs.iter().any(|other| {
@@ -163,7 +164,8 @@ impl<'a> Launcher<'a> {
         })
     }
 
-    /// Returns true if no running program has this one in its `after`.
+    /// Returns true if the program `index` can be stopped, because no running program has it in its
+    /// `after`.
     fn may_stop(&self, index: usize) -> bool {
         let name = self.programs[index].name;
         let mut dependents = self.programs.iter().filter(|other| {
@@ -212,7 +214,7 @@ impl<'a> Launcher<'a> {
         command
     }
 
-    /// Checks whether a running program is ready. Stops or kills the program if that is due.
+    /// Checks whether a running program has become ready. Stops or kills it if that is due.
     fn update_running_program(&mut self, index: usize) {
         let may_stop = self.is_stopping && self.may_stop(index);
         let namespace = Arc::clone(&self.namespace);
@@ -282,8 +284,8 @@ impl<'a> Launcher<'a> {
         self.report(index, ProgramEvent::Restarting { delay_ns });
     }
 
-    /// Marks a program as ended without a restart. Stops all other programs if this program is
-    /// required, or if it has failed and other programs wait for it.
+    /// Marks the program `index` as ended without a restart. Stops all other programs if this
+    /// program is required, or if it has failed and other programs wait for it.
     fn end_permanently(&mut self, index: usize, is_failure: bool) {
         let program = &mut self.programs[index];
         program.has_failed = is_failure;
@@ -302,7 +304,8 @@ impl<'a> Launcher<'a> {
         }
     }
 
-    /// Publishes the status of the programs, for other processes such as `horus top`.
+    /// Publishes the status of all programs, so that other processes such as `horus top` can show
+    /// it.
     fn publish_status(&mut self) {
         if let Some(status) = &mut self.status {
             status.publish(LaunchStatus {
@@ -313,13 +316,14 @@ impl<'a> Launcher<'a> {
         }
     }
 
-    /// Prints an event of a program. Never waits. If the output is closed, the programs continue to
-    /// run.
+    /// Prints an event of the program `index`. Never waits. If the output is closed, the programs
+    /// continue to run.
     fn report(&self, index: usize, event: ProgramEvent<'_>) {
         self.printer.event(index, &event);
     }
 
-    /// Removes a private namespace, and returns the result of the run.
+    /// Removes the namespace if it is private. Returns an error if the last run of a program
+    /// failed.
     fn conclude(&mut self) -> Result<(), Failure> {
         // WHY before the namespace: with a topic that is open, it cannot be removed.
         self.status = None;

@@ -1,15 +1,15 @@
-//! Reads the output of programs, line by line.
+//! Reads the output of programs line by line, and passes the lines to the printer.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::thread;
 
 use super::printer::LineSource;
 
-/// Maximum length of a line in bytes. Longer lines are split.
+/// Maximum length of an output line of a program, in bytes. A longer line is split.
 const LINE_BYTES_MAX: u64 = 64 << 10;
 
-/// Starts a thread that prints each line of `pipe` as a line of `source`. The thread ends when no
-/// process has the other end of the pipe open.
+/// Starts a thread that reads the lines of `pipe` and prints each as a line of `source`. The thread
+/// ends when no process has the other end of the pipe open.
 pub(super) fn start_reader(pipe: impl Read + Send + 'static, source: LineSource) {
     thread::spawn(move || {
         let mut pipe = BufReader::new(pipe);

@@ -1,9 +1,11 @@
-//! `horus launch`: starts the programs of a robot, restarts and stops them.
+//! The command `horus launch`: starts the programs of a robot, restarts them when they fail, and
+//! stops them.
 //!
-//! `file` reads the launch file, which `python` evaluates if need be, `restart` decides on
-//! restarts, `program` is one program, `readiness` looks for its topics, `log` reads its output,
-//! `report` is what happens as text or JSON, `printer` writes it, `status` shows it to other
-//! processes, `guard` kills what a dead launcher left, and `launcher` brings them together.
+//! `file` reads the launch file, and `python` evaluates it if it is written in Python. `restart`
+//! decides on restarts. `program` manages one program, `readiness` looks for its topics, and `log`
+//! reads its output. `report` formats events as text or JSON, and `printer` writes them. `status`
+//! publishes the status for other processes. `guard` kills the programs of a dead launcher.
+//! `launcher` uses all these modules.
 
 mod file;
 pub(crate) mod guard;

@@ -1,8 +1,8 @@
-//! The printer: a thread that writes the output of the launcher. Only this thread waits for the
-//! reader of that output.
+//! The printer: a thread that writes the output of the launcher. Only this thread waits if the
+//! reader of the output is slow.
 //!
-//! If the queue is full, programs that print are blocked, but the launcher never is. If nobody
-//! reads the output, lines are dropped and counted, so that the programs continue to run.
+//! If the queue is full, programs that print lines are blocked, but the launcher is never blocked.
+//! If nobody reads the output, lines are dropped and counted, so that the programs continue to run.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::File;
@@ -15,36 +15,37 @@ use super::report::{OutputFormat, OutputLine, ProgramEvent};
 use crate::failure::Failure;
 use crate::output;
 
-/// Number of lines of the programs that may wait to be written. A program that prints more is
-/// blocked.
+/// Maximum number of program lines that wait to be written. A program that prints more is blocked.
 const LINES_MAX: usize = 1024;
 
-/// Maximum number of events that wait to be written, in addition to the lines.
+/// Maximum number of events that wait to be written. Lines of programs are not included.
 const EVENTS_MAX: usize = 1024;
 
-/// Time without progress after which a full queue drops lines.
+/// If the queue of lines is full and no line was written for this long, lines are dropped.
 const STALL_MAX: Duration = Duration::from_millis(100);
 
-/// Time without progress after which the launcher ends although some lines have not been written.
+/// If no line was written for this long, the launcher ends although some lines have not been
+/// written.
 const LAST_STALL_MAX: Duration = Duration::from_secs(1);
 
-/// Maximum time that the launcher waits at its end until everything is written.
+/// Maximum time that the launcher waits at its end for all lines to be written.
 const LAST_LINES_MAX: Duration = Duration::from_secs(5);
 
-/// Time between two attempts to write to an output that does not block.
+/// Time between two attempts to write to an output that is in non-blocking mode and cannot accept
+/// more now.
 const RETRY_PERIOD: Duration = Duration::from_millis(10);
 
-/// Number of bytes that are written in one call. A pipe accepts this many bytes as one piece.
+/// Maximum number of bytes that one call writes. A pipe accepts this many bytes as one piece.
 const WRITE_BYTES_MAX: usize = 4096;
 
-/// The printer of a launcher.
+/// A handle of the thread that writes the output of a launcher.
 #[derive(Debug, Clone)]
 pub(super) struct Printer(Arc<PrinterShared>);
 
 #[derive(Debug)]
 struct PrinterShared {
     format: OutputFormat,
-    /// The names of the programs.
+    /// The names of the programs, by their indices.
     programs: Vec<String>,
     queue: Mutex<Queue>,
     has_entries: Condvar,
@@ -52,34 +53,36 @@ struct PrinterShared {
     queue_progress: Condvar,
 }
 
-/// A line or an event that waits to be written.
+/// A line of a program, or an event, that waits to be written.
 #[derive(Debug)]
 struct QueueEntry {
     text: OutputLine,
-    /// The index of the program that the entry is about.
+    /// The index of the program that has printed the line or is the subject of the event.
     program: usize,
-    /// Number of lines of that program that are lost if the entry cannot be written.
+    /// Number of lines of the program that are lost if this entry cannot be written.
     lines: u64,
 }
 
-/// The entries that wait to be written, and the counts of those that were dropped.
+/// The entries that wait to be written, and the number of lines that were dropped.
 #[derive(Debug)]
 struct Queue {
     waiting: VecDeque<QueueEntry>,
-    /// True while the printer writes an entry, which it has taken from `waiting`.
+    /// True while the printer thread writes an entry, which it has already removed from `waiting`.
     is_writing: bool,
-    /// The time of the last write, or of an entry that came while the queue was empty.
+    /// The time of the last write. If an entry came into the empty queue after that, the time at
+    /// which it came. It shows whether the reader has stopped reading.
     last_progress: Instant,
-    /// True after the reader has stood still with a full queue, until half of the queue is empty.
+    /// True if lines are dropped. It becomes true if the queue is full and the reader has stopped
+    /// reading. It becomes false when half of the queue is empty.
     is_dropping: bool,
-    /// Number of lines that were not shown since the last report about this. The key is the index
-    /// of the program, and false for stdout or true for stderr.
+    /// Number of lines that were dropped since the last report about dropped lines. The key is the
+    /// index of the program, and false for its stdout or true for its stderr.
     not_shown: BTreeMap<(usize, bool), u64>,
-    /// Number of threads that read the output of programs.
+    /// Number of threads that are still reading the output of programs.
     sources: usize,
 }
 
-/// Prints the lines of one program.
+/// An object that prints the output lines of one program.
 #[derive(Debug)]
 pub(super) struct LineSource {
     printer: Printer,
@@ -88,7 +91,7 @@ pub(super) struct LineSource {
 }
 
 impl Printer {
-    /// Starts the printer thread, which ends with the process.
+    /// Starts the printer thread. The thread runs until the process ends.
     pub(super) fn start(programs: &[&str], format: OutputFormat) -> io::Result<Self> {
         let outputs = output::unbuffered()?;
         let shared = Arc::new(PrinterShared {
@@ -109,7 +112,7 @@ impl Printer {
         Ok(printer)
     }
 
-    /// Prints an event of a program. Never waits.
+    /// Prints an event of the program with the index `program`. Never waits.
     pub(super) fn event(&self, program: usize, event: &ProgramEvent<'_>) {
         let Some(entry) = self.0.entry(program, event, 1) else {
             return;
@@ -121,8 +124,8 @@ impl Printer {
         self.0.push(&mut queue, entry);
     }
 
-    /// Returns an object that prints the lines of one program. [`Self::finish`] waits until that
-    /// object is dropped.
+    /// Returns an object that prints the lines of one program. `stream` is the name of the
+    /// program's output stream. [`Self::finish`] waits until that object is dropped.
     pub(super) fn line_source(&self, program: usize, stream: &'static str) -> LineSource {
         self.0.lock().sources += 1;
         LineSource {
@@ -160,8 +163,8 @@ impl Printer {
 }
 
 impl LineSource {
-    /// Prints a line. Waits while the queue is full and the reader makes progress. Drops the line
-    /// if the reader has stopped reading.
+    /// Prints a line of the program's output. Waits while the queue is full and lines are still
+    /// being written. Drops the line if the reader of the output has stopped reading.
     pub(super) fn line(&self, text: &str) {
         let shared = &self.printer.0;
         let stream = self.stream;
@@ -195,7 +198,7 @@ impl PrinterShared {
         self.queue.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the entry that shows an event; `None` if the event is not shown.
+    /// Returns the queue entry for an event; `None` if the event is not shown.
     fn entry(&self, program: usize, event: &ProgramEvent<'_>, lines: u64) -> Option<QueueEntry> {
         let text = self.format.text(&self.programs[program], event)?;
         Some(QueueEntry {
@@ -210,7 +213,7 @@ impl PrinterShared {
         self.has_entries.notify_one();
     }
 
-    /// Waits for an entry, and writes it.
+    /// Waits for an entry of the queue, and writes it to stdout or stderr, which are `outputs`.
     fn write_next(&self, outputs: &[File; 2]) {
         let entry = self.take();
         let output = &outputs[usize::from(entry.text.is_error)];
@@ -224,7 +227,7 @@ impl PrinterShared {
         self.queue_progress.notify_all();
     }
 
-    /// Waits for the next entry, and removes it from the queue.
+    /// Waits for the next entry of the queue, removes it and returns it.
     fn take(&self) -> QueueEntry {
         let mut queue = self.lock();
         loop {
@@ -242,7 +245,7 @@ impl PrinterShared {
         }
     }
 
-    /// Accepts lines in the queue again, after it has reported the lines that were not shown.
+    /// Stops dropping lines. First adds an entry to the queue that reports the dropped lines.
     fn end_dropping(&self, queue: &mut Queue) {
         queue.is_dropping = false;
         // WHY not if nothing waits: a closed output refuses the report, too, and then the next one.
@@ -278,13 +281,13 @@ impl PrinterShared {
     }
 }
 
-/// States if the queue has room for a line.
+/// The room in the queue for another line.
 #[derive(Debug, PartialEq, Eq)]
 enum QueueRoom {
     Free,
-    /// There may be room after this time.
+    /// The queue has no room now. There may be room after this time.
     Wait(Duration),
-    /// There is no room, and the reader has stopped reading.
+    /// The queue has no room, and the reader has stopped reading.
     None,
 }
 
@@ -329,8 +332,8 @@ impl Queue {
         }
     }
 
-    /// Returns how long the launcher may still wait for progress at its end, which began at
-    /// `begin`. Returns zero if nothing is left to write.
+    /// Returns how much longer the launcher may wait for the output to be written. `begin` is the
+    /// time at which it started to wait. Returns zero if nothing is left to write.
     fn time_left(&self, begin: Instant, now: Instant) -> Duration {
         if self.waiting.is_empty() && !self.is_writing && self.sources == 0 {
             return Duration::ZERO;

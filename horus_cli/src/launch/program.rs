@@ -1,4 +1,5 @@
-//! One program of a launch file: its process and its state, and how it is started and stopped.
+//! One program of a launch file: its process and its state, and the functions that start and stop
+//! it.
 
 use std::io;
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
@@ -16,41 +17,41 @@ use super::printer::Printer;
 use super::restart::Restarts;
 use super::status::{ProgramState, ProgramStatus};
 
-/// A program, running or not.
+/// A program of a launch file, with its state. It may be running or not.
 #[derive(Debug)]
 pub(super) struct Program<'a> {
     pub(super) name: &'a str,
     pub(super) spec: &'a ProgramSpec,
     pub(super) state: State,
     pub(super) restarts: Restarts,
-    /// True if the last run of the program ended with a failure.
+    /// True if the last run of the program was a failure.
     pub(super) has_failed: bool,
-    /// Number of attempts to start the program.
+    /// Number of attempts to start the program so far.
     starts: u32,
     /// The time of the last attempt to start the program, in nanoseconds since 1970; 0 before the
     /// first attempt.
     started_ns: u64,
-    /// The exit status of the last run; `None` before the first run has ended.
+    /// The exit status of the last run that has ended; `None` before the first run has ended.
     last_end: Option<ExitStatus>,
 }
 
-/// The state of a program.
+/// The state of a program in a launch file.
 #[derive(Debug)]
 pub(super) enum State {
-    /// The program waits until this time, and until the programs in its `after` are ready.
+    /// The program will be started after this time, when the programs in its `after` are ready.
     Waiting(Instant),
     Running(Process),
-    /// The program has ended, and will not be restarted.
+    /// The program has ended and will not be restarted.
     Ended,
 }
 
-/// A running process and the process group that it leads.
+/// A running process of a program, and the process group that it leads.
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
     pub(super) started: Instant,
     pub(super) is_ready: bool,
-    /// The time at which SIGTERM was sent; `None` if it was not sent.
+    /// The time at which SIGTERM was sent to the process group; `None` if it has not been sent.
     pub(super) stopped: Option<Instant>,
     pub(super) is_killed: bool,
 }
@@ -69,23 +70,24 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Records an attempt to start the program.
+    /// Records that the launcher has attempted to start the program.
     pub(super) fn note_start(&mut self) {
         self.starts = self.starts.saturating_add(1);
         self.started_ns = timestamp_now_ns();
     }
 
-    /// Returns true if there was exactly one attempt to start the program.
+    /// Returns true if the launcher has attempted to start the program exactly once.
     pub(super) const fn is_first_start(&self) -> bool {
         self.starts == 1
     }
 
-    /// Records that the program's process has ended with `status`; [`Self::status`] reports it.
+    /// Records that the process of the program has ended with `status`. [`Self::status`] reports
+    /// it.
     pub(super) const fn note_end(&mut self, status: ExitStatus) {
         self.last_end = Some(status);
     }
 
-    /// Returns the status that is published for other processes.
+    /// Returns the status of the program that the launcher publishes for other processes.
     pub(super) fn status(&self) -> ProgramStatus {
         let (state, pid) = match &self.state {
             State::Waiting(_) if self.starts == 0 => (ProgramState::Waiting, None),
@@ -112,8 +114,8 @@ impl<'a> Program<'a> {
         }
     }
 
-    /// Returns true if the programs that wait for this one may start, because it is ready, or
-    /// because it has ended without a failure.
+    /// Returns true if programs that wait for this program may start: it is ready, or has ended
+    /// without a failure.
     pub(super) const fn is_ready(&self) -> bool {
         match &self.state {
             State::Running(process) => process.is_ready,
@@ -124,9 +126,9 @@ impl<'a> Program<'a> {
 }
 
 impl Process {
-    /// Starts the process in a new process group. So Ctrl-C on a terminal reaches only the
-    /// launcher, which then stops the programs in order. `index` marks the lines of its output. If
-    /// there is a guard, the process does not outlive the launcher.
+    /// Starts the program in a new process group. So Ctrl-C on a terminal reaches only the
+    /// launcher, which then stops the programs in order. `index` identifies the program in its
+    /// output lines. If there is a guard, the process does not outlive the launcher.
     pub(super) fn start(
         mut command: Command,
         index: usize,
@@ -157,7 +159,7 @@ impl Process {
         })
     }
 
-    /// Returns the id of the process, and of its group.
+    /// Returns the id of the process, which is also the id of its process group.
     pub(super) fn id(&self) -> u32 {
         self.child.id()
     }
@@ -172,20 +174,20 @@ impl Process {
         }
     }
 
-    /// Sends SIGTERM to the processes of the group, so that they end.
+    /// Sends SIGTERM to all processes of the group, so that they can end in order.
     pub(super) fn stop(&mut self) {
         self.stopped = Some(Instant::now());
         // It fails only if all of them have ended.
         let _ = signal_group(self.child.id(), SIGTERM);
     }
 
-    /// Kills the processes of the group.
+    /// Sends SIGKILL to all processes of the group.
     pub(super) fn kill(&mut self) {
         self.is_killed = true;
         let _ = signal_group(self.child.id(), SIGKILL);
     }
 
-    /// Returns true if SIGTERM was sent more than `timeout` ago, and SIGKILL has not been sent.
+    /// Returns true if SIGTERM was sent more than `timeout` ago and SIGKILL has not been sent yet.
     pub(super) fn is_overdue(&self, timeout: Duration) -> bool {
         !self.is_killed
             && self
@@ -207,8 +209,8 @@ impl Process {
         self.child.wait().map(Some)
     }
 
-    /// Returns true if the exit status means a failure. It is not a failure if the process ended
-    /// because of the SIGTERM that [`Self::stop`] sent.
+    /// Returns true if an end with `status` is a failure. An end because of the SIGTERM that
+    /// [`Self::stop`] has sent is not a failure.
     pub(super) fn is_failure(&self, status: ExitStatus) -> bool {
         let is_stopped = self.stopped.is_some() && status.signal() == Some(SIGTERM);
         !status.success() && !is_stopped

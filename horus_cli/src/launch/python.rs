@@ -1,7 +1,7 @@
-//! Launch files in Python, which `python3` evaluates.
+//! Evaluates launch files that are written in Python. `python3` evaluates them.
 //!
-//! They define the same structure as launch files in JSON5. So the rest of the launcher need not
-//! distinguish the two kinds.
+//! A Python launch file defines the same structure as a JSON5 file, so the rest of the launcher
+//! does not distinguish the two kinds.
 
 use std::io;
 use std::path::Path;
@@ -16,7 +16,7 @@ use crate::failure::Failure;
 /// The Python program that evaluates a launch file, and prints an [`EvaluationReply`] as JSON.
 const EVALUATE_PROGRAM: &str = include_str!("evaluate.py");
 
-/// The result that [`EVALUATE_PROGRAM`] prints.
+/// The result of evaluating a Python launch file, as [`EVALUATE_PROGRAM`] prints it.
 #[derive(Debug, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum EvaluationReply {
@@ -24,14 +24,14 @@ enum EvaluationReply {
     Error(String),
 }
 
-/// Returns true if the name of the file says that it is written in Python.
+/// Returns true if the extension of the file name is that of Python files.
 pub(super) fn is_python_file(path: &Path) -> bool {
     path.extension()
         .is_some_and(|extension| extension.eq_ignore_ascii_case("py"))
 }
 
-/// Returns the value that the file defines. Output of the file goes to stderr. Blocks until the
-/// Python program has ended.
+/// Evaluates the Python launch file at `path`, and returns the value that it defines. Output of the
+/// launch file goes to stderr. Blocks until the Python program has ended.
 pub(super) fn evaluate(path: &Path) -> Result<Value, Failure> {
     let shown = path.display();
     let mut command = Command::new("python3");

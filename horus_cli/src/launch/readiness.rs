@@ -1,4 +1,5 @@
-//! Readiness: a program is ready once it has the topics that its launch file names.
+//! Readiness: a program is ready when its processes have opened the topics that the launch file
+//! lists.
 
 use std::fs;
 use std::sync::Arc;
@@ -8,8 +9,9 @@ use horus_core::namespace::Namespace;
 
 use super::file::Ready;
 
-/// Returns a sentence about the first topic of `ready` that no process of the group publishes or
-/// subscribes to yet. Returns `None` if there is no such topic.
+/// Returns a sentence that names the first topic of `ready` which no process of the program
+/// publishes or subscribes to yet. Returns `None` if there is no such topic, which means that the
+/// program is ready.
 pub(super) fn missing_topic(
     namespace: &Arc<Namespace>,
     ready: &Ready,
@@ -44,7 +46,7 @@ pub(super) fn missing_topic(
     lacking.map(|topic| format!("it does not subscribe to {topic}"))
 }
 
-/// Returns the process group of a process, if it exists.
+/// Returns the id of the process group of the process `pid`; `None` if the process does not exist.
 fn process_group_of(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     // The name of the program may contain anything, but the last parenthesis ends it.

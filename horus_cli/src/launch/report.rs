@@ -1,4 +1,4 @@
-//! Reports the events of the programs, as text or JSON.
+//! Formats the events of the programs as text or JSON.
 
 use std::fmt;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::output::format::duration;
 use crate::output::versioned;
 
-/// An event of a program.
+/// An event of a launched program, such as its start or a line of its output.
 #[derive(Debug, Serialize)]
 #[serde(tag = "event", rename_all = "snake_case")]
 pub(super) enum ProgramEvent<'a> {
@@ -23,7 +23,7 @@ pub(super) enum ProgramEvent<'a> {
     Ready {
         after_ns: u64,
     },
-    /// The program was not ready in time, and was killed.
+    /// The program was killed, because it was not ready in time.
     NotReady {
         missing: &'a str,
     },
@@ -35,12 +35,12 @@ pub(super) enum ProgramEvent<'a> {
     Restarting {
         delay_ns: u64,
     },
-    /// The program has failed, and is not restarted.
+    /// The program has failed and is not restarted.
     GivenUp,
     Stopping {
         pid: u32,
     },
-    /// The program was killed, because it did not end in time after SIGTERM.
+    /// The program was killed with SIGKILL, because it did not end in time after SIGTERM.
     Killed {
         pid: u32,
     },
@@ -48,7 +48,7 @@ pub(super) enum ProgramEvent<'a> {
         stream: &'static str,
         text: &'a str,
     },
-    /// Lines and events of the program were dropped, because nobody read them in time.
+    /// Lines and events of the program were dropped, because the reader of the output was too slow.
     NotShown {
         lines: u64,
     },
@@ -61,15 +61,15 @@ struct EventRecord<'a> {
     event: &'a ProgramEvent<'a>,
 }
 
-/// A line of the launcher's output.
+/// A line of the launcher's output, and whether it goes to stdout or stderr.
 #[derive(Debug)]
 pub(super) struct OutputLine {
     pub(super) text: String,
-    /// True if the line belongs on stderr.
+    /// True if the line is written to stderr, false if it is written to stdout.
     pub(super) is_error: bool,
 }
 
-/// The format of the launcher's output.
+/// The format of the launcher's output: text or JSON, and whether events are left out.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct OutputFormat {
     pub(super) is_json: bool,
@@ -106,7 +106,7 @@ impl fmt::Display for ProgramEvent<'_> {
 }
 
 impl OutputLine {
-    /// Returns a line for stderr.
+    /// Returns an output line with this text that is written to stderr.
     pub(super) const fn error(text: String) -> Self {
         let is_error = true;
         Self { text, is_error }
@@ -114,8 +114,8 @@ impl OutputLine {
 }
 
 impl OutputFormat {
-    /// Returns the line that shows an event. The line belongs on stdout if it is JSON or a line of
-    /// a program's stdout, otherwise on stderr. Returns `None` if the event is not shown.
+    /// Returns the output line that shows an event. A line goes to stdout if it is JSON or comes
+    /// from the stdout of a program, otherwise to stderr. Returns `None` if the event is not shown.
     pub(super) fn text(self, program: &str, event: &ProgramEvent<'_>) -> Option<OutputLine> {
         if self.is_json {
             let record = versioned(EventRecord { program, event });
@@ -136,7 +136,7 @@ impl OutputFormat {
     }
 }
 
-/// Prints the programs in the order of their start.
+/// Prints the names of the programs in the order in which they are started.
 pub(super) fn print_order(programs: &[&str], context: &mut Context) -> Result<(), Failure> {
     if context.is_json() {
         return context.out.json(StartOrder { programs });

@@ -1,4 +1,4 @@
-//! Restarts of programs: decides whether a program that has ended is started again, and after which
+//! Restarts of programs: decides whether a program that has ended is restarted, and after which
 //! delay.
 
 use std::time::Duration;
@@ -7,29 +7,29 @@ use serde::Deserialize;
 
 use super::file::Seconds;
 
-/// The rule by which a program is restarted.
+/// The rule that decides when a program is restarted.
 // WHY no `deny_unknown_fields`: the settings of a program contain these, and refuse others.
 #[derive(Debug, Clone, Deserialize)]
 pub(super) struct Policy {
     #[serde(default)]
     pub(super) restart: Restart,
-    /// The delay before the first of several consecutive restarts. It doubles with each further
+    /// Delay before the first of several consecutive restarts. It doubles with each further
     /// restart.
     #[serde(default = "default_restart_delay")]
     pub(super) restart_delay: Seconds,
     #[serde(default = "default_restart_delay_max")]
     pub(super) restart_delay_max: Seconds,
-    /// Maximum number of consecutive restarts; `None` for no limit.
+    /// Maximum number of consecutive restarts. `None` means that there is no limit.
     #[serde(default)]
     pub(super) restarts_max: Option<u32>,
 }
 
-/// The kinds of ends after which a program is restarted.
+/// The ends of a program after which it is restarted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum Restart {
     Never,
-    /// Restart after an exit code other than 0, and after an end by a signal.
+    /// The program is restarted after an exit code other than 0, and after a signal has ended it.
     #[default]
     OnFailure,
     Always,
@@ -43,17 +43,17 @@ const fn default_restart_delay_max() -> Seconds {
     Seconds(Duration::from_secs(10))
 }
 
-/// The restarts of one program so far.
+/// The number of restarts of one program so far, which determines the delay of the next one.
 #[derive(Debug, Default)]
 pub(super) struct Restarts {
-    /// Number of consecutive restarts. Between them, the program never ran for longer than
-    /// `restart_delay_max`.
+    /// Number of consecutive restarts between which the program never ran for longer than
+    /// `restart_delay_max`. A longer run sets it to 0.
     in_a_row: u32,
 }
 
 impl Restarts {
-    /// Returns the delay until the program is restarted; `None` if it is not restarted. `ran` is
-    /// the time from its last start to its end.
+    /// Returns the delay after which the program is restarted; `None` if it is not restarted. `ran`
+    /// is the duration of its last run.
     pub(super) fn next_delay(
         &mut self,
         policy: &Policy,

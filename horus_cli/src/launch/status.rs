@@ -1,8 +1,9 @@
-//! The status of a launcher: a message on a latched topic, which shows the programs of the launcher
+//! The status of a launcher: a message on a latched topic that shows the programs of the launcher
 //! to other processes.
 //!
-//! Each launcher of a namespace has a lane of the topic. The last status of a launcher is valid as
-//! long as its publisher exists, which the kernel's file locks show.
+//! Each launcher of a namespace publishes in a separate lane of the topic. The last status of a
+//! launcher is valid as long as its publisher exists; the kernel's file locks show whether it
+//! exists.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -16,60 +17,62 @@ use serde::{Deserialize, Serialize};
 
 use crate::output::Tone;
 
-/// The name of the topic with the statuses of launchers.
+/// Name of the topic on which launchers publish their statuses.
 const TOPIC: &str = "horus/launch";
 
-/// The status of one launcher.
+/// The status of one launcher, which is the message that it publishes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LaunchStatus {
-    /// The launch file.
+    /// The path of the launch file that the launcher runs.
     pub(crate) file: String,
-    /// The process of the launcher.
+    /// The process id of the launcher.
     pub(crate) launcher_pid: u32,
-    /// The programs, in the order of their start.
+    /// The statuses of the programs, in the order in which they are started.
     pub(crate) programs: Vec<ProgramStatus>,
 }
 
-/// The status of one program.
+/// The status of one program in the status of its launcher.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct ProgramStatus {
     pub(crate) program: String,
     pub(crate) state: ProgramState,
-    /// The process id, while the program runs.
+    /// The process id of the program; `None` while it does not run.
     pub(crate) pid: Option<u32>,
-    /// Number of starts after the first one.
+    /// Number of times that the launcher has started the program after its first start.
     pub(crate) restarts: u32,
-    /// The time of the last start, in nanoseconds since 1970; 0 before the first one.
+    /// The time of the program's last start, in nanoseconds since 1970; 0 before its first start.
     pub(crate) started_ns: u64,
-    /// The exit code of the last run; `None` before its end, or if a signal ended it.
+    /// The exit code of the program's last run; `None` before a run has ended, or if a signal ended
+    /// it.
     pub(crate) exit_code: Option<i32>,
-    /// The signal that ended the last run; `None` if none did.
+    /// The number of the signal that ended the program's last run; `None` if no signal ended it.
     pub(crate) signal: Option<i32>,
 }
 
-/// The state of a program, as tools show it.
+/// The state of a program, as tools such as `horus top` show it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum ProgramState {
-    /// It waits for the programs before it.
+    /// The program waits until the programs on which it depends are ready.
     Waiting,
-    /// It runs, and is not ready yet.
+    /// The program is running and is not ready yet.
     Starting,
     Running,
     Stopping,
-    /// It has ended, and is started again soon.
+    /// The program has ended and will be restarted soon.
     Restarting,
-    /// It has ended, and is not started again.
+    /// The program has ended without a failure and is not restarted.
     Ended,
-    /// It has ended with a failure, and is not started again.
+    /// The program has ended with a failure and is not restarted.
     Failed,
-    /// A state that is only known to later versions of this program.
+    /// A state that this version of the program does not know. A launcher of a later version has
+    /// published it.
     #[serde(other)]
     Unknown,
 }
 
 impl ProgramState {
-    /// Returns the state as a word.
+    /// Returns the word that shows the state to the user.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Waiting => "waiting",
@@ -83,7 +86,7 @@ impl ProgramState {
         }
     }
 
-    /// Returns the tone of the state, which decides its colour.
+    /// Returns the tone of the state. The tone selects the colour in which the state is printed.
     pub(crate) const fn tone(self) -> Tone {
         match self {
             Self::Running | Self::Ended => Tone::Plain,
@@ -94,7 +97,7 @@ impl ProgramState {
 }
 
 impl ProgramStatus {
-    /// Returns how the last run ended, as text; empty before the first end.
+    /// Returns a text that says how the program's last run ended; empty if no run has ended.
     pub(crate) fn last_end(&self) -> String {
         match (self.exit_code, self.signal) {
             (Some(code), _) => format!("exit code {code}"),
@@ -104,7 +107,7 @@ impl ProgramStatus {
     }
 }
 
-/// Publishes the status of a launcher.
+/// The publisher of a launcher's status.
 #[derive(Debug)]
 pub(super) struct StatusPublisher {
     publisher: Publisher<Serde<LaunchStatus>>,
@@ -122,7 +125,7 @@ impl StatusPublisher {
         })
     }
 
-    /// Publishes a status if it differs from the last one.
+    /// Publishes `status` if it differs from the status that was published last.
     pub(super) fn publish(&mut self, status: LaunchStatus) {
         if status == self.last {
             return;
@@ -134,7 +137,7 @@ impl StatusPublisher {
     }
 }
 
-/// Returns the status of each launcher of a namespace that is alive.
+/// Returns the statuses of all live launchers of a namespace.
 pub(crate) fn read(namespace: &Arc<Namespace>) -> Vec<LaunchStatus> {
     // Without a launcher, there is no topic.
     let Ok(topic) = Inspector::open_in(namespace, TOPIC) else {

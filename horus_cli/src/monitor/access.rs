@@ -1,12 +1,14 @@
-//! Decides which requests are answered. All other requests get an error before any topic is read.
+//! Decides which HTTP requests are answered. All other requests get an error before the server
+//! reads any topic.
 
 use super::http::{Request, Response};
 
-/// The rules of access. A request for data must contain the token. A browser may send requests only
-/// for pages of this server.
+/// The rules that decide which requests are answered. A request for data must contain the token. A
+/// browser may send requests only for pages of this server.
 #[derive(Debug)]
 pub(super) struct Access {
-    /// The values that the header `Host` may have: names of this server, with its port.
+    /// The values that the header `Host` of a request may have: two names of this server, each with
+    /// its port.
     hosts: [String; 2],
     token: String,
     allows_control: bool,
@@ -21,11 +23,13 @@ impl Access {
         }
     }
 
-    /// Checks that, if a browser sent the request, it did so for a page of this server.
+    /// Checks that, if a browser sent the request, a page of this server caused it. Returns the
+    /// error response if another page did.
     ///
-    /// WHY it checks the header `Host`: if the host name of a foreign page was made to resolve to
-    /// 127.0.0.1, the request contains that name. WHY it checks the header `Origin`: a foreign page
-    /// can send requests to this server, but the browser adds the origin of that page.
+    /// WHY it checks the header `Host`: another website can make its host name resolve to
+    /// 127.0.0.1, and then the request contains that name. WHY it checks the header `Origin`: a
+    /// page of another website can send requests to this server, but the browser adds the origin of
+    /// that page.
     pub(super) fn check_origin(&self, request: &Request) -> Result<(), Response> {
         let host = request.header("host").unwrap_or_default();
         if !self.hosts.iter().any(|known| *known == host) {
@@ -41,7 +45,7 @@ impl Access {
         Ok(())
     }
 
-    /// Checks that the request contains the token.
+    /// Checks that the request contains the token. Returns the error response if it does not.
     pub(super) fn check_token(&self, request: &Request) -> Result<(), Response> {
         let authorization = request.header("authorization").unwrap_or_default();
         let token = authorization.strip_prefix("Bearer ").unwrap_or_default();
@@ -52,7 +56,8 @@ impl Access {
         Err(Response::error(401, text).with("WWW-Authenticate", "Bearer"))
     }
 
-    /// Checks that commands are allowed.
+    /// Checks that the user has allowed commands. Returns the error response if they are not
+    /// allowed.
     pub(super) fn check_control(&self) -> Result<(), Response> {
         if self.allows_control {
             return Ok(());
@@ -62,8 +67,8 @@ impl Access {
     }
 }
 
-/// Returns true if the texts are equal. The time that it takes does not depend on the number of
-/// equal bytes, so an attacker cannot use the time to guess the token.
+/// Returns true if `a` and `b` are equal. The duration does not depend on the number of equal
+/// bytes, so an attacker cannot use it to guess the token.
 fn is_equal_in_constant_time(a: &[u8], b: &[u8]) -> bool {
     let differences = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
     a.len() == b.len() && std::hint::black_box(differences) == 0

@@ -1,8 +1,8 @@
-//! The files of the page, which are part of the binary.
+//! The files of the web page, which are embedded in the binary.
 
 use super::http::Response;
 
-/// The files of the page: for each its path, its content type and its content.
+/// The files of the web page. For each file: its path in the URL, its content type and its content.
 const PAGE_FILES: [(&str, &str, &str); 16] = [
     ("/", HTML_TYPE, include_str!("page/index.html")),
     ("/icon.svg", "image/svg+xml", include_str!("page/icon.svg")),
@@ -38,7 +38,8 @@ const HTML_TYPE: &str = "text/html; charset=utf-8";
 const CSS_TYPE: &str = "text/css; charset=utf-8";
 const SCRIPT_TYPE: &str = "text/javascript; charset=utf-8";
 
-/// Returns the file at `path`. It holds no data of the robot, so it needs no token.
+/// Returns the file of the web page for the URL path `path`; `None` if there is none. The file
+/// contains no data of the robot, so a request for it needs no token.
 pub(super) fn find_file(path: &str) -> Option<Response> {
     let file = PAGE_FILES.iter().find(|(known, ..)| *known == path);
     file.map(|(_, content_type, text)| Response::new(content_type, text.as_bytes()))

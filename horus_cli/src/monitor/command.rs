@@ -1,4 +1,5 @@
-//! Commands of a page: they pause nodes and stop the robot, if that is allowed.
+//! The commands that a web page can send: they pause nodes or stop the robot. The user has to allow
+//! them.
 
 use std::sync::Arc;
 
@@ -14,10 +15,10 @@ use crate::failure::Failure;
 use crate::node::remote_failure;
 use crate::output::versioned;
 
-/// The `source` field of the emergency stops that this server sends.
+/// Value of the field `source` in the emergency stops that this server sends.
 const SOURCE: &str = "horus monitor";
 
-/// A command, as the body of a request contains it in JSON.
+/// A command of a web page. The body of a request contains it as JSON.
 #[derive(Debug, Deserialize)]
 #[serde(tag = "command", rename_all = "snake_case", deny_unknown_fields)]
 enum Command {
@@ -45,7 +46,7 @@ struct CommandResult {
     done: String,
 }
 
-/// Executes the command in the body of a request.
+/// Executes the command in the body of a request. Returns the response.
 pub(super) fn execute(request: &Request, site: RequestContext<'_>) -> Result<Response, Response> {
     // WHY: a foreign page may send other types without asking first.
     if request.header("content-type") != Some("application/json") {
@@ -67,7 +68,8 @@ pub(super) fn execute(request: &Request, site: RequestContext<'_>) -> Result<Res
 }
 
 impl Command {
-    /// Sends the command, and returns the result as text.
+    /// Sends the command to the nodes or schedulers, and returns a text for the user about the
+    /// result.
     fn send(&self, namespace: &Arc<Namespace>) -> Result<String, Failure> {
         let to_node = |scheduler, node, send: &dyn Fn(&mut RemoteScheduler) -> _| {
             let opened = RemoteScheduler::open(namespace, scheduler);

@@ -1,4 +1,4 @@
-//! The part of HTTP/1.1 that a page on the same machine needs: one request and one response for
+//! The part of HTTP/1.1 that a web page on the same machine needs: one request and one response for
 //! each connection. The crate `httparse` checks the syntax. All sizes and times have limits.
 
 use std::borrow::Cow;
@@ -11,22 +11,24 @@ use httparse::Status;
 
 use crate::output::versioned;
 
-/// The largest size of a request line with its headers, and of a body, in bytes.
+/// Maximum size of a request line with its headers, in bytes. [`BODY_BYTES_MAX`] is the limit for a
+/// body.
 const HEAD_BYTES_MAX: usize = 8 << 10;
 const BODY_BYTES_MAX: usize = 4 << 10;
 
-/// The largest number of headers.
+/// Maximum number of headers in a request.
 const HEADERS_MAX: usize = 64;
 
-/// Maximum time until a whole request has arrived, and maximum time until a client has read a part
-/// of the response.
+/// Maximum time until a whole request has arrived. [`WRITE_TIMEOUT`] is the maximum time until a
+/// client has read a part of the response.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
 const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The largest number of bytes that are read and ignored after a response was written.
+/// Maximum number of bytes that are read and ignored after a response was written. More data of the
+/// client is not read.
 const IGNORED_BYTES_MAX: usize = 1 << 20;
 
-/// Headers of every response.
+/// The headers that every response contains.
 ///
 /// The Content-Security-Policy lets the page load only files of this server and connect only to
 /// this server, and lets no script turn text into HTML.
@@ -41,34 +43,34 @@ const COMMON_HEADERS: &str = "Connection: close\r\n\
     X-Content-Type-Options: nosniff\r\n\
     X-Frame-Options: DENY\r\n";
 
-/// An HTTP request.
+/// An HTTP request that has been read: the request line, the headers and the body.
 #[derive(Debug)]
 pub(super) struct Request {
     pub(super) method: String,
-    /// The path without the query.
+    /// The path of the requested URL, without the query.
     pub(super) path: String,
     query: Vec<(String, String)>,
     headers: Vec<(String, String)>,
     pub(super) body: Vec<u8>,
 }
 
-/// An HTTP response.
+/// An HTTP response: a status, headers and a body.
 #[derive(Debug)]
 pub(super) struct Response {
     status: u16,
     content_type: &'static str,
-    /// Headers of this response in addition to [`COMMON_HEADERS`]. Each ends with `\r\n`.
+    /// The headers of this response, in addition to [`COMMON_HEADERS`]. Each ends with `\r\n`.
     headers: String,
     body: Cow<'static, [u8]>,
 }
 
 impl Request {
-    /// Reads a request. Blocks for [`READ_TIMEOUT`] at most.
+    /// Reads a request from the connection. Blocks for [`READ_TIMEOUT`] at most.
     ///
     /// # Errors
     ///
-    /// The response to an invalid request. `None` if the connection is closed or idle; then no
-    /// response is sent.
+    /// The response to send if the request is invalid. `None` if the connection is closed or idle,
+    /// so that no response must be sent.
     pub(super) fn read(connection: &mut TcpStream) -> Result<Self, Option<Response>> {
         let due = Instant::now() + READ_TIMEOUT;
         let mut bytes = Vec::new();
@@ -90,19 +92,22 @@ impl Request {
         Ok(request)
     }
 
-    /// Returns the value of a header. `name` must be in lower case.
+    /// Returns the value of the header `name`, which must be in lower case; `None` if the request
+    /// does not have that header.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let found = self.headers.iter().find(|(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Returns the values of a parameter of the query.
+    /// Returns the values of all parameters with the name `name` in the query of the URL.
     pub(super) fn parameters<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a str> {
         let found = self.query.iter().filter(move |(known, _)| known == name);
         found.map(|(_, value)| value.as_str())
     }
 
-    /// Returns the length of the body in bytes, as the header `Content-Length` gives it.
+    /// Returns the length of the request's body in bytes, which the header `Content-Length` states.
+    /// Without that header, the length is 0. Returns the error response if the length is invalid or
+    /// too large.
     fn body_bytes(&self) -> Result<usize, Response> {
         if self.header("transfer-encoding").is_some() {
             let text = "bodies in chunks are not supported; send a Content-Length";
@@ -118,7 +123,8 @@ impl Request {
     }
 }
 
-/// Appends the next bytes from the connection to `bytes`. Fails if no bytes arrive before `due`.
+/// Appends the next bytes that arrive on the connection to `bytes`. Fails if no bytes arrive before
+/// the time `due`.
 fn receive_bytes(
     connection: &mut TcpStream,
     bytes: &mut Vec<u8>,
@@ -145,7 +151,7 @@ fn receive_bytes(
     }
 }
 
-/// Returns true if a read or write timed out, or was interrupted by a signal.
+/// Returns true if `error` means that a read or write has timed out or was interrupted by a signal.
 pub(super) fn is_timeout(error: &io::Error) -> bool {
     use io::ErrorKind::{Interrupted, TimedOut, WouldBlock};
     matches!(error.kind(), Interrupted | TimedOut | WouldBlock)
@@ -208,7 +214,8 @@ fn parse_query(query: &str) -> Option<Vec<(String, String)>> {
     pairs.collect()
 }
 
-/// Replaces each `%XX` in `text` by the byte that it encodes; `None` if the result is not valid.
+/// Replaces each `%XX` in `text` by the byte that it encodes. Returns `None` if an escape is
+/// invalid or the result is not UTF-8.
 fn percent_decoded(text: &str) -> Option<String> {
     let mut parts = text.split('%');
     let mut bytes = parts.next()?.as_bytes().to_vec();
@@ -234,14 +241,15 @@ impl Response {
         }
     }
 
-    /// Returns a response without content.
+    /// Returns a response without a body.
     pub(super) fn empty() -> Self {
         let mut response = Self::new("application/json", Vec::new());
         response.status = 204;
         response
     }
 
-    /// Returns a response with this status, whose body is a JSON object with the text of an error.
+    /// Returns a response with the status code `status`. Its body is a JSON object that contains
+    /// `text`, the text of an error.
     pub(super) fn error(status: u16, text: &str) -> Self {
         let body = versioned(serde_json::json!({ "error": text }));
         // A text and a number are always JSON.
@@ -250,13 +258,13 @@ impl Response {
         response
     }
 
-    /// Adds a header to the response.
+    /// Adds a header with this name and value to the response, and returns the response.
     pub(super) fn with(mut self, name: &str, value: impl Display) -> Self {
         self.headers += &format!("{name}: {value}\r\n");
         self
     }
 
-    /// Writes the response, and closes the connection.
+    /// Writes the response to the connection, and closes the connection.
     pub(super) fn write(&self, connection: &mut TcpStream) -> io::Result<()> {
         let length = format!("Content-Length: {}\r\n", self.body.len());
         let headers = self.headers.clone() + &length;
@@ -278,19 +286,19 @@ impl Response {
     }
 }
 
-/// Writes the head of a response with server-sent events. It has no length: its body ends when the
-/// connection is closed.
+/// Writes the status line and the headers of a response that consists of server-sent events. The
+/// response states no length: its body ends when the connection is closed.
 pub(super) fn begin_stream(connection: &mut TcpStream) -> io::Result<()> {
     write(connection, &response_head(200, "text/event-stream", ""))
 }
 
-/// Writes bytes. Fails if the client reads none of them for [`WRITE_TIMEOUT`].
+/// Writes `bytes` to the connection. Fails if the client reads none of them for [`WRITE_TIMEOUT`].
 pub(super) fn write(connection: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
     connection.set_write_timeout(Some(WRITE_TIMEOUT))?;
     connection.write_all(bytes)
 }
 
-/// Returns an object as JSON.
+/// Returns `body` as JSON text.
 pub(super) fn to_json(body: impl serde::Serialize) -> Vec<u8> {
     // WHY no error: it would come from a key that is no string, and these are names of fields.
     serde_json::to_vec(&body).unwrap_or_default()

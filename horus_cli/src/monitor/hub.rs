@@ -1,4 +1,4 @@
-//! Holds the newest sample, as JSON, for all pages that are open.
+//! Shares the newest sample of the namespace, as JSON, with all open pages.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -11,13 +11,13 @@ use super::http::to_json;
 use crate::output::versioned;
 use crate::sample::{Node, Sample, SchedulerEvent, Topic};
 
-/// The number of events that are kept for pages that are opened later.
+/// Number of events that are kept for pages that are opened later. Older events are dropped.
 const EVENTS_MAX: usize = 200;
 
-/// The largest number of pages that may be open at the same time.
+/// Maximum number of pages that can be open at the same time. Further pages get an error.
 const PAGES_MAX: usize = 8;
 
-/// Holds the newest sample, for the threads of all pages. A page that reads slowly misses the
+/// Shares the newest sample between the threads of all pages. A page that reads slowly misses the
 /// samples in between.
 #[derive(Debug)]
 pub(super) struct Hub {
@@ -26,32 +26,34 @@ pub(super) struct Hub {
     pages: AtomicUsize,
 }
 
-/// A sample, and the last events up to it.
+/// The newest sample of the namespace, together with the last events.
 #[derive(Debug, Default)]
 pub(super) struct NewestSample {
-    /// The number of the sample, from 1.
+    /// The number of the sample. Numbers start at 1. A page sends a sample only if its number
+    /// differs from that of the last one.
     pub(super) version: u64,
-    /// The sample without its events, as JSON.
+    /// The sample as JSON, without its events.
     pub(super) state: Arc<[u8]>,
-    /// The events, oldest first.
+    /// The last events, oldest first, at most [`EVENTS_MAX`].
     events: VecDeque<NumberedEvent>,
-    /// The number of events so far, which is also the number of the last one.
+    /// The number of events since the server was started. It is also the number of the last event.
     events_number: u64,
-    /// The namespace and the names of the topics in use. They are needed to read messages and to
-    /// send commands.
+    /// The namespace and the names of its used topics. Pages need them to read messages and to send
+    /// commands.
     pub(super) known: Arc<NamespaceTopics>,
 }
 
-/// The namespace, and the names of the topics in use.
+/// A namespace, and the names of its topics that are in use.
 #[derive(Debug, Default)]
 pub(super) struct NamespaceTopics {
-    /// The namespace, if it exists.
+    /// The namespace; `None` if it does not exist.
     pub(super) namespace: Option<Arc<Namespace>>,
-    /// The names of the topics that have a publisher or a subscriber, or are latched.
+    /// The names of the topics that have a publisher or a subscriber, or keep a message for later
+    /// subscribers.
     pub(super) used_topics: BTreeSet<String>,
 }
 
-/// An event and its number, from 1.
+/// An event and its number. Numbers start at 1.
 #[derive(Debug, Serialize)]
 struct NumberedEvent {
     number: u64,
@@ -66,7 +68,7 @@ struct PageState<'a> {
     allow_control: bool,
     #[serde(flatten)]
     sample: &'a Sample,
-    /// The histograms of the nodes, in the order of `sample.nodes`.
+    /// The histograms of the nodes. They are in the same order as `sample.nodes`.
     histograms: Vec<NodeHistograms<'a>>,
 }
 
@@ -85,7 +87,7 @@ impl<'a> NodeHistograms<'a> {
     }
 }
 
-/// A guard that counts an open page until it is dropped.
+/// A guard that counts a page as open until the guard is dropped.
 #[derive(Debug)]
 pub(super) struct OpenPageGuard<'a>(&'a Hub);
 
@@ -98,7 +100,7 @@ impl Hub {
         }
     }
 
-    /// Replaces the newest sample.
+    /// Replaces the newest sample by `sample`, and adds the events of `sample` to the events kept.
     pub(super) fn publish(&self, mut sample: Sample, namespace: Option<&Arc<Namespace>>) {
         let events = std::mem::take(&mut sample.events);
         let state = to_json(versioned(PageState {
@@ -139,13 +141,13 @@ impl Hub {
         self.newest.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns true if a page is open.
+    /// Returns true if at least one page is open.
     pub(super) fn is_watched(&self) -> bool {
         // Relaxed: the number stands alone, here and below.
         self.pages.load(Ordering::Relaxed) > 0
     }
 
-    /// Adds an open page to the count; returns `None` if [`PAGES_MAX`] pages are open already.
+    /// Counts one more open page. Returns `None` if [`PAGES_MAX`] pages are already open.
     pub(super) fn open_page(&self) -> Option<OpenPageGuard<'_>> {
         let more = |pages| (pages < PAGES_MAX).then_some(pages + 1);
         let relaxed = Ordering::Relaxed;
@@ -155,8 +157,8 @@ impl Hub {
 }
 
 impl NewestSample {
-    /// Returns the events whose numbers are larger than `number` as JSON, oldest first, and the
-    /// number of the last event. Returns `None` if there are none.
+    /// Returns the events whose numbers are larger than `number`, as JSON, oldest first. Also
+    /// returns the number of the last event. Returns `None` if there are no such events.
     pub(super) fn events_after(&self, number: u64) -> Option<(Vec<u8>, u64)> {
         let new = self.events.iter().filter(|event| event.number > number);
         let new: Vec<_> = new.collect();

@@ -1,4 +1,4 @@
-//! The newest images of topics, for pages that show them.
+//! The newest images of topics, for the web pages that show them.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,23 +9,24 @@ use super::picture::Picture;
 use super::server::RequestContext;
 use super::watch::WatchedTopic;
 
-/// The shortest time between two images of a topic.
+/// Minimum time between two images of a topic. Images in between are not read.
 const IMAGE_PERIOD: Duration = Duration::from_millis(200);
 
-/// Time after which a topic is closed if no page has asked for its images.
+/// Time after which a topic is closed if no page has requested its images.
 const UNUSED_TIME_MAX: Duration = Duration::from_secs(5);
 
-/// The largest number of topics whose images are shown at the same time.
+/// Maximum number of topics whose images can be shown at the same time. A request for a further
+/// topic gets an error.
 const TOPICS_MAX: usize = 8;
 
-/// The width of a picture in pixels, unless the request sets one.
+/// Width of a picture in pixels, if the request does not state one.
 const DEFAULT_WIDTH: usize = 480;
 
-/// The topics with images that pages have requested, and their newest images.
+/// The topics whose images pages have requested, and their newest images.
 #[derive(Debug, Default)]
 pub(super) struct Images(Mutex<BTreeMap<String, Arc<Mutex<ImageTopic>>>>);
 
-/// A topic with images.
+/// A topic whose images a page shows.
 #[derive(Debug)]
 struct ImageTopic {
     watch: WatchedTopic,
@@ -35,7 +36,7 @@ struct ImageTopic {
 
 impl Images {
     /// Answers the query `topic=TOPIC&width=PIXELS&after=NUMBER` with the newest image of the
-    /// topic. The answer is empty if there is no image, or if the number of the newest image is
+    /// topic. The answer is empty if there is no image, or if the newest image has the number
     /// NUMBER.
     pub(super) fn answer(
         &self,
@@ -65,7 +66,7 @@ impl Images {
         Ok(response.with("Horus-Picture", picture.description))
     }
 
-    /// Closes the topics that no page asks for any longer.
+    /// Closes the topics whose images no page has requested for [`UNUSED_TIME_MAX`].
     pub(super) fn close_unused(&self) {
         lock_mutex(&self.0).retain(|_, source| {
             // A source that is locked is in use.
@@ -96,7 +97,8 @@ impl Images {
 }
 
 impl ImageTopic {
-    /// Reads the newest image, unless less than [`IMAGE_PERIOD`] has passed since the last read.
+    /// Reads the newest image of the topic, unless less than [`IMAGE_PERIOD`] has passed since the
+    /// last read.
     fn read(&mut self, site: RequestContext<'_>) {
         self.last_request = Instant::now();
         if self.read.is_some_and(|read| read.elapsed() < IMAGE_PERIOD) {

@@ -1,9 +1,10 @@
-//! `horus monitor`: a web page that shows topics, nodes and events live, for this machine only.
+//! The command `horus monitor`: serves a web page that shows topics, nodes and events live. Only
+//! this machine can open the page.
 //!
-//! The main thread takes samples, as `top` does, and stores the newest in `hub`. `server` accepts
-//! connections, each in a thread of its own; `http` reads requests and writes responses, `access`
-//! decides who may ask. `stream` sends the samples and the watched messages to a page. The page
-//! itself is in `page/`: plain files that are part of the binary.
+//! The main thread takes samples, as `horus top` does, and stores the newest one in `hub`. `server`
+//! accepts connections, each in a separate thread. `http` reads requests and writes responses, and
+//! `access` decides which requests are answered. `stream` sends the samples and the watched
+//! messages to a page. The page itself is in `page/`: plain files that are embedded in the binary.
 
 mod access;
 mod assets;
@@ -37,8 +38,8 @@ use server::{RequestContext, Server};
 const OPEN_PAGE_PERIOD: Duration = Duration::from_millis(250);
 const IDLE_PERIOD: Duration = Duration::from_secs(1);
 
-/// The time for which rates are measured. WHY a second: a slow topic sends less than one message in
-/// a shorter time.
+/// Time over which the rates of topics are measured. WHY a second: a slow topic sends less than one
+/// message in a shorter time.
 const RATE_WINDOW: Duration = Duration::from_secs(1);
 
 /// Show topics, nodes and events live on a web page
@@ -63,7 +64,7 @@ pub(crate) struct Arguments {
     all: bool,
 }
 
-/// The address of the page.
+/// The URL of the web page, with its token.
 #[derive(Debug, Serialize)]
 struct PageAddress {
     url: String,
@@ -124,7 +125,8 @@ fn print(address: &PageAddress, context: &mut Context) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Takes samples until a signal comes, or the time of `--timeout` is over.
+/// Takes samples and publishes them to the pages, until a signal is received or the time limit of
+/// `--timeout` is over.
 fn take_samples(sampler: &mut Sampler, site: RequestContext<'_>) -> Result<(), Failure> {
     let RequestContext {
         hub,

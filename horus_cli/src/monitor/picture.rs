@@ -4,10 +4,10 @@
 use horus_core::message::{DType, Encoding};
 use horus_core::value::Value;
 
-/// The largest width and height of a picture.
+/// Maximum width and maximum height of a picture, in pixels.
 pub(super) const PICTURE_SIDE_MAX: usize = 1280;
 
-/// The size of the two headers of a BMP file.
+/// Total size of the two headers of a BMP file, in bytes.
 const HEADER_BYTES: usize = 14 + 40;
 
 /// The kinds of compressed images that are passed on: the first bytes of their files, and their
@@ -17,21 +17,21 @@ const COMPRESSED_FORMATS: [(&[u8], &str); 2] = [
     (b"\x89PNG\r\n\x1a\n", "image/png"),
 ];
 
-/// A file that a browser shows.
+/// A camera image as a file that a browser can show.
 #[derive(Debug)]
 pub(super) struct Picture {
     pub(super) content_type: &'static str,
     pub(super) file: Vec<u8>,
-    /// The size and format of the original, in ASCII.
+    /// A text about the original image for the page: its size and format, in ASCII.
     pub(super) description: String,
 }
 
-/// An uncompressed image in a message.
+/// An uncompressed image in a message. It borrows the bytes of the message.
 #[derive(Debug)]
 struct RawImage<'a> {
     width: usize,
     height: usize,
-    /// The number of bytes from the start of one row to the start of the next.
+    /// Number of bytes from the start of one row of pixels to the start of the next row.
     step: usize,
     encoding: Encoding,
     is_bigendian: bool,
@@ -41,19 +41,21 @@ struct RawImage<'a> {
 /// The way in which the bytes of a pixel encode its colour.
 #[derive(Debug, Clone, Copy)]
 enum PixelColors {
-    /// The indices of the bytes of red, green and blue in a pixel.
+    /// Each colour has one byte. The values are the indices of the bytes of red, green and blue in
+    /// a pixel.
     Bytes([usize; 3]),
-    /// The pixel is one number, which is shown as grey. The lowest number of the image is black,
+    /// The pixel is one number, which is shown as grey. The lowest number in the image is black,
     /// and the highest is white.
     Number,
 }
 
 impl Picture {
-    /// Returns the image of a message, at most `width` wide unless it is compressed.
+    /// Returns the picture of the image in `message`. A compressed image is not changed; another
+    /// one is reduced to a width of at most `width` pixels.
     ///
     /// # Errors
     ///
-    /// A sentence that says what is not supported.
+    /// A sentence that says which property of the image is not supported.
     pub(super) fn of(message: &Value, width: usize) -> Result<Self, String> {
         if message.get("format").is_some() && message.get("encoding").is_none() {
             return find_compressed(message);
@@ -67,7 +69,7 @@ impl Picture {
     }
 }
 
-/// Returns a compressed image unchanged.
+/// Returns the compressed image in `message`, unchanged.
 ///
 /// WHY it detects the type of the image by the first bytes, and not by the name of the format in
 /// the message: only these types may reach the browser, whatever the message contains.
@@ -84,7 +86,8 @@ fn find_compressed(message: &Value) -> Result<Picture, String> {
     })
 }
 
-/// Returns the bytes of the image in a message, without the fields that describe it.
+/// Returns the bytes of the image in a message, without the fields that describe the image; `None`
+/// if the message has no such field.
 fn image_data(message: &Value) -> Option<&[u8]> {
     match message.get("data")? {
         Value::Bytes(bytes) => Some(bytes),
@@ -216,7 +219,8 @@ impl<'a> RawImage<'a> {
     }
 }
 
-/// Returns the headers of a BMP file with 24 bits for each pixel.
+/// Returns the headers of a BMP file with 24 bits per pixel. `row_bytes` is the size of a row in
+/// the file, in bytes.
 fn bmp_header(columns: usize, rows: usize, row_bytes: usize) -> Vec<u8> {
     let bytes = HEADER_BYTES + row_bytes * rows;
     let mut file = Vec::with_capacity(bytes);

@@ -18,24 +18,24 @@ use super::stream;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Maximum number of connections. Additional connections are closed at once.
+/// Maximum number of open connections. The server closes further connections at once.
 const CONNECTIONS_MAX: usize = 64;
 
-/// Time to wait before the next attempt to accept a connection, after an attempt has failed.
+/// Time that the server waits after an attempt to accept a connection has failed.
 const ACCEPT_RETRY_PAUSE: Duration = Duration::from_millis(10);
 
-/// An HTTP server that listens on 127.0.0.1, and answers each connection on a separate thread.
+/// An HTTP server that listens on 127.0.0.1. It answers each connection on a separate thread.
 #[derive(Debug)]
 pub(super) struct Server {
     listener: TcpListener,
     address: SocketAddr,
     is_closed: AtomicBool,
-    /// The open connections by their numbers, so that the server can close them.
+    /// The open connections, by connection number. The server closes them when it ends.
     connections: Mutex<BTreeMap<u64, TcpStream>>,
     answered: AtomicU64,
 }
 
-/// References to everything that is needed to answer a request.
+/// References to the objects that are needed to answer a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestContext<'a> {
     pub(super) access: &'a Access,
@@ -44,15 +44,15 @@ pub(super) struct RequestContext<'a> {
     pub(super) context: &'a Context,
 }
 
-/// The answer to a request.
+/// The answer to a request: a response, or a stream of events.
 enum Answer {
     Response(Response),
     Stream(Box<stream::WantedTopics>),
 }
 
 impl Server {
-    /// Opens a server on port `port` of 127.0.0.1 only; 0 selects a free port. Returns the server,
-    /// and the number of its port.
+    /// Opens a server that listens only on 127.0.0.1, on the port `port`; 0 selects a free port.
+    /// Returns the server and the number of its port.
     pub(super) fn bind(port: u16) -> Result<(Self, u16), Failure> {
         let bound = TcpListener::bind((Ipv4Addr::LOCALHOST, port));
         let bound = bound.and_then(|listener| Ok((listener.local_addr()?, listener)));
@@ -67,7 +67,7 @@ impl Server {
         Ok((server, address.port()))
     }
 
-    /// Answers requests until [`Self::close`] is called.
+    /// Accepts connections and answers their requests until [`Self::close`] is called.
     pub(super) fn accept<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
@@ -96,7 +96,7 @@ impl Server {
         }
     }
 
-    /// Closes all connections, and makes [`Self::accept`] return.
+    /// Closes all connections. Makes [`Self::accept`] return.
     pub(super) fn close(&self) {
         // Relaxed: the lock orders it for connections, and the connection below for `accept`.
         self.is_closed.store(true, Ordering::Relaxed);
@@ -107,7 +107,7 @@ impl Server {
         let _ = TcpStream::connect(self.address);
     }
 
-    /// Returns the number of requests that were answered.
+    /// Returns the number of requests that the server has answered.
     pub(super) fn answered(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)
     }
@@ -116,7 +116,8 @@ impl Server {
         self.is_closed.load(Ordering::Relaxed)
     }
 
-    /// Stores an open connection, so that it can be closed. Fails if there are too many.
+    /// Stores an open connection, so that the server can close it when it ends. Fails if there are
+    /// too many connections.
     fn store_connection(&self, number: u64, connection: &TcpStream) -> io::Result<()> {
         let mut connections = self.connections();
         if self.is_closed() || connections.len() >= CONNECTIONS_MAX {
@@ -133,7 +134,7 @@ impl Server {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Reads a request, and answers it.
+    /// Reads a request from the connection, and answers it.
     fn serve(&self, connection: &mut TcpStream, site: RequestContext<'_>) -> io::Result<()> {
         let answer = match Request::read(connection) {
             Ok(request) => answer_request(&request, site),

@@ -14,23 +14,23 @@ use super::http::{Request, Response, begin_stream, is_timeout, to_json, write};
 use super::server::RequestContext;
 use super::watch::WatchedTopic;
 
-/// Time between two checks for new messages and samples.
+/// Time between two checks for messages and samples that have to be sent to the page.
 const POLL_PERIOD: Duration = Duration::from_millis(10);
 
-/// Time between two events that contain points of plots. Also the time between two events that
-/// contain the values of a message.
+/// Time between two events that contain points of plots. It is also the time between two events
+/// that contain the values of a message.
 const POINTS_PERIOD: Duration = Duration::from_millis(100);
 const VALUES_PERIOD: Duration = Duration::from_millis(200);
 
-/// The largest number of plots on a page.
+/// Maximum number of plots on a page. A request for more gets an error.
 const PLOTS_MAX: usize = 16;
 
-/// The topics whose messages a page wants, in addition to the samples.
+/// The topics whose messages a page has requested, in addition to the samples.
 #[derive(Debug)]
 pub(super) struct WantedTopics {
-    /// The topic whose newest message is shown.
+    /// The topic whose newest message the page shows; `None` if it shows none.
     values: Option<WatchedTopic>,
-    /// The topics with plotted fields. Each topic is listed once.
+    /// The topics that have fields which the page plots. Each topic is listed once.
     plots: Vec<WatchedTopic>,
 }
 
@@ -40,7 +40,8 @@ struct SkippedSamples {
 }
 
 impl WantedTopics {
-    /// Parses the query of a request: `values=TOPIC&plot=TOPIC:FIELD&plot=…`.
+    /// Parses the query of a request, which has the form `values=TOPIC&plot=TOPIC:FIELD&plot=…`.
+    /// Returns the error response if it is invalid.
     pub(super) fn parse(request: &Request) -> Result<Self, Response> {
         let mut wanted = Self {
             values: request.parameters("values").next().map(WatchedTopic::new),
@@ -59,7 +60,7 @@ impl WantedTopics {
         Ok(wanted)
     }
 
-    /// Returns the plotted topic with this name. Adds it if it is not plotted yet.
+    /// Returns the plotted topic with the name `topic`. Adds it if it is not plotted yet.
     fn watch(&mut self, topic: &str) -> &mut WatchedTopic {
         let known = self.plots.iter().position(|watch| watch.topic() == topic);
         let index = known.unwrap_or(self.plots.len());
@@ -70,7 +71,7 @@ impl WantedTopics {
     }
 }
 
-/// Sends events until the client has gone, or a signal comes.
+/// Sends events to the client until it closes the connection, or a signal is received.
 pub(super) fn send_events(
     connection: &mut TcpStream,
     wanted: WantedTopics,
@@ -93,8 +94,9 @@ pub(super) fn send_events(
     Ok(())
 }
 
-/// Waits for `time`, and returns true if the client is still connected. WHY not a plain sleep: when
-/// a page is closed, this notices it at once, so another page can be opened.
+/// Waits for the duration `time`, and returns true if the client is still connected. WHY not a
+/// plain sleep: if the page is closed during the wait, the wait ends at once, so that another page
+/// can be opened.
 fn is_open_after(time: Duration, connection: &TcpStream) -> io::Result<bool> {
     connection.set_read_timeout(Some(time))?;
     match connection.peek(&mut [0]) {
@@ -105,7 +107,7 @@ fn is_open_after(time: Duration, connection: &TcpStream) -> io::Result<bool> {
     }
 }
 
-/// A page that is open, and its progress: the numbers of the last sample and event sent to it.
+/// An open page, and the numbers of the last sample and the last event that were sent to it.
 struct PageStream {
     wanted: WantedTopics,
     version: u64,
@@ -115,7 +117,7 @@ struct PageStream {
 }
 
 impl PageStream {
-    /// Returns the server-sent events that are due, as bytes to write.
+    /// Returns the server-sent events that are due now, as bytes to write to the connection.
     fn next_events(&mut self, site: RequestContext<'_>) -> Vec<u8> {
         let mut events = Vec::new();
         self.add_sample(site, &mut events);
@@ -143,8 +145,8 @@ impl PageStream {
         events
     }
 
-    /// Adds the newest sample and events if they were not sent yet. Then opens watched topics that
-    /// are in use now, and closes the others.
+    /// Adds the newest sample and the newest events if they have not been sent yet. Then opens the
+    /// watched topics that are in use now, and closes the others.
     fn add_sample(&mut self, site: RequestContext<'_>, events: &mut Vec<u8>) {
         let newest = site.hub.newest();
         if newest.version == self.version {
@@ -169,7 +171,8 @@ impl PageStream {
     }
 }
 
-/// Appends a server-sent event to `text`. WHY no escapes: this JSON has no line ends.
+/// Appends a server-sent event with the name `name` and the data `json` to `text`. WHY no escapes:
+/// the JSON contains no line ends.
 fn append_event(text: &mut Vec<u8>, name: &str, json: &[u8]) {
     text.extend_from_slice(b"event: ");
     text.extend_from_slice(name.as_bytes());

@@ -1,4 +1,4 @@
-//! The token: a secret in the address of the page, which every request for data has to contain.
+//! The token: a secret in the URL of the web page. Every request for data has to contain it.
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
@@ -7,16 +7,16 @@ use std::path::Path;
 
 use crate::failure::Failure;
 
-/// The number of random bytes in a new token, 128 bits, and its number of hexadecimal digits, which
-/// is the shortest length that is accepted from a file.
+/// Number of random bytes in a new token. [`TOKEN_DIGITS_MIN`] is the number of hexadecimal digits
+/// that encode them. A token in a file must have at least as many characters.
 const TOKEN_BYTES: usize = 16;
 const TOKEN_DIGITS_MIN: usize = 2 * TOKEN_BYTES;
 
-/// The largest number of bytes that are read from a token file.
+/// Maximum number of bytes that are read from a token file.
 const TOKEN_FILE_BYTES_MAX: u64 = 256;
 
-/// Returns the token in `file`; without a file, a new token. If the file does not exist, creates it
-/// with a new token.
+/// Returns the token that `file` contains. If the file does not exist, creates it with a new token.
+/// If no file is given, returns a new token.
 pub(super) fn create_or_read(file: Option<&Path>) -> Result<String, Failure> {
     let Some(path) = file else {
         return random_token().map_err(|error| {

@@ -1,4 +1,4 @@
-//! Shows the values of a message as lines, each with the path and the text of one value.
+//! Converts a message to lines. Each line has the path and the text of one value of the message.
 
 use horus_core::value::Value;
 use serde::Serialize;
@@ -6,36 +6,38 @@ use serde::Serialize;
 use crate::output::value::{array_element, value_text};
 use crate::topic::field::FieldPath;
 
-/// The largest number of lines, and the longest text in characters.
+/// Maximum number of lines for one message. [`TEXT_CHARACTERS_MAX`] is the maximum length of the
+/// text of a line, in characters.
 const LINES_MAX: usize = 400;
 const TEXT_CHARACTERS_MAX: usize = 400;
 
-/// Maximum length of an array for which each element has a line. For a longer array, only this
-/// number of elements at the front and at the back have a line.
+/// Maximum length of an array of which each element has a line. Of a longer array, only
+/// [`ELEMENTS_FRONT`] elements at the front and [`ELEMENTS_BACK`] at the back have lines.
 const ELEMENTS_MAX: usize = 16;
 const ELEMENTS_FRONT: usize = 8;
 const ELEMENTS_BACK: usize = 2;
 
-/// The depth of nesting from which on a map or a list is shown on a single line.
+/// Depth of nesting at which a map or list is no longer divided into lines, but shown on one line.
 const DEPTH_MAX: usize = 16;
 
-/// A line that shows one value of a message, with its path.
+/// A line that shows one value of a message together with its path.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct ValueLine {
     path: String,
     text: String,
-    /// True if the value is a number, and [`FieldPath`] can find it by its path.
+    /// True if the value is a number that [`FieldPath`] can find by its path. The page can then
+    /// plot it.
     is_number: bool,
 }
 
-/// Returns the lines of a message.
+/// Returns the lines that show the values of a message.
 pub(super) fn value_lines(value: &Value) -> Vec<ValueLine> {
     let mut lines = LineCollector(Vec::new());
     lines.add(String::new(), value, 0);
     lines.0
 }
 
-/// Returns a number or a boolean as an `f64`; `None` for other values.
+/// Returns `value` as an `f64` if it is a number or a boolean; otherwise `None`.
 pub(super) fn as_number(value: &Value) -> Option<f64> {
     match value {
         Value::Bool(is_true) => Some(f64::from(u8::from(*is_true))),

@@ -13,24 +13,25 @@ use crate::topic::echo::decode_message;
 use crate::topic::field::FieldPath;
 use crate::topic::observer::Observer;
 
-/// The time for which one call reads messages. If there are more, it skips to the newest one.
+/// Maximum time for which one call reads messages. If there are more messages then, the call skips
+/// to the newest one.
 const READ_TIME_MAX: Duration = Duration::from_micros(500);
 
-/// The largest number of points of a plot that wait to be sent. Further ones are dropped.
+/// Maximum number of points of a plot that wait to be sent. Further points are dropped.
 const POINTS_MAX: usize = 1000;
 
-/// A topic whose messages a page shows or plots.
+/// A topic whose messages are shown or plotted on a page.
 #[derive(Debug)]
 pub(super) struct WatchedTopic {
     topic: String,
     observer: Option<Observer>,
     plots: Vec<Plot>,
-    /// The newest message and its number.
+    /// The newest message of the topic and its number; `None` before the first message.
     newest: Option<(u64, Value)>,
     has_new_message: bool,
 }
 
-/// A field whose values are plotted.
+/// A field of a topic's messages that a page plots, with the points that were not sent yet.
 #[derive(Debug)]
 struct Plot {
     field: String,
@@ -39,7 +40,7 @@ struct Plot {
 }
 
 /// A point of a plot: the time in seconds since 1970, then the lowest and the highest value that
-/// were read for that time.
+/// messages had at that time.
 #[derive(Debug, Clone, Copy, Serialize)]
 struct PlotPoint(f64, f64, f64);
 
@@ -51,7 +52,7 @@ pub(super) struct PlotPoints<'a> {
     points: Vec<PlotPoint>,
 }
 
-/// The newest message of a topic.
+/// The newest message of a topic, as lines of values that are sent to a page.
 #[derive(Debug, Serialize)]
 pub(super) struct MessageValues<'a> {
     topic: &'a str,
@@ -74,7 +75,7 @@ impl WatchedTopic {
         &self.topic
     }
 
-    /// Adds a field to be plotted.
+    /// Adds the field `field` to the plotted fields. Returns an error text if its path is invalid.
     pub(super) fn plot(&mut self, field: &str) -> Result<(), String> {
         self.plots.push(Plot {
             field: field.to_owned(),
@@ -84,8 +85,8 @@ impl WatchedTopic {
         Ok(())
     }
 
-    /// Opens the topic if it is in use, and closes it otherwise. WHY: a topic exists as long as a
-    /// process has it open, and a page that only reads must not keep it.
+    /// Opens the topic if it is in use now, and closes it otherwise. WHY: a topic exists as long as
+    /// a process has it open, and a page that only reads must not keep it.
     pub(super) fn follow(&mut self, newest: &NamespaceTopics, context: &Context) {
         let namespace = newest.namespace.as_ref();
         let namespace = namespace.filter(|_| newest.used_topics.contains(&self.topic));
@@ -99,7 +100,7 @@ impl WatchedTopic {
         }
     }
 
-    /// Reads new messages. Takes not much longer than [`READ_TIME_MAX`].
+    /// Reads new messages of the topic. Takes not much longer than [`READ_TIME_MAX`].
     pub(super) fn read(&mut self) {
         let Some(subscriber) = self.observer.as_mut().and_then(Observer::subscriber) else {
             return;
@@ -129,13 +130,13 @@ impl WatchedTopic {
         }
     }
 
-    /// Returns the newest message and its number.
+    /// Returns the newest message of the topic and its number; `None` before the first message.
     pub(super) fn newest(&self) -> Option<(u64, &Value)> {
         let newest = self.newest.as_ref();
         newest.map(|(number, message)| (*number, message))
     }
 
-    /// Returns the newest message, unless it was returned before.
+    /// Returns the newest message of the topic; `None` if it was already returned.
     pub(super) fn take_values(&mut self) -> Option<MessageValues<'_>> {
         if !std::mem::take(&mut self.has_new_message) {
             return None;
@@ -148,7 +149,7 @@ impl WatchedTopic {
         })
     }
 
-    /// Returns the new points of the plots.
+    /// Returns the points of each plot that were added since the last call.
     pub(super) fn take_points(&mut self) -> impl Iterator<Item = PlotPoints<'_>> {
         let topic = &self.topic;
         let plots = self.plots.iter_mut();
@@ -162,8 +163,8 @@ impl WatchedTopic {
 }
 
 impl Plot {
-    /// Adds the value of the field in a message to the point for `time`, which is in seconds since
-    /// 1970.
+    /// Adds the value of the plotted field in the message `value` to the point for `time`, in
+    /// seconds since 1970.
     fn note(&mut self, time: f64, value: &Value) {
         let found = self.path.get(value);
         let number = found.as_ref().and_then(as_number);

@@ -1,4 +1,4 @@
-//! `horus msg diff`: the first difference of two message types.
+//! The command `horus msg diff`: shows the first difference between two message types.
 
 use clap::Args;
 use horus_core::message::first_difference;

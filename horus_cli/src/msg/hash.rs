@@ -1,4 +1,5 @@
-//! `horus msg hash`: the hash by which programs compare message types.
+//! The command `horus msg hash`: prints the hash of a message type, by which programs compare
+//! types.
 
 use clap::Args;
 use horus_core::message::fnv1a_128;

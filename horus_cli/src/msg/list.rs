@@ -1,4 +1,4 @@
-//! `horus msg list`: the standard messages.
+//! The command `horus msg list`: lists the standard messages.
 
 use clap::Args;
 use horus_core::message::STANDARD_DOMAINS;
@@ -58,7 +58,7 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
     context.out.table(&table)
 }
 
-/// Returns the first sentence of a doc comment, on one line.
+/// Returns the first sentence of `doc`, a doc comment, on one line.
 fn first_sentence(doc: &str) -> String {
     let line = doc.split_whitespace().collect::<Vec<_>>().join(" ");
     line.split_once(". ")

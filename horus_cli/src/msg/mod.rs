@@ -1,4 +1,5 @@
-//! `horus msg`: shows and compares message types: standard ones, those of topics, and files.
+//! The command `horus msg`: shows and compares message types. They may be standard messages, the
+//! types of topics, or types in files.
 
 mod diff;
 mod hash;

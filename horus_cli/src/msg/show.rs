@@ -1,4 +1,4 @@
-//! `horus msg show`: a message type as text or in a language.
+//! The command `horus msg show`: prints a message type as text or as source code.
 
 use std::path::PathBuf;
 
@@ -9,7 +9,7 @@ use super::source::FoundType;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// The C++ namespace in which imported messages are declared.
+/// C++ namespace that contains the generated declarations of imported messages.
 const CPP_NAMESPACE: &str = "messages";
 
 /// Show a message type: its fields, or its declaration in a language
@@ -92,8 +92,8 @@ fn declaration_text(found: &FoundType, language: Language) -> Result<String, Fai
     }
 }
 
-/// Returns the message and all messages that are nested in it. Each message comes after the
-/// messages that are nested in it.
+/// Returns `schema` and all messages that are nested in it. Each message comes after the messages
+/// that are nested in it.
 fn with_nested_messages(schema: &'static Schema) -> Vec<&'static Schema> {
     let mut all: Vec<&'static Schema> = Vec::new();
     for field in schema.fields {

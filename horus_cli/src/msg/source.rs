@@ -1,4 +1,4 @@
-//! Finds message types among the standard messages, in topics, and in files.
+//! Finds a message type among the standard messages, in a topic, or in a file.
 
 use std::fs;
 use std::path::Path;
@@ -11,22 +11,23 @@ use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
 use crate::output::nearest;
 
-/// The extension of a ROS message file.
+/// Extension of a file that describes a ROS message.
 const ROS_EXTENSION: &str = "msg";
 
-/// A message type, and the place where it was found.
+/// A message type, in the form in which it was found.
 pub(super) enum FoundType {
-    /// A standard message.
+    /// A standard message of the library.
     Standard(&'static Schema),
-    /// The type of a topic, or of a file with a schema text.
+    /// The schema text of the message type, which comes from a topic or a file.
     Text(String),
-    /// The message of a ROS `.msg` file, and the messages that are nested in it.
+    /// A ROS message from a `.msg` file, and the messages that are nested in it.
     Imported(Imported),
 }
 
 impl FoundType {
-    /// Finds the message type `wanted`. If the text contains a dot or a slash and is the path of a
-    /// file, reads that file. Otherwise looks for a standard message, and then for a topic.
+    /// Finds the message type that the user named as `wanted`. If `wanted` contains a dot or a
+    /// slash and is the path of a file, reads that file. Otherwise looks for a standard message,
+    /// and then for a topic, with that name.
     pub(super) fn find(wanted: &str, context: &Context) -> Result<Self, Failure> {
         let path = Path::new(wanted);
         if wanted.contains(['.', '/']) && path.is_file() {
@@ -51,7 +52,8 @@ impl FoundType {
         )))
     }
 
-    /// Reads a file with a schema text, or a ROS `.msg` file.
+    /// Reads the message type in the file at `path`, which contains a schema text or is a ROS
+    /// `.msg` file.
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         if path
             .extension()

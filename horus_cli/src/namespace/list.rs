@@ -1,4 +1,5 @@
-//! `horus namespace list`: the namespaces of the directory, their topics and processes.
+//! The command `horus namespace list`: lists the namespaces in the directory, with their topics and
+//! processes.
 
 use std::collections::BTreeSet;
 
@@ -23,18 +24,20 @@ struct NamespaceList {
     namespaces: Vec<NamespaceRow>,
 }
 
-/// A namespace, with the number of its topics, the ids of its processes, and its memory.
+/// A row in the list of namespaces: a namespace, the number of its topics, the ids of its
+/// processes, and the size of its memory.
 #[derive(Debug, Serialize)]
 pub(crate) struct NamespaceRow {
     pub(crate) namespace: String,
     pub(crate) topics: usize,
-    /// The ids of the processes that have opened the namespace, except this one.
+    /// The ids of the processes that have opened the namespace. The process of this command is not
+    /// included.
     pub(crate) processes: BTreeSet<u32>,
     allocated_bytes: u64,
 }
 
 impl NamespaceRow {
-    /// Opens the namespace `name`, and looks at its topics.
+    /// Opens the namespace `name`, and reads the row that describes it.
     pub(crate) fn read(config: &NamespaceConfig, name: &str) -> Result<Self, Failure> {
         let name = NamespaceName::new(name).map_err(Failure::usage)?;
         let config = config.clone().with_name(name.clone());

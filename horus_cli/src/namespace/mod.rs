@@ -1,4 +1,4 @@
-//! `horus namespace`: lists and removes namespaces.
+//! The command `horus namespace`: lists and removes namespaces.
 
 pub(crate) mod list;
 mod rm;
@@ -13,7 +13,8 @@ use horus_core::namespace::Namespace;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Name of a file that the directory of every namespace has.
+/// Name of a file that the directory of every namespace contains. A directory without it is not a
+/// namespace.
 const REGISTRY_FILE: &str = "registry";
 
 /// The commands of `horus namespace`.
@@ -33,7 +34,8 @@ impl Command {
     }
 }
 
-/// Returns the live processes of a namespace, except this one.
+/// Returns the live processes that have opened the namespace. The process of this command is not
+/// included.
 pub(crate) fn other_processes(namespace: &Namespace) -> Result<Vec<ProcessInfo>, Failure> {
     let own = namespace.registry().me().to_bits();
     let all = introspect::processes(namespace).map_err(|error| Failure::from_open_error(&error))?;

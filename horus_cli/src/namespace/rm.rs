@@ -1,4 +1,4 @@
-//! `horus namespace rm`: removes a namespace that no process uses.
+//! The command `horus namespace rm`: removes a namespace that no process uses.
 
 use clap::Args;
 use horus_core::namespace::{Namespace, NamespaceName, NamespaceRemoveError};

@@ -15,7 +15,7 @@ use crate::stop::Deadline;
 /// Maximum time until the node has applied the command, unless `--timeout` sets another limit.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Time between two reads of the status.
+/// Time between two reads of the scheduler's status.
 const POLL_PERIOD: Duration = Duration::from_millis(10);
 
 #[derive(Debug, Serialize)]
@@ -85,7 +85,7 @@ fn print_effect(metrics: &Metrics, context: &mut Context) -> Result<(), Failure>
     Ok(())
 }
 
-/// Converts an error that occurred while a command was sent to a scheduler.
+/// Converts an error of sending a command to a scheduler into a failure with an exit code.
 pub(crate) fn remote_failure(error: RemoteError) -> Failure {
     match error {
         RemoteError::NotRunning { .. } | RemoteError::NoSuchNode { .. } => {

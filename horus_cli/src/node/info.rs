@@ -1,4 +1,4 @@
-//! `horus node info`: everything about one node.
+//! The command `horus node info`: prints all information about one node.
 
 use std::time::Duration;
 
@@ -102,7 +102,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     write_histogram(durations, lateness, out)
 }
 
-/// Returns the names of topics with commas between them.
+/// Returns the names of the topics as one text, with commas between them.
 fn joined_names(topics: &[String]) -> String {
     if topics.is_empty() {
         return "nothing".to_owned();
@@ -111,7 +111,8 @@ fn joined_names(topics: &[String]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// Writes the buckets of both histograms that are not empty.
+/// Prints a table of two histograms of a node: the durations of its ticks, and their lateness.
+/// Omits the buckets that are empty in both.
 fn write_histogram(durations: &[u64], lateness: &[u64], out: &mut Output) -> Result<(), Failure> {
     let mut table = Table::new([
         Column::number("BELOW"),

@@ -1,4 +1,4 @@
-//! `horus node list`: the nodes of all schedulers.
+//! The command `horus node list`: lists the nodes of all schedulers.
 
 use clap::Args;
 use horus_core::scheduler::schedulers;

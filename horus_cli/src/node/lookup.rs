@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::nearest;
 
-/// A node, and the scheduler that runs it.
+/// A node that was found by its name, and the scheduler that runs it.
 #[derive(Debug)]
 pub(super) struct FoundNode {
     pub(super) namespace: Arc<Namespace>,

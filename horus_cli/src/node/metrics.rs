@@ -1,4 +1,4 @@
-//! Prepares the metrics of nodes for tables and JSON.
+//! The metrics of a node, converted for tables and JSON.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::output::Tone;
 use crate::output::format::{duration, rate};
 
-/// The metrics of a node, as tables and JSON show them.
+/// The metrics of a node in the form in which tables and JSON show them.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Metrics {
     pub(crate) scheduler: String,
@@ -33,8 +33,8 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Returns the metrics of a node of `scheduler`. The state is "dead" if the scheduler is not
-    /// alive.
+    /// Converts the metrics of a node of `scheduler`. The state becomes "dead" if the scheduler is
+    /// not alive.
     pub(crate) fn new(scheduler: &str, is_alive: bool, node: &NodeMetrics) -> Self {
         Self {
             scheduler: scheduler.to_owned(),
@@ -62,7 +62,8 @@ impl Metrics {
         }
     }
 
-    /// Returns the state as text. If the node is paused in another state, names both.
+    /// Returns the state of the node as text. If the node is paused while it is in another state,
+    /// such as the safe state, names both.
     pub(crate) fn state_text(&self) -> String {
         if self.is_paused && self.state != "paused" {
             return format!("{}, paused", self.state);
@@ -70,12 +71,13 @@ impl Metrics {
         self.state.to_owned()
     }
 
-    /// Returns the rate as text; "-" if the node has none.
+    /// Returns the rate of the node as text; "-" if the node has no rate.
     pub(crate) fn rate_text(&self) -> String {
         self.rate_hz.map_or_else(|| "-".to_owned(), rate)
     }
 
-    /// Returns the tone of the state, which decides its colour.
+    /// Returns the tone of the node's state. The tone selects the colour in which the state is
+    /// printed.
     pub(crate) fn tone(&self) -> Tone {
         match self.state {
             "active" => Tone::Plain,
@@ -85,7 +87,7 @@ impl Metrics {
     }
 }
 
-/// Returns a time in nanoseconds as text; "-" for `None`.
+/// Returns a time in nanoseconds as text with a suitable unit. Returns "-" for `None`.
 pub(crate) fn time_text(ns: Option<u64>) -> String {
     ns.map_or_else(|| "-".to_owned(), |ns| duration(Duration::from_nanos(ns)))
 }

@@ -1,4 +1,4 @@
-//! `horus node`: shows the nodes of running schedulers, and commands them.
+//! The command `horus node`: shows the nodes of running schedulers, and controls them.
 
 mod apply;
 mod info;

@@ -1,4 +1,4 @@
-//! `horus node pause`: pauses a node until it is resumed.
+//! The command `horus node pause`: pauses a node until it is resumed.
 
 use clap::Args;
 use horus_core::message::NodeMetrics;

@@ -1,4 +1,4 @@
-//! `horus node rate`: changes the rate of a node.
+//! The command `horus node rate`: changes the rate of a node.
 
 use clap::Args;
 use horus_core::message::NodeMetrics;

@@ -1,4 +1,4 @@
-//! `horus node resume`: resumes a paused node.
+//! The command `horus node resume`: resumes a paused node.
 
 use clap::Args;
 use horus_core::message::NodeMetrics;

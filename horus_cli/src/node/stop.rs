@@ -1,4 +1,4 @@
-//! `horus node stop`: ends a node for the rest of the run.
+//! The command `horus node stop`: stops a node for the rest of the scheduler's run.
 
 use clap::Args;
 use horus_core::message::NodeMetrics;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use horus_core::introspect::Participant;
 use horus_core::log::Visible;
 
-/// Returns a number with a comma after each thousand: `1,244,910`.
+/// Returns a number with a comma after each thousand, such as `1,244,910`.
 pub(crate) fn count(number: u64) -> String {
     let digits = number.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -18,7 +18,8 @@ pub(crate) fn count(number: u64) -> String {
     text
 }
 
-/// Returns a duration in a suitable unit with two or three digits: `186 ns`, `7.1 µs`, `12 ms`.
+/// Returns a duration with two or three digits in a suitable unit, such as `186 ns`, `7.1 µs` or
+/// `12 ms`.
 pub(crate) fn duration(time: Duration) -> String {
     let ns = time.as_nanos() as f64;
     let units = [("ns", 1.0), ("µs", 1e3), ("ms", 1e6), ("s", 1e9)];
@@ -32,14 +33,14 @@ pub(crate) fn duration(time: Duration) -> String {
     }
 }
 
-/// Returns a duration as hours, minutes and seconds: `00:12:44`.
+/// Returns a duration as hours, minutes and seconds, such as `00:12:44`.
 pub(crate) fn clock(time: Duration) -> String {
     let seconds = time.as_secs();
     let (hours, minutes) = (seconds / 3600, seconds / 60 % 60);
     format!("{hours:02}:{minutes:02}:{:02}", seconds % 60)
 }
 
-/// Returns nanoseconds since 1970 as `2025-11-23T12:00:00.123Z`.
+/// Returns a time in nanoseconds since 1970 as date and time, such as `2025-11-23T12:00:00.123Z`.
 pub(crate) fn date_time(timestamp_ns: u64) -> String {
     let seconds = timestamp_ns / 1_000_000_000;
     let (days, seconds_of_day) = (seconds / 86_400, seconds % 86_400);
@@ -61,7 +62,7 @@ pub(crate) fn date_time(timestamp_ns: u64) -> String {
     )
 }
 
-/// Returns a number of bytes in a suitable binary unit: `91 KiB`.
+/// Returns a number of bytes in a suitable binary unit, such as `91 KiB`.
 pub(crate) fn bytes(bytes: u64) -> String {
     let units = [("GiB", 1_u64 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10)];
     let Some((unit, size)) = units.iter().find(|(_, size)| bytes >= *size) else {
@@ -75,7 +76,8 @@ pub(crate) fn bytes(bytes: u64) -> String {
     }
 }
 
-/// Returns a rate with one decimal, such as `1000.1 Hz`; a rate below 1 Hz with three.
+/// Returns a rate in hertz with one decimal place, such as `1000.1 Hz`. A rate below 1 Hz has three
+/// decimal places.
 pub(crate) fn rate(hertz: f64) -> String {
     if hertz > 0.0 && hertz < 1.0 {
         format!("{hertz:.3} Hz")
@@ -84,7 +86,7 @@ pub(crate) fn rate(hertz: f64) -> String {
     }
 }
 
-/// Returns a participant as `process 4711 (imu_driver)`.
+/// Returns a text that identifies the process of an endpoint, such as `process 4711 (imu_driver)`.
 pub(crate) fn participant(participant: Option<&Participant>) -> String {
     match participant {
         Some(Participant {
@@ -96,13 +98,14 @@ pub(crate) fn participant(participant: Option<&Participant>) -> String {
     }
 }
 
-/// Returns a text of unknown origin, with escapes for the characters that a terminal would act on,
-/// such as control characters.
+/// Returns `text`, which may come from another program, in a form that is safe to print: characters
+/// on which a terminal acts, such as control characters, are replaced by escapes.
 pub(crate) fn visible(text: &str) -> String {
     Visible(text).to_string()
 }
 
-/// Returns false for control characters, and for those that change the direction of text.
+/// Returns false for a character that must not be printed as it is: a control character, or a
+/// character that changes the direction of text.
 pub(crate) fn is_visible(c: char) -> bool {
     Visible::is_visible(c)
 }

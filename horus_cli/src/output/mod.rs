@@ -1,6 +1,7 @@
 //! The output of commands: lines, tables and JSON on stdout.
 //!
-//! Only this module writes to stdout, except `top` on a terminal and the printer of `launch`.
+//! No other module writes to stdout, except `horus top` on a terminal and the printer of `horus
+//! launch`.
 
 pub(crate) mod format;
 pub(crate) mod nearest;
@@ -22,19 +23,19 @@ use crate::cli::ColorChoice;
 use crate::failure::Failure;
 use style::Style;
 
-/// The version of the JSON output. A key is never renamed within a version.
+/// Version of the JSON output. A key is never renamed within a version.
 const FORMAT_VERSION: u32 = 1;
 
-/// The stdout of a command, written as text or as JSON.
+/// The stdout of a command, to which the command writes text or JSON.
 #[derive(Debug)]
 pub(crate) struct Output {
     stdout: BufWriter<Stdout>,
     style: Style,
-    /// The width of the terminal in columns; `None` if stdout is not a terminal.
+    /// Width of the terminal in columns; `None` if stdout is not a terminal.
     width: Option<usize>,
 }
 
-/// A JSON object whose first key, `horus`, is the version of the format.
+/// A JSON object whose first key, `horus`, contains the version of the output format.
 #[derive(Serialize)]
 struct Versioned<T> {
     horus: u32,
@@ -42,7 +43,8 @@ struct Versioned<T> {
     body: T,
 }
 
-/// Returns `body` as a JSON object with the version of the format as its first key.
+/// Returns an object with the content of `body` and a first key that contains the version of the
+/// output format.
 pub(crate) const fn versioned(body: impl Serialize) -> impl Serialize {
     Versioned {
         horus: FORMAT_VERSION,
@@ -50,8 +52,8 @@ pub(crate) const fn versioned(body: impl Serialize) -> impl Serialize {
     }
 }
 
-/// Returns stdout and stderr without a buffer or a lock: a thread whose write blocks holds up no
-/// other one.
+/// Returns stdout and stderr without a buffer or a lock. So a thread whose write blocks does not
+/// block other threads.
 pub(crate) fn unbuffered() -> io::Result<[File; 2]> {
     let stdout = io::stdout().as_fd().try_clone_to_owned()?;
     let stderr = io::stderr().as_fd().try_clone_to_owned()?;
@@ -75,22 +77,22 @@ impl Output {
         self.width.is_some()
     }
 
-    /// Writes a line of text.
+    /// Writes `text` and a line end to stdout.
     pub(crate) fn line(&mut self, text: impl Display) -> Result<(), Failure> {
         Ok(writeln!(self.stdout, "{text}")?)
     }
 
-    /// Writes bytes as they are.
+    /// Writes `bytes` to stdout without any change.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         Ok(self.stdout.write_all(bytes)?)
     }
 
-    /// Writes a table.
+    /// Writes `table` to stdout. Shortens names if stdout is a terminal that is too narrow.
     pub(crate) fn table(&mut self, table: &Table) -> Result<(), Failure> {
         Ok(table.write(&mut self.stdout, self.style, self.width)?)
     }
 
-    /// Writes an object as one line of JSON, and flushes it.
+    /// Writes `body` to stdout as one line of JSON, and flushes stdout.
     pub(crate) fn json(&mut self, body: impl Serialize) -> Result<(), Failure> {
         serde_json::to_writer(&mut self.stdout, &versioned(body)).map_err(io::Error::from)?;
         self.line("")?;
@@ -98,12 +100,12 @@ impl Output {
         self.flush()
     }
 
-    /// Returns `text` in the colour of `tone`, if the output is coloured.
+    /// Returns `text` in the colour of `tone`. Returns it unchanged if the output has no colours.
     pub(crate) fn paint(&self, tone: Tone, text: &str) -> String {
         self.style.paint(tone, text)
     }
 
-    /// Flushes the buffered output.
+    /// Flushes the buffered output to stdout.
     pub(crate) fn flush(&mut self) -> Result<(), Failure> {
         Ok(self.stdout.flush()?)
     }

@@ -1,6 +1,6 @@
-//! Finds similar names, which errors about unknown names suggest.
+//! Finds names that are similar to an unknown name. Error texts suggest them.
 
-/// Maximum number of suggested names.
+/// Maximum number of similar names that an error text suggests.
 const SUGGESTIONS_MAX: usize = 3;
 
 /// Returns up to three of `names` that are similar to `wanted`. Names that begin with `wanted` come
@@ -25,8 +25,8 @@ fn nearest_names<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
     near.into_iter().map(|(_, name)| name).collect()
 }
 
-/// Returns the end of an error text that suggests similar names, such as ` Near: odom, imu`. It is
-/// empty if there are no names.
+/// Returns a text that suggests similar names, such as ` Near: odom, imu`, to be appended to an
+/// error text. It is empty if no name is similar.
 pub(crate) fn suggest_names(wanted: &str, names: &[String]) -> String {
     match nearest_names(wanted, names).as_slice() {
         [] => String::new(),

@@ -1,23 +1,23 @@
-//! Colours of the output. They mark states that a reader must not overlook. The text names these
-//! states as well.
+//! The colours of the output. They mark states that a reader must not overlook. The text also names
+//! these states, for output without colours.
 
 use std::env;
 
 use crate::cli::ColorChoice;
 
-/// The meaning of a text, which decides its colour.
+/// The meaning of a printed text. It selects the colour in which the text is printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Tone {
-    /// The text has no special meaning, and no colour.
+    /// The text has no special meaning. It is printed without a colour.
     Plain,
-    /// Something is lost, dead or refused. The colour is red.
+    /// Something is lost, dead or refused. The text is printed in red.
     Bad,
-    /// Something waits or is late. The colour is yellow.
+    /// Something is waiting or late. The text is printed in yellow.
     Waiting,
 }
 
 impl Tone {
-    /// Returns the name of the meaning.
+    /// Returns the name of the tone, such as `bad`.
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::Plain => "plain",
@@ -27,7 +27,7 @@ impl Tone {
     }
 }
 
-/// The colours of an output, or none.
+/// The colours that an output uses. They may be switched off.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Style {
     is_colored: bool,
@@ -49,7 +49,8 @@ impl Style {
         Self { is_colored }
     }
 
-    /// Returns `text` in the colour of `tone`.
+    /// Returns `text` in the colour of `tone`. Returns it unchanged if the colours are switched
+    /// off.
     pub(crate) fn paint(self, tone: Tone, text: &str) -> String {
         let code = match tone {
             Tone::Bad if self.is_colored => "31",

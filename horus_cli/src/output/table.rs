@@ -4,13 +4,13 @@ use std::io::{self, Write};
 
 use super::style::{Style, Tone};
 
-/// The space between two columns.
+/// The spaces between two columns of a table.
 pub(crate) const COLUMN_GAP: &str = "  ";
 
-/// Minimum number of characters to which names are shortened.
+/// Minimum length to which a name in a table is shortened, in characters.
 const NAME_MIN: usize = 12;
 
-/// The title of a column, and the way in which its cells are written.
+/// A column of a table: its title, and whether its cells are names, words or numbers.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Column {
     title: &'static str,
@@ -19,7 +19,7 @@ pub(crate) struct Column {
 }
 
 impl Column {
-    /// Returns a column of names, which may be shortened on a terminal.
+    /// Returns a column of names. They may be shortened if the terminal is too narrow.
     pub(crate) const fn name(title: &'static str) -> Self {
         Self {
             title,
@@ -28,7 +28,7 @@ impl Column {
         }
     }
 
-    /// Returns a column of words, which are not shortened.
+    /// Returns a column of words. They are never shortened.
     pub(crate) const fn text(title: &'static str) -> Self {
         Self {
             title,
@@ -37,7 +37,7 @@ impl Column {
         }
     }
 
-    /// Returns a column of numbers, which are aligned to the right.
+    /// Returns a column of numbers. They are aligned to the right.
     pub(crate) const fn number(title: &'static str) -> Self {
         Self {
             title,
@@ -47,7 +47,7 @@ impl Column {
     }
 }
 
-/// A cell: its text and its colour.
+/// A cell of a table: its text, and the tone that selects its colour.
 #[derive(Debug, Clone)]
 pub(crate) struct Cell {
     text: String,
@@ -55,7 +55,7 @@ pub(crate) struct Cell {
 }
 
 impl Cell {
-    /// Returns a cell in the colour of `tone`.
+    /// Returns a cell with the given text, which is printed in the colour of `tone`.
     pub(crate) fn toned(tone: Tone, text: impl Into<String>) -> Self {
         let text = text.into();
         Self { text, tone }
@@ -76,7 +76,7 @@ impl<T: Into<String>> From<T> for Cell {
     }
 }
 
-/// A table with a title above each column.
+/// A table of text. Each column has a title above its cells.
 #[derive(Debug)]
 pub(crate) struct Table {
     columns: Vec<Column>,
@@ -93,13 +93,13 @@ impl Table {
         }
     }
 
-    /// Moves the table to the right by this many spaces.
+    /// Indents all lines of the table by this many spaces.
     pub(crate) const fn indented(mut self, spaces: usize) -> Self {
         self.indent = spaces;
         self
     }
 
-    /// Adds a row, which must have a cell for each column.
+    /// Adds a row to the table. `cells` must have one cell for each column.
     pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
         let cells: Vec<Cell> = cells.into_iter().collect();
         debug_assert_eq!(cells.len(), self.columns.len());
@@ -143,8 +143,9 @@ impl Table {
         Ok(())
     }
 
-    /// Returns the titles and then the rows. All cells of a column are padded to the same width. If
-    /// `width` is given, names are shortened until a row with its gaps fits it, if possible.
+    /// Returns the row of titles, and then the rows of the table. All cells of a column are padded
+    /// to the same width. If `width` is given, names are shortened until a row fits into that many
+    /// characters, if possible.
     pub(crate) fn fitted_rows(&self, width: Option<usize>) -> Vec<Vec<Cell>> {
         let widths = self.column_widths(width);
         let titles = self.columns.iter().map(|column| column.title.into());
@@ -168,8 +169,8 @@ impl Table {
             .collect()
     }
 
-    /// Returns the width of each column in characters. A `limit` for the whole row makes columns of
-    /// names narrower, but not below [`NAME_MIN`].
+    /// Returns the width of each column in characters. If the whole row would be wider than
+    /// `limit`, makes the columns of names narrower, but not below [`NAME_MIN`].
     fn column_widths(&self, limit: Option<usize>) -> Vec<usize> {
         let columns = self.columns.iter().enumerate();
         let mut widths: Vec<usize> = columns
@@ -194,7 +195,8 @@ impl Table {
     }
 }
 
-/// Returns `text` in at most `width` characters. If it is longer, its middle is left out.
+/// Returns `text` shortened to at most `width` characters. If the text is longer, its middle is
+/// left out.
 fn shorten_middle(text: &str, width: usize) -> String {
     let count = text.chars().count();
     if count <= width {

@@ -9,13 +9,13 @@ use horus_core::value::{TypedArray, Value};
 
 use super::format::{count, is_visible};
 
-/// Maximum length of an array that is written in full. Of a longer array, only this number of
-/// elements at the front and at the back are written.
+/// Maximum length of an array that is written in full. Of a longer array, only some elements at the
+/// front and at the back are written.
 const ELEMENTS_MAX: usize = 16;
 const ELEMENTS_FRONT: usize = 8;
 const ELEMENTS_BACK: usize = 2;
 
-/// Returns a value as text. Shortens long arrays unless `full` is true.
+/// Returns `value` as text. Shortens long arrays unless `full` is true.
 pub(crate) fn value_text(value: &Value, full: bool) -> String {
     let mut writer = ValueWriter {
         text: String::new(),
@@ -118,8 +118,8 @@ impl ValueWriter {
     }
 }
 
-/// Returns an element of an array. Numbers of single or half precision become the doubles with the
-/// fewest digits that round to them.
+/// Returns the element of `array` at `index`; `None` if the array is shorter. Converts a number of
+/// single or half precision to the double with the fewest digits that rounds to it.
 pub(crate) fn array_element(array: &TypedArray, index: usize) -> Option<Value> {
     let mut element = array.get(index)?;
     if matches!(array.dtype(), DType::F32 | DType::F16 | DType::BF16) {
@@ -128,8 +128,8 @@ pub(crate) fn array_element(array: &TypedArray, index: usize) -> Option<Value> {
     Some(element)
 }
 
-/// Replaces the numbers of a message that have single precision by the doubles with the fewest
-/// digits that round to them: 0.1 and not 0.10000000149011612.
+/// Replaces the single-precision numbers in a message by doubles: by those with the fewest digits
+/// that round to them, such as 0.1 and not 0.10000000149011612.
 ///
 /// If the result is encoded again, its bytes are those of the original message.
 pub(crate) fn shorten_single_precision(value: &mut Value, schema: &ParsedSchema) {

@@ -1,4 +1,4 @@
-//! `horus scheduler forget`: removes the files that an ended scheduler left behind.
+//! The command `horus scheduler forget`: removes the files that an ended scheduler left behind.
 
 use clap::Args;
 use horus_core::scheduler::{forget, schedulers};

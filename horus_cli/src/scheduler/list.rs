@@ -1,4 +1,5 @@
-//! `horus scheduler list`: the schedulers that are alive, and those that have ended.
+//! The command `horus scheduler list`: lists the schedulers that are alive and those that have
+//! ended.
 
 use std::time::Duration;
 
@@ -44,8 +45,8 @@ impl SchedulerRow {
     }
 }
 
-/// Returns the state of a scheduler. "stopped" means that it has shut down, and "dead" that it
-/// ended without doing so.
+/// Returns a word for the state of a scheduler. "stopped" means that the scheduler has shut down,
+/// "dead" that its process ended without shutting it down.
 fn scheduler_state_name(info: &SchedulerInfo) -> &'static str {
     match info.status.map(|status| status.state) {
         Some(SchedulerStatusHeader::STATE_STOPPED) => "stopped",

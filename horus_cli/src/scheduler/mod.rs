@@ -1,4 +1,5 @@
-//! `horus scheduler`: shows the schedulers, stops them, and forgets those that have ended.
+//! The command `horus scheduler`: lists schedulers, stops them, and removes the files of those that
+//! have ended.
 
 mod forget;
 mod list;

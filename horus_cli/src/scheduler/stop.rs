@@ -1,4 +1,4 @@
-//! `horus scheduler stop`: stops a scheduler and waits until it has ended.
+//! The command `horus scheduler stop`: stops a scheduler and waits until it has ended.
 
 use std::time::{Duration, Instant};
 
@@ -10,10 +10,11 @@ use crate::failure::Failure;
 use crate::node::remote_failure;
 use crate::stop::Deadline;
 
-/// The time after which the command fails, unless `--timeout` sets another.
+/// Time after which the command fails if the scheduler has not ended, unless `--timeout` sets
+/// another limit.
 const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// Time between two checks of the scheduler.
+/// Time between two checks of whether the scheduler has ended.
 const POLL_PERIOD: Duration = Duration::from_millis(10);
 
 /// Stop a scheduler: all of its nodes are shut down

@@ -1,24 +1,24 @@
-//! The rates of a topic in the last minute, shown as a line of bars.
+//! The history of a topic's rate in the last minute, shown as a line of bars.
 
 use std::collections::VecDeque;
 
-/// Number of seconds whose rates are kept.
+/// Number of seconds for which the rate of a topic is kept.
 pub(super) const SECONDS_KEPT: usize = 60;
 
-/// Characters that show bars of eight heights.
+/// Characters for bars of eight heights, lowest first.
 const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
-/// The rate of a topic in each of the last seconds.
+/// The rate of a topic in each of the last [`SECONDS_KEPT`] seconds.
 #[derive(Debug, Default)]
 pub(super) struct History {
     rates: VecDeque<f64>,
-    /// The time of the newest rate, in seconds since 1970.
+    /// The second to which the newest rate belongs, in seconds since 1970.
     second: u64,
 }
 
 impl History {
-    /// Adds the rate for the time `timestamp_ns`, in nanoseconds since 1970. If the last rate is
-    /// for the same second, replaces it.
+    /// Adds `rate_hz`, the rate of the topic at the time `timestamp_ns`, in nanoseconds since 1970.
+    /// Replaces the newest rate if that belongs to the same second.
     pub(super) fn add_rate(&mut self, timestamp_ns: u64, rate_hz: f64) {
         let second = timestamp_ns / 1_000_000_000;
         if second == self.second {

@@ -1,6 +1,7 @@
-//! `horus top`: shows programs, topics, nodes and events, and updates them again and again.
+//! The command `horus top`: shows programs, topics, nodes and events, and updates them
+//! continuously.
 //!
-//! [`crate::sample`] reads the namespace, `state` stores the shown data and reacts to keys, `view`
+//! [`crate::sample`] reads the namespace. `state` stores the shown data and reacts to keys, `view`
 //! draws the data, and `screen` connects both with a terminal.
 
 mod history;
@@ -26,7 +27,7 @@ use crate::sample::{self, Sample, Sampler};
 const SCREEN_PERIOD: Duration = Duration::from_millis(250);
 const BATCH_PERIOD: Duration = Duration::from_secs(1);
 
-/// The shortest time between two samples, whatever `--interval` says.
+/// Minimum time between two samples. A shorter `--interval` is increased to it.
 const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 
 /// Show programs, topics, nodes and events live
@@ -65,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     screen::run(sampler, period, context)
 }
 
-/// Prints a sample at the end of each period.
+/// Prints a sample at the end of each period, as text or JSON without a screen.
 fn print_samples(
     arguments: &Arguments,
     period: Duration,
@@ -110,7 +111,7 @@ fn print_sample(sample: &Sample, context: &mut Context) -> Result<(), Failure> {
     context.out.line("")
 }
 
-/// Returns the first line of the output, with the totals of a sample.
+/// Returns the first line of the output, which contains the totals of a sample.
 fn headline(sample: &Sample) -> String {
     let sum = |value: fn(&sample::Topic) -> f64| {
         let sum: f64 = sample.topics.iter().map(value).sum();

@@ -1,4 +1,4 @@
-//! The terminal of `top`: shows the state, and passes keys to it.
+//! The terminal of `horus top`: draws the state, and passes the keys that the user presses to it.
 
 use std::fs;
 use std::io;
@@ -27,23 +27,25 @@ use crate::topic::echo::{decode_message, message_line};
 use crate::topic::info::Description;
 use crate::topic::observer::Observer;
 
-/// Maximum time until a signal is noticed.
+/// Maximum time until the program notices that it has received a signal.
 const SIGNAL_PERIOD: Duration = Duration::from_millis(50);
 
-/// A terminal that shows `top`. When this value is dropped, the terminal is restored.
+/// A terminal in the mode that a full-screen program needs. When this value is dropped, the
+/// terminal is restored.
 struct Screen {
     terminal: DefaultTerminal,
-    /// True after SIGTSTP, until the process is suspended.
+    /// True from the receipt of SIGTSTP, which asks the process to stop, until the process is
+    /// suspended.
     stops: Arc<AtomicBool>,
-    /// True after SIGCONT, until the screen is drawn again. WHY: other programs may have written to
-    /// the screen.
+    /// True from the receipt of SIGCONT until the screen is drawn again. WHY: other programs may
+    /// have written to the screen while this process was suspended.
     continues: Arc<AtomicBool>,
 }
 
-/// The name of a topic, and the observer of its messages.
+/// The name of a topic whose messages are shown, and the observer that reads them.
 type EchoedTopic = (String, Observer);
 
-/// Shows samples until a signal comes, or the user quits.
+/// Shows samples on the terminal until a signal is received or the user quits.
 pub(super) fn run(
     mut sampler: Sampler,
     period: Duration,
@@ -145,8 +147,8 @@ fn terminal_failure(error: io::Error) -> Failure {
     Failure::system(format_args!("cannot use the terminal: {error}"))
 }
 
-/// Reads the participants and the newest message of the topic whose details are shown. If no
-/// topic's details are shown, closes the observer.
+/// Reads the participants and the newest message of the topic whose details are shown. Closes the
+/// observer if no topic's details are shown.
 fn read_details(
     top: &mut TopState,
     sampler: &Sampler,
@@ -173,7 +175,7 @@ fn read_details(
     top.add_messages(newest);
 }
 
-/// Returns the rows of a description.
+/// Returns the rows of the tables in a topic's description.
 fn description_rows(description: Description) -> Vec<Vec<Cell>> {
     let settings = description.lines.into_iter().map(|line| vec![line.into()]);
     let tables = description.tables.iter();
@@ -182,7 +184,8 @@ fn description_rows(description: Description) -> Vec<Vec<Cell>> {
         .collect()
 }
 
-/// Returns the newest message of a topic as text, unless it was returned before.
+/// Returns the newest message of a topic as text; `None` if there is no message that was not
+/// already returned.
 fn newest_message_text(observer: &mut Observer) -> Option<String> {
     let subscriber = observer.subscriber()?;
     let kind = subscriber.message_type().clone();
@@ -191,7 +194,7 @@ fn newest_message_text(observer: &mut Observer) -> Option<String> {
     Some(message_line(subscriber.last(), &value_text(&value, false)))
 }
 
-/// Sends a command to a node, and returns the result as text.
+/// Sends a command to a node, and returns a text for the user about the result.
 fn send_command(action: &NodeCommand, sampler: &Sampler) -> String {
     let NodeCommand {
         verb,
@@ -211,7 +214,8 @@ fn send_command(action: &NodeCommand, sampler: &Sampler) -> String {
     }
 }
 
-/// Writes the sample into a file in the current directory, and returns the result as text.
+/// Writes the newest sample to a file in the current directory, and returns a text for the user
+/// about the result.
 fn save_sample(top: &TopState) -> String {
     let time = date_time(timestamp_now_ns()).replace(':', "");
     let path = format!("horus-top-{time}.json");

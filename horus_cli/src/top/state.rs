@@ -1,4 +1,5 @@
-//! The state of `top`, and its reactions to keys. This module neither reads topics nor draws.
+//! The state of `horus top`, and its reactions to keys. This module neither reads topics nor draws
+//! the screen.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, VecDeque};
@@ -10,31 +11,31 @@ use super::history::History;
 use crate::output::Cell;
 use crate::sample::{Node, Sample, SchedulerEvent, Topic};
 
-/// The largest number of events, and of messages, that are kept.
+/// Maximum number of events that are kept. The same limit applies to the messages of a topic.
 const LINES_MAX: usize = 200;
 
-/// The number of rows by which page up and page down move the selection.
+/// Number of rows by which the keys page up and page down move the selection.
 const PAGE_ROWS: isize = 10;
 
-/// A part of the screen in which rows can be selected.
+/// A part of the screen with a table in which the user can select a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Pane {
     Nodes,
     Topics,
 }
 
-/// The mode of `top`, which decides what a key does.
+/// The mode of `horus top`, which determines what a key does.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum KeyMode {
     Browse,
-    /// The user types the filter.
+    /// The user is typing the text of the filter.
     Filter,
-    /// The key `y` sends this command, and any other key discards it.
+    /// The user has to confirm this command. The key `y` sends it; any other key discards it.
     Confirm(NodeCommand),
     Help,
 }
 
-/// A command for a node.
+/// A command that the user wants to send to a node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct NodeCommand {
     pub(super) verb: NodeCommandVerb,
@@ -48,19 +49,19 @@ pub(super) enum NodeCommandVerb {
     Resume,
 }
 
-/// The action that a key requests, if this module cannot execute the action itself.
+/// The action that a key requests, if the state cannot perform it alone.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum KeyRequest {
     Nothing,
     Quit,
-    /// Stops the process, as Ctrl-Z does.
+    /// Suspend the process, as Ctrl-Z does.
     Suspend,
     Send(NodeCommand),
-    /// Writes the newest sample to a file.
+    /// Write the newest sample to a file.
     Save,
 }
 
-/// The details of one node or topic, in place of the panes.
+/// The node or topic whose details fill the screen, in place of the panes.
 #[derive(Debug)]
 pub(super) enum ShownDetails {
     Node(String),
@@ -77,18 +78,19 @@ pub(super) struct TopicDetails {
     pub(super) messages: VecDeque<String>,
 }
 
-/// The selected row of a pane, and the order of its rows: an index into [`NODE_ORDERS`] or
-/// [`TOPIC_ORDERS`].
+/// The selected row of a pane, and the order of the pane's rows. The order is an index into
+/// [`NODE_ORDERS`] or [`TOPIC_ORDERS`].
 #[derive(Debug, Default)]
 pub(super) struct RowSelection {
-    /// The indices of the selected row, and of the first row that is visible.
+    /// The index of the selected row, and the index of the first visible row.
     pub(super) list: ListState,
-    /// The name of the selected row, so that it stays selected when rows move.
+    /// The name of the selected row; `None` if no row is selected. The row is found by its name
+    /// after rows have moved.
     name: Option<String>,
     order: usize,
 }
 
-/// The name of an order of rows, and the function that compares two rows.
+/// A name for an order of rows, and a function that compares two rows.
 type NamedOrder<T> = (&'static str, fn(&T, &T) -> Ordering);
 
 const NODE_ORDERS: [NamedOrder<Node>; 5] = [
@@ -125,7 +127,7 @@ fn compare_descending(a: Option<f64>, b: Option<f64>) -> Ordering {
     rank(b).total_cmp(&rank(a))
 }
 
-/// The data that `top` shows: the last sample, the last events, and the choices of the user.
+/// The data that `horus top` shows: the last sample, the last events, and the choices of the user.
 #[derive(Debug)]
 pub(super) struct TopState {
     pub(super) sample: Sample,
@@ -136,9 +138,10 @@ pub(super) struct TopState {
     pub(super) filter: String,
     pub(super) mode: KeyMode,
     pub(super) details: Option<ShownDetails>,
-    /// The result of the last request, such as a command, as text for the user.
+    /// A text for the user about the result of the last request, such as a command; `None` if there
+    /// is none.
     pub(super) message: Option<String>,
-    /// The number of samples per second.
+    /// Number of samples per second. The screen shows it.
     pub(super) hertz: f64,
     histories: BTreeMap<String, History>,
 }
@@ -160,7 +163,7 @@ impl TopState {
         }
     }
 
-    /// Replaces the sample by a new one, and adds its events and rates to those kept.
+    /// Replaces the sample by `sample`, and adds its events and rates to those that are kept.
     pub(super) fn update(&mut self, mut sample: Sample) {
         self.events.extend(sample.events.drain(..));
         drop_oldest(&mut self.events);
@@ -174,7 +177,7 @@ impl TopState {
         self.follow_selection();
     }
 
-    /// Adds messages of the topic whose details are shown.
+    /// Adds messages, as text, to the details of the topic that is shown.
     pub(super) fn add_messages(&mut self, messages: impl IntoIterator<Item = String>) {
         if let Some(ShownDetails::Topic(details)) = &mut self.details {
             details.messages.extend(messages);
@@ -182,7 +185,7 @@ impl TopState {
         }
     }
 
-    /// Returns the topic whose details are shown.
+    /// Returns the details of the topic that is shown; `None` if no topic's details are shown.
     pub(super) fn topic_details(&mut self) -> Option<&mut TopicDetails> {
         match &mut self.details {
             Some(ShownDetails::Topic(details)) => Some(details),
@@ -190,13 +193,13 @@ impl TopState {
         }
     }
 
-    /// Returns the rates of a topic in the last minute, as bars.
+    /// Returns a text of `width` bars that show the rates of `topic` in the last minute.
     pub(super) fn rate_bars(&self, topic: &str, width: usize) -> String {
         let history = self.histories.get(topic);
         history.map_or_else(String::new, |history| history.rate_bars(width))
     }
 
-    /// Returns the nodes that match the filter, in the order that the user chose.
+    /// Returns the nodes that match the filter, in the order that the user has chosen.
     pub(super) fn shown_nodes(&self) -> Vec<&Node> {
         let compare = NODE_ORDERS[self.nodes.order].1;
         let nodes = self.sample.nodes.iter();
@@ -207,7 +210,7 @@ impl TopState {
         nodes
     }
 
-    /// Returns the topics that match the filter, in the order that the user chose.
+    /// Returns the topics that match the filter, in the order that the user has chosen.
     pub(super) fn shown_topics(&self) -> Vec<&Topic> {
         let compare = TOPIC_ORDERS[self.topics.order].1;
         let is_wanted = |topic: &&Topic| {
@@ -218,7 +221,7 @@ impl TopState {
         topics
     }
 
-    /// Returns the name of the order in which the rows of a pane are sorted.
+    /// Returns the name of the order in which the rows of `pane` are sorted.
     pub(super) fn order_name(&self, pane: Pane) -> &'static str {
         match pane {
             Pane::Nodes => NODE_ORDERS[self.nodes.order].0,
@@ -226,7 +229,7 @@ impl TopState {
         }
     }
 
-    /// Handles a key: changes the state, and returns the action that the key requests.
+    /// Handles a key: changes the state, and returns the action that the caller has to perform.
     pub(super) fn handle_key(&mut self, key: KeyEvent) -> KeyRequest {
         if key.modifiers.contains(KeyModifiers::CONTROL) {
             return match key.code {
@@ -325,7 +328,7 @@ impl TopState {
         };
     }
 
-    /// Asks the user whether to send a command to the selected node.
+    /// Asks the user to confirm that a command is sent to the selected node.
     fn ask_to_confirm(&mut self, verb: NodeCommandVerb) {
         let name = self.nodes.name.as_ref();
         let nodes = self.sample.nodes.iter();
@@ -370,8 +373,8 @@ impl TopState {
         rows.select(index.saturating_add_signed(by), &names);
     }
 
-    /// Selects the same rows again, by their names. It is called after rows were filtered or have
-    /// moved.
+    /// Finds the selected rows by their names and selects them again. Must be called after rows
+    /// have moved or were filtered.
     fn follow_selection(&mut self) {
         for pane in [Pane::Nodes, Pane::Topics] {
             let names = self.row_names(pane);

@@ -1,4 +1,4 @@
-//! The tables of `top`: on a screen, columns at the right are left out if they do not fit.
+//! The tables of `horus top`. On a screen that is too narrow, columns at the right are left out.
 
 use std::time::Duration;
 
@@ -8,10 +8,12 @@ use crate::output::{Cell, Column, Table, Tone};
 use crate::sample::{Node, Program, SchedulerEvent, Topic};
 use crate::topic::bw::decimal_bytes;
 
-/// A function that returns the bars for the rates of a topic, given the topic's name.
+/// A function that returns the bars for the rates of a topic. Its argument is the name of the
+/// topic.
 pub(super) type Bars<'a> = &'a dyn Fn(&str) -> String;
 
-/// Returns the table of topics, with `bars` for the last minute if they are given.
+/// Returns the table of topics. If `bars` is given, it has a column with the bars for the last
+/// minute.
 pub(super) fn topic_table<'a>(
     topics: impl IntoIterator<Item = &'a Topic>,
     bars: Option<Bars<'_>>,
@@ -58,7 +60,7 @@ fn topic_cells(topic: &Topic) -> Vec<Cell> {
     ]
 }
 
-/// Returns the table of nodes.
+/// Returns the table of nodes with their metrics.
 pub(super) fn node_table<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Table {
     let mut table = Table::new([
         Column::name("NODE"),
@@ -92,7 +94,7 @@ pub(super) fn node_table<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Table
     table
 }
 
-/// Returns the table of the programs of `horus launch`. `now_ns` is the present time, in
+/// Returns the table of the programs that launchers manage. `now_ns` is the current time, in
 /// nanoseconds since 1970.
 pub(super) fn program_table<'a>(
     programs: impl IntoIterator<Item = &'a Program>,
@@ -134,7 +136,7 @@ fn restarts_cell(number: u32) -> Cell {
     Cell::toned(tone, count(number.into()))
 }
 
-/// Returns an event as a line of text.
+/// Returns the line of text that shows an event of a scheduler.
 pub(super) fn event_line(event: &SchedulerEvent) -> String {
     let since_1970 = Duration::from_nanos(event.event.timestamp_ns);
     let day = Duration::from_secs(since_1970.as_secs() % 86_400);

@@ -1,4 +1,4 @@
-//! Draws the state of `top`.
+//! Draws the screen of `horus top`.
 
 use std::time::Duration;
 
@@ -15,19 +15,20 @@ use crate::output::format::{count, duration, visible};
 use crate::output::{COLUMN_GAP, Cell, Table, Tone};
 use crate::sample::{Node, Program, Topic};
 
-/// The smallest screen on which `top` is drawn: its columns and rows.
+/// Number of columns and number of rows of the smallest screen on which `horus top` draws its
+/// tables. A smaller screen shows only its size.
 const SMALLEST_SCREEN: (u16, u16) = (60, 15);
 
-/// Marks the selected row.
+/// The mark in front of the selected row of a table.
 const SELECTION_MARK: &str = "▶";
 
-/// The number of rows with events on the screen. A screen shows events if its height is at least
-/// [`HEIGHT_FOR_EVENTS`].
+/// Number of rows on the screen that show events. Events are shown if the screen has at least
+/// [`HEIGHT_FOR_EVENTS`] rows.
 const EVENT_ROWS: u16 = 4;
 const HEIGHT_FOR_EVENTS: u16 = 20;
 
-/// The width of the longest bar of a histogram, in columns. [`MINUTE_WIDTH`] is the number of bars
-/// for the last minute of a topic.
+/// Width of the longest bar of a histogram, in columns. [`MINUTE_WIDTH`] is the number of bars that
+/// show the last minute of a topic.
 const BAR_WIDTH: f64 = 40.0;
 const MINUTE_WIDTH: usize = 12;
 
@@ -49,7 +50,7 @@ const HELP_LINES: [&str; 12] = [
     "p50, p99: half, 99 % of the ticks or messages took less, to a factor of two",
 ];
 
-/// Draws the whole screen.
+/// Draws the whole screen of `horus top`.
 pub(super) fn draw_screen(frame: &mut Frame<'_>, top: &mut TopState) {
     let area = frame.area();
     if area.width < SMALLEST_SCREEN.0 || area.height < SMALLEST_SCREEN.1 {
@@ -128,7 +129,7 @@ fn draw_panes(frame: &mut Frame<'_>, top: &mut TopState, area: Rect) {
     draw_events(frame, top, events);
 }
 
-/// Draws a table in which a row is selected.
+/// Draws the table of a pane, in which one row is selected.
 fn draw_pane(frame: &mut Frame<'_>, top: &mut TopState, pane: Pane, mut table: Table, area: Rect) {
     let (name, all, order) = match pane {
         Pane::Nodes => ("Nodes", top.sample.nodes.len(), top.order_name(pane)),
@@ -200,7 +201,7 @@ fn draw_events(frame: &mut Frame<'_>, top: &TopState, area: Rect) {
     frame.render_widget(Paragraph::new(text).block(block), area);
 }
 
-/// Draws the participants of a topic, and its last messages.
+/// Draws the details of a topic: its participants and its last messages.
 fn draw_topic_details(frame: &mut Frame<'_>, details: &TopicDetails, area: Rect) {
     let block = Block::bordered().title(format!(" Topic {} ", details.name));
     let inner = block.inner(area);
@@ -224,7 +225,8 @@ fn draw_topic_details(frame: &mut Frame<'_>, details: &TopicDetails, area: Rect)
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-/// Draws the metrics of a node, its topics, and the histograms of its times.
+/// Draws the details of a node: its metrics, its topics, and the histograms of its times. `path` is
+/// the path of the node.
 fn draw_node_details(frame: &mut Frame<'_>, top: &TopState, path: &str, area: Rect) {
     let block = Block::bordered().title(format!(" Node {} ", visible(path)));
     let found = top.sample.nodes.iter().find(|node| node.path() == path);
@@ -263,7 +265,8 @@ fn node_lines<'a>(node: &Node, top: &TopState) -> Vec<Line<'a>> {
     lines
 }
 
-/// Returns the topics of a node; if they are not known, those of its process.
+/// Returns two lines with the topics that the node reads and writes. If these are not known, the
+/// lines show the topics of its process.
 fn node_topic_lines<'a>(node: &Node, top: &TopState) -> [Line<'a>; 2] {
     if let (Some(reads), Some(writes)) = (&node.reads, &node.writes) {
         let line = |role, names: &[String]| Line::raw(format!("{role}: {}", names.join(", ")));
@@ -281,7 +284,8 @@ fn node_topic_lines<'a>(node: &Node, top: &TopState) -> [Line<'a>; 2] {
     ]
 }
 
-/// Returns the buckets of a histogram between the first and the last that are not empty.
+/// Returns the lines that show a histogram, with a bar for each bucket. The empty buckets at both
+/// ends are left out.
 fn histogram_lines<'a>(title: &'a str, buckets: &[u64]) -> Vec<Line<'a>> {
     let mut lines = vec![Line::styled(title, Modifier::DIM)];
     let highest = buckets.iter().copied().max().unwrap_or(0).max(1);
@@ -309,7 +313,7 @@ fn draw_help(frame: &mut Frame<'_>, area: Rect) {
     frame.render_widget(Paragraph::new(lines).block(block), area);
 }
 
-/// Returns the cells of a row as a line, with a gap after each.
+/// Returns the cells of a table row as one line, with a gap after each cell.
 fn row_line<'a>(cells: &[Cell]) -> Line<'a> {
     let spans = cells.iter().flat_map(|cell| {
         let text = Span::styled(cell.text().to_owned(), tone_color(cell.tone()));

@@ -1,4 +1,4 @@
-//! `horus topic bw`: the bytes that a topic carries per second.
+//! The command `horus topic bw`: measures how many bytes per second a topic carries.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -30,17 +30,17 @@ pub(crate) struct Arguments {
     span: MeasurementSpan,
 }
 
-/// The source of the lengths of a topic's messages.
+/// The way to find the lengths of a topic's messages.
 #[derive(Debug)]
 enum MessageLengths {
-    /// All messages have this many bytes.
+    /// All messages of the topic have this length, in bytes.
     Fixed(u64),
     /// The messages have different lengths. An observer reads the lengths; it is `None` while the
     /// topic does not exist.
     ObservedLengths(Option<Box<DynamicSubscriber>>, ObservedLengths),
 }
 
-/// The lengths, in bytes, of the messages that were seen in a window.
+/// The lengths in bytes of the messages that were read in one window.
 #[derive(Debug, Clone, Copy, Default)]
 struct ObservedLengths {
     messages: u64,
@@ -54,7 +54,7 @@ struct Bandwidth<'a> {
     topic: &'a str,
     bytes_per_second: f64,
     messages: u64,
-    /// Number of messages whose length was seen.
+    /// Number of messages whose length was read.
     measured: u64,
     mean_bytes: f64,
     min_bytes: u64,
@@ -74,8 +74,8 @@ impl MessageLengths {
         }
     }
 
-    /// Closes the observer if the meter has closed the topic. Opens the observer again when the
-    /// meter has opened the topic.
+    /// Closes the observer if `meter` has closed the topic, and opens it if `meter` has opened the
+    /// topic again.
     fn open_or_close(&mut self, namespace: &Arc<Namespace>, meter: &Meter) {
         let Self::ObservedLengths(observer, _) = self else {
             return;
@@ -88,7 +88,7 @@ impl MessageLengths {
         }
     }
 
-    /// Records the lengths of new messages.
+    /// Records the lengths of the messages that have arrived since the last call.
     fn read_lengths(&mut self) {
         let Self::ObservedLengths(Some(observer), seen) = self else {
             return;
@@ -98,7 +98,8 @@ impl MessageLengths {
         }
     }
 
-    /// Returns the lengths of the messages in the window that has ended.
+    /// Returns the lengths of the messages in the window that has ended, and begins a new window.
+    /// `reading` has the number of messages.
     fn take_window(&mut self, reading: &Reading) -> ObservedLengths {
         match self {
             Self::Fixed(bytes) => ObservedLengths {
@@ -203,7 +204,8 @@ fn print(
     ))
 }
 
-/// Returns a number of bytes in a decimal unit, as rates of data are given: `27.6 MB`.
+/// Returns a number of bytes as text in a decimal unit, such as `27.6 MB`. Rates of data usually
+/// have decimal units.
 pub(crate) fn decimal_bytes(bytes: f64) -> String {
     let units = [("GB", 1e9), ("MB", 1e6), ("kB", 1e3)];
     match units.iter().find(|(_, size)| bytes >= *size) {

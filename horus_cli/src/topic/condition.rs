@@ -1,4 +1,4 @@
-//! Conditions on messages: `linear > 0.5 && frame == "map"`.
+//! Conditions that select messages, such as `linear > 0.5 && frame == "map"`.
 
 use std::cmp::Ordering;
 
@@ -6,8 +6,8 @@ use horus_core::value::Value;
 
 use super::field::FieldPath;
 
-/// Comparisons of fields with values, joined by `&&` and `||`; `&&` binds tighter. The condition
-/// holds if, in at least one element of `alternatives`, all comparisons hold.
+/// A condition: comparisons of fields with values, joined by `&&` and `||`; `&&` binds tighter. The
+/// condition is fulfilled if, in at least one element of `alternatives`, all comparisons are true.
 #[derive(Debug, Clone)]
 pub(super) struct Condition {
     alternatives: Vec<Vec<Comparison>>,
@@ -30,7 +30,8 @@ enum Operator {
     Greater,
 }
 
-/// The operators as they are typed, longer ones before their prefixes: `<=` before `<`.
+/// The comparison operators, as users type them. A longer operator comes before its prefix: `<=`
+/// before `<`.
 const OPERATORS: [(&str, Operator); 6] = [
     ("==", Operator::Equal),
     ("!=", Operator::NotEqual),
@@ -41,25 +42,25 @@ const OPERATORS: [(&str, Operator); 6] = [
 ];
 
 impl Condition {
-    /// Parses a condition.
+    /// Parses the text of a condition, such as `linear > 0.5`.
     ///
     /// # Errors
     ///
-    /// A sentence that says what is wrong.
+    /// A sentence that says what is wrong with the text.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
         let all = |text: &str| text.split("&&").map(Comparison::parse).collect();
         let alternatives = text.split("||").map(all).collect::<Result<_, _>>()?;
         Ok(Self { alternatives })
     }
 
-    /// Returns true if the message fulfils the condition. If the message does not have a field,
-    /// that field differs from every value.
+    /// Returns true if the message fulfils the condition. A field that the message does not have
+    /// counts as different from every value.
     pub(super) fn is_fulfilled_by(&self, message: &Value) -> bool {
         let holds = |all: &Vec<Comparison>| all.iter().all(|one| one.is_fulfilled_by(message));
         self.alternatives.iter().any(holds)
     }
 
-    /// Returns the paths of all fields that the condition compares.
+    /// Returns the paths of all fields that the condition compares with a value.
     pub(super) fn paths(&self) -> impl Iterator<Item = &FieldPath> {
         self.alternatives.iter().flatten().map(|one| &one.path)
     }
@@ -105,7 +106,8 @@ impl Comparison {
     }
 }
 
-/// Compares numbers as numbers, and texts as texts. `None` if they cannot be ordered.
+/// Compares two values: numbers as numbers, and texts as texts. Returns `None` if they have no
+/// order, for example a number and a text.
 fn compare_values(one: &Value, other: &Value) -> Option<Ordering> {
     let integer = |value: &Value| match value {
         Value::Int(number) => Some(i128::from(*number)),

@@ -1,12 +1,13 @@
-//! Converts messages to lines of comma-separated values.
+//! Converts messages to lines of comma-separated values (CSV).
 
 use horus_core::value::Value;
 
-/// Maximum length of an array whose elements become columns, unless `full` is given.
+/// Maximum length of an array whose elements become columns. Longer arrays are left out, unless
+/// `full` is true.
 const ELEMENTS_MAX: usize = 16;
 
-/// The columns of a message: the names and the cells of all single values in it. The names of
-/// arrays that were left out are in `left_out`.
+/// The columns that show a message: the names and the cells of all single values in the message.
+/// `left_out` has the names of the arrays that are not shown.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     pub(super) names: Vec<String>,
@@ -15,7 +16,8 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Returns the columns of `message`. Those of long arrays are only included if `full` is true.
+    /// Returns the columns of `message`. Includes the elements of long arrays only if `full` is
+    /// true.
     pub(super) fn of(message: &Value, full: bool) -> Self {
         let mut columns = Self::default();
         columns.add(String::new(), message, full);
@@ -62,7 +64,7 @@ impl Columns {
     }
 }
 
-/// Returns a text as a cell, in quotes if it needs them.
+/// Returns `text` as a CSV cell. Puts it into quotes if that is necessary.
 fn quoted_cell(text: &str) -> String {
     if text.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", text.replace('"', "\"\""))

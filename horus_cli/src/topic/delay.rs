@@ -1,4 +1,4 @@
-//! `horus topic delay`: the age of messages on arrival.
+//! The command `horus topic delay`: measures the age of messages on arrival.
 
 use std::time::{Duration, Instant};
 
@@ -47,7 +47,7 @@ struct Ages<'a> {
     max_ns: Option<i64>,
 }
 
-/// The reader of the messages.
+/// The source from which the command reads messages.
 enum MessageReader {
     Observer(Box<Observer>),
     Subscriber(Box<DynamicSubscriber>),
@@ -97,7 +97,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
 }
 
-/// Fails if messages of this type cannot have a field [`TIME_FIELD`].
+/// Returns an error if messages of the type `kind` cannot have a field named [`TIME_FIELD`].
 fn expect_time_field(topic: &str, kind: &DynamicType) -> Result<(), Failure> {
     let has_time = match kind.schema() {
         DynamicSchema::Plain { schema, .. } => {
@@ -116,8 +116,8 @@ fn expect_time_field(topic: &str, kind: &DynamicType) -> Result<(), Failure> {
 }
 
 impl MessageReader {
-    /// Adds the ages of the messages that have arrived, in nanoseconds. Returns after a few
-    /// milliseconds even if no message has arrived.
+    /// Appends the ages of the messages that have arrived to `ages`, in nanoseconds. Waits until
+    /// `due` at most, and returns after a few milliseconds even if no message has arrived.
     fn read(&mut self, due: Instant, ages: &mut Vec<i64>) -> Result<(), Failure> {
         match self {
             Self::Observer(observer) => {

@@ -1,4 +1,4 @@
-//! `horus topic echo`: prints the messages of a topic.
+//! The command `horus topic echo`: prints the messages of a topic.
 
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::output::format::count;
 use crate::output::value::{shorten_single_precision, value_text};
 
-/// Time between two notes about lost messages.
+/// Minimum time between two notes about lost messages.
 const NOTE_PERIOD: Duration = Duration::from_secs(1);
 
 /// Print the messages of a topic
@@ -69,7 +69,8 @@ struct MessageLine<'a> {
     message: &'a Value,
 }
 
-/// Counts of the messages so far, and the state of the output.
+/// The number of messages that the command has read and printed so far, and the state of its
+/// output.
 struct EchoProgress {
     printed: u64,
     lost: u64,
@@ -124,8 +125,8 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     Ok(())
 }
 
-/// Returns the result of a command that `--timeout` ended. It is a failure only if fewer than
-/// `wanted` messages were printed.
+/// Returns the result of a command that the time limit of `--timeout` has ended. It is a failure
+/// only if fewer than `wanted` messages were printed.
 fn conclude_early(name: &str, wanted: Option<u64>, progress: &EchoProgress) -> Result<(), Failure> {
     match wanted {
         None => Ok(()),
@@ -136,7 +137,7 @@ fn conclude_early(name: &str, wanted: Option<u64>, progress: &EchoProgress) -> R
     }
 }
 
-/// Checks that messages of this type have the wanted fields.
+/// Checks that messages of the type `kind` have the fields that the arguments name.
 fn check_paths(arguments: &Arguments, topic: &str, kind: &DynamicType) -> Result<(), Failure> {
     let conditions = arguments.condition.iter().flat_map(Condition::paths);
     for path in arguments.path.iter().chain(conditions) {
@@ -146,8 +147,8 @@ fn check_paths(arguments: &Arguments, topic: &str, kind: &DynamicType) -> Result
     Ok(())
 }
 
-/// Reads the next message, and prints it if it fulfils the condition. Returns false if there is no
-/// message right now.
+/// Reads the next message, and prints it if it fulfils the condition. Returns false if no message
+/// is available now.
 fn print_next(
     arguments: &Arguments,
     topic: &str,
@@ -214,8 +215,8 @@ pub(crate) fn message_line(arrival: Option<Arrival>, text: &str) -> String {
     format!("[{lane} #{number}] {text}")
 }
 
-/// Returns the lane and the sequence number of a message; zeros if `arrival` is `None`, which does
-/// not occur after a message was received.
+/// Returns the lane and the sequence number of a message. Returns zeros if `arrival` is `None`,
+/// which does not happen after a message was received.
 fn lane_and_number(arrival: Option<Arrival>) -> (u32, u64) {
     arrival.map_or((0, 0), |arrival| (arrival.lane, arrival.number))
 }
@@ -254,7 +255,8 @@ fn print_message(
 }
 
 impl EchoProgress {
-    /// Prints a note about lost messages, at most once a second.
+    /// Prints a note about lost messages, at most once per [`NOTE_PERIOD`]. `lost` is the number of
+    /// messages lost so far.
     fn note_losses(&mut self, topic: &str, lost: u64, context: &Context) {
         if lost > self.lost && Instant::now() >= self.next_note {
             let more = count(lost - self.lost);

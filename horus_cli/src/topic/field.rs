@@ -1,8 +1,8 @@
-//! Fields of messages by path: `pose.x`, `ranges[3]`, `ranges[0:8]`.
+//! Paths to fields of messages, such as `pose.x`, `ranges[3]` or `ranges[0:8]`.
 
 use horus_core::value::{TypedArray, Value};
 
-/// A path to a part of a message.
+/// A path to a part of a message, such as `pose.x`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct FieldPath {
     text: String,
@@ -13,13 +13,13 @@ pub(crate) struct FieldPath {
 enum PathStep {
     Name(String),
     Index(usize),
-    /// The elements from the first index up to, but not including, the second. If the second is
-    /// `None`, the elements up to the end of the array.
+    /// The elements of an array from the first index up to the second one, which is not included.
+    /// If the second index is `None`, the slice ends at the end of the array.
     Slice(usize, Option<usize>),
 }
 
 impl FieldPath {
-    /// Parses a path.
+    /// Parses the text of a path, such as `pose.x`.
     ///
     /// # Errors
     ///
@@ -51,7 +51,7 @@ impl FieldPath {
         Ok(Self { text, steps })
     }
 
-    /// Returns the path as it was typed.
+    /// Returns the text of the path, as the user typed it.
     pub(super) fn text(&self) -> &str {
         &self.text
     }
@@ -125,7 +125,7 @@ impl PathStep {
     }
 }
 
-/// Returns the bounds of a slice, limited to the length of the array.
+/// Returns the first index and the end index of a slice, limited to the length of the array.
 fn slice_bounds(first: usize, end: Option<usize>, length: usize) -> (usize, usize) {
     let end = end.unwrap_or(length).min(length);
     (first.min(end), end)

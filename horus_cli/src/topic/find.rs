@@ -1,4 +1,4 @@
-//! `horus topic find`: the topics of one message type.
+//! The command `horus topic find`: lists the topics that carry one message type.
 
 use clap::Args;
 use horus_core::introspect::{Inspector, topics};

@@ -12,23 +12,25 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{count, duration};
 
-/// The field with the time of a message.
+/// Name of the message field that contains the time at which the message was created.
 pub(super) const TIME_FIELD: &str = "timestamp_ns";
 
-/// Reads the times of a topic's messages as an observer, for the gaps between them.
+/// An observer that reads the times of a topic's messages, to find the gaps between them.
 #[derive(Debug)]
 pub(super) struct GapMeter {
     observer: Observer,
-    /// The times of the messages of this window, in nanoseconds since 1970.
+    /// The times of the messages in the current window, in nanoseconds since 1970.
     times: Vec<u64>,
-    /// The latest time of a message in earlier windows.
+    /// The latest time of a message in the windows before, in nanoseconds since 1970; `None` if
+    /// there was none. The first gap of a window begins at it.
     last: Option<u64>,
 }
 
-/// The gaps between the messages of a window.
+/// The gaps, which are times between successive messages, in one window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct Gaps {
-    /// Number of gaps between messages that the observer read. It may lose some.
+    /// Number of gaps that were measured. The observer may lose messages, so it can be smaller than
+    /// the number of messages sent.
     gaps: usize,
     min_ns: Option<u64>,
     p50_ns: Option<u64>,
@@ -49,7 +51,7 @@ impl GapMeter {
         })
     }
 
-    /// Records the times of new messages.
+    /// Records the times of the messages that have arrived since the last call.
     pub(super) fn read_times(&mut self) {
         let Some(subscriber) = self.observer.subscriber() else {
             return;
@@ -89,7 +91,7 @@ impl Gaps {
         }
     }
 
-    /// Returns the number of gaps and their percentiles as text.
+    /// Returns a text with the number of gaps and their percentiles.
     pub(super) fn text(&self) -> String {
         let time = |ns: Option<u64>| {
             ns.map_or_else(|| "-".to_owned(), |ns| duration(Duration::from_nanos(ns)))

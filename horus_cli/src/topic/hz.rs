@@ -1,4 +1,4 @@
-//! `horus topic hz`: the exact rate of all messages.
+//! The command `horus topic hz`: measures the exact rate at which messages are sent on topics.
 
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::failure::Failure;
 use crate::output::Tone;
 use crate::output::format::{count, participant, rate};
 
-/// The time for which messages are counted before a line is printed.
+/// Duration of a window, in which messages are counted before the next line is printed.
 pub(super) const WINDOW: Duration = Duration::from_secs(1);
 
 /// Measure the rate of messages, exactly and at any rate
@@ -195,7 +195,7 @@ fn print_rate(
     ))
 }
 
-/// Returns the text `what` followed by a number. The number is red unless it is 0.
+/// Returns `what` followed by `number` as text. The number is red if it is not 0.
 fn highlighted_count(what: &str, number: u64, context: &Context) -> String {
     let tone = if number > 0 { Tone::Bad } else { Tone::Plain };
     context
@@ -203,7 +203,8 @@ fn highlighted_count(what: &str, number: u64, context: &Context) -> String {
         .paint(tone, &format!("{what} {}", count(number)))
 }
 
-/// Returns a text that names the publishers. If there are several, it also has their rates.
+/// Returns a text about the publishers of the topic. If there are several, the text contains the
+/// rate of each.
 fn publishers_text(reading: &Reading) -> String {
     let lanes = reading.lanes.iter().map(|lane| {
         let publisher = participant(lane.publisher.as_ref());
@@ -219,7 +220,8 @@ fn publishers_text(reading: &Reading) -> String {
     }
 }
 
-/// Prints a summary of each topic. Fails if a rate is outside the limits `--min` and `--max`.
+/// Prints a summary of each topic. Returns a failure if the rate of a topic is outside the limits
+/// that `--min` and `--max` set.
 fn print_summaries(
     arguments: &Arguments,
     context: &Context,

@@ -1,4 +1,4 @@
-//! `horus topic info`: everything about one topic.
+//! The command `horus topic info`: prints all information about one topic.
 
 use std::time::{Duration, SystemTime};
 
@@ -26,12 +26,13 @@ pub(crate) struct Arguments {
     schema: bool,
 }
 
-/// A process that publishes or subscribes.
+/// A process that publishes or subscribes to the topic.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 pub(crate) struct Process {
     pub(crate) pid: u32,
     pub(crate) name: String,
-    /// Distinguishes processes with the same pid, which different containers may have.
+    /// The id of the process in its namespace. It differs even between processes with the same pid,
+    /// which can run in different containers.
     #[serde(skip)]
     pub(crate) owner_id: u64,
 }
@@ -59,7 +60,7 @@ struct TopicInfo<'a> {
     unmatched: Vec<Unmatched>,
 }
 
-/// The message type of a lane. WHY for each lane: publishers may send different versions of a
+/// The message type of one lane. WHY for each lane: publishers may send different versions of a
 /// message.
 #[derive(Debug, Serialize)]
 struct LaneSchema {
@@ -69,7 +70,7 @@ struct LaneSchema {
     message_bytes: u64,
 }
 
-/// A publisher and a subscriber between which no message passes.
+/// A publisher and a subscriber that do not match, so no message passes between them.
 #[derive(Debug, Serialize)]
 struct Unmatched {
     publisher: Option<Process>,
@@ -211,7 +212,7 @@ impl LaneSchema {
     }
 }
 
-/// Returns the first four and the last four digits of a hash.
+/// Returns a short form of `hash` for people: its first four and its last four digits.
 fn short_hash(hash: &str) -> String {
     format!("{}…{}", &hash[..4], &hash[hash.len() - 4..])
 }
@@ -286,12 +287,12 @@ fn print(info: &TopicInfo<'_>, context: &mut Context) -> Result<(), Failure> {
     tables.iter().try_for_each(|table| context.out.table(table))
 }
 
-/// The description of a topic, as text.
+/// The description of a topic as text.
 #[derive(Debug)]
 pub(crate) struct Description {
-    /// The settings.
+    /// Lines of text about the settings of the topic.
     pub(crate) lines: Vec<String>,
-    /// The publishers, and the subscribers.
+    /// The table of the topic's publishers, and the table of its subscribers.
     pub(crate) tables: [Table; 2],
 }
 

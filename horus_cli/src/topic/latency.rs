@@ -1,4 +1,5 @@
-//! `horus topic latency`: the time from `send` to `recv` of the subscribers that exist.
+//! The command `horus topic latency`: measures the time from `send` to `recv` for the existing
+//! subscribers of a topic.
 
 use std::time::{Duration, Instant};
 
@@ -27,10 +28,10 @@ pub(crate) struct Arguments {
     duration: Option<Duration>,
 }
 
-/// Percentiles of a histogram. Each value is an upper bound.
+/// Percentiles of the latencies in a histogram. Each value is an upper bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct Percentiles {
-    /// Number of timed messages.
+    /// Number of messages whose latency was measured.
     pub(crate) samples: u64,
     pub(crate) p50_ns: Option<u64>,
     pub(crate) p99_ns: Option<u64>,
@@ -47,12 +48,12 @@ struct Latency<'a> {
 }
 
 impl Percentiles {
-    /// Returns the percentiles of all samples.
+    /// Returns the percentiles of all latencies that were measured so far.
     pub(crate) fn of(latencies: &Latencies) -> Self {
         Self::of_buckets(latencies.buckets())
     }
 
-    /// Returns the percentiles of the samples that were added between `earlier` and `later`.
+    /// Returns the percentiles of the latencies that were measured between `earlier` and `later`.
     fn between(earlier: &Latencies, later: &Latencies) -> Self {
         let pairs = || earlier.buckets().zip(later.buckets());
         // WHY: when a count is full the reader halves all of them, so the difference says nothing.
@@ -130,8 +131,8 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     context.out.table(&table)
 }
 
-/// Returns the latency percentiles of a subscriber. If `before` contains earlier counters of the
-/// subscriber, only samples since then count.
+/// Returns the percentiles of a subscriber's latencies. If `before` contains earlier counters of
+/// the subscriber, only messages since then count.
 fn subscriber_percentiles(
     reader: &ReaderCounters,
     before: Option<&[ReaderCounters]>,

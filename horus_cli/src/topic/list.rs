@@ -1,4 +1,5 @@
-//! `horus topic list`: the topics with their types, participants, rates and losses.
+//! The command `horus topic list`: lists the topics with their types, participants, rates and
+//! losses.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -19,10 +20,11 @@ use crate::failure::{Failure, error_chain_text};
 use crate::output::format::{count, rate, visible};
 use crate::output::{Cell, Column, Table, Tone};
 
-/// Time for which rates are measured, in seconds.
+/// Default duration for which rates are measured, in seconds.
 const DEFAULT_WINDOW: &str = "1";
 
-/// The shortest time between two lists with `--watch`.
+/// Minimum time between two lists with the option `--watch`, and minimum duration for which rates
+/// are measured.
 const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 
 /// List topics
@@ -53,7 +55,7 @@ pub(crate) struct Arguments {
     window: Duration,
 }
 
-/// A topic, or the error of a topic, as the list shows it.
+/// A row of the list: a topic, or the error that occurred when the topic was opened.
 #[derive(Debug, Serialize)]
 struct TopicRow {
     #[serde(rename = "topic")]
@@ -64,17 +66,18 @@ struct TopicRow {
     seen: Option<ListedTopic>,
 }
 
-/// The type, the counters and, if they were read, the settings of a topic.
+/// A topic in the list: its type, its counters and, if they were read, its settings.
 #[derive(Debug, Serialize)]
 struct ListedTopic {
     #[serde(flatten)]
     details: TopicSummary,
-    /// `None` if they were not read, because nothing that is shown depends on them.
+    /// The settings of the topic; `None` if they were not read, because the list does not show
+    /// anything that depends on them.
     #[serde(flatten, skip_serializing_if = "Option::is_none")]
     settings: Option<TopicSettings>,
 }
 
-/// The type and counters of a topic.
+/// The type and the counters of a topic, which every list shows.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct TopicSummary {
     pub(crate) message_type: String,
@@ -87,7 +90,7 @@ pub(crate) struct TopicSummary {
     pub(crate) lost: u64,
 }
 
-/// The settings of a topic.
+/// The settings of a topic that the long list shows.
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct TopicSettings {
     pub(crate) latched: bool,
@@ -98,7 +101,7 @@ pub(crate) struct TopicSettings {
     pub(crate) backend: String,
 }
 
-/// The output of one list, as JSON.
+/// A list of topics in the form in which it is written as JSON.
 #[derive(Debug, Serialize)]
 struct TopicList<'a> {
     namespace: &'a str,
@@ -133,7 +136,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
 }
 
-/// Prints a note that the list is empty, and which other namespaces have topics.
+/// Prints a note that no topic was found. The note names other namespaces that have topics.
 fn note_no_topics(arguments: &Arguments, context: &Context, namespace: &Namespace) {
     let config = namespace.config();
     let which = arguments
@@ -148,7 +151,7 @@ fn note_no_topics(arguments: &Arguments, context: &Context, namespace: &Namespac
     ));
 }
 
-/// Opens all topics, waits for the window, and reads their counters.
+/// Opens all selected topics, waits for the duration of the measurement, and reads their counters.
 fn measure_topics(
     arguments: &Arguments,
     context: &Context,
@@ -213,8 +216,8 @@ impl TopicRow {
 
 impl ListedTopic {
     /// Describes a topic with the given counters. If `is_long` is false, reads the settings of the
-    /// topic only if the text of its rate depends on them. WHY: reading them needs the lane files
-    /// of its publishers.
+    /// topic only if the text of its rate depends on them. WHY: to read them, the files of all
+    /// publishers have to be opened.
     fn new(topic: &Inspector, counters: &Counters, rate_hz: Option<f64>, is_long: bool) -> Self {
         let details = TopicSummary::new(topic, counters, rate_hz);
         let is_left = details.publishers == 0 && details.sent > 0;
@@ -242,7 +245,8 @@ impl TopicSummary {
         }
     }
 
-    /// Returns the rate as text, or "latched" for a latched topic whose publishers have all left.
+    /// Returns the rate as text. For a topic that keeps its last message and has no publisher any
+    /// longer, returns "latched".
     pub(crate) fn rate_text(&self, is_latched: bool) -> String {
         match self.rate_hz {
             _ if is_latched && self.publishers == 0 && self.sent > 0 => "latched".to_owned(),

@@ -8,22 +8,23 @@ use horus_core::TopicError;
 use horus_core::introspect::{Inspector, LaneCounters, LivenessCache, Participant, ReaderCounters};
 use horus_core::namespace::Namespace;
 
-/// Counts the messages of a topic.
+/// An object that counts the messages of a topic.
 ///
-/// It opens the topic once and reads only counters, so it costs the topic's processes nothing,
-/// whatever the rate. If the topic is removed and re-created, the meter continues with the new
+/// It opens the topic once and reads only counters, so it costs the topic's processes nothing, at
+/// any rate of messages. If the topic is removed and re-created, the meter continues with the new
 /// topic.
 #[derive(Debug)]
 pub(crate) struct Meter {
     namespace: Arc<Namespace>,
     name: String,
     inspector: Option<Inspector>,
-    /// The time at which the topic of `before` was created.
+    /// The time at which the topic was created from which the counters in `before` were read. A
+    /// different time shows that the topic was re-created.
     created_at: Option<SystemTime>,
     last_counters: Counters,
 }
 
-/// The counters of a topic at one moment.
+/// The counters of a topic at one moment, with the time at which they were read.
 #[derive(Debug)]
 pub(crate) struct Counters {
     read_at: Instant,
@@ -31,21 +32,22 @@ pub(crate) struct Counters {
     pub(crate) readers: Vec<ReaderCounters>,
 }
 
-/// The messages of a topic between two moments.
+/// The number of messages of a topic between two moments, and the time between the two.
 #[derive(Debug, Default)]
 pub(crate) struct Reading {
     pub(crate) took: Duration,
-    /// Number of messages sent.
+    /// Number of messages that all publishers sent.
     pub(crate) sent: u64,
-    /// Number of sends that were refused.
+    /// Number of sends that failed because the topic was full.
     pub(crate) refused: u64,
-    /// Number of messages that subscribers lost, summed over them.
+    /// Number of messages that subscribers lost. It is the sum over all subscribers.
     pub(crate) lost: u64,
-    /// The lanes that have a publisher, or in which messages were sent.
+    /// The counts for each lane that has a publisher or in which messages were sent. Each publisher
+    /// has one lane.
     pub(crate) lanes: Vec<LaneReading>,
 }
 
-/// The messages of one lane between two moments.
+/// The number of messages in one lane between two moments.
 #[derive(Debug)]
 pub(crate) struct LaneReading {
     pub(crate) lane: u32,
@@ -54,7 +56,8 @@ pub(crate) struct LaneReading {
 }
 
 impl Counters {
-    /// Returns the counters of a topic that does not exist.
+    /// Returns the counters for a topic that does not exist, which are all 0. `read_at` is the
+    /// current time.
     fn all_zero(read_at: Instant) -> Self {
         Self {
             read_at,
@@ -75,14 +78,15 @@ impl Counters {
         }
     }
 
-    /// Returns the live publishers and then the live subscribers, in all processes.
+    /// Returns the live participants of the topic in all processes: first the publishers, then the
+    /// subscribers.
     pub(crate) fn participants(&self) -> impl Iterator<Item = &Participant> {
         let publishers = self.lanes.iter();
         let publishers = publishers.filter_map(|lane| lane.publisher.as_ref());
         publishers.chain(self.readers.iter().map(|reader| &reader.subscriber))
     }
 
-    /// Returns the number of live publishers.
+    /// Returns the number of live publishers of the topic.
     pub(crate) fn publishers(&self) -> usize {
         let lanes = self.lanes.iter();
         lanes.filter(|lane| lane.publisher.is_some()).count()
@@ -127,7 +131,8 @@ impl Counters {
 }
 
 impl Meter {
-    /// Opens the topic `name`, which must exist, and begins to count.
+    /// Opens the topic `name` and starts to count its messages. Returns an error if the topic does
+    /// not exist.
     pub(crate) fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
         let inspector = Inspector::open_in(namespace, name)?;
         Ok(Self {
@@ -148,18 +153,18 @@ impl Meter {
         self.inspector.as_ref()
     }
 
-    /// Returns the counters that were read last.
+    /// Returns the counters that the last call of a read method has read.
     pub(crate) const fn counters(&self) -> &Counters {
         &self.last_counters
     }
 
-    /// Returns the messages since the last call, or since the meter was opened.
+    /// Returns the number of messages since the last call, or since the meter was opened.
     pub(crate) fn read(&mut self) -> Reading {
         self.read_with(&mut LivenessCache::default())
     }
 
-    /// Returns the messages since the last call, as [`Self::read`] does. Uses a cache that the
-    /// meters of other topics share.
+    /// Returns the number of messages since the last call, as [`Self::read`] does. Uses a cache
+    /// that the meters of other topics share.
     pub(crate) fn read_with(&mut self, cache: &mut LivenessCache) -> Reading {
         if self.inspector.as_ref().is_none_or(Inspector::is_retired) {
             self.inspector = Inspector::open_in(&self.namespace, &self.name).ok();
@@ -180,8 +185,8 @@ impl Meter {
         reading
     }
 
-    /// Closes the topic if no process uses it. WHY: a topic exists as long as a process has it
-    /// open, and a program that only reads must not keep it.
+    /// Closes the topic if no other process uses it. WHY: a topic exists as long as a process has
+    /// it open, and a program that only reads must not keep it.
     pub(crate) fn release_unused(&mut self) {
         let is_used = |inspector: &Inspector| {
             let counters = &self.last_counters;
@@ -194,12 +199,12 @@ impl Meter {
 }
 
 impl Reading {
-    /// Returns the number of messages sent per second.
+    /// Returns the number of messages sent per second between the two moments.
     pub(crate) fn rate_hz(&self) -> f64 {
         per_second(self.sent, self.took)
     }
 
-    /// Adds the counts of a later reading of the same topic.
+    /// Adds the counts of `later`, which is the next reading of the same topic.
     pub(crate) fn add(&mut self, later: &Self) {
         self.took += later.took;
         self.sent += later.sent;
@@ -212,7 +217,7 @@ fn creation_time(topic: &Inspector) -> Option<SystemTime> {
     topic.file().ok()?.created
 }
 
-/// Returns `count` per second of `time`.
+/// Returns the rate, per second, of `count` events that occurred in the duration `time`.
 pub(crate) fn per_second(count: u64, time: Duration) -> f64 {
     let seconds = time.as_secs_f64();
     if seconds > 0.0 {

@@ -1,4 +1,5 @@
-//! `horus topic`: lists, measures, prints, feeds and removes topics.
+//! The command `horus topic`: lists topics, measures and prints their messages, publishes messages,
+//! and removes topics.
 
 pub(crate) mod bw;
 mod condition;

@@ -11,28 +11,29 @@ use horus_core::topic::DynamicSubscriber;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Time between two checks of whether the topic is still in use.
+/// Time between two checks of whether another process still uses the topic.
 const CHECK_PERIOD: Duration = Duration::from_millis(100);
 
-/// Time between two checks for new messages.
+/// Time between two checks of a topic for new messages.
 pub(super) const PERIOD: Duration = Duration::from_millis(1);
 
-/// Reads the messages of a topic.
+/// An observer, which reads the messages of a topic without being a subscriber of it.
 ///
 /// It maps the topic read-only, never slows a publisher and is not counted as a subscriber. It
-/// closes a topic that all processes have left, and opens it again once it exists again.
+/// closes a topic that all other processes have closed, and opens it again when it exists again.
 #[derive(Debug)]
 pub(crate) struct Observer {
     namespace: Arc<Namespace>,
     name: String,
     open: Option<(Inspector, DynamicSubscriber)>,
     next_check: Instant,
-    /// Number of messages lost before the topic was last closed.
+    /// Number of messages lost on the topics that were closed before. The current subscriber counts
+    /// later losses.
     lost_before: u64,
 }
 
 impl Observer {
-    /// Opens the topic `name`, which must exist.
+    /// Opens the topic `name`. Returns a failure if the topic does not exist.
     pub(crate) fn open(
         context: &Context,
         namespace: &Arc<Namespace>,
@@ -50,7 +51,7 @@ impl Observer {
         })
     }
 
-    /// Returns the subscriber; `None` while no process uses the topic.
+    /// Returns the subscriber that reads the topic; `None` while no process uses the topic.
     pub(crate) fn subscriber(&mut self) -> Option<&mut DynamicSubscriber> {
         if Instant::now() >= self.next_check {
             self.next_check = Instant::now() + CHECK_PERIOD;
@@ -59,7 +60,7 @@ impl Observer {
         self.open.as_mut().map(|(_, subscriber)| subscriber)
     }
 
-    /// Returns the number of messages that were overwritten before they were read.
+    /// Returns the number of messages that were overwritten before the observer read them.
     pub(crate) fn lost(&self) -> u64 {
         let now = self
             .open
@@ -68,7 +69,8 @@ impl Observer {
         self.lost_before + now
     }
 
-    /// Closes the topic if no process uses it, and opens it if it exists again.
+    /// Closes the topic if no other process uses it. Opens it if it was closed and other processes
+    /// use it again.
     ///
     /// WHY: a topic exists as long as a process has it open, and a program that only reads must not
     /// keep it.

@@ -1,9 +1,9 @@
-//! Patterns of topic names: `camera/*`, `**/status`.
+//! Patterns that select topics by name, such as `camera/*` or `**/status`.
 
-/// Returns true if `name` matches `pattern`: `*` stands for any characters except `/`, `**` for any
-/// characters.
+/// Returns true if `name` matches `pattern`. In a pattern, `*` stands for any characters except
+/// `/`, and `**` for any characters.
 ///
-/// The time is proportional to the product of the lengths.
+/// The time is proportional to the product of the lengths of `pattern` and `name`.
 pub(super) fn matches_pattern(pattern: &str, name: &str) -> bool {
     let name = name.as_bytes();
     // Element i is true if the pattern so far matches the first i bytes of the name.
@@ -29,7 +29,7 @@ pub(super) fn matches_pattern(pattern: &str, name: &str) -> bool {
     matched[name.len()]
 }
 
-/// Returns true if this text is a pattern and not a name.
+/// Returns true if `text` is a pattern, and false if it is the name of a topic.
 pub(super) fn is_pattern(text: &str) -> bool {
     text.contains('*')
 }

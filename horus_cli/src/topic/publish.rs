@@ -1,4 +1,4 @@
-//! `horus topic pub`: publishes messages.
+//! The command `horus topic pub`: publishes messages on a topic.
 
 use std::fs;
 use std::io::{self, Read as _};
@@ -25,14 +25,14 @@ use crate::failure::{Failure, error_chain_text};
 use crate::output::format::{count, participant};
 use crate::output::nearest;
 
-/// The rate in hertz at which several messages are sent, unless `--rate` sets another.
+/// Rate at which several messages are sent, in hertz, unless `--rate` sets another one.
 const DEFAULT_HZ: f64 = 1.0;
 
-/// The field that gets the time of each message by CLOCK_MONOTONIC, unless the argument VALUE sets
-/// it.
+/// Name of the message field that gets the time of the send by CLOCK_MONOTONIC, unless the argument
+/// VALUE sets the field.
 const MONOTONIC_FIELD: &str = "monotonic_ns";
 
-/// Time between two checks for new subscribers.
+/// Time between two checks of the number of subscribers.
 const POLL_PERIOD: Duration = Duration::from_millis(10);
 
 /// Publish one message, or messages at a rate
@@ -98,11 +98,11 @@ impl Preset {
     }
 }
 
-/// Makes the messages that are sent. All of them are equal, except for their times.
+/// The source of the messages to send. All messages are equal except for their times.
 struct MessageSource {
     kind: DynamicType,
     value: Value,
-    /// True if each message gets the current time in the field that `--now` names.
+    /// True if each message gets the current time, in the field that the option `--now` names.
     is_stamped: bool,
 }
 
@@ -142,7 +142,8 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     outcome
 }
 
-/// Parses the value of a message, which the user gives as JSON5, as a file, or on stdin.
+/// Parses the message that the user wants to send. `typed` is JSON5, names a file, or selects
+/// stdin.
 fn parse_value(typed: &str) -> Result<Value, Failure> {
     let (text, origin) = match typed.strip_prefix('@') {
         Some(path) => {
@@ -167,9 +168,9 @@ fn parse_value(typed: &str) -> Result<Value, Failure> {
     from_json(&value).map_err(|error| Failure::usage(format_args!("{origin}: {error}")))
 }
 
-/// Returns the quality of service to offer. WHY reliable is the default: subscribers that request
-/// reliable messages receive nothing from a best-effort publisher, and a reliable publisher does
-/// not wait for best-effort subscribers.
+/// Returns the quality of service that the publisher offers. WHY reliable is the default:
+/// subscribers that request reliable messages receive nothing from a best-effort publisher, and a
+/// reliable publisher does not wait for best-effort subscribers.
 fn offered_qos(arguments: &Arguments, namespace: &Arc<Namespace>) -> Qos {
     let keeps_messages = || {
         let topic = Inspector::open_in(namespace, without_leading_slash(&arguments.topic));
@@ -182,7 +183,7 @@ fn offered_qos(arguments: &Arguments, namespace: &Arc<Namespace>) -> Qos {
     }
 }
 
-/// Opens the publisher, and creates the topic if it does not exist and the type is known.
+/// Opens the publisher. Creates the topic if it does not exist and the message type is known.
 fn open_publisher(
     arguments: &Arguments,
     context: &Context,
@@ -209,8 +210,8 @@ fn open_publisher(
     })
 }
 
-/// Returns the standard message type `name`; for the name `value`, the type of messages of any
-/// shape.
+/// Returns the standard message type with the name `name`. For the name `value`, returns the type
+/// of messages of any shape.
 fn find_type(name: &str) -> Result<DynamicType, Failure> {
     if name.eq_ignore_ascii_case("value") {
         return Ok(DynamicType::of::<Value>());
@@ -244,8 +245,8 @@ impl MessageSource {
         }
     }
 
-    /// Returns the bytes of the next message. If messages are stamped, it contains the current
-    /// time.
+    /// Returns the encoded bytes of the next message. If messages are stamped, the message contains
+    /// the current time.
     fn next_message(&self, arguments: &Arguments) -> Result<Vec<u8>, Failure> {
         let topic = arguments.carrying_topic();
         let DynamicSchema::Plain { schema, layout } = self.kind.schema() else {
@@ -286,7 +287,7 @@ impl MessageSource {
     }
 }
 
-/// Waits until there are as many subscribers as wanted.
+/// Waits until the topic has as many subscribers as the arguments request.
 fn await_subscribers(
     arguments: &Arguments,
     publisher: &DynamicPublisher,
@@ -319,7 +320,7 @@ fn await_subscribers(
     }
 }
 
-/// A publisher, and the counts of its messages.
+/// A publisher, and the number of messages that it has sent.
 struct Sender<'a> {
     arguments: &'a Arguments,
     source: MessageSource,
@@ -329,8 +330,8 @@ struct Sender<'a> {
 }
 
 impl Sender<'_> {
-    /// Sends `number` messages at the requested rate. If `number` is `None`, sends until a signal
-    /// or `--timeout` ends this.
+    /// Sends `number` messages at the requested rate. If `number` is `None`, sends messages until a
+    /// signal or the time limit of `--timeout` ends the command.
     fn send_all(&mut self, number: Option<u64>, context: &Context) -> Result<(), Failure> {
         if number != Some(1) {
             context.stop.begin_stream();

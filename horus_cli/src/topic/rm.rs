@@ -1,4 +1,4 @@
-//! `horus topic rm`: removes a topic that no process uses.
+//! The command `horus topic rm`: removes a topic that no process uses.
 
 use clap::Args;
 use horus_core::introspect::LivenessCache;
@@ -47,7 +47,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     Ok(())
 }
 
-/// Returns the processes that publish or subscribe.
+/// Returns a text about each process that publishes or subscribes to the topic.
 fn topic_users(topic: &horus_core::introspect::Inspector) -> Vec<String> {
     let counters = Counters::read(topic, &mut LivenessCache::default());
     let users = counters.participants().map(|user| participant(Some(user)));

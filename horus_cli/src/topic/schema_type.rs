@@ -1,4 +1,4 @@
-//! `horus topic type`: the name of a topic's message type.
+//! The command `horus topic type`: prints the name of a topic's message type.
 
 use clap::Args;
 

@@ -1,4 +1,4 @@
-//! Selection of topics by names and patterns.
+//! Selects topics by the names and patterns that the user gives.
 
 use std::sync::Arc;
 
@@ -13,12 +13,13 @@ use crate::output::nearest;
 /// Prefix of the names of the library's internal topics.
 const INTERNAL_PREFIX: &str = "horus/";
 
-/// Returns true if this is an internal topic of the library, such as the status of a scheduler.
+/// Returns true if `name` is the name of an internal topic of the library, such as the status of a
+/// scheduler.
 pub(crate) fn is_internal_topic(name: &str) -> bool {
     name.starts_with(INTERNAL_PREFIX)
 }
 
-/// Returns a name without the leading slash, as ROS users type it.
+/// Returns `name` without a leading slash. ROS users type topic names with a leading slash.
 pub(crate) fn without_leading_slash(name: &str) -> &str {
     name.strip_prefix('/').unwrap_or(name)
 }
@@ -26,7 +27,7 @@ pub(crate) fn without_leading_slash(name: &str) -> &str {
 /// Opens the namespace. Returns it together with the names of the topics that `wanted` selects,
 /// each once, in the order of the arguments. A pattern selects all topics that it matches.
 ///
-/// It does not check whether a name exists, because opening the topic does that.
+/// It does not check whether a topic with a given name exists, because opening the topic does that.
 pub(crate) fn select_topics(
     context: &Context,
     wanted: &[String],
@@ -49,7 +50,7 @@ pub(crate) fn select_topics(
     Ok((namespace, names))
 }
 
-/// Returns the topics that a pattern matches. Fails if there are none.
+/// Returns the names of the topics that match `pattern`. Returns a failure if there are none.
 fn matching_topics(namespace: &Arc<Namespace>, pattern: &str) -> Result<Vec<String>, Failure> {
     let all = topics(namespace).map_err(|error| Failure::from_open_error(&error))?;
     let (found, others): (Vec<_>, Vec<_>) = all

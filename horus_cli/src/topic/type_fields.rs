@@ -1,12 +1,12 @@
-//! The fields of message types, for errors about fields that do not exist.
+//! Finds the fields of message types, for error texts about fields that do not exist.
 
 use horus_core::message::ParsedSchema;
 use horus_core::topic::{DynamicSchema, DynamicType};
 
 use crate::failure::Failure;
 
-/// Fails if messages of this type have no field `name`. Messages without a fixed list of fields,
-/// such as MessagePack messages, may have any field.
+/// Returns a failure if messages of the type `kind` have no field `name`. Messages without a fixed
+/// list of fields, such as MessagePack messages, may have any field.
 pub(super) fn expect_field(topic: &str, kind: &DynamicType, name: &str) -> Result<(), Failure> {
     let DynamicSchema::Plain { schema, .. } = kind.schema() else {
         return Ok(());
@@ -18,9 +18,9 @@ pub(super) fn expect_field(topic: &str, kind: &DynamicType, name: &str) -> Resul
     Err(unknown_field(Some(topic), kind, name, &fields))
 }
 
-/// Returns the failure that messages have no field `name`. These are the messages of `topic` or, if
-/// it is `None`, of a type that the user named. The error text lists `fields`, which the messages
-/// have.
+/// Returns a failure which says that the messages have no field `name`, and lists `fields`, the
+/// fields that they have. The messages are those of `topic` or, if it is `None`, of a type that the
+/// user named.
 pub(super) fn unknown_field(
     topic: Option<&str>,
     kind: &DynamicType,
@@ -35,8 +35,8 @@ pub(super) fn unknown_field(
     ))
 }
 
-/// Returns the beginning of an error text about messages, such as `cmd_vel carries CmdVel`. If the
-/// user named the type, it is only the type, because the topic may not exist.
+/// Returns the beginning of an error text about the messages of a topic, such as `cmd_vel carries
+/// CmdVel`. If `topic` is `None`, returns only the name of the type.
 pub(super) fn carried(topic: Option<&str>, kind: &DynamicType) -> String {
     match topic {
         Some(topic) => format!("{topic} carries {}", kind.name()),
@@ -44,7 +44,8 @@ pub(super) fn carried(topic: Option<&str>, kind: &DynamicType) -> String {
     }
 }
 
-/// Returns the names of the fields of a message, or of the message at `path` inside it.
+/// Returns the names of the fields of a message type. If `path` is not empty, returns those of the
+/// message at `path` inside it.
 pub(super) fn fields_within<'a>(schema: &'a ParsedSchema, path: &str) -> Vec<&'a str> {
     let tail = schema.tail.iter().map(|tail| tail.name.as_str());
     let paths = schema.fields.iter().map(|field| field.path.as_str());

@@ -1,4 +1,5 @@
-//! `horus topic wait`: waits for a topic, its participants or a message.
+//! The command `horus topic wait`: waits until a topic exists, has participants or carries a new
+//! message.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,7 +13,7 @@ use super::select::without_leading_slash;
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// Time between two checks of the awaited conditions.
+/// Time between two checks of the conditions that the command waits for.
 const POLL_PERIOD: Duration = Duration::from_millis(10);
 
 /// Wait until a topic exists, has publishers or subscribers, or a message
@@ -54,10 +55,11 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
 }
 
-/// Returns a text that names the condition that does not hold yet; `None` if all hold.
+/// Returns a text about the first condition that is not fulfilled yet; `None` if all conditions are
+/// fulfilled.
 ///
-/// WHY each call opens the topic again: if it stayed open, it would continue to exist after its
-/// processes have ended.
+/// WHY each call opens the topic again: if it stayed open, it would continue to exist after the
+/// processes that use it have ended.
 fn describe_missing(
     arguments: &Arguments,
     namespace: &Arc<Namespace>,

@@ -21,7 +21,8 @@ use crate::actor::safe_slot::SafeSlot;
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::FailurePolicy;
 
-/// The default failure policy of an actor that was spawned by [`Actors::spawn_with`].
+/// The failure policy that an actor spawned by [`Actors::spawn_with`] has, unless it is spawned
+/// with a different one.
 const DEFAULT_RESTART_POLICY: FailurePolicy = FailurePolicy::Restart {
     max: 5,
     backoff: Duration::from_millis(100),
@@ -117,7 +118,8 @@ impl Actors {
         self.0.registry.find(name, message_type_name::<M>())
     }
 
-    /// Returns the names of actors that begin with `prefix`, sorted.
+    /// Returns the registered names that begin with `prefix`, sorted. Names of actors that have
+    /// ended are left out.
     #[must_use]
     pub fn names(&self, prefix: &str) -> Vec<String> {
         self.0.registry.names(prefix)
@@ -145,14 +147,15 @@ impl fmt::Debug for Actors {
     }
 }
 
-/// The settings with which an actor is spawned.
+/// The settings with which an actor is spawned, for example its mailbox and failure policy.
 #[derive(Debug, Clone)]
 pub struct SpawnOptions<'a> {
     group: &'a Arc<ActorGroup>,
     mailbox: Mailbox,
     on_failure: Option<FailurePolicy>,
     has_safe_state: bool,
-    /// The name of the actor in reports.
+    /// The name under which reports mention the actor; `None` if they use the name under which it
+    /// is registered.
     label: Option<&'a str>,
 }
 
@@ -185,7 +188,7 @@ impl<'a> SpawnOptions<'a> {
         self
     }
 
-    /// Sets the name of the actor in reports.
+    /// Sets the name under which reports mention the actor.
     pub(crate) const fn label(mut self, label: &'a str) -> Self {
         self.label = Some(label);
         self

@@ -141,8 +141,8 @@ impl<M: Send + 'static> Address<M> {
         }
     }
 
-    /// Returns the identity of the actor, which can be compared with that of a
-    /// [`Down`](crate::actor::Down).
+    /// Returns the identity of the actor. It equals the identity in the
+    /// [`Down`](crate::actor::Down) that reports the end of this actor.
     #[must_use]
     pub fn id(&self) -> ActorId {
         ActorId(self.0.id())
@@ -165,7 +165,7 @@ impl<M: Send + 'static> Address<M> {
         self.0.waiting()
     }
 
-    /// Returns an address that does not keep the actor alive.
+    /// Returns a weak address of the same actor, which does not keep the actor alive.
     #[must_use]
     pub fn downgrade(&self) -> WeakAddress<M> {
         WeakAddress(self.0.downgrade())
@@ -211,7 +211,7 @@ impl<M> fmt::Debug for Address<M> {
 pub struct WeakAddress<M>(heap::WeakAddress<M, ActorGroup>);
 
 impl<M: Send + 'static> WeakAddress<M> {
-    /// Returns an address of the actor; `None` if the actor has ended.
+    /// Returns an ordinary address, which keeps the actor alive; `None` if the actor has ended.
     #[must_use]
     pub fn upgrade(&self) -> Option<Address<M>> {
         self.0.upgrade().map(Address)
@@ -273,7 +273,8 @@ impl<T: Send> Answer<T> {
         })
     }
 
-    /// Runs the actors that the calling thread runs, until the answer has arrived.
+    /// While the answer has not arrived, runs those actors that the calling thread is responsible
+    /// for. Returns the answer.
     fn run_actors_until_answered(&mut self, timeout: Duration) -> Result<T, AnswerError> {
         let deadline = Instant::now().checked_add(timeout);
         loop {

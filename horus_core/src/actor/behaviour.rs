@@ -27,7 +27,7 @@ pub trait Actor: Send + Sized + 'static {
         Ok(())
     }
 
-    /// Handles one message.
+    /// Handles one message out of the actor's mailbox.
     ///
     /// # Errors
     ///

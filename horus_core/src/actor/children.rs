@@ -7,7 +7,7 @@ use horus_shm::internals::heap::ControlHandle;
 
 use crate::actor::group::{ActorGroup, ControlMessage};
 
-/// A child of an actor.
+/// An actor that was spawned by another actor, and that ends with it.
 pub(super) struct Child {
     number: u64,
     handle: ControlHandle<ActorGroup>,
@@ -25,17 +25,17 @@ impl Child {
     }
 }
 
-/// The children of an actor, in the order in which they were spawned.
+/// The actors that one actor has spawned as its children, in the order of spawning.
 #[derive(Default)]
 pub(super) struct Children {
     list: Vec<Child>,
-    /// Number of children that were ever added. It is also the number of the child that was added
-    /// last.
+    /// Number of children that were ever added, including those that have ended. The child that was
+    /// added last has this number.
     added: u64,
 }
 
 impl Children {
-    /// Adds a child, and returns its number.
+    /// Adds a child, and returns the number that identifies it in this list.
     pub(super) fn add(&mut self, mut child: Child) -> u64 {
         self.added += 1;
         child.number = self.added;
@@ -57,7 +57,7 @@ impl Children {
         self.list.is_empty()
     }
 
-    /// Makes all children end, in the reverse order of their spawning.
+    /// Sends every child the request to end, in the reverse order of spawning.
     pub(super) fn end_all(&self) {
         for child in self.list.iter().rev() {
             // WHY ignored: it has ended already.
@@ -65,7 +65,7 @@ impl Children {
         }
     }
 
-    /// Makes all children end, and removes them from this list.
+    /// Sends every child the request to end, and removes all children from this list.
     pub(super) fn end_and_forget_all(&mut self) {
         self.end_all();
         self.list.clear();

@@ -20,7 +20,7 @@ use crate::scheduler::api::policy::saturating_nanos;
 pub struct Context<'a, A: Actor> {
     services: &'a mut dyn ActivationServices<A::Message>,
     belongings: &'a mut dyn StashAndChildren<A::Message>,
-    /// Number of times that the actor was restarted.
+    /// Number of times that the actor was restarted after a failure.
     restarts: u32,
     pub(super) stop: bool,
 }
@@ -38,8 +38,8 @@ pub(super) trait ActivationServices<M> {
 
     fn group_handle(&self) -> Arc<ActorGroup>;
 
-    /// Makes the present message count as waiting in the mailbox even after this handler. Returns
-    /// false if the message was not counted in the first place.
+    /// Makes the mailbox go on counting the present message after its handler returns, because the
+    /// actor puts it aside. Returns false if the message was not counted before.
     fn keep_message_counted(&mut self) -> bool;
 }
 
@@ -50,7 +50,7 @@ pub(super) trait StashAndChildren<M> {
 
     fn unstash_all(&mut self);
 
-    /// Adds a child, and returns its number.
+    /// Adds a child, and returns the number that identifies it among the children.
     fn add_child(&mut self, child: Child) -> u64;
 }
 
@@ -140,7 +140,7 @@ impl<'a, A: Actor> Context<'a, A> {
         self.services.group_handle()
     }
 
-    /// Makes an actor a child of this one.
+    /// Makes an actor a child of this one, so that it ends when this actor ends.
     pub(super) fn adopt<M: Send + 'static>(&mut self, child: &Address<M>) {
         let added = Child::new(child.control(), child.clone());
         let number = self.belongings.add_child(added);

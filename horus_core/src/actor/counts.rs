@@ -1,6 +1,7 @@
 //! The counters of a group of actors.
 
-/// Counters of a group of actors.
+/// Counters of a group of actors: how many actors exist, and how many messages and failures there
+/// were.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub struct ActorCounts {

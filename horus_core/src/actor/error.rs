@@ -7,7 +7,8 @@ use thiserror::Error;
 
 use crate::scheduler::api::node::NodeError;
 
-/// The error of [`Address::tell`](crate::actor::Address::tell). It contains the message.
+/// The reason why [`Address::tell`](crate::actor::Address::tell) did not send a message. Contains
+/// that message.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 pub enum TrySendError<M> {
     /// The mailbox is full. Try again after the actor has handled messages.
@@ -18,8 +19,8 @@ pub enum TrySendError<M> {
     Disconnected(M),
 }
 
-/// The error of [`Address::tell_timeout`](crate::actor::Address::tell_timeout). It contains the
-/// message.
+/// The reason why [`Address::tell_timeout`](crate::actor::Address::tell_timeout) did not send a
+/// message. Contains that message.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SendTimeoutError<M> {
@@ -34,7 +35,8 @@ pub enum SendTimeoutError<M> {
     InHandler(M),
 }
 
-/// The error of [`Address::tell_all`](crate::actor::Address::tell_all). It contains all messages.
+/// The reason why [`Address::tell_all`](crate::actor::Address::tell_all) sent none of the messages.
+/// Contains all of them.
 #[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum TellAllError<M> {
@@ -46,20 +48,20 @@ pub enum TellAllError<M> {
     Disconnected(Vec<M>),
 }
 
-/// The error of a question to an actor.
+/// The reason why a question to an actor was not sent or not answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AskError {
-    /// The mailbox is full. Try again later.
+    /// The mailbox of the actor is full. Try again later.
     #[error("the question was not sent: the mailbox is full")]
     Full,
-    /// The actor has ended.
+    /// The actor has ended, so the question was not sent.
     #[error("the question was not sent: the actor has ended")]
     Disconnected,
     /// The actor dropped the question without an answer, or ended before it handled the question.
     #[error("there is no answer: the question was dropped")]
     NoAnswer,
-    /// The answer did not come in time.
+    /// The actor has not answered within the time limit.
     #[error("the answer did not come in time")]
     Timeout,
     /// The caller is an actor, which must not wait, because the actor that has to answer may need
@@ -68,10 +70,10 @@ pub enum AskError {
     InHandler,
 }
 
-/// The error of [`Inbox::try_recv`](crate::actor::Inbox::try_recv).
+/// The reason why [`Inbox::try_recv`](crate::actor::Inbox::try_recv) returned no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum TryRecvError {
-    /// There is no message now.
+    /// There is no message at present; one may arrive later.
     #[error("the inbox is empty")]
     Empty,
     /// All messages were received, and no more can arrive, because no address is left or the group
@@ -80,11 +82,11 @@ pub enum TryRecvError {
     Disconnected,
 }
 
-/// The error of [`Inbox::recv`](crate::actor::Inbox::recv).
+/// The reason why [`Inbox::recv`](crate::actor::Inbox::recv) returned no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RecvTimeoutError {
-    /// No message came in time.
+    /// No message arrived within the time limit.
     #[error("the inbox stayed empty")]
     Timeout,
     /// All messages were received, and no more can arrive, because no address is left or the group
@@ -96,7 +98,7 @@ pub enum RecvTimeoutError {
     InHandler,
 }
 
-/// The error of a request to replace an actor.
+/// The reason why a request to replace an actor was not sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SwapError {
@@ -108,15 +110,15 @@ pub enum SwapError {
     Disconnected,
 }
 
-/// The error of registering a name for an actor: another actor has the name.
+/// The error of registering a name for an actor when another actor already has this name.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[error("the name '{name}' belongs to another actor: choose another name, or end that actor first")]
 pub struct RegisterError {
-    /// The name that another actor has.
+    /// The name that was to be registered, and that another actor already has.
     pub name: String,
 }
 
-/// The error of looking up an actor by its name.
+/// The reason why no address was found for the name of an actor.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FindError {
@@ -129,29 +131,29 @@ pub enum FindError {
     /// The actor handles messages of a different type from the requested one.
     #[error("actor '{name}' handles messages of type '{registered}', and not '{wanted}'")]
     Type {
-        /// The name of the actor.
+        /// The name of the actor that was found.
         name: String,
-        /// The type of the messages that the actor handles.
+        /// The name of the Rust type of the messages that the actor handles.
         registered: &'static str,
-        /// The type of messages that the caller requested.
+        /// The name of the Rust type of messages that the caller requested.
         wanted: &'static str,
     },
 }
 
-/// The error of spawning an actor.
+/// The reason why an actor was not spawned.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum SpawnError {
-    /// The group of actors has ended.
+    /// The group of actors has ended, so it takes no more actors.
     #[error("actor group '{group}' has ended, and takes no more actors")]
     Closed {
-        /// The name of the group.
+        /// The name of the group that has ended.
         group: String,
     },
-    /// The `init` of the actor failed.
+    /// The `init` of the actor returned an error or panicked.
     #[error("the actor of group '{group}' cannot be initialised: {cause}")]
     Init {
-        /// The name of the group.
+        /// The name of the group to which the actor would belong.
         group: String,
         /// The error that `init` returned.
         cause: NodeError,

@@ -16,17 +16,20 @@ pub(super) struct ActorExtras<A: Actor> {
     /// The policy that decides what follows a failure; `None` if the actor ends when it fails.
     pub(super) policy: Option<FailurePolicy>,
     pub(super) failures: FailureHistory,
-    /// The actors that watch this one.
+    /// The actors that are notified when this actor ends.
     pub(super) watches: Vec<ActorWatch>,
-    /// The text of the failure that ends the actor. The actors that watch this one receive it.
+    /// The text of the failure that ends this actor; `None` if it has not failed for good. The
+    /// actors that watch this one receive the text.
     pub(super) error: Option<String>,
     /// The trial period of this actor after a swap, in which the old actor may still be restored;
     /// `None` outside of a trial.
     pub(super) trial: Option<SwapTrial<A>>,
-    /// The safe state of the actor; `None` if it has none.
+    /// The progress of the actor towards its safe state; `None` if the actor was spawned without a
+    /// safe state.
     pub(super) safe: Option<SafeSlot>,
     pub(super) children: Children,
-    /// An address of this actor, which keeps it alive until its children have ended.
+    /// An address of this actor, held while the actor waits for its children to end. It keeps the
+    /// actor alive for that time.
     pub(super) own: Option<Address<A::Message>>,
     pub(super) stash: Stash<A::Message>,
 }

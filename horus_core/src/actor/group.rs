@@ -32,88 +32,97 @@ use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::catch_panic::{catch_panic, drop_caught};
 
-/// An actor that waits to be run. Only the thread that owns this value may run the actor.
+/// An actor that has mail and waits to be run. Only the thread that owns this value may run the
+/// actor.
 pub(crate) type Task = Runnable<ActorGroup>;
 
-/// Maximum number of threads of a group of actors.
+/// The maximum number of threads that can run the actors of one group.
 pub(crate) const THREADS_MAX: usize = WORKERS_MAX;
 
 /// A request or a notification that an actor gets in its mailbox, in addition to its ordinary
 /// messages.
 #[derive(Debug)]
 pub(crate) enum ControlMessage {
-    /// The actor has to be initialised, and added to the members of its group.
+    /// Asks a new actor to initialise itself. The actor then joins the members of its group, with
+    /// this handle.
     Init(ControlHandle<ActorGroup>),
-    /// Wakes the actor. An actor that has failed restarts before it handles its next event.
+    /// Wakes an actor that has failed. It restarts before it handles its next event.
     Restart,
-    /// The actor has to end.
+    /// Asks the actor to end.
     End,
-    /// Another actor asks to be notified when this one ends.
+    /// Asks the actor to notify another actor when it ends.
     Watch(ActorWatch),
-    /// An actor that this one watches has ended.
+    /// Reports to an actor that an actor which it watches has ended.
     Down(Box<Down>),
-    /// A child of this actor has ended.
+    /// Reports to a parent that one of its children has ended.
     ChildDown(Box<ChildEnd>),
-    /// A timer has sent a message to this actor.
+    /// Brings the actor a message of one of its timers.
     Timer(TimerMessage),
-    /// The actor has to be replaced.
+    /// Asks for the actor to be replaced by another one of the same type.
     Swap(SwapRequest),
-    /// Wakes the actor to enter its safe state, or to handle messages that it put aside before.
+    /// Wakes the actor, so that it enters its safe state, or handles messages that it put aside
+    /// before.
     Visit,
 }
 
-/// An entry of a group's timers: an actor or a timer that waits until a given time.
+/// Something that waits in a group's list of timers until a given time: a suspended actor, or a
+/// timer of an actor.
 #[derive(Debug)]
 pub(crate) enum TimerEntry {
-    /// An actor that pauses after a failure.
+    /// An actor that is suspended after a failure. When the time is over, it is run again.
     Pause(Task),
-    /// A timer of an actor, and the time at which its next message is due.
+    /// A timer of an actor, and the time at which its next message is due, in nanoseconds.
     Alarm(PendingTimer, u64),
 }
 
-/// A group of actors.
+/// A group of actors: their run queues, timers, names and counters. All threads that use the group
+/// share this object.
 pub(crate) struct ActorGroup {
     name: String,
     queues: Arc<RunQueues<Task>>,
     room_eventcounts: RoomEventcounts,
-    /// The workers that no thread uses at present, with their run queues.
+    /// The workers that no thread uses at present. Each worker has a queue of the actors that it
+    /// has to run.
     workers: Mutex<Vec<Worker<Task>>>,
     roll: Mutex<Membership>,
     pub(crate) timers: Timers<TimerEntry>,
-    /// The actors that have mail, while no thread of the group takes them.
+    /// The queue of actors that have mail. It is used while no threads of the group run the actors.
     pub(crate) waiting: WaitingTasks<Task>,
-    /// Number of threads; 0 if the thread that runs the scheduler runs the actors.
+    /// Number of threads that run the actors; 0 if the scheduler's own thread runs them.
     threads: usize,
     pub(crate) registry: Registry,
     pub(crate) safety: Safety,
-    /// The present time of a simulated run; `u64::MAX` in any other run.
+    /// The present time of a simulated run, in nanoseconds; `u64::MAX` if the run is not simulated.
     simulated_ns: AtomicU64,
     settings: GroupSettings,
-    /// 1 once all actors have been ended, except those whose handlers have not yet returned.
+    /// 1 once the group has ended all its actors, except those whose handlers have not yet
+    /// returned; otherwise 0.
     is_over: AtomicU64,
-    /// 1 while threads of the group run the actors.
+    /// 1 while threads of the group run the actors, otherwise 0.
     running: AtomicU64,
-    /// 1 while the actors are not allowed to run.
+    /// 1 while the actors are not allowed to run, because the group is paused or in an emergency
+    /// stop; otherwise 0.
     paused: AtomicU64,
     spawned: AtomicU64,
     ended: AtomicU64,
     undelivered: AtomicU64,
     failures: AtomicU64,
     panics: AtomicU64,
-    /// For each worker, its counter and the activation that it runs at present. Other threads read
-    /// them.
+    /// For each worker, the number of messages that it has handled and the actor that it runs at
+    /// present. Other threads read these values.
     words: Box<[WorkerWords]>,
     recorder: OnceLock<Recorder>,
-    /// The metrics of the node as which the scheduler lists this group.
+    /// The metrics of this group. The scheduler reports them as those of a node, under the group's
+    /// name.
     metrics: OnceLock<Arc<LiveMetrics>>,
     last_error: Mutex<Option<String>>,
 }
 
-/// The members of a group of actors.
+/// The actors that belong to a group, and whether more can be added.
 #[derive(Debug, Default)]
 struct Membership {
     members: NumberedMembers<ControlHandle<ActorGroup>>,
-    /// True once the group takes no more members.
+    /// True once the group has ended, so that no more actors can be added.
     is_closed: bool,
 }
 
@@ -188,7 +197,8 @@ impl ActorGroup {
         self.settings.mailbox
     }
 
-    /// Returns the way in which the threads of the group wait for mail.
+    /// Returns the setting that decides how the group's threads wait for mail: by sleeping,
+    /// yielding or spinning.
     pub(crate) const fn idle(&self) -> Idle {
         self.settings.idle
     }
@@ -203,7 +213,8 @@ impl ActorGroup {
         (core, *priority)
     }
 
-    /// Records an event for each thread setting that the system refused.
+    /// Records one event in the black box for each thread setting that the operating system
+    /// refused.
     pub(crate) fn record_refused_settings(&self, refused: &[String]) {
         if let Some(recorder) = self.recorder.get() {
             for what in refused {
@@ -214,7 +225,8 @@ impl ActorGroup {
         }
     }
 
-    /// Returns the clock for an actor that is spawned now.
+    /// Returns the clock that an actor uses which is spawned now: the real clock, or that of a
+    /// simulated run.
     pub(crate) fn clock(&self) -> Clock {
         // Relaxed: one thread runs a simulation.
         match self.simulated_ns.get() {
@@ -236,7 +248,8 @@ impl ActorGroup {
         &self.queues
     }
 
-    /// Returns the number of threads; 0 if the thread that runs the scheduler runs the actors.
+    /// Returns the number of threads that run the actors; 0 if the scheduler's own thread runs
+    /// them.
     pub(crate) const fn threads(&self) -> usize {
         self.threads
     }
@@ -249,7 +262,7 @@ impl ActorGroup {
         }
     }
 
-    /// Returns true if an actor of the group waits for the thread of the scheduler, or a timer is
+    /// Returns true if the scheduler's thread has to run an actor of this group, or if a timer is
     /// due at `now_ns`.
     pub(crate) fn has_due_activations(&self, now_ns: u64) -> bool {
         now_ns >= self.timers.next_due_ns() || !self.waiting.is_empty()
@@ -335,29 +348,32 @@ impl ActorGroup {
         }
     }
 
-    /// Takes all workers, with their run queues. The caller then runs the actors with them.
+    /// Removes and returns all workers. The caller uses them, and the queues in them, to run the
+    /// actors.
     pub(crate) fn take_workers(&self) -> Vec<Worker<Task>> {
         std::mem::take(&mut *lock(&self.workers))
     }
 
-    /// Returns the counter and the present activation of worker `index`.
+    /// Returns the counter of handled messages and the present activation of the worker with this
+    /// index.
     #[inline]
     pub(crate) fn worker_words(&self, index: usize) -> &WorkerWords {
         &self.words[index]
     }
 
-    /// Returns the time after which an activation whose handler has not returned is reported as
-    /// stuck.
+    /// Returns the time after which a handler that has not returned is reported as stuck, in
+    /// nanoseconds.
     pub(crate) fn watchdog_ns(&self) -> u64 {
         saturating_nanos(self.settings.watchdog)
     }
 
-    /// Returns the activations that began before `before_ns` and have not ended.
+    /// Returns the activations (runs of an actor) that began before `before_ns` and have not ended.
     pub(crate) fn long_activations(&self, before_ns: u64) -> Vec<LongActivation> {
         long_activations(&self.words, before_ns)
     }
 
-    /// Returns the name of an actor, as reports show it.
+    /// Returns a text that identifies an actor in reports, such as its name. `actor` is the id of
+    /// the actor.
     pub(crate) fn describe_actor(&self, actor: usize) -> String {
         let label = self.safety.label_of(actor);
         let name = label.or_else(|| self.registry.name_of(actor));
@@ -367,13 +383,14 @@ impl ActorGroup {
         )
     }
 
-    /// Sets the recorder of failures.
+    /// Sets the recorder, which stores the failures of actors in the scheduler's event log.
     pub(crate) fn set_recorder(&self, recorder: Recorder) {
         // WHY ignored: a group is started once.
         let _ = self.recorder.set(recorder);
     }
 
-    /// Sets the metrics of the node as which the scheduler lists this group.
+    /// Sets the metrics to which the group copies its counters. The scheduler reports them as those
+    /// of a node.
     pub(crate) fn set_metrics(&self, metrics: Arc<LiveMetrics>) {
         // WHY ignored: a group is one node.
         let _ = self.metrics.set(metrics);
@@ -387,7 +404,7 @@ impl ActorGroup {
         }
     }
 
-    /// Records whether threads of the group run the actors at present.
+    /// Records whether the group's own threads run its actors at present.
     pub(crate) fn set_running(&self, is_running: bool) {
         // Relaxed: the threads are started and joined by the caller.
         self.running.set(u64::from(is_running));
@@ -420,7 +437,7 @@ impl ActorGroup {
         }
     }
 
-    /// Suspends an actor until `until_ns`, after a failure.
+    /// Suspends a failed actor. It is run again at the time `until_ns`.
     pub(crate) fn suspend_actor(&self, task: Task, until_ns: u64) {
         self.timers.add(until_ns, TimerEntry::Pause(task));
         // WHY after: an emergency stop, or the end of the group, that begins later finds the actor
@@ -437,8 +454,8 @@ impl ActorGroup {
         self.end_pauses();
     }
 
-    /// Ends the pauses of actors that have failed, because an emergency stop has to visit these
-    /// actors, too.
+    /// Ends the pauses of all actors that are suspended after a failure, so that they run at once.
+    /// WHY: an emergency stop has to reach these actors, too.
     fn end_pauses(&self) {
         for timed in self.timers.take_all() {
             match timed {
@@ -461,7 +478,8 @@ impl ActorGroup {
         (self.spawned.get() % self.words.len() as u64) as u8
     }
 
-    /// Adds an actor. Returns its member number, or `None` if the group has ended.
+    /// Adds an actor to the members of the group. Returns the actor's member number, or `None` if
+    /// the group has ended.
     pub(crate) fn add_member(&self, handle: ControlHandle<Self>) -> Option<u64> {
         let mut roll = lock(&self.roll);
         if roll.is_closed {
@@ -472,7 +490,8 @@ impl ActorGroup {
         Some(roll.members.add(handle))
     }
 
-    /// Removes an actor that ends, and counts the messages that were dropped with it.
+    /// Removes an actor that ends from the members of the group, and counts the messages that were
+    /// dropped with it.
     pub(crate) fn remove_member(&self, number: u64, end: &heap::End) {
         let mut roll = lock(&self.roll);
         let handle = roll.members.remove(number);
@@ -484,14 +503,15 @@ impl ActorGroup {
         drop(handle);
     }
 
-    /// Counts dropped messages that [`Self::remove_member`] has not counted.
+    /// Adds `messages` to the number of messages that were accepted but dropped without being
+    /// handled.
     pub(crate) fn count_undelivered(&self, messages: u64) {
         let _roll = lock(&self.roll);
         // Relaxed: a counter, changed under the lock.
         self.undelivered.set(self.undelivered.get() + messages);
     }
 
-    /// Counts a failure, and records it in the black box, the topic of events.
+    /// Counts a failure of an actor, and records it as an event in the black box.
     #[cold]
     pub(crate) fn record_failure(&self, is_panic: bool, error: &str) {
         self.failures.fetch_add_one();
@@ -514,7 +534,7 @@ impl ActorGroup {
         lock(&self.last_error).clone()
     }
 
-    /// Returns the counters. They may have been read at slightly different moments.
+    /// Returns the counters of the group. They may have been read at slightly different moments.
     pub(crate) fn counts(&self) -> ActorCounts {
         // Relaxed, all: counters.
         ActorCounts {

@@ -9,23 +9,26 @@ use crate::actor::mailbox::Mailbox;
 /// once. For example, it attaches the thread to an interpreter.
 pub type HandlerWrapper = fn(&mut dyn FnMut());
 
-/// The settings of a group of actors.
+/// The settings that apply to all actors and threads of a group.
 #[derive(Debug, Clone)]
 pub(crate) struct GroupSettings {
-    /// The kind of the actors' mailboxes.
+    /// The kind of mailbox that actors of the group get, unless they are spawned with a different
+    /// one.
     pub(crate) mailbox: Mailbox,
     /// The CPUs to which the group's threads are pinned; empty if they are not pinned.
     pub(crate) cores: Vec<usize>,
     /// The SCHED_FIFO priority of the group's threads; `None` for no real-time priority.
     pub(crate) priority: Option<u8>,
     pub(crate) idle: Idle,
-    /// The function inside which the group's threads call handlers, if there is one.
+    /// A function inside which the group's threads run handlers, for example to attach the thread
+    /// to an interpreter; `None` if they run handlers directly.
     pub(crate) wrap_handlers: Option<HandlerWrapper>,
-    /// The time after which a handler that has not returned is reported as stuck.
+    /// The maximum duration of a handler. If a handler takes longer, the actor is reported as
+    /// stuck.
     pub(crate) watchdog: Duration,
 }
 
-/// The default of [`GroupSettings::watchdog`].
+/// The default time after which a handler that has not returned is reported as stuck.
 const DEFAULT_WATCHDOG: Duration = Duration::from_secs(1);
 
 impl Default for GroupSettings {

@@ -21,20 +21,20 @@ use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text, p
 pub(super) struct HostedActor<A: Actor> {
     actor: A,
     extras: Option<Box<ActorExtras<A>>>,
-    /// The number of the actor among the members of the group, or [`NO_MEMBER`].
+    /// The number of the actor in its group's list of members, or [`NO_MEMBER`].
     number: u64,
     restarts: u32,
     state: HostedState,
 }
 
-/// The number of an actor that is not a member of its group.
+/// The value of [`HostedActor::number`] for an actor that is not in its group's list of members.
 const NO_MEMBER: u64 = u64::MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HostedState {
-    /// The actor has to be initialised.
+    /// The actor was created, and has not been initialised yet.
     New,
-    /// The actor handles messages.
+    /// The actor is initialised, and handles messages.
     Active,
     /// The actor has failed, and has to be re-created before it handles the next event.
     Failed,
@@ -65,7 +65,7 @@ impl<A: Actor> HostedActor<A> {
         self.finish_message(result, stop, turn)
     }
 
-    /// Counts the message that was handled. If its handler failed, applies the failure policy.
+    /// Counts the message that was just handled. If its handler failed, applies the failure policy.
     #[inline(always)]
     fn finish_message(
         &mut self,
@@ -138,7 +138,8 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
-    /// Lets the actor handle the batch of messages that it has collected.
+    /// Calls [`Actor::end_batch`], so that the actor handles the messages that it has collected as
+    /// a batch. Returns what the worker has to do next with the actor.
     fn handle_batch(&mut self, turn: &mut Activation<'_, A::Message, ActorGroup>) -> Flow {
         if self.state != HostedState::Active {
             return Flow::Continue;
@@ -216,8 +217,8 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
-    /// Reports a failure of the actor, and returns what its worker has to do next, according to the
-    /// failure policy.
+    /// Reports a failure of the actor and applies its failure policy. Returns what the worker has
+    /// to do next with the actor.
     #[cold]
     fn apply_policy(
         &mut self,
@@ -263,7 +264,8 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
-    /// Calls `init` of the actor. Returns its result, and true if the actor wants to end.
+    /// Calls the `init` of the actor. Returns the result of `init`, and true if the actor wants to
+    /// end.
     fn init(&mut self, turn: &mut Activation<'_, A::Message, ActorGroup>) -> (NodeResult, bool) {
         let mut context = Context::new(turn, &mut self.extras, self.restarts);
         let actor = &mut self.actor;
@@ -328,7 +330,7 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
-    /// Puts back an event that could not be handled, so that it is handled next.
+    /// Puts an event that could not be handled back at the front, so that it is handled next.
     #[cold]
     fn put_back_event(
         &mut self,
@@ -347,8 +349,7 @@ impl<A: Actor> HostedActor<A> {
         extras.stash.put_event_first((event, is_counted));
     }
 
-    /// Returns true if the actor has messages that it put aside and has to handle before other
-    /// mail.
+    /// Returns true if the actor has unstashed messages, which it has to handle before other mail.
     #[inline]
     fn has_ready_event(&self) -> bool {
         self.extras
@@ -356,7 +357,7 @@ impl<A: Actor> HostedActor<A> {
             .is_some_and(|extras| extras.stash.has_ready_event())
     }
 
-    /// Queues an event behind the unstashed messages, which are handled first.
+    /// Puts an event behind the unstashed messages, so that it is handled after them.
     #[cold]
     fn queue_behind_ready_events(
         &mut self,
@@ -413,7 +414,7 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
-    /// Shuts the actor down, and suspends it until it is to be re-created.
+    /// Shuts a failed actor down, and suspends it until the time at which it has to be re-created.
     fn pause_before_restart(
         &mut self,
         at_ns: u64,
@@ -444,7 +445,7 @@ fn flow_after_visit(group: &ActorGroup) -> Flow {
     }
 }
 
-/// Drops an actor. If the drop panics, records the panic.
+/// Drops an actor. A panic in its `drop` is caught, and recorded as a failure.
 fn drop_actor<A>(actor: A, group: &ActorGroup) {
     if let Some(panic) = drop_caught(actor) {
         group.record_failure(true, &panic);

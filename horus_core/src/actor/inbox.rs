@@ -46,13 +46,13 @@ pub struct Inbox<M> {
 }
 
 /// A carrier with two uses: it brings messages from the mailbox to the owner of the inbox, and
-/// tells the inbox's cell which queue the owner reads.
+/// gives the inbox's shared state the queue that the owner reads.
 struct TakenMessages<M> {
     messages: VecDeque<M>,
     /// The queue into which a sender puts the task of the inbox when it wakes the inbox. The owner
     /// of the inbox takes the task out.
     queue: Arc<PullQueue<Task>>,
-    /// True once the cell of the inbox uses this queue ([`HostedInbox::queue`]).
+    /// True once the shared state of the inbox uses this queue ([`HostedInbox::queue`]).
     is_known: bool,
 }
 
@@ -61,9 +61,9 @@ struct HostedInbox<M> {
     /// The queue into which a sender puts the task of the inbox when it wakes the inbox. The owner
     /// of the inbox takes the task out.
     queue: Arc<PullQueue<Task>>,
-    /// The number of the inbox among the members of the group; `None` if the group had ended.
+    /// The number of the inbox in its group's list of members; `None` if the group had ended.
     number: Option<u64>,
-    /// The actors that watch this inbox.
+    /// The actors that are notified when this inbox ends.
     watches: Vec<ActorWatch>,
     message: PhantomData<fn(M)>,
 }
@@ -279,7 +279,8 @@ impl<M: Send + 'static> Inbox<M> {
             .pop_front()
     }
 
-    /// Takes the task of this inbox out of the inbox's queue, if it is there.
+    /// If senders have woken the inbox, takes its task out of the queue. The owner can then take
+    /// messages out of the mailbox.
     fn take_queued_task(&mut self) {
         // WHY: the task of another inbox could come out of the queue of a set.
         if !self.is_in_set && self.task.is_none() && !self.handle.belongs_to_parent() {

@@ -68,8 +68,8 @@ impl<M: Send + 'static> InboxSet<M> {
         Self::default()
     }
 
-    /// Adds an inbox, together with the mail that it has. Returns the identity of the inbox, which
-    /// [`Self::wait`] returns when there is mail.
+    /// Adds an inbox, together with the mail that it has. Returns the identity by which
+    /// [`Self::wait`] reports that this inbox has mail.
     pub fn add(&mut self, mut inbox: Inbox<M>) -> ActorId {
         let id = inbox.id();
         if inbox.wake() {
@@ -108,7 +108,7 @@ impl<M: Send + 'static> InboxSet<M> {
         self.inboxes.get_mut(&id.0)
     }
 
-    /// Returns the number of inboxes.
+    /// Returns the number of inboxes in the set.
     #[must_use]
     pub fn len(&self) -> usize {
         self.inboxes.len()

@@ -11,34 +11,38 @@ use crate::actor::group::{ActorGroup, ControlMessage, Task};
 /// threads put tasks for it.
 const ACTIVATIONS_PER_INJECTED_CHECK: u32 = 64;
 
-/// The time after which a worker checks the queue into which other threads put tasks for it.
+/// The time after which a worker checks the queue into which other threads put tasks for it, in
+/// nanoseconds.
 const INJECTED_CHECK_PERIOD_NS: u64 = 200_000;
 
-/// Largest number of times in a row that a worker runs the actor that got mail last before the
+/// The maximum number of times in a row that a worker prefers the actor that got mail last to
 /// actors that have waited longer.
 const NEWEST_FIRST_STREAK_MAX: u32 = 32;
 
-/// A function that runs the actors of a group without threads. It returns false if there was
-/// nothing to do, and `None` if another thread runs these actors from now on.
+/// A function that runs those actors of a threadless group that have mail. It returns false if no
+/// actor had mail, and `None` if another thread runs the actors of the group from now on.
 type RunGroup = Rc<dyn Fn() -> Option<bool>>;
 
 thread_local! {
-    /// The groups without threads whose actors this thread runs, each with the address of the group
-    /// as its key.
+    /// The groups whose actors this thread runs, because these groups have no threads. The key is
+    /// the memory address of the group.
     static THREADLESS_GROUPS: RefCell<Vec<(usize, RunGroup)>> = const { RefCell::new(Vec::new()) };
     static LOCAL_WORKER: RefCell<Option<LocalWorker>> = const { RefCell::new(None) };
     /// The address of the actor that this thread is spawning, 0 if there is none; and the task of
     /// that actor.
     static SPAWNING_ACTOR: Cell<usize> = const { Cell::new(0) };
     static SPAWNED_TASK: Cell<Option<Task>> = const { Cell::new(None) };
-    /// True while a thread that is not a worker runs an actor.
+    /// True while this thread runs a handler although it is not a worker. Calls on this thread must
+    /// then not wait for another actor.
     static IN_HANDLER: Cell<bool> = const { Cell::new(false) };
 }
 
-/// A guard: until it is dropped, the calling thread counts as running an actor.
+/// A guard for a handler that runs on a thread which is not a worker. Until it is dropped, calls on
+/// this thread must not wait for another actor.
 #[derive(Debug)]
 pub(crate) struct HandlerMark {
-    /// True if the thread already counted as running an actor when this guard was created.
+    /// True if the thread was already running a handler when this guard was created. The drop
+    /// restores this state.
     before: bool,
 }
 
@@ -56,9 +60,10 @@ impl Drop for HandlerMark {
     }
 }
 
-/// The worker of a thread that runs actors of a group.
+/// The state of a thread that runs actors of a group, with the queue of actors that it has to run.
 pub(crate) struct LocalWorker {
-    /// The address of the worker's group, as a number that can be compared.
+    /// The memory address of the worker's group. It is only compared, to check whether an actor
+    /// belongs to this group.
     group: usize,
     pub(crate) worker: Worker<Task>,
     streak: u32,
@@ -82,7 +87,7 @@ pub(crate) fn set_local_worker(group: &ActorGroup, worker: Worker<Task>) {
     LOCAL_WORKER.set(Some(local));
 }
 
-/// Removes the worker of the calling thread, and returns it.
+/// Removes the worker of the calling thread, and returns it; `None` if the thread has no worker.
 pub(crate) fn take_local_worker() -> Option<Worker<Task>> {
     LOCAL_WORKER.take().map(|local| local.worker)
 }
@@ -96,8 +101,9 @@ pub fn is_worker() -> bool {
             .unwrap_or(false)
 }
 
-/// Makes the calling thread run the actors of `group`, which has no threads, whenever it waits for
-/// an answer. If the thread does not do that already, calls `make` for the function to run.
+/// Makes the calling thread run the actors of `group`, which has no threads, whenever the thread
+/// waits for an answer. If the thread does not do that already, stores the function that `make`
+/// returns, and later calls it to run the actors.
 pub(crate) fn add_threadless_group(group: &ActorGroup, make: impl FnOnce() -> RunGroup) {
     let is_known = |turns: &Vec<(usize, _)>| {
         turns
@@ -160,14 +166,14 @@ pub(crate) fn with_local_worker<R>(act: impl FnOnce(&mut LocalWorker) -> R) -> O
     LOCAL_WORKER.with_borrow_mut(|local| local.as_mut().map(act))
 }
 
-/// Returns true if the worker of the calling thread has an actor to run, or if the thread has no
-/// worker.
+/// Returns true if the worker of the calling thread has an actor to run. Also returns true if the
+/// thread has no worker.
 pub(crate) fn has_local_work() -> bool {
     with_local_worker(|local| local.worker.has_own_entry()).unwrap_or(true)
 }
 
-/// Gives `task` to the worker of the calling thread, if that worker belongs to `group`. Otherwise
-/// returns the task.
+/// Puts the actor `task` into the queue of the calling thread's worker, and returns `None`. Returns
+/// `task` if the thread has no worker, or if its worker belongs to a different group.
 #[inline]
 pub(crate) fn schedule_locally(group: &ActorGroup, task: Task) -> Option<Task> {
     if SPAWNING_ACTOR.get() == task.id() {

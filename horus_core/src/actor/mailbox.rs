@@ -7,7 +7,7 @@ use horus_shm::internals::heap::Mail;
 pub struct Mailbox(Mail);
 
 impl Mailbox {
-    /// The most messages that a bounded mailbox can hold.
+    /// The maximum capacity of a bounded mailbox, in messages.
     pub const CAPACITY_MAX: u16 = 32_767;
 
     /// Returns a mailbox of up to `capacity` messages, including the one that is being handled. A

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-/// Number of actors in a chunk.
+/// Number of actors in a chunk. The memory of a chunk is freed when all of its actors have ended.
 const CHUNK_MEMBERS: u64 = 512;
 
 /// The actors of a group that have not ended, numbered in the order in which they were spawned.
@@ -31,7 +31,7 @@ impl<H> Default for NumberedMembers<H> {
 }
 
 impl<H> NumberedMembers<H> {
-    /// Adds an actor, and returns its number.
+    /// Adds an actor by its handle. Returns the actor's number, which is never used again.
     pub(crate) fn add(&mut self, handle: H) -> u64 {
         let number = self.next;
         self.next += 1;
@@ -47,7 +47,8 @@ impl<H> NumberedMembers<H> {
         number
     }
 
-    /// Removes an actor. Returns its handle, or `None` if there is no actor with this number.
+    /// Removes the actor with this number. Returns its handle, or `None` if there is no actor with
+    /// this number.
     pub(crate) fn remove(&mut self, number: u64) -> Option<H> {
         let chunk = self.chunks.get_mut(&(number / CHUNK_MEMBERS))?;
         let handle = chunk.handles[(number % CHUNK_MEMBERS) as usize].take()?;

@@ -7,19 +7,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use crate::actor::error::{FindError, RegisterError};
 
-/// An address of an actor, regardless of the type of its messages.
+/// An address of an actor, as the registry of names stores it: regardless of the type of the
+/// actor's messages.
 pub(crate) trait RegisteredAddress: Any + Send + Sync {
-    /// Returns the name of the type of the messages.
+    /// Returns the name of the Rust type of the actor's messages.
     fn message_type(&self) -> &'static str;
 
     /// Returns true if the actor has ended.
     fn has_ended(&self) -> bool;
 
-    /// Returns the number of the actor's `ActorId`.
+    /// Returns the actor's identity as a number, as
+    /// [`ActorId::number`](crate::actor::ActorId::number) does.
     fn actor_number(&self) -> usize;
 }
 
-/// The actors of a group that have a name.
+/// The actors of a group that were registered under a name, each with its name as the key.
 #[derive(Default)]
 pub(crate) struct Registry(Mutex<Names>);
 
@@ -84,7 +86,7 @@ impl Registry {
         Ok(())
     }
 
-    /// Returns the address of the actor with this name.
+    /// Returns the address of the actor that is registered under `name`.
     pub(crate) fn find<T: RegisteredAddress + Clone>(
         &self,
         name: &str,
@@ -125,7 +127,8 @@ impl Registry {
         matching.map(|(name, _)| name.clone()).collect()
     }
 
-    /// Returns a name of the actor whose `ActorId` has this number.
+    /// Returns a name under which the actor with this [`ActorId`](crate::actor::ActorId) number is
+    /// registered; `None` if it has no name.
     pub(crate) fn name_of(&self, number: usize) -> Option<String> {
         let names = self.lock();
         let mut of_it = names
@@ -135,7 +138,7 @@ impl Registry {
         of_it.next().map(|(name, _)| name.clone())
     }
 
-    /// Removes all names.
+    /// Removes all names, so that they no longer keep their actors alive.
     pub(crate) fn clear(&self) {
         let names = std::mem::take(&mut *self.lock());
         drop(names);
@@ -150,7 +153,7 @@ impl fmt::Debug for Registry {
     }
 }
 
-/// Returns the name of the type of messages, for use in errors.
+/// Returns the name of the Rust type `M`, for use in errors.
 pub(crate) fn message_type_name<M>() -> &'static str {
     type_name::<M>()
 }

@@ -43,9 +43,9 @@ impl SafeSlot {
         Ok(true)
     }
 
-    /// Makes the actor enter its safe state before it is shut down, if the run ends because of a
-    /// failure or during an emergency stop, and the actor has not entered it for that reason yet.
-    /// If the actor panics, the error is the text of the panic.
+    /// Makes the actor enter its safe state before it is shut down. Does nothing if the run ends
+    /// neither after a failure nor in an emergency stop, or if the actor has already entered its
+    /// safe state for that reason. If the actor panics, the error is the text of the panic.
     pub(super) fn enter_before_end<A: Actor>(
         &mut self,
         actor: &mut A,

@@ -9,7 +9,8 @@ use horus_shm::internals::sync::Word;
 
 use crate::actor::group::{ActorGroup, ControlMessage, Task};
 
-/// The safe state of one actor, as its group sees it.
+/// The progress of one actor towards its safe state. The actor's thread and the group share this
+/// object.
 #[derive(Debug, Default)]
 pub(crate) struct SafeState {
     /// The number of the last emergency stop for which the actor was asked to enter its safe state.
@@ -36,12 +37,13 @@ impl SafeState {
     }
 }
 
-/// An actor with a safe state, as its group keeps it.
+/// An actor of the group that has a safe state.
 #[derive(Debug)]
 struct SafetyMember {
     handle: ControlHandle<ActorGroup>,
     state: Arc<SafeState>,
-    /// The name of the actor in reports; `None` to use its registered name.
+    /// The name under which reports mention the actor; `None` if they use the name under which the
+    /// actor is registered.
     label: Option<String>,
     /// The control message that wakes the actor; `None` once it was sent. WHY allocated in advance:
     /// an emergency stop must work even if no memory is free.
@@ -59,15 +61,15 @@ impl SafetyMember {
     }
 }
 
-/// For one group: the actors that have a safe state, and the actors that are held until an
-/// emergency stop ends.
+/// Coordinates the emergency stops of one group: it knows the actors that have a safe state, and
+/// holds back other actors until the stop ends.
 #[derive(Debug, Default)]
 pub(crate) struct Safety {
     /// 1 during an emergency stop, 0 otherwise.
     engaged: AtomicU64,
-    /// 0 unless a node has failed, so that the actors have to enter their safe state before they
-    /// are shut down. Then it is the number of the present emergency stop, or of the next one if
-    /// there is none.
+    /// 0 unless a node has failed. After a failure, actors enter their safe state before they are
+    /// shut down, and this is the number of the present emergency stop, or of the next one if there
+    /// is none.
     failing: AtomicU64,
     state: Mutex<SafetyState>,
 }
@@ -75,22 +77,22 @@ pub(crate) struct Safety {
 #[derive(Debug, Default)]
 struct SafetyState {
     is_engaged: bool,
-    /// The number of emergency stops so far.
+    /// The number of emergency stops that have begun so far.
     number: u64,
     /// True once the run has failed. WHY kept: a command that is applied afterwards must not let
     /// actors end without their safe state.
     has_run_failed: bool,
     members: Vec<SafetyMember>,
-    /// The actors that are held until the emergency stop ends, while their mail waits.
+    /// The actors that have mail but must not run until the emergency stop ends.
     held: Vec<Task>,
     /// The actors that are not in their safe state yet. A worker has to run each of them again.
     revisited: Vec<Task>,
 }
 
-/// The number of a group's actors that have a safe state, and those that have not confirmed it yet.
+/// Tells how many actors of a group have a safe state, and which of them have not confirmed it yet.
 #[derive(Debug, Default)]
 pub(crate) struct SafetyReport {
-    /// Number of actors that have a safe state.
+    /// Number of actors of the group that have a safe state.
     pub(crate) all: usize,
     /// The actors that have not confirmed that they are in their safe state. For each, its id and,
     /// if it has one, its name for reports.
@@ -108,7 +110,7 @@ impl Safety {
         self.engaged.get() != 0
     }
 
-    /// Adds an actor that has a safe state.
+    /// Adds an actor that has a safe state, so that emergency stops reach the actor.
     pub(crate) fn add(
         &self,
         handle: ControlHandle<ActorGroup>,
@@ -134,7 +136,8 @@ impl Safety {
         all.members.push(member);
     }
 
-    /// Begins an emergency stop: wakes each actor that has a safe state.
+    /// Begins an emergency stop: wakes each actor that has a safe state, so that the actor enters
+    /// that state.
     pub(crate) fn engage(&self) {
         let mut all = self.lock();
         if std::mem::replace(&mut all.is_engaged, true) {
@@ -180,7 +183,8 @@ impl Safety {
         None
     }
 
-    /// Takes the actors that are not safe yet and have to be visited again.
+    /// Removes and returns the actors that are not in their safe state yet. The caller has to run
+    /// them again.
     pub(crate) fn take_tasks_to_revisit(&self) -> Vec<Task> {
         std::mem::take(&mut self.lock().revisited)
     }
@@ -203,7 +207,8 @@ impl Safety {
         report
     }
 
-    /// Returns the name for reports of an actor; `None` if the actor was spawned without one.
+    /// Returns the name that reports use for an actor with this id; `None` if the actor was spawned
+    /// without such a name.
     pub(crate) fn label_of(&self, actor: usize) -> Option<String> {
         let all = self.lock();
         let mut of_it = all

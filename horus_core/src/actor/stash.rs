@@ -7,15 +7,15 @@ use horus_shm::internals::heap::Event;
 
 use crate::actor::group::ControlMessage;
 
-/// An event to handle, and true if the event still counts as waiting in the mailbox.
+/// A message or other event that is stored, and true if it still counts as waiting in the mailbox.
 pub(super) type StashedEvent<M> = (Event<M, ControlMessage>, bool);
 
-/// The messages that an actor has put aside.
+/// The messages that an actor has put aside to handle them later.
 #[derive(Debug)]
 pub(super) struct Stash<M> {
-    /// The messages that stay put aside until the actor unstashes them.
+    /// The messages that the actor has put aside and not unstashed yet.
     aside: Vec<StashedEvent<M>>,
-    /// The events that are handled next, before other mail.
+    /// The events that the actor handles next, before other mail: for example unstashed messages.
     ready: VecDeque<StashedEvent<M>>,
 }
 
@@ -29,7 +29,8 @@ impl<M> Default for Stash<M> {
 }
 
 impl<M> Stash<M> {
-    /// Stores `message` until the actor unstashes its messages.
+    /// Puts `message` aside until the actor unstashes its messages. `is_counted` is true if the
+    /// message still counts as waiting in the mailbox.
     pub(super) fn stash_message(&mut self, message: M, is_counted: bool) {
         self.aside.push((Event::Message(message), is_counted));
     }
@@ -39,12 +40,12 @@ impl<M> Stash<M> {
         self.ready.extend(self.aside.drain(..));
     }
 
-    /// Adds an event behind those that are already queued to be handled next.
+    /// Adds an event behind the events that are handled next, before other mail.
     pub(super) fn queue_event(&mut self, kept: StashedEvent<M>) {
         self.ready.push_back(kept);
     }
 
-    /// Puts an event in front of all others, so that it is handled next.
+    /// Puts an event in front of all stored events, so that it is handled next.
     pub(super) fn put_event_first(&mut self, kept: StashedEvent<M>) {
         self.ready.push_front(kept);
     }

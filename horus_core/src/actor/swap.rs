@@ -23,7 +23,7 @@ impl SwapRequest {
         }
     }
 
-    /// Returns the handle that reports the state of the swap.
+    /// Returns a new handle with which a caller observes the outcome of the swap.
     pub(crate) fn handle(&self) -> Swap {
         self.swap.clone()
     }
@@ -38,13 +38,14 @@ impl SwapRequest {
         actor.ok().map(|actor| *actor)
     }
 
-    /// Reports through the handle of the swap that the old actor stays, for this reason.
+    /// Refuses the swap, so that the old actor stays. The handle of the swap reports `reason`.
     pub(crate) fn refuse(&self, reason: &str) {
         self.swap
             .set_state(SwapState::RolledBack(reason.to_owned()));
     }
 
-    /// Begins the trial of the new actor, and keeps the old actor `old` until the trial ends.
+    /// Begins the trial of the new actor. Keeps the old actor `old`, to restore it if the new one
+    /// fails.
     pub(super) fn begin_trial<A>(&self, old: A) -> SwapTrial<A> {
         self.swap.set_state(SwapState::OnTrial);
         SwapTrial {
@@ -79,7 +80,7 @@ pub(super) struct SwapTrial<A> {
 }
 
 impl<A> SwapTrial<A> {
-    /// Counts a message that the new actor has handled.
+    /// Counts a message that the new actor has handled without a failure.
     pub(super) const fn count_message(&mut self) {
         self.left = self.left.saturating_sub(1);
     }
@@ -95,8 +96,8 @@ impl<A> SwapTrial<A> {
         self.old
     }
 
-    /// Ends the swap because the new actor has failed, for this reason. Returns the old actor,
-    /// which the caller restores.
+    /// Ends the swap because the new actor has failed. The handle of the swap reports `reason`.
+    /// Returns the old actor, which the caller restores.
     pub(super) fn roll_back(self, reason: &str) -> A {
         self.swap
             .set_state(SwapState::RolledBack(reason.to_owned()));

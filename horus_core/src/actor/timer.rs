@@ -12,12 +12,12 @@ use horus_shm::internals::sync::Word;
 #[derive(Clone)]
 pub struct Timer(Arc<TimerState>);
 
-/// The state that a timer shares with its handles and with its messages in the mailbox.
+/// The state that a timer shares with its handles and with the messages that it has sent.
 #[derive(Debug, Default)]
 struct TimerState {
-    /// 1 once the timer is cancelled.
+    /// 1 if the timer was cancelled, otherwise 0.
     cancelled: AtomicU64,
-    /// 1 while a message of the timer waits in the actor's mailbox.
+    /// 1 while a message of the timer waits in the actor's mailbox, otherwise 0.
     waiting: AtomicU64,
 }
 
@@ -49,20 +49,22 @@ impl fmt::Debug for Timer {
 /// further message, or if the actor has ended.
 type SendTimerMessage = Box<dyn FnMut(Timer) -> bool + std::marker::Send>;
 
-/// A timer that waits in its group until its next message is due.
+/// A timer that is stored in its group until its next message is due.
 pub(crate) struct PendingTimer {
     timer: Timer,
     send: SendTimerMessage,
-    /// The time from one message to the next; 0 if the timer sends only one message.
+    /// The time between two messages of the timer, in nanoseconds; 0 if the timer sends only one
+    /// message.
     period_ns: u64,
-    /// The time from the start of the timer to its first message.
+    /// The time from the start of the timer to its first message, in nanoseconds.
     delay_ns: u64,
 }
 
-/// A message of a timer, which waits in the mailbox of its actor.
+/// A message that a timer has sent, while it waits in the mailbox of the timer's actor.
 pub(crate) struct TimerMessage {
     timer: Timer,
-    /// The number of restarts that the actor had when it started the timer.
+    /// Number of restarts of the actor when it started the timer. If the actor has been restarted
+    /// since, the message is ignored.
     restarts: u32,
     message: Box<dyn Any + std::marker::Send>,
 }
@@ -77,12 +79,12 @@ impl PendingTimer {
         }
     }
 
-    /// Returns the time from the start of the timer to its first message.
+    /// Returns the time from the start of the timer to its first message, in nanoseconds.
     pub(crate) const fn delay_ns(&self) -> u64 {
         self.delay_ns
     }
 
-    /// Returns a handle of the timer.
+    /// Returns a new handle of the timer, with which the timer can be cancelled.
     pub(crate) fn timer(&self) -> Timer {
         self.timer.clone()
     }

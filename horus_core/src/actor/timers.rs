@@ -7,20 +7,21 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use horus_shm::internals::sync::Word;
 
-/// The timers of a group.
+/// The timers of a group, sorted by the times at which they are due.
 #[derive(Debug)]
 pub(crate) struct Timers<T> {
-    /// The earliest due time in the heap; `u64::MAX` if the heap is empty.
+    /// The earliest time at which an entry of the heap is due, in nanoseconds; `u64::MAX` if the
+    /// heap is empty.
     next_ns: AtomicU64,
-    /// The due time until which one worker sleeps on behalf of all workers; `u64::MAX` if no worker
-    /// does.
+    /// The time until which one worker sleeps on behalf of all workers, in nanoseconds; `u64::MAX`
+    /// if no worker does.
     kept_ns: AtomicU64,
     heap: Mutex<BinaryHeap<Reverse<TimedEntry<T>>>>,
-    /// Number of entries that were ever added.
+    /// Number of entries that were ever added. It becomes the number of the next entry.
     added: AtomicU64,
 }
 
-/// An entry of [`Timers`], which is due at a given time.
+/// An entry of [`Timers`], with the time at which it is due.
 #[derive(Debug)]
 struct TimedEntry<T> {
     at_ns: u64,
@@ -66,7 +67,8 @@ impl<T> Timers<T> {
         self.heap.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the earliest due time of a timer; `u64::MAX` if there is no timer. Costs a load.
+    /// Returns the time at which the earliest timer is due, in nanoseconds; `u64::MAX` if there is
+    /// no timer. Costs a load.
     #[inline(always)]
     pub(crate) fn next_due_ns(&self) -> u64 {
         // Relaxed: the timers are under a lock, and a worker looks again before it sleeps.
@@ -92,13 +94,14 @@ impl<T> Timers<T> {
         }
     }
 
-    /// Releases the claim of the calling worker to sleep until `claimed_ns`.
+    /// Ends the claim of the calling worker to be the one that sleeps until `claimed_ns`. Another
+    /// worker can then make the claim.
     pub(crate) fn release_sleep(&self, claimed_ns: u64) {
         // WHY: another worker may have claimed an earlier time.
         self.kept_ns.compare_exchange_relaxed(claimed_ns, u64::MAX);
     }
 
-    /// Adds `what`, which is due at `at_ns`.
+    /// Adds the entry `what`, which is due at the time `at_ns`.
     pub(crate) fn add(&self, at_ns: u64, what: T) {
         let mut heap = self.lock();
         // Relaxed: changed under the lock.
@@ -112,7 +115,8 @@ impl<T> Timers<T> {
         self.update_next_ns(&heap);
     }
 
-    /// Removes and returns an entry that is due at `now_ns`; `None` if there is none.
+    /// Removes and returns the earliest entry, if it is due at `now_ns` or before; `None` if it is
+    /// not due or there is none.
     pub(crate) fn take_due(&self, now_ns: u64) -> Option<T> {
         let mut heap = self.lock();
         let is_due = heap

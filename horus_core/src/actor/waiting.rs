@@ -9,26 +9,27 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use horus_shm::internals::sync::Word;
 use horus_shm::internals::wait::LocalEventcount;
 
-/// The queue of tasks, used while no thread of the group takes them.
+/// The queue of a group's actors that have mail. It is used while no thread of the group runs
+/// actors.
 pub(crate) struct WaitingTasks<T> {
-    /// 0 once threads of the group take the tasks.
+    /// 0 once threads of the group run the actors, so that this queue is not used; otherwise 1.
     is_open: AtomicU64,
-    /// Number of `tasks`, which changes only under the lock of `tasks`. WHY: most calls find no
-    /// task, and can see that without the lock.
+    /// Number of elements of `tasks`, changed only under the lock of `tasks`. WHY: most calls find
+    /// no task, and can see that without the lock.
     count: AtomicU64,
     tasks: Mutex<TaskQueue<T>>,
-    /// The eventcount that is notified of new tasks. The one thread that runs the tasks sleeps on
-    /// it.
+    /// The eventcount that is notified when a task is added. The thread that runs the tasks sleeps
+    /// on it.
     bell: OnceLock<Arc<LocalEventcount>>,
 }
 
-/// The tasks that wait in the queue, or the reason why tasks do not wait here.
+/// The waiting tasks or, if new tasks are not added to the queue, the reason for that.
 #[derive(Debug)]
 enum TaskQueue<T> {
     Waiting(VecDeque<T>),
-    /// Tasks go to the threads of the group instead.
+    /// The threads of the group run the actors, so tasks have to be sent to these threads.
     ForThreads,
-    /// The group has ended, and no thread takes tasks.
+    /// The group has ended, so no thread runs its actors.
     Over,
 }
 
@@ -40,7 +41,7 @@ impl<T> TaskQueue<T> {
         }
     }
 
-    /// Removes and returns all tasks, and sets the state of the queue to `next`.
+    /// Replaces the queue by `next`, and returns the tasks that were in it.
     fn replace(&mut self, next: Self) -> VecDeque<T> {
         match std::mem::replace(self, next) {
             Self::Waiting(tasks) => tasks,
@@ -49,7 +50,7 @@ impl<T> TaskQueue<T> {
     }
 }
 
-/// The result of [`WaitingTasks::push`].
+/// Tells what [`WaitingTasks::push`] did with a task.
 #[derive(Debug)]
 pub(crate) enum PushOutcome<T> {
     /// The task was added to the queue.
@@ -104,7 +105,7 @@ impl<T> WaitingTasks<T> {
         PushOutcome::Waits
     }
 
-    /// Removes and returns the oldest task.
+    /// Removes and returns the oldest task; `None` if there is none.
     pub(crate) fn pop(&self) -> Option<T> {
         if self.is_empty() {
             return None;
@@ -123,7 +124,8 @@ impl<T> WaitingTasks<T> {
         self.count.get() == 0
     }
 
-    /// Removes and returns all tasks. From now on, threads of the group take new tasks.
+    /// Closes the queue, because threads of the group now run the actors. Returns the tasks that
+    /// were in it. A later push returns its task.
     pub(crate) fn close(&self) -> VecDeque<T> {
         let mut tasks = self.lock();
         self.count.set(0);
@@ -131,7 +133,8 @@ impl<T> WaitingTasks<T> {
         tasks.replace(TaskQueue::ForThreads)
     }
 
-    /// Makes new tasks wait here again, because the threads that took them have ended or are stuck.
+    /// Opens the queue again, because the threads that ran the actors have ended or are stuck.
+    /// Later pushes add their tasks to it.
     pub(crate) fn reopen(&self) {
         let mut tasks = self.lock();
         if matches!(*tasks, TaskQueue::ForThreads) {
@@ -140,7 +143,7 @@ impl<T> WaitingTasks<T> {
         self.is_open.set(1);
     }
 
-    /// Removes and returns all waiting tasks when the group ends.
+    /// Removes and returns all waiting tasks. The queue keeps its state.
     pub(crate) fn take_all(&self) -> VecDeque<T> {
         let mut tasks = self.lock();
         self.count.set(0);
@@ -150,7 +153,8 @@ impl<T> WaitingTasks<T> {
             .unwrap_or_default()
     }
 
-    /// Removes and returns all waiting tasks. From now on, no thread takes tasks.
+    /// Closes the queue for good, because the group has ended. Returns the tasks that were in it. A
+    /// later push returns its task.
     pub(crate) fn end(&self) -> VecDeque<T> {
         let mut tasks = self.lock();
         self.count.set(0);

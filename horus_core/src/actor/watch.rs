@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// The identity of an actor, which can be compared with others. It may be reused for another actor
-/// once no address of this one exists.
+/// The identity of an actor, which can be compared with other identities. When no address of the
+/// actor is left, the same identity may be given to another actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ActorId(pub(crate) usize);
 
 impl ActorId {
-    /// Returns the identity as a number.
+    /// Returns the identity as a number, which can be stored or logged.
     #[must_use]
     pub const fn number(self) -> usize {
         self.0
@@ -46,10 +46,11 @@ impl Down {
     }
 }
 
-/// The report to a parent that its child has ended.
+/// Reports to an actor that one of its children has ended.
 #[derive(Debug)]
 pub(crate) struct ChildEnd {
-    /// The number of the child. WHY not its identity: a later child may get the same identity.
+    /// The number of the child in its parent's list of children. WHY not its identity: a later
+    /// child may get the same identity.
     pub(super) number: u64,
     pub(super) down: Down,
 }
@@ -63,12 +64,12 @@ impl fmt::Display for DownReason {
     }
 }
 
-/// The actor that watches another one, and gets the report of its end.
+/// The actor that is notified when a watched actor ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Watcher {
     /// The parent of the watched actor. It may also watch the same actor in the other ways.
     Parent,
-    /// An actor that has not been restarted.
+    /// An actor that watches, and has never been restarted.
     First(ActorId),
     /// An actor that has been restarted. It may already have watched the same actor before the
     /// restart.
@@ -119,12 +120,12 @@ impl ActorWatch {
         }
     }
 
-    /// Drops the watch without a report.
+    /// Drops the watch without a report to the watching actor.
     fn discard(mut self) {
         self.report = Box::new(drop);
     }
 
-    /// Reports to the watcher that the watched actor has ended, for this reason.
+    /// Reports to the watching actor that the watched one has ended for the reason `reason`.
     pub(crate) fn report_end(mut self, reason: DownReason) {
         self.reason = reason;
     }

@@ -9,13 +9,15 @@ use horus_shm::internals::wait::Backoff;
 
 use crate::scheduler::api::node::NodeError;
 
-/// The time after which an activation ends, so that the worker can run other actors.
+/// The maximum duration of an activation (one run of an actor), in nanoseconds. After this time,
+/// the worker runs other actors.
 const ACTIVATION_NS_MAX: u64 = 100_000;
 
-/// The mean duration of a handler above which the clock is read after every message.
+/// If handlers take longer than this on average, in nanoseconds, the worker reads the clock after
+/// every message.
 const SLOW_HANDLER_NS: u64 = 5_000;
 
-/// Largest number of messages that are handled between two readings of the clock.
+/// The maximum number of messages that a worker handles between two readings of the clock.
 const MESSAGES_PER_CLOCK_READ_MAX: u32 = 16;
 
 /// The time for which a worker waits for another message before it puts an actor without mail to
@@ -25,49 +27,55 @@ const MESSAGES_PER_CLOCK_READ_MAX: u32 = 16;
 /// that follow each other closely are handled as one batch.
 const LINGER_NS: u64 = 2_000;
 
-/// Largest number of times in a row that an actor without mail is put to sleep at once, because a
-/// short wait for another message was in vain before.
+/// The maximum number of times in a row that a worker skips the short wait for another message. It
+/// skips the wait because earlier waits were in vain.
 const LINGER_SKIPS_MAX: u32 = 1023;
 
-/// The short wait for another message before an actor without mail is put to sleep.
+/// The state of the short wait for another message, which a worker makes before it puts an actor
+/// without mail to sleep.
 #[derive(Debug, Default)]
 struct Linger {
-    /// The end of the present wait; 0 if there is none.
+    /// The time at which the present wait ends, in nanoseconds; 0 if the worker does not wait.
     end_ns: u64,
-    /// The value of `WorkerContext::handled` when the present wait began.
+    /// The value of `WorkerContext::handled` when the present wait began. If it has changed, a
+    /// message has arrived during the wait.
     handled: u64,
-    /// Decides when to wait: after each wait in vain, more occasions are skipped.
+    /// Decides when the worker waits: after each wait in vain, it skips the wait more often.
     occasions: Backoff<LINGER_SKIPS_MAX>,
 }
 
-/// The part of a worker's state that the handlers of its actors use.
+/// The state of a worker that handlers of its actors use: the clock, the limit of an activation,
+/// and results that they report.
 #[derive(Debug)]
 pub(crate) struct WorkerContext {
     pub(crate) clock: Clock,
     begin_ns: u64,
     last_ns: u64,
-    /// Number of messages that were handled so far.
+    /// Number of messages that this worker has handled so far.
     ///
     /// WHY a single counter: if two counters changed together, the compiler would read both by one
     /// load, which has to wait for the last store to either of them.
     handled: u64,
-    /// The value of `handled` at the beginning of the present activation.
+    /// The value of `handled` at the beginning of the present activation (run of an actor).
     handled_before: u64,
-    /// The value of `handled` at which the clock has to be read next.
+    /// The value of `handled` (the number of handled messages) at which the worker reads the clock
+    /// next.
     clock_at: u64,
     messages_per_clock_read: u32,
     linger: Linger,
-    /// True if the `init` of a new actor has given out an address of the actor.
+    /// True if an actor that is being spawned has given out its own address in `init`.
     pub(crate) has_given_address: bool,
-    /// True if the group refused a new actor because it has ended.
+    /// True if an actor could not be spawned because its group has already ended.
     pub(crate) is_refused: bool,
-    /// The error of an actor's first `init`.
+    /// The error that the `init` of an actor returned when the actor was spawned; `None` if there
+    /// was no error.
     pub(crate) init_error: Option<NodeError>,
-    /// The time until which an actor that returned [`Flow::Suspend`] stays suspended.
+    /// The time at which an actor that returned [`Flow::Suspend`] is resumed, in nanoseconds.
     pub(crate) resume_ns: u64,
-    /// The error of an actor that has to stop the scheduler.
+    /// The error of an actor whose failure stops the scheduler; `None` if there is no such failure.
     pub(crate) fatal_error: Option<String>,
-    /// True if the actor that was visited in an emergency stop is not in its safe state yet.
+    /// True if the actor has not reached its safe state yet in an emergency stop. The worker then
+    /// runs it again.
     pub(crate) awaits_safe_state: bool,
     /// The object into which the run of an inbox puts its messages; `None` while other actors run.
     pub(crate) taken: Option<Box<dyn Any + Send>>,
@@ -94,8 +102,8 @@ impl WorkerContext {
         }
     }
 
-    /// Returns the context for a thread that does not wait for another message before it puts an
-    /// actor to sleep.
+    /// Creates the context for a thread that puts an actor without mail to sleep at once, without a
+    /// short wait for another message.
     pub(crate) fn without_linger(clock: &Clock) -> Self {
         let mut context = Self::new(clock);
         context.linger.occasions = Backoff::never_due();
@@ -114,7 +122,7 @@ impl WorkerContext {
         }
     }
 
-    /// Makes the worker read the clock after the next message.
+    /// Makes the worker read the clock after the next message, not only after several messages.
     #[inline]
     pub(crate) const fn read_clock_soon(&mut self) {
         self.clock_at = self.handled + 1;

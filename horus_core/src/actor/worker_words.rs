@@ -10,27 +10,29 @@ use horus_shm::internals::sync::Word;
 #[derive(Debug, Default)]
 #[repr(align(128))]
 pub(crate) struct WorkerWords {
-    /// Number of messages that the worker has handled.
+    /// Number of messages that the worker has handled so far.
     handled: AtomicU64,
-    /// The time at which the present activation began; 0 if the worker runs no actor.
+    /// The time at which the worker began to run its present actor, in nanoseconds; 0 if it runs no
+    /// actor.
     began_ns: AtomicU64,
-    /// The id of the actor that the worker runs, or that it ran last.
+    /// The id of the actor that the worker runs at present, or that it ran last.
     actor: AtomicU64,
 }
 
-/// An activation that has lasted too long.
+/// An activation (one run of an actor) that has lasted longer than the limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct LongActivation {
-    /// The index of the worker.
+    /// The index of the worker that runs the actor.
     pub(crate) index: usize,
     /// The time at which the activation began, in nanoseconds.
     pub(crate) began_ns: u64,
-    /// The id of the actor that runs in it.
+    /// The id of the actor that the worker runs.
     pub(crate) actor: usize,
 }
 
 impl WorkerWords {
-    /// Counts messages that the worker has handled. Only the worker calls this.
+    /// Adds `messages` to the number of messages that the worker has handled. Only the worker calls
+    /// this.
     #[inline]
     pub(crate) fn count_handled_messages(&self, messages: u64) {
         // Relaxed: a counter that one thread writes.
@@ -59,7 +61,8 @@ impl WorkerWords {
     }
 }
 
-/// Returns the activations that began before `before_ns` and have not ended.
+/// Returns those workers' activations (runs of an actor) that began before `before_ns` and have not
+/// ended.
 pub(super) fn long_activations(workers: &[WorkerWords], before_ns: u64) -> Vec<LongActivation> {
     let turn = |(index, words): (usize, &WorkerWords)| LongActivation {
         index,

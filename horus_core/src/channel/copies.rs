@@ -11,11 +11,12 @@ use super::ends::{ChannelKind, Receiver, Sender, recheck_before_disconnect};
 use super::error::{RecvError, SendError, TryRecvError, TrySendError};
 
 impl<T: Copy, K: ChannelKind<T>> Sender<T, K> {
-    /// Like [`Self::try_send`], but copies `message` directly into the channel.
+    /// Sends `message` without blocking, like [`Self::try_send`], but copies it directly into the
+    /// channel.
     ///
     /// # Errors
     ///
-    /// The errors of [`Self::try_send`], without the message.
+    /// Returns the errors of [`Self::try_send`], but without the message in them.
     ///
     /// ```
     /// use horus_core::channel::{TrySendError, spsc};
@@ -39,12 +40,12 @@ impl<T: Copy, K: ChannelKind<T>> Sender<T, K> {
         Ok(())
     }
 
-    /// Like [`Self::send`], but copies `message` directly into the channel. Blocks while there is
-    /// no free slot.
+    /// Sends `message` like [`Self::send`], but copies it directly into the channel. Blocks while
+    /// there is no free slot.
     ///
     /// # Errors
     ///
-    /// The error of [`Self::send`], without the message.
+    /// Returns the error of [`Self::send`], but without the message in it.
     #[inline]
     pub fn send_ref(&mut self, message: &T) -> Result<(), SendError<()>> {
         match self.try_send_ref(message) {
@@ -58,12 +59,12 @@ impl<T: Copy, K: ChannelKind<T>> Sender<T, K> {
 }
 
 impl<T: Copy, K: ChannelKind<T>> Receiver<T, K> {
-    /// Like [`Self::try_recv`], but copies the message directly to `message`, which is unchanged
-    /// after an error.
+    /// Receives a message without blocking, like [`Self::try_recv`], but copies it directly to
+    /// `message`. After an error, `message` is unchanged.
     ///
     /// # Errors
     ///
-    /// The errors of [`Self::try_recv`].
+    /// Returns the errors of [`Self::try_recv`].
     #[inline]
     pub fn try_recv_into(&mut self, message: &mut T) -> Result<(), TryRecvError> {
         if K::pop_into(&mut self.reader, message) {
@@ -74,12 +75,12 @@ impl<T: Copy, K: ChannelKind<T>> Receiver<T, K> {
         Ok(())
     }
 
-    /// Like [`Self::recv`], but copies the message directly to `message`, which is unchanged after
-    /// an error. Blocks while there is no message.
+    /// Receives a message like [`Self::recv`], but copies it directly to `message`. After an error,
+    /// `message` is unchanged. Blocks while there is no message.
     ///
     /// # Errors
     ///
-    /// The error of [`Self::recv`].
+    /// Returns the error of [`Self::recv`].
     ///
     /// ```
     /// use horus_core::channel::{RecvError, mpsc};

@@ -22,19 +22,19 @@ use std::rc::Rc;
 
 use super::error::{TryRecvError, TrySendError};
 
-/// The state that both endpoints share. The channel is disconnected if one of the endpoints has
+/// The state that both endpoints share. The channel is disconnected once one of the endpoints has
 /// been dropped.
 ///
 /// WHY two positions, and not one length that both endpoints change: each position has its own
 /// chain of load, addition and store. The CPU can therefore execute a send before it has the result
 /// of the preceding receive.
 struct Queue<T> {
-    /// The slots; their number is a power of two.
+    /// The slots for messages; their number is a power of two. A slot without a message is `None`.
     slots: Box<[Cell<Option<T>>]>,
     capacity: usize,
-    /// Number of messages sent since the channel was made.
+    /// Number of messages sent since the channel was created. It wraps around.
     sent: Cell<usize>,
-    /// Number of messages received since the channel was made.
+    /// Number of messages received since the channel was created. It wraps around.
     received: Cell<usize>,
 }
 
@@ -59,17 +59,17 @@ impl<T> Queue<T> {
     }
 }
 
-/// The sending endpoint.
+/// The sending endpoint of a channel on one thread.
 pub struct Sender<T>(Rc<Queue<T>>);
 
-/// The receiving endpoint. Dropping it drops the unreceived messages.
+/// The receiving endpoint of a channel on one thread. Dropping it drops the unreceived messages.
 pub struct Receiver<T>(Rc<Queue<T>>);
 
 /// Creates a channel that holds `capacity` messages.
 ///
 /// # Panics
 ///
-/// If `capacity` is 0, or too large for the memory.
+/// Panics if `capacity` is 0, or too large for the memory.
 ///
 /// ```
 /// let (mut tx, mut rx) = horus_core::channel::direct::channel(2);
@@ -102,8 +102,8 @@ impl<T> Sender<T> {
     ///
     /// # Errors
     ///
-    /// [`TrySendError::Full`] if the channel holds `capacity` messages, and
-    /// [`TrySendError::Disconnected`] if there is no receiver. The error returns the message.
+    /// Returns [`TrySendError::Full`] if the channel holds `capacity` messages, and
+    /// [`TrySendError::Disconnected`] if the receiver was dropped. The error contains the message.
     ///
     /// ```
     /// use horus_core::channel::{TrySendError, direct};
@@ -128,7 +128,7 @@ impl<T> Sender<T> {
         Ok(())
     }
 
-    /// Returns the number of unreceived messages.
+    /// Returns the number of messages in the channel that the receiver has not received yet.
     ///
     /// ```
     /// let (mut tx, rx) = horus_core::channel::direct::channel(4);
@@ -140,24 +140,24 @@ impl<T> Sender<T> {
         self.0.len()
     }
 
-    /// Returns true if there are no unreceived messages.
+    /// Returns true if the receiver has received all messages.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the maximum number of messages in the channel.
+    /// Returns the maximum number of messages that the channel can hold.
     pub fn capacity(&self) -> usize {
         self.0.capacity
     }
 }
 
 impl<T> Receiver<T> {
-    /// Receives a message. Takes a few instructions.
+    /// Receives a message. Takes a few instructions, and does not block.
     ///
     /// # Errors
     ///
-    /// [`TryRecvError::Empty`] if there is no message now, and [`TryRecvError::Disconnected`] if
-    /// there is neither a message nor a sender.
+    /// Returns [`TryRecvError::Empty`] if there is no message now, and
+    /// [`TryRecvError::Disconnected`] if there is no message and the sender was dropped.
     ///
     /// ```
     /// use horus_core::channel::{TryRecvError, direct};
@@ -177,7 +177,7 @@ impl<T> Receiver<T> {
         })
     }
 
-    /// Returns an iterator that receives the available messages.
+    /// Returns an iterator that receives the available messages. It does not block.
     ///
     /// ```
     /// let (mut tx, mut rx) = horus_core::channel::direct::channel(8);
@@ -188,17 +188,17 @@ impl<T> Receiver<T> {
         TryIter(self)
     }
 
-    /// Returns the number of unreceived messages.
+    /// Returns the number of messages in the channel that this receiver has not received yet.
     pub fn len(&self) -> usize {
         self.0.len()
     }
 
-    /// Returns true if there are no unreceived messages.
+    /// Returns true if this receiver has received all messages.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the maximum number of messages in the channel.
+    /// Returns the maximum number of messages that the channel can hold.
     pub fn capacity(&self) -> usize {
         self.0.capacity
     }

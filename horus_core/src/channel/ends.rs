@@ -22,10 +22,10 @@ pub trait ChannelKind<T>: sealed::Sealed {
 
     /// Puts a message into the channel, or returns the message if there is no free slot.
     fn push(writer: &mut Self::Writer, message: T) -> Result<(), T>;
-    /// Finds the next message, if there is one, and returns a closure that takes it out of the
-    /// channel.
+    /// Finds the next message, and returns a closure that takes it out of the channel. Returns
+    /// `None` if there is no message.
     fn find_next(reader: &mut Self::Reader) -> Option<impl FnOnce() -> T>;
-    /// Takes the next message out of the channel, if there is one.
+    /// Takes the next message out of the channel. Returns `None` if there is no message.
     fn pop(reader: &mut Self::Reader) -> Option<T> {
         Self::find_next(reader).map(|take| take())
     }
@@ -37,30 +37,31 @@ pub trait ChannelKind<T>: sealed::Sealed {
     fn pop_into(reader: &mut Self::Reader, message: &mut T) -> bool
     where
         T: Copy;
-    /// Takes out at most `capacity` messages, passes each to `each` and returns their number.
+    /// Takes at most as many messages out of the channel as it can hold. Passes each of them to
+    /// `each`, and returns their number.
     fn drain(reader: &mut Self::Reader, each: impl FnMut(T)) -> usize;
     /// Like [`Self::drain`], but passes references to messages, which stay in their slots during
     /// the call.
     fn drain_in_place(reader: &mut Self::Reader, each: impl FnMut(&T)) -> usize;
-    /// Returns how many messages of this sender the slowest receiver has not received yet.
+    /// Returns how many messages of this sender are still unreceived by the slowest receiver.
     fn unreceived_count(writer: &Self::Writer) -> usize;
-    /// Returns how many messages this receiver has not received yet.
+    /// Returns how many messages in the channel this receiver has not received yet.
     fn waiting_count(reader: &Self::Reader) -> usize;
-    /// Returns the capacity of the channel, which the sending endpoint knows.
+    /// Returns the capacity of the channel, in messages, for the sending endpoint.
     fn writer_capacity(writer: &Self::Writer) -> usize;
-    /// Returns the capacity of the channel, which the receiving endpoint knows.
+    /// Returns the capacity of the channel, in messages, for the receiving endpoint.
     fn reader_capacity(reader: &Self::Reader) -> usize;
-    /// Drops the messages that no other receiver can receive, when this receiver leaves.
+    /// Drops the messages that no receiver can receive once this receiver has left.
     fn drop_unreceived(reader: &mut Self::Reader);
 }
 
 pub(super) mod sealed {
-    /// Keeps other crates from implementing [`ChannelKind`](super::ChannelKind).
+    /// Prevents other crates from implementing [`ChannelKind`](super::ChannelKind).
     pub trait Sealed {}
 }
 
-/// Implements [`ChannelKind`] by the methods that the endpoints of all kinds have. Parameters: the
-/// bounds of `T`, the types of the two endpoints, and how a leaving receiver drops its messages.
+/// Implements [`ChannelKind`] for a kind of channel. Parameters: the bounds of `T`, the types of
+/// the two endpoints, and how a leaving receiver drops its messages.
 macro_rules! kind {
     ($kind:ident [$($bounds:tt)*] $writer:ty, $reader:ty, $clear:expr) => {
         impl $crate::channel::ends::sealed::Sealed for $kind {}
@@ -135,7 +136,8 @@ pub(super) use kind;
 pub struct Sender<T, K: ChannelKind<T>> {
     pub(super) writer: K::Writer,
     pub(super) spin: Duration,
-    /// Declared after `writer`, because its drop wakes the receivers: the writer is dropped first.
+    /// The sender's entry in the count of senders. It is declared after `writer`, because its drop
+    /// wakes the receivers: the writer has to be dropped first.
     pub(super) seat: SenderRegistration,
 }
 
@@ -144,12 +146,12 @@ pub struct Sender<T, K: ChannelKind<T>> {
 pub struct Receiver<T, K: ChannelKind<T>> {
     pub(super) reader: K::Reader,
     pub(super) spin: Duration,
-    /// Its drop wakes the senders. It is declared after `reader`, so that the reader no longer
-    /// blocks a sender at that time.
+    /// The receiver's entry in the count of receivers. Its drop wakes the senders. It is declared
+    /// after `reader`, so that the reader no longer blocks a sender at that time.
     pub(super) seat: ReceiverRegistration,
 }
 
-/// Builds both endpoints of a channel.
+/// Creates a sender and a receiver of a channel from the channel's two internal endpoints.
 pub(super) fn build_endpoints<T, K: ChannelKind<T>>(
     writer: K::Writer,
     reader: K::Reader,
@@ -198,8 +200,8 @@ fn try_recv<T, K: ChannelKind<T>>(
     Ok(take())
 }
 
-/// Guard that wakes senders when it is dropped: after a message has left its slot, or after cloning
-/// the message panicked.
+/// A guard that wakes sleeping senders when it is dropped, because a slot may have become free: a
+/// message has left its slot, or cloning the message panicked.
 struct FreeSlotNotifier<'a>(&'a ChannelShared);
 
 impl Drop for FreeSlotNotifier<'_> {
@@ -230,8 +232,8 @@ impl<T, K: ChannelKind<T>> Sender<T, K> {
     ///
     /// # Errors
     ///
-    /// [`TrySendError::Full`] if the channel has no free slot, and [`TrySendError::Disconnected`]
-    /// if there is no receiver. The error returns the message.
+    /// Returns [`TrySendError::Full`] if the channel has no free slot, and
+    /// [`TrySendError::Disconnected`] if there is no receiver. The error contains the message.
     ///
     /// ```
     /// use horus_core::channel::{TrySendError, spsc};
@@ -251,7 +253,7 @@ impl<T, K: ChannelKind<T>> Sender<T, K> {
     ///
     /// # Errors
     ///
-    /// [`SendError`] if there is no receiver. The error returns the message.
+    /// Returns [`SendError`] if there is no receiver. The error contains the message.
     ///
     /// ```
     /// use horus_core::channel::{SendError, spsc};
@@ -278,8 +280,8 @@ impl<T, K: ChannelKind<T>> Sender<T, K> {
     ///
     /// # Errors
     ///
-    /// [`SendTimeoutError::Timeout`] if no slot became free in time, and
-    /// [`SendTimeoutError::Disconnected`] if there is no receiver. The error returns the message.
+    /// Returns [`SendTimeoutError::Timeout`] if no slot became free in time, and
+    /// [`SendTimeoutError::Disconnected`] if there is no receiver. The error contains the message.
     ///
     /// ```
     /// use std::time::Duration;
@@ -335,9 +337,9 @@ impl<T, K: ChannelKind<T>> Sender<T, K> {
         }
     }
 
-    /// Returns the number of messages that the slowest receiver has not received: those of this
-    /// sender, or on an `mpsc` channel those of all senders. Other threads may change it at any
-    /// time.
+    /// Returns the number of messages that the slowest receiver has not received yet. It counts the
+    /// messages of this sender or, on an `mpsc` channel, those of all senders. Other threads may
+    /// change the number at any time.
     ///
     /// ```
     /// use horus_core::channel::spsc;
@@ -353,19 +355,19 @@ impl<T, K: ChannelKind<T>> Sender<T, K> {
         K::unreceived_count(&self.writer)
     }
 
-    /// Returns true if [`Self::len`] is 0.
+    /// Returns true if [`Self::len`] is 0, so that the slowest receiver has received all messages.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the maximum number of unreceived messages of this sender. On an `mpsc` channel, it
-    /// is the maximum for all senders together.
+    /// Returns the maximum number of unreceived messages of this sender. On an `mpsc` channel,
+    /// returns the maximum for all senders together.
     pub fn capacity(&self) -> usize {
         K::writer_capacity(&self.writer)
     }
 
-    /// Sets the time for which a blocking call spins for a free slot before it sleeps. The default
-    /// is 10 µs.
+    /// Sets the time for which a blocking send spins until there is a free slot, before it sleeps.
+    /// The default is 10 µs.
     ///
     /// ```
     /// use std::time::Duration;
@@ -389,8 +391,8 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
     ///
     /// # Errors
     ///
-    /// [`TryRecvError::Empty`] if there is no message right now, and [`TryRecvError::Disconnected`]
-    /// if there is neither a message nor a sender.
+    /// Returns [`TryRecvError::Empty`] if there is no message right now, and
+    /// [`TryRecvError::Disconnected`] if there is neither a message nor a sender.
     ///
     /// ```
     /// use horus_core::channel::{TryRecvError, mpsc};
@@ -411,7 +413,7 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
     ///
     /// # Errors
     ///
-    /// [`RecvError`] if there is neither a message nor a sender.
+    /// Returns [`RecvError`] if there is neither a message nor a sender.
     ///
     /// ```
     /// use horus_core::channel::{RecvError, mpsc};
@@ -437,7 +439,7 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
     ///
     /// # Errors
     ///
-    /// [`RecvTimeoutError::Timeout`] if no message came in time, and
+    /// Returns [`RecvTimeoutError::Timeout`] if no message came in time, and
     /// [`RecvTimeoutError::Disconnected`] if there is neither a message nor a sender.
     ///
     /// ```
@@ -544,25 +546,25 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
         TryIter::new(self)
     }
 
-    /// Returns the number of messages that this receiver has not received. Other threads may change
-    /// the number at any time.
+    /// Returns the number of messages in the channel that this receiver has not received yet. Other
+    /// threads may change the number at any time.
     pub fn len(&self) -> usize {
         K::waiting_count(&self.reader)
     }
 
-    /// Returns true if [`Self::len`] is 0.
+    /// Returns true if [`Self::len`] is 0, so that there is no message to receive.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Returns the maximum number of unreceived messages of one sender. On an `mpsc` channel, it is
-    /// the maximum for all senders together.
+    /// Returns the maximum number of unreceived messages of one sender. On an `mpsc` channel,
+    /// returns the maximum for all senders together.
     pub fn capacity(&self) -> usize {
         K::reader_capacity(&self.reader)
     }
 
-    /// Sets the time for which a blocking call spins for a message before it sleeps. The default is
-    /// 10 µs.
+    /// Sets the time for which a blocking receive spins until there is a message, before it sleeps.
+    /// The default is 10 µs.
     pub const fn set_spin(&mut self, spin: Duration) {
         self.spin = spin;
     }

@@ -7,41 +7,42 @@ use std::fmt;
 
 use thiserror::Error;
 
-/// The error of `try_send`, which contains the message that was not sent.
+/// The error of a channel's `try_send`, which contains the message that was not sent.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 pub enum TrySendError<T> {
-    /// The channel is full. Try again after a receiver took a message.
+    /// The channel is full. Try again after a receiver has taken a message.
     #[error("the message was not sent: the channel is full")]
     Full(T),
-    /// There is no receiver.
+    /// The channel has no receiver, so the message cannot be sent.
     #[error("the message was not sent: the channel has no receiver")]
     Disconnected(T),
 }
 
-/// The error of `send`: there is no receiver. It contains the message that was not sent.
+/// The error of a channel's `send`: there is no receiver. The error contains the message that was
+/// not sent.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[error("the message was not sent: the channel has no receiver")]
 pub struct SendError<T>(pub T);
 
-/// The error of `send_timeout`, which contains the message that was not sent.
+/// The error of a channel's `send_timeout`, which contains the message that was not sent.
 #[derive(Clone, Copy, PartialEq, Eq, Error)]
 pub enum SendTimeoutError<T> {
     /// The channel stayed full until the timeout.
     #[error("the message was not sent in time: the channel stayed full")]
     Timeout(T),
-    /// There is no receiver.
+    /// The channel has no receiver, so the message cannot be sent.
     #[error("the message was not sent: the channel has no receiver")]
     Disconnected(T),
 }
 
-/// The error of `try_recv`.
+/// The reason why a channel's `try_recv` has not returned a message.
 // WHY as large as a word: in a result with a smaller error, the compiler copies a message in
 // overlapping pieces, each of which waits for the one before. A send and a receive in one thread
 // then take 30 ns at 16 bytes, instead of 9.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[repr(u64)]
 pub enum TryRecvError {
-    /// There is no message now.
+    /// There is no message in the channel now, but a sender may still send one.
     #[error("the channel is empty")]
     Empty,
     /// All messages were received, and there is no sender any more.
@@ -49,17 +50,17 @@ pub enum TryRecvError {
     Disconnected,
 }
 
-/// The error of `recv`: all messages were received, and there is no sender any more.
+/// The error of a channel's `recv`: all messages were received, and there is no sender any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[error("the channel is empty and has no sender")]
 pub struct RecvError;
 
-/// The error of `recv_timeout`.
+/// The reason why a channel's `recv_timeout` has not returned a message.
 // WHY as large as a word: see [`TryRecvError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[repr(u64)]
 pub enum RecvTimeoutError {
-    /// No message came in time.
+    /// No message came before the timeout.
     #[error("the channel stayed empty")]
     Timeout,
     /// All messages were received, and there is no sender any more.
@@ -67,14 +68,14 @@ pub enum RecvTimeoutError {
     Disconnected,
 }
 
-/// The reasons why an endpoint could not be added to a channel.
+/// The reason why another sender or receiver could not be added to a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum JoinError {
     /// The channel already has the maximum number of senders. One of them must be dropped first.
     #[error("no sender was added: the channel has its maximum of {limit} senders: drop one first")]
     TooManySenders {
-        /// The maximum number of senders.
+        /// The maximum number of senders that the channel can have at a time.
         limit: usize,
     },
     /// The channel already has the maximum number of receivers. One of them must be dropped first.
@@ -82,7 +83,7 @@ pub enum JoinError {
         "no receiver was added: the channel has its maximum of {limit} receivers: drop one first"
     )]
     TooManyReceivers {
-        /// The maximum number of receivers.
+        /// The maximum number of receivers that the channel can have at a time.
         limit: usize,
     },
 }

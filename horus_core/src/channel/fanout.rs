@@ -30,19 +30,19 @@ use horus_shm::internals::heap::{FanReader, LANES_MAX, Lanes, ShareValues, Value
 use super::JoinError;
 use super::ends;
 
-/// Maximum number of senders of one channel.
+/// The maximum number of senders that a channel of this kind can have at a time.
 pub const SENDERS_MAX: usize = LANES_MAX;
-/// Maximum number of receivers of one channel.
+/// The maximum number of receivers that a channel of this kind can have at a time.
 pub const RECEIVERS_MAX: usize = LANES_MAX;
 
 /// The kind of the channels of this module, as a type parameter of their endpoints.
 #[derive(Debug)]
 pub enum Fanout {}
 
-/// A sending endpoint.
+/// A sending endpoint of a channel in which every receiver gets every message of each sender.
 pub type Sender<T> = ends::Sender<T, Fanout>;
 
-/// A receiving endpoint.
+/// A receiving endpoint of a channel in which every receiver gets every message of each sender.
 pub type Receiver<T> = ends::Receiver<T, Fanout>;
 
 /// Creates a channel that holds `capacity` messages of each sender. Returns its first sender and
@@ -50,7 +50,7 @@ pub type Receiver<T> = ends::Receiver<T, Fanout>;
 ///
 /// # Panics
 ///
-/// If `capacity` is 0, or too large for the memory.
+/// Panics if `capacity` is 0, or too large for the memory.
 ///
 /// ```
 /// let (mut tx, mut rx) = horus_core::channel::fanout::channel(2);
@@ -71,12 +71,12 @@ const TOO_MANY_RECEIVERS: JoinError = JoinError::TooManyReceivers {
 };
 
 impl<T: Clone> Sender<T> {
-    /// Returns another sender. It takes over the lane of a sender that was dropped, or gets a new
-    /// lane.
+    /// Returns another sender of the channel. It takes over the lane of a sender that was dropped,
+    /// or gets a new lane.
     ///
     /// # Errors
     ///
-    /// [`JoinError::TooManySenders`] if there are already [`SENDERS_MAX`] senders.
+    /// Returns [`JoinError::TooManySenders`] if there are already [`SENDERS_MAX`] senders.
     ///
     /// ```
     /// let (mut tx, mut rx) = horus_core::channel::fanout::channel(1);
@@ -95,11 +95,11 @@ impl<T: Clone> Sender<T> {
         })
     }
 
-    /// Returns another receiver. It gets the messages that are sent from now on.
+    /// Returns another receiver of the channel. It gets the messages that are sent from now on.
     ///
     /// # Errors
     ///
-    /// [`JoinError::TooManyReceivers`] if there are already [`RECEIVERS_MAX`] receivers.
+    /// Returns [`JoinError::TooManyReceivers`] if there are already [`RECEIVERS_MAX`] receivers.
     ///
     /// ```
     /// let (mut tx, rx) = horus_core::channel::fanout::channel(64);
@@ -121,12 +121,12 @@ impl<T: Clone> Sender<T> {
 }
 
 impl<T: Clone> Receiver<T> {
-    /// Returns another receiver. It gets the messages that are sent from now on, but not those that
-    /// this receiver has not received yet.
+    /// Returns another receiver of the channel. It gets the messages that are sent from now on, but
+    /// not those that the receiver `self` has not received yet.
     ///
     /// # Errors
     ///
-    /// [`JoinError::TooManyReceivers`] if there are already [`RECEIVERS_MAX`] receivers.
+    /// Returns [`JoinError::TooManyReceivers`] if there are already [`RECEIVERS_MAX`] receivers.
     ///
     /// ```
     /// let (mut tx, mut rx) = horus_core::channel::fanout::channel(64);

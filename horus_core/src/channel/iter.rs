@@ -10,7 +10,8 @@ use super::ends::{ChannelKind, Receiver};
 /// all messages were received and there is no sender any more.
 pub struct Iter<'a, T, K: ChannelKind<T>>(&'a mut Receiver<T, K>);
 
-/// The iterator that [`Receiver::try_iter`] returns. It ends when no message is available.
+/// The iterator that [`Receiver::try_iter`] returns. It does not block, and ends when no message is
+/// available.
 pub struct TryIter<'a, T, K: ChannelKind<T>>(&'a mut Receiver<T, K>);
 
 /// An iterator that owns a receiver. It blocks until there is a message, and ends when all messages

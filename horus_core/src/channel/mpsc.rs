@@ -1,7 +1,7 @@
 //! A channel with any number of senders and one receiver.
 //!
 //! All senders share the capacity. The channel has one order of messages: if a send ended before
-//! another send began, its message comes first. They also share a cache line. If the system
+//! another send began, its message comes first. The senders also share a cache line. If the system
 //! preempts a sender in the middle of a send, the receiver waits until that sender continues, and
 //! with a full channel the other senders wait too. Every queue that senders share has this
 //! property. A [`fanout`](super::fanout) channel does not have it, because each sender has its own
@@ -32,18 +32,19 @@ use super::ends;
 #[derive(Debug)]
 pub enum Mpsc {}
 
-/// A sending endpoint. It is cheap to clone.
+/// A sending endpoint of a channel with many senders. It is cheap to clone.
 pub type Sender<T> = ends::Sender<T, Mpsc>;
 
-/// The receiving endpoint. Dropping it drops the unreceived messages, except those that are being
-/// sent at that moment: they are dropped with the last sender.
+/// The receiving endpoint of a channel with many senders. Dropping it drops the unreceived
+/// messages, except those that are being sent at that moment: they are dropped with the last
+/// sender.
 pub type Receiver<T> = ends::Receiver<T, Mpsc>;
 
 /// Creates a channel that holds `capacity` messages of all senders together.
 ///
 /// # Panics
 ///
-/// If `capacity` is 0, or too large for the memory.
+/// Panics if `capacity` is 0, or too large for the memory.
 ///
 /// ```
 /// let (mut tx, mut rx) = horus_core::channel::mpsc::channel(2);

@@ -1,4 +1,5 @@
-//! The state that both sides of a channel share: endpoint counts, and sleeping threads.
+//! The state that the endpoints of a channel share: the number of endpoints, and the eventcounts on
+//! which threads sleep.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -11,9 +12,9 @@ use horus_shm::internals::wait::LocalEventcount;
 #[derive(Debug)]
 pub(super) struct ChannelShared {
     pub(super) ends: EndpointCounts<AtomicU64>,
-    /// The eventcount at which receivers sleep until there is a message.
+    /// The eventcount on which receivers sleep until there is a message.
     pub(super) message: LocalEventcount,
-    /// The eventcount at which senders sleep until there is a free slot.
+    /// The eventcount on which senders sleep until there is a free slot.
     pub(super) room: LocalEventcount,
 }
 
@@ -34,24 +35,24 @@ impl ChannelShared {
     }
 }
 
-/// The registration of a sender. It must be dropped after the sender's other fields: its drop wakes
-/// the receivers, which then see the sender's last messages.
+/// The entry of a sender in the count of senders. It must be dropped after the sender's other
+/// fields: its drop wakes the receivers, which then see the sender's last messages.
 #[derive(Debug)]
 pub(super) struct SenderRegistration(Arc<ChannelShared>);
 
-/// The registration of a receiver. It must be dropped after the receiver's other fields: its drop
-/// wakes the senders, which then see the slots that the receiver freed.
+/// The entry of a receiver in the count of receivers. It must be dropped after the receiver's other
+/// fields: its drop wakes the senders, which then see the slots that the receiver freed.
 #[derive(Debug)]
 pub(super) struct ReceiverRegistration(Arc<ChannelShared>);
 
 impl SenderRegistration {
-    /// Registers another sender.
+    /// Adds a sender to the count of senders. Returns the entry of the new sender.
     pub(super) fn register_another(&self) -> Self {
         self.ends.add_sender();
         Self(Arc::clone(&self.0))
     }
 
-    /// Registers another receiver.
+    /// Adds a receiver to the count of receivers. Returns the entry of the new receiver.
     pub(super) fn register_receiver(&self) -> ReceiverRegistration {
         self.ends.add_receiver();
         ReceiverRegistration(Arc::clone(&self.0))
@@ -59,7 +60,7 @@ impl SenderRegistration {
 }
 
 impl ReceiverRegistration {
-    /// Registers another receiver.
+    /// Adds a receiver to the count of receivers. Returns the entry of the new receiver.
     pub(super) fn register_another(&self) -> Self {
         self.ends.add_receiver();
         Self(Arc::clone(&self.0))

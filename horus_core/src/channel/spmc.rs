@@ -37,24 +37,24 @@ use horus_shm::internals::heap::{LANES_MAX, Lanes, ShareValues, ValueReader, Val
 use super::JoinError;
 use super::ends;
 
-/// Maximum number of receivers of one channel.
+/// The maximum number of receivers that a channel of this kind can have at a time.
 pub const RECEIVERS_MAX: usize = LANES_MAX;
 
 /// The kind of the channels of this module, as a type parameter of their endpoints.
 #[derive(Debug)]
 pub enum Spmc {}
 
-/// The sending endpoint.
+/// The sending endpoint of a channel in which every receiver gets every message.
 pub type Sender<T> = ends::Sender<T, Spmc>;
 
-/// A receiving endpoint.
+/// A receiving endpoint of a channel in which every receiver gets every message.
 pub type Receiver<T> = ends::Receiver<T, Spmc>;
 
 /// Creates a channel that holds `capacity` messages. Returns its sender and its first receiver.
 ///
 /// # Panics
 ///
-/// If `capacity` is 0, or too large for the memory.
+/// Panics if `capacity` is 0, or too large for the memory.
 ///
 /// ```
 /// let (mut tx, mut rx) = horus_core::channel::spmc::channel(2);
@@ -74,11 +74,11 @@ const TOO_MANY_RECEIVERS: JoinError = JoinError::TooManyReceivers {
 };
 
 impl<T: Clone> Sender<T> {
-    /// Returns another receiver. It gets the messages that are sent from now on.
+    /// Returns another receiver of the channel. It gets the messages that are sent from now on.
     ///
     /// # Errors
     ///
-    /// [`JoinError::TooManyReceivers`] if there are already [`RECEIVERS_MAX`] receivers.
+    /// Returns [`JoinError::TooManyReceivers`] if there are already [`RECEIVERS_MAX`] receivers.
     ///
     /// ```
     /// let (mut tx, rx) = horus_core::channel::spmc::channel(64);
@@ -101,12 +101,12 @@ impl<T: Clone> Sender<T> {
 }
 
 impl<T: Clone> Receiver<T> {
-    /// Returns another receiver. It gets the messages that are sent from now on, but not those that
-    /// this receiver has not received yet.
+    /// Returns another receiver of the channel. It gets the messages that are sent from now on, but
+    /// not those that the receiver `self` has not received yet.
     ///
     /// # Errors
     ///
-    /// [`JoinError::TooManyReceivers`] if there are already [`RECEIVERS_MAX`] receivers.
+    /// Returns [`JoinError::TooManyReceivers`] if there are already [`RECEIVERS_MAX`] receivers.
     ///
     /// ```
     /// let (mut tx, mut rx) = horus_core::channel::spmc::channel(64);

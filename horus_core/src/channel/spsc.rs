@@ -37,18 +37,18 @@ use super::ends;
 #[derive(Debug)]
 pub enum Spsc {}
 
-/// The sending endpoint.
+/// The sending endpoint of a channel with one sender and one receiver.
 pub type Sender<T> = ends::Sender<T, Spsc>;
 
-/// The receiving endpoint. Dropping it drops the unreceived messages, except one that is being sent
-/// at that moment: it is dropped with the sender.
+/// The receiving endpoint of a channel with one sender and one receiver. Dropping it drops the
+/// unreceived messages. A message that is being sent at that moment is dropped with the sender.
 pub type Receiver<T> = ends::Receiver<T, Spsc>;
 
-/// Creates a channel that holds `capacity` messages.
+/// Creates a channel that holds up to `capacity` messages. Returns its sender and its receiver.
 ///
 /// # Panics
 ///
-/// If `capacity` is 0, or too large for the memory.
+/// Panics if `capacity` is 0, or too large for the memory.
 ///
 /// ```
 /// let (mut tx, mut rx) = horus_core::channel::spsc::channel(2);

@@ -7,7 +7,7 @@ use crate::topic::error::TopicError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
-    /// The log is open already.
+    /// The log of this process is already open.
     #[error("the log of this process is open already: open it once, at the start of the program")]
     AlreadyOpen,
     /// The crate `log` already has another logger. The log of this process is open, but gets no

@@ -1,4 +1,4 @@
-//! The filter of a log, which decides which lines are logged.
+//! The filter of a log, which decides which lines the log contains.
 
 use std::fmt;
 
@@ -39,14 +39,14 @@ pub struct LogFilter {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{part}' is no part of a log filter: {reason}")]
 pub struct FilterError {
-    /// The invalid part of the text, from one comma to the next.
+    /// The invalid part of the filter's text, from one comma to the next.
     pub part: String,
-    /// The reason why the part is invalid.
+    /// The reason why this part of the filter's text is invalid.
     pub reason: String,
 }
 
 impl Default for LogFilter {
-    /// Returns the filter `info`, which logs lines of level `info` and more important ones.
+    /// Returns a filter that logs lines of level `info` and more important ones.
     fn default() -> Self {
         Self {
             all: LevelFilter::Info,
@@ -60,7 +60,7 @@ impl LogFilter {
     ///
     /// # Errors
     ///
-    /// Returns [`FilterError`] for the first part that is invalid.
+    /// Returns [`FilterError`] for the first part of `text` that is invalid.
     pub fn parse(text: &str) -> Result<Self, FilterError> {
         let (filter, mut errors) = Self::parse_leniently(text);
         if errors.is_empty() {
@@ -103,8 +103,8 @@ impl LogFilter {
         Ok(())
     }
 
-    /// Returns true if a line of this level, from this node and this logger (`target`), passes the
-    /// filter. Allocates nothing.
+    /// Returns true if the filter lets a line pass that has this level and comes from this node and
+    /// this logger (`target`). Allocates no memory.
     #[must_use]
     pub fn allows(&self, level: Level, node: &str, target: &str) -> bool {
         level <= self.level_of(node, target)
@@ -141,7 +141,7 @@ impl fmt::Display for LogFilter {
     }
 }
 
-/// Returns true if the node or logger `name` is the one called `known`, or a logger below it.
+/// Returns true if the node or logger `name` is called `known`, or is a logger below `known`.
 fn is_same_or_parent(known: &str, name: &str) -> bool {
     name.strip_prefix(known)
         .is_some_and(|rest| rest.is_empty() || rest.starts_with("::") || rest.starts_with('.'))

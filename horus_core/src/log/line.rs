@@ -21,14 +21,15 @@ impl TextBuffer {
         }
     }
 
-    /// Returns a buffer with these bytes, which need not be valid UTF-8.
+    /// Returns a buffer that contains these bytes, which need not be valid UTF-8. Bytes beyond the
+    /// maximum length are cut off.
     pub(super) fn from_bytes(text: &[u8]) -> Self {
         let mut buffer = Self::new();
         buffer.push(text);
         buffer
     }
 
-    /// Formats a text into the buffer.
+    /// Formats a text into the buffer. Bytes beyond the maximum length are cut off.
     pub(super) fn format(&mut self, text: fmt::Arguments<'_>) {
         if let Some(text) = text.as_str() {
             self.push(text.as_bytes());
@@ -42,7 +43,7 @@ impl TextBuffer {
         &self.bytes[..self.len]
     }
 
-    /// Returns the number of bytes that were cut off, at most `u32::MAX`.
+    /// Returns the number of bytes of the text that were cut off, at most `u32::MAX`.
     pub(super) fn cut_bytes(&self) -> u32 {
         u32::try_from(self.cut).unwrap_or(u32::MAX)
     }
@@ -68,8 +69,8 @@ impl fmt::Write for TextBuffer {
     }
 }
 
-/// Returns the length of the longest prefix of `text` that has at most `max` bytes and, if `text`
-/// is UTF-8, does not end within a character.
+/// Returns the length, in bytes, of the longest prefix of `text` that has at most `max` bytes and,
+/// if `text` is UTF-8, does not end within a character.
 fn whole_characters_end(text: &[u8], max: usize) -> usize {
     if text.len() <= max {
         return text.len();
@@ -92,7 +93,8 @@ fn whole_characters_end(text: &[u8], max: usize) -> usize {
 pub struct Visible<'a>(pub &'a str);
 
 impl Visible<'_> {
-    /// Returns true unless `c` is a control character or changes the direction of text.
+    /// Returns true if `c` is neither a control character nor a character that changes the
+    /// direction of text.
     #[must_use]
     pub fn is_visible(c: char) -> bool {
         let directs = matches!(

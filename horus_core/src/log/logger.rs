@@ -5,10 +5,10 @@ use ::log::{Log, Metadata, Record};
 use super::sink::print_deferred;
 use super::{LogEntry, is_enabled, write};
 
-/// The logger that [`super::init`] installs.
+/// The logger that [`super::init`] installs in the crate `log`.
 pub(super) static LOGGER: Logger = Logger;
 
-/// Writes the records of the crate `log` to the log of this process.
+/// Implements the logger of the crate `log`, and writes its records to the log of this process.
 #[derive(Debug)]
 pub(super) struct Logger;
 

@@ -88,10 +88,10 @@ pub fn init() -> Result<(), LogError> {
     LogSettings::new().init()
 }
 
-/// The description of a line to be logged: everything except its text.
+/// The description of a line that a program logs: everything except the line's text.
 #[derive(Debug, Clone, Copy)]
 pub struct LogEntry<'a> {
-    /// The level of the line.
+    /// The level of the line, which says how important the line is.
     pub level: Level,
     /// The name of the node that logs the line. If it is empty, the line gets the node that runs on
     /// this thread, or, if there is none, the node set by [`LogSettings::node`].
@@ -103,7 +103,8 @@ pub struct LogEntry<'a> {
 }
 
 impl LogEntry<'_> {
-    /// Returns an entry that has only a level, and neither node, logger nor source.
+    /// Returns an entry that has only a level: its node and logger are empty, and its source is
+    /// `None`.
     #[must_use]
     pub const fn new(level: Level) -> Self {
         Self {
@@ -138,9 +139,9 @@ pub fn is_enabled(entry: &LogEntry<'_>) -> bool {
 /// Logs a line, unless the filter excludes it. Does nothing before [`init`] or
 /// [`LogSettings::open`].
 ///
-/// Never waits for other users of the ring, and allocates nothing. [The module](self#cost)
-/// describes the cost. If threads were interrupted while they wrote to the ring, and so occupy all
-/// of its lanes, the line is lost; readers see that a line is missing.
+/// Never waits for other threads that log, and allocates no memory. [The module](self#cost)
+/// describes the cost. If all lanes of the log are in use by threads that were interrupted while
+/// they wrote a line, the line is lost. Readers see that a line is missing.
 pub fn write(entry: &LogEntry<'_>, text: fmt::Arguments<'_>) {
     let Some(sink) = sink::current_sink() else {
         return;
@@ -154,8 +155,8 @@ pub fn write(entry: &LogEntry<'_>, text: fmt::Arguments<'_>) {
     sink.write(entry, &buffer);
 }
 
-/// Logs a line as [`write()`] does. The text was formatted by another language, and may hold any
-/// bytes.
+/// Logs a line as [`write()`] does. `text` was formatted by a program in another language, and may
+/// contain any bytes.
 pub fn write_bytes(entry: &LogEntry<'_>, text: &[u8]) {
     let Some(sink) = sink::current_sink() else {
         return;

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 
 use super::sink::{self, print_deferred};
 
-/// The time between two checks for lines to print.
+/// The time after which the printing thread checks again for lines to print.
 const PRINT_PERIOD: Duration = Duration::from_millis(10);
-/// The longest time for which the end of a scheduler is delayed until the last lines are printed.
+/// The longest time for which the end of a scheduler waits until the last lines are printed.
 const DRAIN_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A thread that prints to stderr the lines of threads that must not wait for stderr. It ends when
@@ -24,8 +24,9 @@ pub(crate) struct Printer {
 
 impl Printer {
     /// Starts the thread, unless it already runs or the log of the process is not written to
-    /// stderr. Costs two loads if there is nothing to do. If the system cannot create a thread, the
-    /// lines of threads that must not wait for stderr are not printed, but are still in the log.
+    /// stderr. Costs two atomic loads if there is nothing to do. If the system cannot create a
+    /// thread, the lines of threads that must not wait for stderr are not printed, but are still in
+    /// the log.
     pub(crate) fn start_if_needed(&mut self) {
         if self.running.is_some() || !sink::current_sink().is_some_and(|sink| sink.writes_stderr) {
             return;
@@ -46,8 +47,8 @@ impl Printer {
 }
 
 impl Drop for Printer {
-    /// Ends the thread. Waits until all lines that were logged so far are printed, but at most a
-    /// second.
+    /// Ends the thread. Before that, waits until all lines that were logged so far are printed, but
+    /// at most a second.
     fn drop(&mut self) {
         let Some((thread, is_over)) = self.running.take() else {
             return;

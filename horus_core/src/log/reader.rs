@@ -1,4 +1,4 @@
-//! Reads the logs of all processes of a namespace.
+//! Reads the lines that all processes of a namespace have logged.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -25,14 +25,14 @@ pub struct LogRecord {
     /// overwritten before this reader read them, or not written because all lanes of the ring were
     /// in use.
     pub lost_before: u64,
-    /// The line itself: its text, and where and when it was logged.
+    /// The line itself: its text, and the time and place at which it was logged.
     pub line: LogLine,
 }
 
-/// Reads the logs of all processes of a namespace, including those of ended processes that are
-/// still kept.
+/// Reads the logs of all processes of a namespace, including the logs that are still kept of
+/// processes that have ended.
 ///
-/// Does not count as a subscriber of the topics, and delays no process.
+/// A reader does not count as a subscriber of the logs' topics, and delays no process.
 #[derive(Debug)]
 pub struct LogReader {
     namespace: Arc<Namespace>,
@@ -40,25 +40,27 @@ pub struct LogReader {
     lost: u64,
 }
 
-/// The log of one process.
+/// The log of one process, as far as a [`LogReader`] has read it.
 #[derive(Debug)]
 struct ProcessLog {
     program: Arc<str>,
-    /// A subscriber to the log, which is `None` once the process has ended and all of its lines
-    /// were read. WHY dropped then: a log that any process has open cannot be removed.
+    /// A subscriber to the log's topic; `None` once the process has ended and all of its lines were
+    /// read. WHY the subscriber is dropped then: a log that any process has open cannot be removed.
     observer: Option<Subscriber<LogLine>>,
-    /// The lines that were read but not yet returned, by number.
+    /// The lines that were read but not yet returned to the caller, by their numbers.
     waiting: BTreeMap<u64, LogLine>,
-    /// The number of the line that has to be returned next.
+    /// The number of the line that has to be returned to the caller next.
     next: u64,
-    /// The value of `next` at the last poll, if the line of that number was missing then.
+    /// The value of `next` at the last poll, if the line with that number was missing then; `None`
+    /// otherwise.
     missing: Option<u64>,
-    /// The time of the last line that was returned.
+    /// The monotonic time of the last line that was returned, in nanoseconds.
     last_ns: u64,
 }
 
 impl LogReader {
-    /// Creates a reader that starts with the oldest lines that are kept. This call reads no lines.
+    /// Creates a reader that starts with the oldest lines that are kept. This function does not
+    /// read any lines yet.
     #[must_use]
     pub fn new(namespace: &Arc<Namespace>) -> Self {
         Self {
@@ -69,12 +71,12 @@ impl LogReader {
     }
 
     /// Returns the lines that have arrived since the last call. Lines of different processes are
-    /// merged by their monotonic times; lines of the same process stay in their order.
+    /// sorted by their monotonic times; lines of the same process stay in their order.
     ///
-    /// Does not block. Costs about 1 µs for each line, and some 50 µs for each new process. Call it
-    /// so often that no ring is overwritten between two calls. If a line is missing while its
-    /// process is alive, it may be just being written. Then the lines after it are returned one
-    /// call later.
+    /// Does not block. Costs about 1 µs for each line, and some 50 µs for each new process. Call
+    /// this method often enough that a log does not overwrite lines between two calls. If a line is
+    /// missing while its process is alive, the process may just be writing it. In this case, the
+    /// lines after it are returned one call later.
     ///
     /// # Errors
     ///
@@ -107,8 +109,8 @@ impl LogReader {
         Ok(found.into_iter().map(|(_, record)| record).collect())
     }
 
-    /// Returns true if lines were read that the next [`Self::poll`] will return, because a line
-    /// before them is missing.
+    /// Returns true if some lines were read but not returned yet, because a line before them is
+    /// missing. The next [`Self::poll`] will return them.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.logs.values().any(|log| !log.waiting.is_empty())
@@ -134,9 +136,9 @@ impl ProcessLog {
         }
     }
 
-    /// Appends the new lines to `found`, each with a time by which the lines of all processes can
-    /// be sorted. Returns how many more lines count as lost than before; the number is negative if
-    /// lines that counted as lost have arrived.
+    /// Appends the new lines of this log to `found`, each with a time in nanoseconds by which the
+    /// lines of all processes can be sorted. Returns how many more lines count as lost than before;
+    /// the number is negative if lines that counted as lost have arrived.
     fn poll(&mut self, found: &mut Vec<(u64, LogRecord)>) -> i64 {
         let Some(observer) = &mut self.observer else {
             return 0;

@@ -15,23 +15,23 @@ use crate::namespace::{Namespace, NamespaceConfig, remove_topic};
 use crate::topic::error::TopicError;
 use crate::topic::{Publisher, Qos, Subscriber, Topic, TopicBuilder};
 
-/// Number of lanes of the ring. A thread writes to the first lane that no other thread uses at that
-/// moment.
+/// Number of lanes of a log's topic. A thread writes to the first lane that no other thread uses at
+/// that moment.
 ///
 /// WHY not a lane for each thread: opening a lane takes a millisecond and memory, which is too much
 /// for the first line of a real-time thread. WHY four lanes: a line is lost only if four other
 /// threads were interrupted within the same fraction of a microsecond while they wrote a line.
 const RING_LANES: u32 = 4;
-/// The ratio of the number of slots of the first lane to that of each other lane.
+/// The number of slots of the first lane, divided by the number of slots of each other lane.
 const FIRST_LANE_TO_OTHERS_RATIO: u64 = 8;
 
-/// The largest number of lines that one call reads back to print them. WHY a limit: otherwise the
-/// call would not end while lines arrive as fast as they are read.
+/// The largest number of lines that one call of [`LogRing::take_deferred`] prints. WHY a limit:
+/// otherwise the call would not end while lines arrive as fast as they are read.
 const LINES_PER_CALL_MAX: usize = 4096;
 
-/// The number of logs of dead processes that are kept for one program.
+/// The largest number of logs of dead processes that are kept for one program.
 const LOGS_KEPT_PER_PROGRAM: usize = 4;
-/// The number of logs of dead processes that are kept for all programs together.
+/// The largest number of logs of dead processes that are kept for all programs together.
 const LOGS_KEPT: usize = 32;
 
 /// The namespace and size of the topic that holds a process's log lines.
@@ -41,18 +41,19 @@ pub(super) struct RingSettings {
     /// open it again.
     pub(super) config: NamespaceConfig,
     pub(super) program: String,
-    /// Number of lines that are kept at least.
+    /// The smallest number of last lines that the topic keeps.
     pub(super) lines: u32,
 }
 
-/// The ring buffer in shared memory that holds the log lines of this process.
+/// The topic in shared memory that holds the log lines of this process, as a ring buffer.
 #[derive(Debug)]
 pub(super) struct LogRing {
     process_id: u32,
     lanes: Vec<Mutex<Publisher<LogLine>>>,
-    /// Number of lines that were logged so far, including those that were lost.
+    /// Number of lines that this process has logged so far, including those that were lost.
     lines: AtomicU64,
-    /// Number of lines so far that their threads have left for another thread to print.
+    /// Number of lines that threads have logged so far without printing them, so that another
+    /// thread has to print them. It wraps around.
     deferred: AtomicU32,
     own_reader: Mutex<OwnLogReader>,
 }
@@ -62,13 +63,14 @@ pub(super) struct LogRing {
 #[derive(Debug)]
 pub(super) struct OwnLogReader {
     observer: Subscriber<LogLine>,
-    /// Number of deferred lines that have been handled: printed, or reported as not printed.
+    /// Number of deferred lines that have been handled: printed, or reported as not printed. It
+    /// wraps around.
     printed: u32,
 }
 
 impl LogRing {
-    /// Creates the log's topic for this process, and removes old logs of dead processes. Blocks for
-    /// some milliseconds.
+    /// Creates the topic for the log of this process, and removes old logs of dead processes.
+    /// Blocks for some milliseconds.
     pub(super) fn open(settings: &RingSettings) -> Result<Self, LogError> {
         let namespace = Namespace::open(&settings.config)?;
         remove_old_logs(&namespace);
@@ -102,8 +104,8 @@ impl LogRing {
     }
 
     /// Writes a line into the first lane to which no other thread writes at this moment. Does not
-    /// block, and allocates nothing. Makes no system call, unless a subscriber sleeps until a line
-    /// arrives.
+    /// block, and allocates no memory. Makes no system call, unless a subscriber sleeps until a
+    /// line arrives.
     pub(super) fn write(&self, mut header: LogLineHeader, text: &[u8]) {
         header.process_id = self.process_id;
         // Relaxed: each number is given once, and orders nothing else.
@@ -122,9 +124,10 @@ impl LogRing {
         }
     }
 
-    /// Calls `print` for each deferred line that has not been printed yet. If some were overwritten
-    /// before they could be printed, calls `report` with their number. Returns at once if another
-    /// thread is in this call. Costs two loads if there are no such lines.
+    /// Calls `print` for each line that another thread has logged without printing it. If some of
+    /// these lines were overwritten before they could be printed, calls `report` with their number.
+    /// Returns at once if another thread is in this call. Costs two atomic loads if there are no
+    /// such lines.
     pub(super) fn take_deferred(&self, print: impl Fn(&LogLine), report: impl Fn(u32)) {
         let Some(mut own) = try_lock(&self.own_reader) else {
             return;
@@ -147,7 +150,7 @@ impl LogRing {
     }
 }
 
-/// Locks the mutex without waiting. Returns `None` if another thread holds it.
+/// Locks the mutex without waiting. Returns `None` if another thread holds the lock.
 fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(value) => Some(value),
@@ -205,7 +208,7 @@ fn remove_old_logs(namespace: &Arc<Namespace>) {
     }
 }
 
-/// Returns true if the process that wrote the log has ended. Costs some 40 µs.
+/// Returns true if the process that wrote the log `log` has ended. Costs some 40 µs.
 fn is_log_of_dead_process(namespace: &Arc<Namespace>, log: &LogName) -> bool {
     let topic = Inspector::open_in(namespace, &log.to_string());
     topic.is_ok_and(|topic| {

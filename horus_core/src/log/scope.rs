@@ -1,5 +1,5 @@
-//! The log's view of the calling thread: the node that it runs, its name, and whether it may wait
-//! for stderr.
+//! The data about the calling thread that the log needs: the node that it runs, its name, and
+//! whether it may wait for stderr.
 
 use std::cell::Cell;
 use std::collections::BTreeSet;
@@ -12,17 +12,18 @@ use horus_shm::internals::{ForkLocal, thread};
 use crate::message::Text;
 
 thread_local! {
-    /// The name of the node that this thread runs; empty if it runs none.
+    /// The name of the node that the calling thread runs; empty if it runs none.
     static CURRENT_NODE: Cell<&'static str> = const { Cell::new("") };
-    /// True if this thread must not wait for stderr.
+    /// True if the calling thread must not wait for stderr, so that it leaves printing to another
+    /// thread.
     static IS_REAL_TIME_THREAD: Cell<bool> = const { Cell::new(false) };
     static THREAD_IDENTITY: Cell<Option<ThreadIdentity>> = const { Cell::new(None) };
 }
 
-/// The names of all nodes that this process has run.
+/// The names of all nodes that this process has run. They are never freed.
 static NODE_NAMES: ForkLocal<Mutex<BTreeSet<&'static str>>> = ForkLocal::new();
 
-/// Returns a copy of a node's name that is never freed. Equal names share one copy.
+/// Returns a copy of `name` that is never freed. Equal names share one copy.
 pub(crate) fn intern_node_name(name: &str) -> &'static str {
     let names = NODE_NAMES.get().lock();
     let mut names = names.unwrap_or_else(PoisonError::into_inner);
@@ -34,7 +35,8 @@ pub(crate) fn intern_node_name(name: &str) -> &'static str {
     name
 }
 
-/// A guard that gives the lines that this thread logs the name of a node, until it is dropped.
+/// A guard that adds the name of a node to the lines that the calling thread logs, until the guard
+/// is dropped.
 #[derive(Debug)]
 pub(crate) struct NodeScope {
     before: &'static str,
@@ -43,8 +45,8 @@ pub(crate) struct NodeScope {
 }
 
 impl NodeScope {
-    /// Makes `name` the node name of the lines that this thread logs, until the returned guard is
-    /// dropped. `name` comes from [`intern_node_name`]. Costs about a nanosecond.
+    /// Adds `name`, which comes from [`intern_node_name`], as the node name to the lines that the
+    /// calling thread logs, until the returned guard is dropped. Costs about a nanosecond.
     #[inline]
     pub(crate) fn enter(name: &'static str) -> Self {
         Self {
@@ -61,14 +63,14 @@ impl Drop for NodeScope {
     }
 }
 
-/// Returns the name of the node that this thread runs; empty if it runs none.
+/// Returns the name of the node that the calling thread runs; empty if it runs none.
 pub(super) fn current_node() -> &'static str {
     CURRENT_NODE.get()
 }
 
-/// Sets whether the calling thread must not wait for stderr. If so, it writes its lines only to the
-/// ring, and a thread of the process's scheduler, if one runs, prints them. The scheduler sets this
-/// for the threads of real-time nodes. Costs about a nanosecond.
+/// Sets whether the calling thread must not wait for stderr. If it must not, it writes its lines
+/// only to the log's topic. A thread of the process's scheduler, if one runs, prints them. The
+/// scheduler calls this function on the threads of real-time nodes. Costs about a nanosecond.
 pub fn set_real_time_thread(is_real_time: bool) {
     IS_REAL_TIME_THREAD.set(is_real_time);
 }
@@ -78,18 +80,19 @@ pub(super) fn is_real_time_thread() -> bool {
     IS_REAL_TIME_THREAD.get()
 }
 
-/// The id and name of a thread.
+/// The id and name of a thread, which the log adds to each line of the thread.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct ThreadIdentity {
     pub(super) id: u32,
     pub(super) name: Text<16>,
-    /// The fork epoch in which the identity was determined; it changes when the process forks. WHY:
-    /// the thread of a forked child has a different id.
+    /// The fork epoch in which the identity was determined. The fork epoch changes when the process
+    /// forks. WHY it is stored: the thread of a forked child has a different id.
     epoch: u64,
 }
 
 impl ThreadIdentity {
-    /// Returns the identity of the calling thread. The first call makes two system calls.
+    /// Returns the identity of the calling thread. The first call on a thread makes two system
+    /// calls.
     pub(super) fn current() -> Self {
         let epoch = fork_epoch();
         match THREAD_IDENTITY.get() {

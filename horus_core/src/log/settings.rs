@@ -17,7 +17,7 @@ use crate::namespace::{Namespace, NamespaceConfig};
 const FILTER_VARIABLE: &str = "HORUS_LOG";
 /// The environment variable that says whether lines are written to stderr.
 const STDERR_VARIABLE: &str = "HORUS_LOG_STDERR";
-/// The default of [`LogSettings::lines`].
+/// The number of lines that a log keeps if [`LogSettings::lines`] is not called.
 const DEFAULT_LINES: u32 = 448;
 
 /// The settings of the log of this process. Environment variables override these settings: see
@@ -42,19 +42,20 @@ pub struct LogSettings {
 }
 
 impl LogSettings {
-    /// Returns the default settings, to be changed by the methods below.
+    /// Returns the default settings of a log, which the other methods can change.
     pub fn new() -> Self {
         Self::default()
     }
 
-    /// Sets the name of the program in the name of the log's topic. Default: the file name of the
-    /// program.
+    /// Sets the name of the program, which is a part of the name of the log's topic. Default: the
+    /// file name of the program.
     pub fn program(mut self, name: &str) -> Self {
         self.program = Some(name.to_owned());
         self
     }
 
-    /// Sets the node name of lines that are logged by threads that run no node. Default: none.
+    /// Sets the node name of the lines that are logged by threads that run no node. Default: no
+    /// name.
     pub fn node(mut self, name: &str) -> Self {
         name.clone_into(&mut self.node);
         self
@@ -74,9 +75,10 @@ impl LogSettings {
         self
     }
 
-    /// Sets the number of lines that are kept at least, from 16 to 1,000,000. The first lane of the
-    /// ring has a slot of 1 KiB for each line, plus one seventh, rounded up to a power of two. The
-    /// other lanes add about three eighths to that. Default: 448.
+    /// Sets the smallest number of last lines that the log keeps, from 16 to 1,000,000. This
+    /// determines the memory of the log. Its first lane has a slot of 1 KiB for each line, plus one
+    /// seventh, rounded up to a power of two. The other lanes add about three eighths to that.
+    /// Default: 448.
     pub const fn lines(mut self, lines: u32) -> Self {
         self.lines = Some(lines);
         self
@@ -88,9 +90,9 @@ impl LogSettings {
         self
     }
 
-    /// Opens the log for [`write()`](super::write()) only. It does not become the logger of the
-    /// crate [`log`](mod@::log). Blocks for some milliseconds. The log stays open until the process
-    /// ends.
+    /// Opens the log of this process for [`write()`](super::write()) only. The log does not become
+    /// the logger of the crate [`log`](mod@::log). Blocks for some milliseconds. The log stays open
+    /// until the process ends.
     ///
     /// # Errors
     ///
@@ -99,12 +101,13 @@ impl LogSettings {
         sink::open(|| self.into_sink()).map(drop)
     }
 
-    /// Opens the log, as [`Self::open`] does, and makes it the logger of the crate
+    /// Opens the log of this process, as [`Self::open`] does, and makes it the logger of the crate
     /// [`log`](mod@::log).
     ///
     /// # Errors
     ///
-    /// The errors of [`Self::open`], and [`LogError::OtherLogger`].
+    /// Returns the errors of [`Self::open`], and [`LogError::OtherLogger`] if the crate `log`
+    /// already has another logger.
     pub fn init(self) -> Result<(), LogError> {
         let sink = sink::open(|| self.into_sink())?;
         ::log::set_logger(&LOGGER).map_err(|_| LogError::OtherLogger)?;

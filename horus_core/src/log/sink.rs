@@ -18,13 +18,14 @@ use crate::message::{LogLineHeader, Text, timestamp_now_ns};
 /// The open log of this process; empty before it is opened. A forked child has the settings of its
 /// parent.
 static LOG_SINK: OnceLock<LogSink> = OnceLock::new();
-/// The ring of this process. A forked child creates its own ring when it logs for the first time.
+/// The topic in which this process keeps its log lines; `None` if it could not be created. A forked
+/// child creates its own topic when it logs for the first time.
 static LOG_RING: ForkLocal<OnceLock<Option<LogRing>>> = ForkLocal::new();
 
-/// The destination of the log lines of this process, with the settings of its log.
+/// The open log of this process: where its lines are written, and with which settings.
 #[derive(Debug)]
 pub(super) struct LogSink {
-    /// The node name of lines that are logged by threads that run no node.
+    /// The name of the node that a line gets if the thread that logs it runs no node.
     pub(super) node: Text<64>,
     pub(super) filter: LogFilter,
     pub(super) writes_stderr: bool,
@@ -49,7 +50,7 @@ pub(super) fn open(
     Ok(LOG_SINK.get_or_init(|| sink))
 }
 
-/// Returns the open log; `None` if it is not open yet.
+/// Returns the open log of this process; `None` if it is not open yet.
 #[inline]
 pub(super) fn current_sink() -> Option<&'static LogSink> {
     LOG_SINK.get()
@@ -72,7 +73,8 @@ pub(super) fn print_deferred() {
 }
 
 impl LogSink {
-    /// Returns the ring of this process; `None` if a forked child could not create one.
+    /// Returns the topic in which this process keeps its log lines; `None` if a forked child could
+    /// not create one.
     fn ring(&self) -> Option<&'static LogRing> {
         let open = || {
             let failed =
@@ -88,7 +90,7 @@ impl LogSink {
     }
 
     /// Returns true if a line with the level, node and logger of `entry` passes the filter.
-    /// Allocates nothing.
+    /// Allocates no memory.
     pub(super) fn is_enabled(&self, entry: &LogEntry<'_>) -> bool {
         entry.level <= self.max_level()
             && self
@@ -96,7 +98,7 @@ impl LogSink {
                 .allows(entry.level, self.node_name(entry), entry.target)
     }
 
-    /// Writes a line to the ring, and, if the settings say so, to stderr.
+    /// Writes a line to the log's topic and, if the settings say so, to stderr.
     pub(super) fn write(&self, entry: &LogEntry<'_>, text: &TextBuffer) {
         let thread = ThreadIdentity::current();
         let is_deferred = self.writes_stderr && scope::is_real_time_thread();
@@ -133,7 +135,7 @@ impl LogSink {
     }
 }
 
-/// Returns the end of a path: as many whole characters as fit into 64 bytes.
+/// Returns the end of a path: as many whole characters as fit into the 64 bytes of the result.
 fn last_bytes_of_path(path: &str) -> Text<64> {
     let mut begin = path.len().saturating_sub(64);
     while !path.is_char_boundary(begin) {

@@ -1,4 +1,4 @@
-//! Prints lines to stderr.
+//! Prints log lines and warnings to stderr.
 
 use std::fmt;
 use std::io::{self, Write as _};
@@ -6,14 +6,14 @@ use std::io::{self, Write as _};
 use super::line::Visible;
 use crate::message::LogLineHeader;
 
-/// Prints a warning about the log itself.
+/// Prints to stderr a warning about the log itself, for example about an invalid setting.
 pub(super) fn print_warning(text: fmt::Arguments<'_>) {
     // WHY the error is ignored: there is no other place to report it.
     let _ = writeln!(io::stderr().lock(), "horus: {text}");
 }
 
-/// Prints a line to stderr. Blocks while the program that reads stderr is slow. Allocates only if
-/// the text is not valid UTF-8.
+/// Prints a log line to stderr. Blocks while the program that reads stderr is slow. Allocates only
+/// if the text is not valid UTF-8.
 pub(super) fn print_line(header: &LogLineHeader, text: &[u8]) {
     let mut out = StderrLine::new();
     // WHY the error is ignored: as above.
@@ -21,8 +21,8 @@ pub(super) fn print_line(header: &LogLineHeader, text: &[u8]) {
     out.flush();
 }
 
-/// Formats a line like `12:04:09.113Z WARN  planner: no path`. If the text has several lines, each
-/// line after the first gets a mark, so that no text can imitate a line of the log.
+/// Formats a log line like `12:04:09.113Z WARN  planner: no path`. If the text has several lines,
+/// each line after the first gets a mark, so that no text can imitate another line of the log.
 fn write_line(out: &mut impl fmt::Write, header: &LogLineHeader, text: &str) -> fmt::Result {
     let seconds = header.timestamp_ns / 1_000_000_000;
     let (hour, minute, second) = (seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
@@ -46,8 +46,8 @@ fn write_line(out: &mut impl fmt::Write, header: &LogLineHeader, text: &str) -> 
     out.write_char('\n')
 }
 
-/// A buffer for one line for stderr. A line of usual length is written by one call, so that the
-/// lines of several processes do not mix.
+/// A buffer for one line for stderr. A line of usual length is written with one system call, so
+/// that the lines of several processes do not mix.
 struct StderrLine {
     bytes: [u8; 2048],
     len: usize,

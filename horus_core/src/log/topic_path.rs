@@ -2,10 +2,10 @@
 
 use std::fmt;
 
-/// The prefix of the names of the topics that hold logs.
+/// The prefix of the names of all topics that hold logs.
 pub(super) const LOG_TOPIC_PREFIX: &str = "horus/log/";
 
-/// The longest name of a program, in bytes.
+/// The longest name of a program in the name of a log's topic, in bytes. Longer names are cut.
 const PROGRAM_BYTES_MAX: usize = 64;
 
 /// The name of a log's topic: `horus/log/PROGRAM/START-PID`. START is the time at which the log was
@@ -21,8 +21,9 @@ pub(super) struct LogName {
 }
 
 impl LogName {
-    /// Returns the name of a log that was opened at `start_us`. The program's name is made valid
-    /// for a topic: any character except ASCII letters, digits, `-` and `_` becomes `_`.
+    /// Returns the name of a log that was opened at `start_us`, in microseconds since 1970. The
+    /// program's name is made valid for a topic: any character except ASCII letters, digits, `-`
+    /// and `_` becomes `_`.
     pub(super) fn new(program: &str, process_id: u32, start_us: u64) -> Self {
         let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let safe = program.chars().map(|c| if is_safe(c) { c } else { '_' });
@@ -37,8 +38,8 @@ impl LogName {
         }
     }
 
-    /// Parses the name of a topic into the parts of a log's name; returns `None` if it is not the
-    /// name of a log.
+    /// Parses the name of a topic into the parts of a log's name; returns `None` if `topic` is not
+    /// the name of a log.
     pub(super) fn parse(topic: &str) -> Option<Self> {
         let (program, start) = topic.strip_prefix(LOG_TOPIC_PREFIX)?.split_once('/')?;
         let (start_us, process_id) = start.split_once('-')?;

@@ -224,7 +224,7 @@ macro_rules! message {
     };
 }
 
-/// Expands to the associated constants of a message.
+/// Expands to the associated constants that a message declares after its struct.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! message_constants {

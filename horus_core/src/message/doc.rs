@@ -43,7 +43,8 @@ impl Field {
         }
     }
 
-    /// Returns the first paragraph as one line, without the full stop at its end.
+    /// Returns the first paragraph of the doc comment as one line, without the full stop at its
+    /// end.
     fn first_paragraph(&self) -> String {
         let lines = self
             .doc
@@ -55,8 +56,8 @@ impl Field {
     }
 }
 
-/// Returns the text with a lower-case first letter, such as `metres` for `Metres`. Symbols such as
-/// `N·m` stay unchanged.
+/// Returns `text` with a lower-case first letter: `metres` for `Metres`. Symbols such as `N·m` stay
+/// unchanged.
 fn uncapitalised(text: &str) -> String {
     let mut characters = text.chars();
     match (characters.next(), characters.next()) {

@@ -12,36 +12,36 @@ use super::Primitive;
 #[non_exhaustive]
 #[repr(u8)]
 pub enum DType {
-    /// 8 bits, unsigned.
+    /// An unsigned integer of 8 bits.
     U8 = 1,
-    /// 8 bits, two's complement.
+    /// A signed integer of 8 bits, in two's complement.
     I8 = 2,
-    /// 16 bits, unsigned.
+    /// An unsigned integer of 16 bits.
     U16 = 3,
-    /// 16 bits, two's complement.
+    /// A signed integer of 16 bits, in two's complement.
     I16 = 4,
-    /// 32 bits, unsigned.
+    /// An unsigned integer of 32 bits.
     U32 = 5,
-    /// 32 bits, two's complement.
+    /// A signed integer of 32 bits, in two's complement.
     I32 = 6,
-    /// 64 bits, unsigned.
+    /// An unsigned integer of 64 bits.
     U64 = 7,
-    /// 64 bits, two's complement.
+    /// A signed integer of 64 bits, in two's complement.
     I64 = 8,
-    /// IEEE 754 half precision.
+    /// A floating-point number of 16 bits: IEEE 754 half precision.
     F16 = 9,
     /// bfloat16, the upper half of an IEEE 754 single: 8 bits of exponent and 7 bits of mantissa.
     BF16 = 10,
-    /// IEEE 754 single precision.
+    /// A floating-point number of 32 bits: IEEE 754 single precision.
     F32 = 11,
-    /// IEEE 754 double precision.
+    /// A floating-point number of 64 bits: IEEE 754 double precision.
     F64 = 12,
-    /// One byte: 0 is false, every other value is true.
+    /// A boolean of one byte: 0 is false, every other value is true.
     Bool = 13,
 }
 
 impl DType {
-    /// All types, in order of their codes.
+    /// All element types, in order of their codes.
     pub const ALL: &[Self] = &[
         Self::U8,
         Self::I8,
@@ -58,7 +58,7 @@ impl DType {
         Self::Bool,
     ];
 
-    /// Returns the code by which messages name the type.
+    /// Returns the number that stands for this type in messages.
     #[must_use]
     pub const fn code(self) -> u8 {
         self as u8
@@ -123,7 +123,8 @@ impl DType {
         }
     }
 
-    /// Returns the numbers of the type in DLPack: `code` and `bits` of `DLDataType` in `dlpack.h`.
+    /// Returns `code` and `bits`, the two numbers that describe this type in a `DLDataType` of
+    /// DLPack.
     #[must_use]
     pub const fn dlpack(self) -> (u8, u8) {
         let bits = match self.size() {
@@ -163,7 +164,7 @@ pub trait Element: bytemuck::Pod + sealed::Sealed {
     /// The [`DType`] that corresponds to this Rust type.
     const DTYPE: DType;
 
-    /// Returns the element with these little-endian bytes.
+    /// Converts the little-endian bytes of an element to its value.
     ///
     /// # Panics
     ///

@@ -77,15 +77,16 @@ use crate::topic::{Encoded, encoded_payload, published_ns};
 /// }
 /// ```
 pub trait Header: Message + fmt::Debug + PartialEq {
-    /// The name of the whole message, such as `Image`.
+    /// The name of the whole message (header and data), such as `Image`.
     const NAME: &'static str;
-    /// The name of the data after the header, and the type of one number in the data.
+    /// The name of the data that follow the header, and the type of the numbers of which the data
+    /// consist.
     const TRAILING_DATA: Tail;
-    /// Size in bytes of the longest message that fits a publisher's slots at first. The slots grow
-    /// when the publisher sends a longer message.
+    /// Initial capacity of a publisher's slots: the size in bytes of the longest message that fits,
+    /// header included. The slots grow when the publisher sends a longer message.
     const MAX_MESSAGE_BYTES: u64;
 
-    /// Returns the number of data bytes that this header announces; `u64::MAX` on overflow.
+    /// Returns the number of data bytes that must follow this header; `u64::MAX` on overflow.
     fn data_bytes(&self) -> u64;
 
     /// Checks that the header is consistent. Its bytes may come from any process.
@@ -120,7 +121,7 @@ pub trait Header: Message + fmt::Debug + PartialEq {
         Err(array_error_text(Self::NAME, "fields only", dtype, shape))
     }
 
-    /// Returns the size of a whole message with this header, in bytes.
+    /// Returns the size in bytes of a whole message with this header: the header and its data.
     fn message_bytes(&self) -> u64 {
         self.data_bytes().saturating_add(size_of::<Self>() as u64)
     }
@@ -195,7 +196,7 @@ impl<H: Header> Framed<H> {
 }
 
 impl<H: Header, D: AsRef<[u8]>> Framed<H, D> {
-    /// Returns the header.
+    /// Returns the header of the message.
     pub const fn header(&self) -> &H {
         &self.header
     }
@@ -215,7 +216,8 @@ impl<H: Header, D: AsRef<[u8]>> Framed<H, D> {
         bytemuck::try_cast_slice(self.data()).map_err(|_| ViewError::for_type::<T>(self.data()))
     }
 
-    /// Checks that the header is consistent and announces exactly the data that are present.
+    /// Checks that the header is consistent, and that the message has exactly as many data bytes as
+    /// the header announces.
     pub(crate) fn check_length(&self) -> Result<(), HeaderError> {
         match (checked_data_bytes(&self.header)?, self.data().len()) {
             (wanted, found) if wanted == found => Ok(()),
@@ -244,7 +246,7 @@ impl<H: Header, D: AsRef<[u8]> + AsMut<[u8]>> Framed<H, D> {
         &mut self.header
     }
 
-    /// Returns a mutable reference to the data.
+    /// Returns the data bytes of the message, for writing.
     pub fn data_mut(&mut self) -> &mut [u8] {
         self.data.as_mut()
     }
@@ -305,7 +307,7 @@ impl AsMut<[u8]> for LoanedData<'_> {
 }
 
 impl<'a, H: Header> FramedLoan<'a, H> {
-    /// Wraps a loaned slot, which has room for a message with this header.
+    /// Makes a message in a loaned slot, which must have room for a message with this header.
     pub(crate) fn on_loan(header: H, loan: RawLoan<'a>) -> Self {
         let room = loan.capacity_bytes() - size_of::<H>();
         let bytes = usize::try_from(header.data_bytes()).map_or(room, |bytes| bytes.min(room));
@@ -451,7 +453,8 @@ fn array_error_text(message: &str, wanted: &str, dtype: DType, shape: &[u64]) ->
     format!("an array of {dtype} of the shape {shape:?} is no {message}: that takes {wanted}")
 }
 
-/// Returns the header of a message and the number of data bytes, if both are valid.
+/// Splits the bytes of a message. Returns the header and the number of data bytes; `None` if the
+/// header is not valid.
 fn read_header<H: Header>(message: &[u8]) -> Option<(H, usize)> {
     let (header, data) = message.split_at_checked(size_of::<H>())?;
     let header = bytemuck::pod_read_unaligned::<H>(header);
@@ -477,10 +480,10 @@ fn checked_data_bytes<H: Header>(header: &H) -> Result<usize, HeaderError> {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
-    /// The header contradicts itself.
+    /// The fields of the header contradict each other.
     #[error("the header of the {message} contradicts itself: {reason}")]
     Inconsistent {
-        /// Name of the message.
+        /// Name of the message type, such as `Image`.
         message: &'static str,
         /// A description of the contradiction in the header.
         reason: String,
@@ -488,11 +491,11 @@ pub enum HeaderError {
     /// The number of data bytes that the header announces differs from the number of those present.
     #[error("the header of the {message} announces {wanted} bytes of data, but there are {found}")]
     Length {
-        /// Name of the message.
+        /// Name of the message type, such as `Image`.
         message: &'static str,
         /// Number of data bytes that are present.
         found: usize,
-        /// Number of bytes that the header announces.
+        /// Number of data bytes that the header announces.
         wanted: usize,
     },
     /// The header announces more data than fit in a message of 64 MiB.
@@ -501,9 +504,9 @@ pub enum HeaderError {
          {STRIDE_MAX}"
     )]
     TooLong {
-        /// Name of the message.
+        /// Name of the message type, such as `Image`.
         message: &'static str,
-        /// Number of bytes that the header announces.
+        /// Number of data bytes that the header announces.
         bytes: u64,
     },
 }
@@ -524,7 +527,7 @@ impl From<HeaderError> for WriteError {
 )]
 #[non_exhaustive]
 pub struct ViewError {
-    /// The requested type.
+    /// The name of the requested type.
     pub wanted: &'static str,
     /// Size of the requested type, in bytes.
     pub size: usize,

@@ -93,10 +93,10 @@ pub use text::{Text, TextTooLong};
     note = "or carry anything that implements serde's traits as `Serde<{Self}>`"
 )]
 pub trait Message: Pod + Send + Sync + 'static {
-    /// The message's name, size, alignment and fields.
+    /// The description of the message type: its name, size, alignment and fields.
     const SCHEMA: Schema;
 
-    /// The hash of the canonical schema text, equal in Rust, C++ and Python.
+    /// The hash of the schema's canonical text. It is the same in Rust, C++ and Python.
     const HASH: u128 = Self::SCHEMA.hash();
 
     /// Returns the message whose fields have their default values, or 0 if they have none. If a
@@ -135,22 +135,24 @@ pub fn set_default<M: Message, T: Pod>(bytes: &mut Option<Box<[u8]>>, offset: us
 pub struct Schema {
     /// The name of the struct without its path, such as `CmdVel`.
     pub name: &'static str,
-    /// Size in bytes.
+    /// Size of the message in bytes. For a message of variable length, the size without its
+    /// trailing data.
     pub size: usize,
-    /// Alignment in bytes.
+    /// Alignment of the message in bytes.
     pub align: usize,
-    /// The fields, without gaps between them.
+    /// The fields in order of their offsets. There are no gaps between them.
     pub fields: &'static [Field],
-    /// The data after the fields, in a message of variable length.
+    /// The numbers that follow the fields in a message of variable length; `None` for a fixed size.
     pub tail: Option<Tail>,
-    /// The doc comment of the struct, as written. It is not part of the schema text or the hash.
+    /// The doc comment of the struct in its declaration. It is not part of the schema text or the
+    /// hash.
     pub doc: &'static str,
     /// The constants, in order of declaration. They are not part of the schema text or the hash.
     pub constants: &'static [Constant],
 }
 
 impl Schema {
-    /// Returns the same schema with this doc comment and these constants.
+    /// Returns this schema with the given doc comment and constants in place of its own.
     #[doc(hidden)]
     #[must_use]
     pub const fn with_docs(mut self, doc: &'static str, constants: &'static [Constant]) -> Self {
@@ -163,9 +165,9 @@ impl Schema {
 /// The data at the end of a message of variable length: numbers of one type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tail {
-    /// The name of the data, such as `data`.
+    /// The name of the trailing data, such as `data` or `text`.
     pub name: &'static str,
-    /// The type of one number.
+    /// The type of each trailing number.
     pub primitive: Primitive,
 }
 
@@ -178,12 +180,12 @@ pub struct Constant {
     pub kind: Primitive,
     /// The value of the constant, in the range of its type.
     pub value: i128,
-    /// The doc comment, as written.
+    /// The doc comment of the constant in its declaration.
     pub doc: &'static str,
 }
 
 impl Constant {
-    /// Returns the table entry of a constant of type `T`.
+    /// Returns the description of a constant of type `T`, for the table of a message.
     #[doc(hidden)]
     #[must_use]
     pub const fn of<T: Integer>(name: &'static str, value: i128, doc: &'static str) -> Self {
@@ -199,7 +201,7 @@ impl Constant {
     }
 }
 
-/// The types that a constant of a message may have: all integer types.
+/// The types that a message's constants may have: all integer types.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the type of a constant of a message",
     note = "constants are u8 to u64 or i8 to i64"
@@ -212,10 +214,10 @@ macro_rules! integers {
 
 integers! { u8 u16 u32 u64 i8 i16 i32 i64 }
 
-/// One field of a [`Schema`].
+/// The description of one field of a message, in its [`Schema`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Field {
-    /// The field's name.
+    /// The name of the field, without the `r#` of a raw identifier.
     pub name: &'static str,
     /// The type of one element of the field.
     pub kind: FieldKind,
@@ -223,13 +225,14 @@ pub struct Field {
     pub offset: usize,
     /// Number of elements: 1, or all elements of an array of any number of dimensions.
     pub count: usize,
-    /// The doc comment, as written. It is not part of the schema text or the hash.
+    /// The doc comment of the field in its declaration. It is not part of the schema text or the
+    /// hash.
     pub doc: &'static str,
 }
 
 impl Field {
-    /// Returns the table entry of a field of type `T`. `name` may be a raw identifier such as
-    /// `r#type`.
+    /// Returns the description of a field of type `T`, for the table of a message. `name` may be a
+    /// raw identifier such as `r#type`.
     #[doc(hidden)]
     #[must_use]
     pub const fn of<T: FieldType>(name: &'static str, offset: usize, doc: &'static str) -> Self {
@@ -246,11 +249,11 @@ impl Field {
 /// The type of one element of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FieldKind {
-    /// A number.
+    /// The element is a number.
     Primitive(Primitive),
     /// A [`Text`] of this many bytes; a schema text writes it as `char` with that count.
     Text(usize),
-    /// Another message, stored in place.
+    /// The element is another message, which is stored in place.
     Message(&'static Schema),
 }
 
@@ -313,13 +316,13 @@ macro_rules! primitives {
             /// All number types.
             pub const ALL: &[Self] = &[$(Self::$variant,)+ Self::Char];
 
-            /// Returns the name in a schema text, such as `u16`.
+            /// Returns the name of the number type in schema texts, such as `u16`.
             #[must_use]
             pub const fn name(self) -> &'static str {
                 match self { $(Self::$variant => stringify!($type),)+ Self::Char => "char" }
             }
 
-            /// Returns the size in bytes, which is also the alignment.
+            /// Returns the size of the number type in bytes, which is also its alignment.
             #[must_use]
             pub const fn size(self) -> usize {
                 match self { $(Self::$variant => size_of::<$type>(),)+ Self::Char => 1 }
@@ -387,18 +390,19 @@ pub(crate) fn clocks_now_ns() -> (u64, u64) {
 }
 
 thread_local! {
-    /// The simulated time of this thread, if it runs a simulation.
+    /// The simulated time of this thread, in nanoseconds; `None` if the thread uses the real
+    /// clocks.
     static SIMULATED_TIME_NS: Cell<Option<u64>> = const { Cell::new(None) };
 }
 
-/// Sets the timestamp of all messages that this thread makes from now on. `None` switches back to
-/// the real time.
+/// Sets the simulated time of this thread, which then stamps all its messages. `None` switches back
+/// to the real clocks.
 pub(crate) fn simulate_time(timestamp_ns: Option<u64>) {
     SIMULATED_TIME_NS.set(timestamp_ns);
 }
 
-/// Returns `count`, which another process wrote, limited to `max`, the length of the array whose
-/// elements it counts.
+/// Limits `count`, which another process wrote, to `max`: the length of the array whose elements it
+/// counts.
 fn clamp_count(count: u32, max: usize) -> usize {
     usize::try_from(count).map_or(max, |count| count.min(max))
 }

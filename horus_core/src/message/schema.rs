@@ -37,10 +37,11 @@ use super::{Field, FieldKind, Primitive, Schema, Tail};
 pub use difference::{SchemaDifference, first_difference};
 pub use parsed::{FieldShape, ParsedField, ParsedSchema, ParsedTail, SchemaTextError};
 
-/// The longest canonical text of a message in bytes; a longer one is a compile error.
+/// The maximum length in bytes of the canonical text that describes a message type. A longer text
+/// is a compile error.
 pub const SCHEMA_TEXT_BYTES_MAX: usize = 15 * 1024;
 
-/// The maximum number of nested arrays of messages that enclose one field.
+/// The maximum number of arrays of messages inside which a field may be nested.
 pub const ARRAY_NESTING_MAX: usize = 8;
 
 const VERSION_LINE: &str = "horus schema 1";
@@ -153,7 +154,8 @@ impl Schema {
         framed
     }
 
-    /// Returns the canonical text, as the module documentation defines it.
+    /// Returns the canonical text of the schema, in the format that the module documentation
+    /// defines.
     #[must_use]
     pub fn text(&self) -> String {
         let mut out = vec![0; self.text_bytes()];
@@ -161,7 +163,7 @@ impl Schema {
         String::from_utf8(out).expect("names and digits are UTF-8")
     }
 
-    /// Returns the length of [`text`](Self::text) without writing it.
+    /// Returns the length of [`text`](Self::text) in bytes, without allocating the text.
     #[must_use]
     pub const fn text_bytes(&self) -> usize {
         let mut writer = SchemaWriter::new(&mut []);
@@ -169,7 +171,8 @@ impl Schema {
         writer.bytes
     }
 
-    /// Returns [`fnv1a_128`] of [`text`](Self::text) without writing it.
+    /// Returns the hash of the schema: [`fnv1a_128`] of [`text`](Self::text). Does not allocate the
+    /// text.
     #[must_use]
     pub const fn hash(&self) -> u128 {
         let mut writer = SchemaWriter::new(&mut []);
@@ -269,7 +272,7 @@ impl<'a> SchemaWriter<'a> {
         }
     }
 
-    /// Writes the line of a field up to the count, without the enclosing arrays.
+    /// Writes the first part of a field's line: its path, type, offset and number of elements.
     const fn write_field_start(
         &mut self,
         this: &OuterField<'_>,
@@ -296,7 +299,8 @@ impl<'a> SchemaWriter<'a> {
         }
     }
 
-    /// Writes the arrays that enclose a number, and returns their number.
+    /// Writes the last part of a number's line: the arrays that enclose the number. Returns how
+    /// many arrays these are.
     const fn write_arrays(&mut self, outer: Option<&OuterField<'_>>) -> usize {
         let Some(outer) = outer else { return 0 };
         let outside = self.write_arrays(outer.around);
@@ -338,7 +342,7 @@ impl<'a> SchemaWriter<'a> {
     }
 }
 
-/// Returns `name` without the `r#` of a raw identifier, which other languages do not write.
+/// Returns `name` without the prefix `r#` of a raw identifier, which other languages do not have.
 pub(super) const fn bare_name(name: &'static str) -> &'static str {
     match name.as_bytes() {
         [b'r', b'#', ..] => name.split_at(2).1,

@@ -34,19 +34,15 @@ pub struct Text<const N: usize>([u8; N]);
 pub struct TextTooLong {
     /// Length of the text, in bytes.
     pub bytes: usize,
-    /// Maximum length, in bytes.
+    /// Maximum length of the text that fits, in bytes.
     pub bytes_max: usize,
 }
 
 impl<const N: usize> Text<N> {
-    /// The empty text.
+    /// A text without characters: all bytes are NUL.
     pub const EMPTY: Self = Self([0; N]);
 
-    /// Makes a value from the text, up to its first NUL.
-    ///
-    /// # Errors
-    ///
-    /// [`TextTooLong`] if the text is longer than `N` bytes.
+    /// Makes a text of fixed size from `text`, up to its first NUL.
     pub const fn new(text: &str) -> Result<Self, TextTooLong> {
         if text.len() > N {
             return Err(TextTooLong {
@@ -119,14 +115,15 @@ impl<const N: usize> Text<N> {
         &self.0
     }
 
-    /// Returns true if [`as_str`](Self::as_str) is empty.
+    /// Returns true if the text has no characters.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.as_str().is_empty()
     }
 }
 
-/// A buffer that accepts text until it is full.
+/// A buffer of `N` bytes for text. When it is full, it drops the rest of the text and returns an
+/// error.
 struct TruncatingBuffer<const N: usize> {
     bytes: [u8; N],
     len: usize,
@@ -161,7 +158,7 @@ impl<const N: usize> Default for Text<N> {
 }
 
 impl<const N: usize> From<[u8; N]> for Text<N> {
-    /// Makes a value from these bytes, without checking them.
+    /// Makes a text from its `N` bytes, which may be any bytes.
     fn from(bytes: [u8; N]) -> Self {
         Self(bytes)
     }

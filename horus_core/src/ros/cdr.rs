@@ -18,7 +18,8 @@
 
 use super::{CdrError, CdrWriteError};
 
-/// Number of bytes of the encapsulation. Alignment is counted from its end.
+/// Size in bytes of the encapsulation, the header before the CDR fields. Alignment is counted from
+/// its end.
 pub const ENCAPSULATION_BYTES: usize = 4;
 
 const BIG_ENDIAN: [u8; 2] = [0, 0];
@@ -68,7 +69,7 @@ pub struct CdrWriter<'a> {
 }
 
 impl<'a> CdrWriter<'a> {
-    /// Makes a writer at the start of `out` and writes the encapsulation.
+    /// Makes a writer that begins at the start of `out`, and writes the encapsulation header.
     pub fn new(out: &'a mut [u8]) -> Self {
         let mut writer = Self { out, at: 0 };
         writer.write_bytes(&LITTLE_ENDIAN);
@@ -81,7 +82,7 @@ impl<'a> CdrWriter<'a> {
         u64 "64 bits", i64 "64 bits", f32 "a single", f64 "a double"
     }
 
-    /// Writes a flag as one byte: 0 or 1.
+    /// Writes a boolean as one byte: 0 or 1.
     pub fn bool(&mut self, flag: bool) {
         self.u8(flag.into());
     }
@@ -109,11 +110,7 @@ impl<'a> CdrWriter<'a> {
         Ok(())
     }
 
-    /// Writes the number of elements of a sequence.
-    ///
-    /// # Errors
-    ///
-    /// [`CdrWriteError`] if the number is 2³² or more.
+    /// Writes the length of a sequence. The caller must then write that many elements.
     pub fn count(&mut self, elements: usize) -> Result<(), CdrWriteError> {
         self.write_length("sequence", elements, "elements")
     }
@@ -140,17 +137,15 @@ impl<'a> CdrWriter<'a> {
         self.write_bytes(bytes);
     }
 
-    /// Returns the number of bytes written, including those that did not fit.
+    /// Returns the number of bytes written so far, with the encapsulation. It includes bytes for
+    /// which there was no room.
     #[must_use]
     pub const fn at(&self) -> usize {
         self.at
     }
 
-    /// Returns the number of bytes written, including the encapsulation.
-    ///
-    /// # Errors
-    ///
-    /// [`TooSmall`](CdrWriteError::TooSmall) with the number of bytes that are needed.
+    /// Ends the writing. Returns the length of the message in bytes, including the encapsulation,
+    /// if all of it fits.
     pub const fn finish(self) -> Result<usize, CdrWriteError> {
         match (self.at, self.out.len()) {
             (needed, room) if needed > room => Err(CdrWriteError::TooSmall { needed, room }),
@@ -223,12 +218,7 @@ impl<'a> CdrReader<'a> {
         u64 "64 bits", i64 "64 bits", f32 "a single", f64 "a double"
     }
 
-    /// Reads a flag.
-    ///
-    /// # Errors
-    ///
-    /// [`Truncated`](CdrError::Truncated), or [`Bool`](CdrError::Bool) if the byte is neither 0 nor
-    /// 1.
+    /// Reads a boolean, which is one byte.
     pub fn bool(&mut self) -> Result<bool, CdrError> {
         match self.u8()? {
             flag @ (0 | 1) => Ok(flag == 1),
@@ -279,11 +269,7 @@ impl<'a> CdrReader<'a> {
         Ok(count)
     }
 
-    /// Reads bytes without copying them.
-    ///
-    /// # Errors
-    ///
-    /// [`Truncated`](CdrError::Truncated) if the remaining bytes are too few.
+    /// Reads `count` bytes without copying them.
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], CdrError> {
         self.expect_bytes_left(count)?;
         let bytes = &self.bytes[self.at..][..count];
@@ -291,7 +277,7 @@ impl<'a> CdrReader<'a> {
         Ok(bytes)
     }
 
-    /// Returns the number of bytes read, including the encapsulation.
+    /// Returns the number of bytes read so far, including the encapsulation.
     #[must_use]
     pub const fn at(&self) -> usize {
         self.at
@@ -303,7 +289,7 @@ impl<'a> CdrReader<'a> {
         self.at + padding_before(self.at, 4)
     }
 
-    /// Checks that the message ends here.
+    /// Checks that all bytes of the message have been read.
     ///
     /// Up to three bytes of any value may follow, as padding to a multiple of four: some
     /// middlewares write it and others do not.

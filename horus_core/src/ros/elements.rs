@@ -141,7 +141,8 @@ impl FromCdr for Framed<JointStateArrayHeader> {
     }
 }
 
-/// Returns copies of the joints in these bytes. WHY copies: the bytes may be misaligned.
+/// Returns an iterator over copies of the joints in `data`. WHY copies: the bytes may be
+/// misaligned.
 fn joints_in(data: &[u8]) -> impl ExactSizeIterator<Item = Joint> {
     data.chunks_exact(size_of::<Joint>())
         .map(bytemuck::pod_read_unaligned)

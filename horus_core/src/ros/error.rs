@@ -7,10 +7,10 @@ use crate::message::HeaderError;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CdrWriteError {
-    /// The buffer is too small.
+    /// The caller's buffer is too small for the message.
     #[error("the CDR takes {needed} bytes, there is room for {room}")]
     TooSmall {
-        /// Number of bytes of the message as CDR.
+        /// Number of bytes that the message takes as CDR.
         needed: usize,
         /// Length of the caller's buffer, in bytes.
         room: usize,
@@ -21,9 +21,9 @@ pub enum CdrWriteError {
     TooLong {
         /// Name of the field in the ROS type.
         field: &'static str,
-        /// Number of elements or bytes.
+        /// Number of elements or bytes that the field has.
         found: usize,
-        /// Maximum number of elements or bytes.
+        /// Maximum number of elements or bytes that the field may have.
         limit: usize,
         /// The unit of `found` and `limit`: `elements` or `bytes`.
         of: &'static str,
@@ -41,10 +41,10 @@ pub enum CdrWriteError {
     Time {
         /// Name of the field in the ROS type.
         field: &'static str,
-        /// The time in nanoseconds since the epoch.
+        /// The time in the message, in nanoseconds since the epoch.
         found_ns: u64,
     },
-    /// The ROS type cannot represent the value.
+    /// The ROS type of the field cannot represent its value.
     #[error("`{field}` is {found}, which the ROS type cannot represent")]
     NotRepresentable {
         /// Name of the field in the ROS type.
@@ -52,7 +52,7 @@ pub enum CdrWriteError {
         /// The value of the field, formatted as text.
         found: String,
     },
-    /// The header of a message contradicts itself or its data.
+    /// The fields of a message's header contradict each other, or do not match its data.
     #[error(transparent)]
     Header(#[from] HeaderError),
 }
@@ -71,45 +71,45 @@ pub enum CdrError {
         .found[1]
     )]
     Encapsulation {
-        /// The first two bytes.
+        /// The two bytes that were found.
         found: [u8; 2],
     },
     /// The bytes end too early, or a length in them exceeds the rest of the input.
     #[error("at byte {at}: at least {wanted} more bytes are needed, {left} are left")]
     Truncated {
-        /// Offset of the incomplete value.
+        /// Offset of the incomplete value in bytes.
         at: usize,
-        /// Minimum number of bytes that should follow.
+        /// Minimum number of bytes that the value still needs.
         wanted: usize,
-        /// Number of bytes that follow.
+        /// Number of bytes that are left in the input.
         left: usize,
     },
     /// After the message there are more bytes than the padding to a multiple of four.
     #[error("the message ends at byte {at}, and {left} bytes follow")]
     Trailing {
-        /// Offset of the end of the message.
+        /// Offset of the end of the message in bytes.
         at: usize,
-        /// Number of bytes that follow.
+        /// Number of bytes that follow after the message.
         left: usize,
     },
-    /// A flag is neither 0 nor 1.
+    /// The byte of a boolean is neither 0 nor 1.
     #[error("at byte {at}: a bool is {found}, expected 0 or 1")]
     Bool {
-        /// Offset of the flag.
+        /// Offset of the boolean in bytes.
         at: usize,
-        /// The value found.
+        /// The value of the byte.
         found: u8,
     },
     /// The last byte of a string is not NUL.
     #[error("at byte {at}: the last byte of a string is not NUL")]
     Unterminated {
-        /// Offset of the last byte of the string.
+        /// Offset of the last byte of the string from the start of the encapsulation.
         at: usize,
     },
-    /// A string contains a NUL before its end.
+    /// A string contains a NUL before its last byte.
     #[error("at byte {at}: a NUL inside a string")]
     Nul {
-        /// Offset of the NUL.
+        /// Offset of the NUL in bytes.
         at: usize,
     },
     /// A string is not UTF-8.
@@ -121,13 +121,13 @@ pub enum CdrError {
     /// A text or sequence is longer than its field in the horus message.
     #[error("at byte {at}: `{field}` has {found} {of}, and {limit} fit")]
     TooLong {
-        /// Offset of the text or sequence.
+        /// Offset of the text or sequence in bytes.
         at: usize,
         /// Name of the field in the ROS type.
         field: &'static str,
-        /// Number of elements or bytes.
+        /// Number of elements or bytes that were found.
         found: usize,
-        /// Maximum number of elements or bytes that fit.
+        /// Maximum number of elements or bytes for which the field has room.
         limit: usize,
         /// The unit of `found` and `limit`: `elements` or `bytes`.
         of: &'static str,
@@ -135,13 +135,13 @@ pub enum CdrError {
     /// Sequences that must have the same length have different lengths.
     #[error("at byte {at}: `{field}` has {found} elements, where those before it have {wanted}")]
     LengthMismatch {
-        /// Offset of the sequence.
+        /// Offset in bytes of the sequence whose length differs.
         at: usize,
         /// Name of the field in the ROS type.
         field: &'static str,
-        /// Number of elements of the sequence.
+        /// Number of elements of the sequence whose length differs.
         found: usize,
-        /// Number of elements of the sequences before it.
+        /// Number of elements of the sequences that were read before it.
         wanted: usize,
     },
     /// A time is before the epoch, or its nanosecond part is a second or more.
@@ -149,16 +149,16 @@ pub enum CdrError {
         "at byte {at}: `{field}` is {sec} s and {nanosec} ns, which is not a time since the epoch"
     )]
     Time {
-        /// Offset of the time.
+        /// Offset of the time in bytes.
         at: usize,
         /// Name of the field in the ROS type.
         field: &'static str,
-        /// The seconds part of the time.
+        /// The seconds part of the time, as found in the input.
         sec: i32,
-        /// The nanoseconds part of the time.
+        /// The nanoseconds part of the time, as found in the input.
         nanosec: u32,
     },
-    /// The horus message cannot represent the value.
+    /// The horus message cannot represent the value of a field.
     #[error("before byte {at}: `{field}` is {found}, which the horus message cannot represent")]
     NotRepresentable {
         /// Offset of the first byte not read when the error was found.
@@ -168,7 +168,7 @@ pub enum CdrError {
         /// The value of the field, formatted as text.
         found: String,
     },
-    /// The header of a message contradicts itself or its data.
+    /// The fields of a message's header contradict each other, or do not match its data.
     #[error(transparent)]
     Header(#[from] HeaderError),
 }

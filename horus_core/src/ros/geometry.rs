@@ -7,11 +7,11 @@ use crate::message::{
     TransformStamped, Twist, TwistWithCovariance, Vector3, Wrench, WrenchStamped,
 };
 
-/// A wrapper for a message whose ROS type has no header. The message's time is not written, and is
-/// read as 0.
+/// A wrapper that sends a message as a ROS type without a header. The message's time is not
+/// written, and is read as 0.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Unstamped<M> {
-    /// The wrapped message.
+    /// The message that is written and read without its time.
     pub message: M,
 }
 

@@ -271,7 +271,7 @@ pub struct RosHeader {
 }
 
 impl RosHeader {
-    /// Returns a header for data in this frame.
+    /// Returns a header for data in the frame `frame_id`.
     #[must_use]
     pub fn new(frame_id: &str) -> Self {
         Self {

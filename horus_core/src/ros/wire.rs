@@ -11,15 +11,16 @@ use crate::message::{DType, Text};
 type WriteResult = Result<(), CdrWriteError>;
 type ReadResult = Result<(), CdrError>;
 
-/// A field type of ROS. The horus message stores its values as `T`.
+/// A field type of ROS, with the code that writes and reads it as CDR. `T` is the type of the field
+/// in the horus message.
 pub(super) trait Wire<T: ?Sized> {
-    /// Minimum size of a value in CDR, in bytes.
+    /// Minimum number of bytes that a value of this type takes in CDR.
     const ENCODED_BYTES_MIN: usize;
 
-    /// Writes the value of a field.
+    /// Writes `value` as CDR. `field` is the name that errors contain.
     fn write(value: &T, field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult;
 
-    /// Reads the value of a field.
+    /// Reads CDR into `value`. `field` is the name that errors contain.
     fn read(value: &mut T, field: &'static str, from: &mut CdrReader<'_>) -> ReadResult;
 }
 
@@ -46,10 +47,10 @@ numbers! {
     uint8 u8, int8 i8, uint16 u16, uint32 u32, float32 f32, float64 f64
 }
 
-/// The old ROS name of `uint8`.
+/// Another name for `uint8`, which ROS once used.
 pub(super) type byte = uint8;
 
-/// A flag, stored as a `u8`. Any number except 0 is written as 1.
+/// A boolean in ROS, stored as a `u8` in the horus message. Any number except 0 is written as 1.
 pub(super) enum bool {}
 
 impl Wire<u8> for bool {
@@ -66,7 +67,7 @@ impl Wire<u8> for bool {
     }
 }
 
-/// A number that is an `f32` in the horus message and a `float64` in ROS.
+/// A `float64` in ROS, stored as an `f32` in the horus message.
 pub(super) enum float64_of_f32 {}
 
 impl Wire<f32> for float64_of_f32 {
@@ -91,7 +92,7 @@ impl Wire<f32> for float64_of_f32 {
     }
 }
 
-/// `builtin_interfaces/Time`, stored as nanoseconds since the epoch.
+/// `builtin_interfaces/Time` in ROS, stored as nanoseconds since the epoch in the horus message.
 pub(super) enum time {}
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
@@ -199,7 +200,7 @@ pub(super) type Point = Array<float64>;
 pub(super) type Vector3 = Array<float64>;
 pub(super) type Quaternion = Array<float64>;
 
-/// A message type with its own `ros_message!` description.
+/// A field that is itself a message, and whose type has its own `ros_message!` description.
 pub(super) enum Nested {}
 
 impl<M: FromCdr<FrameNames = ()>> Wire<M> for Nested {
@@ -222,7 +223,8 @@ pub(super) type MapMetaData = Nested;
 pub(super) type PointField = Nested;
 pub(super) type RegionOfInterest = Nested;
 
-/// A sequence, stored as the first `count` elements of an array.
+/// A sequence in ROS. The horus message stores it in an array of fixed size, and a field `count`
+/// holds its length.
 pub(super) struct Sequence<W>(std::marker::PhantomData<W>);
 
 impl<W> Sequence<W> {
@@ -275,8 +277,8 @@ impl<W> Sequence<W> {
     }
 }
 
-/// A sequence that only the ROS type has. It is written as an empty sequence, and ignored when
-/// read.
+/// A sequence that the horus message does not have. It is written as empty, and skipped when a
+/// message is read.
 pub(super) struct IgnoredSequence<W>(std::marker::PhantomData<W>);
 
 impl<W> IgnoredSequence<W> {
@@ -294,10 +296,11 @@ impl<W> IgnoredSequence<W> {
     }
 }
 
-/// An element type with a value that means "not measured".
+/// A type of array elements that has a value for "not measured".
 pub(super) trait MaybeAbsent: Copy {
     const ABSENT: Self;
-    /// The value of the unused elements at the end of an array.
+    /// The value that array elements get which are not in use, because they come after the first
+    /// `count` ones.
     const UNUSED_ELEMENT: Self;
 
     fn is_absent(&self) -> std::primitive::bool;
@@ -330,12 +333,13 @@ impl<const N: usize> MaybeAbsent for Text<N> {
     }
 }
 
-/// One of several sequences that all have the same length, except that one without measurements is
-/// empty. The first of the sequences is a [`CountedSequence`].
+/// One of several sequences that are either empty or all have the same length. A sequence is empty
+/// if its values were not measured. The first of them is a [`CountedSequence`].
 pub(super) struct ParallelSequence<W>(std::marker::PhantomData<W>);
 
 impl<W> ParallelSequence<W> {
-    /// Writes the first `count` elements, or an empty sequence if all of them are absent.
+    /// Writes the first `count` elements as a sequence. Writes an empty sequence if none of them
+    /// was measured.
     pub(super) fn write<T: MaybeAbsent, const N: usize>(
         values: &[T; N],
         count: &u32,
@@ -416,8 +420,8 @@ impl<W> CountedSequence<W> {
     }
 }
 
-/// Resets the unused array elements after all sequences of a [`ParallelSequence`] group have been
-/// read.
+/// Sets the array elements after the ones in use to [`MaybeAbsent::UNUSED_ELEMENT`], once all
+/// sequences of a [`ParallelSequence`] group have been read.
 pub(super) struct UnusedElementReset;
 
 impl UnusedElementReset {
@@ -431,7 +435,7 @@ impl UnusedElementReset {
     }
 }
 
-/// The data that follow the header of a horus message; in ROS, a sequence of bytes.
+/// The data that follow the header of a horus message. In ROS they are a sequence of bytes.
 pub(super) struct TrailingData;
 
 impl TrailingData {
@@ -460,8 +464,8 @@ impl TrailingData {
     }
 }
 
-/// A field that only the horus message has. It is not written, and it is set to a given value when
-/// a message is read.
+/// A field that the ROS type does not have. It is not written. When a message is read, it gets a
+/// given value.
 pub(super) struct NotOnWire;
 
 impl NotOnWire {
@@ -472,7 +476,8 @@ impl NotOnWire {
     }
 }
 
-/// A `float64` that only the ROS type has: it is written as 0, and any other value is an error.
+/// A `float64` that the horus message does not have. It is written as 0. Any other value is an
+/// error when a message is read.
 pub(super) struct ZeroNumber;
 
 impl ZeroNumber {
@@ -507,7 +512,8 @@ const DATATYPES: [Option<DType>; 9] = [
     Some(DType::F64),
 ];
 
-/// The code of a [`DType`], written in CDR as the number of the type in `sensor_msgs/PointField`.
+/// The element type of a point cloud's field: a [`DType`] code in the horus message, a number of
+/// `sensor_msgs/PointField` in ROS.
 pub(super) enum datatype {}
 
 impl Wire<u8> for datatype {

@@ -40,10 +40,10 @@ impl<'a> ActorsBuilder<'a> {
     /// Sets the number of threads that run the actors. Default: one less than the number of CPUs,
     /// and at least one.
     ///
-    /// With 0, the thread that runs the scheduler runs the actors: at the main rate, like nodes
-    /// without a rate, and also between these ticks. In a program with its own loop,
-    /// [`Running::tick_once`](crate::scheduler::Running::tick_once) runs them. In this case, actors
-    /// run in the order in which they received messages.
+    /// With 0, the group has no threads. The thread that runs the scheduler then runs the actors:
+    /// at [`Scheduler::main_rate`], like nodes without a rate, and also between these times. In a
+    /// program with its own loop, [`Running::tick_once`](crate::scheduler::Running::tick_once) runs
+    /// them. In this case, actors run in the order in which they received messages.
     pub const fn threads(mut self, threads: usize) -> Self {
         self.threads = threads;
         self
@@ -56,15 +56,15 @@ impl<'a> ActorsBuilder<'a> {
         self
     }
 
-    /// Pins the threads to these CPUs: the first thread to the first CPU, and so on. If there are
-    /// more threads than CPUs, the list starts again with the first CPU. On a machine with several
-    /// NUMA nodes, add a group of actors for each NUMA node.
+    /// Pins the threads of the group to these CPUs: the first thread to the first CPU, and so on.
+    /// If there are more threads than CPUs, the list starts again with the first CPU. On a machine
+    /// with several NUMA nodes, add a group of actors for each NUMA node.
     pub fn cores(mut self, cores: impl IntoIterator<Item = usize>) -> Self {
         self.settings.cores = cores.into_iter().collect();
         self
     }
 
-    /// Sets the SCHED_FIFO priority of the threads, from 1 to 99, if the system allows it.
+    /// Sets the SCHED_FIFO priority of the group's threads, from 1 to 99, if the system allows it.
     pub const fn priority(mut self, priority: u8) -> Self {
         self.settings.priority = Some(priority);
         self
@@ -77,23 +77,24 @@ impl<'a> ActorsBuilder<'a> {
         self
     }
 
-    /// Sets how the threads wait for mail. Default: [`Idle::Sleep`].
+    /// Sets how the threads of the group wait while no actor has messages. Default:
+    /// [`Idle::Sleep`].
     pub const fn idle(mut self, idle: Idle) -> Self {
         self.settings.idle = idle;
         self
     }
 
-    /// Sets a function inside which each thread runs actors, for up to 5 ms at a time. The group is
-    /// also ended inside this function. Actors that are written in another language need it, for
-    /// instance to attach the thread to an interpreter.
+    /// Sets a function inside which each thread runs actors, for up to 5 ms at a time. The actors
+    /// are also ended inside this function. Actors that are written in another language need it,
+    /// for instance to attach the thread to an interpreter.
     #[doc(hidden)]
     pub const fn wrap_handlers(mut self, wrap_handlers: HandlerWrapper) -> Self {
         self.settings.wrap_handlers = Some(wrap_handlers);
         self
     }
 
-    /// Sets the order of the group among the nodes. Nodes and groups start in this order, and are
-    /// shut down in reverse. Default: 0.
+    /// Sets the order of the group among the scheduler's nodes. Nodes and groups start from the
+    /// smallest order to the largest, and are shut down in reverse. Default: 0.
     pub const fn order(mut self, order: i32) -> Self {
         self.spec.order = order;
         self

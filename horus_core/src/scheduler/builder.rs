@@ -94,8 +94,8 @@ impl<'a> NodeBuilder<'a> {
         self.reads(subscriber)
     }
 
-    /// Like [`Self::on`], for a subscriber whose message type is known only at run time. `topic` is
-    /// the name of its topic.
+    /// Runs the node whenever `subscriber` has messages, like [`Self::on`], for a subscriber whose
+    /// message type is known only at run time. `topic` is the name of the subscriber's topic.
     ///
     /// # Errors
     ///
@@ -111,8 +111,8 @@ impl<'a> NodeBuilder<'a> {
         Ok(())
     }
 
-    /// Like [`Self::reads`], for a subscriber whose message type is known only at run time. `topic`
-    /// is the name of its topic.
+    /// Declares that the node receives from `subscriber`, like [`Self::reads`], for a subscriber
+    /// whose message type is known only at run time. `topic` is the name of the subscriber's topic.
     pub fn add_subscriber(&mut self, topic: &str, subscriber: &impl Watchable) {
         self.spec.reads.push(topic.to_owned());
         let subscription = Subscription::new(topic, subscriber);
@@ -139,12 +139,12 @@ impl<'a> NodeBuilder<'a> {
         self.publisher_with(topic, Qos::new())
     }
 
-    /// Like [`Self::publisher`], with the given quality of service.
+    /// Creates a publisher of `topic`, like [`Self::publisher`], with the given quality of service.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Self::publisher`], and an error if the topic has a different quality
-    /// of service.
+    /// Returns the errors of [`Self::publisher`], and an error if a setting of `qos` is out of its
+    /// range.
     pub fn publisher_with<T: Payload>(
         &mut self,
         topic: &str,
@@ -167,12 +167,13 @@ impl<'a> NodeBuilder<'a> {
         self.subscriber_with(topic, Qos::new())
     }
 
-    /// Like [`Self::subscriber`], with the given quality of service.
+    /// Creates a subscriber of `topic`, like [`Self::subscriber`], with the given quality of
+    /// service.
     ///
     /// # Errors
     ///
-    /// Returns the errors of [`Self::subscriber`], and an error if the topic has a different
-    /// quality of service.
+    /// Returns the errors of [`Self::subscriber`], and an error if a setting of `qos` is out of its
+    /// range.
     pub fn subscriber_with<T: Payload>(
         &mut self,
         topic: &str,
@@ -183,8 +184,8 @@ impl<'a> NodeBuilder<'a> {
         Ok(subscriber)
     }
 
-    /// Like [`Self::subscriber`], for a topic on which a message has to arrive at least once in
-    /// every `timeout`. The first timeout begins when the node is initialised.
+    /// Creates a subscriber, like [`Self::subscriber`], of a topic on which a message has to arrive
+    /// at least once in every `timeout`. The first timeout begins when the node is initialised.
     ///
     /// If the last message is older than `timeout`, the tick counts as a miss, even if it was fast
     /// enough. [`Self::on_miss`] sets what happens then. The node should read messages with
@@ -192,7 +193,7 @@ impl<'a> NodeBuilder<'a> {
     ///
     /// # Errors
     ///
-    /// The same as for [`Self::subscriber`].
+    /// Returns the errors of [`Self::subscriber`].
     pub fn subscribe_with_timeout<T: Payload>(
         &mut self,
         topic: &str,
@@ -201,11 +202,12 @@ impl<'a> NodeBuilder<'a> {
         self.subscribe_with_timeout_and_qos(topic, timeout, Qos::new())
     }
 
-    /// Like [`Self::subscribe_with_timeout`], with the given quality of service.
+    /// Creates a subscriber with a timeout, like [`Self::subscribe_with_timeout`], with the given
+    /// quality of service.
     ///
     /// # Errors
     ///
-    /// The same as for [`Self::subscriber_with`].
+    /// Returns the errors of [`Self::subscriber_with`].
     pub fn subscribe_with_timeout_and_qos<T: Payload>(
         &mut self,
         topic: &str,
@@ -226,9 +228,9 @@ impl<'a> NodeBuilder<'a> {
         }
     }
 
-    /// Declares that the node receives from this subscriber, which [`Self::subscriber`] did not
-    /// create. The scheduler then records an event of the node if the subscriber cannot map the
-    /// memory of a publisher
+    /// Declares that the node receives from `subscriber`, which was not created by
+    /// [`Self::subscriber`]. The scheduler then records an event of the node if the subscriber
+    /// cannot map the memory of a publisher
     /// ([`NodeEvent::LANE_NOT_MAPPED`](crate::message::NodeEvent::LANE_NOT_MAPPED)), or is
     /// incompatible with all live publishers
     /// ([`NodeEvent::INCOMPATIBLE`](crate::message::NodeEvent::INCOMPATIBLE)).
@@ -237,19 +239,22 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Declares that the node sends with this publisher, which [`Self::publisher`] did not create.
+    /// Declares that the node sends with `publisher`, which was not created by [`Self::publisher`].
+    /// The scheduler needs this to order the nodes and to show its graph.
     pub fn writes<T: Payload>(self, publisher: &Publisher<T>) -> Self {
         self.writes_topic(publisher.name())
     }
 
-    /// Like [`Self::reads`], but takes only the name of the topic. The scheduler does not know the
-    /// subscriber, so it cannot report memory that the subscriber fails to map.
+    /// Declares that the node receives from `topic`, like [`Self::reads`], but takes only the name
+    /// of the topic. The scheduler then does not know the subscriber, so it cannot report memory
+    /// that the subscriber fails to map.
     pub fn reads_topic(mut self, topic: &str) -> Self {
         self.spec.reads.push(topic.to_owned());
         self
     }
 
-    /// Like [`Self::writes`], but takes only the name of the topic.
+    /// Declares that the node sends on `topic`, like [`Self::writes`], but takes only the name of
+    /// the topic.
     pub fn writes_topic(mut self, topic: &str) -> Self {
         self.spec.writes.push(topic.to_owned());
         self
@@ -257,8 +262,8 @@ impl<'a> NodeBuilder<'a> {
 
     /// Limits the rate of a node that messages wake: at least one period of `rate` passes from the
     /// start of one tick to the start of the next. Messages that arrive before that wait in the
-    /// topic. If they use up its slots, an unreliable topic drops messages. The deadline of a tick
-    /// counts from the time at which it is allowed to begin.
+    /// topic. If they use up its slots, a publisher that is not reliable overwrites the oldest
+    /// messages. The deadline of a tick counts from the time at which the tick is allowed to begin.
     pub fn at_most(mut self, rate: Rate) -> Self {
         self.spec.at_most = Some(rate);
         self
@@ -286,13 +291,14 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Sets the longest time that a tick may take.
+    /// Sets the longest time that a tick may take. A longer tick counts as a miss.
     pub fn budget(mut self, budget: Duration) -> Self {
         self.spec.budget = Some(budget);
         self
     }
 
-    /// Sets the latest end of a tick, as the time from when the tick is due.
+    /// Sets the latest end of a tick, as the time from when the tick is due. A tick that ends later
+    /// counts as a miss.
     pub fn deadline(mut self, deadline: Duration) -> Self {
         self.spec.deadline = Some(deadline);
         self
@@ -306,7 +312,8 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Sets the reaction to a tick that fails or panics. Default: [`FailurePolicy::Fatal`].
+    /// Sets the reaction to a `tick` or an `init` that returns an error or panics. Default:
+    /// [`FailurePolicy::Fatal`].
     pub fn failure_policy(mut self, policy: FailurePolicy) -> Self {
         self.spec.on_failure = policy;
         self
@@ -350,10 +357,10 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Like [`Self::safe_state`], for a callback that may take long. `begin` has to start the work
-    /// on another thread, and to return the channel on which that thread will send the result. When
-    /// the result arrives, the scheduler records the event `SAFE_STATE_ENTERED`, or `FAILED` if the
-    /// result is an error.
+    /// Sets the callback for a tick that hangs, like [`Self::safe_state`], for a callback that may
+    /// take long. `begin` has to start the work on another thread, and to return the channel on
+    /// which that thread will send the result. When the result arrives, the scheduler records the
+    /// event `SAFE_STATE_ENTERED`, or `FAILED` if the result is an error.
     pub fn safe_state_on_other_thread(
         mut self,
         begin: impl FnMut() -> Receiver<Result<(), String>> + Send + 'static,
@@ -368,7 +375,7 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Pins the node's thread to this CPU.
+    /// Pins the node's thread to the CPU with this number.
     pub fn core(mut self, core: usize) -> Self {
         self.spec.core = Some(core);
         self
@@ -397,8 +404,8 @@ impl<'a> NodeBuilder<'a> {
     /// Ticks begin within about a millisecond of their due times.
     ///
     /// The node should wait with `await` in its ticks, so that other nodes run meanwhile.
-    /// [`Self::build_async`] calls this method itself. If you call [`Self::build`] instead, pass it
-    /// a [`TaskNode`](super::TaskNode).
+    /// [`Self::build_async`] calls `async_io` itself. If you call [`Self::build`] instead, pass a
+    /// [`TaskNode`](super::TaskNode) to `build`.
     #[cfg(feature = "async-io")]
     pub fn async_io(mut self) -> Self {
         self.spec.is_async_io = true;
@@ -441,7 +448,8 @@ impl<'a> NodeBuilder<'a> {
         self.async_io().build(TaskNode::new(tick))
     }
 
-    /// Adds `node`, which is a [`Node`] or a closure, with these settings to the scheduler.
+    /// Adds `node`, which is a [`Node`] or a closure, to the scheduler, with the settings of this
+    /// builder.
     ///
     /// # Errors
     ///

@@ -17,9 +17,9 @@ pub struct GraphNode {
     pub name: String,
     /// The class of the node, which says how the scheduler runs it.
     pub class: Class,
-    /// The node's [order](crate::scheduler::NodeBuilder::order).
+    /// The node's [order](crate::scheduler::NodeBuilder::order): nodes of smaller order run first.
     pub order: i32,
-    /// The node's rate, if it has one.
+    /// The node's rate; `None` if the node has none.
     pub rate: Option<Rate>,
     /// The topics from which the node receives.
     pub reads: Vec<String>,
@@ -54,15 +54,15 @@ pub struct GraphNode {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Graph {
-    /// The nodes, sorted by name.
+    /// The nodes of the graph, sorted by name.
     nodes: Vec<GraphNode>,
-    /// The rank of each node, as described at [`Graph::ranks`].
+    /// The rank of each node, as described at [`Graph::ranks`], in the order of `nodes`.
     ranks: Vec<usize>,
-    /// The cycles, each as the sorted indices of its nodes.
+    /// The cycles of the graph, each as the sorted indices of its nodes in `nodes`.
     cycles: Vec<Vec<usize>>,
 }
 
-/// A likely mistake in a graph.
+/// A likely mistake in a graph of nodes and topics.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[non_exhaustive]
 pub enum Finding {
@@ -70,7 +70,7 @@ pub enum Finding {
     /// program writes the topic.
     #[error("no node of this program writes '{topic}', which {readers:?} read")]
     NobodyWrites {
-        /// The name of the topic.
+        /// The name of the topic that no node writes.
         topic: String,
         /// The names of the nodes that read the topic.
         readers: Vec<String>,
@@ -79,7 +79,7 @@ pub enum Finding {
     /// program reads the topic.
     #[error("no node of this program reads '{topic}', which {writers:?} write")]
     NobodyReads {
-        /// The name of the topic.
+        /// The name of the topic that no node reads.
         topic: String,
         /// The names of the nodes that write the topic.
         writers: Vec<String>,
@@ -92,21 +92,22 @@ pub enum Finding {
          {writer_order}) writes it, so it reads the messages of the previous round"
     )]
     OrderAgainstFlow {
-        /// The name of the topic.
+        /// The name of the topic that both nodes use.
         topic: String,
         /// The name of the node that writes the topic.
         writer: String,
-        /// The writer's order.
+        /// The [order](crate::scheduler::NodeBuilder::order) of the writer.
         writer_order: i32,
         /// The name of the node that reads the topic.
         reader: String,
-        /// The reader's order, which is smaller than the writer's.
+        /// The [order](crate::scheduler::NodeBuilder::order) of the reader, which is smaller than
+        /// that of the writer.
         reader_order: i32,
     },
 }
 
 impl NodePlan {
-    /// Returns the node in the form in which a graph stores it.
+    /// Returns the node as an entry of a [`Graph`].
     pub(super) fn graph_node(&self) -> GraphNode {
         GraphNode {
             name: self.name.clone(),
@@ -119,7 +120,7 @@ impl NodePlan {
     }
 }
 
-/// The readers and writers of one topic, each as sorted indices of nodes.
+/// The nodes that read one topic and those that write it, each as sorted indices of nodes.
 #[derive(Debug, Default)]
 struct TopicEndpoints {
     readers: Vec<usize>,
@@ -196,7 +197,7 @@ impl Graph {
     }
 
     /// Returns a finding for each topic that no node of this program writes, and for each topic
-    /// that none of its nodes reads. The findings are sorted by topic.
+    /// that no node of this program reads. The findings are sorted by topic.
     #[must_use]
     pub fn dangling(&self) -> Vec<Finding> {
         let names = |nodes: Vec<usize>| {
@@ -224,7 +225,8 @@ impl Graph {
     }
 
     /// Returns a finding for each pair of a topic's writer and reader whose orders make the reader
-    /// run first. The findings are sorted by topic. [`Finding::OrderAgainstFlow`] describes them.
+    /// run before the writer. The findings are of the kind [`Finding::OrderAgainstFlow`], and are
+    /// sorted by topic.
     #[must_use]
     pub fn contradictions(&self) -> Vec<Finding> {
         let mut cycle_of = vec![None; self.nodes.len()];
@@ -253,7 +255,7 @@ impl Graph {
         found
     }
 
-    /// Returns all likely mistakes: [`Self::contradictions`], then [`Self::dangling`].
+    /// Returns all likely mistakes: first [`Self::contradictions`], then [`Self::dangling`].
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
         let mut found = self.contradictions();
@@ -266,7 +268,7 @@ impl Graph {
     }
 }
 
-/// Returns the readers and writers of each topic.
+/// Returns, for each topic by its name, the nodes that read and write it.
 fn endpoints_by_topic(nodes: &[GraphNode]) -> BTreeMap<&str, TopicEndpoints> {
     let mut topics = BTreeMap::<&str, TopicEndpoints>::new();
     for (index, node) in nodes.iter().enumerate() {
@@ -280,7 +282,8 @@ fn endpoints_by_topic(nodes: &[GraphNode]) -> BTreeMap<&str, TopicEndpoints> {
     topics
 }
 
-/// Returns each pair of a writer and a reader of the topic whose endpoints are `ends`.
+/// Returns each pair of a node that writes a topic and a node that reads it, as the indices of the
+/// two nodes. `ends` contains the readers and writers of the topic.
 fn writer_reader_pairs(ends: &TopicEndpoints) -> impl Iterator<Item = (usize, usize)> {
     ends.writers
         .iter()
@@ -313,16 +316,16 @@ fn rank_nodes(nodes: &[GraphNode]) -> Vec<usize> {
     ranks
 }
 
-/// The flow of messages between some of the nodes, as a directed graph. The first vertices are
-/// these nodes; the others are their topics.
+/// The flow of messages between some of the nodes, as a directed graph. The first vertices of the
+/// graph stand for these nodes; the others stand for their topics.
 ///
 /// WHY topics are vertices: one edge for each pair of a writer and a reader of a topic would be too
 /// many edges.
 struct MessageFlow<'a> {
-    /// For each vertex that is a node, the index of that node among all nodes.
+    /// The index among all nodes of each node that is a vertex here, in the order of the vertices.
     nodes: &'a [usize],
     topics: Vec<&'a str>,
-    /// For each vertex, the vertices to which its messages go.
+    /// For each vertex, the vertices that receive its messages.
     next: Vec<Vec<usize>>,
 }
 

@@ -83,13 +83,13 @@ use crate::scheduler::api::subscription::Subscription;
 use crate::topic::WaitSet;
 use crate::topic::error::TopicError;
 
-/// The rate at which nodes without a rate run, if [`Scheduler::main_rate`] is not called.
+/// The rate, in hertz, at which nodes without a rate run if [`Scheduler::main_rate`] is not called.
 const DEFAULT_MAIN_RATE_HZ: f64 = 100.0;
 
 /// Collects the nodes of a program, and runs them.
 pub struct Scheduler {
     entries: Vec<PendingNode>,
-    /// The names of the nodes and groups that were added.
+    /// The names of the nodes and groups that were added, to refuse a name that is already taken.
     names: HashSet<String>,
     shared: Arc<RunState>,
     clock: Clock,
@@ -97,8 +97,8 @@ pub struct Scheduler {
     compute_threads: Option<usize>,
     main_rate: Rate,
     on_event: EventSink,
-    /// The namespace in which the endpoints of the nodes are created; `None` for the namespace that
-    /// the environment variables name.
+    /// The namespace in which the endpoints of the nodes are created; `None` means the namespace
+    /// that the environment variables name.
     namespace: Option<Arc<Namespace>>,
     name: String,
     stops_on_signals: bool,
@@ -237,9 +237,9 @@ impl Scheduler {
     }
 
     /// Sets the name under which other processes find the scheduler with [`schedulers`] and
-    /// [`RemoteScheduler`]. Default: the program's name. Any character except letters, digits, `-`
-    /// and `_` becomes `_`. If a running scheduler already has the name, `-2` or the next free
-    /// number is appended; [`Report::scheduler`] contains the resulting name.
+    /// [`RemoteScheduler`]. Default: the program's name. Any character in it except letters,
+    /// digits, `-` and `_` is replaced by `_`. If a running scheduler already has the name, `-2` or
+    /// the next free number is appended; [`Report::scheduler`] contains the resulting name.
     pub fn name(&mut self, name: &str) {
         name.clone_into(&mut self.name);
     }
@@ -273,8 +273,8 @@ impl Scheduler {
     }
 
     /// Sets the number of threads that run [`compute`](NodeBuilder::compute) nodes. The number is
-    /// changed to at least 1, and at most the number of these nodes. Default: one less than the
-    /// number of CPUs.
+    /// limited to the range from 1 to the number of these nodes. Default: one less than the number
+    /// of CPUs.
     pub const fn compute_threads(&mut self, threads: usize) {
         self.compute_threads = Some(threads);
     }
@@ -292,12 +292,13 @@ impl Scheduler {
         Handle::new(Arc::clone(&self.shared), self.cores)
     }
 
-    /// Initialises the nodes in their order, and starts the threads that run them.
+    /// Initialises the nodes in their order, and starts the threads that run them. Then returns,
+    /// while the nodes run.
     ///
     /// # Errors
     ///
-    /// Returns [`StartError`]. This call does not fail if the `init` of a node fails; the failure
-    /// policy of that node decides whether the run stops.
+    /// Returns [`StartError`] if the scheduler cannot be started. This call does not fail if the
+    /// `init` of a node fails; the failure policy of that node decides whether the run stops.
     pub fn start(self) -> Result<Running, StartError> {
         Running::start(self)
     }
@@ -312,11 +313,11 @@ impl Scheduler {
         self.run_for(Duration::MAX)
     }
 
-    /// Like [`Self::run`], but stops after `time`.
+    /// Runs the nodes like [`Self::run`], but stops the run after `time`.
     ///
     /// # Errors
     ///
-    /// The same as for [`Self::run`].
+    /// Returns the errors of [`Self::run`].
     pub fn run_for(self, time: Duration) -> Result<Report, RunError> {
         let mut running = self.start()?;
         running.run_for(time)?;
@@ -399,7 +400,8 @@ impl Default for Scheduler {
     }
 }
 
-/// Logs an event, unless its level is OK. If this process has no log, prints the event to stderr.
+/// Logs an event whose level is not OK. If this process has no log, prints the event to stderr.
+/// Ignores events whose level is OK.
 fn print_unless_ok(event: &NodeEvent) {
     let level = match event.level {
         DiagnosticStatus::OK => return,
@@ -424,7 +426,7 @@ fn print_unless_ok(event: &NodeEvent) {
     log::write(&entry, format_args!("{event}"));
 }
 
-/// Returns the file name of the program, without its extension.
+/// Returns the file name of the running program, without the file's extension.
 fn program_name() -> String {
     let path = std::env::args_os()
         .next()

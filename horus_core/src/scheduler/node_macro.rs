@@ -8,8 +8,8 @@ use crate::scheduler::api::input::Input;
 use crate::topic::error::TopicError;
 use crate::topic::{Payload, Publisher, Qos, Subscriber};
 
-/// A topic as it can be written in [`node!`](crate::node): a name, and optionally a timeout and a
-/// quality of service.
+/// A topic in the forms in which it can be written in [`node!`](crate::node): a name, optionally
+/// with a timeout and a quality of service.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct EndpointSpec<'a> {
@@ -119,9 +119,9 @@ impl<'a, S: AsRef<str> + ?Sized> From<(&'a S, Duration, Qos)> for EndpointSpec<'
 /// A topic is written as its name, or, with a quality of service, as `("motors", Qos::reliable())`.
 /// For an input with a quality of service, write `("imu", timeout, Qos::sensor_data())`.
 ///
-/// The function `tick` has to come first, and returns nothing or a result. Its parameter `context`
-/// is a `&mut Context`; it may have another name, or be left out. All further functions are methods
-/// of [`Node`], with the signatures that this trait declares.
+/// The function `tick` has to be the first function, and returns nothing or a result. Its parameter
+/// `context` is a `&mut Context`; it may have another name, or be left out. All further functions
+/// are methods of [`Node`], with the signatures that this trait declares.
 ///
 /// The macro generates a plain struct, a plain `impl Node`, and the function `build(builder)`. This
 /// function creates the endpoints, adds the node to the scheduler, and returns a
@@ -186,7 +186,7 @@ macro_rules! node {
     };
 }
 
-/// Expands to the type of a field that [`node!`] declares.
+/// Expands to the type of a field of the struct that [`node!`] declares.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __node_field {
@@ -204,7 +204,7 @@ macro_rules! __node_field {
     };
 }
 
-/// Expands to the initial value of a field that [`node!`] declares.
+/// Expands to the expression that creates the initial value of a field of a [`node!`] struct.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __node_make {
@@ -232,7 +232,8 @@ macro_rules! __node_make {
     };
 }
 
-/// Expands to the argument `context` of `tick`, if `tick` has that parameter.
+/// Expands to the argument `context` in the call of `tick`, if `tick` has that parameter, and else
+/// to nothing.
 #[doc(hidden)]
 #[macro_export]
 macro_rules! __node_context {

@@ -34,23 +34,24 @@ use crate::scheduler::watch::watched_node::WatchedNode;
 
 /// The longest time for which the end of a run waits for the last ticks of nodes.
 const LAST_TICK_TIME_MAX: Duration = Duration::from_millis(800);
-/// The time that the supervisor gets at least to report the end of the run, even if nodes have used
+/// The shortest time that the supervisor gets to report the end of the run, even if nodes have used
 /// up [`LAST_TICK_TIME_MAX`].
 const FINAL_REPORT_TIME: Duration = Duration::from_millis(150);
-/// The time within which a process ends after a termination signal, even if a node hangs.
+/// The longest time that a process takes to end after a termination signal, even if a node hangs.
 const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
 const _: () = assert!(
     LAST_TICK_TIME_MAX.as_millis() + FINAL_REPORT_TIME.as_millis() < SHUTDOWN_TIME_MAX.as_millis()
 );
-/// The longest sleep of the main thread. After it, the thread applies pending commands.
+/// The longest sleep of the thread that runs the scheduler, in nanoseconds. After it, the thread
+/// applies pending commands.
 const COMMAND_POLL_PERIOD_NS: u64 = 20_000_000;
-/// The time after which [`Running::tick_once`] synchronises its clock with the kernel's clock
-/// again.
+/// The time, in nanoseconds, after which [`Running::tick_once`] synchronises its clock with the
+/// kernel's clock again.
 const CLOCK_RESYNC_NS: u64 = 1_000_000;
 
-/// A scheduler whose nodes run. Nodes with a rate, topics or another setting that gives them a
-/// thread run on threads of the scheduler. All other nodes run on the calling thread, in
-/// [`Self::run_for`] or [`Self::tick_once`].
+/// A scheduler whose nodes run. Nodes with a rate, with waking topics or with another setting that
+/// gives them a thread run on threads of the scheduler. All other nodes run on the thread that
+/// calls this type's methods, in [`Self::run_for`] or [`Self::tick_once`].
 ///
 /// Dropping a `Running` stops the run like [`Self::finish`], but discards the report.
 #[derive(Debug)]
@@ -60,13 +61,14 @@ pub struct Running {
     handle: Handle,
     clock: Clock,
     resync_at_ns: u64,
-    /// The due times at which the main thread runs its nodes.
+    /// The due times at which the main thread runs its nodes. They follow at the scheduler's main
+    /// rate.
     timeline: Timeline,
     workers: Workers,
     supervisor: Option<JoinHandle<()>>,
     signals: Option<Arc<TerminationSignals>>,
     recorder: Recorder,
-    /// The report of the run, once all nodes have been shut down.
+    /// The report of the run; `None` until all nodes have been shut down.
     report: Option<Report>,
 }
 
@@ -182,9 +184,9 @@ impl Running {
         self.shared.is_stopping()
     }
 
-    /// Runs one tick of every node that belongs to the main thread, on the calling thread. This is
-    /// for programs that have their own main loop. Costs some 30 ns for each node, plus the time of
-    /// the ticks.
+    /// Runs one tick of every node that does not run on a thread of the scheduler. The calling
+    /// thread runs these nodes. This is for programs that have their own main loop. Costs some 30
+    /// ns for each node, plus the time of the ticks.
     ///
     /// Returns true if the run continues. If the run has to stop, returns false and runs no tick.
     ///
@@ -302,8 +304,8 @@ impl Running {
 
     /// Stops the run, shuts all nodes down in the reverse of the order in which they were started,
     /// and returns the report. Takes less than a second, unless an `init`, a `shutdown` or the main
-    /// thread hangs. If the last tick of a node does not end within 0.8 s, the call stops waiting
-    /// for its thread, and the node counts as failed.
+    /// thread hangs. If the last tick of a node does not end within 0.8 s, this call stops waiting
+    /// for the node's thread, and the node counts as failed.
     ///
     /// # Errors
     ///
@@ -373,7 +375,7 @@ impl Drop for Running {
 }
 
 /// Returns the number of threads that can run at the same time. This may differ from
-/// `Scheduler::cores`, which is the number of the highest CPU plus one.
+/// `Scheduler::cores`, which is the highest CPU number plus one.
 fn threads_at_once_max() -> usize {
     std::thread::available_parallelism().map_or(1, usize::from)
 }
@@ -397,15 +399,14 @@ fn check_threads(scheduler: &Scheduler) -> Result<(), StartError> {
     }
 }
 
-/// The index of the black-box lane of the supervisor; the constants below are those of the main
-/// thread, the compute pool and the asynchronous thread. The black box is the topic of events, with
-/// a lane for each thread.
+/// The index of the supervisor's lane in the black box. The black box is the scheduler's topic of
+/// events, and has a lane for each thread.
 const SUPERVISOR_LANE: usize = 0;
 const MAIN_LANE: usize = 1;
 const POOL_LANE: usize = 2;
 const ASYNC_LANE: usize = 3;
 
-/// Returns the index of the black-box lane of each node, and the number of lanes. The nodes that
+/// Returns the index of each node's lane in the black box, and the number of lanes. The nodes that
 /// share a thread also share a lane.
 pub(super) fn black_box_lanes(entries: &[PendingNode]) -> (Vec<usize>, usize) {
     let mut chains = HashMap::new();

@@ -10,13 +10,13 @@ use horus_shm::TopicFiles;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Backend {
-    /// At most one publisher and one subscriber.
+    /// The topic has at most one publisher and at most one subscriber.
     SpscShm,
-    /// Several publishers, at most one subscriber.
+    /// The topic has several publishers and at most one subscriber.
     MpscShm,
-    /// At most one publisher, several subscribers.
+    /// The topic has at most one publisher and several subscribers.
     SpmcShm,
-    /// Several publishers, several subscribers.
+    /// The topic has several publishers and several subscribers.
     FanoutShm,
 }
 
@@ -25,8 +25,8 @@ impl Backend {
         Self::between(files.publisher_count(), files.subscriber_count())
     }
 
-    /// Returns the kind of ring buffer that a topic uses with these numbers of publishers and
-    /// subscribers.
+    /// Returns the kind of ring buffer that a topic with these numbers of publishers and
+    /// subscribers acts as.
     #[must_use]
     pub const fn between(publishers: usize, subscribers: usize) -> Self {
         match (publishers, subscribers) {

@@ -1,4 +1,4 @@
-//! The builder of a topic's endpoints.
+//! The builder of a topic's endpoints, which collects their settings.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use super::opening::OpenSettings;
 use super::{Payload, Publisher, Qos, Subscriber, Topic};
 use crate::topic::error::TopicError;
 
-/// Builder for a topic's endpoints, with every setting of a topic.
+/// Collects the settings of a topic's endpoints, and then opens a publisher, a subscriber or both.
 ///
 /// ```
 /// # fn main() -> horus_core::Result<()> {
@@ -32,20 +32,20 @@ pub struct TopicBuilder<T> {
 }
 
 impl<T> TopicBuilder<T> {
-    /// Sets the quality of service. Default: [`Qos::new`].
+    /// Sets the quality of service of the endpoints. Default: [`Qos::new`].
     pub fn qos(mut self, qos: Qos) -> Self {
         self.opening.qos = qos;
         self
     }
 
-    /// Sets the number of slots of each publisher's lane, in messages.
+    /// Sets the number of slots (messages) in the lane of a publisher that this builder opens.
     pub fn capacity(mut self, messages: u64) -> Self {
         self.opening.qos = self.opening.qos.capacity(messages);
         self
     }
 
-    /// Sets the namespace. Default: the namespace that the environment variables `HORUS_SHM_DIR`
-    /// and `HORUS_NAMESPACE` select.
+    /// Sets the namespace in which the topic is opened. Default: the namespace that the environment
+    /// variables `HORUS_SHM_DIR` and `HORUS_NAMESPACE` select.
     pub fn namespace(mut self, namespace: &Arc<Namespace>) -> Self {
         self.opening.namespace = Some(Arc::clone(namespace));
         self
@@ -62,32 +62,32 @@ impl<T: Payload> TopicBuilder<T> {
         }
     }
 
-    /// Opens a publisher; creates the topic if it does not exist.
+    /// Opens a publisher of the topic. Creates the topic if it does not exist.
     ///
     /// # Errors
     ///
-    /// [`TopicError`] if the endpoint cannot be opened.
+    /// Returns [`TopicError`] if the publisher cannot be opened.
     pub fn publisher(self) -> Result<Publisher<T>, TopicError> {
         self.publisher_in(&self.opening.segment()?)
     }
 
-    /// Opens a subscriber; creates the topic if it does not exist. Publishers never wait for it,
-    /// unless [`Qos::reliability`] requests reliable delivery.
+    /// Opens a subscriber of the topic. Creates the topic if it does not exist. Publishers never
+    /// wait for the subscriber, unless [`Qos::reliability`] requests reliable delivery.
     ///
     /// # Errors
     ///
-    /// [`TopicError`] if the endpoint cannot be opened.
+    /// Returns [`TopicError`] if the subscriber cannot be opened.
     pub fn subscriber(self) -> Result<Subscriber<T>, TopicError> {
         self.subscriber_in(&self.opening.segment()?)
     }
 
-    /// Opens an observer, which is a subscriber for tools. It maps all memory of the topic
-    /// read-only, never slows a publisher and does not count as a subscriber of the topic. The
-    /// topic must exist.
+    /// Opens an observer of the topic, which must exist. An observer is a subscriber for tools. It
+    /// maps all memory of the topic read-only, never slows a publisher and does not count as a
+    /// subscriber of the topic.
     ///
     /// # Errors
     ///
-    /// [`TopicError`] if the endpoint cannot be opened.
+    /// Returns [`TopicError`] if the observer cannot be opened.
     pub fn observer(self) -> Result<Subscriber<T>, TopicError> {
         Ok(Subscriber::from_raw(
             &self.opening.name,
@@ -95,11 +95,12 @@ impl<T: Payload> TopicBuilder<T> {
         ))
     }
 
-    /// Opens a publisher and a subscriber in one handle.
+    /// Opens a publisher and a subscriber of the topic in one handle. Creates the topic if it does
+    /// not exist.
     ///
     /// # Errors
     ///
-    /// [`TopicError`] if the endpoint cannot be opened.
+    /// Returns [`TopicError`] if one of the endpoints cannot be opened.
     pub fn topic(self) -> Result<Topic<T>, TopicError> {
         let segment = self.opening.segment()?;
         Ok(Topic::from_ends(

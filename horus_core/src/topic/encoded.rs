@@ -12,24 +12,26 @@ use crate::topic::error::WriteError;
 /// `None`.
 pub(super) const MALFORMED_MAX: u32 = 16;
 
-/// A message whose length varies.
+/// A message whose length varies, which is encoded into a slot and decoded from a copy of the slot.
 pub trait Encoded: Sized + Send + 'static {
-    /// Returns the type information that endpoints compare. Its `bytes` is the default limit for
-    /// the length of a message.
+    /// Returns the description of the message type, which endpoints compare. Its field `bytes` is
+    /// the default limit for the length of a message.
     fn type_info() -> TypeInfo;
 
-    /// Writes the message to the beginning of `slot` and returns its length in bytes.
+    /// Encodes the message into the beginning of `slot`, and returns the length of the encoded
+    /// message in bytes.
     ///
     /// # Errors
     ///
-    /// [`WriteError`]; the contents of the slot are then unspecified.
+    /// Returns [`WriteError`] if the message cannot be encoded. The contents of the slot are then
+    /// unspecified.
     fn encode(&self, slot: &mut [u8]) -> Result<usize, WriteError>;
 
-    /// Decodes the message in the first `bytes` bytes of `buffer`, and may take the buffer's memory
-    /// for it. Returns `None` if the bytes are not a message.
+    /// Decodes the message in the first `bytes` bytes of `buffer`, and may take over the buffer's
+    /// memory for the result. Returns `None` if the bytes are not a message.
     fn decode(buffer: &mut Buffer, bytes: usize) -> Option<Self>;
 
-    /// Returns the bytes of a default header. A subscriber takes from it the fields that a
+    /// Returns the bytes of a default header. A subscriber takes from them the fields that a
     /// publisher does not know. Returns `None` for types without such fields.
     fn default_bytes() -> Option<Box<[u8]>> {
         None
@@ -42,7 +44,7 @@ pub trait Encoded: Sized + Send + 'static {
     }
 }
 
-/// Implements [`Payload`](super::Payload) for a type that implements [`Encoded`].
+/// Implements [`Payload`](super::Payload) for types that implement [`Encoded`].
 macro_rules! encoded_payload {
     ([$($generics:tt)*] $type:ty) => {
         impl<$($generics)*> $crate::topic::Payload for $type {
@@ -61,13 +63,13 @@ macro_rules! encoded_payload {
 }
 pub(crate) use encoded_payload;
 
-/// Encodes messages into the slots of a lane.
+/// Encodes messages of one publisher into the slots of the publisher's lane.
 #[doc(hidden)]
 #[derive(Debug)]
 pub struct Encoder(RawProducer);
 
 impl Encoder {
-    /// Returns the untyped producer.
+    /// Returns the producer that writes bytes to the slots of the lane.
     pub(super) const fn raw_mut(&mut self) -> &mut RawProducer {
         &mut self.0
     }
@@ -127,7 +129,7 @@ impl<T: Encoded> Outbox<T> for Encoder {
 #[derive(Debug)]
 pub struct Decoder {
     pub(super) raw: RawConsumer,
-    /// The buffers for the copies, which are allocated on first use.
+    /// The two buffers for copies of messages. Their memory is allocated on first use.
     pub(super) buffers: [Buffer; 2],
     pub(super) malformed: u64,
 }
@@ -141,7 +143,8 @@ impl Decoder {
         }
     }
 
-    /// Copies a message to the first buffer and returns its length.
+    /// Copies a message to the first buffer with `recv`. Returns the length of the message in
+    /// bytes; `None` if there is no message.
     pub(super) fn copy_next(
         &mut self,
         mut recv: impl FnMut(&mut RawConsumer, &mut [u8]) -> Option<usize>,
@@ -158,7 +161,8 @@ impl Decoder {
         }
     }
 
-    /// Copies the newest message to one of the buffers and returns its index and the length.
+    /// Copies the newest message to one of the buffers. Returns the index of that buffer and the
+    /// length of the message in bytes; `None` if there is no message.
     pub(super) fn copy_latest(
         &mut self,
         published_ns: &dyn Fn(&[u8]) -> u64,
@@ -177,7 +181,9 @@ impl Decoder {
         }
     }
 
-    /// Calls `recv` until a message can be decoded.
+    /// Calls `recv` until it has copied a message that `decode` can decode, and returns the
+    /// message. Returns `None` if there is no message, or after [`MALFORMED_MAX`] messages that
+    /// cannot be decoded.
     pub(super) fn receive<T>(
         &mut self,
         mut recv: impl FnMut(&mut RawConsumer, &mut [u8]) -> Option<usize>,

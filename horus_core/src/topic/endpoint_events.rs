@@ -10,22 +10,22 @@ use horus_shm::{EndpointCard, LiveEndpoint, Mismatch, Participant, Segment, Topi
 use crate::topic::endpoint_wait::{CHECK_PAUSE_MAX, CHECK_PAUSE_MIN, expect_usable};
 use crate::topic::error::{EndpointError, EndpointKind};
 
-/// An endpoint of a topic that joined, left or died.
+/// An event: an endpoint of a topic has joined, left or died.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EndpointEvent {
-    /// The kind of the endpoint.
+    /// The kind of the endpoint to which the event happened: publisher or subscriber.
     pub kind: EndpointKind,
     /// The change that happened to the endpoint.
     pub change: EndpointChange,
-    /// The process of the endpoint.
+    /// The process that has the endpoint.
     pub process: Participant,
-    /// The reason why an endpoint that joined exchanges no messages with the endpoint that watches.
-    /// `None` if they match.
+    /// The reason why an endpoint that joined exchanges no messages with the endpoint that watches
+    /// it. `None` if the two match.
     pub mismatch: Option<Mismatch>,
 }
 
-/// A change of an endpoint.
+/// The change of an endpoint that an [`EndpointEvent`] reports.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EndpointChange {
     /// The endpoint was opened, or it existed before the first check.
@@ -46,8 +46,8 @@ impl fmt::Display for EndpointChange {
     }
 }
 
-/// The events of a topic's subscribers, watched by one of its publishers; or the events of its
-/// publishers, watched by one of its subscribers.
+/// Reports the events of a topic's subscribers to one of its publishers, or the events of its
+/// publishers to one of its subscribers.
 ///
 /// Each check compares the present endpoints with those of the previous check, so the watched
 /// endpoints have no cost. An endpoint that joins and leaves between two checks causes no event.
@@ -72,17 +72,17 @@ impl fmt::Display for EndpointChange {
 #[derive(Debug)]
 pub struct EndpointEvents {
     files: TopicFiles,
-    /// The kind of endpoints that are watched.
+    /// The kind of endpoints that are watched: publishers or subscribers.
     kind: EndpointKind,
-    /// The description of the endpoint that watches.
+    /// The description of the endpoint that watches the others.
     own: EndpointCard,
     known: Vec<LiveEndpoint>,
     found: VecDeque<EndpointEvent>,
 }
 
 impl EndpointEvents {
-    /// Watches the endpoints of `kind`, on behalf of an endpoint of the other kind, which `own`
-    /// describes.
+    /// Creates a watch of the endpoints of `kind`, on behalf of an endpoint of the other kind.
+    /// `own` describes that endpoint.
     pub(super) const fn new(files: TopicFiles, kind: EndpointKind, own: EndpointCard) -> Self {
         Self {
             files,
@@ -93,12 +93,12 @@ impl EndpointEvents {
         }
     }
 
-    /// Returns the next event, if there is one. Takes about 0.2 µs for each endpoint, and some
-    /// system calls for each event.
+    /// Returns the next event, or `None` if there is none. Takes about 0.2 µs for each endpoint,
+    /// and some system calls for each event.
     ///
     /// # Errors
     ///
-    /// [`EndpointError`] in a forked child, or if the topic's memory is lost.
+    /// Returns [`EndpointError`] in a forked child, or if the topic's memory is lost.
     pub fn poll(&mut self) -> Result<Option<EndpointEvent>, EndpointError> {
         if self.found.is_empty() {
             self.look_for_changes()?;
@@ -106,14 +106,14 @@ impl EndpointEvents {
         Ok(self.found.pop_front())
     }
 
-    /// Waits for up to `timeout` for the next event, and returns `None` if there was none. With
-    /// [`Duration::MAX`] it waits without a limit.
+    /// Waits for up to `timeout` for the next event, and returns `None` if there was none. With a
+    /// `timeout` of [`Duration::MAX`], waits without a limit.
     ///
     /// Blocks: checks once, then again after pauses that grow from 1 ms to 10 ms.
     ///
     /// # Errors
     ///
-    /// As [`Self::poll`].
+    /// Returns the errors of [`Self::poll`].
     pub fn wait(&mut self, timeout: Duration) -> Result<Option<EndpointEvent>, EndpointError> {
         let deadline = Instant::now().checked_add(timeout);
         let mut pause = CHECK_PAUSE_MIN;
@@ -181,7 +181,7 @@ impl EndpointEvents {
 }
 
 /// Returns the descriptions of all publishers or all subscribers of a topic, each with the index of
-/// its place.
+/// the endpoint's place in the topic.
 fn read_cards(segment: &Segment, kind: EndpointKind) -> Vec<(u32, EndpointCard)> {
     match kind {
         EndpointKind::Publisher => {
@@ -208,7 +208,8 @@ fn added_and_removed(
     (joined, gone)
 }
 
-/// Removes the first endpoint for which `is_it` returns true; returns false if there is none.
+/// Removes the first endpoint in `ends` for which `is_it` returns true. Returns false if there is
+/// no such endpoint.
 fn remove_first(ends: &mut Vec<LiveEndpoint>, is_it: impl Fn(&LiveEndpoint) -> bool) -> bool {
     let found = ends.iter().position(is_it);
     found.map(|at| ends.remove(at)).is_some()

@@ -7,45 +7,47 @@ use horus_shm::{Segment, TopicFiles};
 
 use crate::topic::error::{EndpointError, EndpointKind, EndpointWaitError};
 
-/// The pause after the endpoints are counted for the first time. Each further pause is twice as
-/// long as the one before.
+/// The pause after a wait has counted the endpoints for the first time. Each further pause is twice
+/// as long as the one before, up to [`CHECK_PAUSE_MAX`].
 pub(super) const CHECK_PAUSE_MIN: Duration = Duration::from_millis(1);
 
-/// The longest pause before the endpoints are counted again.
+/// The longest pause before a wait counts the endpoints again.
 pub(super) const CHECK_PAUSE_MAX: Duration = Duration::from_millis(10);
 
-/// The kind and the number of endpoints that a call waits for.
+/// The kind and number of endpoints for which a call waits.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WantedEndpoints {
     pub(super) kind: EndpointKind,
     pub(super) count: usize,
-    /// Number of endpoints of this kind that belong to the caller's handle and do not count.
+    /// Number of endpoints of the wanted kind that belong to the caller's handle and do not count.
     pub(super) own: usize,
 }
 
 impl WantedEndpoints {
-    /// Describes a wait for `count` subscribers.
+    /// Describes a wait until a topic has `count` subscribers.
     pub(super) const fn subscribers(count: usize) -> Self {
         let kind = EndpointKind::Subscriber;
         let own = 0;
         Self { kind, count, own }
     }
 
-    /// Describes a wait for `count` publishers.
+    /// Describes a wait until a topic has `count` publishers.
     pub(super) const fn publishers(count: usize) -> Self {
         let kind = EndpointKind::Publisher;
         let own = 0;
         Self { kind, count, own }
     }
 
-    /// Makes the wait ignore one endpoint of this kind, because it belongs to the caller's handle.
+    /// Makes the wait ignore one endpoint of the wanted kind, because it belongs to the caller's
+    /// handle.
     pub(super) const fn excluding_own(mut self) -> Self {
         self.own = 1;
         self
     }
 
-    /// Waits until the topic has these endpoints, and returns how many it has. Counts at least
-    /// once. `files` are the files of the topic that the caller's handle knows.
+    /// Waits until the topic has the wanted endpoints, and returns how many of this kind it has.
+    /// Counts them at least once. `files` are the files of the topic that the caller's handle
+    /// knows.
     pub(super) fn wait(
         self,
         mut files: TopicFiles,
@@ -85,7 +87,7 @@ impl WantedEndpoints {
         Ok(found.saturating_sub(self.own))
     }
 
-    /// Returns an error if the topic cannot have so many endpoints.
+    /// Returns an error if the topic cannot have as many endpoints as are wanted.
     fn expect_possible(self, segment: &Segment) -> Result<(), EndpointWaitError> {
         let limit = match self.kind {
             EndpointKind::Publisher => segment.shape().lane_limit(),

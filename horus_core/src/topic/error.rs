@@ -19,17 +19,17 @@ pub enum TopicError {
         escape_controls(topic)
     )]
     SchemaMismatch {
-        /// The topic.
+        /// The name of the topic that could not be opened.
         topic: String,
-        /// The first difference of the two schemas.
+        /// The first difference between the message types of the topic and the endpoint.
         difference: Box<SchemaDifference>,
     },
-    /// Any failure that does not concern the message type.
+    /// The topic could not be opened for a reason that does not concern the message type.
     #[error("topic '{}': {cause}", escape_controls(topic))]
     Open {
-        /// The topic.
+        /// The name of the topic that could not be opened.
         topic: String,
-        /// The error of the transport.
+        /// The reason why the topic could not be opened.
         cause: Box<OpenError>,
     },
 }
@@ -59,7 +59,8 @@ impl TopicError {
         }
     }
 
-    /// Returns the error of the transport, if the failure does not concern the message type.
+    /// Returns the reason why the topic could not be opened. Returns `None` if the message types
+    /// differ.
     #[must_use]
     pub fn as_open_error(&self) -> Option<&OpenError> {
         match self {
@@ -69,8 +70,8 @@ impl TopicError {
     }
 }
 
-/// Escapes control characters and characters that change the direction of text, so that a terminal
-/// shows the name as it is.
+/// Returns `name` with control characters, and characters that change the direction of text,
+/// replaced by escapes, so that a terminal shows them and does not execute them.
 fn escape_controls(name: &str) -> String {
     let is_obeyed = |c: char| {
         c.is_control()
@@ -92,34 +93,34 @@ fn escape_controls(name: &str) -> String {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PublishLentError {
-    /// The message does not fit the topic; the slot is still lent.
+    /// The message in the lent slot does not fit the topic. The slot is still lent.
     #[error(transparent)]
     Send(#[from] SendError<()>),
-    /// No slot is lent, or the topic cannot be used any more.
+    /// No slot is lent, or the topic can no longer be used.
     #[error(transparent)]
     Loan(#[from] LoanError),
 }
 
-/// The reasons why a message cannot be written to a slot.
+/// The reasons why a message cannot be encoded into a slot.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WriteError {
     /// The slot is too short for the message.
     #[error("the message is too long: it has {bytes} bytes, more than the slot")]
     TooLong {
-        /// Length of the message in bytes.
+        /// Length of the encoded message in bytes.
         bytes: u64,
     },
     /// The message cannot be encoded.
     #[error("{reason}")]
     Unencodable {
-        /// The reason.
+        /// The reason why the message cannot be encoded.
         reason: String,
     },
 }
 
 impl WriteError {
-    /// Converts this to the error of a send to `topic`, whose slots have `max` bytes.
+    /// Converts this error to the error of a send to `topic`, whose slots have `max` bytes.
     pub(crate) fn into_send_error(self, topic: TopicLabel, max: usize) -> SendError<()> {
         let message = ();
         let max = max as u64;
@@ -143,55 +144,56 @@ impl WriteError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecvTimeoutError {
-    /// No message came. Transient: try again.
+    /// No message came before the timeout. Transient: try again.
     #[error("{topic}: no message came in time")]
     Timeout {
-        /// The topic.
+        /// The topic from which no message came.
         topic: TopicLabel,
     },
     /// The handle was inherited through `fork`. Permanent: open a new one in the child.
     #[error("{topic}: the handle belongs to the parent process: open a new one after fork")]
     Forked {
-        /// The topic.
+        /// The topic of the inherited handle.
         topic: TopicLabel,
     },
     /// The topic's memory is lost: its file was truncated, or the program closed descriptors of
-    /// this library. Permanent: open it again.
+    /// this library. Permanent: open the topic again.
     #[error(
         "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
          this library: drop all of its handles and open it again"
     )]
     RegionLost {
-        /// The topic.
+        /// The topic whose memory is lost.
         topic: TopicLabel,
     },
     /// The memory of a publisher's lane cannot be mapped, and no other lane has a message.
     /// Transient: each call tries again, ten times a second at most.
     #[error("{topic}: {cause}")]
     LaneNotMapped {
-        /// The topic.
+        /// The topic with the lane that cannot be mapped.
         topic: TopicLabel,
-        /// The lane, and the reason why it is not mapped.
+        /// The lane that cannot be mapped, and the reason.
         cause: LaneNotMapped,
     },
     /// No live publisher offers what this subscriber requests. Transient: a publisher that offers
-    /// it may join.
+    /// enough may join later.
     #[error("{topic}: {cause}")]
     Incompatible {
-        /// The topic.
+        /// The topic whose publishers do not match this subscriber.
         topic: TopicLabel,
-        /// Index of the lane of one of these publishers.
+        /// Index of the lane of one of the publishers that do not match.
         lane: u32,
-        /// The reason.
+        /// The reason why that publisher does not match this subscriber.
         cause: Mismatch,
     },
-    /// The namespace of the topic was removed or replaced. Permanent: open it again.
+    /// The namespace of the topic was removed or replaced. Permanent: open the namespace and the
+    /// topic again.
     #[error(
         "{topic}: its namespace was removed or replaced: drop all handles, open the namespace \
          again, and then the topic"
     )]
     NamespaceRemoved {
-        /// The topic.
+        /// The topic whose namespace was removed or replaced.
         topic: TopicLabel,
     },
     /// The file of the topic was removed or replaced, and this subscriber cannot use the file that
@@ -202,15 +204,16 @@ pub enum RecvTimeoutError {
         std::io::Error::from_raw_os_error(*errno)
     )]
     NameLost {
-        /// The topic.
+        /// The topic whose file was removed or replaced.
         topic: TopicLabel,
-        /// The number of the system error, as in `errno`.
+        /// The number of the system error, as in `errno`, that occurred when the present file was
+        /// opened.
         errno: i32,
     },
 }
 
 impl RecvTimeoutError {
-    /// Returns the label of the topic.
+    /// Returns the label of the topic from which no message was received.
     #[must_use]
     pub const fn topic(&self) -> TopicLabel {
         match self {
@@ -244,9 +247,9 @@ impl From<RecvError> for RecvTimeoutError {
 /// The two kinds of endpoints of a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum EndpointKind {
-    /// An endpoint that sends.
+    /// An endpoint that publishes messages.
     Publisher,
-    /// An endpoint that receives, and is not an observer.
+    /// An endpoint that receives messages, and is not an observer.
     Subscriber,
 }
 
@@ -266,17 +269,17 @@ pub enum EndpointError {
     /// The handle was inherited through `fork`: open a new one in the child.
     #[error("{topic}: the handle belongs to the parent process: open a new one after fork")]
     Forked {
-        /// The topic.
+        /// The topic of the inherited handle.
         topic: TopicLabel,
     },
     /// The topic's memory is lost: its file was truncated, or the program closed descriptors of
-    /// this library. Open it again.
+    /// this library. Open the topic again.
     #[error(
         "{topic}: its memory is lost: the file was truncated, or the program closed descriptors of \
          this library: drop all of its handles and open it again"
     )]
     RegionLost {
-        /// The topic.
+        /// The topic whose memory is lost.
         topic: TopicLabel,
     },
 }
@@ -285,10 +288,10 @@ pub enum EndpointError {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum EndpointWaitError {
-    /// Too few endpoints joined in time. Transient: try again.
+    /// Too few endpoints joined before the timeout. Transient: try again.
     #[error("{topic}: not enough {kind}s came in time: found {found}, wanted {wanted}")]
     Timeout {
-        /// The topic.
+        /// The topic to which too few endpoints were added.
         topic: TopicLabel,
         /// The kind of endpoints that the call waited for.
         kind: EndpointKind,
@@ -297,16 +300,17 @@ pub enum EndpointWaitError {
         /// Number of endpoints that the call waited for.
         wanted: usize,
     },
-    /// The topic cannot have so many endpoints. Permanent: wait for fewer.
+    /// The topic can never have as many endpoints as the call waits for. Permanent: wait for fewer.
     #[error("{topic}: {wanted} {kind}s can never be there: the topic has room for {limit}")]
     TooMany {
-        /// The topic.
+        /// The topic that cannot have so many endpoints.
         topic: TopicLabel,
         /// The kind of endpoints that the call waited for.
         kind: EndpointKind,
         /// Number of endpoints that the call waited for.
         wanted: usize,
-        /// The maximum number of such endpoints in a topic, without the caller's own.
+        /// The maximum number of endpoints of this kind in the topic, not counting the caller's
+        /// own.
         limit: usize,
     },
     /// The endpoints of the topic cannot be determined. Permanent.
@@ -314,13 +318,13 @@ pub enum EndpointWaitError {
     Endpoint(#[from] EndpointError),
 }
 
-/// A wait set is full and takes no more entries of this kind.
+/// The error for a wait set that is full and takes no more entries of one kind.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a wait set holds at most {limit} {kind}: divide them among several sets and threads")]
 pub struct WaitSetFull {
-    /// The kind of entry: topics or intervals.
+    /// The kind of entry of which the set has the maximum number: topics or intervals.
     pub kind: &'static str,
-    /// The maximum number of entries of this kind in a set.
+    /// The maximum number of entries of this kind in a wait set.
     pub limit: usize,
 }
 
@@ -328,7 +332,7 @@ pub struct WaitSetFull {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum WaitError {
-    /// The set is empty, so nothing would end the wait.
+    /// The set is empty, so that nothing would end the wait.
     #[error("the set is empty, so nothing would end the wait: add a subscriber or an interval")]
     Empty,
     /// A subscriber was inherited through `fork`. Permanent: open new ones in the child.
@@ -336,8 +340,8 @@ pub enum WaitError {
     Forked,
 }
 
-/// Returns the name of the setting in [`Qos`](crate::topic::Qos) that sets this field of the
-/// transport.
+/// Returns the name of the setting in [`Qos`](crate::topic::Qos) that determines `field`, which is
+/// a field of the lower layer's settings.
 fn setting_name(field: &'static str) -> &'static str {
     match field {
         "lane_limit" => "publishers_max",

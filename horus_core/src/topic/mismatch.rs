@@ -5,7 +5,7 @@ use horus_shm::{Mismatch, RawConsumer, RecvError, UnmatchedPublisher};
 
 use crate::message::{SchemaDifference, first_difference};
 
-/// Makes a subscriber log a line whenever it finds a publisher that does not match it.
+/// Makes the subscriber of `raw` log a line whenever it finds a publisher that does not match it.
 pub(super) fn log_mismatches(raw: &mut RawConsumer) {
     raw.set_on_mismatch(log_mismatch);
 }

@@ -74,25 +74,27 @@ pub struct Topic<T: Payload> {
 }
 
 impl<T: Payload> Topic<T> {
-    /// Opens the topic `name`, creating it if it does not exist.
+    /// Opens the topic `name`. Creates the topic if it does not exist.
     ///
     /// # Errors
     ///
-    /// [`TopicError`]: too many participants, a bad name, no memory …
+    /// Returns [`TopicError`], for instance if the topic has too many participants, the name is
+    /// invalid, or memory is lacking.
     pub fn new(name: &str) -> Result<Self, TopicError> {
         Self::builder(name).topic()
     }
 
-    /// Does the same as [`Self::new`], with a quality of service.
+    /// Opens the topic as [`Self::new`] does, with the given quality of service.
     ///
     /// # Errors
     ///
-    /// As [`Self::new`]. Also fails if a setting differs from that of the topic.
+    /// Returns the errors of [`Self::new`], and an error if a setting of `qos` is out of its range.
     pub fn with_qos(name: &str, qos: Qos) -> Result<Self, TopicError> {
         Self::builder(name).qos(qos).topic()
     }
 
-    /// Returns a builder for a publisher, a subscriber or both, with all settings.
+    /// Returns a builder with which a publisher, a subscriber or both are opened, with any
+    /// settings.
     pub fn builder(name: &str) -> TopicBuilder<T> {
         TopicBuilder::new(name)
     }
@@ -104,28 +106,29 @@ impl<T: Payload> Topic<T> {
         }
     }
 
-    /// Ignores the messages that this handle itself publishes, from now on.
+    /// Makes this handle ignore, from now on, the messages that it publishes itself.
     #[must_use]
     pub fn ignore_own(mut self) -> Self {
         self.subscriber.ignore(&self.publisher);
         self
     }
 
-    /// Calls [`Publisher::send`].
+    /// Publishes `message`, as [`Publisher::send`] does. Never blocks.
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of [`Publisher::send`].
     #[inline(always)]
     pub fn send<M: std::borrow::Borrow<T>>(&mut self, message: M) -> Result<(), SendError<M>> {
         self.publisher.send(message)
     }
 
-    /// Calls [`Publisher::send_timeout`].
+    /// Publishes `message`, and waits up to `timeout` for a free slot, as
+    /// [`Publisher::send_timeout`] does.
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of [`Publisher::send_timeout`].
     pub fn send_timeout<M: std::borrow::Borrow<T>>(
         &mut self,
         message: M,
@@ -134,12 +137,12 @@ impl<T: Payload> Topic<T> {
         self.publisher.send_timeout(message, timeout)
     }
 
-    /// Waits as [`Publisher::wait_for_subscribers`] does, but does not count this handle's own
-    /// subscriber.
+    /// Waits as [`Publisher::wait_for_subscribers`] does, but does not count the subscriber of this
+    /// handle.
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of [`Publisher::wait_for_subscribers`].
     pub fn wait_for_subscribers(
         &self,
         count: usize,
@@ -149,12 +152,12 @@ impl<T: Payload> Topic<T> {
         wanted.wait(self.files(), timeout)
     }
 
-    /// Waits as [`Subscriber::wait_for_publishers`] does, but does not count this handle's own
-    /// publisher.
+    /// Waits as [`Subscriber::wait_for_publishers`] does, but does not count the publisher of this
+    /// handle.
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of [`Subscriber::wait_for_publishers`].
     pub fn wait_for_publishers(
         &self,
         count: usize,
@@ -164,98 +167,103 @@ impl<T: Payload> Topic<T> {
         wanted.wait(self.files(), timeout)
     }
 
-    /// Returns the topic's files that the two endpoints of this handle know. WHY those of both: the
-    /// endpoint of this handle that is not counted is in one of them.
+    /// Returns the topic's files that the two endpoints of this handle know. WHY the files of both
+    /// endpoints: a wait has to find the endpoint of this handle that it does not count.
     fn files(&self) -> TopicFiles {
         let files = self.publisher.raw().files();
         files.and(&self.subscriber.raw().files())
     }
 
-    /// Calls [`Subscriber::recv`].
+    /// Returns the next message, or `None` if there is none right now, as [`Subscriber::recv`]
+    /// does.
     #[inline(always)]
     pub fn recv(&mut self) -> Option<T> {
         self.subscriber.recv()
     }
 
-    /// Calls [`Subscriber::recv_timeout`].
+    /// Returns the next message, and waits for it for up to `timeout`, as
+    /// [`Subscriber::recv_timeout`] does.
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of [`Subscriber::recv_timeout`].
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         self.subscriber.recv_timeout(timeout)
     }
 
-    /// Calls [`Subscriber::recv_blocking`].
+    /// Returns the next message, and waits for it without a time limit, as
+    /// [`Subscriber::recv_blocking`] does.
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of [`Subscriber::recv_blocking`].
     pub fn recv_blocking(&mut self) -> Result<T, RecvError> {
         self.subscriber.recv_blocking()
     }
 
-    /// Calls [`Subscriber::recv_async`].
+    /// Returns a future of the next message, as [`Subscriber::recv_async`] does.
     #[cfg(feature = "async")]
     pub const fn recv_async(&mut self) -> RecvFuture<'_, T> {
         self.subscriber.recv_async()
     }
 
-    /// Calls [`Subscriber::set_spin`].
+    /// Sets how long blocking receives spin before they sleep, as [`Subscriber::set_spin`] does.
     pub const fn set_spin(&mut self, spin: Duration) {
         self.subscriber.set_spin(spin);
     }
 
-    /// Calls [`Subscriber::iter`].
+    /// Returns an iterator that waits for each message, as [`Subscriber::iter`] does.
     pub const fn iter(&mut self) -> Iter<'_, T> {
         self.subscriber.iter()
     }
 
-    /// Calls [`Subscriber::try_iter`].
+    /// Returns an iterator over the available messages, as [`Subscriber::try_iter`] does.
     pub const fn try_iter(&mut self) -> TryIter<'_, T> {
         self.subscriber.try_iter()
     }
 
-    /// Calls [`Subscriber::latest`].
+    /// Returns the newest unread message, or `None` if there is nothing new, as
+    /// [`Subscriber::latest`] does.
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
         self.subscriber.latest()
     }
 
-    /// Calls [`Subscriber::check`].
+    /// Checks whether this handle can still receive messages, as [`Subscriber::check`] does.
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of [`Subscriber::check`].
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.subscriber.check()
     }
 
-    /// Calls [`Subscriber::lost`].
+    /// Returns the number of messages that were overwritten before this handle read them, as
+    /// [`Subscriber::lost`] does.
     #[must_use]
     pub fn lost(&self) -> u64 {
         self.subscriber.lost()
     }
 
-    /// Calls [`Subscriber::stats`].
+    /// Returns the counts of the subscriber since it joined, as [`Subscriber::stats`] does.
     #[must_use]
     pub fn stats(&self) -> Stats {
         self.subscriber.stats()
     }
 
-    /// Calls [`Subscriber::backend`].
+    /// Returns the kind of ring buffer that the topic acts as, as [`Subscriber::backend`] does.
     #[must_use]
     pub fn backend(&self) -> Backend {
         self.subscriber.backend()
     }
 
-    /// Returns the publishing endpoint.
+    /// Returns the publishing endpoint of this handle.
     pub const fn publisher(&mut self) -> &mut Publisher<T> {
         &mut self.publisher
     }
 
-    /// Returns the subscribing endpoint.
+    /// Returns the subscribing endpoint of this handle.
     pub const fn subscriber(&mut self) -> &mut Subscriber<T> {
         &mut self.subscriber
     }
@@ -270,58 +278,60 @@ impl<T: Payload> Topic<T> {
 }
 
 impl<T: Message> Topic<T> {
-    /// Calls [`Publisher::loan`].
+    /// Lends the next slot in shared memory to write a message in place, as [`Publisher::loan`]
+    /// does.
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of [`Publisher::loan`].
     pub fn loan(&mut self) -> Result<Loan<'_, T>, LoanError> {
         self.publisher.loan()
     }
 
-    /// Calls [`Subscriber::borrow`].
+    /// Borrows the next message in place in shared memory, as [`Subscriber::borrow`] does.
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of [`Subscriber::borrow`].
     pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
         self.subscriber.borrow()
     }
 
-    /// Calls [`Subscriber::borrow_latest`].
+    /// Borrows the newest message in place in shared memory, as [`Subscriber::borrow_latest`] does.
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of [`Subscriber::borrow_latest`].
     pub fn borrow_latest(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
         self.subscriber.borrow_latest()
     }
 }
 
 impl<H: Header> Topic<Framed<H>> {
-    /// Calls [`Publisher::loan`].
+    /// Lends the next slot in shared memory to write the data of a message in place, as
+    /// [`Publisher::loan`] does.
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of [`Publisher::loan`].
     pub fn loan(&mut self, header: H) -> Result<FramedLoan<'_, H>, LoanError> {
         self.publisher.loan(header)
     }
 
-    /// Calls [`Subscriber::borrow`].
+    /// Borrows the next message in place in shared memory, as [`Subscriber::borrow`] does.
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of [`Subscriber::borrow`].
     pub fn borrow(&mut self) -> Result<Option<FramedSample<H>>, BorrowError> {
         self.subscriber.borrow()
     }
 
-    /// Calls [`Subscriber::borrow_latest`].
+    /// Borrows the newest message in place in shared memory, as [`Subscriber::borrow_latest`] does.
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of [`Subscriber::borrow_latest`].
     pub fn borrow_latest(&mut self) -> Result<Option<FramedSample<H>>, BorrowError> {
         self.subscriber.borrow_latest()
     }

@@ -1,4 +1,4 @@
-//! Opening a topic with its settings, for endpoints of any kind.
+//! Opens a topic with the settings of an endpoint, for endpoints of any kind.
 
 use std::sync::Arc;
 
@@ -10,18 +10,19 @@ use horus_shm::{
 use super::Qos;
 use crate::topic::error::TopicError;
 
-/// The settings with which a topic is opened.
+/// The settings with which an endpoint of a topic is opened.
 #[derive(Debug, Clone)]
 pub(super) struct OpenSettings {
     pub(super) name: String,
-    /// The message type; `None` to use the type of the topic, which must then exist.
+    /// The message type of the endpoint; `None` to use the type of the topic, which must then
+    /// exist.
     pub(super) info: Option<TypeInfo>,
-    /// The namespace of the topic; `None` for the one that the environment variables select.
+    /// The namespace of the topic; `None` for the namespace that the environment variables select.
     pub(super) namespace: Option<Arc<Namespace>>,
     pub(super) qos: Qos,
     pub(super) max_message_bytes: Option<u64>,
     /// The default message: when a received message is shorter, the subscriber takes the missing
-    /// bytes from it. `None` for zeros.
+    /// bytes from this one. `None` if the missing bytes are zeros.
     pub(super) defaults: Option<Box<[u8]>>,
 }
 
@@ -39,7 +40,8 @@ impl OpenSettings {
         }
     }
 
-    /// Opens the topic, and creates it if its type is known and it does not exist.
+    /// Opens the topic's file. Creates the topic if its message type is known and it does not
+    /// exist.
     pub(super) fn segment(&self) -> Result<Arc<Segment>, TopicError> {
         match self.info {
             Some(_) => self.open(self.qos, Segment::open_or_create),
@@ -95,7 +97,7 @@ impl OpenSettings {
         raw.map_err(|error| self.topic_error(error))
     }
 
-    /// Opens a reader that maps all memory of the topic read-only; the topic must exist.
+    /// Opens a reader of the topic, which must exist, and maps all memory of the topic read-only.
     pub(super) fn observer(&self) -> Result<RawConsumer, TopicError> {
         let qos = Qos::new().strict(self.qos.is_strict());
         let qos = qos.strict_schema(self.qos.is_schema_strict());
@@ -108,7 +110,7 @@ impl OpenSettings {
     }
 }
 
-/// Logs that a topic of this process lost its file or its namespace.
+/// Logs that a topic of this process has lost its file or its namespace.
 #[cold]
 fn log_name_lost(lost: &NameLost) {
     let topic = lost.topic;

@@ -9,10 +9,10 @@ use super::SendError;
 use super::time_fields::TimeFields;
 use crate::message::{FieldKind, Message, Primitive, Schema};
 
-/// A type that a topic can carry. Every [`Message`] is such a type; its bytes are copied as they
-/// are. Types whose messages vary in length are, too: [`Framed`](crate::message::Framed) messages
-/// such as images, [`Value`](crate::value::Value)s, and any type that `serde` can serialize,
-/// wrapped in [`Serde`](crate::value::Serde).
+/// A type that a topic can carry. A topic can carry every [`Message`], whose bytes are copied as
+/// they are. It can also carry types whose messages vary in length:
+/// [`Framed`](crate::message::Framed) messages such as images, [`Value`](crate::value::Value)s, and
+/// any type that `serde` can serialize, wrapped in [`Serde`](crate::value::Serde).
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be carried by a topic",
     label = "neither plain data of a fixed size nor something that is encoded",
@@ -21,17 +21,18 @@ use crate::message::{FieldKind, Message, Primitive, Schema};
     note = "carry any mixture of values as `Value`, and plain bytes as `Bytes`"
 )]
 pub trait Payload: Sized + 'static {
-    /// The type that writes these messages to slots.
+    /// The type that writes messages of this type to slots, for publishers.
     #[doc(hidden)]
     type Outbox: Outbox<Self>;
-    /// The type that reads these messages from slots.
+    /// The type that reads messages of this type from slots, for subscribers.
     #[doc(hidden)]
     type Inbox: Inbox<Self>;
 
-    /// Returns the type information that endpoints compare, and that the topic stores for tools.
+    /// Returns the description of the message type, which endpoints compare and which the topic
+    /// stores for tools.
     fn type_info() -> TypeInfo;
 
-    /// Returns the bytes of a default message. A subscriber takes from it the fields that a
+    /// Returns the bytes of a default message. A subscriber takes from them the fields that a
     /// publisher does not know. Returns `None` for types without such fields.
     #[doc(hidden)]
     fn default_bytes() -> Option<Box<[u8]>> {
@@ -39,18 +40,18 @@ pub trait Payload: Sized + 'static {
     }
 }
 
-/// Puts messages into the slots of a lane.
+/// Puts the messages of one publisher into the slots of the publisher's lane.
 #[doc(hidden)]
 pub trait Outbox<T>: Debug + Send + Unpin {
     fn new(raw: RawProducer) -> Self;
     fn raw(&self) -> &RawProducer;
-    /// Makes sure that messages of `bytes` bytes fit the slots.
+    /// Makes sure that messages of `bytes` bytes fit into the slots of the lane.
     fn reserve(&mut self, bytes: u64) -> Result<(), SendError<()>>;
     fn send(&mut self, message: &T) -> Result<(), SendError<()>>;
     fn send_until(&mut self, wait_policy: WaitPolicy, message: &T) -> Result<(), SendError<()>>;
 }
 
-/// Takes messages out of the slots of all lanes.
+/// Takes the messages of one subscriber out of the slots of all lanes.
 #[doc(hidden)]
 pub trait Inbox<T>: Debug + Send + Unpin {
     fn new(raw: RawConsumer) -> Self;
@@ -61,7 +62,7 @@ pub trait Inbox<T>: Debug + Send + Unpin {
     fn drain(&mut self, each: impl FnMut(T)) -> usize;
     fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<T>;
     fn latest(&mut self) -> Option<T>;
-    /// Returns the number of messages that were received but could not be decoded.
+    /// Returns the number of messages that this subscriber has received but could not decode.
     fn malformed(&self) -> u64;
 }
 
@@ -158,7 +159,8 @@ pub(crate) fn published_ns_of<T: Message>(message: &T) -> u64 {
     published_ns::<T>(bytemuck::bytes_of(message))
 }
 
-/// Does the same as [`published_ns_of`] for the bytes of a message.
+/// Returns a number that orders messages by age, given the bytes of a message. It is greater for
+/// the newer one of two messages. See [`TimeFields`].
 pub(crate) fn published_ns<T: Message>(bytes: &[u8]) -> u64 {
     let offset_of = |name: &str| {
         let field = T::SCHEMA.fields.iter().find(|field| field.name == name)?;

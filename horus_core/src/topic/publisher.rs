@@ -28,21 +28,22 @@ pub struct Publisher<T: Payload> {
 }
 
 impl<T: Payload> Publisher<T> {
-    /// Opens a publisher of the topic `name`, creating the topic if it does not exist.
+    /// Opens a publisher of the topic `name`. Creates the topic if it does not exist.
     ///
     /// # Errors
     ///
-    /// [`TopicError`]: too many publishers, a bad name, no memory … It is not an error if
-    /// subscribers read a different message type: see [`Self::unmatched_subscribers`].
+    /// Returns [`TopicError`], for instance if the topic has too many publishers, the name is
+    /// invalid, or memory is lacking. It is not an error if subscribers read a different message
+    /// type: [`Self::unmatched_subscribers`] lists these subscribers.
     pub fn new(name: &str) -> Result<Self, TopicError> {
         Topic::builder(name).publisher()
     }
 
-    /// Does the same as [`Self::new`], with a quality of service.
+    /// Opens a publisher as [`Self::new`] does, with the given quality of service.
     ///
     /// # Errors
     ///
-    /// As [`Self::new`]. Also fails if a setting is impossible for a lane.
+    /// Returns the errors of [`Self::new`], and an error if a setting of `qos` is out of its range.
     pub fn with_qos(name: &str, qos: Qos) -> Result<Self, TopicError> {
         Topic::builder(name).qos(qos).publisher()
     }
@@ -60,16 +61,16 @@ impl<T: Payload> Publisher<T> {
     /// Publishes `message`, which is a value or a reference. Never blocks.
     ///
     /// Copies or encodes the message into shared memory once, without a system call or an
-    /// allocation of its own. Subscribers in other processes see it one cache-line transfer later.
+    /// allocation. Subscribers in other processes see the message one cache-line transfer later.
     ///
     /// # Errors
     ///
-    /// [`SendError::Full`] if this publisher is reliable, and a subscriber that requests
+    /// Returns [`SendError::Full`] if this publisher is reliable, and a subscriber that requests
     /// reliability is behind by the lane's whole capacity; [`SendError::Forked`] in a forked child;
     /// [`SendError::RegionLost`] if a process truncated the topic's file (the message may have been
     /// delivered before); [`SendError::NameLost`] if the file was removed or replaced and the
     /// present one cannot be used; [`SendError::TooLong`] and [`SendError::Unencodable`] for
-    /// messages whose length varies. The error returns `message`.
+    /// messages whose length varies. The error contains `message`.
     #[inline(always)]
     pub fn send<M: Borrow<T>>(&mut self, message: M) -> Result<(), SendError<M>> {
         self.outbox
@@ -77,14 +78,14 @@ impl<T: Payload> Publisher<T> {
             .map_err(|error| error.with(message))
     }
 
-    /// Sends as [`Self::send`] does, but waits up to `timeout` for a free slot while the topic is
-    /// full.
+    /// Publishes `message` as [`Self::send`] does, but waits up to `timeout` for a free slot while
+    /// the topic is full.
     ///
     /// Blocks: spins briefly, then sleeps until a subscriber frees a slot.
     ///
     /// # Errors
     ///
-    /// Those of [`Self::send`]; [`SendError::Full`] only after the timeout.
+    /// Returns the errors of [`Self::send`], but [`SendError::Full`] only after the timeout.
     pub fn send_timeout<M: Borrow<T>>(
         &mut self,
         message: M,
@@ -100,7 +101,7 @@ impl<T: Payload> Publisher<T> {
     ///
     /// # Errors
     ///
-    /// [`TopicError`]: no lane is free.
+    /// Returns [`TopicError`] if the topic has no free lane, or memory is lacking.
     pub fn try_clone(&self) -> Result<Self, TopicError> {
         let raw = RawProducer::new(Arc::clone(self.raw().segment()), self.qos_on_stalled);
         let raw = raw.map_err(|error| TopicError::new(&self.name, error))?;
@@ -114,28 +115,28 @@ impl<T: Payload> Publisher<T> {
         self.raw().touch();
     }
 
-    /// Reserves memory for messages of `bytes` bytes now, instead of when the first one of that
+    /// Reserves memory for messages of `bytes` bytes now, instead of when the first message of that
     /// length is sent. This makes some system calls and takes 2 to 5 ms per MiB. It has no effect
-    /// if such messages already fit.
+    /// if messages of that length already fit into the slots.
     ///
     /// # Errors
     ///
-    /// [`SendError::TooLong`] if this publisher may not send such messages;
+    /// Returns [`SendError::TooLong`] if this publisher may not send messages of that length;
     /// [`SendError::NoSpace`] if there is no memory for them; [`SendError::Full`] if reliable
     /// subscribers still have to read messages in three earlier reservations.
     pub fn reserve(&mut self, bytes: u64) -> Result<(), SendError<()>> {
         self.outbox.reserve(bytes)
     }
 
-    /// Returns the topic's name, as the caller gave it.
+    /// Returns the name of the topic, as it was given when this publisher was opened.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
     }
 
     /// Returns the number of messages that this publisher's lane has carried since the topic was
-    /// created, including the messages of earlier owners of the lane. This is the sequence number
-    /// of the last message sent.
+    /// created, including the messages of earlier publishers on this lane. This number is also the
+    /// sequence number of the last message sent.
     #[must_use]
     pub fn sequence(&self) -> u64 {
         self.raw().position()
@@ -154,27 +155,28 @@ impl<T: Payload> Publisher<T> {
     }
 
     /// Counts the live subscribers of the topic, in any process. Messages that are sent from now on
-    /// reach them. Takes about 0.2 µs for each.
+    /// reach these subscribers. Takes about 0.2 µs for each subscriber.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         self.raw().files().subscriber_count()
     }
 
-    /// Waits until the topic has `count` subscribers, for up to `timeout`, and returns their
-    /// number.
+    /// Waits until the topic has `count` subscribers, but at most for `timeout`. Returns the number
+    /// of subscribers that the topic has.
     ///
-    /// Messages that are sent after it returned reach them. All live subscribers of the topic
-    /// count, in this process and in all others. Observers do not count, nor do subscribers whose
-    /// process was killed. With a `count` of 0 it returns at once; with a `timeout` of
-    /// [`Duration::MAX`] it waits without a limit.
+    /// Messages that are sent after this call has returned reach these subscribers. All live
+    /// subscribers of the topic count, in this process and in all others. Observers do not count,
+    /// nor do subscribers whose process was killed. With a `count` of 0, this call returns at once.
+    /// With a `timeout` of [`Duration::MAX`], it waits without a limit.
     ///
-    /// Blocks: counts once, then again after pauses that grow from 1 ms to 10 ms. Counting takes
-    /// about 0.2 µs for each subscriber.
+    /// Blocks: counts the subscribers once, then again after pauses that grow from 1 ms to 10 ms.
+    /// Counting takes about 0.2 µs for each subscriber.
     ///
     /// # Errors
     ///
-    /// [`EndpointWaitError::Timeout`] if too few came in time. Returns the other variants at once:
-    /// if the topic can never have so many, in a forked child, or if the topic's memory is lost.
+    /// Returns [`EndpointWaitError::Timeout`] if too few subscribers joined in time. Returns the
+    /// other variants at once: if the topic can never have so many subscribers, in a forked child,
+    /// or if the topic's memory is lost.
     ///
     /// ```
     /// # fn main() -> horus_core::Result<()> {
@@ -201,7 +203,7 @@ impl<T: Payload> Publisher<T> {
         WantedEndpoints::subscribers(count).wait(self.raw().files(), timeout)
     }
 
-    /// Watches the subscribers of the topic in all processes. The result yields an event for each
+    /// Returns a watch of the topic's subscribers in all processes. It yields an event for each
     /// present subscriber, and for each one that joins, leaves or dies later. If a subscriber does
     /// not match this publisher, the event that it joined contains the reason.
     #[must_use]
@@ -221,8 +223,9 @@ impl<T: Payload> Publisher<T> {
         pairs
     }
 
-    /// Returns the reliable subscriber that is furthest behind, if there is one. Use it for error
-    /// texts after [`SendError::Full`]. Makes some system calls.
+    /// Returns the process of the reliable subscriber that is furthest behind; `None` if there is
+    /// no reliable subscriber. Use it for error texts after [`SendError::Full`]. Makes some system
+    /// calls.
     #[must_use]
     pub fn slowest_reader(&self) -> Option<Participant> {
         self.raw().slowest_reader()
@@ -241,25 +244,25 @@ impl<T: Payload> Publisher<T> {
 }
 
 impl<T: Message> Publisher<T> {
-    /// Lends the next slot in shared memory: fill it in place, then call [`Loan::publish`].
-    /// Subscribers that [`borrow`](super::Subscriber::borrow) read the message in place, so it is
-    /// never copied.
+    /// Lends the next slot in shared memory: write a message to it in place, then call
+    /// [`Loan::publish`]. Subscribers that [`borrow`](super::Subscriber::borrow) read the message
+    /// in place, so it is never copied.
     ///
-    /// Never blocks. It needs pinnable slots: messages of 4 KiB and more, or a publisher that was
-    /// opened with [`Qos::pinnable`]. The loan begins with the previous contents of the slot.
-    /// Dropping it publishes nothing.
+    /// Never blocks. The slots have to be pinnable: messages must have 4 KiB or more, or the
+    /// publisher must have been opened with [`Qos::pinnable`]. The loan begins with the previous
+    /// contents of the slot. Dropping it publishes nothing.
     ///
     /// # Errors
     ///
-    /// [`LoanError`].
+    /// Returns [`LoanError`] if no slot can be lent.
     pub fn loan(&mut self) -> Result<Loan<'_, T>, LoanError> {
         self.outbox.loan()
     }
 }
 
 impl<H: Header> Publisher<Framed<H>> {
-    /// Lends the next slot in shared memory for a message with this header: fill in its data in
-    /// place, then call [`FramedLoan::publish`]. Subscribers that
+    /// Lends the next slot in shared memory for a message with this header: write the message's
+    /// data in place, then call [`FramedLoan::publish`]. Subscribers that
     /// [`borrow`](super::Subscriber::borrow) read the message in place, so an image is never
     /// copied.
     ///
@@ -268,7 +271,8 @@ impl<H: Header> Publisher<Framed<H>> {
     ///
     /// # Errors
     ///
-    /// [`LoanError`]; [`LoanError::TooLong`] if this publisher may only send shorter messages.
+    /// Returns [`LoanError`] if no slot can be lent. It is [`LoanError::TooLong`] if this publisher
+    /// may only send shorter messages.
     pub fn loan(&mut self, header: H) -> Result<FramedLoan<'_, H>, LoanError> {
         let raw = self.outbox.raw_mut();
         raw.reserve(header.message_bytes())?;

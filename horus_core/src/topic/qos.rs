@@ -5,9 +5,9 @@ use horus_shm::{FieldPrefixes, LatchKey, OnStalled, Reliability, Request, TypeIn
 /// Quality of service: what a publisher offers, and what a subscriber requests. Start from a
 /// preset, then change the settings that matter.
 ///
-/// No setting belongs to the topic, so the order in which programs start does not matter. Each
-/// publisher has its own number of slots, its own history and its own reliability. Of a
-/// subscriber's settings, only the reliability affects publishers: if it requests
+/// Each setting belongs to one endpoint and none to the topic, so the order in which programs start
+/// does not matter. Each publisher has its own number of slots, its own history and its own
+/// reliability. Of a subscriber's settings, only the reliability affects publishers: if it requests
 /// [`Reliability::Reliable`], publishers that offer this wait for the subscriber. A subscriber gets
 /// nothing from a publisher that offers less than it requests. If there are live publishers, but
 /// none offers enough, the subscriber's `check` returns an error.
@@ -38,7 +38,8 @@ pub struct Qos {
 }
 
 impl Qos {
-    /// Returns the default settings.
+    /// Returns the default settings: best effort, no history, and a capacity that depends on the
+    /// message size.
     pub const fn new() -> Self {
         Self {
             reliability: None,
@@ -66,13 +67,13 @@ impl Qos {
     }
 
     /// Returns the preset for messages that must not be lost: a send is refused while a reliable
-    /// subscriber is the lane's whole capacity behind.
+    /// subscriber still has to read all messages in the publisher's lane.
     pub const fn reliable() -> Self {
         Self::new().reliability(Reliability::Reliable).history(0)
     }
 
     /// Returns the preset for commands to actuators: 16 slots, and every send executes a memory
-    /// fence, so that a reader need not call `membarrier` before it sleeps.
+    /// fence, so that a subscriber need not call `membarrier` before it sleeps.
     pub const fn command() -> Self {
         let qos = Self::new()
             .reliability(Reliability::BestEffort)
@@ -81,8 +82,8 @@ impl Qos {
         qos.wake_edge(WakeEdge::Fence)
     }
 
-    /// Returns the preset for late joiners: they get the last message, even after its publisher
-    /// left.
+    /// Returns the preset for subscribers that join late: they get the last message, even after its
+    /// publisher has left.
     pub const fn latched() -> Self {
         let qos = Self::new()
             .reliability(Reliability::BestEffort)
@@ -91,15 +92,15 @@ impl Qos {
         qos.persist_after_exit(true)
     }
 
-    /// Sets what a publisher does when its lane is full, and whether publishers wait for a
-    /// subscriber. Default: [`Reliability::BestEffort`].
+    /// Sets the reliability. For a publisher, it says what happens when the lane is full. For a
+    /// subscriber, it says whether publishers wait for this subscriber. Default:
+    /// [`Reliability::BestEffort`].
     pub const fn reliability(mut self, reliability: Reliability) -> Self {
         self.reliability = Some(reliability);
         self
     }
 
-    /// Sets the number of slots of each publisher's lane, in messages; rounded up to a power of
-    /// two.
+    /// Sets the number of slots of this publisher's lane. It is rounded up to a power of two.
     pub const fn capacity(mut self, messages: u64) -> Self {
         self.capacity = Some(messages);
         self
@@ -111,30 +112,31 @@ impl Qos {
         self
     }
 
-    /// Sets whether the history of a publisher stays after the publisher has left. If so, the topic
-    /// stays, too.
+    /// Sets whether the history of a publisher stays after the publisher has left. In this case,
+    /// the topic stays, too.
     pub const fn persist_after_exit(mut self, persist: bool) -> Self {
         self.persists = Some(persist);
         self
     }
 
     /// Sets the key that identifies a history that outlives its publisher. The first message of a
-    /// new publisher replaces the history with the same key; those with other keys stay. Default:
-    /// the name of the program, or of the script that Python executes.
+    /// new publisher replaces the history with the same key. Histories with other keys stay.
+    /// Default: the name of the program, or of the script that Python executes.
     pub const fn latch_key(mut self, key: &str) -> Self {
         self.latch_key = Some(LatchKey::new(key));
         self
     }
 
     /// Adds the latched messages of a publisher to those of its predecessor with the same key,
-    /// instead of replacing them. Late joiners get the last messages of both. This is for logs of
-    /// several runs.
+    /// instead of replacing them. Subscribers that join later get the last messages of both. This
+    /// is for logs of several runs.
     pub(crate) const fn continue_history(mut self) -> Self {
         self.continues_history = true;
         self
     }
 
-    /// Sets whether this publisher or its subscribers pay the cost of waking a sleeping subscriber.
+    /// Sets who pays the cost of waking a sleeping subscriber: this publisher, or the topic's
+    /// subscribers.
     pub const fn wake_edge(mut self, edge: WakeEdge) -> Self {
         self.wake_edge = Some(edge);
         self
@@ -147,17 +149,17 @@ impl Qos {
         self
     }
 
-    /// Sets how many of the topic's 64 places this publisher may take: it takes one of the first
-    /// `publishers`. So at most this number of publishers with this setting are open at a time.
-    /// Default 64.
+    /// Limits the number of publishers that are open with this setting at a time. A topic has 64
+    /// places for publishers, and this publisher takes one of the first `publishers` places.
+    /// Default: 64.
     pub const fn publishers_max(mut self, publishers: u32) -> Self {
         self.publishers_max = Some(publishers);
         self
     }
 
-    /// Sets how many of the topic's 64 places this subscriber may take: it takes one of the first
-    /// `subscribers`. So at most this number of subscribers with this setting are open at a time.
-    /// Default 64.
+    /// Limits the number of subscribers that are open with this setting at a time. A topic has 64
+    /// places for subscribers, and this subscriber takes one of the first `subscribers` places.
+    /// Default: 64.
     pub const fn subscribers_max(mut self, subscribers: u32) -> Self {
         self.subscribers_max = Some(subscribers);
         self
@@ -171,17 +173,19 @@ impl Qos {
     }
 
     /// Sets whether opening fails with [`SchemaMismatch`](crate::TopicError::SchemaMismatch) if the
-    /// topic was created with a different message type, or a different version of it. Default
-    /// false: a topic may carry several types, and each subscriber gets the messages of its type.
+    /// topic was created with a different message type, or a different version of it. Default:
+    /// false. A topic may then carry several types, and each subscriber gets the messages of its
+    /// type.
     ///
-    /// The error depends on which program started first. The result of `check` does not.
+    /// Whether opening fails depends on which program started first. The result of
+    /// [`Subscriber::check`](crate::topic::Subscriber::check) does not.
     pub const fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self
     }
 
-    /// Sets whether this endpoint matches only endpoints with exactly its message type. Default
-    /// false: it also matches endpoints whose message has fewer or more fields at the end.
+    /// Sets whether this endpoint matches only endpoints with exactly its message type. Default:
+    /// false. It then also matches endpoints whose message has fewer or more fields at the end.
     pub const fn strict_schema(mut self, strict: bool) -> Self {
         self.strict_schema = strict;
         self

@@ -1,4 +1,5 @@
-//! Asynchronous receive, for any executor: a future of the next message, a stream of all messages.
+//! Asynchronous receives, for any executor: a future of the next message, and a stream of all
+//! messages.
 
 use std::pin::Pin;
 use std::task::{Context, Poll};
@@ -9,7 +10,7 @@ use horus_shm::Alarm;
 use super::{Payload, Subscriber};
 use crate::topic::error::RecvError;
 
-/// A future of a subscriber's next message; see [`Subscriber::recv_async`].
+/// A future of a subscriber's next message, which [`Subscriber::recv_async`] returns.
 #[derive(Debug)]
 #[must_use = "futures do nothing unless they are awaited"]
 pub struct RecvFuture<'a, T: Payload> {
@@ -31,8 +32,8 @@ impl<T: Payload> Drop for RecvFuture<'_, T> {
 }
 
 impl<T: Payload> Subscriber<T> {
-    /// Returns a future of the next message, for any executor. Its task sleeps until the message
-    /// comes.
+    /// Returns a future of the next message, for any executor. The task that awaits it sleeps until
+    /// the message comes.
     ///
     /// Dropping the future loses nothing: the message is only taken when the future is ready. The
     /// first task that has to wait starts a thread that wakes tasks; a process has at most one such
@@ -46,12 +47,12 @@ impl<T: Payload> Subscriber<T> {
         RecvFuture { subscriber: self }
     }
 
-    /// Receives the next message, or registers the task of `context` to be woken when there may be
-    /// one. This is [`Self::recv_async`] for hand-written futures.
+    /// Receives the next message, or arranges that the task of `context` is woken when there may be
+    /// one. Hand-written futures call this method, instead of [`Self::recv_async`].
     ///
     /// # Errors
     ///
-    /// As the future of [`Self::recv_async`].
+    /// Returns the errors of the future that [`Self::recv_async`] returns.
     pub fn poll_recv(&mut self, context: &mut Context<'_>) -> Poll<Result<T, RecvError>> {
         if let Some(message) = self.recv() {
             // WHY: a task that continues must not be woken for a message that it has already taken.
@@ -77,7 +78,7 @@ impl<T: Payload> Subscriber<T> {
     }
 }
 
-/// Yields all messages as they come. The stream ends only when no more messages can come.
+/// A stream of all messages, as they come. It ends only when no more messages can come.
 impl<T: Payload> Stream for Subscriber<T> {
     type Item = T;
 

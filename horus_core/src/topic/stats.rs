@@ -1,4 +1,4 @@
-//! The ledger of a subscriber.
+//! The ledger of a subscriber: its counts of messages.
 
 use horus_shm::ReadStats;
 
@@ -6,7 +6,7 @@ use horus_shm::ReadStats;
 /// `sent == received + malformed + lost + skipped + waiting` holds exactly.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Stats {
-    /// Number of messages delivered to the caller.
+    /// Number of messages delivered to the caller of the receive methods.
     pub received: u64,
     /// Number of messages received whose bytes could not be decoded as a message of the topic's
     /// type.
@@ -18,16 +18,17 @@ pub struct Stats {
     /// latest message.
     pub skipped: u64,
     /// Number of messages published since this subscriber joined that it can still read. The next
-    /// calls deliver them, unless publishers overwrite them before.
+    /// receives deliver these messages, unless publishers overwrite them before.
     pub waiting: u64,
     /// Number of messages published since this subscriber joined: the sum of the five counts above,
     /// while no publisher writes.
     pub sent: u64,
-    /// Number of calls that gave up because the publisher was faster. Giving up does not lose a
-    /// message by itself.
+    /// Number of calls that gave up because the publisher overwrote messages faster than the call
+    /// could copy them. Giving up does not lose a message by itself.
     pub busy: u64,
-    /// Number of publishers whose memory this process could not map; their messages count as
-    /// waiting. See [`RecvError::LaneNotMapped`](crate::RecvError::LaneNotMapped).
+    /// Number of publishers whose memory this process could not map. Their messages cannot be
+    /// received, but count as waiting. See
+    /// [`RecvError::LaneNotMapped`](crate::RecvError::LaneNotMapped).
     pub unmapped: u64,
 }
 

@@ -19,50 +19,52 @@ use crate::topic::error::{
 };
 
 /// Receives messages of type `T`. It is `Send` but not `Sync`: one thread can use it at a time. For
-/// another thread, [`Subscriber::try_clone`] opens another subscriber, which gets every message
-/// too.
+/// another thread, [`Subscriber::try_clone`] opens another subscriber, which also gets every
+/// message.
 #[derive(Debug)]
 pub struct Subscriber<T: Payload> {
     name: Arc<str>,
     inbox: T::Inbox,
     // WHY a `Cell`: it makes the subscriber `!Sync`.
     marker: PhantomData<Cell<()>>,
-    /// The time for which waiting calls spin before they sleep.
+    /// The time for which the blocking calls of this subscriber spin before they sleep.
     spin: Duration,
     #[cfg(feature = "async")]
     pub(super) alarm: Option<horus_shm::Alarm>,
 }
 
 impl<T: Payload> Subscriber<T> {
-    /// Opens a subscriber of the topic `name`, creating the topic if it does not exist.
+    /// Opens a subscriber of the topic `name`. Creates the topic if it does not exist.
     ///
-    /// It gets the messages published from now on, by present and later publishers.
+    /// The subscriber gets the messages published from now on, by present and later publishers.
     ///
     /// # Errors
     ///
-    /// [`TopicError`]: too many subscribers, a bad name, no memory … It is not an error of this
-    /// call if publishers send a different message type, unless the subscriber is [`Qos::strict`]:
-    /// see [`Self::check`].
+    /// Returns [`TopicError`], for instance if the topic has too many subscribers, the name is
+    /// invalid, or memory is lacking. It is not an error of this call if publishers send a
+    /// different message type, unless the subscriber is [`Qos::strict`]. [`Self::check`] reports
+    /// such publishers.
     pub fn new(name: &str) -> Result<Self, TopicError> {
         Topic::builder(name).subscriber()
     }
 
-    /// Does the same as [`Self::new`], with a quality of service.
+    /// Opens a subscriber as [`Self::new`] does, with the given quality of service.
     ///
     /// # Errors
     ///
-    /// As [`Self::new`]. Also fails if a limit is impossible for a topic. It is not an error of
-    /// this call if no publisher offers what this subscriber requests: see [`Self::check`].
+    /// Returns the errors of [`Self::new`], and an error if a setting of `qos` is out of its range.
+    /// It is not an error of this call if no publisher offers what this subscriber requests:
+    /// [`Self::check`] reports that.
     pub fn with_qos(name: &str, qos: Qos) -> Result<Self, TopicError> {
         Topic::builder(name).qos(qos).subscriber()
     }
 
-    /// Opens the topic `name`, which must exist, read-only. An observer never slows a publisher and
-    /// does not count as a subscriber of the topic.
+    /// Opens an observer of the topic `name`, which must exist. An observer maps the topic
+    /// read-only, never slows a publisher and does not count as a subscriber of the topic.
     ///
     /// # Errors
     ///
-    /// [`TopicError`] if the endpoint cannot be opened.
+    /// Returns [`TopicError`] if the observer cannot be opened.
     pub fn observer(name: &str) -> Result<Self, TopicError> {
         Topic::builder(name).observer()
     }
@@ -79,15 +81,17 @@ impl<T: Payload> Subscriber<T> {
         }
     }
 
-    /// Returns the next message, oldest first, or `None` if there is none right now. Never blocks.
+    /// Returns the next message, oldest first, or `None` if there is no message right now. Never
+    /// blocks.
     ///
-    /// Each publisher's messages come in order. However many messages one publisher sends, a
-    /// message of another publisher waits behind them for at most half as many calls as the topic
-    /// has publishers. Idle publishers cost next to nothing while there are messages; a call that
-    /// finds none checks each publisher once, which takes about 5 ns per publisher.
+    /// The messages of each publisher come in order. No publisher can keep out the others: however
+    /// many messages one publisher sends, a message of another publisher waits for at most half as
+    /// many calls as the topic has publishers. Idle publishers cost next to nothing while there are
+    /// messages; a call that finds none checks each publisher once, which takes about 5 ns per
+    /// publisher.
     ///
-    /// It returns `None` permanently in a forked child and after a process truncated the topic's
-    /// file. It also receives nothing from a publisher whose memory cannot be mapped.
+    /// This method always returns `None` in a forked child, and after a process has truncated the
+    /// topic's file. It receives nothing from a publisher whose memory cannot be mapped.
     /// [`Self::check`] reports these cases.
     #[inline(always)]
     pub fn recv(&mut self) -> Option<T> {
@@ -98,9 +102,9 @@ impl<T: Payload> Subscriber<T> {
     /// returns their number. Never blocks.
     ///
     /// This is the fastest way to receive a stream: the fixed costs of a receive are paid once for
-    /// several messages. The read cursor is published in steps, so reliable publishers may find
-    /// their lane full up to an eighth of its capacity too early while this runs. If `each` panics,
-    /// the messages passed to it count as received, and all others remain unread.
+    /// several messages. The read cursor is published in steps, so while this runs, reliable
+    /// publishers may find their lane full although up to an eighth of its capacity is free. If
+    /// `each` panics, the messages passed to it count as received, and all others remain unread.
     ///
     /// ```
     /// # fn main() -> horus_core::Result<()> {
@@ -125,7 +129,7 @@ impl<T: Payload> Subscriber<T> {
     }
 
     /// Returns the newest unread message, or `None` if there is nothing new. Older messages are
-    /// counted as skipped, or as lost if they are overwritten already. Never blocks.
+    /// counted as skipped, or as lost if they were already overwritten. Never blocks.
     ///
     /// With several publishers, the newest message is the one with the greatest `monotonic_ns`, if
     /// the messages have this field: a `u64` with a time of CLOCK_MONOTONIC. Otherwise it is the
@@ -141,20 +145,21 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// # Errors
     ///
-    /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it can never receive again.
-    /// [`RecvError::LaneNotMapped`] if the last receive could not read one publisher's lane.
-    /// [`RecvError::Incompatible`] if it found live publishers, but none that sends this message
-    /// with the reliability that this subscriber requests. [`RecvError::NamespaceRemoved`] or
-    /// [`RecvError::NameLost`] if publishers that open the topic from now on do not reach this
-    /// subscriber.
+    /// Returns [`RecvError::Forked`] or [`RecvError::RegionLost`] if this subscriber can never
+    /// receive again. [`RecvError::LaneNotMapped`] if the last receive could not read one
+    /// publisher's lane. [`RecvError::Incompatible`] if the topic has live publishers, but none
+    /// that sends this message with the reliability that this subscriber requests.
+    /// [`RecvError::NamespaceRemoved`] or [`RecvError::NameLost`] if publishers that open the topic
+    /// from now on do not reach this subscriber.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.raw().check()
     }
 
     /// Returns the first difference between the message type of this subscriber and that of the
-    /// live publishers, while [`Self::check`] returns [`RecvError::Incompatible`] with
-    /// [`Mismatch::Type`](crate::Mismatch::Type); otherwise `None`. Makes a few system calls.
+    /// live publishers, if [`Self::check`] returns [`RecvError::Incompatible`] with
+    /// [`Mismatch::Type`](crate::Mismatch::Type). Otherwise returns `None`. Makes a few system
+    /// calls.
     #[must_use]
     pub fn schema_difference(&self) -> Option<SchemaDifference> {
         mismatch::schema_difference(self.raw())
@@ -163,12 +168,12 @@ impl<T: Payload> Subscriber<T> {
     /// Returns the next message, and waits for it for up to `timeout`.
     ///
     /// Blocks: spins for the time that [`Self::set_spin`] sets, then sleeps until it is woken, in
-    /// slices of 50 ms. With a `timeout` of zero it does the same as [`Self::recv`].
+    /// slices of 50 ms. With a `timeout` of zero, does the same as [`Self::recv`].
     ///
     /// # Errors
     ///
-    /// [`RecvTimeoutError::Timeout`] if no message came in time; the other variants if none can
-    /// come.
+    /// Returns [`RecvTimeoutError::Timeout`] if no message came in time, and the other variants if
+    /// no message can come.
     pub fn recv_timeout(&mut self, timeout: Duration) -> Result<T, RecvTimeoutError> {
         let received = self.recv_until(WaitPolicy::with_timeout(timeout));
         received.ok_or_else(|| match self.check() {
@@ -185,9 +190,9 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// # Errors
     ///
-    /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if no message can come.
+    /// Returns [`RecvError::Forked`] or [`RecvError::RegionLost`] if no message can come.
     /// [`RecvError::LaneNotMapped`] if the only messages are in memory that cannot be mapped.
-    /// [`RecvError::Incompatible`] while live publishers are there, but none that sends this
+    /// [`RecvError::Incompatible`] while the topic has live publishers, but none that sends this
     /// message with the reliability that this subscriber requests.
     pub fn recv_blocking(&mut self) -> Result<T, RecvError> {
         loop {
@@ -202,21 +207,21 @@ impl<T: Payload> Subscriber<T> {
         self.inbox.recv_until(wait_policy.with_spin(self.spin))
     }
 
-    /// Sets how long waiting calls spin before they sleep. The default of 10 µs is about the cost
-    /// of a sleep and a wake. Zero sleeps at once; a longer spin uses more CPU for a faster
-    /// response.
+    /// Sets how long the blocking calls of this subscriber spin before they sleep. The default of
+    /// 10 µs is about the cost of a sleep and a wake. With zero, a call sleeps at once. A longer
+    /// spin uses more CPU time for a faster response.
     pub const fn set_spin(&mut self, spin: Duration) {
         self.spin = spin;
     }
 
-    /// Returns an iterator that calls [`Self::recv_blocking`] for each message. It ends only when
-    /// that call fails; [`Self::check`] then returns the reason.
+    /// Returns an iterator that calls [`Self::recv_blocking`] for each message. The iterator ends
+    /// only when that call fails. [`Self::check`] then returns the reason.
     pub const fn iter(&mut self) -> Iter<'_, T> {
         Iter { subscriber: self }
     }
 
-    /// Returns an iterator that calls [`Self::recv`] for each message. It ends when no message is
-    /// available.
+    /// Returns an iterator that calls [`Self::recv`] for each message. The iterator ends when no
+    /// message is available.
     pub const fn try_iter(&mut self) -> TryIter<'_, T> {
         TryIter { subscriber: self }
     }
@@ -254,11 +259,13 @@ impl<T: Payload> Subscriber<T> {
         self.raw().detached()
     }
 
-    /// Opens another subscriber of the same topic for another thread; it gets messages from now on.
+    /// Opens another subscriber of the same topic, for another thread. It gets the messages that
+    /// are published from now on.
     ///
     /// # Errors
     ///
-    /// [`TopicError`] if the topic already has the maximum number of subscribers.
+    /// Returns [`TopicError`] if the topic already has the maximum number of subscribers, or memory
+    /// is lacking.
     pub fn try_clone(&self) -> Result<Self, TopicError> {
         let raw = self.raw();
         let raw = RawConsumer::new(Arc::clone(raw.segment()), raw.reading());
@@ -278,7 +285,7 @@ impl<T: Payload> Subscriber<T> {
         self.raw().received_bytes()
     }
 
-    /// Returns the topic's name, as the caller gave it.
+    /// Returns the name of the topic, as it was given when this subscriber was opened.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.name
@@ -297,19 +304,22 @@ impl<T: Payload> Subscriber<T> {
         self.raw().files().subscriber_count()
     }
 
-    /// Waits until the topic has `count` publishers, for up to `timeout`, and returns their number.
+    /// Waits until the topic has `count` publishers, but at most for `timeout`. Returns the number
+    /// of publishers that the topic has.
     ///
     /// All live publishers of the topic count, in this process and in all others, but not those
-    /// whose process was killed. With a `count` of 0 it returns at once; with a `timeout` of
-    /// [`Duration::MAX`] it waits without a limit. Messages that come meanwhile stay unread.
+    /// whose process was killed. With a `count` of 0, this call returns at once. With a `timeout`
+    /// of [`Duration::MAX`], it waits without a limit. Messages that come in the meantime stay
+    /// unread.
     ///
-    /// Blocks: counts once, then again after pauses that grow from 1 ms to 10 ms. Counting takes
-    /// about 0.2 µs for each publisher.
+    /// Blocks: counts the publishers once, then again after pauses that grow from 1 ms to 10 ms.
+    /// Counting takes about 0.2 µs for each publisher.
     ///
     /// # Errors
     ///
-    /// [`EndpointWaitError::Timeout`] if too few came in time. Returns the other variants at once:
-    /// if the topic can never have so many, in a forked child, or if the topic's memory is lost.
+    /// Returns [`EndpointWaitError::Timeout`] if too few publishers joined in time. Returns the
+    /// other variants at once: if the topic can never have so many publishers, in a forked child,
+    /// or if the topic's memory is lost.
     pub fn wait_for_publishers(
         &self,
         count: usize,
@@ -318,7 +328,7 @@ impl<T: Payload> Subscriber<T> {
         WantedEndpoints::publishers(count).wait(self.raw().files(), timeout)
     }
 
-    /// Watches the publishers of the topic in all processes. The result yields an event for each
+    /// Returns a watch of the topic's publishers in all processes. It yields an event for each
     /// present publisher, and for each one that joins, leaves or dies later. If a publisher does
     /// not match this subscriber, the event that it joined contains the reason.
     #[must_use]
@@ -350,70 +360,74 @@ impl<T: Payload> Subscriber<T> {
 }
 
 impl<T: Message> Subscriber<T> {
-    /// Receives as [`Self::recv`] does, but writes to existing memory, which saves one copy of a
-    /// large message.
+    /// Receives the next message, as [`Self::recv`] does, but writes it to existing memory, which
+    /// saves one copy of a large message.
     ///
-    /// Returns true if a message arrived. Otherwise `message` holds unspecified values.
+    /// Returns true if a message arrived. Otherwise returns false, and `message` contains
+    /// unspecified values.
     #[inline(always)]
     pub fn recv_into(&mut self, message: &mut T) -> bool {
         self.inbox.recv_into(message)
     }
 
-    /// Receives as [`Self::latest`] does, but writes to existing memory, which saves one copy of a
-    /// large message.
+    /// Receives the newest message, as [`Self::latest`] does, but writes it to existing memory,
+    /// which saves one copy of a large message.
     ///
-    /// Returns true if there was a message. Otherwise `message` holds unspecified values.
+    /// Returns true if there was a message. Otherwise returns false, and `message` contains
+    /// unspecified values.
     #[inline]
     pub fn latest_into(&mut self, message: &mut T) -> bool {
         self.inbox.latest_into_by_key(message, published_ns_of)
     }
 
-    /// Borrows the next message in place in shared memory, or returns `None` if there is none right
-    /// now.
+    /// Borrows the next message in place in shared memory, or returns `None` if there is no message
+    /// right now.
     ///
-    /// Never blocks and copies nothing. Keep few samples: while one lives, its publisher cannot
-    /// reuse the slot. A subscriber can hold seven at a time, and all subscribers together half of
-    /// the topic's capacity. It needs a pinnable topic, see [`Publisher::loan`].
+    /// Never blocks and copies nothing. Keep few samples: while a sample exists, its publisher
+    /// cannot reuse the slot. A subscriber can hold seven samples at a time, and all subscribers
+    /// together half of the topic's capacity. The slots have to be pinnable, as [`Publisher::loan`]
+    /// describes.
     ///
     /// # Errors
     ///
-    /// [`BorrowError`]. No message is lost by a failed call.
+    /// Returns [`BorrowError`] if no message can be borrowed. A failed call loses no message.
     pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
         self.inbox.borrow()
     }
 
-    /// Borrows the newest message, as [`Self::borrow`] does; older ones are counted as by
+    /// Borrows the newest message, as [`Self::borrow`] does; older messages are counted as by
     /// [`Self::latest`].
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of [`Self::borrow`].
     pub fn borrow_latest(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
         self.inbox.borrow_latest(&published_ns::<T>)
     }
 }
 
 impl<H: Header> Subscriber<Framed<H>> {
-    /// Borrows the next message in place in shared memory, or returns `None` if there is none right
-    /// now.
+    /// Borrows the next message in place in shared memory, or returns `None` if there is no message
+    /// right now.
     ///
-    /// Never blocks, copies only the header, and its cost does not depend on the size. Keep few
-    /// samples: while one lives, its publisher cannot reuse the slot. A subscriber can hold seven
-    /// at a time, and all subscribers together half of the topic's capacity.
+    /// Never blocks, and copies only the header, so the cost does not depend on the message's
+    /// length. Keep few samples: while a sample exists, its publisher cannot reuse the slot. A
+    /// subscriber can hold seven samples at a time, and all subscribers together half of the
+    /// topic's capacity.
     ///
     /// # Errors
     ///
-    /// [`BorrowError`]. No message is lost by a failed call.
+    /// Returns [`BorrowError`] if no message can be borrowed. A failed call loses no message.
     pub fn borrow(&mut self) -> Result<Option<FramedSample<H>>, BorrowError> {
         self.borrow_with(RawConsumer::borrow)
     }
 
-    /// Borrows the newest message, as [`Self::borrow`] does; older ones are counted as by
+    /// Borrows the newest message, as [`Self::borrow`] does; older messages are counted as by
     /// [`Self::latest`].
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of [`Self::borrow`].
     pub fn borrow_latest(&mut self) -> Result<Option<FramedSample<H>>, BorrowError> {
         self.borrow_with(|raw| raw.borrow_latest(&published_ns::<H>))
     }
@@ -445,7 +459,7 @@ impl<'a, T: Payload> IntoIterator for &'a mut Subscriber<T> {
     }
 }
 
-/// An iterator that waits for each message of a subscriber; see [`Subscriber::iter`].
+/// The iterator that [`Subscriber::iter`] returns. It waits for each message.
 #[derive(Debug)]
 pub struct Iter<'a, T: Payload> {
     subscriber: &'a mut Subscriber<T>,
@@ -454,13 +468,14 @@ pub struct Iter<'a, T: Payload> {
 impl<T: Payload> Iterator for Iter<'_, T> {
     type Item = T;
 
-    /// Blocks until there is a message.
+    /// Returns the next message. Blocks until there is one; returns `None` if
+    /// [`Subscriber::recv_blocking`] fails.
     fn next(&mut self) -> Option<T> {
         self.subscriber.recv_blocking().ok()
     }
 }
 
-/// An iterator over the unread messages of a subscriber; see [`Subscriber::try_iter`].
+/// The iterator that [`Subscriber::try_iter`] returns. It ends when no message is available.
 #[derive(Debug)]
 pub struct TryIter<'a, T: Payload> {
     subscriber: &'a mut Subscriber<T>,

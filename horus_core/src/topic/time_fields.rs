@@ -1,19 +1,22 @@
-//! The fields with times by which the newest message of several publishers is found.
+//! Finds the fields of a message with times, by which the newest message of several publishers is
+//! found.
 
 use crate::message::clocks_now_ns;
 
-/// The field by which the ages of messages are compared, unless they have `monotonic_ns`.
+/// The name of the field by which the ages of messages are compared, unless they have the field
+/// `monotonic_ns`.
 const TIMESTAMP_FIELD: &str = "timestamp_ns";
 
-/// The field with a time of CLOCK_MONOTONIC. WHY it has precedence: the clock of `timestamp_ns` can
-/// be set back, and then a message that was sent later looks older.
+/// The name of the field with a time of CLOCK_MONOTONIC. WHY this field has precedence: the clock
+/// of `timestamp_ns` can be set back, and then a message that was sent later looks older.
 const MONOTONIC_FIELD: &str = "monotonic_ns";
 
-/// A number greater than any difference between the two clocks. It is added to times of
-/// CLOCK_MONOTONIC, so that times before the start of the machine are positive, too.
+/// A number of nanoseconds that is greater than any difference between the clocks of the two time
+/// fields. It is added to times of CLOCK_MONOTONIC, so that times before the start of the machine
+/// are positive, too.
 const CLOCK_OFFSET: u64 = 1 << 62;
 
-/// The offsets of the times in a message, if it has such fields.
+/// The offsets of the fields with times in a message, as far as the message has these fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TimeFields {
     timestamp: Option<usize>,
@@ -21,8 +24,8 @@ pub(super) struct TimeFields {
 }
 
 impl TimeFields {
-    /// Finds the fields with times. `offset_of` returns the offset of the `u64` field of the given
-    /// name.
+    /// Finds the fields with times. `offset_of` returns the offset of the message's `u64` field
+    /// with the given name, or `None` if there is no such field.
     pub(super) fn find(offset_of: impl Fn(&str) -> Option<usize>) -> Self {
         Self {
             timestamp: offset_of(TIMESTAMP_FIELD),
@@ -30,8 +33,8 @@ impl TimeFields {
         }
     }
 
-    /// Returns a number that is greater for the newer one of two messages; 0 if they have no such
-    /// field.
+    /// Returns a number that is greater for the newer one of two messages. Returns 0 if messages
+    /// have no field with a time.
     pub(super) fn published_ns(self, message: &[u8]) -> u64 {
         self.published_ns_by(message, clocks_now_ns)
     }
@@ -54,7 +57,7 @@ impl TimeFields {
     }
 }
 
-/// Returns the `u64` at this offset, or 0 if the bytes are too short.
+/// Returns the `u64` at `offset` in `bytes`, or 0 if there are too few bytes.
 fn u64_at(bytes: &[u8], offset: usize) -> u64 {
     let number = bytes.get(offset..).and_then(|bytes| bytes.first_chunk());
     number.copied().map_or(0, u64::from_ne_bytes)

@@ -9,13 +9,14 @@ use super::{DynamicSubscriber, Payload, Subscriber};
 use crate::topic::error::{WaitError, WaitSetFull};
 
 /// An additional eventcount that can end a wait, with a function that is called after each
-/// notification. The wait ends if the function returns true.
+/// notification of this eventcount. The wait ends if the function returns true.
 pub(crate) type Bell<'a> = (&'a LocalEventcount, &'a dyn Fn() -> bool);
 
-/// The maximum number of timers in one set.
+/// The maximum number of timers in one wait set.
 const INTERVALS_MAX: usize = 1024;
 
-/// The key of an entry of a [`WaitSet`], to identify the one that is ready. A key is never reused.
+/// The key of an entry of a [`WaitSet`]. It identifies the entry in the list of ready entries. A
+/// key is never reused.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key(u64);
 
@@ -34,24 +35,24 @@ impl Key {
     }
 }
 
-/// The reasons why an entry of a wait set is ready.
+/// The reason why an entry of a wait set is ready.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// The topic has unread messages. They may turn out not to be for this subscriber; its `recv`
-    /// then returns `None`.
+    /// The topic has unread messages. If none of them is for this subscriber, its `recv` returns
+    /// `None`.
     Message,
-    /// No message was published on the topic for the allowed time.
+    /// No message was published on the topic for the time that the deadline allows.
     DeadlineMissed {
-        /// The time since the last message.
+        /// The time since the last message on the topic.
         silent: Duration,
     },
-    /// The timer fired.
+    /// The timer of the entry has fired.
     Timer {
-        /// Number of earlier periods that ended without being reported.
+        /// Number of earlier periods of the timer that ended without being reported.
         missed: u64,
     },
-    /// The subscriber was dropped. It is no longer in the set.
+    /// The subscriber of the entry was dropped, so the entry was removed from the set.
     Closed,
 }
 
@@ -66,7 +67,7 @@ mod sealed {
     pub trait Watchable {
         fn watch(&self) -> Watch;
 
-        /// Returns a watch for publishers whose memory cannot be mapped.
+        /// Returns a watch that finds publishers whose memory this subscriber cannot map.
         fn lane_watch(&self) -> LaneWatch {
             self.watch().lane_watch()
         }
@@ -85,10 +86,10 @@ mod sealed {
     }
 }
 
-/// An entry that is ready, and the reason.
+/// An entry of a wait set that is ready, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ready {
-    /// The key of the entry in the wait set.
+    /// The key of the entry, which the set returned when the entry was added.
     pub key: Key,
     /// The reason why the entry is ready.
     pub reason: Reason,
@@ -96,7 +97,7 @@ pub struct Ready {
 
 /// Waits for messages on many topics, for topics that stay silent, and for timers.
 ///
-/// A set does not own its subscribers, it only watches them. Use the subscribers as usual between
+/// A set does not own its subscribers, but only watches them. Use the subscribers as usual between
 /// two waits. A set is level-triggered: as long as a topic has unread messages, every wait returns
 /// at once and reports the topic as ready.
 ///
@@ -138,7 +139,7 @@ pub struct Ready {
 /// ```
 #[derive(Debug)]
 pub struct WaitSet {
-    /// The watches of `topics`, in the same order.
+    /// The watches of `topics`, which find new messages, in the same order.
     watches: Vec<Watch>,
     topics: Vec<WatchedSubscriber>,
     intervals: Vec<Interval>,
@@ -147,27 +148,27 @@ pub struct WaitSet {
     spin: Duration,
 }
 
-/// A subscriber in the set.
+/// A subscriber in the set, with its key and its deadline.
 #[derive(Debug)]
 struct WatchedSubscriber {
     key: Key,
     deadline: Option<Deadline>,
 }
 
-/// The time for which a topic may stay silent, and when it last had a message.
+/// The longest time for which a topic may have no message, and when it last had one.
 #[derive(Debug)]
 struct Deadline {
     allowed: Duration,
-    /// The watch's message counter at the last check.
+    /// The message counter of the topic's watch at the last check.
     arrivals: u64,
-    /// The time at which the counter last changed.
+    /// The time at which a check last found a changed message counter.
     heard: Instant,
     due: Instant,
 }
 
 impl Deadline {
-    /// Checks for new messages. If none came for the allowed time, returns the time since the last
-    /// one.
+    /// Checks whether the topic had a message. If there was none for the allowed time, returns the
+    /// time since the last message, and `None` otherwise.
     fn check_silence(&mut self, watch: &Watch, now: Instant) -> Option<Duration> {
         let arrivals = watch.arrivals();
         if arrivals != self.arrivals {
@@ -190,7 +191,7 @@ struct Interval {
 }
 
 impl WaitSet {
-    /// Returns an empty set.
+    /// Returns a wait set without topics and timers.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -203,16 +204,17 @@ impl WaitSet {
         }
     }
 
-    /// Adds the topic of `subscriber`, which is ready when `subscriber` has something to receive.
+    /// Adds the topic of `subscriber` to the set. The entry is ready when `subscriber` has
+    /// something to receive. Returns the key of the entry.
     ///
     /// # Errors
     ///
-    /// [`WaitSetFull`] if the set already has 128 topics.
+    /// Returns [`WaitSetFull`] if the set already has 128 topics.
     pub fn add(&mut self, subscriber: &impl Watchable) -> Result<Key, WaitSetFull> {
         self.add_watch(subscriber.watch(), None)
     }
 
-    /// Adds a topic as [`Self::add`] does. The topic is also ready when no message was published
+    /// Adds a topic as [`Self::add`] does. The entry is also ready when no message was published
     /// for `allowed`.
     ///
     /// The time counts from this call, or from the wait that noticed the last message. A deadline
@@ -220,11 +222,11 @@ impl WaitSet {
     ///
     /// # Errors
     ///
-    /// As [`Self::add`].
+    /// Returns [`WaitSetFull`] if the set already has 128 topics.
     ///
     /// # Panics
     ///
-    /// If `allowed` is zero.
+    /// Panics if `allowed` is zero.
     pub fn add_with_deadline(
         &mut self,
         subscriber: &impl Watchable,
@@ -262,17 +264,18 @@ impl WaitSet {
         Ok(key)
     }
 
-    /// Adds a timer that is ready every `period` from now on.
+    /// Adds a timer, an entry that is ready every `period` from now on. Returns the key of the
+    /// entry.
     ///
     /// A late wait does not shift the phase of the timer; the periods that it missed are counted.
     ///
     /// # Errors
     ///
-    /// [`WaitSetFull`] if the set already has 1024 timers.
+    /// Returns [`WaitSetFull`] if the set already has 1024 timers.
     ///
     /// # Panics
     ///
-    /// If `period` is zero.
+    /// Panics if `period` is zero.
     pub fn add_interval(&mut self, period: Duration) -> Result<Key, WaitSetFull> {
         assert!(
             !period.is_zero(),
@@ -295,7 +298,8 @@ impl WaitSet {
         Key(self.last_key)
     }
 
-    /// Removes a topic or a timer from the set; returns false if it was not in the set.
+    /// Removes a topic or a timer from the set. Returns false if the set has no entry with this
+    /// key.
     pub fn remove(&mut self, key: Key) -> bool {
         let before = self.len();
         self.intervals.retain(|interval| interval.key != key);
@@ -312,13 +316,13 @@ impl WaitSet {
         self.topics.len() + self.intervals.len()
     }
 
-    /// Returns true if the set is empty.
+    /// Returns true if the set has neither topics nor timers.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Sets how long a wait spins before it sleeps; see [`Subscriber::set_spin`].
+    /// Sets how long a wait spins before it sleeps, as [`Subscriber::set_spin`] does.
     pub const fn set_spin(&mut self, spin: Duration) {
         self.spin = spin;
     }
@@ -331,16 +335,16 @@ impl WaitSet {
     ///
     /// # Errors
     ///
-    /// [`WaitError::Forked`].
+    /// Returns [`WaitError::Forked`] if a subscriber was inherited through `fork`.
     pub fn wait(&mut self, timeout: Duration) -> Result<&[Ready], WaitError> {
         self.wait_until(Instant::now().checked_add(timeout), None)
     }
 
-    /// Does the same as [`Self::wait`], but returns also if `bell` is notified and its function
-    /// returns true. The result is empty then.
+    /// Waits as [`Self::wait`] does, but also returns if `bell` is notified and its function
+    /// returns true. In this case, the result is empty.
     ///
     /// This wait never wakes up to poll. Another thread has to check [`Self::watches`] repeatedly,
-    /// and notify the bell if one of them is due.
+    /// and notify the bell if one of the topics has messages.
     pub(crate) fn wait_guarded(
         &mut self,
         timeout: Duration,
@@ -349,7 +353,7 @@ impl WaitSet {
         self.wait_until(Instant::now().checked_add(timeout), Some(bell))
     }
 
-    /// Returns the watches of the topics.
+    /// Returns the watches of the topics in the set, which find new messages.
     pub(crate) fn watches(&self) -> &[Watch] {
         &self.watches
     }
@@ -358,7 +362,8 @@ impl WaitSet {
     ///
     /// # Errors
     ///
-    /// [`WaitError::Empty`] or [`WaitError::Forked`].
+    /// Returns [`WaitError::Empty`] if the set has no entries, and [`WaitError::Forked`] if a
+    /// subscriber was inherited through `fork`.
     pub fn wait_blocking(&mut self) -> Result<&[Ready], WaitError> {
         if self.is_empty() {
             return Err(WaitError::Empty);
@@ -395,7 +400,8 @@ impl WaitSet {
         }
     }
 
-    /// Collects all ready entries, and removes the closed ones from the set.
+    /// Collects all ready entries in the list of results, and removes the closed entries from the
+    /// set.
     fn collect_ready(&mut self, now: Instant) {
         let Self {
             watches,
@@ -440,7 +446,7 @@ impl WaitSet {
     }
 
     /// Returns the time at which the next timer fires or the next deadline is missed, whichever is
-    /// earlier.
+    /// earlier. Returns `None` if the set has neither.
     fn next_due_time(&self) -> Option<Instant> {
         let deadlines = self
             .topics
@@ -460,15 +466,15 @@ impl Default for WaitSet {
     }
 }
 
-/// Returns `from` plus `duration`, limited to what the clock can represent.
+/// Returns `from` plus `duration`, limited to the times that the clock can represent.
 fn limited_add(from: Instant, duration: Duration) -> Instant {
-    /// A hundred years, which every clock can represent.
+    /// A hundred years: a duration after which every clock still can represent the time.
     const FAR_FUTURE: Duration = Duration::from_secs(100 * 365 * 86_400);
     from + duration.min(FAR_FUTURE)
 }
 
-/// Returns the first time after `now` that is a whole number of periods after `due`, which must
-/// have passed, and the number of periods missed between the two.
+/// Returns the first time after `now` that is a whole number of periods after `due`. Also returns
+/// the number of periods between the two that were missed. The time `due` must have passed.
 fn next_interval(due: Instant, period: Duration, now: Instant) -> (Instant, u64) {
     let late = (now - due).as_nanos();
     let period_ns = period.as_nanos();

@@ -2,10 +2,10 @@
 
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
-/// The character that fills the last group of a text up to four characters.
+/// The character that is appended to base64 until its length is a multiple of four characters.
 const PADDING: u8 = b'=';
 
-/// Returns `bytes` as base64.
+/// Converts `bytes` to base64 text.
 pub(super) fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for group in bytes.chunks(3) {
@@ -20,7 +20,8 @@ pub(super) fn encode(bytes: &[u8]) -> String {
     text
 }
 
-/// Returns the bytes that `text` represents, or `None` if it is not a text that [`encode`] returns.
+/// Converts base64 to the bytes that it represents. Returns `None` if `text` is not exactly as
+/// [`encode`] writes it.
 pub(super) fn decode(text: &str) -> Option<Vec<u8>> {
     if !text.len().is_multiple_of(4) {
         return None;

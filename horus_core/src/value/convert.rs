@@ -74,14 +74,14 @@ impl From<Cow<'_, str>> for Value {
 }
 
 impl From<&[u8]> for Value {
-    /// Makes a value of bytes, not an array of numbers.
+    /// Makes a value that contains bytes. It is not an array of numbers.
     fn from(bytes: &[u8]) -> Self {
         Self::Bytes(bytes.to_vec())
     }
 }
 
 impl From<Vec<u8>> for Value {
-    /// Makes a value of bytes, not an array of numbers.
+    /// Makes a value that contains bytes. It is not an array of numbers.
     fn from(bytes: Vec<u8>) -> Self {
         Self::Bytes(bytes)
     }
@@ -100,21 +100,21 @@ impl From<Vec<Value>> for Value {
 }
 
 impl<const N: usize> From<&[u8; N]> for Value {
-    /// Makes a value of bytes, for example from `b"ab"`.
+    /// Makes a value that contains bytes, for example from `b"ab"`. It is not an array of numbers.
     fn from(bytes: &[u8; N]) -> Self {
         Self::Bytes(bytes.to_vec())
     }
 }
 
 impl<T: Into<Value>, const N: usize> From<[T; N]> for Value {
-    /// Makes an array of these values.
+    /// Makes an array value with these elements.
     fn from(values: [T; N]) -> Self {
         values.into_iter().collect()
     }
 }
 
 impl<K: Into<Value>, V: Into<Value>, const N: usize> From<[(K, V); N]> for Value {
-    /// Makes a map with these pairs in this order.
+    /// Makes a map value with these pairs, in the given order.
     fn from(pairs: [(K, V); N]) -> Self {
         pairs.into_iter().collect()
     }
@@ -133,14 +133,14 @@ impl<T: Into<Value>> From<Option<T>> for Value {
 }
 
 impl<T: Into<Value>> FromIterator<T> for Value {
-    /// Makes an array of these values.
+    /// Makes an array value with these elements.
     fn from_iter<I: IntoIterator<Item = T>>(values: I) -> Self {
         Self::Array(values.into_iter().map(Into::into).collect())
     }
 }
 
 impl<K: Into<Value>, V: Into<Value>> FromIterator<(K, V)> for Value {
-    /// Makes a map with these pairs in this order.
+    /// Makes a map value with these pairs, in the given order.
     fn from_iter<I: IntoIterator<Item = (K, V)>>(pairs: I) -> Self {
         Self::Map(
             pairs

@@ -44,10 +44,11 @@ use super::{TypedArray, Value, base64};
 use crate::message::DType;
 use number::{element_from_json, element_to_json};
 
-/// The key of the list of types in the outermost object.
+/// The key under which the outermost JSON object lists the types of values that JSON cannot
+/// express.
 pub const TYPES_KEY: &str = "$types";
 
-/// The key, in the outermost object, for a value that is not an object itself.
+/// The key under which the outermost JSON object contains a value that is not an object itself.
 const VALUE_KEY: &str = "value";
 
 /// The entry in the list of types for a value that needs no conversion. Only the outermost value
@@ -62,9 +63,9 @@ const MAP_TYPE: &str = "map";
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{path}' is not {wanted}")]
 pub struct JsonError {
-    /// The path of the rejected part.
+    /// The path of the rejected part, such as `legs[2].x`.
     pub path: String,
-    /// The form that the type of this part requires.
+    /// A description of the form that this part must have.
     pub wanted: String,
 }
 
@@ -114,7 +115,7 @@ fn object_pairs(value: &Value) -> Option<&[(Value, Value)]> {
     pairs.iter().all(is_name).then_some(pairs)
 }
 
-/// Collects, during a conversion, the types of the values that JSON cannot express.
+/// The types of values that JSON cannot express, collected while a value is converted to JSON.
 #[derive(Default)]
 struct TypeNotes {
     found: Vec<(Value, Value)>,
@@ -123,7 +124,8 @@ struct TypeNotes {
 }
 
 impl TypeNotes {
-    /// Notes the type of the value at `path`. It replaces an earlier note for this path.
+    /// Stores the type of the value at the current path. Replaces an earlier type for the same
+    /// path.
     fn note_type(&mut self, kind: impl Into<String>) {
         let kind = Value::String(kind.into());
         match self.found.last_mut() {

@@ -55,7 +55,7 @@ pub use serde_codec::{decode_serde, encode_serde};
 pub use typed::{TYPED_DIMENSIONS_MAX, TypedArray, TypedArrayError, TypedView};
 pub use writer::MsgpackWriter;
 
-/// A dynamic value.
+/// A value whose type is known only at run time.
 ///
 /// Two integers are equal if their numbers are equal, even if their variants differ. Floats are
 /// compared as in IEEE 754, and an integer never equals a float. Maps are equal if they have the
@@ -65,18 +65,19 @@ pub enum Value {
     /// No value: `None` in Python, `null` in JSON.
     #[default]
     Nil,
-    /// A boolean.
+    /// A boolean: true or false.
     Bool(bool),
-    /// An integer that fits in 64 bits with a sign.
+    /// An integer that fits in an `i64`.
     Int(i64),
     /// An integer above [`i64::MAX`]. Decoding and conversions store smaller integers as
     /// [`Int`](Self::Int).
     UInt(u64),
-    /// A number in double precision. Decoding converts single precision to it.
+    /// A number in double precision. Decoding converts numbers of single precision to double
+    /// precision.
     Float(f64),
-    /// Text.
+    /// A text.
     String(String),
-    /// Any sequence of bytes.
+    /// A sequence of bytes that is not a text.
     Bytes(Vec<u8>),
     /// A list of values.
     Array(Vec<Value>),
@@ -92,13 +93,13 @@ pub enum Value {
 const _: () = assert!(size_of::<Value>() == 32);
 
 impl Value {
-    /// Returns true if the value is nil.
+    /// Returns true if this is [`Nil`](Self::Nil), which means no value.
     #[must_use]
     pub fn is_nil(&self) -> bool {
         matches!(self, Self::Nil)
     }
 
-    /// Returns the boolean; `None` if the value is not a boolean.
+    /// Returns the value as a boolean; `None` if it is not a boolean.
     #[must_use]
     pub fn as_bool(&self) -> Option<bool> {
         match self {
@@ -107,7 +108,7 @@ impl Value {
         }
     }
 
-    /// Returns the integer; `None` if the value is not an integer or does not fit in an `i64`.
+    /// Returns the value as an `i64`; `None` if it is not an integer or does not fit.
     #[must_use]
     pub fn as_i64(&self) -> Option<i64> {
         match self {
@@ -117,7 +118,7 @@ impl Value {
         }
     }
 
-    /// Returns the integer; `None` if the value is not an integer or is negative.
+    /// Returns the value as a `u64`; `None` if it is not an integer or is negative.
     #[must_use]
     pub fn as_u64(&self) -> Option<u64> {
         match self {
@@ -127,8 +128,8 @@ impl Value {
         }
     }
 
-    /// Returns a float as it is, or an integer rounded to the nearest float; `None` for other
-    /// values.
+    /// Returns the value as a float. An integer is rounded to the nearest float. Returns `None` for
+    /// other values.
     #[must_use]
     pub fn as_f64(&self) -> Option<f64> {
         match self {
@@ -139,7 +140,7 @@ impl Value {
         }
     }
 
-    /// Returns the text; `None` if the value is not a text.
+    /// Returns the value as a text; `None` if it is not a text.
     #[must_use]
     pub fn as_str(&self) -> Option<&str> {
         match self {
@@ -184,8 +185,8 @@ impl Value {
         }
     }
 
-    /// Returns the value of this key; `None` if this is not a map or has no such key. Compares
-    /// every key.
+    /// Returns the value that a map has for `key`; `None` if this is not a map, or has no such key.
+    /// Compares every key.
     #[must_use]
     pub fn get(&self, key: &str) -> Option<&Value> {
         let mut pairs = self.as_map()?.iter().rev();
@@ -194,7 +195,8 @@ impl Value {
             .map(|(_, value)| value)
     }
 
-    /// Returns a mutable reference to the value of this key, like [`get`](Self::get).
+    /// Returns a mutable reference to the value that a map has for `key`; `None` if this is not a
+    /// map, or has no such key.
     #[must_use]
     pub fn get_mut(&mut self, key: &str) -> Option<&mut Value> {
         let Self::Map(pairs) = self else { return None };

@@ -4,7 +4,7 @@ use super::{
     DecodeError, EncodeError, MsgpackReader, MsgpackWriter, Token, TypedArray, TypedView, Value,
 };
 
-/// Number of the MessagePack extension for typed arrays. Its payload is exactly:
+/// Number of the MessagePack extension type for typed arrays. Its payload has this layout:
 ///
 /// ```text
 /// 0      type of the elements: `DType::code`

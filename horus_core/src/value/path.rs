@@ -1,11 +1,11 @@
 //! Parses paths such as `legs[2].feet[1].x`: names joined by dots, and indices in brackets.
 
-/// One step of a path.
+/// One step of a path such as `legs[2].x`: a name or an index.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step<'a> {
-    /// The name of a field or key.
+    /// The name of a field or map key.
     Name(&'a str),
-    /// An index into an array.
+    /// An index into an array, counted from 0.
     Index(usize),
 }
 
@@ -19,7 +19,7 @@ pub(crate) fn steps(path: &str) -> Steps<'_> {
     }
 }
 
-/// An iterator over the steps of a path, see [`steps`].
+/// The iterator over the steps of a path that [`steps`] returns.
 #[derive(Debug, Clone)]
 pub(crate) struct Steps<'a> {
     rest: &'a str,

@@ -12,7 +12,8 @@ use crate::topic::{Encoded, encoded_payload};
 pub const MSGPACK_SCHEMA: &str =
     "horus schema 1\nmessage MessagePack\nsize 0\nalign 8\ntail msgpack u8\n";
 
-/// Length in bytes of the longest value that fits a publisher's slots before they grow.
+/// Initial capacity of a publisher's slots: the length in bytes of the longest MessagePack value
+/// that fits. Slots grow when a longer value is sent.
 const DEFAULT_MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
 /// Returns the message type of all topics that carry MessagePack. Each endpoint chooses the Rust

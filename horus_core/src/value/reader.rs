@@ -9,29 +9,29 @@ use crate::message::f32_to_f64;
 /// stores the length of such a text in the byte before it.
 pub const SHORT_TEXT_BYTES_MAX: usize = 31;
 
-/// One value, without the values that it contains. After the token of an array or map, its elements
+/// A value as it is read from MessagePack. For an array or map, it is only the length; the elements
 /// follow as further tokens.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Token<'a> {
-    /// The value nil.
+    /// The value nil (null).
     Nil,
-    /// A boolean.
+    /// A boolean: true or false.
     Bool(bool),
-    /// An integer that fits in 64 bits with a sign.
+    /// An integer that fits in an `i64`.
     Int(i64),
     /// An integer that was encoded as unsigned, which may exceed 63 bits.
     UInt(u64),
-    /// A number in double precision.
+    /// A floating-point number, in double precision.
     Float(f64),
-    /// Bytes of a text, which may not be UTF-8.
+    /// The bytes of a text. They may not be valid UTF-8.
     String(&'a [u8]),
-    /// Any bytes.
+    /// A sequence of bytes that is not a text.
     Bytes(&'a [u8]),
-    /// An array: the number of values that follow.
+    /// The start of an array, with its number of elements. The elements follow as further tokens.
     Array(usize),
-    /// A map: the number of pairs of key and value that follow.
+    /// The start of a map, with its number of pairs. Each pair follows as a key and a value.
     Map(usize),
-    /// An extension: its number and its bytes.
+    /// A MessagePack extension: its type number and its bytes.
     Ext(i8, &'a [u8]),
 }
 
@@ -77,7 +77,7 @@ impl<'a> MsgpackReader<'a> {
         }
     }
 
-    /// Returns the number of bytes read.
+    /// Returns the number of bytes that have been read so far.
     #[must_use]
     pub const fn position(&self) -> usize {
         self.at
@@ -95,11 +95,7 @@ impl<'a> MsgpackReader<'a> {
         self.bytes.len() - self.at
     }
 
-    /// Checks that no byte follows the value.
-    ///
-    /// # Errors
-    ///
-    /// [`DecodeError::Trailing`] if more bytes follow.
+    /// Checks that all bytes have been read.
     #[inline]
     pub const fn finish(&self) -> Result<(), DecodeError> {
         match self.bytes_left() {
@@ -130,7 +126,7 @@ impl<'a> MsgpackReader<'a> {
         Ok(number)
     }
 
-    /// Reads a big-endian length of `N` bytes.
+    /// Reads the length of a value, stored as a big-endian number of `N` bytes.
     #[inline]
     fn read_length<const N: usize>(&mut self) -> Result<usize, DecodeError> {
         Ok(self
@@ -260,7 +256,8 @@ impl<'a> MsgpackReader<'a> {
         Some(())
     }
 
-    /// Reads a value whose first byte is followed by a length.
+    /// Reads a value that has a length: a text, bytes, an array, a map or an extension. `marker` is
+    /// its first byte.
     fn read_sized(&mut self, marker: Marker) -> Result<Token<'a>, DecodeError> {
         let count = match marker {
             Marker::FixStr(count) | Marker::FixArray(count) | Marker::FixMap(count) => count.into(),

@@ -79,8 +79,8 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, rmp_serde::decode::Error
     T::deserialize(&mut deserializer)
 }
 
-/// The depth limit that is given to `rmp_serde`. WHY + 2: it stops when its counter reaches 0, and
-/// it also counts extensions.
+/// The nesting limit that is given to the decoder `rmp_serde`. WHY + 2: it stops when its counter
+/// reaches 0, and it also counts extensions.
 const RMP_DEPTH_LIMIT: usize = DEPTH_MAX + 2;
 
 /// Returns the offset, in bytes, at which the deserializer of a `T` stops with an error.

@@ -52,7 +52,8 @@ impl Serialize for Bytes<'_> {
     }
 }
 
-/// A part of a typed array: the elements whose first few indices are the same.
+/// A part of a typed array: all elements for which the first few indices have given values. It is
+/// serialized as a nested array.
 struct SubArray<'a> {
     dtype: DType,
     shape: &'a [u32],

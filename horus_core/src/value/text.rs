@@ -5,7 +5,7 @@ use std::fmt::{self, Display, Formatter, Write};
 use super::{TypedArray, Value};
 use crate::message::{DType, bf16_to_f32, f16_to_f32};
 
-/// The number of spaces of one indentation level.
+/// The number of spaces by which each nesting level is indented.
 const INDENT: usize = 2;
 
 impl Display for Value {
@@ -74,7 +74,7 @@ fn write_list<T>(
     f.write_char(close)
 }
 
-/// Writes the shortest decimal that parses to the same double-precision number.
+/// Writes a double-precision number as the shortest decimal that parses to the same number.
 fn write_float(f: &mut Formatter<'_>, number: f64) -> fmt::Result {
     match number {
         f64::INFINITY => f.write_str("Infinity"),
@@ -83,7 +83,7 @@ fn write_float(f: &mut Formatter<'_>, number: f64) -> fmt::Result {
     }
 }
 
-/// Writes the shortest decimal that parses to the same single-precision number.
+/// Writes a single-precision number as the shortest decimal that parses to the same number.
 fn write_single(f: &mut Formatter<'_>, number: f32) -> fmt::Result {
     match number {
         number if number.is_infinite() => write_float(f, f64::from(number)),

@@ -34,22 +34,22 @@ pub enum TypedArrayError {
     /// This version of the library does not know the type of the elements.
     #[error("elements of the unknown type {code}")]
     DType {
-        /// The unknown code of the type.
+        /// The code that was found for the type.
         code: u8,
     },
-    /// The shape has too many dimensions.
+    /// The shape has more dimensions than a typed array may have.
     #[error("{found} dimensions, at most {TYPED_DIMENSIONS_MAX} are allowed")]
     Dimensions {
-        /// Number of dimensions.
+        /// Number of dimensions of the shape.
         found: usize,
     },
     /// The payload is too short for its type, number of dimensions and shape.
     #[error("{found} bytes, too few for its type and shape")]
     Header {
-        /// Number of bytes.
+        /// Number of bytes of the payload.
         found: usize,
     },
-    /// The shape takes more bytes than a program can address.
+    /// The elements of the shape take more bytes than a program can address.
     #[error("a shape too large for any memory")]
     TooManyBytes,
     /// The number of bytes is not the one that the type and the shape require.
@@ -78,11 +78,7 @@ impl TypedArray {
         })
     }
 
-    /// Makes an array of one dimension that contains a copy of `elements`.
-    ///
-    /// # Panics
-    ///
-    /// If there are more than 2³² − 1 elements.
+    /// Makes a one-dimensional array with a copy of `elements`.
     #[must_use]
     pub fn from_slice<T: Element>(elements: &[T]) -> Self {
         let count = u32::try_from(elements.len()).expect("at most 2^32 - 1 elements");
@@ -130,19 +126,20 @@ impl TypedArray {
         &self.bytes
     }
 
-    /// Returns the bytes of the elements, without copying them.
+    /// Converts the array to the bytes of its elements, row-major and little-endian. Does not copy
+    /// them.
     #[must_use]
     pub fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
 
-    /// Returns the number of elements.
+    /// Returns the number of elements in all dimensions together.
     #[must_use]
     pub fn len(&self) -> usize {
         self.bytes.len() / self.dtype.size()
     }
 
-    /// Returns true if there are no elements.
+    /// Returns true if the array has no elements.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.bytes.is_empty()
@@ -180,7 +177,7 @@ impl TypedArray {
         (T::DTYPE == self.dtype).then(elements)
     }
 
-    /// Returns the array in its MessagePack form: the payload of the extension
+    /// Returns the array in its MessagePack form, which is the payload of the extension
     /// [`TYPED_ARRAY_EXT`](super::TYPED_ARRAY_EXT).
     #[cfg(feature = "serde")]
     pub(super) fn payload(&self) -> Vec<u8> {
@@ -203,7 +200,7 @@ impl From<TypedView<'_>> for TypedArray {
     }
 }
 
-/// A typed array that borrows the bytes of a message.
+/// A read-only typed array whose elements stay in the bytes of a message.
 #[derive(Debug, Clone, Copy)]
 pub struct TypedView<'a> {
     dtype: DType,

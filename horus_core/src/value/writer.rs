@@ -37,24 +37,20 @@ pub struct MsgpackWriter<'a> {
 }
 
 impl<'a> MsgpackWriter<'a> {
-    /// Makes a writer that begins at the start of `out`.
+    /// Makes a writer that writes to `out`, beginning at its start.
     #[inline]
     #[must_use]
     pub const fn new(out: &'a mut [u8]) -> Self {
         Self { out, at: 0 }
     }
 
-    /// Returns the number of bytes written so far, including those that did not fit.
+    /// Returns the number of bytes written so far. It includes bytes for which there was no room.
     #[must_use]
     pub const fn bytes(&self) -> usize {
         self.at
     }
 
-    /// Returns the number of bytes written, if all of them fit.
-    ///
-    /// # Errors
-    ///
-    /// [`EncodeError::TooSmall`] if some bytes did not fit.
+    /// Ends the writing. Returns the length of the encoded value in bytes, if all of it fits.
     #[inline]
     pub const fn finish(self) -> Result<usize, EncodeError> {
         if self.at > self.out.len() {
@@ -75,7 +71,7 @@ impl<'a> MsgpackWriter<'a> {
         self.at = end;
     }
 
-    /// Writes nil.
+    /// Writes the value nil (null).
     #[inline]
     pub fn nil(&mut self) {
         ignore_result(encode::write_nil(self));
@@ -87,19 +83,19 @@ impl<'a> MsgpackWriter<'a> {
         ignore_result(encode::write_bool(self, truth));
     }
 
-    /// Writes an integer.
+    /// Writes an integer in its shortest encoding.
     #[inline]
     pub fn int(&mut self, number: i64) {
         ignore_result(encode::write_sint(self, number));
     }
 
-    /// Writes an integer that is not negative.
+    /// Writes an unsigned integer in its shortest encoding.
     #[inline]
     pub fn uint(&mut self, number: u64) {
         ignore_result(encode::write_uint(self, number));
     }
 
-    /// Writes a number in double precision.
+    /// Writes a number in double precision, which takes nine bytes.
     #[inline]
     pub fn float(&mut self, number: f64) {
         let mut piece = [Marker::F64.to_u8(); 1 + size_of::<f64>()];
@@ -107,7 +103,7 @@ impl<'a> MsgpackWriter<'a> {
         self.write_raw(&piece);
     }
 
-    /// Writes a text.
+    /// Writes a text, which is preceded by its length.
     ///
     /// # Errors
     ///
@@ -126,7 +122,7 @@ impl<'a> MsgpackWriter<'a> {
         Ok(())
     }
 
-    /// Writes bytes.
+    /// Writes a sequence of bytes, which is preceded by its length.
     ///
     /// # Errors
     ///
@@ -141,11 +137,8 @@ impl<'a> MsgpackWriter<'a> {
         Ok(())
     }
 
-    /// Writes the header of an array; its elements must follow.
-    ///
-    /// # Errors
-    ///
-    /// [`EncodeError::TooLong`] if the length does not fit in 32 bits.
+    /// Writes the header of an array with this number of elements. The caller must then write the
+    /// elements.
     #[inline]
     pub fn array(&mut self, elements: usize) -> Result<(), EncodeError> {
         ignore_result(encode::write_array_len(
@@ -155,23 +148,16 @@ impl<'a> MsgpackWriter<'a> {
         Ok(())
     }
 
-    /// Writes the header of a map; its pairs must follow, each as a key and then its value.
-    ///
-    /// # Errors
-    ///
-    /// [`EncodeError::TooLong`] if the length does not fit in 32 bits.
+    /// Writes the header of a map with this number of pairs. The caller must then write each pair,
+    /// as a key and then its value.
     #[inline]
     pub fn map(&mut self, pairs: usize) -> Result<(), EncodeError> {
         ignore_result(encode::write_map_len(self, checked_length(pairs, "pairs")?));
         Ok(())
     }
 
-    /// Writes an extension. Its number must not be that of typed arrays.
-    ///
-    /// # Errors
-    ///
-    /// [`EncodeError::ReservedExt`] for the number of typed arrays; [`EncodeError::TooLong`] if the
-    /// length does not fit in 32 bits.
+    /// Writes a MessagePack extension. Its type number must not be the number that is reserved for
+    /// typed arrays.
     pub fn ext(&mut self, number: i8, bytes: &[u8]) -> Result<(), EncodeError> {
         if number == TYPED_ARRAY_EXT {
             return Err(EncodeError::ReservedExt);
@@ -233,7 +219,8 @@ impl From<TypedArrayError> for EncodeError {
     }
 }
 
-/// Ignores the result of a write, which cannot fail: bytes that do not fit are only counted.
+/// Discards the result of a write. Such a write cannot fail, because bytes that do not fit are only
+/// counted.
 #[inline]
 fn ignore_result<T, E>(written: Result<T, E>) {
     debug_assert!(written.is_ok(), "counting fails never");

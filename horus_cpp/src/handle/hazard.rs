@@ -1,4 +1,5 @@
-//! Hazard words: a few words of each thread that hold the handles which its calls are using.
+//! Hazard words: each thread has a few words that hold the handles which its calls are using. A
+//! thread that closes a handle waits until no word holds it.
 //!
 //! [`publish_handle`], [`free_word`], [`begin_use`], [`end_use`], [`mark_closed`] and [`is_used`]
 //! are generic over the type of the words, so that the loom models run the same code.
@@ -18,7 +19,8 @@ use super::sync::{self, Edge, Word, edge, load_pointer};
 /// calls are nested in callbacks.
 pub(crate) const NESTED_MAX: usize = 7;
 
-/// Number of polls before a thread that closes a handle sleeps between two polls.
+/// Number of times that a thread which closes a handle polls the hazard words without a pause.
+/// After these polls, it sleeps between two polls.
 const POLLS_BEFORE_SLEEP: u32 = 64;
 const POLL_INTERVAL: Duration = Duration::from_micros(200);
 
@@ -29,7 +31,7 @@ pub(crate) fn publish_handle<W: Word>(state: &W, handle: u64) {
     state.store(handle, edge::HANDLE_OPEN);
 }
 
-/// Returns one of `words`, the hazard words of the calling thread, that is free.
+/// Returns a free one among `words`, the hazard words of the calling thread.
 ///
 /// # Errors
 ///
@@ -83,21 +85,22 @@ pub(crate) fn begin_use<W: Word>(
     false
 }
 
-/// Ends the use of a handle: clears the hazard word that holds it.
+/// Ends the use of a handle: clears `word`, the hazard word that holds the handle.
 #[inline(always)]
 pub(crate) fn end_use<W: Word>(word: &W) {
     // ORDERING(left): pairs with the load in `is_used`: the call happens before the closing.
     word.store(0, edge::LEFT_LEAVE);
 }
 
-/// Marks the entry of `handle` as closed. Returns false if it was already closed.
+/// Marks the entry of `handle` as closed, which sets its state word `state` to 0. Returns false if
+/// the entry was already closed.
 pub(crate) fn mark_closed<W: Word>(state: &W, handle: u64) -> bool {
     // ORDERING(handle): pairs with the store that opened it.
     state.compare_exchange_at(handle, 0, edge::HANDLE_SEE)
 }
 
-/// Returns true if the hazard word holds `handle`. Must be called after [`mark_closed`] and a
-/// barrier.
+/// Returns true if the hazard word `word` holds `handle`. The caller must first call
+/// [`mark_closed`] and execute a barrier.
 pub(crate) fn is_used<W: Word>(word: &W, handle: u64) -> bool {
     // ORDERING(left): pairs with the store in `leave`.
     word.load(edge::LEFT_SEE) == handle
@@ -109,14 +112,15 @@ pub(crate) fn is_used<W: Word>(word: &W, handle: u64) -> bool {
 #[repr(align(128))]
 pub(crate) struct HazardRecord {
     words: [AtomicU64; NESTED_MAX],
-    /// This is 1 while the record belongs to a thread, otherwise 0.
+    /// 1 while the record belongs to a live thread; 0 if another thread can take over the record.
     taken: AtomicU64,
-    /// The number of the record. Numbers start at 1.
+    /// The number of the record, which identifies its thread among all live threads. Numbers start
+    /// at 1.
     number: AtomicU64,
-    /// The next record in the list of all records, which was created before this one.
+    /// Link in the list of all records: the record that was created before this one.
     next: AtomicPtr<HazardRecord>,
-    /// True if threads that close handles make the kernel execute barriers. Calls then need no
-    /// fence.
+    /// True if a thread that closes a handle makes the kernel execute a barrier on all threads.
+    /// Calls then need no fence.
     uses_barriers: bool,
 }
 
@@ -149,7 +153,8 @@ impl Drop for ReturnRecord {
 }
 
 impl HazardRecord {
-    /// Returns the record of this thread.
+    /// Returns the record of this thread. Takes over a free record, or creates one, at the first
+    /// call of a thread.
     #[inline(always)]
     pub(super) fn of_this_thread() -> &'static Self {
         let mine = THREAD_RECORD.get();
@@ -214,14 +219,15 @@ impl HazardRecord {
         }
     }
 
-    /// Returns a free word. Returns an error if another call of this thread uses `handle`, or if no
-    /// word is free.
+    /// Returns a free hazard word of this thread. Returns an error if another call of this thread
+    /// uses `handle`, or if no word is free.
     #[inline(always)]
     pub(super) fn free_word(&self, handle: u64) -> Result<&AtomicU64, HandleError> {
         free_word(&self.words, handle)
     }
 
-    /// Returns a free word, even if other calls of this thread use the same handle.
+    /// Returns a free hazard word of this thread, even if other calls of this thread use `handle`.
+    /// Returns an error if no word is free.
     #[inline(always)]
     pub(super) fn shared_word(&self) -> Result<&AtomicU64, HandleError> {
         // Relaxed: only this thread stores them.
@@ -234,7 +240,7 @@ impl HazardRecord {
         self.words.iter().any(|word| word.get() == handle)
     }
 
-    /// Returns a number that distinguishes this thread from all other live threads.
+    /// Returns the number of this thread, which differs from those of all other live threads.
     pub(super) fn number(&self) -> u64 {
         self.number.get()
     }
@@ -257,7 +263,7 @@ fn all_records() -> impl Iterator<Item = &'static HazardRecord> {
 ///
 /// # Errors
 ///
-/// [`HandleError::NoBarrier`].
+/// [`HandleError::NoBarrier`] if the kernel refuses to execute a barrier.
 pub(super) fn wait_for_calls(handle: u64) -> Result<(), HandleError> {
     // ORDERING(hazard): SeqCst, between the mark and the loads of the calls. Pairs with the fence
     // in `enter`; where calls have none, the barrier is one on every CPU that runs a thread of this

@@ -8,18 +8,18 @@ use super::table::Table;
 use super::{HandleEntry, HandleError, close, hazard};
 
 /// A table of values of one kind and their handles. Any number of calls can use a value at the same
-/// time. Meant for a `static`.
+/// time. A table is meant to be a `static`.
 ///
-/// WHY not a `Slab`: its guards give exclusive access. The guards here give only read access, so
-/// any number of calls may have one.
+/// WHY not a `Slab`: the guards of a slab give exclusive access to a value. The guards of this
+/// table give only read access, so any number of calls may have one.
 #[derive(Debug)]
 pub(crate) struct SharedSlab<T: 'static> {
     table: Table<T>,
 }
 
 impl<T: Send + Sync> SharedSlab<T> {
-    /// Creates an empty slab. `kind` distinguishes its handles from those of all other tables. It
-    /// must not be 0.
+    /// Creates an empty table. `kind` is a number other than 0, which is part of each handle and
+    /// differs from the kinds of all other tables.
     #[must_use]
     pub(crate) const fn new(kind: u8) -> Self {
         Self {
@@ -27,11 +27,11 @@ impl<T: Send + Sync> SharedSlab<T> {
         }
     }
 
-    /// Stores `value`, and returns its handle.
+    /// Stores `value` in the table, and returns a new handle for it.
     ///
     /// # Errors
     ///
-    /// [`HandleError::TooMany`].
+    /// [`HandleError::TooMany`] if the table has no free entry left.
     pub(crate) fn open(&self, value: T) -> Result<u64, HandleError> {
         self.table.put(value)
     }
@@ -41,7 +41,7 @@ impl<T: Send + Sync> SharedSlab<T> {
     ///
     /// # Errors
     ///
-    /// [`HandleError`].
+    /// [`HandleError`] if `handle` is not an open handle of this table.
     #[inline]
     pub(crate) fn share(&self, handle: u64) -> Result<SharedGuard<'_, T>, HandleError> {
         let record = hazard::HazardRecord::of_this_thread();
@@ -60,7 +60,8 @@ impl<T: Send + Sync> SharedSlab<T> {
     ///
     /// # Errors
     ///
-    /// [`HandleError`]. If two threads close `handle`, one of them gets [`HandleError::Stale`].
+    /// [`HandleError`] if `handle` is not an open handle of this table. If two threads close
+    /// `handle`, one of them gets [`HandleError::Stale`].
     pub(crate) fn close(&self, handle: u64) -> Result<T, HandleError> {
         close(&self.table, handle)
     }

@@ -6,7 +6,8 @@
 
 use super::sync::{Word, edge};
 
-/// Pushes entry `index` onto the stack with the head `free`. `next` is the link word of that entry.
+/// Pushes the entry with the index `index` onto the stack of free entries. `free` is the head of
+/// the stack, `next` the link word of the entry.
 pub(crate) fn push_entry<W: Word>(free: &W, next: &W, index: u32) {
     loop {
         // Relaxed: nothing is read through it.
@@ -42,8 +43,8 @@ pub(crate) fn pop_entry<'a, W: Word + 'a>(
     }
 }
 
-/// Returns the upper half of the head `found` after one more change. The lower half of the result
-/// is 0.
+/// Returns the head of the stack after one more change: the counter in the upper half of `found`
+/// plus 1. The lower half of the result is 0, and the caller sets it.
 const fn next_head(found: u64) -> u64 {
     ((found >> 32).wrapping_add(1)) << 32
 }

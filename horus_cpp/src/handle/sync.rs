@@ -1,21 +1,24 @@
-//! The atomics of the handles: words, which are either real or simulated by the model checker loom,
-//! and named memory orderings.
+//! The atomic words of the handle tables, and their named memory orderings. In tests, the model
+//! checker loom simulates the words.
 //!
-//! As in `horus_shm`, each ordering on which another thread relies is a named [`Edge`], which the
-//! models can weaken; `docs/memory-ordering.md` lists both halves of every label.
+//! As in `horus_shm`, each ordering on which another thread relies is a named [`Edge`]. The models
+//! can weaken it, to check that a test then fails. `docs/memory-ordering.md` lists both halves of
+//! every label.
 //!
-//! WHY not the words of `horus_shm`: handles need only half of their operations, and lie in the
-//! private memory of this process.
+//! WHY not the atomic words of `horus_shm`: handles need only half of their operations, and lie in
+//! the private memory of this process.
 
 use std::ptr;
 use std::sync::atomic::{self, AtomicPtr, AtomicU64, Ordering};
 
-/// An ordering, with the label that `docs/memory-ordering.md` and the models use for it.
+/// A memory ordering with a label. `docs/memory-ordering.md` and the models refer to the ordering
+/// by that label.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Edge {
-    /// `<pair>/<half>`: the two orderings of a pair share the part before the slash.
+    /// The label, as `<pair>/<half>`. The two orderings that pair with each other have the same
+    /// text before the slash.
     pub(crate) label: &'static str,
-    /// The memory ordering that is used on real memory.
+    /// The memory ordering that is used outside the models.
     pub(crate) ordering: Ordering,
 }
 
@@ -25,59 +28,62 @@ impl Edge {
     }
 }
 
-/// The named orderings of handles. All other accesses to shared words are `Relaxed`.
+/// The named orderings of the handle tables. All other accesses to shared words are `Relaxed`.
 pub(crate) mod edge {
     use super::{Edge, Ordering};
 
-    /// ORDERING(handle): Release store of an entry's handle. Pairs with [`HANDLE_SEE`]: a thread
-    /// that sees the handle in the entry sees its value.
+    /// ORDERING(handle): Release store of a handle in its table entry. Pairs with [`HANDLE_SEE`]: a
+    /// thread that sees the handle in the entry also sees the value.
     pub(crate) const HANDLE_OPEN: Edge = Edge::new("handle/open", Ordering::Release);
-    /// ORDERING(handle): Acquire load, or exchange, of an entry's handle. Pairs with
+    /// ORDERING(handle): Acquire load, or exchange, of the handle in a table entry. Pairs with
     /// [`HANDLE_OPEN`].
     pub(crate) const HANDLE_SEE: Edge = Edge::new("handle/see", Ordering::Acquire);
 
-    /// ORDERING(hazard): SeqCst fence of a call between the word that names its handle and its load
-    /// of the entry. Pairs with [`HAZARD_CLOSE`], as in Dekker's algorithm: either the call sees
-    /// that the handle is closed, or the closer sees the call. Where closers make barriers by the
-    /// kernel, calls have none.
+    /// ORDERING(hazard): SeqCst fence of a call, between its store of the handle in a hazard word
+    /// and its load of the table entry. Pairs with [`HAZARD_CLOSE`], as in Dekker's algorithm:
+    /// either the call sees that the handle is closed, or the closing thread sees the call. If
+    /// closing threads make the kernel execute barriers, calls execute no fence.
     pub(crate) const HAZARD_ENTER: Edge = Edge::new("hazard/enter", Ordering::SeqCst);
-    /// ORDERING(hazard): SeqCst fence of a closer between its mark in the entry and its loads of
-    /// the calls. Pairs with [`HAZARD_ENTER`].
+    /// ORDERING(hazard): SeqCst fence of a thread that closes a handle, between its mark in the
+    /// table entry and its loads of the hazard words. Pairs with [`HAZARD_ENTER`].
     pub(crate) const HAZARD_CLOSE: Edge = Edge::new("hazard/close", Ordering::SeqCst);
 
-    /// ORDERING(left): Release store of a call that ends. Pairs with [`LEFT_SEE`]: the call's
-    /// accesses to the value happen before the value is dropped.
+    /// ORDERING(left): Release store of a call that ends, to its hazard word. Pairs with
+    /// [`LEFT_SEE`]: the call's accesses to the value happen before the value is dropped.
     pub(crate) const LEFT_LEAVE: Edge = Edge::new("left/leave", Ordering::Release);
-    /// ORDERING(left): Acquire load of a call's word by a closer. Pairs with [`LEFT_LEAVE`].
+    /// ORDERING(left): Acquire load of a hazard word by a thread that closes a handle. Pairs with
+    /// [`LEFT_LEAVE`].
     pub(crate) const LEFT_SEE: Edge = Edge::new("left/see", Ordering::Acquire);
 
-    /// ORDERING(spare): Release exchange that puts an entry into the list of free ones. Pairs with
-    /// [`SPARE_POP`]: the old value was taken out before a new one is put in.
+    /// ORDERING(spare): Release exchange that puts an entry into the list of free entries. Pairs
+    /// with [`SPARE_POP`]: the old value was taken out before a new one is put in.
     pub(crate) const SPARE_PUSH: Edge = Edge::new("spare/push", Ordering::Release);
     /// ORDERING(spare): Acquire load of the list of free entries. Pairs with [`SPARE_PUSH`].
     pub(crate) const SPARE_POP: Edge = Edge::new("spare/pop", Ordering::Acquire);
 
-    /// ORDERING(record): Release store of a thread that ends. Pairs with [`RECORD_CLAIM`].
+    /// ORDERING(record): Release store of a thread that ends and frees its hazard words. Pairs with
+    /// [`RECORD_CLAIM`].
     pub(crate) const RECORD_RETURN: Edge = Edge::new("record/return", Ordering::Release);
-    /// ORDERING(record): Acquire exchange of a thread that takes over the words of one that ended.
-    /// Pairs with [`RECORD_RETURN`].
+    /// ORDERING(record): Acquire exchange of a thread that takes over the hazard words of a thread
+    /// that has ended. Pairs with [`RECORD_RETURN`].
     pub(crate) const RECORD_CLAIM: Edge = Edge::new("record/claim", Ordering::Acquire);
 
-    /// ORDERING(chunk): Release exchange that publishes newly made entries. Pairs with
-    /// [`CHUNK_SEE`].
+    /// ORDERING(chunk): Release exchange that publishes the address of new table entries. Pairs
+    /// with [`CHUNK_SEE`].
     pub(crate) const CHUNK_PUBLISH: Edge = Edge::new("chunk/publish", Ordering::Release);
-    /// ORDERING(chunk): Acquire load of the address of newly made entries. Pairs with
+    /// ORDERING(chunk): Acquire load of the address of new table entries. Pairs with
     /// [`CHUNK_PUBLISH`].
     pub(crate) const CHUNK_SEE: Edge = Edge::new("chunk/see", Ordering::Acquire);
 
-    /// ORDERING(records): Release exchange that publishes a thread's words. Pairs with
-    /// [`RECORDS_SEE`].
+    /// ORDERING(records): Release exchange that publishes the hazard words of a new thread. Pairs
+    /// with [`RECORDS_SEE`].
     pub(crate) const RECORDS_PUSH: Edge = Edge::new("records/push", Ordering::Release);
-    /// ORDERING(records): Acquire load of the address of a thread's words. Pairs with
+    /// ORDERING(records): Acquire load of the address of a thread's hazard words. Pairs with
     /// [`RECORDS_PUSH`].
     pub(crate) const RECORDS_SEE: Edge = Edge::new("records/see", Ordering::Acquire);
 
-    /// The edges that models can weaken. The others order pointers, and follow the same pattern.
+    /// The edges that the models can weaken, to check that a test then fails. The other edges order
+    /// pointers, and follow the same pattern.
     #[cfg(test)]
     pub(crate) const MODELLED_EDGES: [Edge; 8] = [
         HANDLE_OPEN,
@@ -91,20 +97,23 @@ pub(crate) mod edge {
     ];
 }
 
-/// A shared word: a core atomic on real memory, a loom atomic in a model.
+/// An atomic word that threads share: a core atomic in the library, a loom atomic in a model.
 pub(crate) trait Word {
-    /// Loads the word, relaxed. The caller says why that is enough.
+    /// Loads the word with `Relaxed` ordering. Each caller explains in a comment why that is
+    /// enough.
     fn get(&self) -> u64;
-    /// Stores `value`, relaxed. The caller says why that is enough.
+    /// Stores `value` with `Relaxed` ordering. Each caller explains in a comment why that is
+    /// enough.
     fn set(&self, value: u64);
-    /// Loads the word with the edge's ordering.
+    /// Loads the word with the ordering of `edge`.
     fn load(&self, edge: Edge) -> u64;
-    /// Stores `value` with the edge's ordering.
+    /// Stores `value` with the ordering of `edge`.
     fn store(&self, value: u64, edge: Edge);
-    /// Replaces `old` by `new`, relaxed. Returns false if the word does not hold `old`.
+    /// Replaces `old` by `new` with `Relaxed` ordering. Returns false if the word does not hold
+    /// `old`.
     fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool;
-    /// Replaces `old` by `new` with the edge's ordering. Returns false, with a relaxed load, if the
-    /// word does not hold `old`.
+    /// Replaces `old` by `new` with the ordering of `edge`. Returns false, after a relaxed load, if
+    /// the word does not hold `old`.
     fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool;
 }
 
@@ -149,20 +158,21 @@ pub(crate) fn compiler_fence(edge: Edge) {
     atomic::compiler_fence(edge.ordering);
 }
 
-/// Executes a fence on real memory.
+/// Executes a fence with the ordering of `edge`.
 #[inline(always)]
 pub(crate) fn fence(edge: Edge) {
     atomic::fence(edge.ordering);
 }
 
-/// Loads the address of an object that is created only once; null before that.
+/// Loads the address of an object that is created only once. Returns null if the object does not
+/// exist yet.
 #[inline(always)]
 pub(crate) fn load_pointer<T>(place: &AtomicPtr<T>, edge: Edge) -> *mut T {
     place.load(edge.ordering)
 }
 
-/// Publishes the address of an object that is created only once. Returns false if `place` already
-/// has an address.
+/// Publishes the address `new` of an object that is created only once. Returns false if `place`
+/// already holds an address.
 pub(crate) fn publish_pointer<T>(place: &AtomicPtr<T>, new: *mut T, edge: Edge) -> bool {
     let nothing = ptr::null_mut();
     place
@@ -170,8 +180,8 @@ pub(crate) fn publish_pointer<T>(place: &AtomicPtr<T>, new: *mut T, edge: Edge) 
         .is_ok()
 }
 
-/// Inserts `new` at the front of the list whose first element is `first`. `next` is the link of
-/// `new`.
+/// Inserts `new` at the front of a linked list whose first element is `first`. `next` is the field
+/// of `new` that links to the next element.
 pub(crate) fn push_pointer<T>(first: &AtomicPtr<T>, next: &AtomicPtr<T>, new: *mut T, edge: Edge) {
     // Relaxed: nothing is read through the pointer here.
     let mut found = first.load(Ordering::Relaxed);
@@ -184,7 +194,7 @@ pub(crate) fn push_pointer<T>(first: &AtomicPtr<T>, next: &AtomicPtr<T>, new: *m
     }
 }
 
-/// Adds 1 to `count` and returns the sum, which is a different number for each call.
+/// Adds 1 to `count` and returns the new count. Each call returns a different number.
 pub(crate) fn next_number(count: &AtomicU64) -> u64 {
     count.fetch_add(1, Ordering::Relaxed) + 1
 }

@@ -12,17 +12,18 @@ const CHUNK_BITS: u32 = 8;
 const CHUNK_ENTRIES: usize = 1 << CHUNK_BITS;
 const CHUNKS_MAX: usize = 1024;
 
-/// Maximum number of open handles of one kind.
+/// Maximum number of handles of one kind that can be open at the same time.
 pub(crate) const HANDLES_MAX: usize = CHUNKS_MAX * CHUNK_ENTRIES;
 
-/// The table of all handles of one kind.
+/// The table of all values and handles of one kind.
 #[derive(Debug)]
 pub(super) struct Table<T: 'static> {
     kind: u8,
     chunks: [AtomicPtr<[HandleEntry<T>; CHUNK_ENTRIES]>; CHUNKS_MAX],
-    /// Number of entries that have been used so far. Entries from this index on were never used.
+    /// Number of entries that have been used at least once. Entries at this index and above were
+    /// never used.
     used: AtomicU64,
-    /// The head of the stack of free entries, in the encoding of [`spare`].
+    /// The head of the stack of free entries. The module [`spare`] describes its encoding.
     free: AtomicU64,
 }
 
@@ -41,8 +42,9 @@ impl<T> Table<T> {
         }
     }
 
-    /// Returns the entry at the index that `handle` contains. Returns `None` if the kind differs or
-    /// there is no such entry. Does not check that the handle is open.
+    /// Returns the entry at the index that `handle` contains. Returns `None` if the table is for
+    /// another kind of handle, or has no entry at that index. Does not check that the handle is
+    /// open.
     #[inline]
     pub(super) fn entry(&self, handle: u64) -> Option<&HandleEntry<T>> {
         if handle >> KIND_SHIFT != u64::from(self.kind) {
@@ -107,7 +109,8 @@ impl<T> Table<T> {
         value
     }
 
-    /// Returns the index of an entry that was never used; `None` if there is none left.
+    /// Returns the index of an entry that was never used, and marks it as used; `None` if there is
+    /// none left.
     fn claim_unused_index(&self) -> Option<u32> {
         loop {
             // Relaxed: only the numbers themselves matter.

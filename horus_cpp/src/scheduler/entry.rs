@@ -1,4 +1,5 @@
-//! The values to which handles of schedulers refer, and the exclusive access to their states.
+//! The values to which the handles of schedulers refer, and the guard that gives exclusive access
+//! to the state of a scheduler.
 
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
@@ -12,12 +13,13 @@ use crate::status::{
     Failure, HORUS_E_BUSY, HORUS_E_FAILED, HORUS_E_FORKED, HORUS_E_STATE, HORUS_OK, HORUS_STOPPED,
 };
 
-/// The state of a scheduler. Each state has the object that exists only in it.
+/// The state of a scheduler: being built, running, ended or failed. Each state holds the object
+/// that exists only in that state.
 pub(super) enum SchedulerState {
     Built(Box<Scheduler>),
     Running(Box<Running>),
     Over(Box<Report>),
-    /// The scheduler could not be started.
+    /// The scheduler could not be started. Its handle can only be closed.
     Failed,
 }
 
@@ -29,13 +31,15 @@ pub(super) const PHASE_OVER: u32 = 2;
 /// Any thread may use the other fields.
 pub(super) struct SchedulerEntry {
     pub(super) handle: Handle,
-    /// The phase of the scheduler: [`PHASE_BUILT`], [`PHASE_RUNNING`] or [`PHASE_OVER`].
+    /// The phase of the scheduler: [`PHASE_BUILT`], [`PHASE_RUNNING`] or [`PHASE_OVER`]. Threads
+    /// without access to `state` read it.
     pub(super) phase: AtomicU32,
-    /// True while a thread has a [`StateGuard`], and thereby exclusive access to `state`.
+    /// True while a [`StateGuard`] exists: one thread has exclusive access to `state`.
     pub(super) is_locked: AtomicBool,
     pub(super) state: UnsafeCell<SchedulerState>,
     pub(super) has_nodes: AtomicBool,
-    /// The id of the process that opened the scheduler.
+    /// The id of the process that opened the scheduler. A forked child has a different id, and gets
+    /// an error.
     pub(super) process_id: u32,
 }
 
@@ -47,19 +51,20 @@ pub(super) static SCHEDULERS: SharedSlab<SchedulerEntry> = SharedSlab::new(6);
 /// Maximum number of schedulers for which [`RUNNING_HANDLES`] shows, without looking up the handle,
 /// whether they are running.
 pub(super) const RUNNING_HANDLES_MAX: usize = 4096;
-/// One word for each scheduler, indexed by the index in its handle. The word is the handle while
-/// the scheduler runs and is not stopping, otherwise 0.
+/// One word for each scheduler. The index is the one in the scheduler's handle. The word is the
+/// handle while the scheduler runs and is not stopping, otherwise 0.
 pub(super) static RUNNING_HANDLES: [AtomicU64; RUNNING_HANDLES_MAX] =
     [const { AtomicU64::new(0) }; RUNNING_HANDLES_MAX];
 
-/// Returns the word of [`RUNNING_HANDLES`] for the scheduler with the handle `id`; `None` if its
-/// index is too large.
+/// Returns the word of [`RUNNING_HANDLES`] for the scheduler whose handle is `id`; `None` if the
+/// index in the handle is too large.
 #[inline(always)]
 pub(super) fn running_handle(id: u64) -> Option<&'static AtomicU64> {
     RUNNING_HANDLES.get(id as u32 as usize)
 }
 
-/// A guard that gives one thread exclusive access to the state of a scheduler.
+/// A guard that gives one thread exclusive access to the state of a scheduler. Dropping the guard
+/// ends the access.
 pub(super) struct StateGuard<'a>(&'a SchedulerEntry);
 
 impl StateGuard<'_> {
@@ -138,7 +143,7 @@ impl SchedulerEntry {
         }
     }
 
-    /// Ends the run and stores its report.
+    /// Ends the run of the scheduler and stores the report of the run in the state.
     pub(super) fn finish(&self, state: &mut SchedulerState) -> StatusResult {
         self.set_phase(PHASE_OVER);
         if let SchedulerState::Running(running) = std::mem::replace(state, SchedulerState::Failed) {

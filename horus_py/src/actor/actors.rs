@@ -23,11 +23,10 @@ use crate::scheduler::settings::parse_failure_policy;
 #[derive(Debug)]
 pub(crate) struct PyActors {
     actors: Actors,
-    /// The settings of all actors that have no name, no batch and no failure policy. They share
-    /// this object.
+    /// The settings that all actors without a name, batch size and failure policy share.
     spec: Arc<ActorSpec>,
-    /// The scheduler of the group, if the group has its own; `None` if another scheduler runs the
-    /// group.
+    /// The scheduler that was started for this group alone; `None` if a different scheduler runs
+    /// the group.
     own: Option<Py<PyScheduler>>,
 }
 
@@ -57,7 +56,7 @@ impl PyActors {
     }
 }
 
-/// The arguments of a call that spawns an actor.
+/// The arguments of a Python call that spawns an actor.
 struct SpawnArguments<'a, 'py> {
     mailbox: Option<&'a Bound<'py, PyAny>>,
     batch: Option<usize>,
@@ -115,7 +114,7 @@ impl PyActors {
     }
 }
 
-/// Reads the argument `mailbox`: a number, `'unbounded'` or `'latest'`.
+/// Converts the Python argument `mailbox`: a number, `'unbounded'` or `'latest'`.
 fn parse_mailbox(mailbox: &Bound<'_, PyAny>) -> PyResult<Mailbox> {
     if let Ok(text) = mailbox.cast::<PyString>() {
         return match text.to_str()? {

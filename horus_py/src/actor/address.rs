@@ -27,8 +27,8 @@ use crate::wait::timeout::WaitPolicy;
 #[derive(Debug)]
 pub(crate) struct PyAddress {
     pub(crate) address: Address<Mail>,
-    /// The settings of the actor. A handler that replaces the current handler gets the same
-    /// settings.
+    /// The settings of the actor, such as its name. A handler that replaces the present one gets
+    /// the same settings.
     spec: Arc<ActorSpec>,
 }
 
@@ -37,7 +37,8 @@ impl PyAddress {
         Self { address, spec }
     }
 
-    /// Sends `message`. If the mailbox is full, waits for space until the time limit of `wait`.
+    /// Sends `message`. If the mailbox is full, waits for space until the time limit of `wait`, and
+    /// then raises an error.
     #[cold]
     fn tell_timeout(&self, py: Python<'_>, message: Mail, wait: WaitPolicy) -> PyResult<()> {
         let mut message = Some(message);
@@ -227,7 +228,7 @@ const TELL_DOC: &CStr = c"tell($self, message, timeout=None)
 Sends a message: any object, by reference. Never waits, unless `timeout` is given: for so many
 seconds it waits for room in a full mailbox.";
 
-/// Adds the class of addresses to the Python module.
+/// Registers the class of addresses in the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyAddress>()?;
     let class = module.py().get_type::<PyAddress>();

@@ -22,7 +22,8 @@ use crate::scheduler::node::{describe_exception, interpreter_ended};
 /// The bit in Python's `co_flags` that marks the code object of an `async def`.
 const CO_COROUTINE: u32 = 0x80;
 
-/// A Python exception that is returned as the error of an actor.
+/// A Python exception that a handler raised, as the error that an actor returns to the core
+/// library.
 #[derive(Debug)]
 pub(crate) struct ActorFailure {
     text: String,
@@ -45,7 +46,7 @@ pub(crate) struct FailureReporting {
     pub(crate) interruption: Arc<Interruption>,
 }
 
-/// The settings of an actor that are not part of its handler object.
+/// The settings of an actor apart from its handler object, such as its name.
 #[derive(Debug)]
 pub(crate) struct ActorSpec {
     pub(crate) group: Arc<FailureReporting>,
@@ -53,12 +54,13 @@ pub(crate) struct ActorSpec {
     /// The maximum number of messages that the handler gets at once, in a list. `None` if the
     /// handler gets single messages.
     pub(crate) batch: Option<usize>,
-    /// The reaction to a failure. `None` if it was not set.
+    /// The policy that decides what follows a failure of the actor; `None` if the caller set no
+    /// policy.
     pub(crate) policy: Option<FailurePolicy>,
 }
 
 impl ActorSpec {
-    /// Returns the settings of actors without a name, a batch and a failure policy.
+    /// Returns settings without a name, a batch size and a failure policy.
     pub(crate) const fn unnamed(group: Arc<FailureReporting>) -> Self {
         Self {
             group,
@@ -68,7 +70,8 @@ impl ActorSpec {
         }
     }
 
-    /// Returns these settings with another name, for an actor that was found by that name.
+    /// Returns settings with the name `name`, for an actor that was found by that name. They have
+    /// no batch size and no failure policy.
     pub(crate) fn with_name(&self, name: &Bound<'_, PyString>) -> Self {
         Self {
             name: Some(name.clone().unbind()),
@@ -76,7 +79,8 @@ impl ActorSpec {
         }
     }
 
-    /// Returns these settings with another `batch`, for a handler that replaces the current one.
+    /// Returns a copy of these settings with a different `batch`, for a handler that replaces the
+    /// present one.
     pub(crate) fn with_batch(&self, py: Python<'_>, batch: Option<usize>) -> Arc<Self> {
         Arc::new(Self {
             group: Arc::clone(&self.group),
@@ -98,9 +102,11 @@ struct Handlers {
     handle: Option<Py<PyAny>>,
     hooks: Option<Box<Hooks>>,
     spec: Arc<ActorSpec>,
-    /// The messages that the handler will get at its next call, in a list. Only used with a batch.
+    /// Messages that are collected for the next call of the handler, which gets them as a list.
+    /// Empty if the actor has no batch size.
     waiting: Vec<Py<PyAny>>,
-    /// The error that occurred when the handler was to be re-created. `init` returns it.
+    /// The error that occurred when the handler was re-created after a failure; `init` returns it.
+    /// `None` if there was no error.
     factory_error: Option<Box<ActorFailure>>,
 }
 
@@ -167,8 +173,8 @@ impl PythonActor {
         Self::new(&make.call0()?, spec)
     }
 
-    /// Does the same as [`Self::from_factory`]. If that fails, makes an actor whose `init` returns
-    /// the error.
+    /// Makes an actor as [`Self::from_factory`] does. If that fails, makes an actor whose `init`
+    /// returns the error.
     pub(crate) fn from_factory_or_failure(make: &Py<PyAny>, spec: &Arc<ActorSpec>) -> Self {
         let made = call_attached(|py| {
             Self::from_factory(make.bind(py), Arc::clone(spec))
@@ -285,7 +291,7 @@ fn actor_failure(py: Python<'_>, error: PyErr) -> ActorFailure {
     }
 }
 
-/// The Python types of functions and of bound methods.
+/// The Python types of functions and of bound methods, looked up once and then kept.
 static FUNCTION_TYPES: PyOnceLock<[Py<PyType>; 2]> = PyOnceLock::new();
 
 /// Returns true if `handler` is a Python function or a bound method.

@@ -12,7 +12,8 @@ use crate::scheduler::python_calls::with_python;
 static BURSTS: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
-    /// True while this thread runs a burst, and is therefore attached to the interpreter.
+    /// True while this thread runs a burst (several actors in a row under the GIL), and is
+    /// therefore attached to the interpreter.
     static IN_BURST: Cell<bool> = const { Cell::new(false) };
 }
 

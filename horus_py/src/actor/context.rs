@@ -20,10 +20,11 @@ use crate::actor::question::PyQuestion;
 use crate::error::Error;
 use crate::wait::duration::duration_from_secs;
 
-/// The data of one call of a handler, while the handler runs.
+/// The data that a handler's context can use while one call of the handler runs.
 struct CurrentCall<'a, 'c, 'py> {
     context: &'a mut Context<'c, PythonActor>,
-    /// The question that the handler handles. `None` once the handler has answered it.
+    /// The question that the handler was called to answer; `None` if there is none, or once it has
+    /// been answered.
     question: Option<Bound<'py, PyQuestion>>,
     spec: &'a Arc<ActorSpec>,
 }
@@ -33,13 +34,13 @@ struct CurrentCall<'a, 'c, 'py> {
 #[pyclass(frozen, name = "ActorContext", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyActorContext {
-    /// The running call of the handler; null while no handler runs. Replaced and dereferenced only
-    /// while the interpreter is attached.
+    /// The data of the call of the handler that runs at present; null while no handler runs.
+    /// Replaced and dereferenced only while the interpreter is attached.
     current: AtomicPtr<CurrentCall<'static, 'static, 'static>>,
 }
 
 thread_local! {
-    /// A context that is not in use, for the next call of a handler. WHY kept: the next call then
+    /// A context object that no handler uses at present. WHY kept: the next call of a handler then
     /// needs no allocation.
     static SPARE_CONTEXT: Cell<Option<Py<PyActorContext>>> = const { Cell::new(None) };
 }
@@ -54,7 +55,8 @@ fn take_context(py: Python<'_>) -> PyResult<Bound<'_, PyActorContext>> {
     Bound::new(py, context)
 }
 
-/// Keeps a context for the next call of a handler, unless Python code still has a reference to it.
+/// Keeps a context object for the next call of a handler. Drops it instead if Python code still has
+/// a reference to it.
 fn keep_context(context: Bound<'_, PyActorContext>) {
     // SAFETY: a live object, and the interpreter is attached.
     let owners = unsafe { ffi::Py_REFCNT(context.as_ptr()) };

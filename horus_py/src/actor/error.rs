@@ -29,7 +29,7 @@ create_exception!(
     "An actor must not wait: the one for which it waits may need its thread."
 );
 
-/// Adds the exceptions to the Python module.
+/// Registers the exceptions of this file in the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("DisconnectedError", py.get_type::<DisconnectedError>())?;
@@ -37,7 +37,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("InHandlerError", py.get_type::<InHandlerError>())
 }
 
-/// Converts the error of a send that failed to a Python exception.
+/// Returns the Python exception for a message that was not sent.
 #[cold]
 pub(crate) fn from_tell_error<M>(error: &TrySendError<M>) -> PyErr {
     match error {
@@ -46,7 +46,7 @@ pub(crate) fn from_tell_error<M>(error: &TrySendError<M>) -> PyErr {
     }
 }
 
-/// Converts the error of a send for which the mailbox had no space in time to a Python exception.
+/// Returns the Python exception for a message that was not sent within its time limit.
 #[cold]
 pub(crate) fn from_tell_timeout_error<M>(error: &SendTimeoutError<M>) -> PyErr {
     let text = error.to_string();
@@ -57,7 +57,7 @@ pub(crate) fn from_tell_timeout_error<M>(error: &SendTimeoutError<M>) -> PyErr {
     }
 }
 
-/// Converts the error of a send of several messages that failed to a Python exception.
+/// Returns the Python exception for a list of messages that was not sent.
 #[cold]
 pub(crate) fn from_tell_all_error<M>(error: &TellAllError<M>) -> PyErr {
     match error {
@@ -66,7 +66,7 @@ pub(crate) fn from_tell_all_error<M>(error: &TellAllError<M>) -> PyErr {
     }
 }
 
-/// Converts the error of a question that got no answer to a Python exception.
+/// Returns the Python exception for a question that was not answered.
 #[cold]
 pub(crate) fn from_ask_error(error: AskError) -> PyErr {
     let text = error.to_string();
@@ -79,7 +79,7 @@ pub(crate) fn from_ask_error(error: AskError) -> PyErr {
     }
 }
 
-/// Converts the error of an inbox from which nothing can be received to a Python exception.
+/// Returns the Python exception for an inbox from which no message was received.
 #[cold]
 pub(crate) fn from_recv_error(error: RecvTimeoutError) -> PyErr {
     match error {
@@ -88,7 +88,7 @@ pub(crate) fn from_recv_error(error: RecvTimeoutError) -> PyErr {
     }
 }
 
-/// Converts the error of a handler that could not be replaced to a Python exception.
+/// Returns the Python exception for a handler that was not replaced.
 #[cold]
 pub(crate) fn from_swap_error(error: SwapError) -> PyErr {
     match error {
@@ -97,8 +97,8 @@ pub(crate) fn from_swap_error(error: SwapError) -> PyErr {
     }
 }
 
-/// Converts the error of an actor that could not be spawned to a Python exception. If the actor's
-/// `init` has raised an exception, returns that exception.
+/// Returns the Python exception for an actor that was not spawned. If the actor's `init` has raised
+/// an exception, returns that exception.
 #[cold]
 pub(crate) fn from_spawn_error(py: Python<'_>, error: &SpawnError) -> PyErr {
     let text = error.to_string();

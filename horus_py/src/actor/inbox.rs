@@ -22,7 +22,7 @@ use crate::wait::wakeups::Wakeups;
 pub(crate) enum InboxLocation {
     Alone(Inbox<Mail>),
     InSet(Arc<SharedSet>, ActorId),
-    /// Temporary state while the inbox is being added to a set or removed from one.
+    /// The inbox is just being added to a set or removed from one. This state is temporary.
     Moving,
 }
 
@@ -41,7 +41,7 @@ impl PyInbox {
         }
     }
 
-    /// Calls `act` with the inbox, whether the inbox is in a set or not.
+    /// Calls `act` with the inbox, which is either in this object or in a set of inboxes.
     fn with_inbox<R>(
         &self,
         py: Python<'_>,

@@ -49,8 +49,8 @@ impl PyInboxSet {
     }
 }
 
-/// The part of a set to which its inboxes refer. It lets an inbox that is closed be removed from
-/// the set.
+/// The part of a set of inboxes that its inboxes refer to. Through it, an inbox that is closed
+/// leaves the set.
 #[derive(Debug)]
 pub(crate) struct SharedSet {
     pub(crate) end: Exclusive<InboxSet<Mail>>,

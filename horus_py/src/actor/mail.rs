@@ -22,7 +22,7 @@ impl Mail {
         self.0
     }
 
-    /// Returns the message, or Python's `None` if it is empty.
+    /// Returns the Python object that was sent, or Python's `None` if there is none.
     pub(crate) fn into_bound(self, py: Python<'_>) -> Bound<'_, PyAny> {
         match self.0 {
             Some(message) => message.into_bound(py),

@@ -18,7 +18,7 @@ pub(crate) mod question;
 
 use pyo3::prelude::*;
 
-/// Adds the classes and functions of this directory to the Python module.
+/// Registers the classes and functions of this directory in the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::register(module)?;
     actors::register(module)?;

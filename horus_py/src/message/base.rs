@@ -106,7 +106,7 @@ impl Message {
     }
 }
 
-/// Adds the base class and its functions to the Python module.
+/// Registers the base class of messages and its functions in the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Message>()?;
     for name in ["dtype", "__horus_dtype__"] {

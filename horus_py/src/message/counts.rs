@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 use crate::message::instance;
 use crate::message::kind::{Field, MessageKind};
 
-/// An array for which a caller gave elements, and the number of these elements.
+/// An array field to which a caller assigns elements, and the number of these elements.
 pub(crate) type GivenArray<'a> = (&'a Field, usize);
 
 /// Sets the count fields of a new message to the lengths of the arrays that the caller gave. Does
@@ -101,7 +101,7 @@ fn check_agreement(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> Py
     Err(PyValueError::new_err(text))
 }
 
-/// Returns the number of elements in use of an array: the product of its count fields.
+/// Returns how many elements of an array are in use: the product of its count fields.
 fn elements_in_use(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<usize> {
     let kind = instance::kind_of(object);
     let mut product = 1_usize;
@@ -127,7 +127,8 @@ fn write_count(object: &Bound<'_, PyAny>, count: &str, found: usize) -> PyResult
     Ok(())
 }
 
-/// Returns the offset and the size in bytes of a count field.
+/// Returns the offset and the size, in bytes, of the field `count`, which counts the elements of an
+/// array.
 fn count_position(kind: &MessageKind, count: &str) -> PyResult<(usize, usize)> {
     let field = kind.field(count).filter(|field| {
         field.count == 1

@@ -146,7 +146,7 @@ fn declared_tail(
     Ok(Box::leak(Box::new(kind.map_err(PyTypeError::new_err)?)))
 }
 
-/// Maximum size of a declared message, in bytes.
+/// Maximum size in bytes of a message that a Python program declares. A larger one is an error.
 const MESSAGE_BYTES_MAX: usize = 64 << 20;
 
 fn leak_text(text: &str) -> &'static str {

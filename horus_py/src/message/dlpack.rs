@@ -34,7 +34,8 @@ struct Tensor {
     byte_offset: u64,
 }
 
-/// A `DLManagedTensor`, followed by the shape and the strides to which it points.
+/// The memory of one exported array: a `DLManagedTensor`, followed by the shape and the strides to
+/// which it points.
 #[repr(C)]
 struct UnversionedExport {
     tensor: Tensor,
@@ -43,7 +44,8 @@ struct UnversionedExport {
     dimensions: Dimensions,
 }
 
-/// A `DLManagedTensorVersioned`, followed by the shape and the strides to which it points.
+/// The memory of one exported array: a `DLManagedTensorVersioned`, followed by the shape and the
+/// strides to which it points.
 #[repr(C)]
 struct VersionedExport {
     major: u32,

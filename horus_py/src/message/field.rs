@@ -51,7 +51,8 @@ pub(crate) fn get_value<'py>(
     }
 }
 
-/// Returns element `index` of a field that has texts or nested messages.
+/// Returns element `index` of a field as a Python object. The field must have texts or nested
+/// messages.
 fn element_object<'py>(
     object: &Bound<'py, PyAny>,
     field: &Field,
@@ -94,7 +95,7 @@ macro_rules! number {
             }
         }
 
-        /// Writes the bytes of a Python number to `out`.
+        /// Converts a Python number to the type `primitive`, and writes its bytes to `out`.
         pub(crate) fn write_number(
             primitive: Primitive,
             value: &Bound<'_, PyAny>,
@@ -109,7 +110,7 @@ macro_rules! number {
             Ok(())
         }
 
-        /// Returns numpy's code for the type.
+        /// Returns the code by which numpy names a number type, such as `f4`.
         pub(crate) const fn numpy_code(primitive: Primitive) -> &'static str {
             match primitive {
                 $(Primitive::$variant => $code,)+
@@ -271,7 +272,7 @@ pub(crate) fn encode_field(
         .map_err(|error| error::with_context(value.py(), &place(), &error))
 }
 
-/// Does the same as [`encode_field`], but its errors do not name the field.
+/// Encodes `value` as [`encode_field`] does, but returns errors that do not name the field.
 fn encode_value(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<usize> {
     if field.count == 1 {
         return encode_element(field, value, out).map(|()| 1);
@@ -427,7 +428,7 @@ fn write_list(out: &mut String, texts: Vec<String>) {
     }
 }
 
-/// Returns a number as a Python literal.
+/// Returns a number as Python source code.
 fn number_literal(number: impl std::fmt::Debug) -> String {
     let text = format!("{number:?}");
     match text.as_str() {
@@ -436,7 +437,7 @@ fn number_literal(number: impl std::fmt::Debug) -> String {
     }
 }
 
-/// Returns a text as a Python literal.
+/// Returns a text as Python source code, in quotes.
 fn text_literal(text: &str) -> String {
     let mut out = String::from("'");
     for character in text.chars() {

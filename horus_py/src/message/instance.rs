@@ -16,7 +16,7 @@ pub(crate) struct MessageObject {
     message: ObjectFields,
 }
 
-/// The fields of a message object that follow the standard header of a Python object.
+/// The fields of a message object, which follow the standard header of a Python object in memory.
 #[repr(C)]
 struct ObjectFields {
     kind: &'static MessageKind,
@@ -58,7 +58,7 @@ pub(crate) fn zeroed_message<'py>(
     Ok(object)
 }
 
-/// Makes a message with uninitialised bytes.
+/// Makes a message object whose bytes are not initialised yet. The caller must write them.
 #[inline]
 fn allocate<'py>(py: Python<'py>, kind: &'static MessageKind) -> PyResult<Bound<'py, PyAny>> {
     with_extra_bytes(py, kind, 0)
@@ -133,14 +133,14 @@ fn allocate_object<'py>(
     Ok(unsafe { Bound::from_owned_ptr(py, object) })
 }
 
-/// Returns the address of the bytes of `message`, which must be a message.
+/// Returns the address of the first byte of `message`, which must be a message object.
 #[inline]
 pub(crate) fn bytes_address(message: &Bound<'_, PyAny>) -> *mut u8 {
     // SAFETY: every message begins with a head, which never changes.
     unsafe { (*message.as_ptr().cast::<MessageObject>()).message.data }
 }
 
-/// Returns the kind of `message`, which must be a message.
+/// Returns the kind of the object `message`, which must be a message object.
 #[inline]
 pub(crate) fn kind_of(message: &Bound<'_, PyAny>) -> &'static MessageKind {
     // SAFETY: every message begins with a head, which never changes.
@@ -168,7 +168,7 @@ pub(crate) unsafe fn message_bytes_mut<'a>(message: &Bound<'_, PyAny>) -> &'a mu
     unsafe { std::slice::from_raw_parts_mut(data, bytes) }
 }
 
-/// Returns true if an object is a message of any kind.
+/// Returns true if `object` is a message object of any kind.
 #[inline]
 pub(crate) fn is_message(object: &Bound<'_, PyAny>) -> bool {
     object.is_instance_of::<Message>()

@@ -18,28 +18,30 @@ use pyo3::sync::PyOnceLock;
 
 use crate::message::count_fields::counts_of;
 
-/// A kind of messages, such as all messages of one type. It is never freed, like its Python class.
+/// A message type, with the data that its Python class needs. It is never freed, like its Python
+/// class.
 pub(crate) struct MessageKind {
     pub(crate) schema: &'static Schema,
     pub(crate) payload: DynamicType,
     /// Size of a message of this kind in bytes. If data follow the message, this is the size of its
     /// header.
     pub(crate) bytes: usize,
-    /// The description of the data that follow the header; `None` for messages of fixed size.
+    /// The functions for the data that follow the header; `None` for messages of fixed size.
     pub(crate) framed: Option<&'static FramedKind>,
-    /// The bytes of a new message, in which all fields have their default values.
+    /// The bytes of a message in which all fields have their default values. A new message is a
+    /// copy of them.
     pub(crate) default: Box<[u8]>,
     pub(crate) fields: Box<[Field]>,
-    /// The ranges of the message's bytes, each with the type as which its bytes are compared. They
-    /// are in the order of their offsets.
+    /// The parts of a message that `==` compares, in the order of their offsets. Each part has a
+    /// type, as which it is compared.
     pub(crate) byte_runs: Box<[ByteRun]>,
-    /// The offset of the field `timestamp_ns`, if there is one.
+    /// The offset of the field `timestamp_ns` in bytes; `None` if the message has no such field.
     timestamp_offset: Option<usize>,
-    /// The offset of the field `monotonic_ns`, if there is one.
+    /// The offset of the field `monotonic_ns` in bytes; `None` if the message has no such field.
     monotonic_offset: Option<usize>,
-    /// The structured numpy type of the messages. It is made when it is first needed.
+    /// The structured numpy type of messages of this kind. It is made when it is first needed.
     pub(crate) dtype: PyOnceLock<Py<PyAny>>,
-    /// The Python class; null until it is made. The class is never freed.
+    /// The Python class of messages of this kind; null until it is made. The class is never freed.
     class: AtomicPtr<ffi::PyTypeObject>,
 }
 
@@ -54,21 +56,21 @@ pub(crate) struct Field {
     /// The type of the numbers in the field. `None` if the field has no numbers, or numbers of a
     /// type that is not in [`DType`].
     pub(crate) dtype: Option<DType>,
-    /// The kind of the nested messages; `None` if the field holds no messages.
+    /// The kind of the messages nested in the field; `None` if the field holds no messages.
     pub(crate) inner: Option<&'static MessageKind>,
-    /// The names of the count fields. Their product is the number of elements in use. Empty if all
-    /// elements are always in use.
+    /// The names of the fields that count the elements in use of this array. The product of these
+    /// fields is the number of elements. Empty if all elements are always in use.
     pub(crate) counts: &'static [&'static str],
 }
 
 impl Field {
-    /// Returns the size of the whole field, in bytes.
+    /// Returns the size of the field in bytes, with all its elements.
     pub(crate) const fn bytes(&self) -> usize {
         self.kind.size() * self.count
     }
 }
 
-/// A range of a message's bytes that are all compared as the same type.
+/// A part of a message's bytes that `==` compares as one type.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ByteRun {
     pub(crate) comparison: Comparison,
@@ -76,7 +78,8 @@ pub(crate) struct ByteRun {
     pub(crate) bytes: usize,
 }
 
-/// The type as which bytes are compared. As floats, −0 equals 0, and NaN equals nothing.
+/// The type as which a part of a message is compared. As floats, −0 equals 0, and NaN equals
+/// nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Comparison {
     Bytes,
@@ -99,7 +102,7 @@ impl MessageKind {
         Ok(Self::build(schema, default, payload, None))
     }
 
-    /// Returns true if messages have the field `timestamp_ns`.
+    /// Returns true if messages of this kind have the field `timestamp_ns`.
     pub(crate) const fn has_timestamp(&self) -> bool {
         self.timestamp_offset.is_some()
     }
@@ -187,7 +190,8 @@ impl MessageKind {
         }
     }
 
-    /// Returns the Python class. It is always made before the first message of the kind.
+    /// Returns the Python class of messages of this kind. It is always made before the first
+    /// message of the kind.
     #[inline]
     pub(crate) fn class(&self) -> *mut ffi::PyTypeObject {
         // Relaxed: set once, under the GIL.
@@ -201,7 +205,7 @@ impl MessageKind {
         object.get_type_ptr() == self.class()
     }
 
-    /// Returns the field with this name, if there is one.
+    /// Returns the field with this name; `None` if the message has no such field.
     pub(crate) fn field(&self, name: &str) -> Option<&Field> {
         self.fields.iter().find(|field| field.name == name)
     }
@@ -245,10 +249,10 @@ fn add_runs(runs: &mut Vec<ByteRun>, schema: &Schema, base: usize) {
     }
 }
 
-/// The table of all kinds for which a class was made.
+/// All kinds of messages for which a Python class was made.
 #[derive(Debug, Default)]
 pub(crate) struct KindTable {
-    /// The kinds, by the addresses of their classes.
+    /// The kinds, each with the memory address of its Python class as the key.
     by_class: HashMap<usize, &'static MessageKind>,
     by_hash: HashMap<u128, &'static MessageKind>,
 }

@@ -20,7 +20,7 @@ use pyo3::prelude::*;
 
 pub(crate) use instance::{is_message, message_bytes, message_bytes_mut, zeroed_message};
 
-/// Adds the classes and functions of this directory to the Python module.
+/// Registers the classes and functions of this directory in the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     base::register(module)?;
     framed::base::register(module)?;

@@ -10,7 +10,7 @@ use crate::message::class::make_class;
 use crate::message::instance;
 use crate::message::kind::{self, MessageKind};
 
-/// Adds the classes of all standard messages to the Python module.
+/// Registers the classes of all standard messages in the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let classes = PyDict::new(py);
@@ -30,7 +30,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("_STANDARD", classes)
 }
 
-/// Makes a Python object from a standard message, which is copied.
+/// Returns a Python object with a copy of the standard message `message`.
 pub(crate) fn object_of<'py, T: Message>(
     py: Python<'py>,
     message: &T,

@@ -9,7 +9,7 @@ use crate::msgpack::pack::{PackError, pack};
 use crate::msgpack::result::UnpackError;
 use crate::msgpack::unpack::unpack;
 
-/// Adds the functions to the Python module.
+/// Registers the functions of this file in the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(_pack, module)?)?;
     module.add_function(wrap_pyfunction!(_unpack, module)?)?;

@@ -2,7 +2,7 @@
 
 use pyo3::prelude::*;
 
-/// Maximum length of a key that is cached, in bytes.
+/// Maximum length in bytes of a dict key that is cached.
 const KEY_BYTES_MAX: usize = 32;
 
 /// A dict key: its UTF-8 bytes, and the Python `str` that was made from them.

@@ -13,7 +13,8 @@ use crate::msgpack::result::{UnpackError, UnpackResult, decode_text};
 const KEY_SLOTS: usize = 512;
 /// Number of slots for dict layouts in the cache, a power of two. A slot holds one layout.
 const LAYOUT_SLOTS: usize = 16;
-/// Maximum number of key-value pairs of a dict whose layout is cached.
+/// Maximum number of pairs of a dict whose layout is cached. The layouts of larger dicts are not
+/// cached.
 const PAIRS_MAX: usize = 128;
 
 /// A cache of the keys and layouts of dicts that were read. Successive messages often have the same
@@ -24,11 +25,11 @@ const PAIRS_MAX: usize = 128;
 /// The cache takes at most about 400 KiB, whatever messages are received.
 #[derive(Default)]
 pub(crate) struct KeyCache {
-    /// The slots for keys. Empty until the first key is read, then [`KEY_SLOTS`] long.
+    /// The cached keys; empty until the first key is read, then [`KEY_SLOTS`] long.
     key_slots: Vec<Option<Key>>,
-    /// The slots for layouts. Empty until the first dict is read, then [`LAYOUT_SLOTS`] long.
+    /// The cached dict layouts; empty until the first dict is read, then [`LAYOUT_SLOTS`] long.
     layout_slots: Vec<LayoutSlot>,
-    /// Number of layouts made so far.
+    /// Number of dict layouts that this cache has made, for tests.
     pub(crate) layouts_made: usize,
 }
 
@@ -66,7 +67,7 @@ impl LayoutSlot {
     }
 }
 
-/// The initial and the maximum value of [`LayoutSlot::required_repeats`].
+/// The initial and the smallest number of equal dicts before a layout is made.
 const REPEATS_MIN: u32 = 2;
 const REPEATS_MAX: u32 = 1024;
 

@@ -44,7 +44,7 @@ impl Layout {
         &self.keys
     }
 
-    /// Returns a new dict with all the keys, whose values are `None`.
+    /// Returns a new dict that has all keys of the layout, each with the value `None`.
     pub(super) fn new_dict<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         self.blank.bind(py).copy()
     }

@@ -15,7 +15,7 @@ pub(crate) mod unpack;
 
 use pyo3::prelude::*;
 
-/// Adds the classes and functions of this directory to the Python module.
+/// Registers the classes and functions of this directory in the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<ext::PyExt>()?;
     functions::register(module)

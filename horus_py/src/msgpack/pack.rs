@@ -16,10 +16,10 @@ use crate::message;
 use crate::msgpack::ext::PyExt;
 use crate::numpy::numpy;
 
-/// The reason why an object was not packed.
+/// The reason why an object was not converted to MessagePack.
 #[derive(Debug)]
 pub(crate) enum PackError {
-    /// The slot is too short. The object needs a slot with this number of bytes.
+    /// The slot is too short. The number is the length of a slot that is long enough, in bytes.
     TooLong(u64),
     Python(PyErr),
 }
@@ -230,7 +230,8 @@ fn write_other(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: us
     }
 }
 
-/// Writes numpy scalars, numpy arrays, and other objects that have a buffer.
+/// Writes a numpy scalar, a numpy array or another object that has a buffer. Any other object is an
+/// error.
 fn write_array_or_scalar(
     out: &mut MsgpackWriter<'_>,
     object: &Bound<'_, PyAny>,

@@ -5,7 +5,7 @@ use pyo3::exceptions::PyUnicodeDecodeError;
 use pyo3::prelude::*;
 use pyo3::types::PyString;
 
-/// The reason why a message could not be unpacked.
+/// The reason why a message was not converted to a Python object.
 #[derive(Debug)]
 pub(crate) enum UnpackError {
     /// The bytes are not valid MessagePack, or encode a value that Python cannot represent.
@@ -28,7 +28,7 @@ impl From<PyErr> for UnpackError {
 
 pub(super) type UnpackResult<'py> = Result<Bound<'py, PyAny>, UnpackError>;
 
-/// Returns the Python `str` of UTF-8 bytes.
+/// Converts UTF-8 bytes to a Python `str`.
 #[inline]
 pub(super) fn decode_text<'py>(py: Python<'py>, bytes: &[u8]) -> UnpackResult<'py> {
     match PyString::from_bytes(py, bytes) {

@@ -154,7 +154,7 @@ impl<'py> Reader<'_, 'py> {
         Ok((dict, signature))
     }
 
-    /// Reads a value, and stores it in the dict under `key`.
+    /// Reads a value, and stores it in `dict` under `key`.
     #[inline]
     fn read_pair(
         &mut self,
@@ -211,7 +211,8 @@ fn next_depth(depth: usize) -> Result<usize, UnpackError> {
     }
 }
 
-/// Makes a numpy array, or a memoryview if numpy is not installed.
+/// Converts the payload of a typed array to a numpy array, or to a memoryview if numpy is not
+/// installed.
 fn typed_array<'py>(py: Python<'py>, payload: &[u8]) -> UnpackResult<'py> {
     let view = TypedView::new(payload).map_err(|_| UnpackError::Malformed)?;
     let mut shape = [0; DIMENSIONS_MAX];

@@ -12,8 +12,8 @@ use crate::error::Error;
 #[pyclass(frozen, name = "Context", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyContext {
-    /// The context of the tick; null outside of ticks. Replaced and dereferenced only while the
-    /// interpreter is attached.
+    /// The core library's context for the tick that runs; null outside of ticks. Replaced and
+    /// dereferenced only while the interpreter is attached.
     pub(super) current: AtomicPtr<Context<'static>>,
     /// The node that ticks.
     #[pyo3(get)]

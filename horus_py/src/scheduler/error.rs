@@ -24,7 +24,7 @@ create_exception!(
     "A node or scheduler could not be told."
 );
 
-/// Adds the exceptions to the Python module.
+/// Registers the exceptions of this file in the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     module.add("SchedulerError", py.get_type::<SchedulerError>())?;
@@ -32,13 +32,13 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("CommandError", py.get_type::<CommandError>())
 }
 
-/// Makes the exception for a scheduler that could not be made, started or inspected.
+/// Returns the Python exception for a scheduler that could not be made, started or inspected.
 #[cold]
 pub(crate) fn scheduler_error(error: impl std::fmt::Display) -> PyErr {
     SchedulerError::new_err(error.to_string())
 }
 
-/// Makes the exception for a command that could not be given to a scheduler.
+/// Returns the Python exception for a command that could not be given to a scheduler.
 #[cold]
 pub(crate) fn command_error(error: impl std::fmt::Display) -> PyErr {
     CommandError::new_err(error.to_string())

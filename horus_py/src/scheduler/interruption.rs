@@ -16,8 +16,8 @@ pub(crate) struct Interruption {
     /// node keeps this `Interruption` alive. This would be a reference cycle.
     handle: Mutex<Option<Handle>>,
     error: Mutex<Option<PyErr>>,
-    /// The failures that may end the run: for the name of each node, the text and the exception of
-    /// its failure.
+    /// The latest failure of each node that can end the run, by the name of the node: the text and
+    /// the exception.
     failures: Mutex<HashMap<String, (String, PyErr)>>,
 }
 
@@ -31,7 +31,8 @@ impl Interruption {
         })
     }
 
-    /// Stops the run, and keeps the exception for its caller. Later exceptions are ignored.
+    /// Stops the run, and keeps the exception, which the caller of the run gets. Later exceptions
+    /// are ignored.
     pub(crate) fn stop_with(&self, error: PyErr) {
         let mut first = self.error.lock().unwrap_or_else(PoisonError::into_inner);
         // WHY: an exception that is not kept is dropped after the lock is released, because the
@@ -48,7 +49,7 @@ impl Interruption {
         }
     }
 
-    /// Drops the handle of a run that is over.
+    /// Drops the handle that stops the run, because the run is over.
     pub(crate) fn drop_handle(&self) {
         let handle = self
             .handle

@@ -22,7 +22,7 @@ pub(crate) mod task;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
-/// Adds the classes and functions of this directory to the Python module.
+/// Registers the classes and functions of this directory in the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     error::register(module)?;
     module.add_class::<py_scheduler::PyScheduler>()?;

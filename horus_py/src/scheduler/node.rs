@@ -17,7 +17,7 @@ use crate::scheduler::interruption::Interruption;
 use crate::scheduler::python_calls::with_python;
 use crate::scheduler::settings;
 
-/// A Python exception that is returned as the error of a node.
+/// A Python exception that a node raised, as the error that the node returns to the scheduler.
 #[derive(Debug)]
 struct PythonFailure {
     text: String,
@@ -38,11 +38,12 @@ impl std::error::Error for PythonFailure {}
 #[derive(Debug)]
 pub(crate) struct PythonNode {
     name: String,
-    /// True if, by the failure policy of the node, a failure can end the run.
+    /// True if a failure of this node can end the run, according to its failure policy. Its
+    /// exceptions are then kept, to be raised to the caller of the run.
     can_be_fatal: bool,
     tick: Py<PyAny>,
-    /// The tuple of arguments for each call. It contains only the context. WHY kept: a tick then
-    /// needs no allocation.
+    /// The arguments for the calls of Python functions: a tuple that contains only the context. WHY
+    /// kept: a tick then needs no allocation.
     arguments: Py<PyTuple>,
     context: Py<PyContext>,
     init: Option<Py<PyAny>>,
@@ -131,7 +132,8 @@ impl PythonNode {
         }
     }
 
-    /// Calls a hook without arguments.
+    /// Calls a hook of the node without arguments. Handles an exception of the hook with
+    /// [`Self::handle_exception`].
     fn call_without_arguments(&self, hook: &Py<PyAny>) -> NodeResult {
         match with_python(|py| hook.call0(py).map(drop)) {
             Some(Ok(())) => Ok(()),

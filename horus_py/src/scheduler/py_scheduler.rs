@@ -24,7 +24,8 @@ use crate::topic::endpoint::{Exclusive, ExclusiveGuard};
 use crate::wait::duration::duration_from_secs;
 use crate::wait::gil::run_detached;
 
-/// The time between two checks for signals.
+/// The time between two checks for signals while a scheduler runs. A Ctrl-C takes effect after at
+/// most this time.
 const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(40);
 /// Maximum time for which the exit of the interpreter waits for threads that run schedulers.
 const EXIT_WAIT_MAX: Duration = Duration::from_secs(2);
@@ -40,7 +41,7 @@ enum SchedulerStage {
     Over,
 }
 
-/// The schedulers that are running. The exit of the interpreter ends them.
+/// All schedulers that run at present. They are ended when the interpreter exits.
 static RUNNING_SCHEDULERS: Mutex<Vec<Py<PyScheduler>>> = Mutex::new(Vec::new());
 
 /// A set of nodes, and the threads that run them.
@@ -53,7 +54,8 @@ pub(crate) struct PyScheduler {
     namespace: Option<Py<PyNamespace>>,
     name: Mutex<String>,
     report: Mutex<Option<Py<PyReport>>>,
-    /// The thread that calls `on_event`; `None` without `on_event`, and after the end of the run.
+    /// The thread that calls the Python function `on_event`; `None` if the scheduler has no such
+    /// function, or after the end of the run.
     event_thread: Mutex<Option<JoinHandle<()>>>,
     generation: usize,
 }
@@ -263,7 +265,7 @@ impl PyScheduler {
 }
 
 impl PyScheduler {
-    /// Opens a node's topics, and returns its settings.
+    /// Opens the topics of a node, and returns the settings of the node as a dict.
     pub(crate) fn settings<'py>(&self, node: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
         let namespace = self
             .namespace
@@ -329,7 +331,7 @@ impl PyScheduler {
         })
     }
 
-    /// Starts the scheduler, unless it has already been started.
+    /// Starts the scheduler if it has not been started yet.
     fn start_if_new(&self, slf: &Bound<'_, Self>, stage: &mut SchedulerStage) -> PyResult<()> {
         let scheduler = match std::mem::replace(stage, SchedulerStage::Over) {
             SchedulerStage::New(scheduler) => scheduler,
@@ -460,7 +462,7 @@ impl Drop for PyScheduler {
     }
 }
 
-/// Makes the `NodeFailedError` of a run that a node's failure ended.
+/// Returns the exception `NodeFailedError` for a run that ended because a node failed.
 #[cold]
 fn node_failed_error(
     py: Python<'_>,
@@ -481,8 +483,8 @@ fn node_failed_error(
     Ok(error)
 }
 
-/// Handles a signal that the scheduler caught during the run, in the way in which Python would have
-/// handled it.
+/// Does what Python would do for a signal that the scheduler caught during the run, such as raising
+/// `KeyboardInterrupt`.
 fn handle_signal(py: Python<'_>, signal: i32) -> PyResult<()> {
     // SAFETY: may be called by any thread; an unknown number is ignored.
     unsafe { ffi::PyErr_SetInterruptEx(signal) };
@@ -508,7 +510,7 @@ fn run_over_error() -> PyErr {
     SchedulerError::new_err("its run is over: make a new scheduler")
 }
 
-/// Returns the name of the program according to `sys.argv`.
+/// Returns the name of the Python program, taken from `sys.argv`.
 fn program_name(py: Python<'_>) -> PyResult<String> {
     let arguments = py.import("sys")?.getattr("argv")?;
     let path: std::path::PathBuf = match arguments.get_item(0) {

@@ -34,7 +34,7 @@ static SAFE_STATE_CALLS: AtomicUsize = AtomicUsize::new(0);
 /// True once the interpreter has begun to exit. No further call enters Python then.
 static IS_PYTHON_CLOSED: AtomicBool = AtomicBool::new(false);
 
-/// The ids of the threads that run ticks, as Python numbers threads.
+/// The Python ids of the threads that run ticks at present.
 static TICK_THREADS: Mutex<Vec<c_ulong>> = Mutex::new(Vec::new());
 
 /// A guard that registers a thread as one that runs ticks. It has the id that Python gives the
@@ -60,7 +60,8 @@ impl Drop for TickThread {
     }
 }
 
-/// Locks the ids of the threads that run ticks. Python must not be called while they are locked.
+/// Locks the list of threads that run ticks. The caller must not call Python while the list is
+/// locked.
 fn lock_tick_threads() -> MutexGuard<'static, Vec<c_ulong>> {
     TICK_THREADS.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -73,7 +74,8 @@ fn lock_tick_threads() -> MutexGuard<'static, Vec<c_ulong>> {
 struct PythonCall(usize);
 
 impl PythonCall {
-    /// Counts a call, and returns its guard. Returns `None` if the interpreter is shutting down.
+    /// Counts a call into Python that begins. Returns a guard, whose drop ends the call; `None` if
+    /// the interpreter is shutting down.
     #[inline]
     fn begin() -> Option<Self> {
         // ORDERING(calls): SeqCst add, then SeqCst load. Pairs with `close`, as in Dekker's
@@ -105,8 +107,8 @@ impl Drop for PythonCall {
 pub(crate) struct SafeStateCall(usize);
 
 impl SafeStateCall {
-    /// Counts a call, and returns its guard. Must be called before the thread that makes the call
-    /// is started.
+    /// Counts a call of a function for a safe state. Returns a guard, whose drop ends the call.
+    /// Must be called before the thread that makes the call is started.
     pub(crate) fn begin() -> Self {
         // Relaxed: the end of the run joins the caller; the exit relies on `CALLS_IN_PYTHON` alone.
         SAFE_STATE_CALLS.fetch_add(1, Ordering::Relaxed);

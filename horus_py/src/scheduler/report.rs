@@ -31,7 +31,7 @@ pub(crate) fn report_object(py: Python<'_>, report: Report) -> PyResult<PyReport
 }
 
 impl PyReport {
-    /// Returns true if the failure of a node ended the run.
+    /// Returns true if the run ended because a node failed.
     pub(crate) const fn is_failure(&self) -> bool {
         self.report.reason.is_failure()
     }

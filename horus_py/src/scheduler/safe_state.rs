@@ -31,8 +31,8 @@ pub(crate) fn add_safe_state<'a>(
     })
 }
 
-/// Starts a thread that calls `enter`. The returned receiver gets the result of the call. An error
-/// is the text of the exception that `enter` raised.
+/// Starts a thread that calls `enter`. Returns a receiver for the result of the call: `Ok`, or the
+/// text of the exception that `enter` raised.
 fn call_on_own_thread(enter: &Arc<Py<PyAny>>) -> Receiver<Result<(), String>> {
     let (done, outcome) = sync_channel(1);
     let own = Arc::clone(enter);
@@ -60,8 +60,8 @@ fn call_on_own_thread(enter: &Arc<Py<PyAny>>) -> Receiver<Result<(), String>> {
     outcome
 }
 
-/// If `object` is a function pointer of `ctypes` that may run without the GIL, returns its C
-/// function. Otherwise returns `None`.
+/// Returns the C function of `object`, if `object` is a function pointer of `ctypes` that may run
+/// without the GIL; otherwise `None`.
 fn c_function(object: &Bound<'_, PyAny>) -> PyResult<Option<unsafe extern "C" fn()>> {
     let py = object.py();
     let modules = py.import("sys")?.getattr("modules")?;

@@ -24,7 +24,7 @@ where
         .extract()
 }
 
-/// Applies all settings to the builder.
+/// Applies all settings of a node to its builder.
 pub(crate) fn apply_settings<'a>(
     mut builder: NodeBuilder<'a>,
     settings: &Bound<'_, PyDict>,
@@ -87,11 +87,11 @@ pub(crate) fn failure_policy_of(settings: &Bound<'_, PyDict>) -> PyResult<Option
         .transpose()
 }
 
-/// A closure that applies one setting to a builder.
+/// A function that applies one setting of a node to its builder.
 type Setter = Box<dyn for<'a> FnOnce(NodeBuilder<'a>) -> NodeBuilder<'a>>;
 
-/// Returns a closure that applies a setting to a builder. Returns `None` if the setting is switched
-/// off, or if other code applies it.
+/// Returns the function that applies the setting `name` to a builder. Returns `None` if the setting
+/// is switched off, or if other code applies it.
 fn setter_for(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Setter>> {
     macro_rules! set {
         ($method:ident($argument:expr)) => {{

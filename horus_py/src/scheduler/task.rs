@@ -97,7 +97,8 @@ impl PythonTask {
         }
     }
 
-    /// Returns a file descriptor that is readable when the event loop has events.
+    /// Returns a duplicate of the event loop's file descriptor, registered with the async runtime.
+    /// It is readable when the loop has events.
     fn watch_events(&self) -> Result<AsyncFd<OwnedFd>, NodeError> {
         let number = with_python(|py| -> PyResult<RawFd> {
             self.ticks.call_method0(py, "fileno")?.extract(py)

@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 
 use crate::message::kind::{self, MessageKind};
 
-/// The encoding of a topic's messages.
+/// The way in which messages of a topic are converted from and to Python objects.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Codec {
     /// Messages of one Python class, without trailing data.

@@ -17,7 +17,8 @@ use crate::error::{BusyError, ClosedError, ForkedError};
 pub(crate) struct Exclusive<T> {
     /// The name of the endpoint in error texts, such as `the publisher of topic 'imu'`.
     name: Box<str>,
-    /// The endpoint. Accessed only by the thread that set `busy` to true.
+    /// The endpoint; `None` once it was closed. Accessed only by the thread that set `busy` to
+    /// true.
     end: UnsafeCell<Option<T>>,
     busy: AtomicBool,
     /// True once a thread has requested the close. If another thread uses the endpoint at that
@@ -78,11 +79,8 @@ impl<T> Exclusive<T> {
         ClosedError::new_err(format!("{} was closed: open a new one", self.name))
     }
 
-    /// Checks that this process opened the endpoint.
-    ///
-    /// # Errors
-    ///
-    /// `ForkedError` if this process inherited the endpoint through `fork`.
+    /// Checks that this process opened the endpoint, and is not a forked child of the process that
+    /// did.
     pub(crate) fn check_not_forked(&self) -> PyResult<()> {
         if self.process == std::process::id() {
             return Ok(());
@@ -94,16 +92,12 @@ impl<T> Exclusive<T> {
         Err(ForkedError::new_err(text))
     }
 
-    /// Returns true if a thread has requested the close.
+    /// Returns true if a thread has requested that the endpoint be closed.
     pub(crate) fn is_closing(&self) -> bool {
         self.closing.load(Ordering::Relaxed)
     }
 
-    /// Checks that no thread has requested the close.
-    ///
-    /// # Errors
-    ///
-    /// `ClosedError` if a thread has requested it.
+    /// Checks that no thread has requested that the endpoint be closed.
     pub(crate) fn check_open(&self) -> PyResult<()> {
         if self.is_closing() {
             Err(self.closed_error())
@@ -141,13 +135,13 @@ pub(crate) struct ExclusiveGuard<'a, T> {
 }
 
 impl<T> ExclusiveGuard<'_, T> {
-    /// Closes the endpoint: drops it.
+    /// Closes the endpoint that this guard protects, by dropping it.
     pub(crate) fn close(self) {
         // SAFETY: this is the only one in.
         drop(unsafe { &mut *self.of.end.get() }.take());
     }
 
-    /// Returns the endpoint.
+    /// Returns the endpoint that this guard protects.
     #[inline]
     pub(crate) fn get(&mut self) -> &mut T {
         // SAFETY: this is the only one in, and it was not closed when it came in.

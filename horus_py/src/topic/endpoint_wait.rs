@@ -12,7 +12,7 @@ use crate::wait::timeout::WaitPolicy;
 /// It returns the number of endpoints that it found.
 pub(crate) type EndpointWait<T> = fn(&T, usize, Duration) -> Result<usize, EndpointWaitError>;
 
-/// The arguments of a wait.
+/// The number of endpoints for which a call waits, and its time limit.
 pub(crate) struct WaitArguments {
     count: usize,
     wait_policy: WaitPolicy,

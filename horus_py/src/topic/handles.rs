@@ -21,7 +21,7 @@ use crate::wait::duration::duration_from_secs;
 use crate::wait::gil::run_detached;
 use crate::wait::wakeups::Wakeups;
 
-/// A topic that is to be opened, and its settings.
+/// The settings of a topic that is to be opened.
 struct OpenArguments {
     codec: Codec,
     builder: DynamicBuilder,
@@ -272,7 +272,7 @@ macro_rules! receive_methods {
 receive_methods! { PySubscriber }
 receive_methods! { PyTopic }
 
-/// Reads the argument with the name of a topic.
+/// Converts the Python argument with the name of a topic.
 fn topic_name(name: &Bound<'_, PyAny>) -> PyResult<Arc<str>> {
     let text = name.extract::<String>();
     text.map(Arc::from)

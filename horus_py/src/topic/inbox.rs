@@ -25,7 +25,7 @@ use crate::wait::wakeups::Wakeups;
 /// Maximum number of consecutive malformed messages that a receive skips before it returns `None`.
 const MALFORMED_MAX: u32 = 16;
 
-/// A receiving endpoint, and the codec of its messages.
+/// A subscriber of a topic, with the codec that decodes its messages.
 #[derive(Debug)]
 pub(crate) struct Inbox {
     pub(crate) end: Exclusive<Receiver>,
@@ -34,7 +34,7 @@ pub(crate) struct Inbox {
     waker: Mutex<Option<Waker>>,
 }
 
-/// The endpoint, and the memory that is needed to decode messages.
+/// A subscriber, with the buffers and caches that are needed to decode its messages.
 #[derive(Debug)]
 pub(crate) struct Receiver {
     end: DynamicSubscriber,
@@ -189,8 +189,8 @@ impl Receiver {
         }
     }
 
-    /// Copies a message to one of the buffers. Returns the index of that buffer, and the length of
-    /// the message.
+    /// Copies a message to one of the two buffers. Returns the index of that buffer, and the length
+    /// of the message in bytes.
     #[inline]
     fn copy_to_buffer(
         &mut self,
@@ -388,11 +388,8 @@ impl Inbox {
         waker.into_iter().for_each(Waker::wake);
     }
 
-    /// Waits with `wait` until enough publishers exist, and returns their number.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Exclusive::enter`] and of the wait; `ForkedError` in a forked child.
+    /// Waits until the topic has enough publishers, and returns their number. `wait` is the
+    /// function that waits.
     pub(crate) fn wait_for_publishers(
         &self,
         py: Python<'_>,
@@ -409,11 +406,7 @@ impl Inbox {
         self.waker.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Calls `ask` with the endpoint, and returns the result of `ask`.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Exclusive::enter`]; `ForkedError` in a forked child.
+    /// Calls `ask` with the subscriber, while no other thread uses it. Returns the result of `ask`.
     pub(crate) fn with_endpoint<T>(
         &self,
         py: Python<'_>,

@@ -348,7 +348,7 @@ fn sweep(py: Python<'_>, namespace: Option<&Bound<'_, PyNamespace>>) -> PyResult
     })
 }
 
-/// Adds the classes and functions to the Python module.
+/// Registers the classes and functions of this file in the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyTopicInfo>()?;
     module.add_class::<PyPublisherInfo>()?;

@@ -72,7 +72,7 @@ fn loan_message<'py>(
     Ok(object)
 }
 
-/// Returns the outbox of a handle that loans slots.
+/// Returns the publishing endpoint of a Python object that loans slots.
 fn outbox_of<'a>(publisher: &'a Bound<'_, PyAny>) -> PyResult<&'a Outbox> {
     match publisher.cast::<PyPublisher>() {
         Ok(publisher) => Ok(&publisher.get().outbox),
@@ -139,13 +139,14 @@ fn refuse_exported(
     )))
 }
 
-/// Gives the slot of a destroyed message back to its publisher.
+/// Discards the slot of a message that was destroyed on loan, so that the publisher can use the
+/// slot again.
 fn return_slot(publisher: &Bound<'_, PyAny>) -> PyResult<()> {
     outbox_of(publisher)?.discard_loan(publisher.py());
     Ok(())
 }
 
-/// Adds the method `loan` and related methods to a Python class.
+/// Adds the method `loan` and the methods for its messages to a Python class.
 macro_rules! loan_methods {
     ($handle:ident) => {
         #[pymethods]

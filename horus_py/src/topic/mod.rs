@@ -20,7 +20,7 @@ pub(crate) mod wait_set;
 
 use pyo3::prelude::*;
 
-/// Adds the classes and functions of this directory to the Python module.
+/// Registers the classes and functions of this directory in the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<handles::PyPublisher>()?;
     module.add_class::<handles::PySubscriber>()?;

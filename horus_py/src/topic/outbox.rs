@@ -20,7 +20,8 @@ use crate::topic::endpoint::{Exclusive, ExclusiveGuard};
 use crate::topic::endpoint_wait::{EndpointWait, WaitArguments};
 use crate::wait::timeout::WaitPolicy;
 
-/// A publishing endpoint, and the codec of its messages.
+/// A publisher of a topic, with the codec that encodes its messages and the message that is on
+/// loan.
 #[derive(Debug)]
 pub(crate) struct Outbox {
     pub(crate) end: Exclusive<DynamicPublisher>,
@@ -182,13 +183,14 @@ impl Outbox {
         self.end.enter(py)
     }
 
-    /// Records `loan` as the message that is on loan. It is null if no message is on loan.
+    /// Sets the message that is on loan; null if no message is on loan.
     pub(crate) fn set_loan(&self, loan: *mut ffi::PyObject) {
         // Relaxed: under the GIL.
         self.loan.store(loan, Ordering::Relaxed);
     }
 
-    /// Discards the slot of the message that was on loan.
+    /// Returns the loaned slot to the publisher without publishing it. No message is on loan
+    /// afterwards.
     pub(crate) fn discard_loan(&self, py: Python<'_>) {
         self.set_loan(ptr::null_mut());
         if let Ok(mut end) = self.end.enter(py) {
@@ -215,12 +217,8 @@ impl Outbox {
         room.ok_or_else(|| error::topic_full_error(end))
     }
 
-    /// Waits with `wait` until enough subscribers exist, and returns their number.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Self::enter`], which include that a slot is on loan; the errors of the wait;
-    /// and `ForkedError` in a forked child.
+    /// Waits until the topic has enough subscribers, and returns their number. `wait` is the
+    /// function that waits.
     pub(crate) fn wait_for_subscribers(
         &self,
         py: Python<'_>,
@@ -254,11 +252,7 @@ impl Outbox {
         self.end.close(py);
     }
 
-    /// Calls `ask` with the endpoint, and returns the result of `ask`.
-    ///
-    /// # Errors
-    ///
-    /// The errors of [`Exclusive::enter`]; `ForkedError` in a forked child.
+    /// Calls `ask` with the publisher, while no other thread uses it. Returns the result of `ask`.
     pub(crate) fn with_endpoint<T>(
         &self,
         py: Python<'_>,

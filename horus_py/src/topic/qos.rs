@@ -9,7 +9,8 @@ use crate::error;
 use crate::namespace::PyNamespace;
 use crate::wait::duration::duration_from_secs;
 
-/// The keyword arguments for opening a topic, except its name and type.
+/// The settings that a Python call opens a topic with: its keyword arguments, except the name and
+/// the type.
 #[derive(Default)]
 pub(crate) struct Keywords {
     pub(crate) qos: Qos,

@@ -16,12 +16,12 @@ use crate::topic::handles::{PyPublisher, PySubscriber, PyTopic};
 use crate::topic::inbox::Inbox;
 use crate::topic::outbox::Outbox;
 
-/// A Python class that sends messages.
+/// A Python class that sends messages of a topic: `Publisher` or `Topic`.
 trait SendsMessages: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync {
     fn outbox(&self) -> &Outbox;
 }
 
-/// A Python class that receives messages.
+/// A Python class that receives messages of a topic: `Subscriber` or `Topic`.
 trait ReceivesMessages: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync {
     fn inbox(&self) -> &Inbox;
 }
@@ -114,7 +114,7 @@ const RECV_DOC: &CStr = c"recv($self, timeout=None)
 The next message, oldest first, or `None` if there is none: right now, or within `timeout`
 seconds.";
 
-/// Adds the methods `send` and `recv` to the Python classes.
+/// Adds the methods `send` and `recv` to the Python classes `Publisher`, `Subscriber` and `Topic`.
 pub(crate) fn register(py: Python<'_>) -> PyResult<()> {
     add_method(
         &py.get_type::<PyPublisher>(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 
-/// Returns the duration of `seconds`. Infinity becomes [`Duration::MAX`].
+/// Converts `seconds` to a duration. Infinity becomes [`Duration::MAX`].
 pub(crate) fn duration_from_secs(seconds: f64) -> PyResult<Duration> {
     if seconds.is_nan() || seconds < 0.0 {
         return Err(PyValueError::new_err(format!(

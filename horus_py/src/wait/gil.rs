@@ -17,7 +17,7 @@ static IS_EXITING: AtomicBool = AtomicBool::new(false);
 static RETURNING_THREADS: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
-    /// True on the thread that shuts the interpreter down.
+    /// True on the thread that shuts the interpreter down. This thread may still take the GIL.
     static IS_EXIT_THREAD: Cell<bool> = const { Cell::new(false) };
 }
 

@@ -10,7 +10,7 @@ pub(crate) mod wakeups;
 
 use pyo3::prelude::*;
 
-/// Adds the classes and functions of this directory to the Python module.
+/// Registers the classes and functions of this directory in the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<wakeups::Wakeups>()?;
     module.add_function(wrap_pyfunction!(gil::on_interpreter_exit, module)?)?;

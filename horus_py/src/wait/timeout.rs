@@ -9,18 +9,19 @@ use crate::error;
 use crate::wait::duration::duration_from_secs;
 use crate::wait::gil::run_detached;
 
-/// The time between two checks for signals. Ctrl-C is noticed at the latest after this time.
+/// The time between two checks for signals during a wait. A Ctrl-C takes effect after at most this
+/// time.
 const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(40);
 
-/// The point in time until which a call may wait.
+/// The time limit of a call that waits.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WaitPolicy {
-    /// The time at which the wait ends; `None` without a limit.
+    /// The time at which the call stops waiting; `None` if it may wait without a limit.
     end: Option<Instant>,
 }
 
 impl WaitPolicy {
-    /// Reads the argument `timeout`, in seconds.
+    /// Converts the Python argument `timeout`, in seconds, to a limit that begins now.
     pub(crate) fn from_timeout(timeout: &Bound<'_, PyAny>) -> PyResult<Self> {
         let seconds = timeout.extract().and_then(duration_from_secs);
         let timeout =
@@ -34,7 +35,7 @@ impl WaitPolicy {
         Self { end: None }
     }
 
-    /// Returns true if the time is over.
+    /// Returns true if the time limit has been reached.
     pub(crate) fn is_over(self) -> bool {
         self.end.is_some_and(|end| end <= Instant::now())
     }

@@ -21,15 +21,16 @@ pub(crate) fn call_above_standard(open: &Bound<'_, PyAny>) -> PyResult<Py<PyAny>
     with_standard_streams_open(|| Ok(open.call0()))?.map(Bound::unbind)
 }
 
-/// The tokens of those tasks of one event loop that were woken, until the loop takes the tokens.
-/// Also has the pipe that wakes the loop.
+/// The tasks of one event loop that were woken, each identified by its token, until the loop takes
+/// the tokens. Also holds the end of a pipe through which the loop is woken.
 #[derive(Debug)]
 struct WokenTasks {
     tokens: Mutex<Vec<u64>>,
     pipe: UnixStream,
 }
 
-/// A waker for one task of an event loop.
+/// Wakes one asyncio task, which `token` identifies: stores the token, and wakes the task's event
+/// loop.
 #[derive(Debug)]
 struct TaskWaker {
     woken: Arc<WokenTasks>,

@@ -1,4 +1,4 @@
-//! Typed consumers of a ring.
+//! Typed consumers: the receiving ends of rings, for messages of one Rust type.
 
 mod alarm;
 mod raw;
@@ -19,8 +19,8 @@ use crate::file::error::{OpenError, RecvError};
 use crate::protocol::lane::PollOutcome;
 use crate::wait::WaitPolicy;
 
-/// The typed consumer of a ring of `T`. It is `Send` but not `Sync`: one thread at a time may use
-/// it.
+/// The receiving end of a ring whose messages have the type `T`. It is `Send` but not `Sync`: only
+/// one thread at a time may use it.
 pub struct Consumer<T> {
     raw: RawConsumer,
     // A cell-like marker keeps the consumer from being shared between threads.
@@ -35,7 +35,7 @@ impl<T> fmt::Debug for Consumer<T> {
 }
 
 impl<T: Pod> Consumer<T> {
-    /// Creates a typed view of `raw`.
+    /// Creates a typed consumer that receives through `raw`.
     ///
     /// # Panics
     ///
@@ -60,7 +60,7 @@ impl<T: Pod> Consumer<T> {
         }
     }
 
-    /// Returns the next message, or `None` if there is none right now. Never blocks.
+    /// Receives the next message; returns `None` if there is none right now. Never blocks.
     ///
     /// Wait-free: bounded work, no allocation, no system call. The one exception is the first
     /// message of a publisher that came later: its lane is mapped then. A call that finds no
@@ -78,8 +78,8 @@ impl<T: Pod> Consumer<T> {
         }
     }
 
-    /// Receives as [`Self::recv`] does, but writes the message directly to `message`. This saves a
-    /// copy, which matters for large messages.
+    /// Copies the next message directly to `message`; returns false if there is none. Otherwise the
+    /// same as [`Self::recv`], but saves a copy, which matters for large messages.
     ///
     /// Returns true if a message arrived. Otherwise `message` holds unspecified values.
     #[inline(always)]
@@ -107,7 +107,8 @@ impl<T: Pod> Consumer<T> {
         unsafe { self.raw.drain(dst.cast(), size_of::<T>(), each) as usize }
     }
 
-    /// Receives as [`Self::recv`] does, but waits for a message until `wait_policy` ends.
+    /// Receives the next message as [`Self::recv`] does, but waits for one until `wait_policy`
+    /// ends.
     ///
     /// Blocks: it spins for a short time and then sleeps. No wake is lost. In a forked child,
     /// returns `None` at once.
@@ -137,8 +138,9 @@ impl<T: Pod> Consumer<T> {
         is_new.then(|| unsafe { message.assume_init() })
     }
 
-    /// Receives as [`Self::latest_by_key`] does, but writes the message directly to `message`. This
-    /// saves a copy, which matters for large messages.
+    /// Copies the newest message directly to `message`; returns false if there is no new one.
+    /// Otherwise the same as [`Self::latest_by_key`], but saves a copy, which matters for large
+    /// messages.
     ///
     /// Returns true if there was a message. Otherwise `message` holds unspecified values.
     #[inline]
@@ -174,20 +176,21 @@ impl<T: Pod> Consumer<T> {
         newest.is_some()
     }
 
-    /// Does the same as [`Self::latest_by_key`], for a ring that has only one publisher at a time.
+    /// Returns the newest message of a ring that has only one publisher at a time. Otherwise the
+    /// same as [`Self::latest_by_key`].
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
         self.latest_by_key(|_| 0)
     }
 
-    /// Does the same as [`Self::latest_into_by_key`], for a ring that has only one publisher at a
-    /// time.
+    /// Copies the newest message to `message`, for a ring that has only one publisher at a time.
+    /// Otherwise the same as [`Self::latest_into_by_key`].
     #[inline]
     pub fn latest_into(&mut self, message: &mut T) -> bool {
         self.latest_into_by_key(message, |_| 0)
     }
 
-    /// Checks whether this consumer can still receive. Takes about a nanosecond.
+    /// Returns an error if this consumer can no longer receive. Takes about a nanosecond.
     ///
     /// # Errors
     ///
@@ -197,21 +200,22 @@ impl<T: Pod> Consumer<T> {
         self.raw.check()
     }
 
-    /// Returns the ledger of this reader since it joined: how many messages it has received, lost
-    /// and skipped, and how many wait. Loads the head of every lane.
+    /// Returns the counters (ledger) of this reader since it joined: how many messages it has
+    /// received, lost and skipped, and how many wait. Reads the position of the newest message in
+    /// every lane.
     #[must_use]
     pub fn stats(&self) -> ReadStats {
         self.raw.stats()
     }
 
-    /// Stops receiving from lane `lane`. Meant for the lane that carries the participant's own
-    /// messages.
+    /// Stops receiving from the lane with index `lane`. A participant that also publishes uses this
+    /// so that it does not receive its own messages.
     pub fn ignore(&mut self, lane: u32) {
         self.raw.ignore(lane);
     }
 
-    /// Receives from lane `lane` again, after [`Self::ignore`]. Messages sent before this call are
-    /// not received.
+    /// Receives from lane `lane` again after [`Self::ignore`], beginning with messages sent after
+    /// this call.
     ///
     /// # Errors
     ///
@@ -220,7 +224,7 @@ impl<T: Pod> Consumer<T> {
         self.raw.include(lane)
     }
 
-    /// Returns the untyped consumer that this one wraps.
+    /// Returns the untyped consumer that this typed consumer wraps.
     #[must_use]
     pub const fn raw(&self) -> &RawConsumer {
         &self.raw

@@ -1,4 +1,5 @@
-//! Loans: slots that the caller fills with a message directly, so that it is not copied.
+//! Loans: the caller borrows a free slot, writes the message into it, and publishes it without a
+//! copy.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -9,18 +10,18 @@ use bytemuck::Pod;
 use crate::endpoint::producer::{Producer, RawProducer, SendError};
 use crate::file::label::TopicLabel;
 
-/// The reason why no slot can be lent to the caller.
+/// The reason why no slot can be lent to the caller, or why a loan could not be published.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LoanError {
-    /// This publisher cannot lend slots: its messages are always copied.
+    /// This publisher cannot lend slots, because it always copies messages into them.
     #[error("{topic}: the messages of this publisher are copied: open it as pinnable, or use send")]
     NotPinnable {
         /// The topic of the publisher.
         topic: TopicLabel,
     },
-    /// A reliable reader is behind by the whole lane. Transient: try again after that reader has
-    /// read.
+    /// The lane is full, because a reliable reader has not read its oldest message. Transient: try
+    /// again after that reader has read.
     #[error(
         "{topic}: a reliable reader is a whole lane behind: try again, or detach stalled readers"
     )]
@@ -52,7 +53,7 @@ pub enum LoanError {
     TooLong {
         /// The topic of the publisher.
         topic: TopicLabel,
-        /// The length of the message that was to be written, in bytes.
+        /// The length of the message that the caller wanted to write, in bytes.
         bytes: u64,
         /// The length of the longest message that this publisher may send, in bytes.
         max: u64,
@@ -66,7 +67,7 @@ pub enum LoanError {
     NoSpace {
         /// The topic of the publisher.
         topic: TopicLabel,
-        /// The length of the message that was to be written, in bytes.
+        /// The length of the message that the caller wanted to write, in bytes.
         bytes: u64,
         /// The system's error number, as in `errno`.
         errno: i32,
@@ -86,7 +87,8 @@ pub enum LoanError {
         /// topic is full.
         errno: i32,
     },
-    /// The message is longer than the lent slot. The slot remains lent.
+    /// The message is longer than the lent slot. The loan is still open, so the caller may write a
+    /// shorter message.
     #[error(
         "{topic}: a message of {bytes} bytes does not fit the lent slot of {slot_bytes}: discard \
          it, reserve more, and take another loan"
@@ -94,12 +96,13 @@ pub enum LoanError {
     SlotTooShort {
         /// The topic of the publisher.
         topic: TopicLabel,
-        /// The length of the message, in bytes.
+        /// The length of the message that the caller wanted to publish, in bytes.
         bytes: u64,
-        /// The length of the longest message that fits in the slot, in bytes.
+        /// The length of the longest message that fits in the lent slot, in bytes.
         slot_bytes: u64,
     },
-    /// No slot is lent, or another message was sent after the slot was lent.
+    /// There is no open loan, because none was taken, or because another message was sent after the
+    /// slot was lent.
     #[error("{topic}: nothing is on loan, or a message was sent since: take another loan")]
     Ended {
         /// The topic of the publisher.
@@ -124,7 +127,8 @@ impl LoanError {
         }
     }
 
-    /// Returns true if the lane was full ([`Self::Full`]). Try again after readers have read.
+    /// Returns true if the error is [`Self::Full`]: the caller may try again after readers have
+    /// read.
     #[must_use]
     pub const fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })
@@ -203,8 +207,8 @@ impl From<LoanError> for SendError<()> {
     }
 }
 
-/// A slot that is lent to the caller as bytes. Dropping it without publishing has no effect on the
-/// topic.
+/// A slot that is lent to the caller as bytes. A loan that is dropped without being published has
+/// no effect on the topic.
 pub struct RawLoan<'a> {
     producer: &'a mut RawProducer,
     address: *mut u8,
@@ -219,25 +223,26 @@ impl fmt::Debug for RawLoan<'_> {
 }
 
 impl<'a> RawLoan<'a> {
-    /// Creates the loan of the slot at `address`, which `producer` has already claimed.
+    /// Creates the loan of a slot of `producer`. The producer has already claimed the slot, and
+    /// `address` is its first byte.
     pub(crate) const fn new(producer: &'a mut RawProducer, address: *mut u8) -> Self {
         Self { producer, address }
     }
 
-    /// Returns the length of the longest message that fits in the slot, in bytes.
+    /// Returns the length of the lent slot: that of the longest message that fits in it, in bytes.
     #[must_use]
     pub fn capacity_bytes(&self) -> usize {
         self.producer.slot_bytes() as usize
     }
 
-    /// Returns the label of the topic, for use in errors.
+    /// Returns the label (name) of the publisher's topic, for error texts.
     #[must_use]
     pub fn label(&self) -> TopicLabel {
         self.producer.segment().label()
     }
 
-    /// Returns the present content of the slot. Until the caller writes to it, this is an older
-    /// message or zeros.
+    /// Returns the bytes of the lent slot. Until the caller writes to it, they are an older message
+    /// or zeros.
     #[must_use]
     pub fn bytes(&self) -> &[u8] {
         // SAFETY: the slot has the length of the payload; until it is published no other code
@@ -245,7 +250,7 @@ impl<'a> RawLoan<'a> {
         unsafe { std::slice::from_raw_parts(self.address, self.capacity_bytes()) }
     }
 
-    /// Returns the bytes of the slot, which the caller fills with the message.
+    /// Returns the bytes of the lent slot, into which the caller writes the message.
     #[must_use]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         // SAFETY: as in `bytes`. No reader of this process loads from it meanwhile: either the slot
@@ -253,7 +258,8 @@ impl<'a> RawLoan<'a> {
         unsafe { std::slice::from_raw_parts_mut(self.address, self.capacity_bytes()) }
     }
 
-    /// Publishes the first `bytes` bytes of the slot, or the whole slot if `bytes` is larger.
+    /// Publishes the first `bytes` bytes of the lent slot as a message, or the whole slot if
+    /// `bytes` is larger.
     ///
     /// # Errors
     ///
@@ -265,7 +271,7 @@ impl<'a> RawLoan<'a> {
     }
 }
 
-/// A message in shared memory that is lent to the caller. The caller fills it and publishes it
+/// A slot that is lent to the caller, who writes a message of type `T` into it and publishes it
 /// without a copy.
 ///
 /// At first it has the slot's old content. Dropping it without publishing has no effect on the
@@ -282,7 +288,7 @@ impl<T> fmt::Debug for Loan<'_, T> {
 }
 
 impl<T: Pod> Loan<'_, T> {
-    /// Publishes the message. Does not block.
+    /// Publishes the message that the caller has written into the lent slot. Does not block.
     ///
     /// # Errors
     ///
@@ -307,8 +313,8 @@ impl<T: Pod> DerefMut for Loan<'_, T> {
 }
 
 impl<T: Pod> Producer<T> {
-    /// Lends the next slot to the caller, who fills it and then calls [`Loan::publish`]. Works only
-    /// in pinnable rings.
+    /// Lends the next slot to the caller, who writes a message into it and then calls
+    /// [`Loan::publish`]. Works only in pinnable rings.
     ///
     /// Does not block, and copies nothing. Only one loan can exist at a time.
     ///

@@ -1,5 +1,5 @@
-//! Endpoints that callers use: producers, consumers, loans, samples, and the typed rings made of
-//! them.
+//! The endpoints that programs use: producers and consumers of rings, loans, samples, and typed
+//! rings.
 //!
 //! This is the top room (folder) of the crate: it may import all others, and none of them imports
 //! it.

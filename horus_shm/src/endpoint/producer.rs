@@ -1,4 +1,4 @@
-//! Typed producers of a ring.
+//! Typed producers: the sending ends of rings, for messages of one Rust type.
 
 mod error;
 mod raw;
@@ -13,8 +13,8 @@ pub use raw::{LoanMemory, OnStalled, RawProducer};
 
 use crate::wait::WaitPolicy;
 
-/// The typed producer of a ring of `T`. It is `Send` but not `Sync`: one thread at a time may use
-/// it.
+/// The sending end of a ring whose messages have the type `T`. It is `Send` but not `Sync`: only
+/// one thread at a time may use it.
 pub struct Producer<T> {
     raw: RawProducer,
     // A cell-like marker keeps the producer from being shared between threads.
@@ -29,7 +29,7 @@ impl<T> fmt::Debug for Producer<T> {
 }
 
 impl<T: Pod> Producer<T> {
-    /// Creates a typed view of `raw`.
+    /// Creates a typed producer that sends through `raw`.
     ///
     /// # Panics
     ///
@@ -77,7 +77,7 @@ impl<T: Pod> Producer<T> {
         unsafe { self.raw.send(src, size_of::<T>()) }
     }
 
-    /// Sends as [`Self::send_ref`] does, but waits for room in the lane until `wait_policy` ends.
+    /// Sends as [`Self::send_ref`] does, but waits for a free slot until `wait_policy` ends.
     ///
     /// # Errors
     ///
@@ -92,7 +92,7 @@ impl<T: Pod> Producer<T> {
         unsafe { self.raw.send_until(wait_policy, src, size_of::<T>()) }
     }
 
-    /// Returns the untyped producer that this one wraps.
+    /// Returns the untyped producer that this typed producer wraps.
     #[must_use]
     pub const fn raw(&self) -> &RawProducer {
         &self.raw

@@ -1,4 +1,4 @@
-//! Reader slots. A slot is a reader's block in the file, together with a bit that shows publishers
+//! Reader slots. A slot is a reader's block in the topic file, and the bit that shows publishers
 //! whether the reader sleeps.
 
 use std::sync::atomic::AtomicU64;
@@ -44,33 +44,38 @@ pub(crate) fn claim_pauses(is_file: bool) -> impl FnMut() -> bool {
 #[derive(Debug)]
 pub(crate) struct ReaderSlot {
     index: u32,
-    /// A bit mask of the pins that hold a borrowed message.
+    /// A bit mask of the pins that hold a message that the reader has borrowed: bit i stands for
+    /// pin i.
     held: AtomicU64,
-    /// The number of slots of the shortest lane when the pins in [`ReaderBlock::pin_limit`] were
-    /// reserved.
+    /// The number of slots that the shortest lane had when this reader last reserved pins (see
+    /// [`ReaderBlock::pin_limit`]).
     ///
     /// [`ReaderBlock::pin_limit`]: crate::protocol::layout::ReaderBlock::pin_limit
     reserved_beside: AtomicU64,
-    /// Number of threads of this process that sleep under this slot's bit.
+    /// Number of threads of this process that sleep until the reader gets a message. They share one
+    /// bit in the topic file.
     sleepers: Mutex<u32>,
-    /// 1 if every publisher executes a fence in each send; otherwise 0.
+    /// 1 if every publisher executes a memory fence in each send, so that a sleeper needs no
+    /// barrier; otherwise 0.
     fences: AtomicU64,
     segment: Arc<Segment>,
 }
 
-/// A reader slot that has just been claimed.
+/// A reader slot that this process has just claimed for a new reader.
 #[derive(Debug)]
 pub(crate) struct ClaimedSlot {
     pub(crate) slot: ReaderSlot,
-    /// True if the slot belonged to a gated reader that died, and its cursors still stop the
-    /// writers.
+    /// True if the slot belonged to a gated reader that died. The cursors that it left still
+    /// prevent writers from overwriting its messages.
     pub(crate) resumed: bool,
 }
 
-/// Index of the pin that a reader uses while it copies a message.
+/// Index of the pin that protects a message while the reader copies it. All other pins are for
+/// borrowed messages.
 pub(crate) const COPY_PIN: u32 = PINS_PER_READER as u32 - 1;
 
-/// Maximum number of messages that a reader can borrow at the same time. Each message needs a pin.
+/// Maximum number of messages that a reader can hold as borrowed at the same time. Each of them
+/// needs a pin.
 pub const BORROWS_MAX: u32 = COPY_PIN;
 
 impl ReaderSlot {
@@ -134,7 +139,8 @@ impl ReaderSlot {
         Ok(ClaimedSlot { slot, resumed })
     }
 
-    /// Announces that this reader has joined every lane. Must be the last step when a reader joins.
+    /// Announces to publishers that this reader has joined every lane. Must be the last step when a
+    /// reader joins.
     pub(crate) fn announce_join(&self) {
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
             // ORDERING(epoch): a publisher that sees it sends behind the start of this reader.
@@ -143,8 +149,8 @@ impl ReaderSlot {
         }
     }
 
-    /// Withdraws the announcement of [`Self::announce_join`]. Borrowed messages may still keep the
-    /// slot.
+    /// Announces that the reader has left. The slot itself is freed only when no borrowed message
+    /// needs it any more.
     pub(crate) fn announce_leave(&self) {
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
             // Relaxed: the release of the owner word, which follows, orders this store.
@@ -162,7 +168,8 @@ impl ReaderSlot {
         }
     }
 
-    /// Announces that this reader pins slots. Must be called before its first pin.
+    /// Announces that this reader pins slots, so that writers check its pins. Must be called before
+    /// the first pin.
     pub(crate) fn announce_pins(&self) {
         if let Ok(wait) = self.segment.wait_block(Access::Write) {
             // Relaxed: the fence behind the first pin orders it.
@@ -230,17 +237,18 @@ impl ReaderSlot {
         })
     }
 
-    /// Returns the bit mask of the pins that hold a borrowed message.
+    /// Returns the bit mask of the pins that hold a borrowed message: bit i stands for pin i.
     pub(crate) const fn held(&self) -> &AtomicU64 {
         &self.held
     }
 
-    /// Returns the topic's segment.
+    /// Returns the segment (mapped memory) of the topic.
     pub(crate) const fn segment(&self) -> &Arc<Segment> {
         &self.segment
     }
 
-    /// Returns the word of a pin; `None` if the reader's block cannot be accessed.
+    /// Returns the word in shared memory that holds pin number `pin`; `None` if the reader's block
+    /// cannot be accessed.
     pub(crate) fn pin(&self, pin: u32) -> Option<&AtomicU64> {
         self.segment
             .reader_block(self.index, Access::Write)
@@ -249,26 +257,27 @@ impl ReaderSlot {
             .get(pin as usize)
     }
 
-    /// Returns the index of this reader slot.
+    /// Returns the index of this reader slot in the topic.
     pub(crate) const fn index(&self) -> u32 {
         self.index
     }
 
-    /// Returns true if every publisher executes a fence in each send. A thread that goes to sleep
-    /// then needs no barrier.
+    /// Returns true if every publisher executes a memory fence in each send, so that a thread needs
+    /// no barrier before it sleeps.
     pub(crate) fn fences(&self) -> bool {
         // Relaxed: it belongs to the thread that reads; a watch that sees an older value looks
         // again after a slice.
         self.fences.get() != 0
     }
 
-    /// Sets the value that [`Self::fences`] returns.
+    /// Sets whether every publisher executes a memory fence in each send, as [`Self::fences`]
+    /// returns it.
     pub(crate) fn set_fences(&self, fences: bool) {
         // Relaxed: as above.
         self.fences.set(fences.into());
     }
 
-    /// Returns the eventcount on which this reader sleeps; `None` if this is a copy in a forked
+    /// Returns the eventcount at which this reader sleeps; `None` if this is a copy in a forked
     /// child.
     pub(crate) fn event(&self) -> Option<Event<'_>> {
         let order = if self.fences() {
@@ -298,8 +307,8 @@ impl Drop for ReaderSlot {
     }
 }
 
-/// Clears everything that the owner of a reader slot, or an earlier owner, has announced: its gate,
-/// its pins and its sleep. Only the owner may call this.
+/// Clears everything that an owner of a reader slot has announced to publishers: that it is gated,
+/// its pins, and that it sleeps. Only the present owner of the slot may call this.
 fn withdraw_all(segment: &Segment, index: u32) {
     if let Ok(wait) = segment.wait_block(Access::Write) {
         gate::withdraw_gated_reader(&wait.gated, index);
@@ -310,8 +319,9 @@ fn withdraw_all(segment: &Segment, index: u32) {
     withdraw_all_but_gate(segment, index);
 }
 
-/// Clears everything that the owner of a reader slot has announced, except its gate, which still
-/// stops writers. Only the owner may call this.
+/// Clears everything that an owner of a reader slot has announced to publishers, except that it is
+/// gated, so that writers still wait for its cursors. Only the present owner of the slot may call
+/// this.
 fn withdraw_all_but_gate(segment: &Segment, index: u32) {
     if let Ok(block) = segment.reader_block(index, Access::Write) {
         block.pin_limit.set(0);
@@ -323,8 +333,8 @@ fn withdraw_all_but_gate(segment: &Segment, index: u32) {
     }
 }
 
-/// Number of successive wakes that woke no thread, after which the waker checks whether the
-/// sleepers are alive.
+/// Number of wakes in a row that woke no thread, after which the waker checks whether the
+/// registered sleepers are alive.
 pub(crate) const FRUITLESS_WAKES_MAX: u32 = 8;
 
 /// Withdraws what a dead reader had announced in slot `index`, and frees the slot. Returns false if
@@ -360,8 +370,8 @@ pub(crate) fn reap_gated(segment: &Segment, index: u32) -> bool {
     })
 }
 
-/// Returns the owner word of a reader slot and its value, if the value is 0 or stands for a dead
-/// process.
+/// Returns the owner word of a reader slot and its value if the slot is free or its process is
+/// dead; otherwise `None`.
 fn dead_owner(segment: &Segment, index: u32) -> Option<(&AtomicU64, u64)> {
     let word = &segment.reader_block(index, Access::Write).ok()?.owner;
     // Relaxed: the exchange decides.
@@ -369,7 +379,7 @@ fn dead_owner(segment: &Segment, index: u32) -> Option<(&AtomicU64, u64)> {
     (owner == 0 || segment.is_dead(owner)).then_some((word, owner))
 }
 
-/// Frees the reader slots of dead readers that are still announced as sleeping.
+/// Frees the reader slots of readers that died while they were registered as sleepers.
 #[cold]
 pub(crate) fn reap_sleepers(segment: &Segment) {
     let Ok(wait) = segment.wait_block(Access::Write) else {
@@ -380,7 +390,8 @@ pub(crate) fn reap_sleepers(segment: &Segment) {
     }
 }
 
-/// Clears the bits of publishers that have left, or that died while they waited for room.
+/// Removes from the list of sleepers the publishers that have left, or that died while they waited
+/// for a free slot.
 #[cold]
 pub(crate) fn reap_publishers(segment: &Segment) {
     let Ok(wait) = segment.wait_block(Access::Write) else {

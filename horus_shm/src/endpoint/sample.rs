@@ -1,4 +1,5 @@
-//! Samples: messages that are borrowed, and read in their slots.
+//! Samples: messages that a reader borrows from shared memory, and reads in their slots without a
+//! copy.
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -13,17 +14,19 @@ use crate::file::extent::Extent;
 use crate::file::label::TopicLabel;
 use crate::protocol::lane::free_pin;
 
-/// The reason why a message cannot be borrowed.
+/// The reason why a reader cannot borrow a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum BorrowError {
-    /// The messages of some publisher are not pinnable, so they can only be copied.
+    /// The messages of at least one publisher cannot be borrowed, because its slots cannot be
+    /// pinned. They can only be copied.
     #[error("{topic}: the messages of a publisher are copied: open that as pinnable, or use recv")]
     NotPinnable {
         /// The topic of the reader.
         topic: TopicLabel,
     },
-    /// This reader is an observer. It maps the topic read-only, so it cannot pin messages.
+    /// This reader is an observer, which maps the topic read-only, so it cannot pin the slots of
+    /// messages.
     #[error("{topic}: an observer cannot hold messages: use recv, or subscribe")]
     Observer {
         /// The topic of the reader.
@@ -41,9 +44,9 @@ pub enum BorrowError {
     NoPins {
         /// The topic of the reader.
         topic: TopicLabel,
-        /// Number of messages that this reader holds now.
+        /// Number of messages that this reader holds as borrowed now.
         held: u32,
-        /// Number of slots of the publisher's lane.
+        /// Number of slots of the lane that limits how many messages may be borrowed.
         capacity: u64,
     },
 }
@@ -69,8 +72,8 @@ pub(crate) const fn borrows_max(capacity: u64) -> u64 {
     if half < few { few - 1 } else { half }
 }
 
-/// A message as bytes in shared memory, which its publisher does not overwrite while this value
-/// lives.
+/// A borrowed message, as bytes. Its publisher does not overwrite the message while this value
+/// exists.
 pub struct RawSample {
     address: *const u8,
     bytes: usize,
@@ -82,11 +85,12 @@ pub struct RawSample {
     _memory: SampleMemory,
 }
 
-/// The memory that holds a borrowed message.
+/// The memory that holds a borrowed message. This value keeps the memory alive.
 pub(crate) enum SampleMemory {
-    /// The extent that contains the slot.
+    /// The extent (file of slots) that contains the message's slot.
     Extent(#[expect(dead_code, reason = "kept mapped")] Arc<Extent>),
-    /// Private memory to which a reader copies messages that cannot be borrowed in their slots.
+    /// Private memory to which the reader has copied the message, because it cannot be read in its
+    /// slot.
     PrivateCopies(#[expect(dead_code, reason = "kept allocated")] Arc<PrivateCopies>),
 }
 
@@ -155,7 +159,8 @@ impl Drop for RawSample {
     }
 }
 
-/// A message in shared memory that its publisher will not overwrite while this value lives.
+/// A borrowed message of type `T` in shared memory. Its publisher does not overwrite the message
+/// while this value exists.
 ///
 /// A sample needs no copy, may be sent to other threads, and may outlive its consumer. Keep only a
 /// few: a reader can hold at most seven at the same time, and all readers together at most half of

@@ -1,5 +1,5 @@
-//! Cards: the settings of an endpoint. From two cards any process can tell whether a publisher and
-//! a reader match.
+//! Cards: the settings of an endpoint that decide whether a publisher and a reader match. Any
+//! process can compare two cards.
 
 use std::fmt;
 
@@ -10,20 +10,20 @@ use crate::protocol::identity::TypeIdentity;
 /// publisher is in the headers of its lane files, that of a reader is in the reader's block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointCard {
-    /// The identity of the type that the endpoint sends or reads: see
+    /// The identity of the message type that the endpoint sends or reads: see
     /// [`TypeInfo::identity`](crate::TypeInfo::identity).
     pub type_identity: TypeIdentity,
-    /// The reliability that the publisher offers, or that the reader requests.
+    /// The reliability that a publisher offers, or that a reader requests.
     pub reliability: Reliability,
 }
 
-/// The reason why a publisher and a reader do not match. No message passes between such a pair.
+/// The reason why a publisher and a reader do not match, so that no message passes between them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mismatch {
     /// The publisher's messages have a different type, which is neither a shorter nor a longer
     /// version of the reader's type.
     Type,
-    /// The reader requests reliable messages, and the publisher offers only best effort.
+    /// The reader requests reliable messages, but the publisher offers only best effort.
     Reliability,
 }
 

@@ -1,4 +1,4 @@
-//! Counters of a topic's publishers and subscribers, which any process can read.
+//! Counters of the publishers and subscribers of a topic. Any process can read them.
 
 use std::sync::atomic::AtomicU64;
 
@@ -20,44 +20,46 @@ use crate::protocol::layout::ReaderBlock;
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry::Latencies;
 
-/// The counters of a lane that a publisher uses or has used.
+/// The counters of a lane that has, or has had, a publisher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LaneCounters {
-    /// Index of the lane.
+    /// Index of the lane in the topic.
     pub lane: u32,
-    /// The publisher of the lane; `None` if it is no longer alive.
+    /// The process of the lane's publisher; `None` if that process is no longer alive, or if the
+    /// publisher has left.
     pub publisher: Option<Participant>,
-    /// Number of messages sent in the lane since the topic was created, by all of its publishers.
+    /// Number of messages sent in the lane by all of its publishers since the topic was created.
     pub sent: u64,
-    /// Number of times that a publisher claimed the lane.
+    /// Number of times that the lane was claimed by a publisher.
     pub claims: u64,
-    /// Number of writes that were interrupted because the publisher died.
+    /// Number of messages that were not completed, because the publisher died while it wrote them.
     pub aborted: u64,
-    /// Number of times that a new publisher took over the lane and found it damaged.
+    /// Number of times that a new publisher found the lane's bookkeeping damaged and repaired it.
     pub corrupt_resyncs: u64,
-    /// Number of sends that were refused because a reliable subscriber was behind by the whole
-    /// lane.
+    /// Number of sends that were refused because the lane was full of messages that a reliable
+    /// subscriber had not read.
     pub refused: u64,
-    /// Number of times that publishers woke sleeping subscribers. Each time is a system call.
+    /// Number of system calls by which the lane's publishers woke sleeping subscribers.
     pub wakes: u64,
-    /// Number of slots that publishers skipped, because a subscriber was holding the slot's
-    /// message.
+    /// Number of slots that publishers skipped because a subscriber still held the message in the
+    /// slot as borrowed.
     pub skips: u64,
 }
 
-/// The counters of a live subscriber.
+/// The counters of a live subscriber, as other processes see them.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReaderCounters {
     /// Index of the subscriber's reader slot.
     pub slot: u32,
-    /// The process of the subscriber.
+    /// The process to which the subscriber belongs.
     pub subscriber: Participant,
-    /// Number of messages delivered to the subscriber.
+    /// Number of messages that the subscriber has received.
     pub received: u64,
     /// Number of messages that were overwritten before the subscriber read them, whether or not the
     /// subscriber has noticed it.
     pub lost: u64,
-    /// Number of messages that the subscriber skipped although it could still have read them.
+    /// Number of readable messages that the subscriber skipped because it asked for the latest
+    /// message.
     pub skipped: u64,
     /// Number of messages that the subscriber can still receive. In lanes whose messages can be
     /// borrowed, a slot that a publisher skipped counts as a message until the subscriber has
@@ -67,23 +69,24 @@ pub struct ReaderCounters {
     /// tried to read. The subscriber publishes this number only now and then: the value may be 256
     /// messages old.
     pub busy: u64,
-    /// Number of messages that the subscriber holds as borrowed now.
+    /// Number of messages that the subscriber holds as borrowed at this moment.
     pub borrowed: u32,
-    /// True if the subscriber is sleeping until a message comes.
+    /// True if the subscriber is asleep until a message is published.
     pub asleep: bool,
-    /// True if the subscriber requests reliable messages. Publishers that offer reliable messages
-    /// then wait for it.
+    /// True if the subscriber requests reliable messages. A publisher that offers them then waits
+    /// until the subscriber has read.
     pub is_reliable: bool,
     /// The message type that the subscriber reads, as in [`EndpointCard`]; the identity of no type
     /// while the subscriber is joining.
     pub type_identity: TypeIdentity,
-    /// Histogram of the latencies of messages to this subscriber. Only some messages are sampled.
+    /// Histogram of the time from the publication of a message to its receipt. Only a sample of the
+    /// messages is measured.
     pub latencies: Latencies,
 }
 
 impl ReaderCounters {
-    /// Returns the card of the subscriber. [`EndpointCard::mismatch`] compares it with the card of
-    /// a publisher.
+    /// Returns the card (settings) of the subscriber. [`EndpointCard::mismatch`] compares it with
+    /// the card of a publisher.
     #[must_use]
     pub const fn card(&self) -> EndpointCard {
         EndpointCard {
@@ -97,18 +100,19 @@ impl ReaderCounters {
     }
 }
 
-/// A process in a namespace, such as one that publishes or subscribes.
+/// A process that takes part in a namespace, for example because it publishes or subscribes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Participant {
     /// A number that identifies the process among all that are or were in the namespace. A pid
     /// cannot identify it, because two containers may have processes with the same pid.
     pub owner_id: u64,
-    /// Pid, start time and name of the process, to show to users. `None` in a ring on the heap.
+    /// Pid, start time and name of the process, for texts that users read; `None` in a ring on the
+    /// heap.
     pub process: Option<ProcessInfo>,
 }
 
-/// A live publisher and a live subscriber of a topic between which no message passes, because they
+/// A live publisher and a live subscriber of the same topic that exchange no messages, because they
 /// do not match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -121,29 +125,31 @@ pub struct UnmatchedPair {
     pub slot: u32,
     /// The process of the subscriber.
     pub subscriber: Participant,
-    /// The reason why the two do not match.
+    /// The reason why the publisher and the subscriber do not match.
     pub cause: Mismatch,
 }
 
-/// A publisher that does not match a reader. The reader makes this report.
+/// A report of a reader that a publisher on its topic does not match it, so that it gets no
+/// messages from that publisher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnmatchedPublisher {
-    /// The topic of the two endpoints.
+    /// The topic of the publisher and the reader.
     pub topic: TopicLabel,
-    /// The process of the publisher; `None` if the publisher is gone and only its messages remain.
+    /// The process of the publisher; `None` if the publisher has left, so that only its messages
+    /// remain.
     pub publisher: Option<Participant>,
-    /// The reason why the two do not match.
+    /// The reason why the publisher and the reader do not match.
     pub cause: Mismatch,
-    /// The message type of the publisher.
+    /// The message type that the publisher sends.
     pub offered: TypeInfo,
-    /// The message type of the reader.
+    /// The message type that the reader requests.
     pub wanted: TypeInfo,
 }
 
 impl Participant {
-    /// Returns the live processes that have opened a namespace, including this one and those that
-    /// use no topic. Makes one system call for each.
+    /// Returns the live processes that have opened a namespace, including this one, and including
+    /// those that use no topic. Makes one system call for each process.
     ///
     /// # Errors
     ///
@@ -174,8 +180,8 @@ impl TopicMemory {
         self.lane_counters_with(&mut LivenessCache::default())
     }
 
-    /// Does the same as [`Self::lane_counters`], but assumes that the processes in `cache` are
-    /// still alive.
+    /// Returns the counters of all lanes. Assumes that processes in `cache` are still alive, and
+    /// otherwise does the same as [`Self::lane_counters`].
     #[must_use]
     pub fn lane_counters_with(&self, cache: &mut LivenessCache) -> Vec<LaneCounters> {
         let lanes = 0..self.shape().lane_limit();
@@ -184,7 +190,8 @@ impl TopicMemory {
             .collect()
     }
 
-    /// Returns the number of times that publishers have claimed a lane; 0 if there is no such lane.
+    /// Returns the number of times that the lane with index `lane` was claimed by a publisher; 0 if
+    /// there is no such lane.
     #[must_use]
     pub fn lane_claims(&self, lane: u32) -> u64 {
         let block = self.lane_block(lane, Access::Read);
@@ -200,8 +207,8 @@ impl TopicMemory {
         self.newest_extents().filter_map(offer).collect()
     }
 
-    /// Returns the newest extent of each lane that has one, with the owner word that stands for the
-    /// publisher's process.
+    /// Returns the newest extent of each lane that has one, and the owner word, which identifies
+    /// the process of the lane's publisher.
     fn newest_extents(&self) -> impl Iterator<Item = (ExtentId, u64)> {
         let lanes = 0..self.shape().lane_limit();
         lanes.filter_map(|lane| {
@@ -229,7 +236,8 @@ impl TopicMemory {
         found.unwrap_or_else(|| self.type_info().clone())
     }
 
-    /// Returns the publisher of a lane; `None` if there is none, or it is dead.
+    /// Returns the process of the publisher of lane `lane`; `None` if the lane has no publisher, or
+    /// if that process is dead.
     pub(crate) fn publisher_of(&self, lane: u32) -> Option<Participant> {
         let block = self.lane_block(lane, Access::Read).ok()?;
         // Relaxed: for people.
@@ -288,8 +296,8 @@ impl TopicMemory {
         self.reader_counters_with(&mut LivenessCache::default())
     }
 
-    /// Does the same as [`Self::reader_counters`], but assumes that the processes in `cache` are
-    /// still alive.
+    /// Returns the counters of all live readers. Assumes that processes in `cache` are still alive,
+    /// and otherwise does the same as [`Self::reader_counters`].
     #[must_use]
     pub fn reader_counters_with(&self, cache: &mut LivenessCache) -> Vec<ReaderCounters> {
         let words = self
@@ -329,14 +337,15 @@ impl TopicMemory {
         unread
     }
 
-    /// Returns the process for which the owner word `owner` stands; `None` if it is dead.
+    /// Returns the process that the owner word `owner` identifies; `None` if that process is dead.
     pub(crate) fn participant(&self, owner: u64) -> Option<Participant> {
         let lives = owner != 0 && !self.is_dead(owner);
         lives.then(|| self.process_of(owner))
     }
 }
 
-/// Returns the number of messages that the reader with this block and these cursors has received.
+/// Returns the number of messages received by the reader to which this block and these cursors
+/// belong.
 fn received_count(block: &ReaderBlock<AtomicU64>, cursors: &[AtomicU64]) -> u64 {
     // WHY: the numbers of a reader that is joining do not fit together yet.
     if block.joined.get() != block.owner.get() {

@@ -1,4 +1,4 @@
-//! Errors that can occur when a topic or a ring is opened, and when messages are received.
+//! The errors of opening a topic or a ring, and of receiving messages.
 
 use std::path::PathBuf;
 use std::{fmt, io};
@@ -13,51 +13,52 @@ use crate::process::liveness::Holder;
 use crate::protocol::layout::PARTICIPANTS_MAX;
 use crate::protocol::shape::ShapeError;
 
-/// The reason why a topic or one of its endpoints could not be opened. The failed call has no
-/// effect.
+/// The reason why a topic or one of its endpoints could not be opened. A call that fails changes
+/// nothing.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// The topic's name is invalid.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The namespace's directory or its registry of processes cannot be used.
+    /// The directory of the namespace, or its registry of live processes, cannot be used.
     #[error(transparent)]
     Namespace(#[from] NamespaceError),
-    /// The topic does not exist yet. A later call may succeed.
+    /// The topic does not exist. A later call may succeed, once a publisher has created the topic.
     #[error(
         "no topic at {}: start its publisher, or open it so that it is created",
         path.display()
     )]
     NotFound {
-        /// The path of the topic's file.
+        /// The path at which the topic's file was expected.
         path: PathBuf,
     },
-    /// The topic already exists, but the call was to create a new one.
+    /// The call was to create a new topic, but a topic with this name already exists.
     #[error("{} exists: open it, or remove it first", path.display())]
     AlreadyExists {
-        /// The path of the file.
+        /// The path of the existing file.
         path: PathBuf,
     },
-    /// The topic's name belongs to a file that is not a topic file of this library.
+    /// The file that has the topic's name is not a topic file of this library.
     #[error("{} is {found}, and must be a topic file: remove it", path.display())]
     NotATopic {
         /// The path of the file.
         path: PathBuf,
-        /// A description of the file that was found.
+        /// A description of the file that has the name.
         found: String,
     },
-    /// The call must not remove the file that has the topic's name.
+    /// The call was to remove a topic, but the file that has the topic's name must not be removed
+    /// by this call.
     #[error("{} is {found}, and was not removed: {cure} first", path.display())]
     NotRemoved {
         /// The path of the file.
         path: PathBuf,
-        /// A description of the file that was found.
+        /// A description of the file that has the name.
         found: &'static str,
-        /// Advice: what to do so that the file can be removed.
+        /// Advice to the user on how to make the removal possible.
         cure: String,
     },
-    /// The header of the topic file is damaged.
+    /// The header of the topic file contains an invalid value.
     #[error(
         "{} is damaged: {field} is {found}, and must be {wanted}: stop its users and remove it",
         path.display()
@@ -67,12 +68,13 @@ pub enum OpenError {
         path: PathBuf,
         /// The name of the damaged header field.
         field: &'static str,
-        /// The value found in the field.
+        /// The value that was found in the header field.
         found: String,
-        /// The value or range of values that is valid.
+        /// The value, or the range of values, that is valid for the header field.
         wanted: String,
     },
-    /// Live processes use the topic with a different version of this library.
+    /// Live processes use the topic with a version of this library that has a different file
+    /// layout.
     #[error(
         "{} has layout version {found}, this library {wanted}, and processes use it: \
          run all of them with the same version",
@@ -81,12 +83,13 @@ pub enum OpenError {
     LayoutVersion {
         /// The path of the file.
         path: PathBuf,
-        /// The layout version of the file.
+        /// The layout version that the file was created with.
         found: u32,
-        /// The layout version of this library.
+        /// The layout version that this library uses.
         wanted: u32,
     },
-    /// Live processes use the topic with a process registry that has been removed.
+    /// Live processes use the topic, but the process registry with which they joined it has been
+    /// removed.
     #[error(
         "{} belongs to a process registry that was removed while processes use it: \
          restart those processes",
@@ -96,9 +99,9 @@ pub enum OpenError {
         /// The path of the file.
         path: PathBuf,
     },
-    /// The file is stale and belongs to another user of the namespace's group. Only a process of
-    /// its owner or of root can find out whether it is still in use. Retry after such a process has
-    /// run.
+    /// The file is out of date and belongs to another user of the namespace's group. Only a process
+    /// of that user or of root can find out whether it is in use. Try again after such a process
+    /// has run.
     #[error(
         "{} is {stale}, and belongs to user {uid}: start a program of user {uid} or of root in \
          this namespace, which removes the file if it is not in use",
@@ -107,12 +110,12 @@ pub enum OpenError {
     StaleOfOther {
         /// The path of the file.
         path: PathBuf,
-        /// User id of the file's owner.
+        /// User id of the user that owns the file.
         uid: u32,
-        /// A description of the file that was found.
+        /// A description of why the file cannot be used.
         stale: String,
     },
-    /// The topic was created with a different type, and the request is strict.
+    /// The call required that the message types are the same, but the topic has a different type.
     #[error(
         "{} carries '{}' ({} bytes), but '{}' ({} bytes) was requested: use the same schema",
         path.display(), found.name, found.bytes, wanted.name, wanted.bytes
@@ -120,24 +123,26 @@ pub enum OpenError {
     SchemaMismatch {
         /// The path of the topic's file.
         path: PathBuf,
-        /// The requested type.
+        /// The message type that the call requested.
         wanted: Box<TypeInfo>,
-        /// The topic's type.
+        /// The message type that the topic has.
         found: Box<TypeInfo>,
     },
-    /// Every lane that this publisher may claim already has a live publisher.
+    /// Every lane that this publisher is allowed to claim has a live publisher. Try again after one
+    /// of them has left.
     #[error("all {limit} places of publishers are taken: {}", describe_limit(*limit))]
     TooManyPublishers {
-        /// Number of lanes that the publisher may choose from.
+        /// Number of lanes that this publisher is allowed to claim one of.
         limit: u32,
     },
-    /// Every reader slot that this reader may claim already has a live reader.
+    /// Every reader slot that this reader is allowed to claim has a live reader. Try again after
+    /// one of them has left.
     #[error("all {limit} places of readers are taken: {}", describe_limit(*limit))]
     TooManySubscribers {
-        /// Number of reader slots that the reader may choose from.
+        /// Number of reader slots that this reader is allowed to claim one of.
         limit: u32,
     },
-    /// The file system, which is in memory, is full.
+    /// The in-memory file system of the topic files is full.
     #[error(
         "no space for {}: {}", path.display(),
         describe_no_space(*needed_bytes, *available_bytes, *available_files)
@@ -145,12 +150,12 @@ pub enum OpenError {
     NoSpace {
         /// The path of the file that needs space.
         path: PathBuf,
-        /// Number of bytes that were to be reserved.
+        /// Number of bytes that the call needed.
         needed_bytes: u64,
-        /// Number of free bytes of the file system.
+        /// Number of bytes that were still free in the file system.
         available_bytes: u64,
-        /// Number of files that can still be created in the file system; `None` if it does not
-        /// count files.
+        /// Number of files that could still be created in the file system; `None` if it has no such
+        /// limit.
         available_files: Option<u64>,
     },
     /// Another process stopped while it was removing the file. No process can use the topic's name
@@ -159,24 +164,24 @@ pub enum OpenError {
     Retiring {
         /// The path of the file.
         path: PathBuf,
-        /// The process that is removing the file; `None` if the system does not say which one it
-        /// is.
+        /// The process that is removing the file; `None` if it could not be determined.
         holder: Option<Box<Holder>>,
     },
-    /// A topic with the requested sizes is not possible.
+    /// The requested sizes, such as the number of slots, are not permitted.
     #[error(transparent)]
     Shape(#[from] ShapeError),
     /// The type name or the schema text is too long for the header of the file.
     #[error("the {field} has {bytes} bytes: use at most {max}")]
     TypeTooLong {
-        /// The text that is too long: the type name or the schema text.
+        /// A description of the text that is too long: either the type name or the schema text.
         field: &'static str,
-        /// Length of the text, in bytes.
+        /// Length of the text that is too long, in bytes.
         bytes: usize,
-        /// Maximum length of the text, in bytes.
+        /// Maximum length that the text may have, in bytes.
         max: usize,
     },
-    /// This handle was inherited through `fork`; open a new one in the child.
+    /// The handle on which the call was made was inherited through `fork`. Open a new one in the
+    /// child.
     #[error("the handle belongs to the parent process: open a new one after fork")]
     Forked,
     /// The topic's file was truncated while this process used it, or the program closed descriptors
@@ -190,27 +195,28 @@ pub enum OpenError {
         /// The path of the topic's file.
         path: PathBuf,
     },
-    /// The memory of a publisher's lane cannot be mapped.
+    /// The memory of one publisher's lane cannot be mapped by this process.
     #[error("{}: {cause}", path.display())]
     LaneNotMapped {
         /// The path of the topic's file.
         path: PathBuf,
-        /// The lane that cannot be mapped, and the reason.
+        /// The error that names the lane and the reason.
         cause: LaneNotMapped,
     },
-    /// A system call failed.
+    /// A system call failed, for none of the reasons that the other variants describe.
     #[error("{operation} {}: {source}", path.display())]
     Io {
-        /// The operation that failed.
+        /// A description of the operation that failed, for the error text.
         operation: &'static str,
-        /// The path of the file or directory.
+        /// The path of the file or directory of the operation.
         path: PathBuf,
         /// The error that the system returned.
         source: io::Error,
     },
 }
 
-/// Describes what to do if all lanes or all reader slots within the limit are in use.
+/// Returns advice for a user who needs more lanes or reader slots than `limit`, all of which are in
+/// use.
 fn describe_limit(limit: u32) -> String {
     if limit < PARTICIPANTS_MAX {
         format!("close one of them, or allow this one more of the {PARTICIPANTS_MAX} of the topic")
@@ -219,7 +225,7 @@ fn describe_limit(limit: u32) -> String {
     }
 }
 
-/// Describes what the file system lacks (bytes or files), and the remedy.
+/// Describes whether the file system lacks bytes or files, and what the user can do about it.
 fn describe_no_space(
     needed_bytes: u64,
     available_bytes: u64,
@@ -235,7 +241,8 @@ fn describe_no_space(
     )
 }
 
-/// Describes the process that is removing a file, and the remedy.
+/// Describes the process that is removing a file, and what the user can do about it. `None` means
+/// that the process is unknown.
 fn describe_remover(holder: Option<&Holder>) -> String {
     let Some(holder) = holder else {
         return "a process that makes no progress and that the system does not name: end it".into();
@@ -258,7 +265,8 @@ fn describe_remover(holder: Option<&Holder>) -> String {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecvError {
-    /// The handle was inherited through `fork`.
+    /// The handle on which the call was made was inherited through `fork`. Permanent: open a new
+    /// one in the child.
     #[error("{topic}: the handle belongs to the parent process: open a new one after fork")]
     Forked {
         /// The topic of the handle.
@@ -281,19 +289,19 @@ pub enum RecvError {
     LaneNotMapped {
         /// The topic of the handle.
         topic: TopicLabel,
-        /// The lane that cannot be mapped, and the reason.
+        /// The error that names the lane and the reason.
         cause: LaneNotMapped,
     },
-    /// None of the live publishers offers what this subscriber requests, so no message reaches it.
+    /// No live publisher offers what this subscriber requests, so the subscriber gets no messages.
     /// Transient: a publisher that matches may appear later.
     // WHY without the lane: the text is the same in whichever order the endpoints were opened.
     #[error("{topic}: {cause}")]
     Incompatible {
         /// The topic of the handle.
         topic: TopicLabel,
-        /// Index of the lane of one of the publishers.
+        /// Index of the lane of one publisher that does not match.
         lane: u32,
-        /// The reason why none of them matches.
+        /// The reason why that publisher does not match.
         cause: Mismatch,
     },
     /// The namespace of the topic was removed or replaced. Permanent: processes that have the topic
@@ -338,7 +346,8 @@ impl RecvError {
 }
 
 impl OpenError {
-    /// Returns the system's error number, as in `errno`; `other` if the error has none.
+    /// Returns the system's error number (`errno`) that the error contains; `other` if it contains
+    /// none.
     pub(crate) fn errno_or(&self, other: i32) -> i32 {
         match self {
             Self::NoSpace { .. } => libc::ENOSPC,
@@ -348,7 +357,7 @@ impl OpenError {
     }
 }
 
-/// The reason why all handles of a topic in this process are unusable.
+/// The reason why no handle of a topic in this process can be used any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnusableReason {
     Forked,
@@ -356,7 +365,7 @@ pub(crate) enum UnusableReason {
 }
 
 impl UnusableReason {
-    /// Converts the reason to the error of a handle that receives from `topic`.
+    /// Returns the error that a receive call on `topic` reports for this reason.
     pub(crate) const fn to_recv_error(self, topic: TopicLabel) -> RecvError {
         match self {
             Self::Forked => RecvError::Forked { topic },
@@ -365,21 +374,22 @@ impl UnusableReason {
     }
 }
 
-/// A publisher's lane that this process cannot map.
+/// A publisher's lane whose memory this process cannot map, so that it gets no messages from that
+/// publisher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LaneNotMapped {
-    /// Index of the lane.
+    /// Index of the lane in the topic.
     pub lane: u32,
-    /// Number of bytes that were to be mapped.
+    /// Number of bytes of the lane that were to be mapped.
     pub bytes: u64,
     /// The system's error number, as in `errno`; `EUCLEAN` if the lane file is damaged or missing.
     pub errno: i32,
-    /// Name and value of the resource limit of this process that is the probable cause; `None` if
-    /// there is none.
+    /// Name and value of this process's resource limit that probably prevents the mapping; `None`
+    /// if no limit was found to be the cause.
     pub limit: Option<(&'static str, u64)>,
 }
 
-/// The error number of a [`LaneNotMapped`] whose lane file is damaged or missing.
+/// The value of [`LaneNotMapped::errno`] that means that the lane file is damaged or missing.
 const DAMAGED_LANE_ERRNO: i32 = libc::EUCLEAN;
 
 impl LaneNotMapped {

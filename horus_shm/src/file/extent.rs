@@ -27,18 +27,19 @@ use crate::protocol::identity::TypeIdentity;
 use crate::protocol::layout::{HEADER_BYTES, LAYOUT_VERSION, LaneBlock};
 use crate::protocol::shape::TopicShape;
 
-/// Maximum number of extents of one lane that have names. There may be more while reliable readers
-/// still have to read extents of earlier publishers.
+/// Maximum number of extents of one lane whose files exist. There may be more while reliable
+/// readers still have to read extents of earlier publishers.
 pub(crate) const EXTENTS_MAX: usize = 4;
 
-/// The purpose for which an endpoint uses an extent.
+/// The purpose for which an endpoint maps an extent (file of slots).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum ExtentUse {
-    /// To write messages.
+    /// The endpoint writes messages into the slots.
     Write,
-    /// To read messages.
+    /// The endpoint reads messages from the slots.
     Read,
-    /// To read messages by system calls, for an endpoint that must not pin slots.
+    /// The endpoint is an observer, which must not write to memory: it reads messages by system
+    /// calls.
     Observe,
 }
 
@@ -51,23 +52,23 @@ impl ExtentUse {
     }
 }
 
-/// One extent of a lane, which this process has mapped.
+/// An extent (file of slots) of a lane, and its mapping in this process.
 #[derive(Debug)]
 pub(crate) struct Extent {
     pub(crate) id: ExtentId,
     pub(crate) usage: ExtentUse,
     pub(crate) base: ExtentBase,
     pub(crate) offer: Offer,
-    /// The identity of the message type in `offer`.
+    /// The identity of the message type in `offer`, with which types are compared.
     pub(crate) type_identity: TypeIdentity,
     slots: Region,
-    /// The lane file; `None` for a reader. WHY: a process may read from many lanes, but can have
-    /// only few descriptors.
+    /// The open lane file; `None` for a reader. WHY: a process may read many lanes, but can have
+    /// only few open descriptors.
     fd: Option<CheckedFd>,
 }
 
 impl Extent {
-    /// Creates an extent on the heap.
+    /// Creates an extent whose slots are on the heap.
     pub(crate) fn on_heap(id: ExtentId, base: ExtentBase, offer: Offer) -> Self {
         Self {
             id,
@@ -129,7 +130,7 @@ impl Extent {
         extent.keep_descriptor(&place, fd)
     }
 
-    /// Opens and maps a lane file, without trusting its content.
+    /// Opens and maps the lane file of extent `id`. Checks the file before it trusts its content.
     ///
     /// # Errors
     ///
@@ -158,7 +159,7 @@ impl Extent {
             .map(|(_, base, offer)| (base, offer))
     }
 
-    /// Opens a lane file, and reads its header.
+    /// Opens the file of a lane, and reads and checks its header.
     fn open_and_read_header(
         topic: &TopicFile,
         id: ExtentId,
@@ -205,7 +206,8 @@ impl Extent {
         })
     }
 
-    /// Keeps the descriptor of the lane file open if the endpoint needs it later.
+    /// Stores the descriptor of the lane file in the extent, if the endpoint needs the open file
+    /// later.
     fn keep_descriptor(mut self, place: &LaneFilePath<'_>, fd: OwnedFd) -> Result<Self, OpenError> {
         if self.usage != ExtentUse::Read {
             self.fd = Some(CheckedFd::new(fd).map_err(place.io("looking at a lane file of"))?);
@@ -218,12 +220,14 @@ impl Extent {
         self.slots.address()
     }
 
-    /// Returns true if an access found that the lane file was truncated.
+    /// Returns true if an access to the slots has found that the lane file was truncated, so that
+    /// messages are lost.
     pub(crate) fn is_truncated(&self) -> bool {
         self.slots.is_mapping_lost()
     }
 
-    /// Populates the pages of all slots with a single call.
+    /// Makes the pages of all slots resident with a single system call, so that later writes cause
+    /// no page faults.
     pub(crate) fn populate(&self) {
         self.slots.populate(self.offer.shape.slots_bytes() as usize);
     }
@@ -265,7 +269,8 @@ impl Extent {
     }
 }
 
-/// The directory and the name of a lane file, which is in the directory of its topic file.
+/// The directory and the name of a lane file. A lane file is in the same directory as its topic
+/// file.
 struct LaneFilePath<'a> {
     topic: &'a TopicFile,
     id: ExtentId,
@@ -280,8 +285,8 @@ impl LaneFilePath<'_> {
         self.topic.namespace.topics_path().join(self.name())
     }
 
-    /// Converts a system error. WHY the result names the topic file: users know the topic, but not
-    /// the lane files.
+    /// Returns a function that converts a system error of `operation`. WHY the result names the
+    /// topic file: users know the topic, but not the lane files.
     fn io(&self, operation: &'static str) -> impl FnOnce(io::Error) -> OpenError {
         let path = self.topic.path();
         move |source| OpenError::Io {
@@ -291,8 +296,8 @@ impl LaneFilePath<'_> {
         }
     }
 
-    /// Converts the error of a failed open, according to the kind of file that has the lane file's
-    /// name.
+    /// Converts the error of a failed open. If the file is missing, or is not a regular file, the
+    /// result says so.
     fn open_error(&self, error: io::Error) -> OpenError {
         let found = match error.raw_os_error() {
             Some(libc::ENOENT) => "missing",
@@ -305,7 +310,7 @@ impl LaneFilePath<'_> {
         OpenError::NotATopic { path, found }
     }
 
-    /// Checks that the file's header names this lane and this topic.
+    /// Checks that the header of the file belongs to this lane and this topic.
     fn check_header(&self, header: &LaneHeader) -> Result<(), OpenError> {
         let found = (header.topic_id, header.topic_inode, header.id);
         let wanted = (self.topic.topic_id, self.topic.id.inode(), self.id);
@@ -351,7 +356,8 @@ impl LaneFilePath<'_> {
     }
 }
 
-/// Opens a lane file.
+/// Opens the lane file of extent `id` in the access mode `mode`, and checks that it is a regular
+/// file with the right owner.
 ///
 /// # Errors
 ///
@@ -368,24 +374,25 @@ pub(super) fn open_file(
     fd.map_err(|error| place.open_error(error))
 }
 
-/// Returns the path of a lane file.
+/// Returns the path of the lane file of extent `id`.
 pub(super) fn lane_file_path(topic: &TopicFile, id: ExtentId) -> PathBuf {
     LaneFilePath { topic, id }.path()
 }
 
-/// Returns the name of a lane file.
+/// Returns the name of the lane file of extent `id`.
 fn file_name(topic: &TopicFile, id: ExtentId) -> String {
     lane_name::lane_file_name(topic.topic_id, topic.id.inode(), id)
 }
 
-/// Returns true if a lane file still has its name, so that readers can open it.
+/// Returns true if the lane file of extent `id` still exists in the directory, so that readers can
+/// open it.
 pub(crate) fn is_linked(topic: &TopicFile, id: ExtentId) -> bool {
     let dir = topic.namespace.topics_dir();
     dir.is_ok_and(|dir| os::fstatat(dir, file_name(topic, id)).is_ok())
 }
 
-/// Removes the name of a lane file, if it exists. WHY there is no error: a file that cannot be
-/// removed now is removed with the topic, or by a sweep.
+/// Removes the file of extent `id` from its directory, if it exists. WHY there is no error: a file
+/// that cannot be removed now is removed with the topic, or by a sweep.
 pub(crate) fn remove_lane_file(topic: &TopicFile, id: ExtentId) {
     if let Ok(dir) = topic.namespace.topics_dir() {
         let _ = os::unlink(dir, file_name(topic, id));
@@ -411,8 +418,8 @@ pub(crate) fn remove_lane_files(topic: &TopicFile) {
     }
 }
 
-/// Removes the names of the lane files to which the words in the topic file refer. This works even
-/// in a process that has no free descriptor to list the directory.
+/// Removes the lane files to which the words in the topic file refer. This works even in a process
+/// that has no free descriptor to list the directory.
 fn remove_likely_lane_files(topic: &TopicFile) {
     let Ok(blocks) = topic.read_lane_blocks() else {
         return;

@@ -17,52 +17,55 @@ use crate::wait::WakeEdge;
 /// created. Both must be the present ones before the file is used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Provenance {
-    /// The kernel's id of the boot in which the file was created.
+    /// The kernel's random id of the boot of the machine in which the file was created.
     pub boot_id: [u8; 16],
-    /// The id of the process registry that tells which of the file's processes are alive.
+    /// The id of the process registry that decides which processes in the file's owner words are
+    /// alive.
     pub registry_id: [u8; 16],
 }
 
-/// The reason why a header is rejected.
+/// The reason why the header of a topic file or lane file is rejected.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum HeaderError {
     /// The file does not begin with the magic number of a topic file or lane file.
     Magic,
-    /// The file has this layout version, which is not the one of this library.
+    /// The file has the given layout version, which differs from that of this library.
     Version(u32),
-    /// The file was created in an earlier boot of the machine.
+    /// The file was created before the machine was last booted, so its content is out of date.
     Boot,
-    /// The file was created with a different process registry.
+    /// The file was created with a different process registry, so its owner words cannot be
+    /// checked.
     Registry,
-    /// The file is a topic file or a lane file, but a field of its header is invalid.
+    /// The file begins like a topic file or a lane file, but a field of its header is invalid.
     Damaged {
-        /// The name of the field.
+        /// The name of the invalid field.
         field: &'static str,
         /// The value found in the field.
         found: String,
-        /// The value or range of values that is valid.
+        /// The value, or the range of values, that is valid for the field.
         wanted: String,
     },
 }
 
-/// The identity of an extent: the index of its lane, and its number within the lane.
+/// The identity of an extent (file of slots): its lane, and its number within the lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ExtentId {
-    /// The index of the lane.
+    /// The index of the lane in its topic.
     pub lane: u32,
-    /// The number of the extent within its lane. Numbers begin at 1 and are never reused.
+    /// The number of the extent within its lane. Extents are numbered from 1, and no number is used
+    /// twice.
     pub generation: u64,
 }
 
-/// The position and the message number at which an extent begins, and the publisher that created
-/// it.
+/// The beginning of an extent: its position and message number in the lane, and the publisher that
+/// created it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExtentBase {
-    /// The position in the lane of the extent's first slot.
+    /// The position in the lane that the first slot of the extent has.
     pub position: u64,
-    /// The number of messages that were sent in the lane before the extent.
+    /// The number of messages that were sent in the lane before this extent began.
     pub number: u64,
-    /// The random number of the publisher that created the extent.
+    /// The random number that identifies the publisher that created the extent.
     pub session: u64,
 }
 
@@ -72,16 +75,17 @@ pub struct ExtentBase {
 pub struct LaneHeader {
     /// The random id of the topic file to which the lane file belongs.
     pub topic_id: [u8; 16],
-    /// The inode of the topic file.
+    /// The inode number of the topic file.
     pub topic_inode: u64,
-    /// The lane, and the number of the extent in the lane.
+    /// The identity of the extent that the lane file contains.
     pub id: ExtentId,
     /// The position and the message number at which the extent begins, and the publisher that
-    /// created it.
+    /// created the extent.
     pub base: ExtentBase,
 }
 
-/// Encodes the header area of a new topic file. `now_ns` is the time in nanoseconds since 1970.
+/// Encodes the header area of a new topic file: the header, the schema text, and zeros. `now_ns` is
+/// the present time in nanoseconds since 1970.
 #[must_use]
 pub fn encode(
     type_info: &TypeInfo,
@@ -103,7 +107,8 @@ pub fn encode(
     bytes
 }
 
-/// Encodes the header area of a new lane file, without the zeros that fill its end.
+/// Encodes the header of a new lane file, and the schema text after it. The zeros that fill the
+/// header area are left out.
 #[must_use]
 pub fn encode_lane(offer: &Offer, lane: &LaneHeader, provenance: Provenance) -> Vec<u8> {
     let request = offer.shape.request();
@@ -128,7 +133,8 @@ pub fn encode_lane(offer: &Offer, lane: &LaneHeader, provenance: Provenance) -> 
     encode_header(header, &offer.type_info)
 }
 
-/// Returns a header with the fields that topic files and lane files have in common.
+/// Returns a header in which only the fields are set that topic files and lane files have in
+/// common.
 fn common_fields(magic: [u8; 8], type_info: &TypeInfo, provenance: Provenance) -> Header {
     let mut header = Header {
         magic,
@@ -154,7 +160,8 @@ fn common_fields(magic: [u8; 8], type_info: &TypeInfo, provenance: Provenance) -
     header
 }
 
-/// Sets the checksum of the header. Returns the header area up to the end of the schema text.
+/// Sets the checksum of `header`, and returns the bytes of the file from the header to the end of
+/// the schema text.
 fn encode_header(mut header: Header, type_info: &TypeInfo) -> Vec<u8> {
     header.crc = checksum(&header, type_info.schema.as_bytes());
     let mut bytes = vec![0; SCHEMA_OFFSET];
@@ -179,12 +186,12 @@ fn damaged_field(field: &'static str, found: impl ToString, wanted: impl ToStrin
     }
 }
 
-/// The header of a topic file.
+/// The decoded header of a topic file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TopicHeader {
-    /// The message type.
+    /// The message type of the topic.
     pub type_info: TypeInfo,
-    /// The random id of the topic file. The names of its lane files contain it.
+    /// The random id of the topic file. The names of its lane files contain this id.
     pub topic_id: [u8; 16],
 }
 
@@ -260,7 +267,7 @@ pub fn decode_lane(
     Ok((offer, lane))
 }
 
-/// Decodes the fields that topic files and lane files have in common.
+/// Checks and decodes the fields that topic files and lane files have in common.
 fn decode_checked(
     bytes: &[u8],
     file_bytes: u64,
@@ -322,7 +329,8 @@ fn decode_checked(
     Ok((header, type_info))
 }
 
-/// Checks that the size of a file, both in its header and in the file system, is the expected one.
+/// Checks that a file has the length `wanted`, both according to its header and according to the
+/// file system (`found`).
 fn check_file_bytes(header: &Header, found: u64, wanted: u64) -> Result<(), HeaderError> {
     if header.file_bytes != wanted {
         return Err(damaged_field(
@@ -361,7 +369,7 @@ fn decode_type(header: &Header, schema: &[u8]) -> Result<TypeInfo, HeaderError> 
     })
 }
 
-/// Maximum length in bytes of the head: the fields before data of variable length.
+/// Maximum length in bytes of a message's head: the fields that precede data of variable length.
 const HEAD_BYTES_MAX: u32 = STRIDE_MAX as u32;
 
 fn decode_growth(header: &Header) -> Result<FieldPrefixes, HeaderError> {

@@ -13,7 +13,7 @@ use crate::process::fork::ForkLocal;
 /// in the child.
 static NAMES_IN_USE: ForkLocal<Mutex<BTreeSet<&'static TopicName>>> = ForkLocal::new();
 
-/// The name of a topic, for use in errors. It is displayed as `topic 'camera/rgb'`.
+/// The name of a topic, for error texts. It is displayed as `topic 'camera/rgb'`.
 ///
 /// A label is one pointer, so errors that contain it stay small and `Copy`. It points to a name in
 /// a table of the process. A name is entered when its topic is first opened, and is never removed.
@@ -35,7 +35,7 @@ pub struct TopicLabel(Option<&'static TopicName>);
 const _: () = assert!(size_of::<TopicLabel>() == size_of::<usize>());
 
 impl TopicLabel {
-    /// The label of a ring on the heap, which has no name.
+    /// The label of a ring on the heap, which has no topic name.
     pub const UNNAMED: Self = Self(None);
 
     /// Returns the label of the topic `name`. Takes a lock, and allocates if the process has not
@@ -72,7 +72,8 @@ impl fmt::Display for TopicLabel {
     }
 }
 
-/// Formats like `Display`, so that the output of `unwrap` and `{:?}` for an error is readable.
+/// Formats in the same way as `Display`. WHY: the output of `unwrap` and `{:?}` for an error is
+/// then readable.
 impl fmt::Debug for TopicLabel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(self, f)

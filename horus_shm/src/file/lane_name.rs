@@ -5,18 +5,18 @@
 
 use crate::file::header::ExtentId;
 
-/// Returns the name of a lane file.
+/// Returns the file name for the lane file of extent `id` of a topic.
 pub(crate) fn lane_file_name(topic_id: [u8; 16], topic_inode: u64, id: ExtentId) -> String {
     let prefix = lane_files_prefix(topic_id);
     format!("{prefix}{topic_inode}.{}.{}", id.lane, id.generation)
 }
 
-/// Returns the prefix of the names of all lane files of a topic.
+/// Returns the common prefix of the names of all lane files of a topic.
 pub(crate) fn lane_files_prefix(topic_id: [u8; 16]) -> String {
     format!(".{:032x}.", u128::from_be_bytes(topic_id))
 }
 
-/// Returns true if `name` is the name of a lane file, in this or any other version of the layout.
+/// Returns true if `name` has the form of a lane file's name, in this or any other layout version.
 pub(crate) fn is_lane_file(name: &str) -> bool {
     split_name(name).is_some()
 }
@@ -35,7 +35,8 @@ pub(crate) fn topic_inode_in(name: &str) -> Option<u64> {
     (lane_file_name(topic_id, inode, id) == name).then_some(inode)
 }
 
-/// Splits the name of a lane file into the topic's id and the numbers that follow it.
+/// Splits the name of a lane file into the topic's random id and the numbers that follow it; `None`
+/// if `name` has a different form.
 fn split_name(name: &str) -> Option<([u8; 16], Vec<u64>)> {
     let (topic, numbers) = name.strip_prefix('.')?.split_once('.')?;
     let topic_id = u128::from_str_radix(topic, 16).ok()?.to_be_bytes();

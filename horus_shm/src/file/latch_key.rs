@@ -1,5 +1,5 @@
-//! Keys of latched history. With its key, a publisher finds the lane with the history that it left
-//! in an earlier run.
+//! Keys of latched (persistent) history. By its key, a publisher finds the lane with the messages
+//! that it left there in an earlier run.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -27,7 +27,7 @@ impl LatchKey {
     }
 }
 
-/// The 32-bit FNV-1a hash: <https://datatracker.ietf.org/doc/html/rfc9923>.
+/// Computes the 32-bit FNV-1a hash: <https://datatracker.ietf.org/doc/html/rfc9923>.
 const fn fnv1a(bytes: &[u8]) -> u32 {
     let mut hash = 0x811c_9dc5;
     let mut index = 0;

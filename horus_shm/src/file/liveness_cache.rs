@@ -1,4 +1,4 @@
-//! A cache of the processes that were found to be alive.
+//! A cache of the processes that were found to be alive, which saves repeated checks.
 
 use std::collections::HashMap;
 
@@ -12,13 +12,14 @@ use crate::file::segment::TopicMemory;
 /// still counts as alive.
 #[derive(Debug, Default)]
 pub struct LivenessCache {
-    /// The live processes, by the random id of their registry and by their owner word.
+    /// The processes found to be alive. The keys are the id of the process registry and the owner
+    /// word, which identifies a process in it.
     alive: HashMap<([u8; 16], u64), Participant>,
 }
 
 impl LivenessCache {
-    /// Returns the process for which the owner word `owner` stands in `topic`; `None` if it is
-    /// dead.
+    /// Returns the process that the owner word `owner` identifies in `topic`; `None` if that
+    /// process is dead. Checks only processes that are not in the cache.
     pub(super) fn participant(&mut self, topic: &TopicMemory, owner: u64) -> Option<Participant> {
         // WHY not on the heap: there all participants are this process.
         let Some(file) = topic.file() else {

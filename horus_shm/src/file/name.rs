@@ -15,13 +15,13 @@ use std::str::FromStr;
 
 use thiserror::Error;
 
-/// Maximum length of a topic name in bytes, after the leading slash is stripped.
+/// Maximum length in bytes of a topic's name, without the leading slash.
 pub(crate) const TOPIC_NAME_BYTES_MAX: usize = 200;
 
-/// Maximum length of a namespace name in bytes.
+/// Maximum length in bytes of a namespace's name.
 pub(crate) const NAMESPACE_NAME_BYTES_MAX: usize = 64;
 
-/// The character that stands for `/` in the name of a topic's file.
+/// The character that replaces `/` in file names: the topic `a/b` has the file `a+b`.
 const SLASH_IN_FILE_NAMES: &str = "+";
 
 /// The checked name of a topic, without a leading slash, and the name of the topic's file.
@@ -76,12 +76,12 @@ impl TopicName {
         })
     }
 
-    /// Returns the name, without a leading slash.
+    /// Returns the topic's name, without a leading slash.
     pub fn as_str(&self) -> &str {
         &self.name
     }
 
-    /// Returns the name of the topic's file: one path component of at most 200 bytes.
+    /// Returns the name of the topic's file: a single path component of at most 200 bytes.
     pub fn file_name(&self) -> &str {
         &self.file_name
     }
@@ -101,7 +101,8 @@ impl FromStr for TopicName {
     }
 }
 
-/// The checked name of a namespace. The namespace's directory has the same name.
+/// The checked name of a namespace (a set of topics). The directory of the namespace has the same
+/// name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct NamespaceName(Box<str>);
 
@@ -123,7 +124,7 @@ impl NamespaceName {
 }
 
 impl Default for NamespaceName {
-    /// Returns the name `default`, which is used if the user chooses no namespace.
+    /// Returns the name `default`, which is used if the user selects no namespace.
     fn default() -> Self {
         Self("default".into())
     }
@@ -143,15 +144,15 @@ impl FromStr for NamespaceName {
     }
 }
 
-/// The kind of object that a name belongs to.
+/// The kind of object that a name was given to. Error texts contain it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum NameKind {
-    /// A topic.
+    /// The name was given to a topic.
     Topic,
-    /// A namespace.
+    /// The name was given to a namespace.
     Namespace,
-    /// The file of a topic.
+    /// The name is that of a topic's file.
     File,
 }
 
@@ -193,45 +194,46 @@ pub enum NameError {
     /// The name is empty, or consists only of a slash.
     #[error("the {kind} is empty: use {}", kind.grammar())]
     Empty {
-        /// The kind of object that was to have the name.
+        /// The kind of object to which the name should be given.
         kind: NameKind,
     },
-    /// The name is too long.
+    /// The name is longer than permitted.
     #[error("the {kind} has {bytes} bytes: use at most {bytes_max}")]
     TooLong {
-        /// The kind of object that was to have the name.
+        /// The kind of object to which the name should be given.
         kind: NameKind,
         /// The length of the name, in bytes.
         bytes: usize,
-        /// The maximum length of such a name, in bytes.
+        /// The maximum length of a name of this kind, in bytes.
         bytes_max: usize,
     },
-    /// The name has two separators in a row, or one at its beginning or end.
+    /// The name has an empty part: two separators in a row, or a separator at the beginning or the
+    /// end.
     #[error("the {kind} {name:?} has an empty token at byte {at}: use {}", kind.grammar())]
     EmptyToken {
-        /// The kind of object that was to have the name.
+        /// The kind of object to which the name should be given.
         kind: NameKind,
         /// The name that the caller passed.
         name: String,
-        /// Index in `name` of the byte at which a token was expected.
+        /// Index in `name` of the byte at which a part of the name was expected.
         at: usize,
     },
     /// The name contains a character that is not permitted.
     #[error("the {kind} {name:?} has {character:?} at byte {at}: use {}", kind.grammar())]
     BadCharacter {
-        /// The kind of object that was to have the name.
+        /// The kind of object to which the name should be given.
         kind: NameKind,
         /// The name that the caller passed.
         name: String,
         /// The character that is not permitted.
         character: char,
-        /// Index in `name` of the character's first byte.
+        /// Index in `name` of the first byte of that character.
         at: usize,
     },
 }
 
-/// Checks `name[start..]`. Errors count bytes from the beginning of `name`, because that is what
-/// the caller passed.
+/// Checks the part of `name` from byte `start` on. Errors contain indexes into the whole of `name`,
+/// because that is what the caller passed.
 fn check_name(name: &str, start: usize, kind: NameKind) -> Result<(), NameError> {
     let bytes = name.len() - start;
     let bytes_max = kind.bytes_max();

@@ -18,7 +18,7 @@ use crate::os::{self, Stat, fault, rt};
 use crate::process::fork::ForkLocal;
 use crate::protocol::sync::Word as _;
 
-/// The pause between two checks of all names.
+/// The pause between two checks of the names of all open topic files.
 const LOOK_PERIOD: Duration = Duration::from_millis(100);
 
 /// Size of the stack of the thread that checks the names. It is this large because the thread calls
@@ -27,20 +27,22 @@ const STACK_BYTES: usize = 256 << 10;
 
 static WATCHED_NAMES: ForkLocal<Mutex<WatchedNames>> = ForkLocal::new();
 
-/// Not 0 if this process must not start the thread that checks the names.
+/// Not 0 if this process must not start the thread that checks the names of topic files.
 static IS_THREAD_FORBIDDEN: AtomicU64 = AtomicU64::new(0);
 
-/// The function that is called once for each file that has lost its name.
+/// The function to call once for each topic file that has lost its name, as [`set_on_name_lost`]
+/// set it.
 static ON_NAME_LOST: OnceLock<fn(&NameLost)> = OnceLock::new();
 
-/// The state of the name of an open topic file.
+/// The relation between an open topic file and the topic's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NameState {
-    /// The topic's name still leads to the open file.
+    /// The topic's name leads to the open file.
     Linked,
-    /// The name leads to another file or to none, because a user removed or replaced the file.
+    /// The topic's name leads to a different file or to none, because a user removed or replaced
+    /// the file.
     Lost,
-    /// The namespace was removed or replaced, and with it the name.
+    /// The namespace's directory was removed or replaced, and the topic's name with it.
     NamespaceRemoved,
 }
 
@@ -50,13 +52,13 @@ const NAME_STATES: [NameState; 3] = [
     NameState::NamespaceRemoved,
 ];
 
-/// A report that a file has lost its name.
+/// A report that the topic's name no longer leads to a file that this process has open.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub struct NameLost {
-    /// The topic whose file lost its name.
+    /// The topic whose open file lost the topic's name.
     pub topic: TopicLabel,
-    /// Either [`NameState::Lost`] or [`NameState::NamespaceRemoved`].
+    /// The reason: either [`NameState::Lost`] or [`NameState::NamespaceRemoved`].
     pub state: NameState,
 }
 
@@ -74,7 +76,7 @@ pub fn set_on_name_lost(on_lost: fn(&NameLost)) {
     let _ = ON_NAME_LOST.set(on_lost);
 }
 
-/// Watches the name of one open topic file until it is dropped.
+/// Has the name of one open topic file checked periodically, until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct NameWatch {
     entry: Arc<WatchedName>,
@@ -82,7 +84,7 @@ pub(crate) struct NameWatch {
 
 #[derive(Debug)]
 struct WatchedName {
-    /// Index into [`NAME_STATES`].
+    /// The result of the last check of the name, as an index into [`NAME_STATES`].
     state: AtomicU64,
     name: TopicName,
     stat: Stat,
@@ -92,7 +94,8 @@ struct WatchedName {
 #[derive(Debug, Default)]
 struct WatchedNames {
     entries: Vec<Arc<WatchedName>>,
-    /// True if the thread that checks the names is running.
+    /// True if the thread that checks the names is running. If false, the next name that is added
+    /// starts it.
     is_served: bool,
 }
 
@@ -121,7 +124,7 @@ impl NameWatch {
         Self { entry }
     }
 
-    /// Returns the state of the file's name, as the last check found it.
+    /// Returns the result of the last check of the file's name.
     pub(crate) fn state(&self) -> NameState {
         // Relaxed: the fault epoch orders it.
         NAME_STATES[self.entry.state.get() as usize]
@@ -137,7 +140,8 @@ impl Drop for NameWatch {
     }
 }
 
-/// Starts the thread that checks the names; returns false if that fails.
+/// Starts the thread that checks the names. Returns false if the system could not create the
+/// thread.
 fn start_thread() -> bool {
     // Relaxed: as in `forbid_name_thread`.
     if IS_THREAD_FORBIDDEN.get() != 0 {
@@ -162,12 +166,14 @@ fn watch_names() {
     }
 }
 
-/// Checks all names now, for tests of a process that must not start the thread.
+/// Checks the names of all open topic files now. For tests in processes that must not start the
+/// thread that does this.
 pub fn look_at_names() {
     report_lost_names(&find_lost_names().unwrap_or_default());
 }
 
-/// Makes all endpoints check their files, if some files have lost their names.
+/// Makes all endpoints of this process check their files, and reports each entry of `lost`. Does
+/// nothing if `lost` is empty.
 fn report_lost_names(lost: &[NameLost]) {
     if lost.is_empty() {
         return;
@@ -216,7 +222,7 @@ impl WatchedName {
         })
     }
 
-    /// Returns the present state of the name; an error if the system cannot tell.
+    /// Checks the name, and returns its present state. Returns an error if a system call fails.
     fn current_state(
         &self,
         namespace: &Namespace,

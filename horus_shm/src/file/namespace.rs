@@ -35,27 +35,28 @@ use crate::process::liveness::{ProcessInfo, Registry, RegistryError};
 
 const TOPICS_DIRECTORY: &str = "topics";
 
-/// Maximum number of attempts to open a namespace that other processes keep removing.
+/// Maximum number of attempts to open a namespace. An attempt fails if another process removes the
+/// namespace in the meantime.
 const OPEN_ATTEMPTS: u32 = 100;
 const OPEN_PAUSE: Duration = Duration::from_millis(1);
 
-/// The namespaces that this process has opened and not dropped yet.
+/// The namespaces that are open in this process, so that it opens each of them only once.
 static OPEN_NAMESPACES: ForkLocal<Mutex<Vec<Weak<Namespace>>>> = ForkLocal::new();
 
 /// The reason why a namespace could not be removed.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NamespaceRemoveError {
-    /// Another process in the namespace is alive. Retry after it has ended.
+    /// Another live process uses the namespace. Try again after that process has ended.
     #[error("the namespace {} is in use by {}", path.display(), describe_process(process))]
     Attended {
         /// The path of the namespace.
         path: PathBuf,
-        /// One of the live processes; `None` if it has not yet written its description.
+        /// One of the live processes; `None` if that process has not yet stored its description.
         process: Option<ProcessInfo>,
     },
-    /// The directory of the open namespace was removed, or another directory has its name.
-    /// Permanent.
+    /// The directory of the open namespace was removed, or its name belongs to a different
+    /// directory now. Permanent.
     #[error("the namespace {} was removed or replaced: open it again", path.display())]
     Replaced {
         /// The path of the namespace.
@@ -71,14 +72,14 @@ pub enum NamespaceRemoveError {
     OtherOwner {
         /// The path of the namespace.
         path: PathBuf,
-        /// User id of the topic's owner.
+        /// User id of the user that owns the topic.
         uid: u32,
     },
     /// A system call failed. A part of the namespace may have been removed. Open the namespace
     /// again to remove the rest.
     #[error("cannot {doing} the namespace {}: {source}", path.display())]
     Io {
-        /// The operation that failed.
+        /// A description of the operation that failed, for the error text.
         doing: &'static str,
         /// The path of the namespace.
         path: PathBuf,
@@ -93,14 +94,15 @@ fn describe_process(process: &Option<ProcessInfo>) -> String {
         .map_or_else(|| "another process".into(), ProcessInfo::to_string)
 }
 
-/// The result of [`Namespace::join`].
+/// The result of [`Namespace::join`]: the namespace, and how it was obtained.
 struct JoinResult {
     namespace: Arc<Namespace>,
-    /// True if this call opened the namespace, false if it was already open in this process.
+    /// True if this call opened the namespace; false if this process had already opened it.
     is_new: bool,
 }
 
-/// An open namespace, shared by all parts of this process that opened it.
+/// An open namespace: a directory of topics, and the registry of the processes that use them. The
+/// parts of a process that open the same namespace share one value.
 #[derive(Debug)]
 pub struct Namespace {
     registry: Registry,
@@ -191,12 +193,12 @@ impl Namespace {
         })
     }
 
-    /// Returns the registry of live processes.
+    /// Returns the registry of the live processes of this namespace.
     pub fn registry(&self) -> &Registry {
         &self.registry
     }
 
-    /// Returns the directory of the topic files and the lane files.
+    /// Returns the open directory that contains the topic files and the lane files.
     ///
     /// # Errors
     ///
@@ -231,7 +233,7 @@ impl Namespace {
         &self.config
     }
 
-    /// Returns the rule that says which users share the namespace's files.
+    /// Returns the rule that decides which users share the namespace's files.
     pub(crate) fn access(&self) -> AccessRule {
         self.config.access()
     }

@@ -17,27 +17,28 @@ use crate::wait::WakeEdge;
 /// than writing and reading them in place.
 pub const PINNABLE_BYTES_MIN: u64 = 4096;
 
-/// Length of the longest message that any slot can hold, in bytes.
+/// Length in bytes of the longest message for which a slot can be made.
 const MESSAGE_BYTES_MAX: u64 = STRIDE_MAX - 64;
 
-/// If messages vary in length, the length of the slots grows to a multiple of this number of bytes.
+/// The lengths of slots that grow (because messages vary in length) are multiples of this number of
+/// bytes.
 const GROWTH_STEP_BYTES: u64 = 4096;
 
 /// The offer of a publisher: the settings of its lane. They are stored in the header of each of the
 /// lane's extents and never change there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
-    /// The message type. If the type is `sized`, `bytes` is the length of the longest message that
-    /// fits in a slot.
+    /// The message type. If messages vary in length, its `bytes` is the length of the longest
+    /// message that fits in a slot.
     pub type_info: TypeInfo,
-    /// Sizes and offsets of the slots.
+    /// Sizes and offsets of the lane's slots.
     pub shape: LaneShape,
-    /// The effect of a full lane on a send.
+    /// The effect of a send into a full lane: it overwrites, or is refused.
     pub reliability: Reliability,
-    /// Number of messages sent earlier that a reader still gets when it joins.
+    /// Number of messages sent before a reader joined that the reader still gets.
     pub history: u32,
-    /// True if the history stays after the publisher has left. The topic is then also kept while no
-    /// process uses it.
+    /// True if the history stays after the publisher has left. The topic file is then also kept
+    /// while no process uses it.
     pub persists: bool,
     /// The side that bears the cost of the memory fence between the publication of a message and
     /// the check for sleeping readers: the sender, or a reader before it sleeps.
@@ -45,7 +46,7 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Returns the card of the publisher, which decides which readers it matches.
+    /// Returns the card (settings) of the publisher, which decides which readers it matches.
     #[must_use]
     pub fn card(&self) -> EndpointCard {
         EndpointCard {
@@ -54,7 +55,8 @@ impl Offer {
         }
     }
 
-    /// Returns the number of messages that stay in the topic after the publisher has left.
+    /// Returns the number of messages that stay available to new readers after the publisher has
+    /// left; 0 if its history is not kept.
     pub(crate) const fn latched(&self) -> u32 {
         if self.persists { self.history } else { 0 }
     }
@@ -64,22 +66,23 @@ impl Offer {
 /// endpoints that this process opens with the request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Request {
-    /// The message type.
+    /// The message type that the publisher sends, or that the reader requests.
     pub type_info: TypeInfo,
-    /// For a publisher: number of slots of its lane, which is rounded up to a power of two.
+    /// For a publisher: number of slots of its lane, rounded up to a power of two.
     pub capacity: Option<u64>,
-    /// For a publisher: number of lanes, counted from the first, of which it may claim one.
-    /// Default: 64.
+    /// For a publisher: number of lanes of the topic, counted from the first, among which it claims
+    /// a free one. Default: 64.
     pub lane_limit: Option<u32>,
-    /// For a reader: number of reader slots, counted from the first, of which it may claim one.
-    /// Default: 64.
+    /// For a reader: number of reader slots of the topic, counted from the first, among which it
+    /// claims a free one. Default: 64.
     pub reader_limit: Option<u32>,
-    /// For a publisher: the effect of a full lane on a send. Default: best effort.
+    /// For a publisher: the effect of a send into a full lane. Default: best effort (overwrite).
     pub reliability: Option<Reliability>,
     /// For a publisher: number of messages sent earlier that a reader still gets when it joins.
     /// Default: 0, or 1 if the history stays after the publisher has left.
     pub history: Option<u32>,
-    /// For a publisher: true if its history stays after it has left. Default: false.
+    /// For a publisher: true if its history stays available to new readers after it has left.
+    /// Default: false.
     pub persists: Option<bool>,
     /// For a publisher whose history stays: the key by which a later publisher finds the history.
     /// Default: [`LatchKey::of_program`].
@@ -92,14 +95,15 @@ pub struct Request {
     /// a message and the check for sleeping readers. Default: the reader, with `membarrier` before
     /// it sleeps.
     pub wake_edge: Option<WakeEdge>,
-    /// For a publisher: true if messages can be written and read in place. Default: true for
-    /// messages of 4 KiB and more.
+    /// For a publisher: true if readers may pin slots, so that messages are written and read in
+    /// place. Default: true for messages of 4 KiB and more.
     pub pinnable: Option<bool>,
     /// For a reader: the bytes of a message of its type. They complete messages whose type is a
     /// shorter version. Default: zeros.
     pub defaults: Option<Box<[u8]>>,
-    /// True if opening fails when the topic was created with a different type. Default: false. A
-    /// topic may carry several types; each reader then gets only messages that match its type.
+    /// True if opening the topic fails when the topic was created with a different type. Default:
+    /// false. A topic may carry several types; each reader then gets only messages that match its
+    /// type.
     pub strict: bool,
     /// For a publisher whose messages vary in length: length of its longest message in bytes. The
     /// slots have this length from the start. Default: the slots begin with the length in
@@ -108,7 +112,7 @@ pub struct Request {
 }
 
 impl Request {
-    /// Creates a request in which only the type is set.
+    /// Creates a request that sets only the message type. All other settings keep their defaults.
     #[must_use]
     pub const fn new(type_info: TypeInfo) -> Self {
         Self {
@@ -166,8 +170,8 @@ impl Request {
         fits && self.offer_of(bytes).is_ok_and(|own| own == *found)
     }
 
-    /// Returns the length of the longest message that a publisher with this request may send, in
-    /// bytes.
+    /// Returns the maximum length in bytes of a message from a publisher that is opened with this
+    /// request.
     #[must_use]
     pub fn longest_bytes(&self) -> u64 {
         if self.type_info.sized {
@@ -246,7 +250,8 @@ impl Request {
         Ok(())
     }
 
-    /// Replaces the rounded capacity in an error by the capacity that was requested.
+    /// Replaces the rounded capacity in `error` by the capacity that the caller requested, so that
+    /// the error text is understandable.
     fn with_requested_capacity(&self, error: ShapeError) -> ShapeError {
         match self.capacity {
             Some(found) if error.field == "capacity" => {
@@ -295,7 +300,8 @@ impl Request {
     }
 }
 
-/// Returns the next power of two. If that does not exist, returns a value that is refused later.
+/// Returns the smallest power of two that is not less than `capacity`. If there is none, returns a
+/// value that a later check refuses.
 fn rounded_capacity(capacity: u64) -> u64 {
     capacity.checked_next_power_of_two().unwrap_or(u64::MAX)
 }

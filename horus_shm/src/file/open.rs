@@ -24,19 +24,20 @@ use crate::protocol::layout::{HEADER_BYTES, LAYOUT_VERSION};
 use crate::protocol::presence::{self, AttachOutcome, PresenceFile};
 use crate::protocol::shape::TopicShape;
 
-/// Maximum number of attempts to open a topic whose file other processes keep creating and
-/// removing.
+/// Maximum number of attempts to open a topic. An attempt fails if another process creates or
+/// removes the topic's file in the meantime.
 const OPEN_ATTEMPTS_MAX: u32 = 1000;
-/// Number of attempts to open an unusable file that another process has open, before the error is
-/// reported.
+/// Number of attempts to open an unusable file that another process has open. After that, the error
+/// is reported.
 const IN_USE_ATTEMPTS_MAX: u32 = 30;
-/// Number of attempts, which take some 30 ms, between two checks of the process that is removing
-/// the file.
+/// Number of attempts (some 30 ms) between two checks whether the process that is removing the file
+/// still runs.
 const ATTEMPTS_PER_HOLDER_CHECK: u32 = 25;
-/// Average pause between attempts while another process is removing the file.
+/// Average pause between two attempts while another process is removing the file.
 const RETIRING_PAUSE: Duration = Duration::from_millis(1);
 
-/// The permitted outcomes of a call: it opens an existing topic, creates a new one, or does either.
+/// The rule for an open call: the topic has to exist, must not exist, or is created if it does not
+/// exist.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenRule {
     Open,
@@ -44,7 +45,8 @@ pub(crate) enum OpenRule {
     OpenOrCreate,
 }
 
-/// The topic files that this process is marked as using, by device and inode (not by name).
+/// The topic files that this process has marked as in use. The key is the file's device and inode,
+/// because a name can move to another file.
 pub(crate) type AttendedFiles = HashMap<FileId, AttendedFile>;
 
 #[derive(Debug)]
@@ -66,8 +68,8 @@ fn lock_attended_files() -> MutexGuard<'static, AttendedFiles> {
         .unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Removes a segment of `file` from the table. If it was this process's last segment of that file,
-/// runs `last`.
+/// Counts one segment of `file` less. If it was the last one in this process, removes the file from
+/// the table and calls `last`.
 pub(crate) fn leave_attended_files(file: &TopicFile, last: impl FnOnce()) {
     let mut table = lock_attended_files();
     if let Some(attended) = table.get_mut(&file.id) {
@@ -79,18 +81,19 @@ pub(crate) fn leave_attended_files(file: &TopicFile, last: impl FnOnce()) {
     }
 }
 
-/// Returns the locked table if this process has no segment of the file; `None` if it has one.
+/// Returns the table of used topic files, locked, if this process does not use the file `id`;
+/// otherwise `None`.
 pub(crate) fn lock_unless_attended(id: FileId) -> Option<MutexGuard<'static, AttendedFiles>> {
     let table = lock_attended_files();
     (!table.contains_key(&id)).then_some(table)
 }
 
-/// The outcome of one attempt to open the file with the topic's name.
+/// The outcome of one attempt to open the file that has the topic's name.
 pub(crate) enum OpenAttempt {
     Found(Arc<TopicMemory>),
-    /// The file does not exist, or does not exist any more: create it, or try again.
+    /// The file does not exist, or was just removed. The caller creates it, or tries again.
     Gone,
-    /// Another process is removing the file: try again a little later.
+    /// Another process is removing the file. The caller tries again a little later.
     Retiring,
     /// The file is unusable, and another process has it open. That process may only be examining
     /// the file, too, so this becomes an error only after several attempts.
@@ -159,7 +162,7 @@ pub(crate) fn inspect(
     Err(place.removed_by(place.holder()))
 }
 
-/// Reserves the memory of a range of a topic file.
+/// Reserves memory for a range of a topic file, so that later accesses to it cannot fail.
 ///
 /// # Errors
 ///
@@ -206,8 +209,8 @@ pub(crate) fn no_space_or(
     }
 }
 
-/// Returns the present boot and the registry of `namespace`, which new files belong to. `path` is
-/// the path of the file, for use in messages.
+/// Returns the id of the present boot and that of the registry of `namespace`, which new files
+/// store. `path` is the path of the file, for error texts.
 pub(crate) fn provenance(
     namespace: &Namespace,
     path: impl FnOnce() -> PathBuf,
@@ -223,7 +226,7 @@ pub(crate) fn provenance(
     })
 }
 
-/// The namespace and the name of a topic, which together lead to the topic's file.
+/// The namespace and the name of a topic, which together identify the path of the topic's file.
 pub(crate) struct TopicPath<'a> {
     pub(crate) namespace: &'a Arc<Namespace>,
     pub(crate) name: &'a TopicName,
@@ -234,8 +237,8 @@ impl TopicPath<'_> {
         self.namespace.topics_path().join(self.name.file_name())
     }
 
-    /// Pauses while another process removes the file. Returns an error if that process is found to
-    /// be stopped.
+    /// Pauses while another process removes the file. Returns an error if that process was stopped
+    /// by a signal.
     ///
     /// WHY this process does not remove the file itself: the other process may already have checked
     /// the name, and be about to remove it. By then the name could belong to a new file.
@@ -250,8 +253,7 @@ impl TopicPath<'_> {
         Ok(())
     }
 
-    /// Returns the process that is removing the file; `None` if the system does not say which one
-    /// it is.
+    /// Returns the process that is removing the topic's file; `None` if it could not be determined.
     fn holder(&self) -> Option<Holder> {
         let file = os::fstatat(self.namespace.topics_dir().ok()?, self.name.file_name()).ok()?;
         self.namespace.registry().holder(file.ino)
@@ -285,7 +287,8 @@ impl TopicPath<'_> {
         provenance(self.namespace, || self.path())
     }
 
-    /// Makes one attempt to open the file with the topic's name. Does not trust the file's content.
+    /// Makes one attempt to open the file that has the topic's name. Checks the file before it
+    /// trusts its content.
     fn try_open(&self) -> Result<OpenAttempt, OpenError> {
         let dir = self.namespace.topics_dir().map_err(self.io("opening"))?;
         let fd = match os::open_file(dir, self.name.file_name(), OpenMode::ReadWrite) {
@@ -368,8 +371,8 @@ impl TopicPath<'_> {
         TopicFile::new(fd, id, Arc::clone(self.namespace), self.name.clone())
     }
 
-    /// Converts the error of a failed open, according to the kind of file that has the topic's
-    /// name.
+    /// Converts the error of a failed open. If the name belongs to something that is not a regular
+    /// file, the result says so.
     pub(crate) fn open_error(&self, error: io::Error) -> OpenError {
         let found = match error.raw_os_error() {
             Some(libc::ELOOP) => "a symbolic link",
@@ -413,7 +416,8 @@ impl TopicPath<'_> {
         })
     }
 
-    /// Removes an unusable file, if it is only stale and no process has it open.
+    /// Removes an unusable file, provided that it is out of date (not just foreign) and no process
+    /// has it open.
     pub(crate) fn remove_stale(
         &self,
         file: &TopicFile,
@@ -541,7 +545,8 @@ impl TopicPath<'_> {
     }
 }
 
-/// Creates a segment of the file, and enters the segment into the table.
+/// Creates a segment for the open topic file `file`, and counts it in `table`, the topic files that
+/// this process uses.
 fn add_segment(
     table: &mut AttendedFiles,
     type_info: TypeInfo,

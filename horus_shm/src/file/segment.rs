@@ -1,4 +1,5 @@
-//! Segments: the memory of one topic in this process. Each part is mapped when it is first needed.
+//! Segments: the memory of one topic in this process. Each part of a topic file is mapped when it
+//! is first needed.
 
 use std::ops::Deref;
 use std::os::fd::BorrowedFd;
@@ -40,8 +41,8 @@ use topic_file::PartMappings;
 pub(crate) use topic_file::{FileId, TopicFile};
 pub(crate) use unread::ReadProgress;
 
-/// The owner word of everything in a heap segment. It always stands for this process, because such
-/// a segment cannot outlive the process.
+/// The owner word of every lane and reader slot of a segment on the heap. It always means this
+/// process, because the segment cannot outlive the process.
 const HEAP_OWNER: u64 = 1;
 
 /// A topic that this process has opened with a [`Request`], which contains the settings for its
@@ -52,7 +53,7 @@ pub struct Segment {
     memory: Arc<TopicMemory>,
 }
 
-/// The memory of a topic in this process, shared by all of the topic's endpoints in it.
+/// The memory of a topic in this process, which all of its endpoints in this process share.
 ///
 /// The blocks are not accessible from outside this crate. Otherwise safe code could write to them,
 /// and so change a message that is borrowed elsewhere:
@@ -67,18 +68,20 @@ pub struct TopicMemory {
     type_info: TypeInfo,
     shape: TopicShape,
     backing: SegmentBacking,
-    /// The topic's label for use in errors.
+    /// The name of the topic, for error texts.
     label: TopicLabel,
     epoch: u64,
-    /// The extents that this process has mapped, in no particular order.
+    /// The extents (files of slots) that this process has mapped, in no particular order.
     extents: Mutex<Vec<Arc<Extent>>>,
-    /// The headers of extents that this process has created, mapped or read, in no particular
-    /// order.
+    /// The headers of the extents that this process knows, in no particular order. They are kept so
+    /// that no file has to be read twice.
     headers: Mutex<Vec<(ExtentId, ExtentBase, Offer)>>,
-    /// Number of readers of a heap segment that do not pin slots: see [`Self::add_observer`].
+    /// Number of readers of a segment on the heap that do not pin slots: see
+    /// [`Self::add_observer`].
     observers: Mutex<u32>,
-    /// A guard that is set during drop, and prevents the cancellation of the thread. Declared last,
-    /// so that it is dropped after the fields whose drop makes system calls.
+    /// A guard that prevents the cancellation of the thread while this value is dropped; `None`
+    /// before that. Declared last, so that it is dropped after the fields whose drop makes system
+    /// calls.
     uncancelled: Option<NoCancelGuard>,
 }
 
@@ -89,7 +92,7 @@ enum SegmentBacking {
 }
 
 impl Segment {
-    /// Creates a segment on the heap, for endpoints within one process. Command-line tools cannot
+    /// Creates a segment on the heap, for endpoints of the same process. Command-line tools cannot
     /// see it.
     ///
     /// # Errors
@@ -158,7 +161,7 @@ impl Segment {
         Arc::new(Self { request, memory })
     }
 
-    /// Returns the request with which the topic was opened.
+    /// Returns the request (settings) with which the topic was opened.
     #[must_use]
     pub const fn request(&self) -> &Request {
         &self.request
@@ -219,8 +222,8 @@ impl TopicMemory {
         )
     }
 
-    /// Announces a reader that reads slots without pinning them. [`Self::remove_observer`] ends
-    /// this.
+    /// Announces an observer, which reads slots without pinning them. [`Self::remove_observer`]
+    /// ends the announcement.
     ///
     /// The mutex orders this call against [`Self::has_observers`]. Either that call counts this
     /// reader, or the stamp of the slot shows this reader that a publisher has begun to write the
@@ -229,7 +232,8 @@ impl TopicMemory {
         *self.lock_observers() += 1;
     }
 
-    /// Reverses one call of [`Self::add_observer`]. The reader must not read any more.
+    /// Reverses one call of [`Self::add_observer`]. The observer must not read slots after this
+    /// call.
     pub(crate) fn remove_observer(&self) {
         *self.lock_observers() -= 1;
     }
@@ -248,19 +252,19 @@ impl TopicMemory {
         self.file().is_none() && *self.lock_observers() != 0
     }
 
-    /// Returns the type of the topic's messages.
+    /// Returns the type of the topic's messages, as its file states it.
     #[must_use]
     pub const fn type_info(&self) -> &TypeInfo {
         &self.type_info
     }
 
-    /// Returns the sizes and offsets of the topic file's parts.
+    /// Returns the sizes and offsets of the parts of the topic file.
     #[must_use]
     pub const fn shape(&self) -> &TopicShape {
         &self.shape
     }
 
-    /// Returns true in a child that inherited this segment through `fork`.
+    /// Returns true if this segment was inherited through `fork`, so that it cannot be used.
     #[inline(always)]
     #[must_use]
     pub fn is_forked(&self) -> bool {
@@ -303,8 +307,8 @@ impl TopicMemory {
         }
     }
 
-    /// Does the same as [`Self::check_health`], but returns the errors of a call that opens an
-    /// endpoint.
+    /// Checks that the segment can be used, as [`Self::check_health`] does. The errors are those of
+    /// calls that open an endpoint.
     pub(crate) fn expect_usable(&self) -> Result<u64, OpenError> {
         self.check_health().map_err(|error| match error {
             UnusableReason::Forked => OpenError::Forked,
@@ -312,7 +316,7 @@ impl TopicMemory {
         })
     }
 
-    /// Returns the owner word of this process: the number that stands for it in shared memory.
+    /// Returns the owner word of this process: the number that identifies it in shared memory.
     #[must_use]
     pub fn me(&self) -> u64 {
         match &self.backing {
@@ -339,13 +343,13 @@ impl TopicMemory {
         self.file().map(|file| &file.name)
     }
 
-    /// Returns the label of the topic, for use in errors. Does not allocate.
+    /// Returns the label (name) of the topic, for error texts. Does not allocate.
     #[must_use]
     pub const fn label(&self) -> TopicLabel {
         self.label
     }
 
-    /// Returns the path of the topic file, for use in messages.
+    /// Returns the path of the topic file, for error texts.
     #[must_use]
     pub fn path(&self) -> PathBuf {
         match &self.backing {
@@ -354,8 +358,8 @@ impl TopicMemory {
         }
     }
 
-    /// Returns the address of a part of the segment. If the part is not yet mapped with this
-    /// access, maps it first.
+    /// Returns the address of a part of the segment. Maps the part first if it is not yet mapped
+    /// with the access `access`.
     fn part(
         &self,
         maps: impl FnOnce(&TopicFile) -> &PartMappings,
@@ -399,7 +403,7 @@ impl TopicMemory {
         self.part(|file| &file.reader_area, self.shape().reader_area(), access)
     }
 
-    /// Returns a reference to the block at `offset` of a mapped area.
+    /// Returns a reference to the bookkeeping block at byte offset `offset` of a mapped area.
     ///
     /// # Safety
     ///
@@ -412,7 +416,7 @@ impl TopicMemory {
         unsafe { &*block.cast() }
     }
 
-    /// Returns the blocks of all readers.
+    /// Returns access to the bookkeeping blocks of all readers.
     ///
     /// # Errors
     ///
@@ -428,7 +432,8 @@ impl TopicMemory {
         Ok(unsafe { Readers::new(area.cast(), blocks, self.shape().reader_bytes(), limit) })
     }
 
-    /// Returns lane `lane` without its slots, which is enough to join the lane.
+    /// Returns the lane with index `lane` without its slots, which suffices to publish a cursor in
+    /// it.
     ///
     /// # Errors
     ///
@@ -453,7 +458,7 @@ impl TopicMemory {
         })
     }
 
-    /// Returns the lane of `extent` with its slots.
+    /// Returns the lane to which `extent` belongs, with the slots of that extent.
     ///
     /// # Errors
     ///
@@ -480,7 +485,7 @@ impl TopicMemory {
         Ok(unsafe { RawLane::new(parts) })
     }
 
-    /// Returns the topic file; `None` for a segment on the heap.
+    /// Returns the topic file; `None` if the segment is on the heap.
     pub(crate) fn file(&self) -> Option<&TopicFile> {
         match &self.backing {
             SegmentBacking::Heap(_) => None,
@@ -509,7 +514,8 @@ impl TopicMemory {
         Ok(paths)
     }
 
-    /// Returns the descriptor of the topic file, for tests that examine the file's bytes.
+    /// Returns the descriptor of the topic file, for tests that examine the bytes of the file;
+    /// `None` if the segment is on the heap.
     #[must_use]
     pub fn fd(&self) -> Option<BorrowedFd<'_>> {
         self.file()?.fd.get().ok()

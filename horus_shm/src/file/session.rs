@@ -9,8 +9,8 @@ use crate::os::region::Access;
 use crate::process::liveness::Owner;
 use crate::protocol::sync::{Word, edge};
 
-/// The two words of a lane or of a reader slot that show any process which endpoint is there. In
-/// the table, "its process" is the owner word of the endpoint's process.
+/// The two words of a lane or reader slot by which any process sees which endpoint is there. In the
+/// table, "its process" is the owner word of the endpoint's process.
 ///
 /// | endpoint | `owner` | `joined` |
 /// |---|---|---|
@@ -23,16 +23,17 @@ pub(crate) struct EndpointSession {
     /// The owner word of the process that has the lane or reader slot (the number that stands for
     /// the process in shared memory); 0 if it is free.
     owner: u64,
-    /// The owner word of the last endpoint that joined; 0 after that endpoint has left.
+    /// The owner word (process number) of the endpoint that joined last; 0 if that endpoint has
+    /// left.
     joined: u64,
 }
 
-/// Identifies a live endpoint by its lane or reader slot, and by its process.
+/// The identity of a live endpoint: its lane or reader slot, and its process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EndpointId {
-    /// Index of the publisher's lane or of the subscriber's reader slot.
+    /// Index of the lane of a publisher, or of the reader slot of a subscriber.
     pub place: u32,
-    /// The number of the endpoint's process, as in [`Participant::owner_id`].
+    /// The number that identifies the endpoint's process, as in [`Participant::owner_id`].
     pub owner_id: u64,
 }
 
@@ -74,7 +75,8 @@ impl TopicMemory {
         })
     }
 
-    /// Returns the number of live publishers, in all processes. Takes about 0.2 µs for each.
+    /// Returns the number of live publishers of this topic file, in all processes. Takes about 0.2
+    /// µs for each publisher.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         let owners = self.lane_sessions().map(|session| session.owner);
@@ -91,14 +93,15 @@ impl TopicMemory {
         owners.filter(|&owner| self.is_live(owner)).count()
     }
 
-    /// Returns the live publishers, in all processes. Takes about 0.2 µs for each.
+    /// Returns the ids of the live publishers of this topic file, in all processes. Takes about 0.2
+    /// µs for each publisher.
     #[must_use]
     pub fn live_publishers(&self) -> Vec<EndpointId> {
         self.live_endpoints(self.lane_sessions())
     }
 
-    /// Returns the live readers that have joined, in all processes, without observers. Takes about
-    /// 0.2 µs for each.
+    /// Returns the ids of the live readers that have joined this topic file, in all processes,
+    /// without observers. Takes about 0.2 µs for each reader.
     #[must_use]
     pub fn live_subscribers(&self) -> Vec<EndpointId> {
         self.live_endpoints(self.reader_sessions())
@@ -135,14 +138,14 @@ impl TopicMemory {
             .collect()
     }
 
-    /// Returns true if the publisher died without leaving the topic.
+    /// Returns true if the publisher's process died before the publisher left the topic.
     #[must_use]
     pub fn has_publisher_died(&self, publisher: EndpointId) -> bool {
         let sessions = self.lane_sessions();
         self.has_died(publisher, sessions)
     }
 
-    /// Returns true if the subscriber died without leaving the topic.
+    /// Returns true if the subscriber's process died before the subscriber left the topic.
     #[must_use]
     pub fn has_subscriber_died(&self, subscriber: EndpointId) -> bool {
         let sessions = self.reader_sessions();

@@ -1,4 +1,5 @@
-//! Sweeps: they remove the topic files and lane files that no process uses any more.
+//! Sweeps: a sweep removes the topic files and lane files of a namespace that no process uses any
+//! more.
 
 mod foreign;
 mod lane_files;
@@ -19,18 +20,20 @@ use crate::os::{self, OpenMode};
 use crate::protocol::layout::HEADER_BYTES;
 use crate::protocol::presence::{self, PresenceFile};
 
-/// The result of a sweep of a namespace.
+/// The result of a sweep of a namespace: the topics and files that were found, by what was done
+/// with them.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct SweepReport {
-    /// Topics that were removed, because none of their processes is alive.
+    /// Topics that were removed, because every process that used them is dead.
     pub removed: Vec<TopicName>,
-    /// Topics that were kept because a process uses them.
+    /// Topics that were kept because at least one live process uses them.
     pub attended: Vec<TopicName>,
-    /// Topics that no process uses, but that were kept because they are persistent.
+    /// Topics that no process uses, but that were kept because their publishers asked for
+    /// persistence.
     pub kept: Vec<TopicName>,
-    /// Names of files that are damaged, or are not topic files of this library. They were left
-    /// unchanged.
+    /// Names of files that are damaged, or that are not topic files of this library. The sweep did
+    /// not change them.
     pub foreign: Vec<String>,
 }
 
@@ -100,7 +103,8 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
     Ok(report)
 }
 
-/// Returns the inode of the file with the topic's name, if another process uses that file.
+/// Returns the inode of the file that has the topic's name, if another process uses that file;
+/// otherwise `None`.
 fn inode_if_attended(place: &TopicPath<'_>, dir: BorrowedFd<'_>) -> Option<u64> {
     let stat = os::fstatat(dir, place.name.file_name()).ok()?;
     let registry = place.namespace.registry();
@@ -125,7 +129,8 @@ fn remove_orphans(
     Ok(lane_files::remove_orphans(namespace, names, &topics))
 }
 
-/// Returns the inodes of all topic files, including those in `known`.
+/// Returns the inodes of all topic files of the namespace. `known` contains those that the caller
+/// has already found, by file name.
 fn topic_inodes(
     namespace: &Namespace,
     known: HashMap<String, u64>,
@@ -161,7 +166,8 @@ pub fn remove_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool
     }
 }
 
-/// Removes a file that cannot be read as a topic, and then the lane files that belonged to it.
+/// Removes a file that cannot be read as a topic, and its lane files. Returns true if the file was
+/// removed.
 fn remove_foreign(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool, OpenError> {
     let removed = foreign::remove_foreign(&TopicPath { namespace, name })?;
     if removed {
@@ -173,7 +179,7 @@ fn remove_foreign(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool, 
     Ok(removed)
 }
 
-/// The treatment of persistent topics: they are kept or removed.
+/// The rule of a sweep for persistent topics that no process uses: they are kept or removed.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum PersistentTopics {
     Keep,
@@ -195,8 +201,8 @@ fn file_names(namespace: &Namespace) -> Result<Vec<String>, OpenError> {
         .collect())
 }
 
-/// Returns the names of all topics in `namespace`, in use or not, in no particular order. Does not
-/// open the topics.
+/// Returns the names of all topics in `namespace`, whether or not they are in use, in no particular
+/// order. Does not open the topics.
 ///
 /// # Errors
 ///

@@ -1,5 +1,5 @@
 //! The endpoints of a topic in all of its files. After the topic's name has moved to a new file,
-//! some endpoints may still live in an old file.
+//! some endpoints may still use an old file.
 
 use std::sync::Arc;
 
@@ -13,12 +13,12 @@ pub struct TopicFiles {
     files: Vec<Arc<Segment>>,
 }
 
-/// A live endpoint, and the file in which it is.
+/// A live endpoint, and the topic file in which it is.
 #[derive(Debug, Clone)]
 pub struct LiveEndpoint {
-    /// The topic in the file of the endpoint.
+    /// The segment (mapped memory) of the file in which the endpoint is.
     pub file: Arc<Segment>,
-    /// The lane or reader slot, and the process, of the endpoint.
+    /// The lane or reader slot of the endpoint, and its process.
     pub id: EndpointId,
 }
 
@@ -31,7 +31,7 @@ impl PartialEq for LiveEndpoint {
 impl Eq for LiveEndpoint {}
 
 impl TopicFiles {
-    /// Returns the files of a topic, from the oldest to the newest: the ones before, and that of
+    /// Returns the files of a topic, from the oldest to the newest: the files `former`, and then
     /// `newest`.
     pub(crate) fn new<'a>(
         former: impl Iterator<Item = &'a Arc<Segment>>,
@@ -41,7 +41,7 @@ impl TopicFiles {
         Self { files }
     }
 
-    /// Adds the files that `other` contains and this value does not.
+    /// Adds to the list the files of `other` that it does not contain yet.
     #[must_use]
     pub fn and(mut self, other: &Self) -> Self {
         // WHY at the front: which files both know, and so the newest one, are at the end.
@@ -52,7 +52,8 @@ impl TopicFiles {
         self
     }
 
-    /// Adds the file that has the topic's name now, if it exists and this process can open it.
+    /// Adds to the list the file that has the topic's name now, if that file exists and this
+    /// process can open it.
     pub fn follow_name(&mut self) {
         let newest = self.newest();
         if let Ok(present) = newest.present(false)
@@ -62,14 +63,15 @@ impl TopicFiles {
         }
     }
 
-    /// Returns the topic in its newest file.
+    /// Returns the segment of the newest file.
     #[must_use]
     pub fn newest(&self) -> &Arc<Segment> {
         // WHY there is one: no method removes the last file.
         &self.files[self.files.len() - 1]
     }
 
-    /// Removes each file in which none of `endpoints` is, except the newest file.
+    /// Removes from the list the files in which none of `endpoints` is. The newest file always
+    /// stays.
     pub fn forget_without(&mut self, endpoints: &[LiveEndpoint]) {
         let newest = Arc::clone(self.newest());
         self.files.retain(|file| {
@@ -78,7 +80,8 @@ impl TopicFiles {
         });
     }
 
-    /// Returns the number of live publishers, in all processes. Takes about 0.2 µs for each.
+    /// Returns the number of live publishers in all of these files. Takes about 0.2 µs for each
+    /// publisher.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
         match &self.files[..] {
@@ -124,7 +127,7 @@ impl TopicFiles {
         live.filter(|end| !self.has_moved(end)).collect()
     }
 
-    /// Returns true if a reader has moved to a different one of these files.
+    /// Returns true if a reader is also in another one of these files, because it has moved.
     fn has_moved(&self, reader: &LiveEndpoint) -> bool {
         let moved_to = reader.file.moved_to(reader.id.place);
         let mut files = self.files.iter();

@@ -1,4 +1,4 @@
-//! Topic types: the format of a topic's messages, and the effect of a full lane on a send.
+//! Topic types: the format of a topic's messages, and the effect of a send into a full lane.
 
 use std::array;
 use std::borrow::Cow;
@@ -6,21 +6,22 @@ use std::borrow::Cow;
 use crate::protocol::identity::TypeIdentity;
 use crate::protocol::layout::PREFIXES_MAX;
 
-/// A message type. Publisher and subscriber must agree on it. This crate does not interpret the
-/// schema.
+/// A description of a message type, on which publisher and subscriber must agree. This crate does
+/// not interpret the schema.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TypeInfo {
-    /// The type's name, at most 128 bytes.
+    /// The name of the message type, at most 128 bytes.
     pub name: Cow<'static, str>,
-    /// The schema text, at most 15 KiB; stored in the file for tools.
+    /// The schema text (list of fields) of the message type, at most 15 KiB. It is stored in the
+    /// file so that tools can read it.
     pub schema: Cow<'static, str>,
-    /// Hash of the schema text. Types with different hashes are different types.
+    /// Hash of the schema text. Types whose hashes differ are different types.
     pub hash: [u8; 16],
-    /// Size of a message, in bytes. If `sized` is true, the size of the longest message.
+    /// Size of a message in bytes. If `sized` is true, the size of the longest message.
     pub bytes: u64,
     /// Alignment of a message, in bytes.
     pub align: u32,
-    /// True if messages vary in length.
+    /// True if messages vary in length; false if all have the length `bytes`.
     pub sized: bool,
     /// The list of fields, by which shorter and longer versions of this type are recognised; empty
     /// if the type matches only itself.
@@ -35,12 +36,12 @@ pub struct FieldPrefixes {
     head_bytes: u32,
 }
 
-/// A prefix of the list of a type's fields, or the whole list.
+/// A list of the first fields of a message type, or of all its fields, represented by a hash.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FieldPrefix {
-    /// The hash of the message's name and the fields in the prefix; never 0.
+    /// The hash of the message's name and of the fields in the list; never 0.
     pub hash: u64,
-    /// Number of bytes from the start of a message to the end of the last field of the prefix.
+    /// Number of bytes from the beginning of a message to the end of the last field in the list.
     pub bytes: u64,
 }
 
@@ -65,13 +66,15 @@ impl FieldPrefixes {
         self
     }
 
-    /// Returns the length in bytes that [`Self::with_head`] has set; 0 if it was not called.
+    /// Returns the length in bytes of the fields before data of variable length, as
+    /// [`Self::with_head`] has set it; 0 if it was not called.
     #[must_use]
     pub const fn head_bytes(&self) -> u32 {
         self.head_bytes
     }
 
-    /// Returns the whole list of fields, and then its prefixes, longest first.
+    /// Returns the list of all fields, and then its prefixes (lists of the first fields), longest
+    /// first.
     #[must_use]
     pub fn prefixes(&self) -> &[FieldPrefix] {
         &self.longest_first
@@ -81,7 +84,8 @@ impl FieldPrefixes {
         self.longest_first.get(at).map_or(0, |prefix| prefix.hash)
     }
 
-    /// Returns the end, in bytes, of the prefix with this hash; `None` if there is no such prefix.
+    /// Returns the end of the last field of the prefix with the hash `hash`, in bytes; `None` if
+    /// there is no such prefix.
     fn prefix_end(&self, hash: u64) -> Option<u64> {
         let mut all = self.longest_first.iter();
         let found = all.find(|prefix| prefix.hash == hash);
@@ -90,7 +94,7 @@ impl FieldPrefixes {
 }
 
 impl TypeInfo {
-    /// Returns true if messages of both types are read in the same way. The length of the longest
+    /// Returns true if messages of both types have the same format. The length of the longest
     /// message may differ.
     #[must_use]
     pub fn is_same_as(&self, other: &Self) -> bool {
@@ -171,14 +175,15 @@ impl TypeInfo {
     }
 }
 
-/// The effect of a send when the publisher's lane is full of messages that a reader has not read.
+/// The effect of a send while the publisher's lane is full of messages that a reader has not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Reliability {
-    /// The send overwrites the oldest message. A slow reader loses messages, and counts them.
+    /// The send succeeds and overwrites the oldest message. A slow reader loses messages, which it
+    /// counts.
     #[default]
     BestEffort,
-    /// The send is refused if it would overwrite a message that a gated reader has not read.
-    /// Readers can be gated in such a lane.
+    /// The send is refused if it would overwrite a message that a reliable (gated) reader has not
+    /// read.
     Reliable,
 }
 

@@ -1,4 +1,4 @@
-//! Answers: each is memory for one value, which a *replier* passes to an *asker*.
+//! Answers. An answer is memory for one value, which a *replier* passes to an *asker*.
 //!
 //! [`answer`] creates both ends: a [`Reply`] for the replier, and an [`Answer`] for the asker. If
 //! the [`Reply`] is dropped without a value, the asker gets the error that there is no answer. If
@@ -42,41 +42,42 @@ use crate::protocol::answer::{
 use crate::protocol::sync::{self, Edge};
 use crate::wait::{Backoff, LocalEventcount, WaitPolicy};
 
-/// Number of eventcounts in a process at which threads wait for answers. Several answers share one
-/// eventcount.
+/// Number of eventcounts in a process at which threads wait for answers. Several answers share each
+/// of them.
 const EVENTCOUNTS: usize = 16;
 
-/// The time for which a thread polls for a reply before it sleeps, if longer polling was in vain
-/// recently.
+/// The time for which a thread polls for a reply before it sleeps, if longer polling has recently
+/// found no reply.
 const SHORT_POLL_TIME: Duration = Duration::from_micros(2);
 
 thread_local! {
-    /// Decides when a thread may poll for a reply for a long time: each time that this is in vain,
-    /// it polls only for a short time in more of the next waits.
+    /// Decides whether a thread may poll for a reply for a long time. Each long poll that finds no
+    /// reply makes more of the next waits poll only for a short time.
     static LONG_POLL_BACKOFF: Cell<Backoff<31>> = const { Cell::new(Backoff::new()) };
 }
 
-/// Number of polls between two readings of the clock.
+/// Number of polls for a reply between two readings of the clock.
 ///
 /// WHY 1 under miri: the interpreter takes as long for one poll as a CPU takes for all of them.
 const POLLS_PER_CLOCK_READ: u32 = if cfg!(miri) { 1 } else { 16 };
 
-/// The eventcounts at which threads wait for answers.
+/// The eventcounts at which the threads of this process wait for answers.
 #[derive(Default)]
 struct AnswerEventcounts([LocalEventcount; EVENTCOUNTS]);
 
 static EVENTCOUNTS_OF_PROCESS: ForkLocal<AnswerEventcounts> = ForkLocal::new();
 
-/// The memory that the asker and the replier of one answer share.
+/// The memory of one answer, which its two ends (asker and replier) share.
 struct AnswerBlock<T> {
     state: AtomicU64,
-    /// The waker of the asker; `None` if the asker is a thread, which waits at an eventcount.
+    /// The waker of the task that waits for the answer; `None` if a thread waits, which sleeps at
+    /// an eventcount.
     waker: UnsafeCell<Option<Waker>>,
     value: UnsafeCell<MaybeUninit<T>>,
 }
 
-/// A pointer to an [`AnswerBlock`]. It stays valid for as long as its owner is one of the two ends
-/// of the answer.
+/// A pointer to an [`AnswerBlock`]. It is valid for as long as its owner is one of the two ends of
+/// the answer.
 struct AnswerPointer<T>(NonNull<AnswerBlock<T>>);
 
 impl<T> Clone for AnswerPointer<T> {
@@ -145,7 +146,7 @@ impl<T> AnswerPointer<T> {
         value
     }
 
-    /// Returns the eventcount at which a thread waits for this answer.
+    /// Returns the eventcount at which a thread that waits for this answer sleeps.
     fn event(self) -> &'static LocalEventcount {
         // WHY shifted: places are aligned to 32 bytes at least.
         &EVENTCOUNTS_OF_PROCESS.get().0[(self.0.addr().get() >> 5) % EVENTCOUNTS]
@@ -161,13 +162,14 @@ unsafe impl<T: Send> Send for Reply<T> {}
 // SAFETY: a shared reference only gives access to the state.
 unsafe impl<T: Send> Sync for Reply<T> {}
 
-/// The asker's end of an answer, which waits for the value, either as a thread or as a task.
+/// The asker's end of an answer. The asker waits for the value as a thread or as a task.
 pub struct Answer<T> {
-    /// The shared memory; `None` once the asker has taken the reply.
+    /// The memory of the answer; `None` after the asker has taken the reply.
     place: Option<AnswerPointer<T>>,
-    /// True while the asker has a registered waker that it has not retracted.
+    /// True while the answer contains a waker of the asker that the asker has not taken back.
     is_registered: bool,
-    /// The fork epoch in which the answer was created. A forked child cannot use the answer.
+    /// The value of the fork counter when the answer was created. It differs in a forked child,
+    /// which cannot use the answer.
     epoch: u64,
 }
 
@@ -182,13 +184,14 @@ unsafe impl<T: Send> Sync for Answer<T> {}
 #[error("there is no answer")]
 pub struct NoAnswer;
 
-/// The reason why a wait ended without an answer.
+/// The reason why a wait for an answer ended without a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 pub enum AnswerError {
-    /// The replier dropped its end, or the asker has already taken the value. Permanent.
+    /// There will be no value, because the replier dropped its end, or the asker has already taken
+    /// the value. Permanent.
     #[error("there is no answer")]
     NoAnswer,
-    /// There was no reply until the time limit passed. Transient.
+    /// The time limit passed before there was a reply. Transient: the asker may wait again.
     #[error("there is no answer yet")]
     Timeout,
 }
@@ -199,7 +202,8 @@ impl From<NoAnswer> for AnswerError {
     }
 }
 
-/// Creates both ends of an answer.
+/// Creates the two ends of a new answer: the [`Reply`] for the replier, and the [`Answer`] for the
+/// asker.
 #[must_use]
 pub fn answer<T: Send>() -> (Reply<T>, Answer<T>) {
     let place = AnswerPointer::new();
@@ -212,7 +216,7 @@ pub fn answer<T: Send>() -> (Reply<T>, Answer<T>) {
 }
 
 impl<T> Reply<T> {
-    /// Replies with `value`, which is dropped if the asker has left. Does not block.
+    /// Sends `value` to the asker; drops the value if the asker no longer waits. Does not block.
     pub fn send(self, value: T) {
         let place = ManuallyDrop::new(self).0;
         // SAFETY: until it is published, the value is the replier's.
@@ -221,7 +225,7 @@ impl<T> Reply<T> {
         unsafe { publish_and_wake(place, true) };
     }
 
-    /// Returns true if the asker has left, so that nobody will read a reply.
+    /// Returns true if the asker no longer waits, so that nobody will read a reply.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         protocol::has_asker_left(&self.0)
@@ -235,7 +239,8 @@ impl<T> Drop for Reply<T> {
     }
 }
 
-/// Publishes a reply, and wakes the asker.
+/// Publishes a reply, and wakes the asker if it waits. `has_value` says whether the reply is a
+/// value.
 ///
 /// # Safety
 ///
@@ -259,7 +264,8 @@ unsafe fn publish_and_wake<T>(place: AnswerPointer<T>, has_value: bool) {
 }
 
 impl<T> Answer<T> {
-    /// Returns the answer, or [`NoAnswer`] if there will be none; `None` if there is no reply yet.
+    /// Takes the value if there is a reply; `None` if there is no reply yet. The error [`NoAnswer`]
+    /// means that there will be no value.
     pub fn try_take(&mut self) -> Option<Result<T, NoAnswer>> {
         let Some(place) = self.usable_block() else {
             return Some(Err(NoAnswer));
@@ -271,7 +277,7 @@ impl<T> Answer<T> {
         }
     }
 
-    /// Waits for the answer, as a thread.
+    /// Blocks the calling thread until the value comes, and returns it.
     ///
     /// # Errors
     ///
@@ -293,8 +299,8 @@ impl<T> Answer<T> {
             .map_or(Err(AnswerError::Timeout), |found| Ok(found?))
     }
 
-    /// Polls for the reply, without sleeping, for the spin time of `wait_policy`, or only for
-    /// [`SHORT_POLL_TIME`] if longer polling was in vain recently.
+    /// Polls for the reply, without sleeping: for the spin time of `wait_policy`, or only for
+    /// [`SHORT_POLL_TIME`] if long polls have recently found no reply.
     ///
     /// WHY: the thread that replies may be waiting for this CPU, and runs when this thread sleeps.
     /// If both threads are on one CPU, a question takes 7 µs in this way, and 15 µs if the asker
@@ -338,14 +344,14 @@ impl<T> Answer<T> {
         }
     }
 
-    /// Returns the shared memory, or `None` if the reply was taken already, or if this is a copy in
-    /// a forked child.
+    /// Returns the memory of the answer; `None` if the reply was taken already, or if this is a
+    /// copy in a forked child.
     fn usable_block(&self) -> Option<AnswerPointer<T>> {
         self.place.filter(|_| self.epoch == fork_epoch())
     }
 
-    /// Takes a reply that was published: the value if `has_value` is true, else the error. Frees
-    /// the memory.
+    /// Takes a published reply, and frees the memory of the answer. The reply is a value if
+    /// `has_value` is true, or else the error.
     fn take_reply(&mut self, place: AnswerPointer<T>, has_value: bool) -> Result<T, NoAnswer> {
         self.place = None;
         // SAFETY: a published reply and its memory are the asker's.
@@ -365,7 +371,8 @@ impl<T> Answer<T> {
         self.is_registered
     }
 
-    /// Retracts the registered waker. Returns false if the replier has already taken it.
+    /// Takes back the waker that the asker had registered. Returns false if the replier has already
+    /// taken the waker.
     fn retract_waker(&mut self) -> bool {
         if self.is_registered
             && let Some(place) = self.usable_block()

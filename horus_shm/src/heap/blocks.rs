@@ -21,33 +21,34 @@ use crate::process::fork::install_handlers;
 use crate::protocol::copy::{self, CACHE_LINE_BYTES, PrefetchIntent};
 use crate::protocol::mailbox::{self, Tag};
 
-/// Number of different sizes that blocks have.
+/// Number of block sizes: the sizes are 16 bytes times powers of two.
 const BLOCK_CLASSES: usize = 5;
 
-/// The size of the smallest blocks.
+/// The size of the smallest blocks, in bytes.
 const BLOCK_BYTES_MIN: usize = 16;
 
-/// The size of the largest blocks.
+/// The size of the largest blocks, in bytes.
 const BLOCK_BYTES_MAX: usize = BLOCK_BYTES_MIN << (BLOCK_CLASSES - 1);
 
-/// The largest address of a block that fits into the word of a mailbox.
+/// The largest address that a block may have, because the word of a mailbox has only so many bits
+/// for it.
 pub(super) const BLOCK_ADDRESS_MAX: u64 = mailbox::BLOCK_ADDRESS_MAX;
 
-/// Number of blocks that a thread takes between the prefetch of a free block and its use.
+/// Number of blocks that a thread takes between prefetching a free block and using that block.
 const PREFETCHED_BLOCKS_AHEAD: usize = 6;
 
-/// Maximum number of blocks of one size that a thread can reserve: as many as its two magazines
-/// hold.
+/// Maximum number of blocks of one size that a thread can reserve for itself: as many as fit in its
+/// two magazines.
 pub const RESERVED_BLOCKS_MAX: usize = 2 * MAGAZINE_BLOCKS;
 
-/// The class of a block, which stands for its size: 16 bytes times a power of two. Blocks are
-/// aligned to their size.
+/// A size class of blocks. Class number n has blocks of 16 × 2^n bytes, which are aligned to their
+/// size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct BlockClass(u8);
 
 impl BlockClass {
-    /// Returns the class of the smallest blocks that hold `bytes` bytes; `None` if no block is
-    /// large enough.
+    /// Returns the class of the smallest blocks that have room for `bytes` bytes; `None` if no
+    /// block is large enough.
     pub(super) const fn for_bytes(bytes: usize) -> Option<Self> {
         let mut class = 0;
         while (BLOCK_BYTES_MIN << class) < bytes {
@@ -60,7 +61,7 @@ impl BlockClass {
         }
     }
 
-    /// Returns the class whose number is `number`, as [`Self::number`] returned it.
+    /// Returns the class with the number `number`, which [`Self::number`] has returned.
     pub(super) const fn from_number(number: u8) -> Self {
         Self(number)
     }
@@ -82,16 +83,16 @@ struct MagazinePair {
     spare: Cell<Option<&'static Magazine>>,
 }
 
-/// The magazines of one thread, from which it takes free blocks. They go to the depot when the
-/// thread ends.
+/// The magazines (stacks of free blocks) of one thread, two for each size. They are given to the
+/// depot when the thread ends.
 struct ThreadMagazines([MagazinePair; BLOCK_CLASSES]);
 
 thread_local! {
     static THREAD_MAGAZINES: ThreadMagazines = const { ThreadMagazines::new() };
 }
 
-/// Allocates a block. The thread does not wait, unless new memory has to be obtained from the
-/// system.
+/// Allocates a block of the given class. The thread does not wait, unless the process needs more
+/// memory from the system.
 #[inline]
 pub(super) fn take_block(class: BlockClass) -> NonNull<u8> {
     // WHY an alternative: destructors of other thread locals run after this one is gone.
@@ -100,7 +101,8 @@ pub(super) fn take_block(class: BlockClass) -> NonNull<u8> {
         .unwrap_or_else(|_| ThreadMagazines::new().take(class))
 }
 
-/// Frees a block. The thread does not wait, unless memory for new magazines has to be allocated.
+/// Frees a block of the given class. The thread does not wait, unless memory for new magazines has
+/// to be allocated.
 ///
 /// # Safety
 ///
@@ -169,8 +171,8 @@ impl ThreadMagazines {
 }
 
 impl MagazinePair {
-    /// Takes a block if the first magazine is empty or does not exist: gets a magazine with blocks
-    /// first.
+    /// Takes a block in the case that the first magazine has none or does not exist. Gets a
+    /// magazine with blocks first.
     #[cold]
     fn refill(&self, class: BlockClass) -> NonNull<u8> {
         let spare = self.spare.get();
@@ -195,8 +197,8 @@ impl MagazinePair {
         block.expect("a magazine that was filled has a block")
     }
 
-    /// Frees a block if the first magazine is full or does not exist: gets a magazine with room
-    /// first.
+    /// Frees a block in the case that the first magazine is full or does not exist. Gets a magazine
+    /// with room first.
     #[cold]
     fn unload(&self, block: NonNull<u8>, class: BlockClass) {
         let spare = self.spare.get();
@@ -228,22 +230,21 @@ impl Drop for ThreadMagazines {
     }
 }
 
-/// Prefetches a free block that will soon be taken.
+/// Prefetches a free block that this thread will take soon.
 #[inline(always)]
 fn prefetch_block(block: *mut u8) {
     copy::prefetch(block, 1, PrefetchIntent::Write);
 }
 
-/// The layout of a block that is sent to a mailbox: a link to the next older block, and the
-/// content.
+/// The content of a block that is sent to a mailbox: a link to the next older block, and a value.
 #[repr(C)]
 struct LinkedBlock<T> {
     link: UnsafeCell<u64>,
     content: MaybeUninit<T>,
 }
 
-/// A value in a separate block, which can be sent without copying the value. Dropping the envelope
-/// drops the value.
+/// A value in a block of its own, which can be sent to an actor without copying the value. Dropping
+/// the envelope drops the value.
 ///
 /// ```
 /// use horus_shm::internals::heap::Envelope;
@@ -263,7 +264,7 @@ unsafe impl<T: Send> Sync for Envelope<T> {}
 impl<T> Envelope<T> {
     const IS_BOXED: bool = size_of::<LinkedBlock<T>>() > BLOCK_BYTES_MAX;
 
-    /// The class of the blocks for values of this type.
+    /// The size class of the blocks that hold values of type `T`.
     const CLASS: BlockClass = {
         let bytes = if Self::IS_BOXED {
             size_of::<LinkedBlock<Box<T>>>()
@@ -273,7 +274,7 @@ impl<T> Envelope<T> {
         BlockClass::for_bytes(bytes).expect("a box is small")
     };
 
-    /// Moves `value` into a block.
+    /// Allocates a block, and moves `value` into it.
     #[inline(always)]
     #[must_use]
     pub fn new(value: T) -> Self {
@@ -296,7 +297,7 @@ impl<T> Envelope<T> {
         }
     }
 
-    /// Moves the value out, and frees the block.
+    /// Moves the value out of the block, and frees the block.
     #[inline(always)]
     #[must_use]
     pub fn into_inner(self) -> T {
@@ -308,7 +309,7 @@ impl<T> Envelope<T> {
         value
     }
 
-    /// Returns the address of the block, which owns the value from now on.
+    /// Returns the address of the block. The caller owns the block and its value from now on.
     #[inline(always)]
     pub(super) fn into_address(self) -> u64 {
         address_of(ManuallyDrop::new(self).block)
@@ -328,7 +329,7 @@ impl<T> Envelope<T> {
         }
     }
 
-    /// Moves the value out of a block, and does not free the block.
+    /// Moves the value out of the block at `address`, without freeing the block.
     ///
     /// # Safety
     ///
@@ -348,7 +349,8 @@ impl<T> Envelope<T> {
         }
     }
 
-    /// Returns the tag with which an envelope is sent to a mailbox.
+    /// Returns the tag with which the block of this envelope is sent to a mailbox. `kind` says what
+    /// the value is.
     pub(super) const fn tag(kind: u8, is_counted: bool) -> Tag {
         tag(kind, Self::CLASS, is_counted)
     }
@@ -371,31 +373,33 @@ impl<T> core::fmt::Debug for Envelope<T> {
     }
 }
 
-/// Number of bits of the kind in a tag. The bits above them hold the class of the block.
+/// Number of bits of a tag that hold the kind of the block. The bits above them hold its size
+/// class.
 const KIND_BITS: u32 = 3;
 
-/// Returns the tag of blocks of this kind and class.
+/// Returns the tag of blocks of this kind and class. `is_counted` says whether they count in the
+/// mailbox's depth.
 pub(super) const fn tag(kind: u8, class: BlockClass, is_counted: bool) -> Tag {
     Tag::new(kind | class.0 << KIND_BITS, is_counted)
 }
 
-/// Returns the kind of the block with this tag.
+/// Returns the kind that is stored in the tag of a block.
 pub(super) const fn kind_of(tag: Tag) -> u8 {
     tag.kind() & ((1 << KIND_BITS) - 1)
 }
 
-/// Returns the class of the block with this tag.
+/// Returns the size class that is stored in the tag of a block.
 pub(super) const fn class_of(tag: Tag) -> BlockClass {
     BlockClass::from_number(tag.kind() >> KIND_BITS)
 }
 
-/// Returns the address of a block as a number, from which [`block_at`] gets the block again.
+/// Returns the address of a block as a number. [`block_at`] converts it back.
 #[inline(always)]
 pub(super) fn address_of(block: NonNull<u8>) -> u64 {
     block.as_ptr().expose_provenance() as u64
 }
 
-/// Returns the block at an address.
+/// Converts the address of a block, as a number, back to a pointer.
 ///
 /// # Safety
 ///
@@ -406,14 +410,14 @@ pub(super) unsafe fn block_at(address: u64) -> NonNull<u8> {
     unsafe { NonNull::new_unchecked(ptr::with_exposed_provenance_mut(address as usize)) }
 }
 
-/// Returns the address of the content of a block.
+/// Returns the address of the value in a block, which comes after the link.
 #[inline(always)]
 fn content_of<T>(block: NonNull<u8>) -> *mut T {
     let offset = core::mem::offset_of!(LinkedBlock<T>, content);
     block.as_ptr().wrapping_add(offset).cast()
 }
 
-/// Returns the address of the link of a block, which is its first word.
+/// Returns the address of the link in the block at `address`. The link is the block's first word.
 ///
 /// # Safety
 ///
@@ -424,8 +428,8 @@ pub(super) unsafe fn link_at(address: u64) -> NonNull<u64> {
     unsafe { block_at(address) }.cast()
 }
 
-/// Allocates memory of this layout: as a block if it is small, or else from the system, aligned to
-/// cache lines.
+/// Allocates memory of the given layout. Small memory is taken from a block; larger memory comes
+/// from the system, aligned to cache lines.
 pub(super) fn allocate(layout: Layout) -> NonNull<u8> {
     if let Some(class) = BlockClass::for_bytes(layout.size()) {
         return take_block(class);
@@ -456,7 +460,7 @@ pub(super) unsafe fn deallocate(memory: NonNull<u8>, layout: Layout) {
     }
 }
 
-/// Returns `layout` with an alignment of at least two cache lines.
+/// Returns `layout` with its alignment raised to at least two cache lines.
 fn align_to_line_pairs(layout: Layout) -> Layout {
     layout
         .align_to(2 * CACHE_LINE_BYTES)

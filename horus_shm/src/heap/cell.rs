@@ -93,29 +93,29 @@ use crate::protocol::mailbox::{self, CAPACITY_MAX, Inbox, MailboxMemory, Tag};
 use crate::protocol::sync::{self, Edge, Word};
 use crate::wait::LocalEventcount;
 
-/// Number of eventcounts of a group at which senders wait for room in a mailbox.
+/// Number of eventcounts of a group at which senders wait until a full mailbox has room.
 const ROOM_EVENTCOUNTS: usize = 16;
 
-/// Value of [`Header::capacity`] for an unbounded mailbox.
+/// The value of [`Header::capacity`] that means that the mailbox is unbounded.
 const UNBOUNDED_CAPACITY: u16 = 0;
 
-/// Value of [`Header::capacity`] for a mailbox that keeps the latest message.
+/// The value of [`Header::capacity`] that means that the mailbox keeps only the latest message.
 const LATEST_CAPACITY: u16 = CAPACITY_MAX + 1;
 
-/// A group: the workers that run a set of actors, and the eventcounts that these actors share.
+/// A group of actors: the workers that run them, and the eventcounts that they share.
 pub trait Group: Send + Sync + Sized + 'static {
     /// The type of *controls*, which an actor gets in addition to messages: for example, the notice
     /// that a timer has expired, or that another actor has ended.
     type Control: Send + 'static;
 
-    /// The type of a worker. The worker that runs an actor is available to [`Behaviour::handle`].
+    /// The type of a worker. [`Behaviour::handle`] can access the worker that runs the actor.
     type Worker;
 
-    /// Arranges that a worker runs an actor, which has mail. Called by the sender that woke the
+    /// Queues an actor that has mail, so that a worker runs it. Called by the sender that woke the
     /// actor, or by a worker.
     fn schedule(&self, runnable: Runnable<Self>);
 
-    /// Returns the eventcounts at which senders wait for room in the mailboxes of this group.
+    /// Returns the eventcounts at which senders wait until a full mailbox of this group has room.
     fn room_eventcounts(&self) -> &RoomEventcounts;
 
     /// Decides whether an actor that has no mail is put to sleep. Returns true if its runner should
@@ -126,12 +126,13 @@ pub trait Group: Send + Sync + Sized + 'static {
     }
 }
 
-/// The behaviour of an actor: its state, and the code that handles its messages.
+/// The behaviour of an actor: its state, and the functions that handle its messages.
 pub trait Behaviour<G: Group>: Send + 'static {
-    /// The type of the messages that the actor handles.
+    /// The type of the messages that are sent to the actor.
     type Message: Send + 'static;
 
-    /// True if a separate thread runs the actor, instead of the workers of the group.
+    /// True if a thread that belongs to the program runs the actor, instead of the workers of the
+    /// group.
     const IS_PULLED: bool = false;
 
     /// Returns the queue of the thread that runs the actor, if [`Self::IS_PULLED`] is true. Called
@@ -141,7 +142,7 @@ pub trait Behaviour<G: Group>: Send + 'static {
         None
     }
 
-    /// Handles one message or control. It may panic; [`Self::failed`] is called then.
+    /// Handles one message or control. If it panics, [`Self::failed`] is called.
     fn handle(
         &mut self,
         event: Event<Self::Message, G::Control>,
@@ -177,23 +178,23 @@ pub trait Behaviour<G: Group>: Send + 'static {
     fn ended(&mut self, _end: &End, _group: &G, _worker: Option<&mut G::Worker>) {}
 }
 
-/// A report on an actor that has ended, which is passed to [`Behaviour::ended`].
+/// A report about an actor that has ended. [`Behaviour::ended`] receives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct End {
-    /// Number of messages that were sent and dropped without being handled.
+    /// Number of messages that the actor did not handle before it ended. They were dropped.
     pub undelivered: u64,
-    /// Number of panics while those messages, and controls that were not handled, were dropped.
+    /// Number of panics that occurred while unhandled messages and controls were dropped.
     pub panics: u64,
 }
 
-/// The kind of a mailbox.
+/// The kind of a mailbox, which decides how many messages it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mail {
-    /// The mailbox holds up to this number of messages: at least 1, at most [`CAPACITY_MAX`].
+    /// The mailbox holds at most this number of messages. The number is from 1 to [`CAPACITY_MAX`].
     Bounded(u16),
-    /// The mailbox holds any number of messages.
+    /// The mailbox holds any number of messages, so it is never full.
     Unbounded,
-    /// The mailbox holds only the latest message; a newer one replaces it.
+    /// The mailbox holds only the latest message. A newer message replaces it.
     Latest,
 }
 
@@ -207,19 +208,20 @@ impl Mail {
     }
 }
 
-/// The eventcounts at which the senders of a group wait for room in a full mailbox.
+/// The eventcounts at which senders wait until a full mailbox of a group has room. Mailboxes share
+/// them.
 #[derive(Debug, Default)]
 pub struct RoomEventcounts([LocalEventcount; ROOM_EVENTCOUNTS]);
 
 impl RoomEventcounts {
-    /// Returns the eventcount of the cell with this id.
+    /// Returns the eventcount for the mailbox of the cell whose id is `id`.
     fn eventcount_of(&self, id: usize) -> &LocalEventcount {
         // WHY shifted: cells are aligned to 128 bytes.
         &self.0[(id >> 7) % ROOM_EVENTCOUNTS]
     }
 }
 
-/// The part of a cell that does not depend on the behaviour.
+/// The part of an actor's memory (cell) that is the same for all behaviours.
 #[repr(C)]
 pub struct Header<G: Group> {
     word: AtomicU64,
@@ -230,27 +232,30 @@ pub struct Header<G: Group> {
     table: &'static CellFunctions<G>,
     group: Arc<G>,
     injector_link: AtomicPtr<Self>,
-    /// The low 32 bits of the fork epoch in which the cell was created.
+    /// The low 32 bits of the fork counter when the cell was created. The counter differs in a
+    /// forked child, which cannot use the cell.
     epoch: u32,
     capacity: u16,
     last_worker: AtomicU8,
-    /// Padding, so that the runner's half of the header begins at a cache line, which the senders
-    /// do not access.
+    /// Padding that separates the fields that senders access from those that only the runner
+    /// accesses, by a cache line.
     line: [u64; 1],
     inbox: UnsafeCell<Inbox>,
-    /// The block that is sent when the last address leaves. It contains only a link.
+    /// The block that is sent to the mailbox when the last address leaves. It contains only a link
+    /// to another block.
     last: UnsafeCell<u64>,
 }
 
 /// The functions of a cell that depend on the type of its behaviour. Callers that do not know this
 /// type call them through these pointers.
 struct CellFunctions<G: Group> {
-    /// Runs the actor of a cell. The caller must be its runner.
+    /// The function that runs the actor of a cell. Only its runner may call it.
     run: run::RunFn<G>,
-    /// Calls [`Behaviour::visit`] for the actor of a cell. The caller must be its runner.
+    /// The function that calls [`Behaviour::visit`] for the actor of a cell. Only its runner may
+    /// call it.
     visit: run::VisitFn<G>,
-    /// Ends the actor of a cell without a worker, because its [`Runnable`] was dropped. The caller
-    /// must be its runner.
+    /// The function that ends the actor of a cell without a worker, after its [`Runnable`] was
+    /// dropped. Only its runner may call it.
     end: unsafe fn(NonNull<Header<G>>),
     /// Puts the [`Runnable`] of the actor into the queue of the thread that runs it; `None` if the
     /// workers of the group run the actor. The caller must be its runner.
@@ -258,7 +263,7 @@ struct CellFunctions<G: Group> {
     layout: Layout,
 }
 
-/// The memory of an actor: the header, and the state of its behaviour.
+/// The memory of an actor: a header, and the state of its behaviour.
 #[repr(C)]
 struct Cell<B, G: Group> {
     header: Header<G>,
@@ -271,7 +276,8 @@ const _: () = {
     assert!(size_of::<Cell<[u64; 4], AssertionGroup>>() == 128);
 };
 
-/// A group that exists only for the assertions above, which hold for every group.
+/// A group for which the layout assertions above are evaluated. They hold for every other group,
+/// too.
 enum AssertionGroup {}
 
 impl Group for AssertionGroup {
@@ -317,20 +323,20 @@ impl<G: Group> fmt::Debug for Header<G> {
     }
 }
 
-/// The kinds of blocks in the mailbox of an actor.
+/// The kinds of blocks that an actor's mailbox can contain.
 mod kind {
-    /// The block holds a message.
+    /// The block contains a message.
     pub(super) const MESSAGE: u8 = 0;
-    /// The block holds a control.
+    /// The block contains a control (a message of the library for the actor).
     pub(super) const CONTROL: u8 = 1;
-    /// The block is a notice that there is a message in the actor's slot for the latest message.
+    /// The block is a notice that a message is in the separate slot for the latest message.
     pub(super) const LATEST_NOTICE: u8 = 2;
-    /// The block, which is a part of the cell, says that the last address has left.
+    /// The block says that the last address of the actor has left. It is a part of the cell itself.
     pub(super) const LAST_ADDRESS_LEFT: u8 = 3;
 }
 
-/// A pointer to a cell. The owner of the pointer has to keep the cell alive, by an address or a
-/// hold.
+/// A pointer to a cell. Its owner must keep the cell alive, by an address of the actor or a hold on
+/// the cell.
 struct CellPointer<G: Group>(NonNull<Header<G>>);
 
 impl<G: Group> Clone for CellPointer<G> {
@@ -354,12 +360,12 @@ impl<G: Group> CellPointer<G> {
         unsafe { self.0.as_ref() }
     }
 
-    /// Returns a number that no other cell has while this one exists.
+    /// Returns a number that identifies the cell for as long as it exists.
     fn id(self) -> usize {
         self.0.addr().get()
     }
 
-    /// Returns true if the cell was created by a parent process before this process was forked.
+    /// Returns true if a parent process created the cell, so that this process must not use it.
     #[inline(always)]
     fn belongs_to_parent(self) -> bool {
         // SAFETY: as in `word`.
@@ -367,7 +373,7 @@ impl<G: Group> CellPointer<G> {
         epoch != fork_epoch() as u32
     }
 
-    /// Removes one hold, and frees the cell if no hold is left.
+    /// Removes one hold on the cell, and frees the cell if no hold is left.
     ///
     /// # Safety
     ///
@@ -453,7 +459,7 @@ impl<G: Group> CellMemory for CellPointer<G> {
     }
 }
 
-/// Frees a block of a mailbox. It must not be the block of the last address, which is a part of the
+/// Frees a mailbox block. The block must not be that of the last address, which is a part of the
 /// cell.
 ///
 /// # Safety
@@ -472,7 +478,7 @@ unsafe fn give_back(block: u64) {
 }
 
 impl<G: Group> Header<G> {
-    /// Returns true if the mailbox is bounded, so that messages are counted in its depth.
+    /// Returns true if the mailbox has a limit, so that its messages are counted.
     #[inline(always)]
     const fn is_bounded(&self) -> bool {
         self.capacity != UNBOUNDED_CAPACITY && self.capacity != LATEST_CAPACITY

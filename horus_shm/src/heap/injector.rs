@@ -12,7 +12,7 @@ use std::sync::atomic::AtomicPtr;
 
 use crate::protocol::sync::{PointerWord, edge};
 
-/// A type whose values can be entries of an injector.
+/// A type whose values can be put into an injector.
 ///
 /// # Safety
 ///
@@ -20,23 +20,24 @@ use crate::protocol::sync::{PointerWord, edge};
 /// * Only the functions of this module store to that word while the value is in an injector or a
 ///   chain.
 pub unsafe trait InjectorEntry: Sized {
-    /// Returns the word that points to the next entry below this one.
+    /// Returns the word in which the injector stores the pointer to the entry below this one.
     fn injector_link(&self) -> &AtomicPtr<Self>;
 }
 
 /// The memory of an injector: a stack to which any thread pushes entries, and a chain of entries
 /// that its owner returned.
 pub trait InjectorMemory {
-    /// The type of the entries of the injector.
+    /// The type of the entries that are pushed.
     type Entry: InjectorEntry;
-    /// The type of the shared pointers.
+    /// The type of the pointers in shared memory: ordinary atomics in programs, loom atomics in
+    /// models.
     type Pointer: PointerWord<Self::Entry>;
 
-    /// Returns the pointer to the newest entry of the stack, or to null.
+    /// Returns the pointer to the newest entry of the stack; null if the stack is empty.
     fn newest(&self) -> &Self::Pointer;
 
-    /// Returns the pointer to the newest entry of the chain, or to null. Only the owner stores a
-    /// value other than null.
+    /// Returns the pointer to the newest entry of the chain; null if there is none. Only the owner
+    /// stores a value other than null.
     fn chain(&self) -> &Self::Pointer;
 }
 
@@ -87,15 +88,15 @@ pub fn take_all<M: InjectorMemory>(memory: &M) -> *mut M::Entry {
     memory.newest().swap_at(null, edge::INJECT_TAKE)
 }
 
-/// Returns true if there was no entry when this function loaded the two pointers.
+/// Returns true if the injector had no entry when this function loaded its two pointers.
 #[inline]
 pub fn is_empty<M: InjectorMemory>(memory: &M) -> bool {
     // Relaxed, both: the caller orders the loads, or needs only a hint.
     memory.newest().get().is_null() && memory.chain().get().is_null()
 }
 
-/// Stores `list` as the chain of the injector, from which the owner and thieves can take the
-/// entries.
+/// Stores `list` as the chain of the injector. The owner and thieves can take the entries from
+/// there.
 ///
 /// # Safety
 ///
@@ -123,7 +124,7 @@ pub unsafe fn pop_front<T: InjectorEntry>(list: &mut *mut T) -> *mut T {
     first
 }
 
-/// Removes the first `most` entries from `list`, and returns them as a list in the reverse order.
+/// Removes the first `most` entries from `list`, and returns them as a list in reverse order.
 ///
 /// # Safety
 ///

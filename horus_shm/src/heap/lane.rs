@@ -12,17 +12,17 @@ use crate::protocol::layout::LaneBlock;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{self, Edge, Word};
 
-/// The way in which readers get a value out of its slot.
+/// The way in which readers get a value out of its slot: they move it, or clone it.
 pub trait ReadPolicy<T>: Packing + sealed::ReadPolicy {
-    /// True if the value stays in the slot after it was read, and is dropped when the slot is
-    /// written again.
+    /// True if readers leave the value in its slot. It is then dropped when the slot is written
+    /// again.
     const KEEPS_VALUE: bool;
 
     /// The part of a value that a reader has to drop after it has used the value in its slot: the
     /// value itself, or nothing.
     type Remainder;
 
-    /// Moves or clones the value out of `slot`.
+    /// Returns the value at `slot`: moves it out of the slot, or clones it.
     ///
     /// # Safety
     ///
@@ -40,7 +40,7 @@ pub trait ReadPolicy<T>: Packing + sealed::ReadPolicy {
     unsafe fn take_remainder(slot: *const T) -> Self::Remainder;
 }
 
-/// The policy by which a single reader moves values out of their slots.
+/// The policy of lanes with a single reader, which moves values out of their slots.
 #[derive(Debug)]
 pub enum MoveValues {}
 
@@ -130,28 +130,28 @@ pub(super) struct ValueLane<T, H> {
     block: *const LaneBlock<AtomicU64>,
     gated: *const AtomicU64,
     cursors: *const AtomicU64,
-    /// Distance between the cursors of two readers, in words.
+    /// Distance in words between the cursor of one reader and that of the next reader.
     reader_words: usize,
     reader_limit: u32,
     handling: PhantomData<H>,
 }
 
-/// The parts from which [`ValueLane::new`] builds a lane.
+/// The parts of a lane, from which [`ValueLane::new`] creates it.
 pub(super) struct ValueLaneParts<'a, T, H> {
-    /// The slots; empty if only the block and the cursors of the lane are used.
+    /// The slots of the lane; an empty row if only the block and the cursors are used.
     pub(super) slots: SlotRow<T, H>,
     pub(super) room: u64,
     pub(super) block: &'a LaneBlock<AtomicU64>,
-    /// The mask of gated readers.
+    /// The bit mask of the gated readers: bit i stands for reader i.
     pub(super) gated: &'a AtomicU64,
-    /// The cursors of the channel, starting with the cursor of the first reader in this lane.
+    /// The cursors of the channel, from that of the first reader in this lane on.
     pub(super) cursors: &'a [AtomicU64],
     pub(super) reader_words: usize,
     pub(super) reader_limit: u32,
 }
 
 impl<T, H: ReadPolicy<T>> ValueLane<T, H> {
-    /// Creates a lane from `parts`.
+    /// Creates a lane of values from the addresses in `parts`.
     ///
     /// # Safety
     ///
@@ -184,7 +184,8 @@ impl<T, H: ReadPolicy<T>> ValueLane<T, H> {
         }
     }
 
-    /// Moves or clones the value out of slot `index`, as the policy `H` says.
+    /// Returns the value in slot `index`: moves it out of the slot or clones it, depending on the
+    /// policy `H`.
     ///
     /// # Safety
     ///

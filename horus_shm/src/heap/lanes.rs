@@ -26,26 +26,28 @@ pub const LANES_MAX: usize = if cfg!(miri) { 8 } else { 64 };
 /// process die together, so nobody checks whether an owner is alive.
 const CLAIMED_OWNER: u64 = 1;
 
-/// The number of the only reader, if values are moved out of the lanes.
+/// The index of the only reader of a channel whose values are moved out of the slots.
 const ONLY_READER: u32 = 0;
 
-/// The cursor of a reader that has not read anything. A cursor is a position plus 1.
+/// The value of the cursor of a reader that has not read anything. (A cursor is the position plus
+/// 1.)
 const FIRST_CURSOR: u64 = 1;
 
 const WORDS_PER_LINE: usize = SEPARATION_BYTES / size_of::<AtomicU64>();
 
-/// A group of cursors of one reader that lie on the same cache lines. No other reader has a cursor
-/// on these lines.
+/// Cursors of one reader that share cache lines. No other reader has a cursor on these lines.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 struct CursorLine([AtomicU64; WORDS_PER_LINE]);
 
-/// The mask of the lanes whose slots are allocated. It shares its cache lines with no other data.
+/// The bit mask of the lanes whose slots have been allocated. It shares its cache lines with no
+/// other data.
 #[repr(align(128))]
 #[derive(Debug, Default)]
 struct ReadyLanes(AtomicU64);
 
-/// Lanes of values of type `T`, with readers that are all gated.
+/// The lanes of a channel for values of type `T`, and the cursors of their readers, all of which
+/// are gated.
 ///
 /// If values are moved out, there is only one reader, which counts as gated from the beginning. So
 /// values that are written before the reader is created wait for it, and no value is overwritten.
@@ -53,13 +55,13 @@ struct ReadyLanes(AtomicU64);
 pub struct Lanes<T, H: ReadPolicy<T>> {
     ready: ReadyLanes,
     blocks: Box<[LaneBlock<AtomicU64>]>,
-    /// The owner words of the readers.
+    /// The owner word of each reader: not 0 if the reader exists.
     readers: Box<[AtomicU64]>,
-    /// Bit i is set if reader i is gated.
+    /// A bit mask of the gated readers: bit i stands for reader i.
     gated: AtomicU64,
-    /// The cursors of all readers in all lanes, ordered by reader, then by lane.
+    /// The cursors of all readers in all lanes, sorted by reader, and then by lane.
     cursors: Box<[CursorLine]>,
-    /// The slots of each lane, allocated when the lane is first claimed.
+    /// The slots of each lane. They are allocated when a writer claims the lane for the first time.
     slots: Box<[OnceLock<Slots<T, H>>]>,
     capacity: u64,
     handling: core::marker::PhantomData<H>,
@@ -136,8 +138,8 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
         Some(ValueReader::new(Arc::clone(self), index))
     }
 
-    /// Does the same as [`Self::reader`] for a reader of all lanes, including those that have no
-    /// writer yet.
+    /// Claims a reader of all lanes, including those that get a writer later. Otherwise the same as
+    /// [`Self::reader`].
     #[must_use]
     pub fn fan_reader(self: &Arc<Self>) -> Option<FanReader<T, H>> {
         let index = self.claim_reader()?;
@@ -155,7 +157,7 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
         Some(reader)
     }
 
-    /// Creates the reader of `lane` with number `reader`, which continues at the position of its
+    /// Creates the reader with index `reader` of lane `lane`. It continues at the position of its
     /// cursor.
     ///
     /// # Safety
@@ -169,7 +171,8 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
         LaneReader::new(memory, start, reader)
     }
 
-    /// Returns lane `lane` with its slots. The lane must have been claimed at least once before.
+    /// Returns the lane with index `lane` and its slots. A writer must have claimed the lane
+    /// before.
     pub(super) fn claimed_lane(&self, lane: u32) -> ValueLane<T, H> {
         let slots = self.slots[lane as usize]
             .get()
@@ -177,7 +180,7 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
         self.lane(lane, slots.row())
     }
 
-    /// Returns lane `lane` with the row `slots`, which is the lane's own row or an empty one.
+    /// Returns the lane with index `lane` with the slots `slots`: either its own, or an empty row.
     fn lane(&self, lane: u32, slots: SlotRow<T, H>) -> ValueLane<T, H> {
         let cursors = self.cursors.as_ptr().cast::<AtomicU64>();
         let words = self.cursors.len() * WORDS_PER_LINE;
@@ -204,32 +207,34 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
         &self.cursors[line].0[lane as usize % WORDS_PER_LINE]
     }
 
-    /// Returns a mask of the lanes that have been claimed at least once, and therefore have slots.
+    /// Returns the bit mask of the lanes that have slots, because a writer has claimed them at
+    /// least once.
     #[inline(always)]
     pub(super) fn ready_lanes(&self) -> u64 {
         // ORDERING(ready): pairs with the bit set in `writer`.
         Word::load(&self.ready.0, edge::READY_SEE)
     }
 
-    /// Returns the number of values in `lane` that reader `reader` has not read.
+    /// Returns the number of values in the lane `lane` that the reader with index `reader` has not
+    /// read.
     pub(super) fn waiting_values(&self, lane: u32, reader: u32) -> u64 {
         // Relaxed: counters.
         let head = self.blocks[lane as usize].head.get();
         (head + 1).saturating_sub(self.cursor(lane, reader).get())
     }
 
-    /// Returns the maximum number of lanes.
+    /// Returns the maximum number of lanes of the channel.
     pub(super) const fn lane_limit(&self) -> usize {
         self.blocks.len()
     }
 
-    /// Returns the maximum number of values in one lane.
+    /// Returns the number of values that one lane can hold.
     #[must_use]
     pub const fn capacity(&self) -> usize {
         self.capacity as usize
     }
 
-    /// Frees a lane, so that another writer can claim it.
+    /// Makes the lane with index `lane` free, so that another writer can claim it.
     pub(super) fn release_lane(&self, lane: u32) {
         owner::release_entry(&self.blocks[lane as usize].owner);
     }

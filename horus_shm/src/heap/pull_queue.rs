@@ -14,14 +14,15 @@ use super::injector::{self, InjectorMemory};
 use super::run_queues::Entry;
 use crate::wait::{LocalEventcount, WaitPolicy};
 
-/// A queue of actors that have mail, for one thread that runs its actors itself.
+/// A queue of actors that have mail. It belongs to one thread of the program, which runs these
+/// actors itself.
 pub struct PullQueue<E: Entry> {
     newest: AtomicPtr<E::Target>,
-    /// The chain of the injector. It is always null, because the only thread that takes entries
+    /// The chain of the injector, which is always null. WHY: the only thread that takes entries
     /// takes all of them.
     chain: AtomicPtr<E::Target>,
     event: LocalEventcount,
-    /// The waker of the task that waits for an entry, if no thread waits.
+    /// The waker of the task that waits for an entry; `None` if no task waits.
     waker: Mutex<Option<Waker>>,
 }
 
@@ -56,8 +57,8 @@ impl<E: Entry> Default for PullQueue<E> {
 }
 
 impl<E: Entry> PullQueue<E> {
-    /// Pushes `entry`, and wakes the thread or task that waits for entries. Lock-free, unless a
-    /// task waits.
+    /// Adds `entry`, and wakes the thread or task that waits for entries. Lock-free, unless a task
+    /// waits.
     pub fn push(&self, entry: E) {
         // SAFETY: the pointer of a handle is valid, and in no queue.
         unsafe { injector::inject(self, entry.into_raw().as_ptr()) };
@@ -68,8 +69,8 @@ impl<E: Entry> PullQueue<E> {
         }
     }
 
-    /// Takes all entries, and calls `each` with each of them, oldest first. Returns the number of
-    /// entries.
+    /// Takes all entries, and calls `each` for each of them, from the oldest to the newest. Returns
+    /// their number.
     pub fn take(&self, mut each: impl FnMut(E)) -> usize {
         let mut newest = injector::take_all(self);
         // SAFETY: the list was taken, so its entries are this thread's.
@@ -94,7 +95,7 @@ impl<E: Entry> PullQueue<E> {
         self.event.wait_until(wait_policy, poll)
     }
 
-    /// Registers the waker of a task, which the next push wakes, and forgets an earlier waker.
+    /// Stores the waker of a task, in place of an earlier one. The next push wakes the task.
     /// Returns false if there are entries already: the caller then has to take them.
     #[must_use]
     pub fn register(&self, waker: &Waker) -> bool {
@@ -108,13 +109,13 @@ impl<E: Entry> PullQueue<E> {
         injector::is_empty(self)
     }
 
-    /// Removes the waker that [`Self::register`] registered.
+    /// Removes the waker that [`Self::register`] has stored, so that a push no longer wakes the
+    /// task.
     pub fn withdraw(&self) {
         drop(self.take_waker());
     }
 
-    /// Takes the registered waker, if there is one, and withdraws the announcement that makes a
-    /// push look for a waker.
+    /// Takes the stored waker, if there is one, and makes pushes stop looking for a waker.
     fn take_waker(&self) -> Option<Waker> {
         let waker = self.lock_waker().take();
         if waker.is_some() {

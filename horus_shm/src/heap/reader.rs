@@ -11,7 +11,7 @@ use crate::protocol::lane::{LaneReader, PollOutcome};
 /// once: so that the writer can already write into the slots that were read.
 pub(super) const DRAIN_STEPS: u64 = 8;
 
-/// A reader of the first lane. When it is dropped, another reader can take its place.
+/// A reader of a channel's first lane. After it was dropped, another reader can be created.
 pub struct ValueReader<T, H: ReadPolicy<T>> {
     reader: LaneReader<ValueLane<T, H>>,
     index: u32,
@@ -19,7 +19,7 @@ pub struct ValueReader<T, H: ReadPolicy<T>> {
 }
 
 impl<T, H: ReadPolicy<T>> ValueReader<T, H> {
-    /// Creates the reader with number `index`, which the caller has claimed.
+    /// Creates the reader with index `index`, which the caller has claimed.
     pub(super) fn new(lanes: Arc<Lanes<T, H>>, index: u32) -> Self {
         // SAFETY: the number is the caller's, and this is its only reader of the lane.
         let reader = unsafe { lanes.lane_reader(0, index) };
@@ -42,7 +42,7 @@ impl<T, H: ReadPolicy<T>> ValueReader<T, H> {
         find(&mut self.reader)
     }
 
-    /// Copies the next value from its slot to `value`; returns false if there is no value.
+    /// Copies the next value from its slot to `value`. Returns false if there is no value.
     /// Wait-free.
     #[inline(always)]
     pub fn pop_into(&mut self, value: &mut T) -> bool
@@ -87,19 +87,19 @@ impl<T, H: ReadPolicy<T>> ValueReader<T, H> {
         drained as usize
     }
 
-    /// Returns the number of values that this reader has not read.
+    /// Returns the number of values in the lane that this reader has not read yet.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.lanes.waiting_values(0, self.index) as usize
     }
 
-    /// Returns the memory of the channel.
+    /// Returns the memory of the channel: its lanes and the cursors in them.
     #[must_use]
     pub const fn lanes(&self) -> &Arc<Lanes<T, H>> {
         &self.lanes
     }
 
-    /// Returns the maximum number of values in one lane.
+    /// Returns the number of values that one lane can hold.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.lanes.capacity()
@@ -139,8 +139,8 @@ fn pop_into<T: Copy, H: ReadPolicy<T>>(
     true
 }
 
-/// Returns a function for the parameter `load` of [`LaneReader::drain`] that passes values in their
-/// slots to `each`.
+/// Returns a function for the argument `load` of [`LaneReader::drain`]. It calls `each` with each
+/// value while the value is in its slot.
 #[inline(always)]
 fn passing_to<T, H: ReadPolicy<T>>(
     each: &mut impl FnMut(&T),
@@ -164,19 +164,20 @@ impl<T, H: ReadPolicy<T>> fmt::Debug for ValueReader<T, H> {
     }
 }
 
-/// A reader that reads all lanes in turn. When it is dropped, another reader can take its place.
+/// A reader that reads all lanes of a channel in turn. After it was dropped, another reader can be
+/// created.
 pub struct FanReader<T, H: ReadPolicy<T>> {
-    /// Readers of the lanes that have slots, in the order in which they were discovered.
+    /// A reader of each lane that has slots, in the order in which the lanes were found.
     readers: Vec<LaneReader<ValueLane<T, H>>>,
     next: usize,
-    /// Mask of the lanes that have a reader.
+    /// A bit mask of the lanes in `readers`: bit i stands for lane i.
     known: u64,
     index: u32,
     lanes: Arc<Lanes<T, H>>,
 }
 
 impl<T, H: ReadPolicy<T>> FanReader<T, H> {
-    /// Creates the reader with number `index`, which the caller has claimed.
+    /// Creates the reader with index `index`, which the caller has claimed.
     pub(super) fn new(lanes: Arc<Lanes<T, H>>, index: u32) -> Self {
         // WHY allocated for all lanes: no later call allocates.
         let readers = Vec::with_capacity(lanes.lane_limit());
@@ -196,7 +197,8 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
         find(self.next_ready_lane()?)
     }
 
-    /// Does the same as [`ValueReader::pop_into`] for the next value of any lane.
+    /// Copies the next value of any lane to `value`. Otherwise the same as
+    /// [`ValueReader::pop_into`].
     #[inline]
     pub fn pop_into(&mut self, value: &mut T) -> bool
     where
@@ -206,7 +208,7 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
             .is_some_and(|reader| pop_into(reader, value))
     }
 
-    /// Does the same as [`ValueReader::drain`], but takes one value from each lane in turn.
+    /// Takes one value from each lane in turn. Otherwise the same as [`ValueReader::drain`].
     #[inline]
     pub fn drain(&mut self, mut each: impl FnMut(T)) -> usize {
         let capacity = self.lanes.capacity();
@@ -216,8 +218,8 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
             .count()
     }
 
-    /// Does the same as [`ValueReader::drain_in_place`], but takes one value from each lane in
-    /// turn.
+    /// Takes one value from each lane in turn. Otherwise the same as
+    /// [`ValueReader::drain_in_place`].
     #[inline]
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
         let mut one =
@@ -265,7 +267,7 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
         self.known = ready;
     }
 
-    /// Returns the number of values that this reader has not read.
+    /// Returns the number of values in all lanes that this reader has not read yet.
     #[must_use]
     pub fn waiting(&self) -> usize {
         let lanes = 0..self.lanes.lane_limit() as u32;
@@ -274,13 +276,13 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
             .sum()
     }
 
-    /// Returns the memory of the channel.
+    /// Returns the memory of the channel: its lanes and the cursors in them.
     #[must_use]
     pub const fn lanes(&self) -> &Arc<Lanes<T, H>> {
         &self.lanes
     }
 
-    /// Returns the maximum number of values in one lane.
+    /// Returns the number of values that one lane can hold.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.lanes.capacity()

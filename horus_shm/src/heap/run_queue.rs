@@ -27,33 +27,37 @@ use crate::protocol::sync::{PointerWord, Word, edge};
 /// The memory of a run queue: a ring of entries that one worker fills, and from which other workers
 /// steal.
 pub trait RunQueueMemory {
-    /// The type that entries point to.
+    /// The type to which the entries point.
     type Item;
-    /// The type of the shared words.
+    /// The type of the words in shared memory: ordinary atomics in programs, loom atomics in
+    /// models.
     type Word: Word;
-    /// The type of the shared pointers.
+    /// The type of the pointers in shared memory: ordinary atomics in programs, loom atomics in
+    /// models.
     type Pointer: PointerWord<Self::Item>;
 
-    /// Returns the number of slots: a power of two, at most 2^16.
+    /// Returns the number of slots of the ring: a power of two, at most 2^16.
     fn slots(&self) -> u32;
 
-    /// Returns the word that contains the two heads.
+    /// Returns the word with the two heads of the ring (see `RingHeads`).
     fn heads(&self) -> &Self::Word;
 
-    /// Returns the word with the position after the last entry. Only the owner stores it.
+    /// Returns the word with the position after the newest entry of the ring. Only the owner stores
+    /// this word.
     fn tail(&self) -> &Self::Word;
 
-    /// Returns the pointer to the entry that the owner runs next, or to null.
+    /// Returns the pointer to the entry that the owner runs next, before those in the ring; null if
+    /// there is none.
     fn lifo_slot(&self) -> &Self::Pointer;
 
-    /// Stores `item` in slot `index`.
+    /// Stores the entry `item` in the slot with index `index`.
     ///
     /// # Safety
     ///
     /// `index` is below the number of slots, and no other thread accesses the slot.
     unsafe fn put(&self, index: u32, item: *mut Self::Item);
 
-    /// Returns the entry in slot `index`.
+    /// Returns the entry in the slot with index `index`.
     ///
     /// # Safety
     ///
@@ -61,13 +65,14 @@ pub trait RunQueueMemory {
     unsafe fn read(&self, index: u32) -> *mut Self::Item;
 }
 
-/// The two heads of a ring.
+/// The two heads (positions of the oldest entries) of a ring. They differ while a thief copies
+/// entries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct RingHeads {
-    /// The first position whose slot is still in use: a thief may be copying from there up to
-    /// `real`.
+    /// The first position whose slot is not free. From here up to `real`, a thief may be copying
+    /// entries.
     steal: u32,
-    /// The first position whose entry nobody has claimed yet.
+    /// The position of the oldest entry that neither the owner nor a thief has taken.
     real: u32,
 }
 
@@ -87,7 +92,8 @@ impl RingHeads {
         self.steal != self.real
     }
 
-    /// Returns the heads as they are after a thief has claimed `claimed` more entries.
+    /// Returns the heads after a thief has taken `claimed` more entries, but has not copied them
+    /// yet.
     const fn claim(self, claimed: u32) -> Self {
         Self {
             steal: self.steal,
@@ -95,7 +101,7 @@ impl RingHeads {
         }
     }
 
-    /// Returns the heads as they are after the owner has taken one entry.
+    /// Returns the heads after the owner has taken one entry.
     fn pop(self) -> Self {
         let real = self.real.wrapping_add(1);
         // WHY: while a thief copies, its slots must not be overwritten.
@@ -227,8 +233,8 @@ fn claim_half<M: RunQueueMemory>(from: &M, most: u32) -> Option<(u32, u32)> {
     }
 }
 
-/// Frees the slots that the caller has claimed. The owner may have taken entries after them in the
-/// meantime.
+/// Frees the slots whose entries the caller has copied as a thief. The owner may have taken later
+/// entries in the meantime.
 fn free_claimed<M: RunQueueMemory>(from: &M) {
     loop {
         // Relaxed: the exchange decides.
@@ -245,8 +251,8 @@ fn free_claimed<M: RunQueueMemory>(from: &M) {
     }
 }
 
-/// Returns the number of entries from `real` to `tail`; 0 if `tail` was loaded so early that it is
-/// before `real`.
+/// Returns the number of entries from `real` to `tail`. Returns 0 if `tail` is before `real`, which
+/// means that it is an old value.
 const fn entries_between(real: u32, tail: u32) -> u32 {
     let distance = tail.wrapping_sub(real);
     if (distance as i32) < 0 { 0 } else { distance }
@@ -298,8 +304,8 @@ pub fn take_lifo<M: RunQueueMemory>(memory: &M, has_thieves: bool) -> Option<*mu
     (!item.is_null()).then_some(item)
 }
 
-/// Takes the entry `seen` out of the `lifo_slot` of another worker. Returns false if `seen` is not
-/// in it any more.
+/// Takes the entry `seen` out of another worker's `lifo_slot`. Returns false if the slot no longer
+/// contains this entry.
 #[must_use]
 pub fn steal_lifo<M: RunQueueMemory>(memory: &M, seen: *mut M::Item) -> bool {
     let null = ptr::null_mut();

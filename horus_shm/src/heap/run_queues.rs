@@ -14,8 +14,8 @@ use super::worker::Worker;
 use crate::protocol::sync::{self, Edge};
 use crate::wait::{Event, LocalEventcount};
 
-/// Number of slots of a ring, and maximum number of entries that a worker keeps when it takes an
-/// injector's stack.
+/// Number of slots of each worker's ring. Also the maximum number of entries that a worker keeps
+/// when it takes an injector's stack.
 pub const RING_SLOTS: u32 = 256;
 
 /// An entry of a run queue: a handle of something that a worker can run, such as an actor. It can
@@ -27,13 +27,13 @@ pub const RING_SLOTS: u32 = 256;
 ///   `into_raw` of no other handle returns the same pointer.
 /// * The handle may be sent to other threads.
 pub unsafe trait Entry {
-    /// The type that the pointer points to.
+    /// The type to which the raw pointer of an entry points.
     type Target: InjectorEntry;
 
-    /// Converts the handle to the pointer that it wraps.
+    /// Converts the entry to a raw pointer, which owns the entry.
     fn into_raw(self) -> NonNull<Self::Target>;
 
-    /// Converts `raw` back to the handle.
+    /// Converts a raw pointer back to the entry from which it was made.
     ///
     /// # Safety
     ///
@@ -48,15 +48,15 @@ pub(super) struct Queue<T> {
     heads: AtomicU64,
     tail: AtomicU64,
     lifo_slot: AtomicPtr<T>,
-    /// The number of activations that the worker has begun. Only the owner stores it.
+    /// Number of times that the worker has begun to run an entry. Only the worker stores this word.
     pub(super) activations: AtomicU64,
     chain: AtomicPtr<T>,
     injected: InjectorHead<T>,
     slots: [UnsafeCell<*mut T>; RING_SLOTS as usize],
 }
 
-/// The newest entry that was sent to a worker, in a cache line that the owner does not write for
-/// other purposes.
+/// The newest entry that was sent to a worker. It has a cache line to which the worker does not
+/// write for other purposes.
 #[repr(align(128))]
 struct InjectorHead<T>(AtomicPtr<T>);
 
@@ -130,18 +130,20 @@ impl<T: InjectorEntry> InjectorMemory for Queue<T> {
     }
 }
 
-/// The run queues of a group of workers.
+/// The run queues of the workers of a group.
 pub struct RunQueues<E: Entry>(QueueGroup<E::Target>);
 
-/// The memory that the workers of a group share.
+/// The memory that the workers of a group share: their queues, and the state of their search for
+/// entries.
 pub(super) struct QueueGroup<T> {
     queues: Box<[Queue<T>]>,
-    /// The [`State`](super::search::SearchState) of the workers' search for entries.
+    /// The word with the state of the workers' search for entries: see
+    /// [`SearchState`](super::search::SearchState).
     state: PaddedWord<AtomicU64>,
     events: Box<[LocalEventcount]>,
 }
 
-/// A word that shares its cache lines with nothing else.
+/// A word that shares its cache lines with no other data.
 #[repr(align(128))]
 struct PaddedWord<T>(T);
 
@@ -177,7 +179,7 @@ impl<E: Entry> RunQueues<E> {
         (queues, ends)
     }
 
-    /// Returns the number of workers.
+    /// Returns the number of workers of the group.
     #[must_use]
     pub fn workers(&self) -> usize {
         self.0.queues.len()
@@ -206,7 +208,7 @@ impl<E: Entry> RunQueues<E> {
         }
     }
 
-    /// Wakes all sleeping workers, so that they check a condition that has nothing to do with their
+    /// Wakes all sleeping workers, so that they check a condition that does not depend on their
     /// queues.
     pub fn wake_all(&self) {
         search::wake_all(&self.0);
@@ -266,7 +268,7 @@ impl<E: Entry> Drop for RunQueues<E> {
     }
 }
 
-/// Takes all entries that were sent to the worker of `queue`, and calls `each` with each of them.
+/// Takes all entries that were sent to the worker of `queue`, and calls `each` for each of them.
 #[cold]
 fn take_injected<E: Entry>(queue: &Queue<E::Target>, mut each: impl FnMut(E)) {
     loop {
@@ -282,7 +284,7 @@ fn take_injected<E: Entry>(queue: &Queue<E::Target>, mut each: impl FnMut(E)) {
     }
 }
 
-/// Takes an entry out of a queue, which no other code accesses any more. Returns `None` if the
+/// Takes an entry out of a queue that no other thread accesses any more. Returns `None` if the
 /// queue is empty.
 fn take_remaining<T: InjectorEntry>(queue: &Queue<T>) -> Option<*mut T> {
     let mut list = injector::take_all(queue);
@@ -300,7 +302,7 @@ fn take_remaining<T: InjectorEntry>(queue: &Queue<T>) -> Option<*mut T> {
     Some(entry)
 }
 
-/// Returns the handle of an entry that was taken out of a queue.
+/// Converts the pointer of an entry that was taken out of a queue back to the entry.
 ///
 /// # Safety
 ///

@@ -20,31 +20,33 @@ use super::injector::{self, InjectorMemory};
 use crate::protocol::sync::{Edge, Word, edge};
 use crate::wait::{Eventcount, has_sleepers, sleep_once, wake};
 
-/// Maximum number of workers of a group.
+/// Maximum number of workers of a group, because their state is stored in one word.
 pub const WORKERS_MAX: usize = 48;
 
-/// The shared memory by which a group of workers coordinates its search for entries.
+/// The shared memory in which the workers of a group agree on who searches for entries and who
+/// sleeps.
 pub trait SearchMemory {
-    /// The type of the shared words.
+    /// The type of the words in shared memory: ordinary atomics in programs, loom atomics in
+    /// models.
     type Word: Word;
-    /// The type of the eventcount at which one worker sleeps.
+    /// The type of the eventcount at which a worker sleeps.
     type WorkerEvent<'a>: Eventcount
     where
         Self: 'a;
 
-    /// Returns the number of workers: at most [`WORKERS_MAX`].
+    /// Returns the number of workers of the group: at most [`WORKERS_MAX`].
     fn workers(&self) -> usize;
 
-    /// Returns the word that holds the [`SearchState`].
+    /// Returns the shared word that contains the [`SearchState`].
     fn state(&self) -> &Self::Word;
 
-    /// Returns the eventcount at which worker `index` sleeps.
+    /// Returns the eventcount at which the worker with index `index` sleeps.
     fn event(&self, index: usize) -> Self::WorkerEvent<'_>;
 
     /// Executes a memory fence with the ordering of `edge`.
     fn fence(&self, edge: Edge);
 
-    /// Returns true if any queue of the group has an entry.
+    /// Returns true if any queue of the group contains an entry.
     fn has_entries(&self) -> bool;
 }
 
@@ -53,17 +55,18 @@ pub trait SearchMemory {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchState(u64);
 
-/// The shift of the watcher's index plus 1 in [`SearchState`]; 0 in its place means that there is
-/// no watcher.
+/// The lowest bit of the field of [`SearchState`] that holds the watcher's index plus 1. 0 means
+/// that there is no watcher.
 const WATCHER_SHIFT: u32 = WORKERS_MAX as u32;
 
-/// The mask of the watcher's bits, after a shift by [`WATCHER_SHIFT`].
+/// The mask of the watcher's field, after the state was shifted by [`WATCHER_SHIFT`].
 const WATCHER_MASK: u64 = 0x7f;
 
-/// The bit in [`SearchState`] that is set if the group is closed, because its workers are gone.
+/// The bit of [`SearchState`] that is set once the group is closed, so that no worker will run
+/// entries.
 const CLOSED_BIT: u64 = 1 << (WATCHER_SHIFT + 7);
 
-/// The shift of the number of searchers in [`SearchState`].
+/// The lowest bit of the field of [`SearchState`] that holds the number of searching workers.
 const SEARCHERS_SHIFT: u32 = WATCHER_SHIFT + 8;
 
 impl SearchState {
@@ -124,13 +127,13 @@ impl SearchState {
         Self(state.0 & !(1 << worker))
     }
 
-    /// Returns true if all `workers` workers of the group sleep.
+    /// Returns true if all `workers` workers of the group are asleep.
     const fn all_asleep(self, workers: usize) -> bool {
         self.sleepers().count_ones() as usize == workers
     }
 
-    /// Returns the index of the sleeping worker to wake, or `None` if no worker sleeps. Chooses the
-    /// watcher only if no other worker sleeps.
+    /// Returns the index of the sleeping worker that should be woken; `None` if no worker sleeps.
+    /// Chooses the watcher only if no other worker sleeps.
     fn choose_sleeper(self) -> Option<usize> {
         let others = match self.watcher() {
             Some(watcher) => self.sleepers() & !(1 << watcher),
@@ -141,8 +144,8 @@ impl SearchState {
     }
 }
 
-/// Loads the state. WHY relaxed: each decision that depends on the state is made by an exchange, or
-/// after a fence.
+/// Loads the state. WHY relaxed: each decision that depends on the state is made by an atomic
+/// exchange, or after a fence.
 #[inline(always)]
 fn load_state<M: SearchMemory>(memory: &M) -> SearchState {
     SearchState(memory.state().get())
@@ -182,8 +185,8 @@ fn wake_searcher_if_none<M: SearchMemory>(memory: &M) {
     }
 }
 
-/// Makes a sleeping worker a searcher and wakes it, unless another worker has begun to search in
-/// the meantime.
+/// Wakes a sleeping worker as a searcher, unless another worker has begun to search in the
+/// meantime.
 #[cold]
 fn wake_as_searcher<M: SearchMemory>(memory: &M) {
     let mut chosen = None;
@@ -236,8 +239,8 @@ pub fn close<M: SearchMemory>(memory: &M) {
     memory.fence(edge::SEARCH_CLOSE);
 }
 
-/// Makes all sleeping workers searchers and wakes them, so that they see a value that the caller
-/// has stored.
+/// Wakes all sleeping workers as searchers, so that they see a value that the caller has stored
+/// before.
 pub fn wake_all<M: SearchMemory>(memory: &M) {
     // ORDERING(search): pairs with the fence in `announce`.
     memory.fence(edge::SEARCH_LOOK);
@@ -275,7 +278,8 @@ fn appoint_watcher<M: SearchMemory>(memory: &M) {
     }
 }
 
-/// Makes the calling worker a searcher. Returns false if half of the workers search already.
+/// Makes the calling worker a searcher. Returns false, and does nothing, if half of the workers
+/// already search.
 #[must_use]
 pub fn begin_search<M: SearchMemory>(memory: &M) -> bool {
     let most = (memory.workers() as u64 / 2).max(1);
@@ -285,8 +289,8 @@ pub fn begin_search<M: SearchMemory>(memory: &M) -> bool {
     begun.is_some()
 }
 
-/// Ends the search of the calling worker, which has found an entry. Wakes another worker if there
-/// are more entries.
+/// Ends the search of the calling worker, because it has found an entry. If there are more entries,
+/// wakes another worker.
 pub fn end_search_with_entry<M: SearchMemory>(memory: &M) {
     update_state(memory, |state| Some(state.remove_searcher()));
     // ORDERING(search): pairs with the fence in `wake_searcher`.
@@ -296,10 +300,10 @@ pub fn end_search_with_entry<M: SearchMemory>(memory: &M) {
     }
 }
 
-/// The reason why [`sleep_announced`] returned.
+/// The reason why the sleep of a worker in [`sleep_announced`] ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SleepEnd {
-    /// There may be entries, and the worker is a searcher now.
+    /// There may be entries. The worker is a searcher now, and has to search for them.
     Search,
     /// The time limit has passed, or the worker has become the watcher or has stopped being it. The
     /// worker is still announced as a sleeper.

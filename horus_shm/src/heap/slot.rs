@@ -1,4 +1,4 @@
-//! Slots on the heap: a stamp, and memory for a value of any type.
+//! Slots on the heap: each has a stamp, and memory for a value of any type.
 
 use core::cell::UnsafeCell;
 use core::marker::PhantomData;
@@ -11,10 +11,10 @@ use std::alloc::{self, Layout};
 use crate::protocol::copy::{self, CACHE_LINE_BYTES, PrefetchIntent};
 use crate::protocol::sync;
 
-/// Maximum number of cache lines of one slot that are prefetched.
+/// Maximum number of cache lines of a slot that are prefetched.
 const PREFETCH_LINES_MAX: usize = 64;
 
-/// A slot of a lane or of a ring: a stamp, and room for a value.
+/// A slot of a lane or a ring: a stamp, and memory for one value.
 #[repr(C)]
 pub(super) struct Slot<T> {
     pub(super) stamp: AtomicU64,
@@ -22,12 +22,12 @@ pub(super) struct Slot<T> {
 }
 
 impl<T> Slot<T> {
-    /// Number of cache lines that a slot occupies if it begins at a cache line. The last one may be
-    /// used only in part.
+    /// Number of cache lines that a slot occupies if it begins at a cache line. It may use only a
+    /// part of the last one.
     pub(super) const LINES: usize = size_of::<Self>().div_ceil(CACHE_LINE_BYTES);
 
-    /// True if a slot occupies several whole cache lines, and more than a quarter of their bytes
-    /// would be padding.
+    /// True if a slot needs several cache lines and, if it begins at a cache line, more than a
+    /// quarter of their bytes are padding.
     const WASTES_CACHE_LINES: bool = {
         let lines = Self::LINES * CACHE_LINE_BYTES;
         Self::LINES > 1 && 4 * (lines - size_of::<Self>()) > lines
@@ -92,7 +92,8 @@ impl<T> Slot<T> {
         unsafe { ptr::copy_nonoverlapping(src, dst, near) };
     }
 
-    /// Prefetches the cache lines of the slot, at most [`PREFETCH_LINES_MAX`]. Only a hint.
+    /// Prefetches the cache lines of the slot, but at most [`PREFETCH_LINES_MAX`]. It is only a
+    /// hint.
     #[inline(always)]
     pub(super) fn prefetch(&self, intent: PrefetchIntent) {
         let lines = Self::LINES.min(PREFETCH_LINES_MAX);
@@ -126,8 +127,8 @@ pub trait Packing {
     const PACKS_SMALL: bool;
 }
 
-/// The packing policy of a ring whose slots are written by several threads: no slots share cache
-/// lines.
+/// The packing policy of rings to whose slots several threads write: no two slots share a cache
+/// line.
 #[derive(Debug)]
 pub(super) enum Unpacked {}
 
@@ -136,7 +137,7 @@ impl Packing for Unpacked {
     const PACKS_SMALL: bool = false;
 }
 
-/// A row of slots: its address and the number of slots. A copy refers to the same slots.
+/// The address and the number of the slots of a lane. A copy refers to the same slots.
 pub(super) struct SlotRow<T, P> {
     first: NonNull<Slot<T>>,
     slots: u64,
@@ -144,7 +145,7 @@ pub(super) struct SlotRow<T, P> {
 }
 
 impl<T, P: Packing> SlotRow<T, P> {
-    /// A row that has no slots.
+    /// A row without slots, for code that uses only other parts of a lane.
     pub(super) const EMPTY: Self = Self {
         first: NonNull::dangling(),
         slots: 0,
@@ -157,7 +158,7 @@ impl<T, P: Packing> SlotRow<T, P> {
         self.slots
     }
 
-    /// Returns the address of slot `index`.
+    /// Returns the address of the slot with index `index`.
     ///
     /// # Safety
     ///
@@ -173,7 +174,7 @@ impl<T, P: Packing> SlotRow<T, P> {
         }
     }
 
-    /// Returns the memory layout of all slots together; `None` if its size overflows.
+    /// Returns the memory layout of all slots together; `None` if its size would overflow.
     fn layout(&self) -> Option<Layout> {
         let bytes = usize::try_from(self.slots)
             .ok()?
@@ -239,7 +240,8 @@ impl<T, P: Packing> Slots<T, P> {
         made
     }
 
-    /// Returns the row of these slots, which is valid for as long as this value lives.
+    /// Returns the address and number of these slots. The result must not be used after this value
+    /// is dropped.
     pub(super) const fn row(&self) -> SlotRow<T, P> {
         self.row
     }
@@ -264,8 +266,8 @@ impl<T, P: Packing> Slots<T, P> {
         unsafe { &*slot }
     }
 
-    /// States that the slots of the positions `left` still hold values. These values are dropped
-    /// with the slots.
+    /// States that only the slots of the positions `left` still contain values, which are then
+    /// dropped with the slots.
     ///
     /// # Safety
     ///
@@ -287,8 +289,8 @@ impl<T, P: Packing> Slots<T, P> {
 
 impl<T, P: Packing> Drop for Slots<T, P> {
     fn drop(&mut self) {
-        /// Guard that drops the remaining values, even if the drop of one of them panics, as a
-        /// `Vec` does.
+        /// A guard that drops the remaining values. It does so even if the drop of one value
+        /// panics, as `Vec` does.
         struct RemainingSlots<'a, T, P: Packing>(&'a mut Slots<T, P>);
 
         impl<T, P: Packing> Drop for RemainingSlots<'_, T, P> {
@@ -302,7 +304,7 @@ impl<T, P: Packing> Drop for Slots<T, P> {
     }
 }
 
-/// Guard that frees the memory of slots that no code uses any more.
+/// A guard that frees the memory of the slots when it is dropped.
 struct SlotMemory<T, P: Packing>(SlotRow<T, P>);
 
 impl<T, P: Packing> Drop for SlotMemory<T, P> {

@@ -11,12 +11,12 @@ use crate::protocol::copy::{PrefetchIntent, is_prefetch_worthwhile};
 use crate::protocol::sync::Word;
 use crate::protocol::ticket::{self, ReceiveRun, TicketMemory};
 
-/// A word that shares its cache lines with nothing else.
+/// A word that shares its cache lines with no other data.
 #[repr(align(128))]
 struct PaddedWord(AtomicU64);
 
-/// A bounded ring of values. Any number of threads put values into it, and one thread takes them
-/// out.
+/// A bounded ring of values: any number of threads send values into it, and one thread receives
+/// them.
 struct TicketRing<T> {
     tail: PaddedWord,
     head: PaddedWord,
@@ -28,7 +28,7 @@ struct TicketRing<T> {
 unsafe impl<T: Send> Sync for TicketRing<T> {}
 
 impl<T> TicketRing<T> {
-    /// Prefetches the slot of the next value to be received.
+    /// Prefetches the slot of the value that will be received next.
     #[inline(always)]
     fn prefetch(&self) {
         if is_prefetch_worthwhile(Slot::<T>::LINES as u64, 1) {
@@ -102,13 +102,14 @@ impl<T> Drop for TicketRing<T> {
     }
 }
 
-/// A sender of a ring of values. A clone sends to the same ring.
+/// A sender of a ring of values. Its clones send to the same ring.
 pub struct TicketWriter<T>(Arc<TicketRing<T>>);
 
-/// The receiver of a ring of values. There is only one.
+/// The only receiver of a ring of values.
 pub struct TicketReader<T>(Arc<TicketRing<T>>);
 
-/// Creates a ring for `capacity` values, and returns its first sender and its receiver.
+/// Creates a ring for at most `capacity` values. Returns a sender (which can be cloned) and the
+/// receiver.
 ///
 /// # Panics
 ///
@@ -129,7 +130,7 @@ pub fn tickets<T>(capacity: usize) -> (TicketWriter<T>, TicketReader<T>) {
 }
 
 impl<T> TicketWriter<T> {
-    /// Moves `value` into the ring. Lock-free; does not wait for room.
+    /// Moves `value` into the ring. Lock-free; does not wait until there is room.
     ///
     /// # Errors
     ///
@@ -147,7 +148,7 @@ impl<T> TicketWriter<T> {
         }
     }
 
-    /// Copies `value` directly into the ring; returns false if the ring is full. Lock-free.
+    /// Copies `value` directly into the ring. Returns false if the ring is full. Lock-free.
     #[inline(always)]
     pub fn push_ref(&self, value: &T) -> bool
     where
@@ -157,13 +158,13 @@ impl<T> TicketWriter<T> {
         unsafe { ticket::push_value(&*self.0, value) }
     }
 
-    /// Returns the number of values that have not been received.
+    /// Returns the number of values in the ring that the receiver has not taken yet.
     #[must_use]
     pub fn waiting(&self) -> usize {
         ticket::waiting_values(&*self.0) as usize
     }
 
-    /// Returns the maximum number of values.
+    /// Returns the maximum number of values in the ring.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.0.capacity as usize
@@ -254,13 +255,13 @@ impl<T> TicketReader<T> {
         drained
     }
 
-    /// Returns the number of values that have not been received.
+    /// Returns the number of values in the ring that the receiver has not taken yet.
     #[must_use]
     pub fn waiting(&self) -> usize {
         ticket::waiting_values(&*self.0) as usize
     }
 
-    /// Returns the maximum number of values.
+    /// Returns the maximum number of values in the ring.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.0.capacity as usize

@@ -1,4 +1,4 @@
-//! The owner's end of a run queue, by which a worker adds and takes entries, steals from other
+//! The owner's end of a run queue: with it, a worker adds and takes entries, steals from other
 //! workers, and sleeps.
 
 use core::fmt;
@@ -12,10 +12,11 @@ use super::run_queues::{Entry, Queue, RING_SLOTS, RunQueues, entry_from_pointer}
 use super::search::{self, SleepEnd};
 use crate::protocol::sync::{PointerWord, Word};
 
-/// Time between two checks for stalled workers by the watcher, in nanoseconds.
+/// Time in nanoseconds between two checks of the watcher (an idle worker) for workers that have
+/// stalled.
 const WATCH_INTERVAL_NS: u64 = 500_000;
 
-/// Time without a new activation after which a worker counts as stalled, in nanoseconds.
+/// Time in nanoseconds without beginning a new entry after which a worker counts as stalled.
 const STALLED_AFTER_NS: u64 = 50_000;
 
 /// The owner's end of the run queue of one worker. It adds and takes entries, steals entries from
@@ -26,31 +27,33 @@ pub struct Worker<E: Entry> {
     /// The queue of this worker, whose number is `index`. WHY stored: it is used four times for
     /// each message, and its computation from `index` would cost time.
     own: NonNull<Queue<E::Target>>,
-    /// True while the worker counts as a searcher.
+    /// True while this worker counts as a searcher in the group's
+    /// [`SearchState`](super::search::SearchState).
     searches: bool,
-    /// The number of the worker from which this one tries to steal first.
+    /// The index of the worker from which this worker tries to steal first.
     victim: usize,
-    /// For each worker, the activation in which that worker was when this one last looked.
+    /// For each worker: its activation count when this worker last looked at it, and since when it
+    /// has been the same.
     seen: Box<[SeenActivation]>,
 }
 
-/// The number of the activation in which another worker was seen, and the time at which the worker
-/// was first seen in it. If that was long ago, the worker has stalled.
+/// The activation count at which another worker was last seen, and the time at which that count was
+/// first seen. If that was long ago, the worker has stalled.
 #[derive(Debug, Clone, Copy, Default)]
 struct SeenActivation {
     activation: u64,
     since_ns: u64,
 }
 
-/// The result of a sleep.
+/// The result of putting a worker to sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParkOutcome<E> {
-    /// There may be an entry. The worker is a searcher, and has to search for the entry.
+    /// There may be an entry. This worker is a searcher now, and has to search for it.
     Search,
     /// The time limit has passed, or the worker was the watcher and noticed that `is_wanted`
     /// returns true. The worker is not a searcher.
     Elapsed,
-    /// The worker has taken an entry from a worker that has stalled.
+    /// The worker has taken this entry from a worker that has stalled.
     Found(E),
 }
 
@@ -70,13 +73,13 @@ impl<E: Entry> Worker<E> {
         }
     }
 
-    /// Returns the number of this worker.
+    /// Returns the index of this worker in its group.
     #[must_use]
     pub fn index(&self) -> usize {
         self.index
     }
 
-    /// Returns the run queues of the group.
+    /// Returns the run queues of this worker's group.
     #[must_use]
     pub fn queues(&self) -> &Arc<RunQueues<E>> {
         &self.queues
@@ -88,7 +91,8 @@ impl<E: Entry> Worker<E> {
         unsafe { self.own.as_ref() }
     }
 
-    /// Returns true if there are other workers, which could run the entries of this one.
+    /// Returns true if the group has other workers, which could run the entries of the calling
+    /// worker.
     #[inline(always)]
     fn has_peers(&self) -> bool {
         self.seen.len() > 1
@@ -112,7 +116,7 @@ impl<E: Entry> Worker<E> {
         }
     }
 
-    /// Wakes another worker, unless a worker already searches for entries.
+    /// Wakes a sleeping worker to search for entries, unless a worker already searches.
     #[inline]
     fn notify(&self) {
         if self.has_peers() {
@@ -139,8 +143,8 @@ impl<E: Entry> Worker<E> {
         self.notify();
     }
 
-    /// Makes sure that one of the sleeping workers watches this worker, which may stall while it
-    /// runs an entry.
+    /// Makes sure that a sleeping worker watches the calling worker, which may stall while it runs
+    /// an entry.
     #[inline]
     pub fn need_watcher(&self) {
         if self.has_peers() {
@@ -148,7 +152,7 @@ impl<E: Entry> Worker<E> {
         }
     }
 
-    /// Notes that this worker begins to run an entry. If it does not call this function again
+    /// Records that this worker begins to run an entry. If it does not call this function again
     /// within 50 µs, it counts as stalled, and other workers may take its entries.
     #[inline]
     pub fn begin_activation(&mut self) {
@@ -159,7 +163,8 @@ impl<E: Entry> Worker<E> {
         activations.set(activations.get() + 1);
     }
 
-    /// Takes the entry out of the `lifo_slot`; returns `None` if it is empty.
+    /// Takes the entry that was to run next out of the `lifo_slot`; returns `None` if the slot is
+    /// empty.
     #[inline]
     pub fn pop_next(&mut self) -> Option<E> {
         let entry = run_queue::take_lifo(self.queue(), self.has_peers())?;
@@ -168,8 +173,7 @@ impl<E: Entry> Worker<E> {
         Some(unsafe { entry_from_pointer(entry) })
     }
 
-    /// Returns true if this worker has an entry: in the `lifo_slot`, in the ring, or in its
-    /// injector.
+    /// Returns true if this worker has an entry: in its `lifo_slot`, its ring or its injector.
     #[inline]
     #[must_use]
     pub fn has_own_entry(&self) -> bool {
@@ -179,7 +183,7 @@ impl<E: Entry> Worker<E> {
         has_next || !run_queue::is_empty(queue) || !injector::is_empty(queue)
     }
 
-    /// Takes the oldest entry of the ring; returns `None` if the ring is empty.
+    /// Takes the oldest entry of this worker's ring; returns `None` if the ring is empty.
     #[inline]
     pub fn pop(&mut self) -> Option<E> {
         // SAFETY: this is the owner.
@@ -198,7 +202,7 @@ impl<E: Entry> Worker<E> {
         Some(entry)
     }
 
-    /// Takes the entries that were sent to worker `from`, in the same way as
+    /// Takes entries that were sent to the worker with index `from`. Otherwise the same as
     /// [`Self::pop_injected`].
     fn take_injected_of(&mut self, from: usize) -> Option<E> {
         if from != self.index && self.has_chain() {
@@ -273,7 +277,7 @@ impl<E: Entry> Worker<E> {
         }
     }
 
-    /// Ends the search of this worker, if it is a searcher, because it has found an entry.
+    /// Makes this worker stop counting as a searcher, if it does, because it has found an entry.
     #[inline]
     fn end_search(&mut self) {
         if self.searches {
@@ -311,8 +315,8 @@ impl<E: Entry> Worker<E> {
         None
     }
 
-    /// Returns true if worker `index` was first seen in its present activation 50 µs ago or
-    /// earlier.
+    /// Returns true if the worker with index `index` counts as stalled: this worker first saw it in
+    /// its present activation at least 50 µs ago. `now_ns` is the present time in nanoseconds.
     fn is_stalled(&mut self, index: usize, now_ns: u64) -> bool {
         // Relaxed: only compared with itself.
         let activation = self.queues.queue(index).activations.get();

@@ -1,4 +1,4 @@
-//! Writers of lanes of values.
+//! Writers of lanes of values on the heap.
 
 use core::fmt;
 use core::mem::{ManuallyDrop, size_of};
@@ -11,7 +11,7 @@ use crate::protocol::lane::{LaneWriter, NoRoom};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::Word;
 
-/// The only writer of a lane of values. When it is dropped, another writer can claim the lane.
+/// The only writer of a lane of values. After it was dropped, another writer can claim the lane.
 pub struct ValueWriter<T, H: ReadPolicy<T>> {
     writer: LaneWriter<ValueLane<T, H>>,
     lane: u32,
@@ -19,7 +19,7 @@ pub struct ValueWriter<T, H: ReadPolicy<T>> {
 }
 
 impl<T, H: ReadPolicy<T>> ValueWriter<T, H> {
-    /// Creates the writer of `lane`, which the caller has claimed.
+    /// Creates the writer of the lane with index `lane`, which the caller has claimed.
     pub(super) fn new(lanes: Arc<Lanes<T, H>>, lane: u32) -> Self {
         let memory = lanes.claimed_lane(lane);
         // Relaxed: the claim ordered it behind the last writer.
@@ -48,7 +48,7 @@ impl<T, H: ReadPolicy<T>> ValueWriter<T, H> {
         }
     }
 
-    /// Copies `value` directly into the next slot; returns false if there is no room. Wait-free.
+    /// Copies `value` directly into the next slot. Returns false if there is no room. Wait-free.
     #[inline(always)]
     pub fn push_ref(&mut self, value: &T) -> bool
     where
@@ -59,7 +59,7 @@ impl<T, H: ReadPolicy<T>> ValueWriter<T, H> {
         unsafe { self.writer.write(src, size_of::<T>()) }.is_ok()
     }
 
-    /// Returns the number of values that the reader which is furthest behind has not read.
+    /// Returns the number of values that the slowest reader of the lane has not read.
     #[must_use]
     pub fn waiting(&self) -> usize {
         let pos = self.writer.position();
@@ -67,13 +67,13 @@ impl<T, H: ReadPolicy<T>> ValueWriter<T, H> {
         slowest.map_or(0, |(_, cursor)| (pos + 1).saturating_sub(cursor)) as usize
     }
 
-    /// Returns the memory of the channel.
+    /// Returns the memory of the channel: its lanes and the cursors in them.
     #[must_use]
     pub const fn lanes(&self) -> &Arc<Lanes<T, H>> {
         &self.lanes
     }
 
-    /// Returns the maximum number of values in the lane.
+    /// Returns the number of values that the lane can hold.
     #[must_use]
     pub fn capacity(&self) -> usize {
         self.lanes.capacity()

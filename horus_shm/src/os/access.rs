@@ -6,19 +6,20 @@ use std::os::fd::BorrowedFd;
 
 use super::{Stat, effective_uid, fchmod, set_group};
 
-/// The rule that says which users share the files of a namespace.
+/// The rule that decides which users share the files of a namespace, and with which permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AccessRule {
-    /// One user: files and directories have to belong to the user of this process.
+    /// A single user: files and directories must belong to the user of this process.
     User,
-    /// The members of the group with this number: files and directories have to belong to the
-    /// group, and may belong to any user. Only a member of the group, or root, can create such a
-    /// file.
+    /// The members of the group with this id: files and directories must belong to the group, and
+    /// may belong to any user. Only a member of the group, or root, can create a file that belongs
+    /// to the group.
     Group(u32),
 }
 
 impl AccessRule {
-    /// Returns the permission bits of new files. An existing file with more permissions is refused.
+    /// Returns the permission bits that new files get. An existing file that permits more is not
+    /// used.
     pub(crate) fn file_mode(self) -> u32 {
         match self {
             Self::User => 0o600,
@@ -46,8 +47,8 @@ impl AccessRule {
         }
     }
 
-    /// Returns true if the directory has the owner or group, and the mode, that this rule gives to
-    /// new directories.
+    /// Returns true if the owner or group of a directory, and its mode, are those that this rule
+    /// gives to new directories.
     pub(crate) fn permits_dir(self, stat: &Stat) -> bool {
         let is_usable = stat.mode_bits() & self.dir_mode() == self.dir_mode();
         self.excludes_others(stat, self.dir_mode()) && is_usable
@@ -64,8 +65,8 @@ impl AccessRule {
         self.excludes_others(stat, self.file_mode()) && is_usable
     }
 
-    /// Checks the file as [`Self::permits_file`] does. The error describes the owner and mode that
-    /// were found.
+    /// Checks that [`Self::permits_file`] accepts the file. If not, the error text says which owner
+    /// and mode were found.
     pub(crate) fn check_file(self, stat: &Stat) -> Result<(), String> {
         if self.permits_file(stat) {
             return Ok(());
@@ -84,7 +85,8 @@ impl AccessRule {
         })
     }
 
-    /// Gives a new file its group and its permission bits, independent of the umask.
+    /// Sets the group and the permission bits of a new file. WHY the bits, too: the umask may have
+    /// cleared some of them.
     pub(crate) fn apply_to_file(self, file: BorrowedFd<'_>) -> io::Result<()> {
         if let Self::Group(gid) = self {
             set_group(file, gid)?;

@@ -1,5 +1,5 @@
-//! Protection against `pthread_cancel`. It unwinds the stack from within a system call; if the
-//! stack contains Rust frames, this aborts the process.
+//! Protection against `pthread_cancel`, which unwinds the stack of a thread that is in a system
+//! call. If Rust functions are on that stack, the process aborts.
 
 use libc::c_int;
 
@@ -8,13 +8,15 @@ unsafe extern "C" {
     fn pthread_setcancelstate(state: c_int, old: *mut c_int) -> c_int;
 }
 
-/// Does nothing, because miri has no `pthread_cancel`.
+/// A substitute for `pthread_setcancelstate` that does nothing, for the interpreter miri, which
+/// lacks this function.
 #[cfg(miri)]
 unsafe fn pthread_setcancelstate(_: c_int, _: *mut c_int) -> c_int {
     0
 }
 
-/// The value of `PTHREAD_CANCEL_DISABLE` in `pthread.h`; libc does not define it.
+/// The argument `PTHREAD_CANCEL_DISABLE` from `pthread.h`, which disables cancellation. libc does
+/// not define it.
 const CANCEL_DISABLE: c_int = 1;
 
 /// A guard that delays a `pthread_cancel` of the calling thread until the guard is dropped. It must

@@ -1,5 +1,5 @@
-//! Child processes: functions to end a child when its parent ends, and to end all processes that
-//! the child started.
+//! Child processes: ends a child when its parent ends, and ends all processes that a child has
+//! started.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -55,7 +55,7 @@ pub fn signal_group(leader: u32, signal: i32) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns true if a child has ended. Does not wait for it (reap it): until the caller does so, no
+/// Returns true if a child has ended. Does not reap the child: until the caller waits for it, no
 /// other process or group gets its id.
 ///
 /// # Errors

@@ -3,7 +3,7 @@
 
 use crate::os::futex;
 
-/// A clock that shows nanoseconds of CLOCK_MONOTONIC. It may extrapolate them from the processor's
+/// A clock that shows CLOCK_MONOTONIC in nanoseconds. It may compute the time from the processor's
 /// time stamp counter.
 ///
 /// A reading takes 8 to 25 ns with the counter, and 20 to 60 ns with the kernel (a vDSO call). The
@@ -14,7 +14,7 @@ pub struct Clock {
     state: SourceState,
 }
 
-/// The time source of a clock, and its state.
+/// The time source of a clock, and the state that is needed to read it.
 #[derive(Debug, Clone)]
 enum SourceState {
     Counter(CounterLine),
@@ -22,39 +22,41 @@ enum SourceState {
     Simulated(u64),
 }
 
-/// Converts ticks of the time stamp counter to nanoseconds, by a line through two readings.
+/// Converts ticks of the CPU's time stamp counter to nanoseconds, by a straight line through two
+/// readings.
 #[derive(Debug, Clone, Copy)]
 struct CounterLine {
     first: ClockReading,
     last: ClockReading,
-    /// Length of a tick, in units of 2^-32 nanoseconds.
+    /// Length of one tick, in units of 2^-32 nanoseconds.
     scale: u64,
 }
 
-/// The time stamp counter and the kernel's time, read at the same moment.
+/// A pair of readings at the same moment: the CPU's time stamp counter and the kernel's clock.
 #[derive(Debug, Clone, Copy)]
 struct ClockReading {
     ticks: u64,
     ns: u64,
 }
 
-/// The time source that a [`Clock`] reads.
+/// The source from which a [`Clock`] takes the time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ClockSource {
-    /// The processor's time stamp counter, synchronised with the kernel's clock.
+    /// The CPU's time stamp counter, synchronised with the kernel's clock. The cheapest source.
     Counter,
-    /// CLOCK_MONOTONIC: each reading calls the kernel.
+    /// The kernel's clock CLOCK_MONOTONIC. It is read by a kernel call each time.
     Kernel,
-    /// A time that the program sets with [`Clock::set`].
+    /// A simulated time, which the program sets with [`Clock::set`].
     Simulated,
 }
 
-/// Time for which a new clock observes the counter to estimate its rate, in nanoseconds.
+/// Time, in nanoseconds, for which a new clock observes the CPU's counter to estimate how fast it
+/// counts.
 const CALIBRATION_NS: u64 = 2_000_000;
 
 impl Clock {
-    /// Creates the cheapest reliable clock. If that clock uses the counter, the call takes some 2
-    /// ms.
+    /// Creates a clock that reads the cheapest reliable source. If that is the CPU's counter, the
+    /// call takes some 2 ms.
     #[must_use]
     pub fn new() -> Self {
         if !is_counter_reliable() {
@@ -71,7 +73,7 @@ impl Clock {
         })
     }
 
-    /// Creates a clock that reads the kernel's clock.
+    /// Creates a clock that reads CLOCK_MONOTONIC.
     #[must_use]
     pub const fn kernel() -> Self {
         Self {
@@ -79,7 +81,8 @@ impl Clock {
         }
     }
 
-    /// Creates a simulated clock. It shows `ns` until [`Self::set`] changes its time.
+    /// Creates a simulated clock whose time is `ns` nanoseconds. The time changes only when
+    /// [`Self::set`] is called.
     #[must_use]
     pub const fn simulated(ns: u64) -> Self {
         Self {
@@ -87,14 +90,14 @@ impl Clock {
         }
     }
 
-    /// Sets the time of a simulated clock; has no effect on other clocks.
+    /// Sets the time of a simulated clock to `ns` nanoseconds. Has no effect on other clocks.
     pub const fn set(&mut self, ns: u64) {
         if let SourceState::Simulated(now) = &mut self.state {
             *now = ns;
         }
     }
 
-    /// Returns the source that this clock reads.
+    /// Returns the source from which this clock takes the time.
     #[must_use]
     pub const fn source(&self) -> ClockSource {
         match self.state {
@@ -115,8 +118,9 @@ impl Clock {
         }
     }
 
-    /// Reads the kernel's time again, and returns it. The time of this clock may jump, forwards or
-    /// backwards, by the drift of the counter: some 50 ns for each millisecond since the last call.
+    /// Reads the kernel's clock, adjusts this clock to it, and returns the time. The time may jump,
+    /// forwards or backwards, by what the counter has drifted: some 50 ns for each millisecond
+    /// since the last call.
     pub fn resync(&mut self) -> u64 {
         let SourceState::Counter(counter) = &mut self.state else {
             return self.now_ns();
@@ -137,7 +141,8 @@ impl Default for Clock {
 }
 
 impl CounterLine {
-    /// Returns the line through two readings; `None` if the counter did not advance between them.
+    /// Returns the straight line through two readings; `None` if the counter did not advance
+    /// between them.
     fn from_readings(first: ClockReading, last: ClockReading) -> Option<Self> {
         let ticks = last.ticks.checked_sub(first.ticks)?;
         let ns = last.ns.checked_sub(first.ns)?;

@@ -1,4 +1,4 @@
-//! The CPU of this machine, and the settings for copies and pauses that suit it.
+//! The CPU of this machine, and the settings for copies and pauses that are chosen for it.
 //!
 //! Each rule of [`tuning_for`] names the measurement on which it is based. `docs/performance.md`
 //! describes these measurements, and says how to repeat them on another machine.
@@ -10,11 +10,11 @@ use std::time::Instant;
 use crate::protocol::copy;
 use crate::protocol::tuning::{Pauses, Tuning, Vectors};
 
-/// Number of times that one measurement executes the measured instruction.
+/// Number of times that each measurement executes the instruction to be measured.
 const REPETITIONS_PER_MEASUREMENT: u32 = 64;
 
-/// Number of measurements of an instruction. The shortest one is used, because the others may have
-/// been interrupted.
+/// Number of measurements of each instruction. The shortest result is used, because an interrupt
+/// may have lengthened the others.
 const MEASUREMENTS_PER_INSTRUCTION: u32 = 8;
 
 /// Maximum duration of one reading of the time stamp counter, in nanoseconds, for which it is
@@ -32,35 +32,38 @@ const STRING_COPY_BYTES_MIN: u32 = 2048;
 const STRING_COPY_BYTES_MIN_ON_AMD: u32 = 8192;
 const STRING_COPY_BYTES_MIN_WITHOUT_FSRM: u32 = 4096;
 
-/// The instruction set extensions on which the settings depend. On CPUs other than x86-64, all
-/// fields are false.
+/// The instruction set extensions that the settings for copies depend on. On CPUs other than
+/// x86-64, all fields are false.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Features {
-    /// AVX: the CPU has vectors of 32 bytes, and the kernel supports them.
+    /// AVX: the CPU has vector registers of 32 bytes, and the kernel supports them.
     pub avx: bool,
-    /// AVX-512: the CPU has vectors of 64 bytes, and the kernel supports them.
+    /// AVX-512: the CPU has vector registers of 64 bytes, and the kernel supports them.
     pub avx512: bool,
-    /// ERMS (enhanced `rep movsb`): long copies by this instruction are as fast as the memory
-    /// allows.
+    /// ERMS (enhanced `rep movsb`): the CPU executes long copies by this instruction at the speed
+    /// of the memory.
     pub erms: bool,
-    /// FSRM (fast short `rep movsb`): short copies by this instruction start without delay.
+    /// FSRM (fast short `rep movsb`): the CPU starts short copies by this instruction without
+    /// delay.
     pub fsrm: bool,
-    /// CLDEMOTE: a hint instruction that moves a cache line to a cache that several cores share.
+    /// CLDEMOTE: the CPU has a hint instruction that moves a cache line to a cache that several
+    /// cores share.
     pub cldemote: bool,
 }
 
-/// The CPU of this machine, and the settings that follow from it.
+/// The CPU of this machine, and the settings that were derived from it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Machine {
     /// The vendor name that the CPU reports, such as `GenuineIntel`; empty if it reports none.
     pub vendor: String,
-    /// The instruction set extensions that the CPU has.
+    /// The instruction set extensions that this CPU has.
     pub features: Features,
-    /// Duration of one PAUSE in nanoseconds, measured by this process.
+    /// Time that one PAUSE instruction takes, in nanoseconds, measured by this process.
     pub pause_ns: f64,
-    /// Duration of one reading of the time stamp counter in nanoseconds, measured by this process.
+    /// Time that it takes to read the CPU's time stamp counter, in nanoseconds, measured by this
+    /// process.
     pub ticks_ns: f64,
-    /// The settings that this process uses.
+    /// The settings for copies and polls that this process uses.
     pub tuning: Tuning,
 }
 
@@ -162,7 +165,8 @@ impl fmt::Display for Machine {
     }
 }
 
-/// Returns the settings for a CPU with these features, whose counter takes `ticks_ns` to read.
+/// Returns the settings for a CPU with the given vendor and features. `ticks_ns` is the time in
+/// nanoseconds that it takes to read the CPU's counter.
 fn tuning_for(vendor: &str, features: Features, ticks_ns: f64) -> Tuning {
     Tuning {
         vectors: match features {
@@ -196,7 +200,7 @@ fn tuning_for(vendor: &str, features: Features, ticks_ns: f64) -> Tuning {
     }
 }
 
-/// Measures the duration of `instruction`, and returns it in nanoseconds.
+/// Measures how long `instruction` takes, and returns this time in nanoseconds.
 fn instruction_ns<R>(instruction: impl Fn() -> R) -> f64 {
     let measure = || {
         let begin = Instant::now();
@@ -214,7 +218,8 @@ mod cpuid {
 
     use super::Features;
 
-    /// The leaf of CPUID that lists the extensions introduced after AVX.
+    /// The number (leaf) of the CPUID query that lists the instruction set extensions introduced
+    /// after AVX.
     const EXTENSIONS_LEAF: u32 = 7;
 
     #[allow(unused_unsafe, reason = "the call is safe in newer versions of Rust")]

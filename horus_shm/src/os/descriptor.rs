@@ -13,7 +13,8 @@ use libc::ssize_t;
 
 use super::{fstat, retry_if_interrupted};
 
-/// The lowest number for a long-lived descriptor: 0 to 2 are the standard streams.
+/// The lowest number that a long-lived descriptor may have, because 0 to 2 are the standard
+/// streams.
 const LONG_LIVED_FD_MIN: RawFd = 3;
 
 /// Runs `open` while no standard stream is closed, so that the descriptors it opens get numbers
@@ -82,7 +83,8 @@ fn is_open(fd: RawFd) -> bool {
     !answer.is_err_and(|error| error.raw_os_error() == Some(libc::EBADF))
 }
 
-/// A long-lived descriptor, with the device and inode of its file.
+/// A long-lived descriptor, together with the device and inode of its file, by which each use is
+/// checked.
 ///
 /// Each use asks the kernel whether the descriptor still belongs to that file. WHY: the program may
 /// have closed it by its number. If the number now belongs to another file, that file must not be
@@ -95,13 +97,13 @@ pub(crate) struct CheckedFd {
 }
 
 impl CheckedFd {
-    /// Wraps `fd`, and asks the kernel to which file it belongs.
+    /// Wraps the descriptor `fd`. Asks the kernel for the device and inode of its file.
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
         let stat = fstat(fd.as_fd())?;
         Ok(Self::with_identity(fd, stat.dev, stat.ino))
     }
 
-    /// Wraps `fd`, a descriptor of the file with this device and inode.
+    /// Wraps the descriptor `fd` of a file whose device and inode the caller knows.
     pub(crate) const fn with_identity(fd: OwnedFd, device: u64, inode: u64) -> Self {
         Self {
             fd: Some(fd),
@@ -110,7 +112,8 @@ impl CheckedFd {
         }
     }
 
-    /// Returns the descriptor, after a system call that checks that it still belongs to its file.
+    /// Returns the descriptor. Makes a system call first, which checks that the descriptor still
+    /// belongs to its file.
     ///
     /// # Errors
     ///
@@ -122,8 +125,8 @@ impl CheckedFd {
         }
     }
 
-    /// Returns false if the program closed the descriptor, even if the descriptor's number now
-    /// belongs to another file.
+    /// Returns true if the descriptor still belongs to the same file. It does not if the program
+    /// has closed it, even if its number was used again.
     pub(crate) fn is_still_open(&self) -> bool {
         let Some(fd) = &self.fd else { return false };
         match fstat(fd.as_fd()) {
@@ -133,7 +136,7 @@ impl CheckedFd {
         }
     }
 
-    /// Releases the descriptor without closing it.
+    /// Gives up the descriptor without closing it. Used if the program has closed it already.
     pub(crate) fn leak(&mut self) {
         if let Some(fd) = self.fd.take() {
             let _ = fd.into_raw_fd();
@@ -149,7 +152,7 @@ impl Drop for CheckedFd {
     }
 }
 
-/// Returns the error for a descriptor of this library that the program closed.
+/// Returns the error that is reported if the program has closed a descriptor of this library.
 pub(crate) fn closed_error() -> io::Error {
     io::Error::other(
         "the program closed a descriptor that this library holds (close, close_range, dup2): \

@@ -26,26 +26,30 @@ use libc::{c_int, c_void, siginfo_t};
 use crate::os::region::Access;
 use crate::os::signal;
 
-/// Number of regions in a chunk of the table: enough for some 75 topics.
+/// Number of mapped regions in one chunk of the table: enough for some 75 topics.
 const CHUNK_REGIONS: usize = 512;
 
-/// Maximum number of times that a thread yields while another thread installs the handler.
+/// Maximum number of times that a thread yields while it waits for another thread to install the
+/// signal handler.
 const INSTALL_WAIT_LIMIT: u32 = 1000;
 
-/// The descriptor number that stands for "no file".
+/// The value of [`Mapping::fd`] for memory that has no file.
 const NO_FD: RawFd = -1;
 
-/// The regions that this process has mapped.
+/// The table of the regions that this process has mapped. The signal handler looks up a faulting
+/// address in it.
 static MAPPED_REGIONS: MappingChunk<CHUNK_REGIONS> = MappingChunk::new();
 
-/// A fault epoch that is never reached. An endpoint that stores it as the last epoch that it
-/// observed checks its segment in each call.
+/// A value that the fault epoch (counter) never has. An endpoint that stores it as the last
+/// observed value checks its segment in each call.
 pub(crate) const NO_EPOCH: u64 = u64::MAX;
 
-/// The fault epoch; see [`epoch`].
+/// The fault epoch: a counter of events, such as a truncated file, after which every endpoint
+/// checks its files. See [`epoch`].
 static FAULT_EPOCH: PaddedWord = PaddedWord(AtomicU64::new(0));
 
-/// A word that shares its cache lines with no other data. WHY: every `send` and `recv` reads it.
+/// A word that shares its cache lines with no other data. WHY: every `send` and `recv` call reads
+/// it.
 #[repr(align(128))]
 struct PaddedWord(AtomicU64);
 
@@ -60,8 +64,8 @@ pub(crate) fn epoch() -> u64 {
     FAULT_EPOCH.0.load(Ordering::Relaxed)
 }
 
-/// Returns the [`epoch`], for a caller that has just accessed shared memory. The value includes a
-/// fault that these accesses raised in this thread.
+/// Returns the [`epoch`], for a caller that has just accessed shared memory. The value includes any
+/// fault that these accesses have caused.
 #[inline(always)]
 pub(crate) fn epoch_after_access() -> u64 {
     // ORDERING(fault): SeqCst compiler fence, which is no instruction: the accesses before it
@@ -79,13 +83,14 @@ pub(crate) fn epoch_before_check() -> u64 {
     FAULT_EPOCH.0.load(Ordering::Acquire)
 }
 
-/// Advances the epoch, so that every endpoint of this process checks its health. Async-signal-safe.
+/// Increments the fault epoch (counter), so that every endpoint of this process checks its files.
+/// Async-signal-safe.
 pub(crate) fn advance_epoch() {
     // ORDERING(fault-epoch): Release. Pairs with the load in `epoch_before_check`.
     FAULT_EPOCH.0.fetch_add(1, Ordering::Release);
 }
 
-/// Keeps a mapped region in the table of this process until this value is dropped.
+/// Registers a mapped region in the table of this process, until this value is dropped.
 #[derive(Debug)]
 pub(crate) struct RegionWatch {
     entry: &'static MappingEntry,
@@ -108,7 +113,8 @@ impl RegionWatch {
         }
     }
 
-    /// Returns true if zeros were mapped over the region because its file was truncated.
+    /// Returns true if the region's file was truncated. The signal handler has then replaced the
+    /// region by zeros.
     pub(crate) fn is_mapping_lost(&self) -> bool {
         // Relaxed: ordered by the fault epoch.
         self.entry.lost.load(Ordering::Relaxed)
@@ -121,15 +127,16 @@ impl Drop for RegionWatch {
     }
 }
 
-/// A mapping of this process.
+/// A region that this process has mapped: its address, length and access, and the file it is mapped
+/// from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Mapping {
     address: *mut u8,
     bytes: usize,
     access: Access,
-    /// Descriptor of the mapped file; [`NO_FD`] if the memory belongs to this process only.
+    /// Descriptor of the mapped file; [`NO_FD`] if the memory has no file.
     fd: RawFd,
-    /// The offset in the file at which the mapping begins.
+    /// The offset in the file at which the mapping begins, in bytes.
     offset: u64,
 }
 
@@ -144,7 +151,7 @@ impl Mapping {
 /// handler may be searching one of them.
 struct MappingChunk<const N: usize> {
     entries: [MappingEntry; N],
-    /// The next chunk of the table; null if this is the last one.
+    /// The next chunk of the table; null if this is the last chunk.
     next: AtomicPtr<Self>,
 }
 
@@ -153,7 +160,8 @@ struct MappingChunk<const N: usize> {
 /// because a mapping in use keeps its entry.
 #[derive(Debug)]
 struct MappingEntry {
-    /// A count of changes of this entry. It is odd while the other words of the entry change.
+    /// A counter that is incremented before and after each change of the entry. It is odd while the
+    /// other words are changing.
     version: AtomicU64,
     /// Address of the first byte of the mapping; null if the entry is free.
     address: AtomicPtr<u8>,
@@ -172,7 +180,8 @@ impl<const N: usize> MappingChunk<N> {
         }
     }
 
-    /// Enters `mapping` in the first free entry; appends a chunk if no entry is free.
+    /// Stores `mapping` in the first free entry, and returns that entry. Appends a chunk if no
+    /// entry is free.
     fn enter(&'static self, mapping: Mapping) -> &'static MappingEntry {
         let mut chunk = self;
         loop {
@@ -184,7 +193,8 @@ impl<const N: usize> MappingChunk<N> {
         }
     }
 
-    /// Returns the mapping that contains `address`, and its entry. Async-signal-safe.
+    /// Returns the mapping that contains `address`, and its entry; `None` if there is none.
+    /// Async-signal-safe.
     fn find(&'static self, address: *mut u8) -> Option<(&'static MappingEntry, Mapping)> {
         let mut entered = self
             .entries()
@@ -192,7 +202,7 @@ impl<const N: usize> MappingChunk<N> {
         entered.find(|(_, mapping)| mapping.contains(address))
     }
 
-    /// Returns the entries of this chunk and of all chunks that follow it. Async-signal-safe.
+    /// Returns the entries of this chunk and of all chunks after it. Async-signal-safe.
     fn entries(&'static self) -> impl Iterator<Item = &'static MappingEntry> {
         iter::successors(Some(self), |chunk| chunk.next()).flat_map(|chunk| &chunk.entries)
     }
@@ -204,7 +214,7 @@ impl<const N: usize> MappingChunk<N> {
         unsafe { next.as_ref() }
     }
 
-    /// Appends a chunk if this one is the last, and returns the chunk that follows this one.
+    /// Returns the chunk after this one. Creates it first if this chunk is the last one.
     fn append_chunk(&'static self) -> &'static Self {
         let new = Box::into_raw(Box::new(Self::new()));
         // ORDERING(watch-chunk): Release; Acquire if another thread was faster. Pairs with the load
@@ -238,8 +248,7 @@ impl MappingEntry {
         }
     }
 
-    /// Stores `mapping` in this entry and returns true, if the entry is free; otherwise returns
-    /// false.
+    /// Stores `mapping` in this entry, if the entry is free. Returns true if it was free.
     fn claim(&self, mapping: Mapping) -> bool {
         // ORDERING(watch): Acquire. Pairs with the Release in `store_even_version`.
         let version = self.version.load(Ordering::Acquire);
@@ -268,7 +277,7 @@ impl MappingEntry {
         true
     }
 
-    /// Frees the entry. Only the owner of the mapping may call it.
+    /// Makes the entry free. Only the thread that drops the mapping may call this function.
     fn clear(&self) {
         // Relaxed: only the owner changes an entry that is in use.
         let version = self.version.load(Ordering::Relaxed);
@@ -289,7 +298,8 @@ impl MappingEntry {
         self.version.store(version, Ordering::Release);
     }
 
-    /// Returns the mapping in this entry; `None` if the entry is free or changing.
+    /// Returns the mapping in this entry; `None` if the entry is free, or if another thread is
+    /// changing it.
     fn mapping(&self) -> Option<Mapping> {
         // ORDERING(watch): Acquire. Pairs with the Release in `store_even_version`.
         let version = self.version.load(Ordering::Acquire);
@@ -391,8 +401,8 @@ extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_voi
     });
 }
 
-/// Maps zeros over the region that contains `address`; returns false if no region of this library
-/// contains it.
+/// Replaces the mapped region that contains `address` by zeros. Returns false if `address` is in no
+/// region of this library.
 fn replace_by_zeros(address: *mut u8) -> bool {
     let Some((entry, mapping)) = MAPPED_REGIONS.find(address) else {
         return false;

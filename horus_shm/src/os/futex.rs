@@ -1,4 +1,5 @@
-//! Futexes, on which threads sleep, and `membarrier`, which executes memory barriers on other CPUs.
+//! Futexes, at which threads sleep, and `membarrier`, which executes a memory barrier on other
+//! CPUs.
 
 use std::io;
 use std::sync::atomic::AtomicU32;
@@ -6,22 +7,23 @@ use std::time::Duration;
 
 use libc::{c_int, c_long};
 
-/// A flag for `struct futex_waitv`, from `linux/futex.h`; libc does not define it.
+/// A flag for `struct futex_waitv` that says that the word has 32 bits. From `linux/futex.h`; libc
+/// does not define it.
 const FUTEX2_SIZE_U32: u32 = 2;
 const FUTEX2_PRIVATE: u32 = libc::FUTEX_PRIVATE_FLAG as u32;
 
-/// Maximum number of words that one call can wait for (`FUTEX_WAITV_MAX`).
+/// Maximum number of words that one sleep can wait for: the kernel's `FUTEX_WAITV_MAX`.
 pub(crate) const WAITV_MAX: usize = 128;
 
 const NANOS_PER_SECOND: u32 = 1_000_000_000;
 
-/// The processes that a call concerns: those whose threads sleep on a word, or those that a barrier
-/// reaches.
+/// The processes that a call affects: those whose threads sleep on a word, or those on whose CPUs a
+/// barrier is executed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum FutexScope {
-    /// Only this process.
+    /// Only the threads of this process.
     Process,
-    /// Every process of the machine; for a barrier, only those that have called
+    /// The threads of all processes of the machine; for a barrier, only those that have called
     /// [`register_for_barriers`].
     Machine,
 }
@@ -33,7 +35,8 @@ fn timespec(duration: Duration) -> libc::timespec {
     }
 }
 
-/// Sleeps until CLOCK_MONOTONIC reaches `ns` nanoseconds; a signal may end the sleep early.
+/// Sleeps until CLOCK_MONOTONIC reaches `ns` nanoseconds. Returns early if a signal interrupts the
+/// sleep.
 pub(crate) fn sleep_until(ns: u64) {
     let until = timespec(Duration::from_nanos(ns));
     let clock = libc::CLOCK_MONOTONIC;
@@ -42,19 +45,21 @@ pub(crate) fn sleep_until(ns: u64) {
     unsafe { libc::clock_nanosleep(clock, flags, &until, std::ptr::null_mut()) };
 }
 
-/// The outcome of a sleep.
+/// The reason why a sleep ended, or did not begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum SleepOutcome {
-    /// A wake or a signal ended the sleep, or it did not begin because the word had changed.
+    /// A wake or a signal ended the sleep; or it did not begin, because the word no longer had the
+    /// expected value.
     SleepEnd,
-    /// The timeout ended the sleep; there was no wake.
+    /// The sleep ended without a wake, because the timeout had passed.
     TimedOut,
-    /// The sleep did not begin: this kernel lacks the system call.
+    /// The sleep did not begin, because this kernel lacks the system call.
     Unsupported,
 }
 
 impl SleepOutcome {
-    /// Converts the return value of the system call that was just made.
+    /// Converts `answer`, the return value of a system call that has just been made. Reads `errno`
+    /// if it is -1.
     fn from_syscall(answer: c_long) -> Self {
         let error = if answer < 0 {
             io::Error::last_os_error().raw_os_error()
@@ -69,7 +74,8 @@ impl SleepOutcome {
     }
 }
 
-/// Sleeps while `word` has the value `seen`, until a wake or for at most `timeout`.
+/// Sleeps while `word` has the value `seen`: until a thread wakes the caller, or for at most
+/// `timeout`.
 ///
 /// May return early for no reason.
 pub(crate) fn wait(
@@ -88,7 +94,7 @@ pub(crate) fn wait(
     })
 }
 
-/// Wakes all threads that sleep on `word`; returns how many it woke.
+/// Wakes all threads that sleep on `word`. Returns the number of threads that it woke.
 pub(crate) fn wake_all(word: &AtomicU32, scope: FutexScope) -> u32 {
     let operation = libc::FUTEX_WAKE | private_flag(scope);
     // SAFETY: the word is valid for as long as it is borrowed.
@@ -103,8 +109,8 @@ const fn private_flag(scope: FutexScope) -> c_int {
     }
 }
 
-/// A word on which to sleep, and the value that it must still have: the kernel's `struct
-/// futex_waitv`.
+/// One of several words on which a thread sleeps, and the value that the word must still have: the
+/// kernel's `struct futex_waitv`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FutexWaitv {
@@ -115,7 +121,7 @@ pub(crate) struct FutexWaitv {
 }
 
 impl FutexWaitv {
-    /// The value for unused elements of an array.
+    /// The value of the elements of an array that are not used.
     pub(crate) const UNUSED: Self = Self {
         value: 0,
         address: 0,
@@ -139,8 +145,8 @@ impl FutexWaitv {
     }
 }
 
-/// Sleeps while each word in `waiters` has the value given with it, until a wake or for at most
-/// `timeout`.
+/// Sleeps while each word in `waiters` has the value that is given with it: until a thread wakes
+/// the caller, or for at most `timeout`.
 ///
 /// May return early for no reason. Returns [`SleepOutcome::Unsupported`] before Linux 5.16.
 ///
@@ -168,7 +174,7 @@ pub(crate) unsafe fn wait_any(waiters: &[FutexWaitv], timeout: Duration) -> Slee
     SleepOutcome::from_syscall(woken)
 }
 
-/// Returns the time of CLOCK_MONOTONIC.
+/// Returns the present time of CLOCK_MONOTONIC.
 pub(crate) fn monotonic_time() -> Duration {
     let mut now = libc::timespec {
         tv_sec: 0,
@@ -180,7 +186,8 @@ pub(crate) fn monotonic_time() -> Duration {
     Duration::new(u64::try_from(now.tv_sec).unwrap_or(0), nanos)
 }
 
-/// Registers this process, so that [`barrier`] reaches it. Returns false if the kernel refuses.
+/// Registers this process with the kernel, so that [`barrier`] affects its threads. Returns false
+/// if the kernel refuses.
 pub(crate) fn register_for_barriers(scope: FutexScope) -> bool {
     membarrier(match scope {
         FutexScope::Process => libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,

@@ -1,4 +1,5 @@
-//! Groups of users: finds their numbers and names, and checks whether this process is a member.
+//! Groups of users: converts between their ids and names, and checks whether this process is a
+//! member.
 
 use std::ffi::{CStr, CString};
 use std::io;
@@ -14,8 +15,8 @@ use super::retry_if_interrupted;
 const ENTRY_BYTES_MIN: usize = 1 << 10;
 const ENTRY_BYTES_MAX: usize = 1 << 20;
 
-/// Returns the number of the group `name`; `None` if the system's database of groups does not list
-/// it.
+/// Returns the id of the group called `name`; `None` if the system's database of groups does not
+/// contain it.
 pub(crate) fn find_gid(name: &str) -> io::Result<Option<u32>> {
     let name = CString::new(name)?;
     find_entry(
@@ -27,7 +28,8 @@ pub(crate) fn find_gid(name: &str) -> io::Result<Option<u32>> {
     )
 }
 
-/// Returns the name of the group `gid`; `None` if it has none. Used only in messages.
+/// Returns the name of the group with the id `gid`; `None` if it has no name. The name is used only
+/// in error texts.
 pub(crate) fn find_name(gid: u32) -> Option<String> {
     let found = find_entry(
         // SAFETY: `find_entry` passes valid memory.
@@ -65,7 +67,7 @@ fn find_entry<T>(
     }
 }
 
-/// Returns true if the kernel treats this process as a member of the group.
+/// Returns true if this process has the rights of a member of the group `gid`.
 pub(crate) fn is_member(gid: u32) -> io::Result<bool> {
     // SAFETY: the call takes nothing and cannot fail.
     if unsafe { libc::getegid() } == gid {

@@ -1,5 +1,5 @@
-//! File locks: write leases, and advisory locks on byte ranges that belong to an open file
-//! description.
+//! File locks: leases (which prevent others from opening a file), and advisory locks on byte
+//! ranges, owned by an open file description.
 
 use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -8,22 +8,24 @@ use libc::{c_int, off_t, ssize_t};
 
 use super::{retry_if_interrupted, to_offset};
 
-/// The `fcntl` command `F_SETSIG`, from `asm-generic/fcntl.h`; libc does not define it.
+/// The command `F_SETSIG` for `fcntl`, which selects the signal of a lease. From
+/// `asm-generic/fcntl.h`; libc does not define it.
 const F_SETSIG: c_int = 10;
 
-/// A range of byte offsets of a file, to lock or unlock.
+/// A range of byte offsets in a file that is locked or unlocked. The file need not have bytes
+/// there.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LockRange {
     start: off_t,
-    /// Number of bytes; 0 means that the range extends to the largest offset.
+    /// Number of bytes of the range; 0 means that the range has no end.
     len: off_t,
 }
 
 impl LockRange {
-    /// The range that contains all offsets.
+    /// The range that contains all offsets of a file.
     pub(crate) const ALL: Self = Self { start: 0, len: 0 };
 
-    /// Creates a range of at least one byte.
+    /// Creates a range of `len_bytes` bytes from the offset `start` on; at least one byte.
     ///
     /// # Errors
     ///
@@ -50,7 +52,7 @@ impl LockRange {
     }
 }
 
-/// The kind of lock that a range gets.
+/// The kind of lock on a range: shared or exclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockKind {
     Shared,
@@ -79,7 +81,7 @@ pub(crate) fn try_lock(fd: BorrowedFd<'_>, range: LockRange, kind: LockKind) -> 
     }
 }
 
-/// Unlocks a range. Parts of the range that are not locked are no error.
+/// Unlocks a range. It is not an error if parts of the range are not locked.
 pub(crate) fn unlock(fd: BorrowedFd<'_>, range: LockRange) -> io::Result<()> {
     set_lock(fd, range.to_raw(libc::F_UNLCK))
 }
@@ -92,10 +94,10 @@ fn set_lock(fd: BorrowedFd<'_>, raw: libc::flock) -> io::Result<()> {
     Ok(())
 }
 
-/// A lock that another open file description holds.
+/// A lock on a range, found in a search, that another open file description holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FoundLock {
-    /// Offset of the first byte that is locked.
+    /// Offset of the first byte of the locked range.
     pub(crate) start: u64,
     pub(crate) kind: LockKind,
 }
@@ -137,7 +139,7 @@ pub(crate) fn try_write_lease(fd: BorrowedFd<'_>) -> io::Result<bool> {
     }
 }
 
-/// Gives back the lease that [`try_write_lease`] got.
+/// Gives back the lease on the file that [`try_write_lease`] has acquired.
 pub(crate) fn end_lease(fd: BorrowedFd<'_>) -> io::Result<()> {
     set_lease(fd, libc::F_UNLCK)
 }

@@ -30,16 +30,16 @@ pub(crate) mod thread_room;
 // WHY: presence bytes are beyond 2^40, so offsets must have 64 bits.
 const _: () = assert!(size_of::<off_t>() == 8);
 
-/// Minimum length of the pieces of a range that are reserved one by one if signals interrupt the
-/// call.
+/// Minimum length in bytes of the pieces in which file space is reserved, if signals keep
+/// interrupting the reservation of the whole range.
 const RESERVE_PIECE_BYTES_MIN: off_t = 4096;
 
-/// The fields of `struct stat` that this library uses.
+/// The fields of the system's `struct stat` that this library uses.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stat {
     pub(crate) dev: u64,
     pub(crate) ino: u64,
-    /// File type and permission bits.
+    /// The type of the file and its permission bits, as in `st_mode`.
     pub(crate) mode: u32,
     pub(crate) uid: u32,
     pub(crate) gid: u32,
@@ -56,7 +56,7 @@ impl Stat {
         self.mode & libc::S_IFMT == libc::S_IFDIR
     }
 
-    /// Returns the lower nine bits of the mode.
+    /// Returns the lower nine bits of the mode: the permissions of owner, group and others.
     pub(crate) fn permissions(&self) -> u32 {
         self.mode & 0o777
     }
@@ -88,17 +88,17 @@ impl Stat {
     }
 }
 
-/// The access mode with which a file is opened.
+/// The access with which a file is opened: to read, or to read and write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum OpenMode {
-    /// For a file that is read at once and then closed.
+    /// The file is only read. Meant for files that are closed again at once.
     ReadOnly,
-    /// For a file that is written or locked, or that stays open.
+    /// The file is read and written. Needed also for exclusive locks, and for files that stay open.
     ReadWrite,
 }
 
-/// Repeats `call` as long as signals interrupt it. If `call` returns -1 otherwise, returns the
-/// error in `errno`.
+/// Repeats `call` as long as signals interrupt it. Returns its result, or the error in `errno` if
+/// it returned -1 for another reason.
 fn retry_if_interrupted(mut call: impl FnMut() -> ssize_t) -> io::Result<usize> {
     loop {
         if let Ok(value) = usize::try_from(call()) {
@@ -148,7 +148,7 @@ pub(crate) fn open_file(
     }
 }
 
-/// Opens a directory; the error is `ENOTDIR` if the name is that of a symlink.
+/// Opens the directory `name` in `dir`. If `name` belongs to a symlink, the error is `ENOTDIR`.
 pub(crate) fn open_dir(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW;
     open_raw(dir.as_raw_fd(), name.as_ref(), flags, 0)
@@ -161,7 +161,7 @@ pub(crate) fn open_dir_o_path(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> i
     open_raw(dir.as_raw_fd(), name.as_ref(), flags, 0)
 }
 
-/// Opens the directory at `path` with `O_PATH`, following symlinks.
+/// Opens the directory at `path` only as a place for further calls (`O_PATH`). Follows symlinks.
 pub(crate) fn open_o_path(path: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
     open_raw(
         libc::AT_FDCWD,
@@ -171,7 +171,8 @@ pub(crate) fn open_o_path(path: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
     )
 }
 
-/// Creates a file without a name in the file system of `dir`. [`link_unnamed`] can give it a name.
+/// Creates a file without a name in the file system of the directory `dir`. [`link_unnamed`] can
+/// give it a name later.
 pub(crate) fn open_unnamed(dir: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     open_raw(
         dir.as_raw_fd(),
@@ -200,7 +201,7 @@ pub(crate) fn link_unnamed(
     Ok(())
 }
 
-/// Returns the path under `/proc` that leads to the file of an open descriptor.
+/// Returns a path under `/proc` that refers to the file of the open descriptor `fd`.
 fn proc_path(fd: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
@@ -213,8 +214,8 @@ pub(crate) fn fstat(fd: BorrowedFd<'_>) -> io::Result<Stat> {
     Ok(Stat::from_raw(unsafe { raw.assume_init_ref() }))
 }
 
-/// Returns the status of the file called `name`; if it is a symlink, the status of the symlink
-/// itself.
+/// Returns the status of the file `name` in `dir`. If `name` belongs to a symlink, returns the
+/// status of the symlink itself.
 pub(crate) fn fstatat(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<Stat> {
     let name = c_path(name.as_ref())?;
     let mut raw = MaybeUninit::<libc::stat>::uninit();
@@ -228,7 +229,8 @@ pub(crate) fn fstatat(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Resul
     Ok(Stat::from_raw(unsafe { raw.assume_init_ref() }))
 }
 
-/// Creates a directory. The umask clears bits of `mode`; [`chmod_o_path`] can set them.
+/// Creates the directory `name` in `dir`. The umask may clear bits of `mode`; [`chmod_o_path`] can
+/// set them afterwards.
 pub(crate) fn make_dir(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>, mode: u32) -> io::Result<()> {
     let name = c_path(name.as_ref())?;
     // SAFETY: `name` is a C string that outlives the call.
@@ -238,12 +240,12 @@ pub(crate) fn make_dir(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>, mode: u32) 
     Ok(())
 }
 
-/// Removes the name of a file that is not a directory (unlinks it).
+/// Removes the name `name` from `dir` (unlinks it). Fails for a directory.
 pub(crate) fn unlink(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<()> {
     unlink_raw(dir, name.as_ref(), 0)
 }
 
-/// Removes an empty directory.
+/// Removes the empty directory `name` from `dir`.
 pub(crate) fn remove_dir(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<()> {
     unlink_raw(dir, name.as_ref(), libc::AT_REMOVEDIR)
 }
@@ -257,7 +259,8 @@ fn unlink_raw(dir: BorrowedFd<'_>, name: &OsStr, flags: c_int) -> io::Result<()>
     Ok(())
 }
 
-/// Returns the names in a directory that was opened with [`open_dir`].
+/// Returns the names of all entries of a directory that was opened with [`open_dir`], without `.`
+/// and `..`.
 pub(crate) fn list_dir(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
     let path = proc_path(dir);
     loop {
@@ -271,7 +274,7 @@ pub(crate) fn list_dir(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
     }
 }
 
-/// Returns true if the name `name` in the directory `dir` belongs to `file`.
+/// Returns true if the name `name` in `dir` belongs to the file whose status is `file`.
 pub(crate) fn is_name_of(
     dir: BorrowedFd<'_>,
     name: impl AsRef<OsStr>,
@@ -284,14 +287,15 @@ pub(crate) fn is_name_of(
     }
 }
 
-/// Sets the permissions of an open file, independent of the umask.
+/// Sets the permission bits of an open file to `mode`, independent of the umask.
 pub(crate) fn fchmod(fd: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
     // SAFETY: the call takes no pointer.
     retry_if_interrupted(|| unsafe { libc::fchmod(fd.as_raw_fd(), mode) as ssize_t })?;
     Ok(())
 }
 
-/// Does the same as [`fchmod`] for a descriptor from [`open_dir_o_path`], which [`fchmod`] rejects.
+/// Sets the permission bits through a descriptor from [`open_dir_o_path`], for which [`fchmod`]
+/// fails.
 pub(crate) fn chmod_o_path(place: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
     let path = c_path(OsStr::new(&proc_path(place)))?;
     // SAFETY: `path` is a C string that outlives the call.
@@ -312,7 +316,8 @@ pub(crate) fn set_group(file: BorrowedFd<'_>, gid: u32) -> io::Result<()> {
     Ok(())
 }
 
-/// Renames `from` in `dir` to `to`; the error is `EEXIST` if that name is taken.
+/// Renames `from` to `to` in the directory `dir`. If the name `to` is in use, the error is
+/// `EEXIST`.
 pub(crate) fn rename_to_free_name(
     dir: BorrowedFd<'_>,
     from: impl AsRef<OsStr>,
@@ -328,8 +333,8 @@ pub(crate) fn rename_to_free_name(
     Ok(())
 }
 
-/// Sets the length of a file; the error is `EFBIG` if the length exceeds the file size limit of
-/// this process.
+/// Sets the length of a file to `len_bytes`. If that exceeds the file size limit of this process,
+/// the error is `EFBIG`.
 pub(crate) fn set_len(fd: BorrowedFd<'_>, len_bytes: u64) -> io::Result<()> {
     check_size_limit(len_bytes)?;
     let len = to_offset(len_bytes)?;
@@ -338,7 +343,7 @@ pub(crate) fn set_len(fd: BorrowedFd<'_>, len_bytes: u64) -> io::Result<()> {
     Ok(())
 }
 
-/// Returns an error, `EFBIG`, if the file size limit of this process is less than `end_bytes`.
+/// Returns the error `EFBIG` if `end_bytes` exceeds the file size limit of this process.
 fn check_size_limit(end_bytes: u64) -> io::Result<()> {
     let limit = soft_limit(libc::RLIMIT_FSIZE)?;
     // WHY: the kernel would return the same error, but also send SIGXFSZ, which kills.
@@ -349,13 +354,13 @@ fn check_size_limit(end_bytes: u64) -> io::Result<()> {
     }
 }
 
-/// The number of a resource limit, as `getrlimit` takes it.
+/// The type of the constants by which `getrlimit` identifies a resource, such as `RLIMIT_AS`.
 #[cfg(target_env = "musl")]
 pub(crate) type RlimitResource = c_int;
 #[cfg(not(target_env = "musl"))]
 pub(crate) type RlimitResource = libc::__rlimit_resource_t;
 
-/// Returns the soft limit of this process for `resource`; `RLIM_INFINITY` if it is unlimited.
+/// Returns the soft limit of this process for `resource`; `RLIM_INFINITY` if there is no limit.
 pub(crate) fn soft_limit(resource: RlimitResource) -> io::Result<u64> {
     let mut raw = MaybeUninit::<libc::rlimit>::uninit();
     // SAFETY: `raw` is valid for the write of one `rlimit`.
@@ -396,8 +401,8 @@ pub(crate) fn fallocate(fd: BorrowedFd<'_>, offset: u64, len_bytes: u64) -> io::
     })
 }
 
-/// Reserves a range piece by piece. Calls `reserve` for each piece; it returns 0 or an error
-/// number.
+/// Reserves a range of a file piece by piece, by a call of `reserve` for each piece. `reserve`
+/// returns 0 or an error number.
 fn reserve_in_pieces(
     offset: u64,
     len_bytes: u64,
@@ -427,7 +432,7 @@ pub(crate) fn read_at(fd: BorrowedFd<'_>, bytes: &mut [u8], offset: u64) -> io::
     unsafe { read_raw_at(fd, bytes.as_mut_ptr(), bytes.len(), offset) }
 }
 
-/// Does the same as [`read_at`] for memory that may be uninitialised.
+/// Reads from a file as [`read_at`] does, but to memory that may be uninitialised.
 ///
 /// # Safety
 ///
@@ -454,8 +459,8 @@ pub(crate) unsafe fn read_raw_at(
     Ok(())
 }
 
-/// Writes all of `bytes` at `offset`; the error is `EFBIG` if the end exceeds the file size limit
-/// of this process.
+/// Writes all of `bytes` to the file from `offset` on. If the end exceeds the file size limit of
+/// this process, the error is `EFBIG`.
 pub(crate) fn write_at(fd: BorrowedFd<'_>, mut bytes: &[u8], offset: u64) -> io::Result<()> {
     check_size_limit(offset.saturating_add(bytes.len() as u64))?;
     let mut offset = to_offset(offset)?;
@@ -478,7 +483,7 @@ fn to_offset(bytes: u64) -> io::Result<off_t> {
     off_t::try_from(bytes).map_err(|_| io::ErrorKind::InvalidInput.into())
 }
 
-/// Returns the magic number of the file system that holds `fd`, as statfs(2) lists it.
+/// Returns the number that identifies the type of the file system of `fd`, as statfs(2) lists it.
 pub(crate) fn file_system_type(fd: BorrowedFd<'_>) -> io::Result<u64> {
     let mut raw = MaybeUninit::<libc::statfs>::uninit();
     // SAFETY: `raw` is valid for the write of one `statfs`.
@@ -489,15 +494,15 @@ pub(crate) fn file_system_type(fd: BorrowedFd<'_>) -> io::Result<u64> {
     Ok(kind as u64 & 0xffff_ffff)
 }
 
-/// The free space of a file system, as available to an unprivileged user.
+/// The free space of a file system, as far as an unprivileged user may use it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FreeSpace {
     pub(crate) bytes: u64,
-    /// Number of files that can still be created; `None` if the file system does not count files.
+    /// Number of files that can still be created; `None` if the file system has no such limit.
     pub(crate) files: Option<u64>,
 }
 
-/// Returns the free space of the file system that holds `fd`.
+/// Returns the free space of the file system that contains the file of `fd`.
 pub(crate) fn free_space(fd: BorrowedFd<'_>) -> io::Result<FreeSpace> {
     let mut raw = MaybeUninit::<libc::statvfs>::uninit();
     // SAFETY: `raw` is valid for the write of one `statvfs`.
@@ -547,7 +552,7 @@ pub(crate) fn block_process_signals() {
     unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, set, former) };
 }
 
-/// Returns 128 bits from the kernel's random number generator.
+/// Returns 16 random bytes from the kernel's random number generator.
 pub(crate) fn random_bytes() -> io::Result<[u8; 16]> {
     let mut bytes = [0; 16];
     let to = bytes.as_mut_ptr().cast();
@@ -557,7 +562,7 @@ pub(crate) fn random_bytes() -> io::Result<[u8; 16]> {
     Ok(bytes)
 }
 
-/// Returns the kernel's id of the current boot. Reads it only once in each process.
+/// Returns the kernel's random id of the current boot of the machine. A process reads it only once.
 pub(crate) fn boot_id() -> io::Result<[u8; 16]> {
     static BOOT_ID: OnceLock<[u8; 16]> = OnceLock::new();
     if let Some(id) = BOOT_ID.get() {
@@ -580,7 +585,7 @@ fn read_boot_id() -> io::Result<[u8; 16]> {
     }
 }
 
-/// Returns the user id with which the kernel checks permissions.
+/// Returns the effective user id of this process, with which the kernel checks permissions.
 pub(crate) fn effective_uid() -> u32 {
     // SAFETY: the call takes nothing and cannot fail.
     unsafe { libc::geteuid() }

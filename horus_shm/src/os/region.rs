@@ -1,4 +1,5 @@
-//! Regions: memory that holds slots or blocks. It is allocated on the heap or mapped from a file.
+//! Regions: memory for slots or bookkeeping blocks, either allocated on the heap or mapped from a
+//! file.
 
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::io;
@@ -16,16 +17,17 @@ const PAGE_BYTES: usize = 4096;
 /// would cause page faults.
 const POPULATED_BYTES_MAX: usize = 64 << 10;
 
-/// The access that a region permits.
+/// The kind of access that a region of memory permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Access {
-    /// Loads only; a store raises a fault.
+    /// Only loads are permitted; a store causes a fault.
     Read,
-    /// Loads and stores.
+    /// Loads and stores are permitted.
     Write,
 }
 
-/// Zeroed heap memory, or a mapped part of a file. Drop frees or unmaps it.
+/// A piece of memory: zeroed heap memory, or a mapped part of a file. It is freed or unmapped on
+/// drop.
 #[derive(Debug)]
 pub(crate) struct Region {
     address: *mut u8,
@@ -54,7 +56,7 @@ pub(crate) fn advise_huge_pages(begin: *mut u8, bytes: usize) {
     advise_kernel(begin, bytes, libc::MADV_HUGEPAGE);
 }
 
-/// Advises the kernel to use small pages for the `bytes` bytes at `begin`.
+/// Advises the kernel not to use huge pages for the `bytes` bytes from `begin` on.
 pub(crate) fn advise_small_pages(begin: *mut u8, bytes: usize) {
     advise_kernel(begin, bytes, libc::MADV_NOHUGEPAGE);
 }
@@ -74,7 +76,7 @@ fn advise_kernel(begin: *mut u8, bytes: usize, advice: i32) -> bool {
 }
 
 impl Region {
-    /// Allocates `bytes` zeroed bytes of heap memory.
+    /// Allocates a region of `bytes` zeroed bytes on the heap.
     #[must_use]
     pub(crate) fn heap(bytes: usize) -> Self {
         let layout = Layout::from_size_align(bytes.max(1), SEPARATION_BYTES)
@@ -120,7 +122,7 @@ impl Region {
         })
     }
 
-    /// Returns the address of the first byte.
+    /// Returns the address of the first byte of the region.
     #[must_use]
     pub(crate) const fn address(&self) -> *mut u8 {
         self.address
@@ -140,7 +142,8 @@ impl Region {
         unsafe { libc::madvise(begin.cast(), ahead + bytes, libc::MADV_POPULATE_WRITE) };
     }
 
-    /// Returns true if an access found that the file no longer holds this region.
+    /// Returns true if an access has found that the file was truncated, so that the region contains
+    /// zeros instead of the file's bytes.
     pub(crate) fn is_mapping_lost(&self) -> bool {
         match &self.kind {
             RegionKind::Heap(_) => false,

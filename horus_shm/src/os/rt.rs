@@ -7,7 +7,7 @@ use std::path::Path;
 
 use crate::os::descriptor::with_standard_streams_open;
 
-/// Number of bytes of stack that [`prefault_stack`] makes resident.
+/// Number of bytes of the stack that [`prefault_stack`] makes resident in memory.
 const STACK_BYTES: usize = 256 * 1024;
 const PAGE_BYTES: usize = 4096;
 
@@ -19,7 +19,7 @@ fn check_result(answer: libc::c_int) -> io::Result<()> {
     }
 }
 
-/// Pins the calling thread to one CPU.
+/// Makes the calling thread run only on the CPU with the number `core`.
 ///
 /// # Errors
 ///
@@ -60,8 +60,8 @@ pub(crate) fn leave_real_time() {
     let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const wanted) };
 }
 
-/// Locks all memory of the process, and all memory that it maps later: no page is paged out after
-/// its first access.
+/// Locks all memory of the process, now and in future, so that no page is paged out after its first
+/// access.
 ///
 /// # Errors
 ///
@@ -72,7 +72,8 @@ pub fn lock_memory() -> io::Result<()> {
     check_result(unsafe { libc::mlockall(flags) })
 }
 
-/// The file through which processes request a maximum wake-up latency of the CPUs (PM QoS).
+/// The file by which a process limits how deeply CPUs sleep, that is, how long they take to wake up
+/// (Linux PM QoS).
 const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
 
 /// A request that keeps all CPUs of the machine out of sleep states while this value lives: an idle
@@ -84,7 +85,7 @@ pub struct CpuAwakeRequest {
 }
 
 impl CpuAwakeRequest {
-    /// Makes the request.
+    /// Makes the request, which stays in force until the returned value is dropped.
     ///
     /// # Errors
     ///
@@ -104,8 +105,8 @@ impl CpuAwakeRequest {
     }
 }
 
-/// Writes to the next 256 KiB of the calling thread's stack, so that later accesses to them cause
-/// no page fault.
+/// Makes the next 256 KiB of the calling thread's stack resident by writing to them, so that later
+/// accesses cause no page fault.
 #[inline(never)]
 pub fn prefault_stack() {
     let mut stack = [0_u8; STACK_BYTES];

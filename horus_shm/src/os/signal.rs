@@ -18,16 +18,18 @@ use crate::os::region::Access;
 const PRIVATE_EXPEDITED: c_int = 1 << 3;
 const REGISTER_PRIVATE_EXPEDITED: c_int = 1 << 4;
 
-/// The type of a signal handler with the flag `SA_SIGINFO`.
+/// The type of a signal handler that receives details of the signal (flag `SA_SIGINFO`).
 pub(crate) type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 
 /// The action for SIGBUS that was set when this library installed its handler; null before that. It
 /// is never changed or freed.
 static PREVIOUS_ACTION: AtomicPtr<sigaction> = AtomicPtr::new(ptr::null_mut());
-/// True once the previous handler has run, if it was installed to run only once (`SA_RESETHAND`).
+/// True once the SIGBUS handler that was installed before has run, if it was to run only once
+/// (`SA_RESETHAND`).
 static PREVIOUS_HANDLER_HAS_RUN: AtomicBool = AtomicBool::new(false);
 
-/// Installs `handler` for SIGBUS. Call it only once in a process.
+/// Installs `handler` as the handler of SIGBUS, and keeps the previous handler. May be called only
+/// once in a process.
 pub(crate) fn install_sigbus_handler(handler: Handler) -> io::Result<()> {
     let previous = current_action()?;
     let mut ours = previous;
@@ -76,7 +78,8 @@ pub(crate) unsafe fn missing_page_address(info: *const siginfo_t) -> Option<*mut
     (info.si_code == libc::BUS_ADRERR).then(|| unsafe { info.si_addr() }.cast())
 }
 
-/// Runs `body` in a signal handler, and then restores `errno` for the interrupted code.
+/// Calls `body` inside a signal handler, and then restores `errno`, which the interrupted code may
+/// be about to read.
 pub(crate) fn preserve_errno<T>(body: impl FnOnce() -> T) -> T {
     // SAFETY: the call takes nothing and cannot fail.
     let errno = unsafe { libc::__errno_location() };
@@ -88,7 +91,7 @@ pub(crate) fn preserve_errno<T>(body: impl FnOnce() -> T) -> T {
     answer
 }
 
-/// Maps zeroed private memory over a mapping; returns false if the kernel refuses.
+/// Replaces a mapping by zeroed private memory. Returns false if the kernel refuses.
 /// Async-signal-safe.
 ///
 /// # Safety
@@ -187,7 +190,7 @@ fn take_default_action(signal: c_int, recurs: bool) {
     }
 }
 
-/// Runs the handler of `action` with the signal mask of `action`.
+/// Calls the handler in `action`, with the signal mask that `action` contains.
 ///
 /// # Safety
 ///

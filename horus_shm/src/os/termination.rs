@@ -11,27 +11,30 @@ use libc::{c_int, sigaction};
 
 use crate::protocol::sync::Word;
 
-/// The signals that [`TerminationSignals`] records.
+/// The signals that ask a process to end, which [`TerminationSignals`] records.
 const TERMINATION_SIGNALS: [c_int; 2] = [libc::SIGINT, libc::SIGTERM];
 
-/// One word that contains the number of the first termination signal (0 if none has come), and the
-/// flags `ARMED_FLAG` and `REPORTED_FLAG`. WHY one word: a thread may be suspended in the handler
-/// while the last user is dropped. Either that user finds the signal here, or the handler finds
-/// `NOT_RECORDING`; one of the two always happens.
+/// One word with the number of the first termination signal (0 if none was received), and the flags
+/// `ARMED_FLAG` and `REPORTED_FLAG`. WHY one word: a thread may be suspended in the handler while
+/// the last user is dropped. Either that user finds the signal here, or the handler finds
+/// `NOT_RECORDING`.
 static SIGNAL_STATE: AtomicU64 = AtomicU64::new(NOT_RECORDING);
-/// The value of [`SIGNAL_STATE`] while no [`TerminationSignals`] exists, so that nothing is
+/// The value of [`SIGNAL_STATE`] while no [`TerminationSignals`] exists, so that signals are not
 /// recorded.
 const NOT_RECORDING: u64 = 0;
-/// Flag: at least one [`TerminationSignals`] lives, so the handler records signals.
+/// A flag in [`SIGNAL_STATE`]: at least one [`TerminationSignals`] exists, so the handler records
+/// signals.
 const ARMED_FLAG: u64 = 1 << 32;
-/// Flag: [`TerminationSignals::received`] has returned the recorded signal.
+/// A flag in [`SIGNAL_STATE`]: [`TerminationSignals::received`] has returned the recorded signal to
+/// a caller.
 const REPORTED_FLAG: u64 = 1 << 33;
 static USERS: Mutex<ReasonUsers> = Mutex::new(ReasonUsers {
     count: 0,
     previous: None,
 });
 
-/// The number of users that record signals, and the signal actions that were set before.
+/// The number of [`TerminationSignals`] that exist, and the signal actions that were set before the
+/// first one.
 struct ReasonUsers {
     count: usize,
     previous: Option<[sigaction; 2]>,
@@ -52,7 +55,7 @@ fn lock_users() -> MutexGuard<'static, ReasonUsers> {
 pub struct TerminationSignals(());
 
 impl TerminationSignals {
-    /// Starts recording signals. Makes some system calls.
+    /// Starts to record termination signals. Makes some system calls.
     ///
     /// # Errors
     ///
@@ -77,7 +80,8 @@ impl TerminationSignals {
         Ok(Self(()))
     }
 
-    /// Returns the number of the first signal that came; `None` if none has come. Costs one load.
+    /// Returns the number of the first termination signal that was received; `None` if there was
+    /// none. Costs one load.
     #[must_use]
     pub fn received(&self) -> Option<i32> {
         // Relaxed: a number; no other memory is read because of it.
@@ -108,15 +112,16 @@ impl Drop for TerminationSignals {
     }
 }
 
-/// Returns the number of the signal in the word `state`; `None` if there is none.
+/// Returns the number of the signal that is recorded in `state`, a value of [`SIGNAL_STATE`];
+/// `None` if none is recorded.
 fn recorded_signal(state: u64) -> Option<c_int> {
     let number = (state & 0xff) as c_int;
     (number != 0).then_some(number)
 }
 
-/// Stops recording termination signals. If a signal was recorded and not read by
-/// [`TerminationSignals::received`], sends it to this process again. Therefore the caller must
-/// already have restored the previous signal actions.
+/// Stops recording termination signals. If a signal was recorded but never returned by
+/// [`TerminationSignals::received`], sends it to this process again. The caller must have restored
+/// the previous signal actions before.
 fn stop_recording() {
     let state = loop {
         let state = SIGNAL_STATE.get();
@@ -129,7 +134,7 @@ fn stop_recording() {
     }
 }
 
-/// Sends `signal` to this process.
+/// Sends the signal with the number `signal` to this process.
 fn send_to_self(signal: c_int) {
     // SAFETY: the call takes nothing and cannot fail.
     let this = unsafe { libc::getpid() };
@@ -137,7 +142,8 @@ fn send_to_self(signal: c_int) {
     unsafe { libc::kill(this, signal) };
 }
 
-/// The signal handler: records the first signal, and ends the process when a second one comes.
+/// The handler of termination signals. It records the first signal, and ends the process at the
+/// second one.
 extern "C" fn record_signal(signal: c_int) {
     // Relaxed: the word is self-contained, and `NOT_RECORDING` is stored after the system calls
     // that restored the previous actions.
@@ -159,7 +165,7 @@ extern "C" fn record_signal(signal: c_int) {
     }
 }
 
-/// Returns the action that calls [`record_signal`].
+/// Returns the signal action that makes [`record_signal`] the handler.
 fn recording_action() -> io::Result<sigaction> {
     let mut action = current_action(TERMINATION_SIGNALS[0])?;
     action.sa_sigaction = record_signal as *const () as usize;
@@ -178,7 +184,8 @@ fn replace_action(signal: c_int, action: &sigaction) -> io::Result<sigaction> {
     call_sigaction(signal, action)
 }
 
-/// Returns the action of a signal, and replaces it by `action` if that is not null.
+/// Replaces the action of `signal` by `action`, unless that is null. Returns the action that was
+/// set before.
 fn call_sigaction(signal: c_int, action: *const sigaction) -> io::Result<sigaction> {
     let mut before = MaybeUninit::<sigaction>::uninit();
     // SAFETY: `action` is null or valid, as both callers pass it, and `before` is valid for the
@@ -190,7 +197,8 @@ fn call_sigaction(signal: c_int, action: *const sigaction) -> io::Result<sigacti
     Ok(unsafe { before.assume_init() })
 }
 
-/// Restores the previous action of a signal, if its current action is [`record_signal`].
+/// Sets the action of `signal` back to `previous`, unless the program has replaced
+/// [`record_signal`] in the meantime.
 fn restore_action(signal: c_int, previous: &sigaction) {
     let is_ours = |action: &sigaction| action.sa_sigaction == record_signal as *const () as usize;
     if current_action(signal).is_ok_and(|action| is_ours(&action)) {

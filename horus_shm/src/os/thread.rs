@@ -1,18 +1,20 @@
-//! The calling thread, as the kernel knows it.
+//! The id and the name of the calling thread in the kernel.
 
 use libc::{c_int, c_ulong};
 
-/// Length of a thread's name in bytes, including the NUL at its end.
+/// Maximum length in bytes of a thread's name in the kernel, including the NUL at its end.
 const NAME_BYTES: usize = 16;
 
-/// Returns the id of the calling thread in the PID namespace of this process. Makes a system call.
+/// Returns the kernel's id of the calling thread, as it is numbered in the PID namespace of this
+/// process. Makes a system call.
 #[must_use]
 pub fn id() -> u32 {
     // SAFETY: it has no arguments and cannot fail.
     unsafe { libc::gettid() }.cast_unsigned()
 }
 
-/// Returns the name of the calling thread, padded with NUL bytes. Makes a system call.
+/// Returns the name that the calling thread has in the kernel, padded with NUL bytes. Makes a
+/// system call.
 #[must_use]
 pub fn name() -> [u8; NAME_BYTES] {
     let mut name = [0_u8; NAME_BYTES];

@@ -1,22 +1,24 @@
-//! The number of threads that this process can still create under the limits of the system.
+//! Computes how many more threads this process can create under the limits of the system.
 
 use std::fs;
 use std::mem::MaybeUninit;
 use std::path::{Path, PathBuf};
 
-/// Number of memory mappings of a thread: its stack and its signal stack, each with a guard page.
+/// Number of memory mappings that a thread needs: its stack and its signal stack, each with a guard
+/// page.
 const MAPS_PER_THREAD: u64 = 4;
 
 /// The reciprocal of the share of the allowed mappings that is reserved for memory that the process
 /// maps later: one eighth.
 const MAPS_RESERVED: u64 = 8;
 
-/// The number of threads that this process can still start, and the limit that determines it.
+/// The number of threads that this process can still create, and the system limit that determines
+/// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ThreadRoom {
-    /// Number of threads that can still be started.
+    /// Number of threads that can still be created.
     pub threads: u64,
-    /// Name of the limit that determines `threads`.
+    /// Name of the system limit that determines `threads`.
     pub limit: &'static str,
 }
 
@@ -66,12 +68,14 @@ const fn room_under(limit: &'static str, most: u64, used: u64) -> Option<ThreadR
     Some(ThreadRoom { threads, limit })
 }
 
-/// Returns the number in a file; `None` if it contains none, such as `max` in a control group.
+/// Returns the number that the file at `path` contains; `None` if it contains no number, such as
+/// `max` in a control group.
 fn read_number(path: PathBuf) -> Option<u64> {
     fs::read_to_string(path).ok()?.trim().parse().ok()
 }
 
-/// Returns the number of threads in the system, from the text of `/proc/loadavg`.
+/// Returns the number of threads that exist in the system. `load` is the content of
+/// `/proc/loadavg`.
 fn threads_of_system(load: &str) -> Option<u64> {
     load.split(' ').nth(3)?.split('/').nth(1)?.parse().ok()
 }
@@ -84,7 +88,8 @@ fn own_threads() -> u64 {
     fs::read_dir("/proc/self/task").map_or(1, |threads| threads.count() as u64)
 }
 
-/// Returns the limit on the number of threads of this user; `None` if there is none. Root has none.
+/// Returns the maximum number of threads of the present user; `None` if there is no limit, as for
+/// root.
 fn user_limit() -> Option<u64> {
     // SAFETY: the call has no arguments and cannot fail.
     if unsafe { libc::geteuid() } == 0 {

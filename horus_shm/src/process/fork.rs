@@ -19,11 +19,11 @@ use crate::os::descriptor::{self, CheckedFd};
 use crate::os::fault;
 use crate::os::lock::{LockRange, unlock};
 
-/// Maximum number of lock descriptors of one process. Each open namespace needs one.
+/// Maximum number of lock descriptors that a process can have. Each open namespace needs one.
 pub(crate) const LOCK_FD_LIMIT: usize = 64;
 
-/// Maximum number of attempts that [`LockFd::open`] makes while other threads fork. They are a
-/// millisecond apart.
+/// Maximum number of attempts of [`LockFd::open`] to open a descriptor while no thread forks. They
+/// are a millisecond apart.
 const FORK_WAIT_ATTEMPTS_MAX: u32 = 1000;
 
 const NO_FD: i32 = -1;
@@ -33,8 +33,8 @@ static FORKS_BEGUN: AtomicU64 = AtomicU64::new(0);
 static FORKS_ENDED: AtomicU64 = AtomicU64::new(0);
 static LOCK_FDS: [AtomicI32; LOCK_FD_LIMIT] = [const { AtomicI32::new(NO_FD) }; LOCK_FD_LIMIT];
 static HANDLERS_INSTALLED: AtomicBool = AtomicBool::new(false);
-/// The function to call in a forked child, which [`set_child_hook`] has set. The C API uses it for
-/// its handles.
+/// The function that is called in a forked child, as [`set_child_hook`] has set it. The C API
+/// resets its handles there.
 static CHILD_HOOK: OnceLock<fn()> = OnceLock::new();
 
 /// Returns the fork epoch, a number that grows with every fork. It is greater in a child than in
@@ -48,7 +48,7 @@ pub fn fork_epoch() -> u64 {
     FORK_EPOCH.load(Ordering::Relaxed)
 }
 
-/// The reason why a lock descriptor could not be opened.
+/// The reason why the descriptor for a process's file locks could not be opened.
 #[derive(Debug, Error)]
 pub(crate) enum LockFdError {
     #[error(transparent)]
@@ -64,11 +64,12 @@ pub(crate) enum LockFdError {
 #[derive(Debug)]
 pub(crate) struct LockFd {
     fd: CheckedFd,
-    /// The number of the descriptor, under which it is registered in [`LOCK_FDS`].
+    /// The number of the descriptor. It is registered in [`LOCK_FDS`] so that a forked child closes
+    /// it.
     number: i32,
     index: usize,
     epoch: u64,
-    /// True if a call has found that the program closed the descriptor.
+    /// True if it was found that the program has closed the descriptor, so that the locks are gone.
     lost: AtomicBool,
 }
 
@@ -117,22 +118,22 @@ impl LockFd {
         Err(LockFdError::TableFull)
     }
 
-    /// Returns true if this is a copy of a `LockFd` in a forked child, where the descriptor is
-    /// closed.
+    /// Returns true if this value was inherited through `fork`. The descriptor is closed in the
+    /// child.
     #[inline]
     pub(crate) fn is_forked(&self) -> bool {
         self.epoch != fork_epoch()
     }
 
     /// Returns true if [`Self::get`] has found that the program closed the descriptor, so that the
-    /// locks are gone.
+    /// file locks are gone.
     pub(crate) fn is_lost(&self) -> bool {
         // Relaxed: ordered by the fault epoch.
         self.lost.load(Ordering::Relaxed)
     }
 
-    /// Returns the descriptor. Returns an error in a forked child, or if the program has closed the
-    /// descriptor.
+    /// Returns the open descriptor. Returns an error in a forked child, and if the program has
+    /// closed the descriptor.
     pub(crate) fn get(&self) -> io::Result<BorrowedFd<'_>> {
         if self.is_forked() {
             return Err(io::Error::other(
@@ -149,8 +150,8 @@ impl LockFd {
         fd.inspect_err(|_| self.mark_lost())
     }
 
-    /// Marks the descriptor as lost, and advances the fault epoch, so that all endpoints notice the
-    /// loss.
+    /// Marks the descriptor as closed by the program, and makes all endpoints of this process check
+    /// for that.
     #[cold]
     fn mark_lost(&self) {
         if self.lost.swap(true, Ordering::Relaxed) {
@@ -181,7 +182,7 @@ impl Drop for LockFd {
     }
 }
 
-/// Returns the number of forks so far, or `None` while a thread of this process is in `fork`.
+/// Returns the number of forks of this process so far; `None` while a thread is forking.
 fn forks_if_none_is_running() -> Option<u64> {
     // ORDERING(fork): SeqCst loads, ended before begun. Pairs with `count_fork_begun` and
     // `count_fork_ended`: equal counts mean that no fork ran when `begun` was read.
@@ -239,8 +240,8 @@ extern "C" fn count_fork_ended() {
     FORKS_ENDED.fetch_add(1, Ordering::SeqCst);
 }
 
-/// The fork handler that runs in the only thread of a child. It uses only atomics, `mmap` and
-/// `close`.
+/// The fork handler of the child. Because the child has only this thread, and locks may be held, it
+/// uses only atomics, `mmap` and `close`.
 extern "C" fn renew_in_child() {
     // Relaxed, all of it: there is no other thread.
     FORK_EPOCH.fetch_add(1, Ordering::Relaxed);
@@ -275,7 +276,7 @@ struct EpochValue<T> {
 }
 
 impl<T: Default + Send + Sync + 'static> ForkLocal<T> {
-    /// Creates the static without its value. The value is created when it is first used.
+    /// Creates the static. Its value is created when it is first used in a process.
     #[must_use]
     #[allow(
         clippy::new_without_default,
@@ -287,7 +288,8 @@ impl<T: Default + Send + Sync + 'static> ForkLocal<T> {
         }
     }
 
-    /// Returns the value of this process. Creates the value if it does not exist yet.
+    /// Returns the value that belongs to this process (not to its parent). Creates the value at the
+    /// first call.
     pub fn get(&self) -> &'static T {
         // ORDERING(fork-local): Acquire. Pairs with the exchange in `create`: a thread that sees
         // the pointer sees the state behind it.

@@ -30,14 +30,15 @@ pub(crate) use holder::find_user;
 pub use record::RegistryFault;
 use record::{ENTRY_LIMIT, GENERATION_MAX, RegistryEntry};
 
-/// Maximum number of attempts to join a registry while other processes change its file.
+/// Maximum number of attempts to join a registry. An attempt fails if another process changes the
+/// registry file in the meantime.
 const JOIN_ATTEMPTS: u32 = 1000;
 const JOIN_PAUSE: Duration = Duration::from_millis(1);
 
 const GENERATION_BITS: u32 = GENERATION_MAX.count_ones();
 
-/// The value of an owner word, which names a process: its entry in the registry, and the generation
-/// of that entry.
+/// The decoded owner word, which identifies a process: its entry in the registry, and the
+/// generation (use count) of the entry.
 ///
 /// ```text
 /// bits 63..48  entry + 1          bits 47..0  generation
@@ -47,17 +48,17 @@ const GENERATION_BITS: u32 = GENERATION_MAX.count_ones();
 pub struct Owner(u64);
 
 impl Owner {
-    /// The value of an owner word that names no process.
+    /// The owner word that identifies no process. It marks a lane or reader slot as free.
     pub const NOBODY: Self = Self(0);
 
-    /// Decodes an owner word from a file. Accepts every value; [`Registry::is_dead`] checks if the
-    /// word names an entry.
+    /// Decodes an owner word that was read from a file. Accepts every value; [`Registry::is_dead`]
+    /// checks whether it identifies a live process.
     #[inline]
     pub const fn from_bits(bits: u64) -> Self {
         Self(bits)
     }
 
-    /// Returns the owner word that is stored in files.
+    /// Returns the owner word as the number that is stored in files.
     #[inline]
     pub const fn to_bits(self) -> u64 {
         self.0
@@ -89,7 +90,7 @@ pub struct ProcessInfo {
     /// The start time of the process, in clock ticks since boot (field 22 of `/proc/<pid>/stat`).
     /// It distinguishes processes that have had the same id one after the other.
     pub start_time: u64,
-    /// The command name of the process.
+    /// The command name of the process, as in `/proc/<pid>/comm`.
     pub name: String,
 }
 
@@ -99,7 +100,7 @@ impl fmt::Display for ProcessInfo {
     }
 }
 
-/// The reason why a process could not join a registry.
+/// The reason why a process could not join a registry of live processes.
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum RegistryError {
@@ -110,13 +111,14 @@ pub enum RegistryError {
         doing: &'static str,
         /// The path of the registry file.
         path: PathBuf,
-        /// The system error.
+        /// The error that the system returned.
         source: io::Error,
     },
-    /// Something that is not a regular file has the registry's name. Permanent until it is removed.
+    /// The name of the registry file belongs to something that is not a regular file. Permanent
+    /// until it is removed.
     #[error("{} is not a regular file: remove it", path.display())]
     NotAFile {
-        /// The path of the file that is not a registry.
+        /// The path of the object that has the name.
         path: PathBuf,
     },
     /// Another user may be able to write the registry file. Permanent until the file is removed.
@@ -130,17 +132,17 @@ pub enum RegistryError {
         path: PathBuf,
         /// The user id of the owner of the registry file.
         uid: u32,
-        /// The permissions of the registry file.
+        /// The permission bits that the registry file has.
         mode: u32,
         /// Number of hard links to the registry file.
         links: u64,
         /// The user id of this process, which has to own the file.
         wanted_uid: u32,
-        /// The most permissive file mode that is accepted.
+        /// The most permissive permission bits that are accepted.
         wanted_mode: u32,
     },
-    /// The registry file cannot be shared by the members of the selected group. Permanent until the
-    /// file is removed.
+    /// The registry file cannot be shared with the members of the selected group. Permanent until
+    /// the file is removed.
     #[error(
         "the registry {} belongs to uid {uid} and gid {gid} with mode {mode:04o} and {links} \
          links, wanted gid {wanted_gid}, mode 0660 and 1 link: remove it, or set another directory",
@@ -153,11 +155,11 @@ pub enum RegistryError {
         uid: u32,
         /// The group id of the registry file.
         gid: u32,
-        /// The permissions of the registry file.
+        /// The permission bits that the registry file has.
         mode: u32,
         /// Number of hard links to the registry file.
         links: u64,
-        /// The id of the group that shares the namespace.
+        /// The id of the group that the user selected, to which the file would have to belong.
         wanted_gid: u32,
     },
     /// The registry file is unusable, and cannot be replaced because processes hold locks on it.
@@ -169,10 +171,10 @@ pub enum RegistryError {
     Damaged {
         /// The path of the registry file.
         path: PathBuf,
-        /// The reason why the file is unusable.
+        /// The reason why the registry file cannot be used.
         fault: RegistryFault,
     },
-    /// Every entry of the registry is used by a live process. Transient.
+    /// The registry has no free entry, because each one is used by a live process. Transient.
     #[error(
         "all {limit} entries of the registry {} are taken by live processes: end some",
         path.display()
@@ -180,25 +182,26 @@ pub enum RegistryError {
     Full {
         /// The path of the registry file.
         path: PathBuf,
-        /// Number of entries of the registry.
+        /// Number of entries of the registry, which is the maximum number of processes.
         limit: u64,
     },
-    /// This process has joined too many registries. Try again after the process has left one.
+    /// This process has joined the maximum number of registries. Try again after it has left one.
     #[error("cannot join {}: this process is in {limit} registries: leave one", path.display())]
     TooManyOpen {
         /// The path of the registry file.
         path: PathBuf,
-        /// Maximum number of registries that a process can join.
+        /// Maximum number of registries that a process can join at the same time.
         limit: usize,
     },
-    /// In every attempt the registry file changed, or another thread forked. Transient.
+    /// All attempts failed, because another process changed the registry file, or a thread was
+    /// forking. Transient.
     #[error("the registry {} did not settle while it was being joined: retry", path.display())]
     Busy {
         /// The path of the registry file.
         path: PathBuf,
     },
-    /// The directory of the registry was removed during the call. Transient: open the directory
-    /// again.
+    /// The directory of the registry was removed during the call. Transient: the caller can open
+    /// the directory again.
     #[error("the directory {} was removed: open it again", path.display())]
     Gone {
         /// The path of the directory.
@@ -206,7 +209,8 @@ pub enum RegistryError {
     },
 }
 
-/// This process's entry in the registry of a namespace. Dropping it leaves the registry.
+/// The membership of this process in the registry of a namespace: it has an entry there. Dropping
+/// this value leaves the registry.
 ///
 /// A copy of a `Registry` in a forked child has no effect: it reports every process as alive, its
 /// locking functions return errors, and dropping it does not affect the parent.
@@ -281,18 +285,20 @@ impl Registry {
         }
     }
 
-    /// Returns the random id of the registry. Files that contain owner words of this registry also
-    /// contain this id.
+    /// Returns the random id of the registry. Files that store owner words of this registry store
+    /// this id, too.
     pub fn id(&self) -> [u8; 16] {
         self.id
     }
 
-    /// Returns the owner word of this process.
+    /// Returns the owner word of this process: the number that identifies it in the registry and in
+    /// shared memory.
     pub fn me(&self) -> Owner {
         self.me
     }
 
-    /// Returns true if this is a copy of a `Registry` in a forked child.
+    /// Returns true if this value was inherited through `fork`. The child has not joined the
+    /// registry.
     pub fn is_forked(&self) -> bool {
         self.lock.is_forked()
     }
@@ -391,9 +397,9 @@ impl Registry {
         Ok(described.collect())
     }
 
-    /// Marks this process as present at the topic file of inode `ino`. If this process has excluded
-    /// all others from the file, that exclusion ends. Returns false, without an effect, while
-    /// another process excludes all others.
+    /// Marks this process as a user of the topic file with the inode `ino`. If this process has
+    /// excluded all others from the file, that exclusion ends. Returns false, without an effect,
+    /// while another process excludes all others.
     ///
     /// Calls are not counted: one call of [`Registry::presence_release`] ends the presence, however
     /// often this function was called.
@@ -409,9 +415,9 @@ impl Registry {
         )
     }
 
-    /// Excludes all other processes from the topic file of inode `ino`. If this process was present
-    /// at the file, the exclusion replaces its presence. Returns false if another process is
-    /// present at the file; the presence of this process is then unchanged.
+    /// Excludes all other processes from the topic file with the inode `ino`. Returns false,
+    /// without an effect, if another process uses the file. If this process was marked as a user,
+    /// the exclusion replaces that mark.
     ///
     /// # Errors
     ///
@@ -424,8 +430,8 @@ impl Registry {
         )
     }
 
-    /// Ends the presence of this process at the topic file of inode `ino`, or its exclusion of
-    /// other processes from that file.
+    /// Removes the mark that this process uses the topic file with the inode `ino`, or ends its
+    /// exclusion of other processes from that file.
     pub fn presence_release(&self, ino: u64) {
         // WHY ignored: it can only fail in a forked child, which holds no lock.
         let _ = self
@@ -434,8 +440,8 @@ impl Registry {
             .and_then(|fd| unlock(fd, record::presence_lock(ino)?));
     }
 
-    /// Returns true if any *other* process is present at the topic file of inode `ino`, or has
-    /// excluded all others from it. Also returns true if the system gives no answer.
+    /// Returns true if any *other* process uses the topic file with the inode `ino`, or excludes
+    /// all others from it. Also returns true if a system call fails.
     pub fn presence_attended(&self, ino: u64) -> bool {
         let range = record::presence_lock(ino);
         let found = self
@@ -453,15 +459,15 @@ impl Registry {
         self.is_linked(dir).unwrap_or(false)
     }
 
-    /// Does the same as [`Registry::is_current`], but returns an error instead of false if the
-    /// system gives no answer.
+    /// Returns true if the name of the registry file in `dir` still leads to this registry. Returns
+    /// an error if a system call fails.
     pub(crate) fn is_linked(&self, dir: BorrowedFd<'_>) -> io::Result<bool> {
         Ok(!self.is_forked() && os::is_name_of(dir, file::FILE_NAME, &self.stat)?)
     }
 
-    /// Locks all other processes out of the registry, if none of them is in it. Otherwise returns,
-    /// as the inner error, the description of one process that is in it; `None` if that process has
-    /// no description.
+    /// Keeps all other processes out of the registry, if none of them has joined it. Otherwise
+    /// returns, as the inner error, the description of one process that has; `None` if that process
+    /// has no description.
     pub(crate) fn exclude_all(&self) -> io::Result<Result<(), Option<ProcessInfo>>> {
         let fd = self.lock.get()?;
         // WHY only the entries: a process that is present at a topic also has an entry; and a lock
@@ -480,7 +486,7 @@ impl Registry {
         Ok(Err(info))
     }
 
-    /// Releases the lock that [`Registry::exclude_all`] has taken.
+    /// Releases the lock by which [`Registry::exclude_all`] kept other processes out.
     pub(crate) fn admit_all(&self) -> io::Result<()> {
         let entry = self.me.entry().unwrap_or(0);
         let fd = self.lock.get()?;
@@ -489,7 +495,7 @@ impl Registry {
             .try_for_each(|range| unlock(fd, range))
     }
 
-    /// Removes the registry file from the directory `dir`. Processes that have opened the file can
+    /// Removes the registry file from the directory `dir`. Processes that have the file open can
     /// still use it.
     pub(crate) fn unlink(&self, dir: BorrowedFd<'_>) -> io::Result<()> {
         os::unlink(dir, file::FILE_NAME)

@@ -17,7 +17,7 @@
 
 use crate::protocol::sync::{Edge, Word, edge};
 
-/// The value of the state word in a new answer: there is no reply, and no waker is registered.
+/// The state word of a new answer: there is no reply yet, and no waker is registered.
 pub const NO_REPLY_YET: u64 = 0;
 const WAKER_REGISTERED: u64 = 1;
 const WAKER_TAKEN: u64 = 2;
@@ -28,20 +28,22 @@ const ASKER_LEFT: u64 = 5;
 /// The memory of one answer: a state word that asker and replier share. Tests implement this trait
 /// with a model of memory.
 pub trait AnswerMemory {
-    /// The type of the shared state word.
+    /// The type of the word that holds the state: an ordinary atomic in programs, a loom atomic in
+    /// models.
     type Word: Word;
 
-    /// Returns the word that holds the state of the answer.
+    /// Returns the shared word that holds the state of the answer.
     fn state(&self) -> &Self::Word;
 
     /// Executes a memory fence with the ordering of `edge`.
     fn fence(&self, edge: Edge);
 }
 
-/// The result of [`publish_reply`], which says what the replier has to do next.
+/// The result of [`publish_reply`], which decides what the replier has to do next.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ReplyOutcome<W> {
-    /// The reply is published, and the asker will find it. The memory belongs to the asker.
+    /// The reply is published, and the asker will find it. The memory of the answer now belongs to
+    /// the asker.
     Published,
     /// The reply is published, and the memory belongs to the asker. The asker waits for the reply,
     /// so the caller has to wake it with this waker.
@@ -101,27 +103,28 @@ pub unsafe fn publish_reply<M: AnswerMemory, W>(
     }
 }
 
-/// Returns true if the asker has left, so that nobody will read a reply.
+/// Returns true if the asker no longer waits for the reply, so that nobody will read it.
 pub fn has_asker_left<M: AnswerMemory>(memory: &M) -> bool {
     // Relaxed: no memory is read because of it.
     memory.state().get() == ASKER_LEFT
 }
 
-/// The state in which the asker has found an answer.
+/// The state of an answer, as the asker finds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReplyState {
     /// There is no reply yet.
     Pending,
-    /// The replier has taken the registered waker. It is about to publish a reply and wake the
-    /// asker.
+    /// The replier has taken the asker's waker, and is about to publish a reply and wake the asker.
+    /// The asker has to look again.
     Busy,
-    /// The replier has given a value. The value and the memory belong to the asker.
+    /// The reply is a value. The value and the memory of the answer belong to the asker.
     Full,
-    /// The replier has declined: there will be no value. The memory belongs to the asker.
+    /// The replier has refused, so there will be no value. The memory of the answer belongs to the
+    /// asker.
     Empty,
 }
 
-/// Checks whether there is a reply. Only the asker calls this function.
+/// Checks whether there is a reply. Only the asker may call this function.
 #[inline]
 pub fn look_for_reply<M: AnswerMemory>(memory: &M) -> ReplyState {
     // ORDERING(answer): pairs with the exchanges in `publish_reply`.

@@ -1,4 +1,4 @@
-//! Copies into and out of shared slots that may race with a peer in another process.
+//! Copies into and out of shared slots while another process may access the same slot.
 //!
 //! If a peer may access the slot during a copy, the copy is a data race unless it consists of
 //! atomic accesses. Up to [`WORD_COPY_BYTES_MAX`] a copy is a few relaxed 64-bit atomic accesses,
@@ -9,7 +9,7 @@
 
 use core::sync::atomic::{AtomicU64, Ordering};
 
-/// Maximum length in bytes of a copy that consists of a few 64-bit atomic accesses, without a loop.
+/// Maximum length in bytes of a copy that is made by a few 64-bit atomic accesses, without a loop.
 pub const WORD_COPY_BYTES_MAX: usize = 64;
 
 /// Size of a motor command, in bytes. Code that knows message lengths only at run time has a
@@ -21,7 +21,7 @@ const WORD_BYTES: usize = size_of::<u64>();
 
 pub(crate) const CACHE_LINE_BYTES: usize = 64;
 
-/// Maximum number of cache lines that are prefetched at once before a copy out of a slot.
+/// Maximum number of cache lines that are prefetched before a message is copied out of a slot.
 const PREFETCHED_LINES_MAX: usize = 32;
 
 /// Copies `bytes` bytes of private memory at `src` into the shared slot at `dst`.
@@ -72,12 +72,13 @@ pub unsafe fn load(dst: *mut u8, src: *const u8, bytes: usize) {
     }
 }
 
-/// The purpose of a prefetch. It decides into which cache a line is fetched, and in what state.
+/// The purpose of a prefetch. It decides into which cache a cache line is fetched, and in what
+/// state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrefetchIntent {
     /// The line will be read. Other caches keep their copies of it.
     Read,
-    /// The line will be read once, and not again until a peer has written it.
+    /// The line will be read once, and then not again until another core has written it.
     ReadOnce,
     /// The line will be written. Other caches lose their copies of it.
     Write,
@@ -85,7 +86,8 @@ pub enum PrefetchIntent {
     Demote,
 }
 
-/// Prefetches `lines` cache lines from `first` on. Only a hint: it never faults.
+/// Prefetches `lines` cache lines, the first of which contains `first`. It is only a hint to the
+/// CPU, so it never faults.
 #[inline(always)]
 pub fn prefetch(first: *const u8, lines: usize, intent: PrefetchIntent) {
     prefetch_line(first, intent);
@@ -94,7 +96,8 @@ pub fn prefetch(first: *const u8, lines: usize, intent: PrefetchIntent) {
     }
 }
 
-/// Returns the value of the CPU's time stamp counter, or 0 if the CPU has none. Costs some 10 ns.
+/// Returns the CPU's time stamp counter (a count of ticks), or 0 if the CPU has none. Costs some 10
+/// ns.
 #[inline(always)]
 pub fn ticks() -> u64 {
     #[cfg(all(target_arch = "x86_64", not(miri)))]
@@ -105,8 +108,8 @@ pub fn ticks() -> u64 {
     0
 }
 
-/// Maximum number of cache lines that a waiting reader prefetches for one message. It is about the
-/// number of cache line transfers that a core can have in flight.
+/// Maximum number of cache lines that a waiting reader prefetches for one message: about as many as
+/// a core can request at a time.
 const AWAITED_PREFETCH_LINES_MAX: u64 = 12;
 
 /// Returns true if a reader that waits for a message of `lines` cache lines, in any of `lanes`
@@ -150,8 +153,7 @@ fn prefetch_line(line: *const u8, intent: PrefetchIntent) {
 #[inline(always)]
 const fn prefetch_line(_line: *const u8, _intent: PrefetchIntent) {}
 
-/// The side of a copy, its source or its destination, that other threads may access during the
-/// copy.
+/// The side of a copy that other threads may access during the copy: its source or its destination.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum SharedSide {
     Source,
@@ -177,7 +179,7 @@ unsafe fn store_words(dst: *mut u8, src: *const u8, bytes: usize) {
     }
 }
 
-/// Copies the `length` bytes at offset `at`, a multiple of 8, into shared memory.
+/// Copies `length` bytes at the offset `at` from private to shared memory. `at` is a multiple of 8.
 ///
 /// # Safety
 ///
@@ -216,7 +218,7 @@ unsafe fn load_words(dst: *mut u8, src: *const u8, bytes: usize) {
     }
 }
 
-/// Copies the `length` bytes at offset `at`, a multiple of 8, out of shared memory.
+/// Copies `length` bytes at the offset `at` from shared to private memory. `at` is a multiple of 8.
 ///
 /// # Safety
 ///

@@ -8,15 +8,17 @@
 
 use crate::protocol::sync::{Word, edge};
 
-/// The largest number that an item of a depot can have. Numbers begin at 1.
+/// The largest number that an item of a depot can have. Items are numbered from 1.
 pub const ITEM_NUMBER_MAX: u32 = (1 << 24) - 1;
 
 const ITEM_NUMBER_MASK: u64 = ITEM_NUMBER_MAX as u64;
 const TAG_STEP: u64 = 1 << 24;
 
-/// The memory of a depot: numbered items, each of which is in a stack or belongs to a thread.
+/// The memory of a depot, which keeps stacks of numbered items. An item is in one stack, or belongs
+/// to one thread.
 pub trait DepotMemory {
-    /// The type of the shared words.
+    /// The type of the words in shared memory: ordinary atomics in programs, loom atomics in
+    /// models.
     type Word: Word;
 
     /// Returns the word in item `number` that holds the number of the next item below it in the
@@ -24,8 +26,8 @@ pub trait DepotMemory {
     fn next(&self, number: u32) -> &Self::Word;
 }
 
-/// Pushes item `number`, which belongs to the caller, on the stack whose top is the word `top`.
-/// Lock-free.
+/// Pushes item `number` onto the stack whose topmost item the word `top` identifies. The item must
+/// belong to the caller. Lock-free.
 pub fn push_item<M: DepotMemory>(memory: &M, top: &M::Word, number: u32) {
     loop {
         // Relaxed: the exchange decides.

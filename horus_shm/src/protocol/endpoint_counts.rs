@@ -14,12 +14,13 @@ pub struct EndpointCounts<W> {
     receivers: W,
 }
 
-/// The error that is returned when all senders have left and all their messages were received.
+/// The error of a receive call if all senders have left, and all of their messages have been
+/// received.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Disconnected;
 
 impl EndpointCounts<AtomicU64> {
-    /// Returns the counts of one sender and one receiver.
+    /// Creates the counts of a channel that has one sender and one receiver.
     #[must_use]
     pub const fn with_one_sender_and_receiver() -> Self {
         Self::new(AtomicU64::new(1), AtomicU64::new(1))
@@ -27,36 +28,37 @@ impl EndpointCounts<AtomicU64> {
 }
 
 impl<W: Word> EndpointCounts<W> {
-    /// Creates the counts from two words, which already hold the numbers of senders and receivers.
+    /// Creates the counts from two words that already contain the numbers of senders and receivers.
     pub const fn new(senders: W, receivers: W) -> Self {
         Self { senders, receivers }
     }
 
-    /// Counts one more sender. The caller must be a sender that is counted.
+    /// Adds one to the number of senders. The caller must be one of the senders that are counted.
     pub fn add_sender(&self) {
         // Relaxed: the caller is counted itself, so no thread sees zero meanwhile.
         self.senders.fetch_add_one();
     }
 
-    /// Counts one sender less. The sender must not send a message after this call.
+    /// Subtracts one from the number of senders. The sender that leaves must not send after this
+    /// call.
     pub fn remove_sender(&self) {
         // ORDERING(ends): pairs with the load in `recheck_before_disconnect`.
         self.senders.fetch_sub_one_at(edge::ENDS_LEAVE);
     }
 
-    /// Counts one more receiver.
+    /// Adds one to the number of receivers.
     pub fn add_receiver(&self) {
         // Relaxed: no other memory is read because of this count.
         self.receivers.fetch_add_one();
     }
 
-    /// Counts one receiver less.
+    /// Subtracts one from the number of receivers.
     pub fn remove_receiver(&self) {
         // Relaxed: as above.
         self.receivers.fetch_sub_one();
     }
 
-    /// Returns true if there is a receiver.
+    /// Returns true if there is at least one receiver.
     #[inline(always)]
     pub fn has_receivers(&self) -> bool {
         // Relaxed: as above.

@@ -1,4 +1,5 @@
-//! Gates: readers whose cursors hold writers back.
+//! Gates. A gated reader's cursor prevents the lane's writer from overwriting messages that the
+//! reader has not read.
 //!
 //! Every reader publishes its cursor in each lane. A reader is gated while its bit is set in
 //! `WaitBlock::gated`. No writer overwrites a message that a gated reader has not read yet.

@@ -23,35 +23,35 @@ const HOLD_MASK: u64 = !(ACTOR_ENDED | LAST_BLOCK_SENT | ADDRESS_MASK);
 /// aborts. A program reaches this number only if it leaks addresses.
 const COUNT_MAX: u64 = 1 << 30;
 
-/// The counts of the addresses and the holds of a cell. They decide when the actor ends and when
-/// the cell is freed.
+/// The number of addresses and the number of holds of an actor's cell. They decide when the actor
+/// ends and when the cell is freed.
 #[derive(Debug)]
 pub struct Holders<W>(W);
 
-/// The result of [`Holders::remove_address`].
+/// The result of [`Holders::remove_address`]: whether the address was the last one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RemovedAddress {
-    /// The cell still has other addresses.
+    /// The actor still has other addresses, so there is nothing else to do.
     Others,
     /// The address was the last one. The caller now owns the hold that all addresses had together,
     /// and has to remove that hold, too.
     Last {
-        /// True if the caller has to send the block of the last address to the actor, before it
-        /// removes the hold.
+        /// True if the caller has to send the block of the last address, which wakes the actor,
+        /// before it removes the hold.
         sends: bool,
     },
 }
 
 impl Holders<AtomicU64> {
-    /// Returns the counts of a new cell: one address and two holds, that of all addresses and that
-    /// of the live actor.
+    /// Returns the counts of a new cell: one address, one hold that all addresses share, and one
+    /// hold of the live actor.
     #[must_use]
     pub const fn with_one_address() -> Self {
         Self::new(AtomicU64::new(Self::NEW_CELL))
     }
 
-    /// Returns the counts of [`Self::with_one_address`] and one more hold, which belongs to a
-    /// handle.
+    /// Returns the counts of [`Self::with_one_address`] plus one hold, which belongs to a weak
+    /// address or control handle.
     #[must_use]
     pub const fn with_one_address_and_hold() -> Self {
         Self::new(AtomicU64::new(Self::NEW_CELL + ONE_HOLD))
@@ -59,18 +59,18 @@ impl Holders<AtomicU64> {
 }
 
 impl<W> Holders<W> {
-    /// The word for a new cell: one address and two holds, that of all addresses and that of the
+    /// The word of a new cell: one address, one hold that all addresses share, and one hold of the
     /// live actor.
     pub const NEW_CELL: u64 = 2 * ONE_HOLD + 1;
 
-    /// Creates the counts in `word`, whose value is [`Self::NEW_CELL`].
+    /// Creates the counts from `word`, whose value must be [`Self::NEW_CELL`].
     pub const fn new(word: W) -> Self {
         Self(word)
     }
 }
 
 impl<W: Word> Holders<W> {
-    /// Counts one more address. The caller must have an address.
+    /// Adds one to the number of addresses. The caller must have an address.
     pub fn add_address(&self) {
         // Relaxed: the caller's address keeps the actor alive.
         self.0.fetch_add_one();
@@ -78,7 +78,7 @@ impl<W: Word> Holders<W> {
         self.abort_if_too_many();
     }
 
-    /// Ends the process if a count exceeds [`COUNT_MAX`].
+    /// Aborts the process if there are more than [`COUNT_MAX`] addresses or holds.
     #[inline(always)]
     fn abort_if_too_many(&self) {
         let seen = self.0.get();
@@ -87,7 +87,7 @@ impl<W: Word> Holders<W> {
         }
     }
 
-    /// Counts one address less.
+    /// Subtracts one from the number of addresses. Returns whether that was the last one.
     pub fn remove_address(&self) -> RemovedAddress {
         // ORDERING(holder): pairs with the exchange in `try_end_actor`.
         let before = self.0.fetch_sub_at(1, edge::HOLDER_LEAVE);
@@ -147,7 +147,7 @@ impl<W: Word> Holders<W> {
         }
     }
 
-    /// Returns true if there is an address.
+    /// Returns true if there is at least one address.
     #[inline(always)]
     pub fn has_address(&self) -> bool {
         // Relaxed: without one, `try_end_actor` decides.
@@ -174,7 +174,8 @@ impl<W: Word> Holders<W> {
         }
     }
 
-    /// Ends the actor, even if it has addresses. Only the runner of the actor calls this function.
+    /// Marks the actor as ended, even if it still has addresses. Only the runner of the actor may
+    /// call this function.
     pub fn end_actor(&self) {
         // Relaxed: nothing is read because of it.
         self.0.set_bits_relaxed(ACTOR_ENDED);
@@ -208,7 +209,7 @@ impl<W: Word> Holders<W> {
         }
     }
 
-    /// Counts one more hold. The caller must have a hold or an address.
+    /// Adds one to the number of holds. The caller must have a hold or an address.
     pub fn add_hold(&self) {
         loop {
             // Relaxed: the caller's hold keeps the memory.
@@ -219,8 +220,8 @@ impl<W: Word> Holders<W> {
         }
     }
 
-    /// Counts one hold less. Returns true if that was the last hold: the caller then has to free
-    /// the cell.
+    /// Subtracts one from the number of holds. Returns true if that was the last one, so that the
+    /// caller has to free the cell.
     #[must_use]
     pub fn remove_hold(&self) -> bool {
         // ORDERING(holder): pairs with the load below, of the last holder.
@@ -244,8 +245,8 @@ fn add_address_to(seen: u64) -> u64 {
     }
 }
 
-/// Ends the process, as `Arc` does, because a count that overflows would free memory that is in
-/// use.
+/// Aborts the process, as `Arc` does. WHY: a count that overflows would free memory that is still
+/// in use.
 #[cold]
 fn abort_for_count() -> ! {
     std::process::abort()

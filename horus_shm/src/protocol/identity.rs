@@ -1,5 +1,5 @@
-//! Identities of message types: words from which every process can decide which messages a reader
-//! can read.
+//! Identities of message types: a few words by which any process can decide whether a reader can
+//! read a publisher's messages.
 
 use super::layout::{PREFIXES_MAX, ReaderBlock};
 use super::sync::Word;
@@ -11,15 +11,15 @@ pub struct TypeIdentity {
     /// Two words that are equal for two types if and only if the messages of both have the same
     /// format. Both words are 0 if there is no type.
     pub exact: [u64; 2],
-    /// Hash of the list of the type's fields; 0 if the type matches only itself.
+    /// Hash of the list of all fields of the type; 0 if the type is compatible only with itself.
     pub fields: u64,
-    /// Hashes of the proper prefixes of that list of fields, longest first. Zeros follow the last
-    /// hash.
+    /// Hashes of the lists of the first fields of the type, longest first. Unused elements at the
+    /// end are 0.
     pub prefixes: [u64; PREFIXES_MAX],
 }
 
 impl TypeIdentity {
-    /// The identity that stands for no type.
+    /// The identity that means "no type".
     pub const NONE: Self = Self {
         exact: [0; 2],
         fields: 0,
@@ -37,13 +37,13 @@ impl TypeIdentity {
         self.exact == other.exact || self.extends(other) || other.extends(self)
     }
 
-    /// Returns true if the fields of this type begin with all fields of `other`.
+    /// Returns true if the fields of `other` are the first fields of this type.
     fn extends(&self, other: &Self) -> bool {
         let is_part = self.fields == other.fields || self.prefixes.contains(&other.fields);
         other.fields != 0 && is_part
     }
 
-    /// Returns the identity of the type that a reader reads.
+    /// Returns the identity of the type that a reader expects, from the reader's block.
     #[must_use]
     pub fn of_reader<W: Word>(block: &ReaderBlock<W>) -> Self {
         // Relaxed: a process that needs the present type has acquired a cursor, which the reader
@@ -66,8 +66,7 @@ impl TypeIdentity {
         is_same(0) && is_same(1) || self.matches(&Self::of_reader(block))
     }
 
-    /// Stores this identity in the block of a reader, as the identity of the type that the reader
-    /// reads.
+    /// Stores this identity in a reader's block, as that of the type that the reader expects.
     pub fn store<W: Word>(&self, block: &ReaderBlock<W>) {
         let words = block.type_identity.iter().zip(self.exact);
         let words = words.chain([(&block.type_fields, self.fields)]);
@@ -77,7 +76,7 @@ impl TypeIdentity {
         }
     }
 
-    /// Returns true if this is the identity that stands for no type.
+    /// Returns true if this value is [`Self::NONE`].
     #[must_use]
     pub fn is_none(&self) -> bool {
         self.exact == [0; 2]

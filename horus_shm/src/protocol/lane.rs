@@ -32,7 +32,7 @@ pub use writer::LaneWriter;
 /// a message.
 pub const RESYNCS_MAX: u32 = 3;
 
-/// Number of cache lines ahead of the next slot up to which a writer prefetches.
+/// Number of cache lines that a writer prefetches ahead of its next slot.
 const PREFETCH_LINES: u64 = 32;
 
 /// Returns how many slots ahead of the next slot a writer prefetches, so that several transfers
@@ -55,18 +55,19 @@ const fn prefetch_distance(slot_lines: u64, capacity: u64) -> u64 {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoRoom;
 
-/// The result of polling a lane.
+/// The result of an attempt to receive a message from a lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PollOutcome {
-    /// A message was copied out.
+    /// A message was received: it was copied to the caller's buffer.
     Message,
-    /// The lane has no message that this reader has not read.
+    /// The lane contains no message that this reader has not read.
     Empty,
-    /// The writer overwrote each message before this reader had copied it. Call again.
+    /// The writer overwrote every message that the reader tried to copy. The caller has to try
+    /// again.
     Busy,
 }
 
-/// A slot of a lane, together with the position that is written to it or read from it.
+/// A position in a lane, and the slot that belongs to it.
 ///
 /// WHY a type: it holds copies of the lane's addresses, which the compiler would otherwise load
 /// again after every access to shared memory.
@@ -78,7 +79,7 @@ struct LaneSlot<M> {
 }
 
 impl<M: LaneMemory> LaneSlot<M> {
-    /// Returns the slot for position `pos`.
+    /// Returns the slot that belongs to position `pos`.
     #[inline(always)]
     fn at(&self, pos: u64) -> Self
     where
@@ -93,8 +94,7 @@ impl<M: LaneMemory> LaneSlot<M> {
         }
     }
 
-    /// Returns the slot that comes `slots` slots after this one. It must not be past the end of the
-    /// row of slots.
+    /// Returns the slot that comes `slots` slots after this one in memory. It must exist.
     #[inline(always)]
     fn behind(&self, slots: u64) -> Self
     where

@@ -8,10 +8,10 @@
 use crate::protocol::mailbox::{self, Chain, MailboxMemory, PushOutcome};
 use crate::protocol::sync::{Word, edge};
 
-/// The result of [`put_latest`].
+/// The result of [`put_latest`]: what happened to the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PutOutcome {
-    /// The message is in the slot, and the mailbox has a notice of it.
+    /// The message is in the slot, and a notice of it was put into the mailbox.
     Sent(PushOutcome),
     /// The message has replaced an older one, which this variant contains. The older message and
     /// the unused notice belong to the caller.
@@ -22,7 +22,7 @@ pub enum PutOutcome {
     Gone(u64),
 }
 
-/// Puts `message` into `slot`, and sends `notice` if the slot was empty. Lock-free.
+/// Puts `message` into `slot`, and sends `notice` to the mailbox if the slot was empty. Lock-free.
 ///
 /// # Safety
 ///
@@ -48,7 +48,7 @@ pub unsafe fn put_latest<M: MailboxMemory>(
     }
 }
 
-/// Takes the message out of `slot`; returns 0 if there is none.
+/// Takes the message out of `slot`, and returns its address; 0 if there is no message.
 pub fn take_latest<W: Word>(slot: &W) -> u64 {
     // ORDERING(latest): pairs with the exchange in `put_latest`.
     slot.swap_at(0, edge::LATEST_TAKE)

@@ -21,11 +21,12 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use bytemuck::{Pod, Zeroable};
 
-/// First bytes of every topic file.
+/// The first bytes of every topic file, by which it is recognised.
 pub const MAGIC: [u8; 8] = *b"HORUStpc";
-/// First bytes of every lane file.
+/// The first bytes of every lane file, by which it is recognised.
 pub const LANE_MAGIC: [u8; 8] = *b"HORUSlan";
-/// The version of this layout, which is independent of the crate's version.
+/// The version of the file layout. A process refuses files of a different version. It is
+/// independent of the crate's version.
 pub const LAYOUT_VERSION: u32 = 7;
 /// Byte order mark, as a little-endian machine stores it. A file with a different value was written
 /// in a different byte order.
@@ -33,16 +34,17 @@ pub const ENDIANNESS: u32 = 0x0102_0304;
 /// Distance in bytes that keeps data of two writers on different cache lines, even if the CPU
 /// prefetches lines in pairs.
 pub const SEPARATION_BYTES: usize = 128;
-/// Alignment in bytes of every part of a file that is mapped: the largest page size in use.
+/// Alignment in bytes of every part of a file that is mapped separately. No page size in use is
+/// larger.
 pub const PART_ALIGN: u64 = 64 * 1024;
-/// Size in bytes of the header area, which holds the fixed header and the schema text.
+/// Size in bytes of the area at the beginning of a file that holds the header and the schema text.
 pub const HEADER_BYTES: usize = 16 * 1024;
-/// Offset of the schema text in a topic file or a lane file, in bytes.
+/// Offset in bytes of the schema text in a topic file or lane file.
 pub const SCHEMA_OFFSET: usize = 1024;
 /// Maximum length of a schema text, in bytes.
 pub const SCHEMA_BYTES_MAX: usize = HEADER_BYTES - SCHEMA_OFFSET;
-/// Offset in bytes of the word that marks the file as retired. The header's checksum does not cover
-/// this word.
+/// Offset in bytes of the word that says that the file is retired (about to be removed). The
+/// header's checksum does not cover this word.
 pub const RETIRED_OFFSET: u64 = 1016;
 /// Maximum length of the name of a message type, in bytes.
 pub const TYPE_NAME_BYTES_MAX: usize = 128;
@@ -53,37 +55,41 @@ pub const TOPIC_NAME_BYTES_MAX: usize = 200;
 /// Each version has one top-level field less than the version before.
 pub const PREFIXES_MAX: usize = 16;
 
-/// Maximum number of slots of a lane.
+/// Maximum number of slots of a lane. A larger number is refused.
 pub const CAPACITY_MAX: u64 = 1 << 20;
-/// Minimum number of slots of a lane.
+/// Minimum number of slots of a lane. A smaller number is refused.
 pub const CAPACITY_MIN: u64 = 2;
-/// Maximum size of a slot, in bytes.
+/// Maximum distance in bytes between the beginnings of two slots, and so the maximum size of a
+/// slot.
 pub const STRIDE_MAX: u64 = 64 << 20;
-/// Maximum size of a file, in bytes.
+/// Maximum size in bytes of a topic file or lane file.
 pub const FILE_BYTES_MAX: u64 = 1 << 40;
 /// Maximum number of lanes of a topic, and of its *announced* readers (readers that have a block in
 /// the topic file). Each of them has one bit in a 64-bit mask.
 pub const PARTICIPANTS_MAX: u32 = 64;
-/// Number of pins of each reader: slots that it can protect from being overwritten at a time.
+/// Number of pins of each reader: the number of slots that it can protect from being overwritten at
+/// the same time.
 pub const PINS_PER_READER: usize = 8;
 
-/// Upper limit of all positions. A larger value in a file means that the file is damaged.
+/// Maximum value of a position in a lane. A larger value in a file means that the file is damaged.
 pub const POSITION_MAX: u64 = 1 << 61;
 
 /// The highest position that a new owner of a lane accepts in the file. No lane ever gets that far,
 /// and the owner can still write as many positions before it reaches [`POSITION_MAX`].
 pub const PLAUSIBLE_POSITION_MAX: u64 = POSITION_MAX / 2;
-/// Bit of a stamp that marks a skip: the position is published, but its slot holds no message.
+/// The bit of a stamp that marks a skip: the position was published, but its slot contains no
+/// message for it.
 pub const SKIP: u64 = 1 << 63;
 
-/// Returns the stamp that a slot has while the message of position `pos` is being written into it.
+/// Returns the stamp of a slot while the message of position `pos` is being written into it. It is
+/// odd.
 #[inline(always)]
 #[must_use]
 pub const fn writing(pos: u64) -> u64 {
     pos.wrapping_mul(2).wrapping_add(1)
 }
 
-/// Returns the stamp of a slot that holds the published message of position `pos`.
+/// Returns the stamp of a slot that contains the complete message of position `pos`. It is even.
 #[inline(always)]
 #[must_use]
 pub const fn published(pos: u64) -> u64 {
@@ -95,160 +101,164 @@ pub const fn published(pos: u64) -> u64 {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub struct Header {
-    /// [`MAGIC`] or [`LANE_MAGIC`].
+    /// The magic number: [`MAGIC`] in a topic file, [`LANE_MAGIC`] in a lane file.
     pub magic: [u8; 8],
-    /// [`LAYOUT_VERSION`].
+    /// The version of the file layout; always [`LAYOUT_VERSION`].
     pub layout_version: u32,
-    /// [`ENDIANNESS`].
+    /// A number by which a reader recognises the byte order of the file; always [`ENDIANNESS`].
     pub endianness: u32,
     /// The id of the system boot during which the file was created.
     pub boot_id: [u8; 16],
-    /// The id of the process registry that decides which users of this file are alive.
+    /// The id of the process registry that tells which processes in this file's owner words are
+    /// alive.
     pub registry_id: [u8; 16],
-    /// Hash of the schema text. Types with different hashes are different types.
+    /// Hash of the schema text. Message types whose hashes differ are different types.
     pub schema_hash: [u8; 16],
     /// Size of the whole file, in bytes.
     pub file_bytes: u64,
-    /// Size of a message in bytes. If `sized` is 1, the size of the longest possible message.
+    /// Size of a message in bytes. If `sized` is 1, the size of the longest message that fits.
     pub payload_bytes: u64,
-    /// Distance between the starts of two neighbouring slots, in bytes.
+    /// Distance in bytes between the beginnings of two successive slots.
     pub stride: u64,
-    /// Number of slots that the lane has.
+    /// Number of slots of the lane.
     pub capacity: u64,
-    /// Time of the file's creation by CLOCK_REALTIME, in nanoseconds. It is only displayed.
+    /// The time when the file was created (CLOCK_REALTIME, in nanoseconds). It is only shown to
+    /// users.
     pub created_ns: u64,
     /// Alignment of a message, in bytes.
     pub payload_align: u32,
-    /// The reliability of the topic: 0 for best effort, 1 for reliable.
+    /// The reliability that the publisher offers: 0 for best effort, 1 for reliable.
     pub reliability: u32,
-    /// Number of earlier messages that a reader gets when it joins the topic.
+    /// Number of messages sent earlier that a reader gets when it joins the topic.
     pub history: u32,
-    /// 1 if the history outlives its publishers, and the file outlives the processes that use it;
+    /// 1 if the history outlives its publisher, and the file outlives the processes that use it;
     /// else 0.
     pub persists: u32,
-    /// 1 if slots contain a message number, and readers may pin slots; else 0.
+    /// 1 if readers may pin slots, and each slot contains a message number; else 0.
     pub pinnable: u32,
-    /// 1 if messages may have different lengths, up to `payload_bytes`; else 0.
+    /// 1 if messages vary in length, up to `payload_bytes`; else 0.
     pub sized: u32,
     /// The side that pays for the memory ordering of a wake: 0 for the sleeper (by membarrier), 1
     /// for the sender (by a fence).
     pub wake_edge: u32,
-    /// Number of bytes used in `topic_name`.
+    /// Number of bytes of `topic_name` that are used.
     pub topic_name_bytes: u32,
-    /// Number of bytes used in `type_name`.
+    /// Number of bytes of `type_name` that are used.
     pub type_name_bytes: u32,
-    /// Number of bytes used by the schema text at [`SCHEMA_OFFSET`].
+    /// Length in bytes of the schema text, which is at [`SCHEMA_OFFSET`].
     pub schema_bytes: u32,
-    /// Length of a message's fields in bytes, if data of variable length follow the fields; else 0.
+    /// Length in bytes of a message's fields if data of variable length follows them; else 0.
     pub head_bytes: u32,
-    /// Zero.
+    /// Unused; always 0.
     pub reserved: u32,
-    /// The random id of the topic file. The names of its lane files contain it.
+    /// The random id of the topic file. The names of its lane files contain this id.
     pub topic_id: [u8; 16],
-    /// The topic's name, with which a process checks that it opened the requested file.
+    /// The topic's name, by which a process checks that it has opened the right file.
     pub topic_name: [u8; 208],
-    /// The message type's name.
+    /// The name of the message type.
     pub type_name: [u8; TYPE_NAME_BYTES_MAX],
-    /// In a lane file, the number of this extent among the extents of its lane, counted from 1;
-    /// else 0.
+    /// In a lane file: the number of this extent within its lane, counted from 1. Else 0.
     pub generation: u64,
-    /// In a lane file, the first position in this extent; else 0.
+    /// In a lane file: the position of this extent's first slot. Else 0.
     pub base_position: u64,
-    /// In a lane file, the number of messages that the lane had before this extent; else 0.
+    /// In a lane file: the number of messages that were sent in the lane before this extent. Else
+    /// 0.
     pub base_number: u64,
-    /// In a lane file, the inode of its topic file; else 0.
+    /// In a lane file: the inode number of its topic file. Else 0.
     pub topic_inode: u64,
     /// One entry for the type's list of fields, then one for each of its proper prefixes, longest
     /// first. An entry consists of the hash of the fields, and the offset in bytes at which they
     /// end. Zeros follow the last entry.
     pub growth: [[u64; 2]; PREFIXES_MAX + 1],
-    /// In a lane file, the random number of the publisher that created it; else 0.
+    /// In a lane file: the random number that identifies the publisher that created the file. Else
+    /// 0.
     pub session: u64,
-    /// In a lane file, the index of its lane; else 0.
+    /// In a lane file: the index of its lane in the topic. Else 0.
     pub lane: u32,
-    /// CRC-32 of all header bytes before this field, followed by the schema text.
+    /// CRC-32 of all header bytes before this field, and of the schema text.
     pub crc: u32,
 }
 
-/// The block of a topic file that all publishers of the topic share.
+/// The part of a topic file that all publishers of the topic share.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct ControlBlock<W> {
     /// Number of times that any lane got a new extent or a new publisher. A reader that sees a new
     /// value checks the generations of all lanes.
     pub changes: W,
-    /// Zero.
+    /// Unused; always 0.
     pub reserved: [W; 15],
 }
 
-/// The bookkeeping of one lane. Only its owner writes it, except for the word `owner`.
+/// The bookkeeping of one lane. Only the owner of the lane writes it, except for the word `owner`.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct LaneBlock<W> {
     /// The process that writes the lane: `(index of its registry entry + 1) << 48 | generation of
     /// that entry`; 0 if no process owns the lane.
     pub owner: W,
-    /// The number of times that the lane was claimed.
+    /// The number of times that publishers have claimed the lane.
     pub epoch: W,
-    /// Position at which the present owner began to write.
+    /// Position of the first message of the lane's present owner.
     pub epoch_start: W,
-    /// Generation of the lane's newest extent, into which the owner writes; 0 before the first
-    /// extent.
+    /// The number of the lane's newest extent (file of slots), into which the owner writes; 0
+    /// before the first extent.
     pub generation: W,
-    /// Number of writes that were interrupted by the death of the writer. The next writer wrote the
-    /// same positions again.
+    /// Number of messages that their writer did not complete, because it died. The next writer used
+    /// the same positions again.
     pub aborted: W,
-    /// Number of takeovers in which the new owner found the head damaged, and scanned the stamps of
-    /// all slots instead.
+    /// Number of times that a new owner found the head damaged, and had to find its position by the
+    /// stamps of all slots.
     pub corrupt_resync: W,
     /// The owner word of the process whose session began at `epoch_start`. While this word differs
     /// from `owner`, a takeover is in progress, and `epoch_start` is still that of the previous
     /// owner.
     pub epoch_owner: W,
-    /// Generation of the oldest extent whose file still has a name; 0 before the first extent.
+    /// The number of the lane's oldest extent whose file still exists; 0 before the first extent.
     pub oldest: W,
-    /// The head: the position after the newest published one. No reader polls this cache line.
+    /// The head: the position after the newest message. No reader polls this cache line.
     pub head: W,
-    /// Number of positions that were skipped because their slots were pinned; see [`SkipCounter`]
-    /// for the encoding.
+    /// Number of positions that were skipped because readers had pinned the slots; see
+    /// [`SkipCounter`] for the encoding.
     pub skips: W,
     /// The position and the publication time of the last message whose latency is measured; see
     /// `telemetry.rs` for the encoding.
     pub sample: W,
-    /// Number of sends that were refused because there was no free slot.
+    /// Number of sends that were refused because the lane was full.
     pub refused: W,
-    /// Number of system calls by which the owner woke sleeping readers.
+    /// Number of system calls by which the lane's owner woke sleeping readers.
     pub wakes: W,
     /// The history that outlives the owner, and for which the topic file is kept; see
     /// [`LatchedHistory`] for the encoding. 0 if there is none.
     pub latched: W,
-    /// Position where the history before `epoch_start` begins: the start of the last session that
-    /// sent messages.
+    /// Position at which the history before `epoch_start` begins: the first position of the last
+    /// session that sent messages.
     pub history_start: W,
-    /// A random number of the publisher, which it keeps when it moves to another topic file; 0 if
-    /// it has none.
+    /// A random number that identifies the publisher, even after it has moved to another topic
+    /// file; 0 if there is none.
     pub session: W,
 }
 
-/// The decoded word [`LaneBlock::latched`], if it is not 0. It describes a history that outlives
-/// its publisher.
+/// The decoded word [`LaneBlock::latched`] if that is not 0. It describes messages that stay
+/// available after their publisher has left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LatchedHistory {
-    /// A hash of the key that identifies the publisher.
+    /// A hash of the key by which the publisher finds its history again.
     pub key: u32,
     /// Number of this claim of the lane. It is higher than the numbers of all earlier claims by
     /// publishers with latched history, until it wraps around to 0. It has 15 bits.
     pub claim: u16,
-    /// True if the history continues the histories of the previous owners of the lane.
+    /// True if the messages of previous owners of the lane belong to the history, too.
     pub continues: bool,
-    /// Maximum number of messages in the history. `u16::MAX` also stands for every larger number.
+    /// Maximum number of messages in the history. `u16::MAX` means that number or more.
     pub messages: u16,
 }
 
 impl LatchedHistory {
     const CLAIM_MAX: u16 = u16::MAX >> 1;
 
-    /// Decodes the word [`LaneBlock::latched`]; returns `None` for a lane without latched history.
+    /// Decodes a value of the word [`LaneBlock::latched`]; returns `None` if the lane has no such
+    /// history.
     #[must_use]
     pub const fn from_word(word: u64) -> Option<Self> {
         let messages = word as u16;
@@ -263,7 +273,7 @@ impl LatchedHistory {
         })
     }
 
-    /// Encodes the word [`LaneBlock::latched`].
+    /// Encodes this value for the word [`LaneBlock::latched`].
     #[must_use]
     pub const fn to_word(self) -> u64 {
         let claim = (self.claim & Self::CLAIM_MAX) as u64 | (self.continues as u64) << 15;
@@ -276,9 +286,9 @@ impl LatchedHistory {
 /// change in one store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SkipCounter {
-    /// Number of positions that were ever skipped.
+    /// Number of positions that have been skipped since the lane exists.
     pub count: u64,
-    /// Position after the last skipped one, modulo 2^28.
+    /// The position after the one that was skipped last, modulo 2^28.
     behind: u64,
 }
 
@@ -286,7 +296,7 @@ impl SkipCounter {
     const POSITION_BITS: u32 = 28;
     const POSITION_MASK: u64 = (1 << Self::POSITION_BITS) - 1;
 
-    /// Creates the value for `count` skips, the last of which was at position `pos`.
+    /// Creates the value for `count` skipped positions, the last of which is `pos`.
     #[must_use]
     pub const fn new(count: u64, pos: u64) -> Self {
         Self {
@@ -295,7 +305,7 @@ impl SkipCounter {
         }
     }
 
-    /// Decodes the word [`LaneBlock::skips`].
+    /// Decodes a value of the word [`LaneBlock::skips`].
     #[must_use]
     pub const fn from_word(word: u64) -> Self {
         Self {
@@ -304,20 +314,20 @@ impl SkipCounter {
         }
     }
 
-    /// Encodes the word [`LaneBlock::skips`].
+    /// Encodes this value for the word [`LaneBlock::skips`].
     #[must_use]
     pub const fn to_word(self) -> u64 {
         self.count << Self::POSITION_BITS | self.behind
     }
 
-    /// Returns true if the last skipped position is `pos`.
+    /// Returns true if `pos` is the position that was skipped last.
     #[must_use]
     pub const fn includes(self, pos: u64) -> bool {
         self.behind == (pos + 1) & Self::POSITION_MASK && self.count > 0
     }
 
-    /// Returns true if all skips lie before `position`. `head` is the lane's head, loaded after
-    /// this word.
+    /// Returns true if all skipped positions are before `position`. `head` is the lane's head,
+    /// loaded after this word.
     #[must_use]
     pub const fn all_before(self, position: u64, head: u64) -> bool {
         let since = head.wrapping_sub(self.behind) & Self::POSITION_MASK;
@@ -345,31 +355,31 @@ impl SkipCounter {
     }
 }
 
-/// The block of a topic file that all readers of the topic share with the senders that wake them.
+/// The part of a topic file that all readers of the topic share with the senders that wake them.
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct WaitBlock<W> {
-    /// Futex word on which readers sleep. It counts the wakes modulo 2^32.
+    /// The futex word at which readers sleep. It is incremented by each wake, and wraps around to
+    /// 0.
     pub wake: AtomicU32,
-    /// Zero.
+    /// Unused; always 0.
     pub reserved_wake: AtomicU32,
-    /// Bit i is set if announced reader i sleeps, or is about to sleep.
+    /// Bit i is set while reader i sleeps, or is about to sleep.
     pub waiters: W,
-    /// Bit i is set if announced reader i has ever pinned a slot.
+    /// Bit i is set if reader i has ever pinned a slot, so that writers have to check its pins.
     pub pinners: W,
-    /// Bit i is set if announced reader i is gated: writers do not overwrite messages that it has
-    /// not read.
+    /// Bit i is set if reader i is gated: writers do not overwrite a message that it has not read.
     pub gated: W,
-    /// Zero.
+    /// Unused; always 0.
     pub reserved: [W; 12],
-    /// Bit i is set if the owner of lane i waits for a free slot.
+    /// Bit i is set while the owner of lane i waits for a free slot.
     pub room_waiters: W,
-    /// Futex word on which lane owners sleep until there is a free slot. It counts the wakes modulo
-    /// 2^32.
+    /// The futex word at which lane owners sleep until a slot is free. It is incremented by each
+    /// wake, and wraps around to 0.
     pub room: AtomicU32,
-    /// Zero.
+    /// Unused; always 0.
     pub reserved_room: AtomicU32,
-    /// Zero.
+    /// Unused; always 0.
     pub reserved_tail: [W; 14],
 }
 
@@ -379,9 +389,9 @@ pub struct WaitBlock<W> {
 #[repr(C, align(128))]
 #[derive(Debug, Default)]
 pub struct ReaderBlock<W> {
-    /// The process of the reader, encoded as in [`LaneBlock::owner`]; 0 if the block is free.
+    /// The process of the reader, encoded as in [`LaneBlock::owner`]; 0 if the reader slot is free.
     pub owner: W,
-    /// Number of pins that the reader may hold at a time.
+    /// Number of pins that the reader may use at the same time.
     pub pin_limit: W,
     /// A copy of the word `owner`, stored when the reader has joined the topic; messages that are
     /// sent after that reach the reader. While this word differs from `owner`, the reader is
@@ -390,36 +400,37 @@ pub struct ReaderBlock<W> {
     /// The identity of the message type that the reader reads: two words that differ between types.
     /// Publishers of types that do not match this type do not wait for the reader.
     pub type_identity: [W; 2],
-    /// The hash of the list of fields of the type that the reader reads; 0 if that type matches
-    /// only itself.
+    /// Hash of the list of fields of the message type that the reader expects; 0 if that type is
+    /// compatible only with itself.
     pub type_fields: W,
     /// If this topic file has lost its name, and the reader has joined the topic file that replaced
     /// it: the first 8 bytes of the [`Header::topic_id`] of that other file. Else 0.
     pub moved_to: W,
-    /// Zero.
+    /// Unused; always 0.
     pub reserved: W,
     /// Number of positions before the reader's cursors at which it received no message: positions
     /// before it joined, positions of lost or skipped messages, and positions without a message.
     pub passed: W,
-    /// Number of messages that were overwritten before the reader read them.
+    /// Number of messages that were overwritten before this reader read them.
     pub lost: W,
-    /// Number of messages that the reader skipped because it wanted only the newest one.
+    /// Number of messages that this reader skipped because it wanted only the newest one.
     pub skipped: W,
     /// Number of receive calls that returned nothing because the writers kept overwriting the slots
     /// while the reader copied them.
     pub busy: W,
-    /// The number of times that a writer stopped waiting for this reader.
+    /// The number of times that a writer stopped waiting for this reader because it did not read.
     pub detached: W,
-    /// Zero.
+    /// Unused; always 0.
     pub reserved_counters: [W; 3],
     /// The reader's pins, each of which protects a slot from being overwritten. A pin is `lane <<
     /// 56 | generation << 24 | (index + 1)`, with the low 32 bits of the generation of the slot's
     /// extent; 0 if the pin is free.
     pub pins: [W; PINS_PER_READER],
-    /// Histogram of the latencies that the reader measured; see `telemetry.rs`.
+    /// Histogram of the latencies (from publication to receipt) that the reader measured; see
+    /// `telemetry.rs`.
     pub latency: [W; 8],
-    /// Hashes of the proper prefixes of the list of fields of the type that the reader reads,
-    /// longest first.
+    /// Hashes of the lists of the first fields of the message type that the reader expects, longest
+    /// first.
     pub type_prefixes: [W; PREFIXES_MAX],
 }
 

@@ -10,17 +10,18 @@
 use crate::protocol::holders::{Holders, RemovedAddress};
 use crate::protocol::mailbox::{self, Chain, Inbox, MailboxMemory, PushOutcome, Tag};
 
-/// The memory of an actor's cell: its mailbox, the counts of its holders, and the block of its last
-/// address.
+/// The memory of an actor's cell: its mailbox, the counts of its holders, and the block that is
+/// sent when its last address leaves.
 pub trait CellMemory: MailboxMemory {
-    /// Returns the counts of the cell's addresses and holds.
+    /// Returns the counts of the addresses and holds of the cell.
     fn holders(&self) -> &Holders<Self::Word>;
 
-    /// Returns the block of the last address, which wakes the actor when that address has left.
+    /// Returns the address of the block that is sent to the actor, and wakes it, when its last
+    /// address leaves.
     fn last_block(&self) -> u64;
 
-    /// Returns the tag of the block of the last address. It says that the block is not counted in
-    /// the depth.
+    /// Returns the tag of the block that is sent when the last address leaves. The tag says that
+    /// the block does not count in the depth.
     fn last_block_tag(&self) -> Tag;
 }
 
@@ -43,33 +44,33 @@ pub unsafe fn remove_address<M: CellMemory>(memory: M, wake: impl FnOnce()) -> b
     memory.holders().remove_hold()
 }
 
-/// Sends the block of the last address. Returns true if this has woken the actor, so that the
-/// caller is its runner.
+/// Sends the block of the last address to the actor. Returns true if this woke the actor, so that
+/// the caller is its runner now.
 unsafe fn send_last_block<M: CellMemory>(memory: M) -> bool {
     let chain = Chain::of_block(memory.last_block(), memory.last_block_tag());
     // SAFETY: the block is the caller's, who keeps the cell.
     unsafe { mailbox::push_chain(memory, chain, 0) == Ok(PushOutcome::Woke) }
 }
 
-/// The result of [`sleep_or_end`], which says what the runner of the actor has to do next.
+/// The result of [`sleep_or_end`], which decides what the runner of the actor has to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SleepOutcome {
-    /// The actor sleeps, and the caller is not its runner any more.
+    /// The actor sleeps, so the caller is no longer its runner.
     Asleep {
-        /// The address of a block that the caller has to free, or 0.
+        /// The address of a mailbox block that the caller has to free; 0 if there is none.
         block: u64,
-        /// True if the caller has to wake the senders that wait for room.
+        /// True if the caller has to wake the senders that wait for room in the mailbox.
         is_room_wanted: bool,
-        /// True if the caller has to free the cell.
+        /// True if the caller has to free the cell, because nothing else refers to it.
         is_free: bool,
     },
-    /// Mail may have arrived in the meantime, so the caller has to look into the mailbox again.
+    /// Messages may have arrived in the meantime, so the caller has to look into the mailbox again.
     LookAgain {
-        /// The value to pass as `is_ending` to the next call of [`sleep_or_end`], if the mailbox is
-        /// empty.
+        /// The argument `is_ending` for the next call of [`sleep_or_end`], which follows if the
+        /// mailbox is empty.
         is_ending: bool,
     },
-    /// No address is left, and all mail was taken. The caller has to end the actor.
+    /// No address is left, and the mailbox is empty. The caller has to end the actor.
     End,
 }
 

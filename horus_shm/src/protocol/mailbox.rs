@@ -22,10 +22,11 @@
 
 use crate::protocol::sync::{Edge, Word, edge};
 
-/// The largest capacity of a bounded mailbox.
+/// The largest capacity that a bounded mailbox can have, in messages.
 pub const CAPACITY_MAX: u16 = 0x7fff;
 
-/// The largest address that a block of a mailbox can have.
+/// The largest address that a mailbox block can have, because the mailbox's word has only so many
+/// bits for it.
 pub const BLOCK_ADDRESS_MAX: u64 = BLOCK_MASK;
 
 /// Maximum number of links of the list that [`Inbox::take`] reverses in one call.
@@ -41,7 +42,7 @@ pub const TURNED_LINKS_MAX: u32 = 4096;
 /// with 8 pauses after the first failure, and 100 ns with a single pause.
 const BACKOFF_LOG2_MIN: u32 = 4;
 
-/// Binary logarithm of the largest number of pauses after a failed exchange.
+/// Binary logarithm of the maximum number of PAUSE instructions after a failed exchange.
 const BACKOFF_LOG2_MAX: u32 = 6;
 
 const ROOM_WANTED_BIT: u64 = 1 << 63;
@@ -50,7 +51,7 @@ const BLOCK_MASK: u64 = (1 << DEPTH_SHIFT) - 1;
 const ACTOR_ASLEEP: u64 = 0;
 const ACTOR_ENDED: u64 = 2;
 
-/// The word of a new mailbox, to which no block was sent and whose actor sleeps.
+/// The word of a new mailbox, which is empty and whose actor sleeps.
 pub const NEW_MAILBOX: u64 = ACTOR_ASLEEP;
 
 /// A tag in the upper bits of a link, which says what kind of content a block has. Only the bit
@@ -59,23 +60,23 @@ pub const NEW_MAILBOX: u64 = ACTOR_ASLEEP;
 pub struct Tag(u16);
 
 impl Tag {
-    /// The tag bit of a block that is counted in the depth.
+    /// The tag bit that says that the block counts in the mailbox's depth (number of messages).
     pub const COUNTED: Self = Self(1);
 
-    /// Returns the tag of blocks of the kind `kind`. If `is_counted` is true, these blocks are
-    /// counted in the depth.
+    /// Returns the tag of blocks of the kind `kind`. `is_counted` says whether these blocks count
+    /// in the mailbox's depth.
     #[must_use]
     pub const fn new(kind: u8, is_counted: bool) -> Self {
         Self((kind as u16) << 1 | is_counted as u16)
     }
 
-    /// Returns the kind of a block with this tag.
+    /// Returns the kind of block that this tag stands for.
     #[must_use]
     pub const fn kind(self) -> u8 {
         (self.0 >> 1) as u8
     }
 
-    /// Returns true if a block with this tag is counted in the depth.
+    /// Returns true if a block with this tag counts in the mailbox's depth.
     #[must_use]
     pub const fn is_counted(self) -> bool {
         self.0 & Self::COUNTED.0 != 0
@@ -85,14 +86,14 @@ impl Tag {
         (self.0 as u64) << DEPTH_SHIFT
     }
 
-    /// Returns the tag in `link`, which is that of the block with this link.
+    /// Returns the tag that is stored in `link`: that of the block that contains this link.
     #[must_use]
     pub const fn in_link(link: u64) -> Self {
         Self((link >> DEPTH_SHIFT) as u16)
     }
 }
 
-/// Returns the address of the block that `link` points to.
+/// Returns the address of the block that `link` points to; 0 if there is none.
 #[must_use]
 pub const fn block_in(link: u64) -> u64 {
     link & BLOCK_MASK
@@ -102,13 +103,13 @@ pub const fn block_in(link: u64) -> u64 {
 ///
 /// A block is named by its address, a number below 2⁴⁸ that is neither 0 nor 2.
 pub trait MailboxMemory: Copy {
-    /// The type of the mailbox's shared word.
+    /// The type of the shared word of the mailbox.
     type Word: Word;
 
-    /// Returns the word of the mailbox.
+    /// Returns the shared word that holds the state of the mailbox.
     fn word(&self) -> &Self::Word;
 
-    /// Returns the link that is stored in a block.
+    /// Returns the link that the block at the address `block` contains.
     ///
     /// # Safety
     ///
@@ -116,14 +117,14 @@ pub trait MailboxMemory: Copy {
     /// and has found it in the mailbox.
     unsafe fn link(&self, block: u64) -> u64;
 
-    /// Stores a link in a block.
+    /// Stores the link of a block.
     ///
     /// # Safety
     ///
     /// As [`Self::link`].
     unsafe fn set_link(&self, block: u64, link: u64);
 
-    /// Frees a block whose content was moved out.
+    /// Frees the block at the address `block`, whose content was moved out.
     ///
     /// # Safety
     ///
@@ -134,21 +135,21 @@ pub trait MailboxMemory: Copy {
     fn fence(&self, edge: Edge);
 }
 
-/// A list of linked blocks that a sender puts into a mailbox together, by one atomic exchange.
+/// A list of linked blocks that a sender puts into a mailbox together, by a single atomic exchange.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chain {
-    /// The oldest block. Its link is stored when the chain is sent.
+    /// The address of the oldest block. Its link is stored when the chain is sent.
     pub oldest: u64,
     /// The tag of the oldest block.
     pub tag: Tag,
-    /// The newest block. The links lead from it to the oldest block.
+    /// The address of the newest block, from which links lead to the oldest one.
     pub newest: u64,
-    /// Number of blocks of the chain that are counted in the depth.
+    /// Number of blocks of the chain that count in the mailbox's depth.
     pub counted: u16,
 }
 
 impl Chain {
-    /// Returns a chain that consists of one block.
+    /// Returns a chain that consists of a single block.
     #[must_use]
     pub const fn of_block(block: u64, tag: Tag) -> Self {
         Self {
@@ -170,32 +171,34 @@ impl Chain {
         }
     }
 
-    /// Returns the link to store in a block with this tag that is appended to the chain.
+    /// Returns the link that a block with the tag `tag` needs to become the newest block of this
+    /// chain.
     #[must_use]
     pub const fn link(self, tag: Tag) -> u64 {
         self.newest | tag.bits()
     }
 }
 
-/// The reason why a mailbox refuses a chain. A refused chain still belongs to the sender.
+/// The reason why a mailbox refused a chain of blocks. The blocks then still belong to the sender.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RefusalReason {
-    /// The depth would exceed the capacity.
+    /// The mailbox is bounded, and the chain would exceed its capacity.
     Full,
-    /// The actor has ended.
+    /// The actor has ended, so nothing would read the mailbox.
     Gone,
 }
 
-/// The effect that an accepted chain of blocks has on the actor.
+/// The effect of a chain of blocks that the mailbox accepted on the actor.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PushOutcome {
-    /// The actor was awake, so its runner will find the chain.
+    /// The actor was awake: its runner will find the chain.
     Added,
-    /// The actor was asleep, and the caller is its runner now.
+    /// The actor was asleep: this call has woken it, and the caller is its runner now.
     Woke,
 }
 
-/// Sends `chain`. Lock-free: tries again only if another thread has changed the mailbox's word.
+/// Sends `chain` to the mailbox. Lock-free: tries again only if another thread has changed the
+/// mailbox's word.
 ///
 /// # Errors
 ///
@@ -245,7 +248,7 @@ pub unsafe fn push_chain<M: MailboxMemory>(
     }
 }
 
-/// Pauses before the next attempt of an exchange. The pause doubles with each call, up to a limit.
+/// Pauses before the next attempt of a failed exchange. Each call doubles the pause, up to a limit.
 #[cold]
 fn back_off(steps: &mut u32) {
     for _ in 0..1_u32 << *steps {
@@ -265,8 +268,8 @@ pub fn depth_now<M: MailboxMemory>(memory: M) -> u32 {
     depth(memory.word().get())
 }
 
-/// Returns the reason why the mailbox would refuse one more counted block now; `None` if it would
-/// accept the block.
+/// Returns the reason why the mailbox would refuse one more message now; `None` if it would accept
+/// the message.
 #[must_use]
 pub fn refusal<M: MailboxMemory>(memory: M, capacity: u16) -> Option<RefusalReason> {
     // Relaxed: a sender that is not refused here learns the truth from the exchange.
@@ -278,7 +281,7 @@ pub fn refusal<M: MailboxMemory>(memory: M, capacity: u16) -> Option<RefusalReas
     }
 }
 
-/// Returns true if the actor has ended.
+/// Returns true if the actor of the mailbox has ended.
 #[must_use]
 pub fn is_actor_gone<M: MailboxMemory>(memory: M) -> bool {
     // Relaxed: no memory is read because of it.
@@ -322,8 +325,7 @@ pub fn subtract_handled<M: MailboxMemory>(memory: M, handled: u16) -> bool {
     is_wanted
 }
 
-/// A block that the runner has found in the mailbox: its address, and the tag with which it was
-/// sent.
+/// A block that was taken out of a mailbox: its address, and the tag with which it was sent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TakenBlock {
     /// The address of the block.
@@ -332,44 +334,47 @@ pub struct TakenBlock {
     pub tag: Tag,
 }
 
-/// The result of a look into the mailbox.
+/// The result of a look into the mailbox for the next block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailboxLook<R> {
-    /// The result for the next block: the block's content, or the block itself.
+    /// A block was found. The value is the block's content, or the block itself.
     Taken(R),
-    /// There is no block that was not taken.
+    /// There is no block in the mailbox.
     Empty,
-    /// [`TURNED_LINKS_MAX`] links of the list were reversed, and there are more. The next call
-    /// continues.
+    /// The call has reversed [`TURNED_LINKS_MAX`] links of the list, but not all of them. The next
+    /// call continues.
     Turning,
 }
 
-/// The result of putting an actor to sleep. The actor may have another runner, or be freed, by now.
+/// The result of putting an actor to sleep. The caller must not access the actor: by now, it may
+/// run elsewhere or be freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub struct SleepingActor {
     /// The block that was the anchor of the list when the actor went to sleep, or 0 if there was
     /// none. The caller has to free that block, which the mailbox's word does not name any more.
     pub anchor: u64,
-    /// True if a sender waits for room: the caller then has to wake all waiting senders.
+    /// True if a sender waits for room in the mailbox, so that the caller has to wake all waiting
+    /// senders.
     pub is_room_wanted: bool,
 }
 
-/// The runner's side of a mailbox. It is passed on from each runner of the actor to the next one.
+/// The runner's part of a mailbox. Each runner of the actor passes it on to the next one.
 #[derive(Debug, Default)]
 pub struct Inbox {
     /// The newest block whose content the runner has taken, or 0. The mailbox's word names this
     /// block, or named it before newer blocks were sent.
     anchor: u64,
-    /// The oldest block that was not taken, or 0. Its link leads to the next newer block, and so
-    /// on, until a link of 0.
+    /// The address of the oldest block that is not taken yet, or 0. Links lead from it to the newer
+    /// blocks, up to a link of 0.
     oldest: u64,
-    /// The block whose link has to be reversed next, or 0 if the list is not being reversed.
+    /// The address of the block whose link is to be reversed next; 0 if the list is not being
+    /// reversed.
     cursor: u64,
 }
 
 impl Inbox {
-    /// Returns the inbox of a new mailbox.
+    /// Returns the inbox of a new, empty mailbox.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -379,7 +384,7 @@ impl Inbox {
         }
     }
 
-    /// Returns the newest block whose content was taken, or 0.
+    /// Returns the address of the newest block whose content was taken; 0 if there is none.
     #[must_use]
     pub const fn anchor(&self) -> u64 {
         self.anchor

@@ -1,4 +1,4 @@
-//! The memory of one lane, as the lane algorithms see it.
+//! The memory of one lane, in the form that the lane algorithms need.
 //!
 //! The lane algorithms are generic over [`LaneMemory`]. So the same code runs on real memory
 //! ([`RawLane`], which is on the heap or mapped) and in the loom models.
@@ -13,8 +13,8 @@ use crate::protocol::layout::{LaneBlock, ReaderBlock, WaitBlock};
 use crate::protocol::sync::{self, Edge, Word};
 use crate::protocol::tuning::Tuning;
 
-/// Maximum number of cache lines of one slot that are prefetched. If there were more, they would
-/// evict each other.
+/// Maximum number of cache lines of a slot that are prefetched. More of them would evict each other
+/// from the cache.
 const PREFETCH_LINES_MAX: usize = 64;
 
 /// Lengths, in cache lines, of the messages whose lines the writer *demotes*: it moves the lines to
@@ -24,20 +24,21 @@ const PREFETCH_LINES_MAX: usize = 64;
 /// between two messages.
 const DEMOTED_LINES: RangeInclusive<usize> = 8..=32;
 
-/// The memory of one lane: its block, its slots, and the cursor of every reader in it.
+/// The memory of one lane: its bookkeeping block, its slots, and the cursor of each reader.
 pub trait LaneMemory {
-    /// The type of the shared words.
+    /// The type of the words in shared memory: ordinary atomics in programs, loom atomics in
+    /// models.
     type Word: Word;
 
     /// True if a reader that reads many messages in one call
     /// ([`LaneReader::drain`](crate::protocol::lane::LaneReader::drain)) prefetches slots.
     const PREFETCHES_WHILE_DRAINING: bool = true;
 
-    /// Returns the number of slots: a power of two.
+    /// Returns the number of slots of the lane: a power of two.
     fn capacity(&self) -> u64;
 
-    /// Returns true if all readers are gated, so that no reader copies a slot that the writer
-    /// writes.
+    /// Returns true if all readers are gated, so that a reader never copies a slot that is being
+    /// written.
     #[inline(always)]
     fn is_exclusive(&self) -> bool {
         false
@@ -49,34 +50,34 @@ pub trait LaneMemory {
         self.capacity()
     }
 
-    /// Returns the number of cache lines of a slot, which decides how far ahead a writer
+    /// Returns the number of cache lines of each slot. It decides how many slots ahead a writer
     /// prefetches.
     fn slot_lines(&self) -> u64 {
         1
     }
 
-    /// Returns the first position that is stored in these slots. Earlier positions are in earlier
+    /// Returns the position of the first slot of this extent. Earlier positions belong to earlier
     /// extents of the lane.
     fn base_position(&self) -> u64 {
         0
     }
 
-    /// Returns the number of this extent among the extents of the lane, as in
+    /// Returns the number of this extent (file of slots) within its lane, as in
     /// [`LaneBlock::generation`].
     fn generation(&self) -> u64 {
         0
     }
 
-    /// Returns the block of the lane: its owner, its head and its counters.
+    /// Returns the bookkeeping block of the lane: its owner, its head and its counters.
     fn block(&self) -> &LaneBlock<Self::Word>;
 
-    /// Returns the stamp of slot `index`, which is below the capacity.
+    /// Returns the stamp of the slot with index `index`, which must be below the capacity.
     fn stamp(&self, index: u64) -> &Self::Word;
 
-    /// Returns the maximum number of readers of the topic, at most 64: each has a block.
+    /// Returns the maximum number of readers of the topic, which is at most 64.
     fn reader_limit(&self) -> u32;
 
-    /// Returns the mask in which the bit of each gated reader is set.
+    /// Returns the bit mask of the gated readers: bit i stands for reader i.
     fn gated(&self) -> &Self::Word;
 
     /// Returns the cursor of reader `reader`, which is below the reader limit, in this lane. A
@@ -131,7 +132,7 @@ pub trait LaneMemory {
     /// Executes a memory fence with the ordering of `edge`.
     fn fence(&self, edge: Edge);
 
-    /// Prefetches slot `index`. Only a hint.
+    /// Prefetches the slot with index `index` for the purpose `intent`. It is only a hint.
     fn prefetch(&self, index: u64, intent: PrefetchIntent);
 
     /// Returns the number of cache lines that the writer of a message of `bytes` bytes demotes
@@ -141,29 +142,31 @@ pub trait LaneMemory {
         0
     }
 
-    /// Moves the first `lines` lines of slot `index`, and the line of its stamp, to a cache that
-    /// cores share. Only a hint.
+    /// Moves the first `lines` cache lines of slot `index`, and that of its stamp, to a cache that
+    /// cores share. It is only a hint.
     #[inline(always)]
     fn demote_lines(&self, _index: u64, _lines: usize) {}
 }
 
-/// The numbers of positions and messages that a reader goes past without receiving them.
+/// The numbers of positions and messages that a reader passes without receiving a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Passed {
-    /// Number of positions at which the reader received no message.
+    /// Number of positions at which the reader received nothing.
     pub positions: u64,
-    /// Number of messages at these positions that were overwritten before the reader read them.
+    /// Number of messages at these positions that were overwritten before the reader could read
+    /// them.
     pub lost: u64,
-    /// Number of messages at these positions that the reader skipped because it wanted a newer one.
+    /// Number of readable messages at these positions that the reader skipped because it wanted a
+    /// newer one.
     pub skipped: u64,
 }
 
-/// The addresses of all readers' blocks and cursors of a topic.
+/// Access to the bookkeeping blocks and cursors of all readers of a topic.
 #[derive(Debug, Clone, Copy)]
 pub struct Readers {
     wait: *const WaitBlock<AtomicU64>,
     blocks: *const u8,
-    /// Distance between the blocks of two neighbouring readers, in bytes.
+    /// Distance in bytes between the beginnings of the blocks of two successive readers.
     bytes: usize,
     limit: u32,
 }
@@ -198,14 +201,14 @@ impl Readers {
         }
     }
 
-    /// Returns the wait block, which all readers of the topic share.
+    /// Returns the block that all readers of the topic share.
     #[inline(always)]
     fn wait_block(&self) -> &WaitBlock<AtomicU64> {
         // SAFETY: valid by the contract of `new`; it contains only atomics.
         unsafe { &*self.wait }
     }
 
-    /// Returns the block of reader `reader`, which is below the limit.
+    /// Returns the block of the reader with index `reader`, which must be below the limit.
     #[inline(always)]
     pub(crate) fn block(&self, reader: u32) -> &ReaderBlock<AtomicU64> {
         debug_assert!(reader < self.limit);
@@ -215,7 +218,8 @@ impl Readers {
         unsafe { &*block.cast() }
     }
 
-    /// Returns the cursor of reader `reader`, which is below the limit, in lane `lane`.
+    /// Returns the cursor of reader `reader` in lane `lane`. The index of the reader must be below
+    /// the limit.
     #[inline(always)]
     pub(crate) fn cursor(&self, reader: u32, lane: u32) -> &AtomicU64 {
         debug_assert!(reader < self.limit);
@@ -227,7 +231,7 @@ impl Readers {
     }
 }
 
-/// The offset in bytes of a reader's first cursor from the start of its block.
+/// The offset in bytes of a reader's first cursor from the beginning of its block.
 const CURSORS_OFFSET: usize = size_of::<ReaderBlock<AtomicU64>>();
 
 /// A lane in mapped memory or on the heap: the addresses and sizes of its parts.
@@ -235,7 +239,7 @@ const CURSORS_OFFSET: usize = size_of::<ReaderBlock<AtomicU64>>();
 pub struct RawLane {
     slots: *mut u8,
     stride: usize,
-    /// Number of cache lines of a slot that are prefetched.
+    /// Number of cache lines of each slot that are prefetched.
     lines_ahead: usize,
     capacity: u64,
     block: *const LaneBlock<AtomicU64>,
@@ -250,33 +254,34 @@ pub struct RawLane {
 // single-writer rule the endpoints uphold by `&mut self`.
 unsafe impl Send for RawLane {}
 
-/// The addresses and sizes from which [`RawLane::new`] builds a lane.
+/// The addresses and sizes of the parts of a lane, from which [`RawLane::new`] creates it.
 #[derive(Debug, Clone, Copy)]
 pub struct RawLaneParts {
-    /// Address of the first slot, aligned to 64 bytes.
+    /// Address of the first slot. It must be a multiple of 64.
     pub slots: *mut u8,
-    /// Distance between the starts of two neighbouring slots, in bytes.
+    /// Distance in bytes between the beginnings of two successive slots.
     pub stride: usize,
-    /// Number of slots.
+    /// Number of slots of the lane.
     pub capacity: u64,
-    /// Address of the lane's block.
+    /// Address of the bookkeeping block of the lane.
     pub block: *const LaneBlock<AtomicU64>,
-    /// The first position that is stored in these slots.
+    /// The position of the first of these slots. Earlier positions belong to earlier extents of the
+    /// lane.
     pub base: u64,
     /// The number of the extent that contains these slots. A lane that needs larger slots continues
     /// in a new extent, whose number is one higher.
     pub generation: u64,
-    /// The lane's index in its topic.
+    /// The index of the lane in its topic.
     pub lane: u32,
     /// Address of the identity of the lane's message type. WHY an address: the lane is copied with
     /// each message that is read.
     pub type_identity: *const TypeIdentity,
-    /// The blocks of the topic's readers.
+    /// Access to the blocks and cursors of the topic's readers.
     pub readers: Readers,
 }
 
 impl RawLane {
-    /// Creates a lane from `parts`.
+    /// Creates a lane from the addresses and sizes in `parts`.
     ///
     /// # Safety
     ///
@@ -315,8 +320,8 @@ impl RawLane {
         }
     }
 
-    /// Returns the word that is `before` words before the end of slot `index`. It is a part of the
-    /// slot's trailer.
+    /// Returns the word that begins `before` words before the end of slot `index`. The words at the
+    /// end of a slot are its trailer.
     #[inline(always)]
     fn trailer_word(&self, index: u64, before: usize) -> &AtomicU64 {
         // SAFETY: a stride is at least 64 bytes, and a trailer at most 4 words.
@@ -328,7 +333,7 @@ impl RawLane {
         unsafe { AtomicU64::from_ptr(word.cast()) }
     }
 
-    /// Returns the address of slot `index`, at which the slot's payload begins.
+    /// Returns the address of slot `index`, which is also the address of its message.
     #[inline(always)]
     pub(crate) fn slot_address(&self, index: u64) -> *mut u8 {
         debug_assert!(index < self.capacity);

@@ -1,9 +1,9 @@
-//! Owner words: words in which a process stores its id to claim an *entry*, which is a lane or a
-//! reader slot.
+//! Owner words. A process stores its id in such a word to claim an *entry*: a lane or a reader
+//! slot.
 
 use crate::protocol::sync::{Word, edge};
 
-/// Claims the first of `owners` that is free or whose owner is dead.
+/// Claims for this process the first entry in `owners` that is free or whose owner is dead.
 ///
 /// Returns the index of the claimed entry, and the word that the claim replaced (0 if the entry was
 /// free). Returns `None` if all entries have live owners.
@@ -43,8 +43,8 @@ pub fn claim_with_retries<'a, W: Word + 'a>(
     }
 }
 
-/// Frees the entry of `owner`, which is a dead process or `me`. `clear` is called to withdraw what
-/// the owner has announced, such as a reader's cursors.
+/// Frees the lane or reader slot of `owner`, which is a dead process or `me`. Calls `clear` first,
+/// to withdraw what the owner has announced, such as a reader's cursors.
 ///
 /// Returns false if another process was faster. If this process dies in this function, it leaves
 /// the entry owned by `me`. As that owner is then dead, another process can free the entry.
@@ -72,7 +72,7 @@ pub fn clear_dead_entry<W: Word>(word: &W, owner: u64, me: u64, clear: impl FnOn
     true
 }
 
-/// Frees an entry that this process owns.
+/// Frees the lane or reader slot whose owner word is `word`. It must belong to this process.
 pub fn release_entry<W: Word>(word: &W) {
     // ORDERING(owner): pairs with the claim in `claim_first_free`.
     word.store(0, edge::OWNER_RELEASE);

@@ -6,8 +6,8 @@ use std::io;
 /// A file with its presence lock, by which processes mark that they use the file. [`attach`] and
 /// [`retire`] are generic over this trait; the loom tests implement it with a model of a file.
 pub trait PresenceFile {
-    /// Takes the presence lock in shared mode, without blocking. Returns false while a process
-    /// retires the file.
+    /// Takes the presence lock in shared mode, without blocking. Returns false while another
+    /// process holds it in exclusive mode to remove the file.
     ///
     /// # Errors
     ///
@@ -22,17 +22,17 @@ pub trait PresenceFile {
     /// The error of the system call.
     fn lock_exclusive(&self) -> io::Result<bool>;
 
-    /// Releases the presence lock.
+    /// Releases the lock that marks this process as a user of the file.
     fn release(&self);
 
-    /// Returns true if the file has been marked as retired.
+    /// Returns true if the file is marked as retired, that is, about to be removed.
     ///
     /// # Errors
     ///
     /// The error of the system call.
     fn is_retired(&self) -> io::Result<bool>;
 
-    /// Marks the file as retired.
+    /// Marks the file as retired, that is, about to be removed.
     ///
     /// # Errors
     ///
@@ -44,14 +44,14 @@ pub trait PresenceFile {
     /// clean-up of the namespace.
     fn remove_parts(&self) {}
 
-    /// Returns true while the file's name still leads to this very file.
+    /// Returns true if the name under which the file was opened still leads to this file.
     ///
     /// # Errors
     ///
     /// The error of the system call.
     fn is_linked(&self) -> io::Result<bool>;
 
-    /// Removes the file's name.
+    /// Removes the name of the file.
     ///
     /// # Errors
     ///
@@ -59,14 +59,14 @@ pub trait PresenceFile {
     fn unlink(&self) -> io::Result<()>;
 }
 
-/// The result of [`attach`], an attempt to join a file.
+/// The result of [`attach`], by which a process tries to become a user of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AttachOutcome {
-    /// The process holds the shared lock. As long as it does, the name leads to this file.
+    /// The process is marked as a user of the file. As long as it is, the name leads to this file.
     Attached,
-    /// A process is retiring the file. The caller has to look up the name again.
+    /// Another process is removing the file. The caller has to open the name again.
     Retiring,
-    /// The file was retired or replaced. The caller has to look up the name again.
+    /// The file was removed or replaced. The caller has to open the name again.
     Gone,
 }
 
@@ -90,7 +90,7 @@ pub fn attach(file: &impl PresenceFile) -> io::Result<AttachOutcome> {
     alive.map(|_| AttachOutcome::Gone)
 }
 
-/// Removes the file if no other process is present at it. Releases the presence lock in any case.
+/// Removes the file if no other process uses it. Releases the presence lock in any case.
 ///
 /// Returns true if the file is gone, whether this call or an earlier one removed it.
 ///

@@ -1,5 +1,5 @@
-//! Shapes of topic files and lane files: the sizes and offsets of their parts, computed without
-//! overflow.
+//! Shapes of topic files and lane files: the sizes and offsets of their parts. The computation
+//! cannot overflow.
 
 use core::mem::size_of;
 use core::ops::Range;
@@ -10,42 +10,44 @@ use crate::protocol::layout::{
     PARTICIPANTS_MAX, ReaderBlock, SEPARATION_BYTES, STRIDE_MAX, WaitBlock,
 };
 
-/// Alignment of slots in bytes, which is also the largest permitted alignment of a message.
+/// Alignment in bytes of each slot. No message may require a larger alignment.
 pub const SLOT_ALIGN: u64 = 64;
 
-/// The offset of the lane area in a topic file, in bytes.
+/// The offset in bytes of the lane area, which contains the blocks of the lanes, in a topic file.
 pub const LANE_AREA_OFFSET: u64 = (HEADER_BYTES as u64).next_multiple_of(PART_ALIGN);
-/// The offset of the slots in a lane file, in bytes.
+/// The offset in bytes of the first slot in a lane file.
 const SLOTS_OFFSET: u64 = (HEADER_BYTES as u64).next_multiple_of(PART_ALIGN);
 
 const STAMP_BYTES: u64 = 8;
 const LENGTH_BYTES: u64 = 8;
 const SEQUENCE_BYTES: u64 = 8;
 
-/// The sizes that a publisher chooses for its lane.
+/// The sizes and options of the lane that a publisher requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ShapeRequest {
-    /// Size of a message, in bytes. If `sized` is true, the size of the longest possible message.
+    /// Size of a message in bytes. If `sized` is true, the size of the longest message that must
+    /// fit.
     pub payload_bytes: u64,
-    /// Alignment of a message, in bytes: a power of two up to 64.
+    /// Alignment of a message in bytes: a power of two, at most 64.
     pub payload_align: u32,
-    /// Number of slots: a power of two, 2 to 2^20.
+    /// Number of slots of the lane: a power of two from 2 to 2^20.
     pub capacity: u64,
-    /// True if messages may have different lengths.
+    /// True if messages vary in length.
     pub sized: bool,
-    /// True if slots contain a message number, and readers may pin slots.
+    /// True if readers may pin slots. Each slot then contains a message number.
     pub pinnable: bool,
 }
 
-/// The error that is returned if no file can have the requested shape.
+/// The error for a requested shape that no file can have: one field has a value that is not
+/// permitted.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{field} is {found}, and must be {wanted}")]
 pub struct ShapeError {
-    /// Name of the field of [`ShapeRequest`] whose value is not permitted.
+    /// Name of the field of [`ShapeRequest`] that has the value.
     pub field: &'static str,
-    /// The value that was requested for the field.
+    /// The value that is not permitted.
     pub found: u64,
-    /// A description of the values that are permitted.
+    /// A description of the permitted values.
     pub wanted: &'static str,
 }
 
@@ -57,7 +59,7 @@ pub struct LaneShape {
     stride: u64,
 }
 
-/// Sizes and offsets of one topic file, all in bytes.
+/// Sizes and offsets of the parts of a topic file, in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TopicShape {
     lane_limit: u32,
@@ -74,9 +76,9 @@ pub const fn stride_for(payload_bytes: u64, sized: bool, pinnable: bool) -> u64 
     (payload + length + sequence + STAMP_BYTES).next_multiple_of(SLOT_ALIGN)
 }
 
-/// Size in bytes above which a lane has only [`LARGE_SLOTS`] slots by default.
+/// Slot size in bytes above which a lane has only [`LARGE_SLOTS`] slots by default.
 const LARGE_SLOT_BYTES: u64 = 1 << 20;
-/// Default number of slots, if a slot has more than [`LARGE_SLOT_BYTES`] bytes.
+/// Default number of slots of a lane whose slots are larger than [`LARGE_SLOT_BYTES`].
 const LARGE_SLOTS: u64 = 4;
 
 /// Returns the default number of slots that are `stride` bytes apart: as many as fit into 256 KiB,
@@ -93,14 +95,15 @@ pub const fn default_capacity(stride: u64) -> u64 {
     slots.next_power_of_two()
 }
 
-/// Returns the offset of the block of lane `lane` in the lane area of any topic file, in bytes.
+/// Returns the offset in bytes of the block of lane `lane` within the lane area, which is the same
+/// in every topic file.
 #[must_use]
 pub const fn lane_block_offset(lane: u32) -> usize {
     size_of::<ControlBlock<AtomicU64>>() + lane as usize * size_of::<LaneBlock<AtomicU64>>()
 }
 
 impl LaneShape {
-    /// Checks a request and computes the shape of its file.
+    /// Checks the requested sizes, and computes the shape of the lane's file from them.
     ///
     /// # Errors
     ///
@@ -155,13 +158,13 @@ impl LaneShape {
         &self.request
     }
 
-    /// Returns the distance between the starts of two neighbouring slots, in bytes.
+    /// Returns the distance in bytes between the beginnings of two successive slots.
     #[must_use]
     pub const fn stride(&self) -> u64 {
         self.stride
     }
 
-    /// Returns the number of slots of a lane.
+    /// Returns the number of slots of the lane.
     #[must_use]
     pub const fn capacity(&self) -> u64 {
         self.request.capacity
@@ -173,7 +176,7 @@ impl LaneShape {
         self.request.capacity * self.stride
     }
 
-    /// Returns the range of bytes in a lane file that the slots occupy.
+    /// Returns the range of byte offsets that the slots occupy in a lane file.
     #[must_use]
     pub const fn slots(&self) -> Range<u64> {
         SLOTS_OFFSET..SLOTS_OFFSET + self.slots_bytes()
@@ -187,11 +190,11 @@ impl LaneShape {
 }
 
 impl TopicShape {
-    /// The shape of every topic file.
+    /// The shape of every topic file, with the maximum numbers of lanes and readers.
     pub const FILE: Self = Self::new(PARTICIPANTS_MAX, PARTICIPANTS_MAX);
 
-    /// Creates the shape of a topic with `lane_limit` lanes and `reader_limit` readers: 1 to 64 of
-    /// each.
+    /// Computes the shape of a topic file with `lane_limit` lanes and `reader_limit` readers. Both
+    /// must be from 1 to 64.
     #[must_use]
     pub const fn new(lane_limit: u32, reader_limit: u32) -> Self {
         Self {
@@ -200,46 +203,47 @@ impl TopicShape {
         }
     }
 
-    /// Returns the maximum number of lanes.
+    /// Returns the maximum number of lanes of the topic.
     #[must_use]
     pub const fn lane_limit(&self) -> u32 {
         self.lane_limit
     }
 
-    /// Returns the maximum number of announced readers.
+    /// Returns the maximum number of readers (without observers) of the topic.
     #[must_use]
     pub const fn reader_limit(&self) -> u32 {
         self.reader_limit
     }
 
-    /// Returns the range of bytes in the file that the control block and the lane blocks occupy.
+    /// Returns the range of byte offsets of the lane area: the block that all publishers share, and
+    /// the blocks of the lanes.
     #[must_use]
     pub const fn lane_area(&self) -> Range<u64> {
         let start = LANE_AREA_OFFSET;
         start..start + lane_block_offset(self.lane_limit) as u64
     }
 
-    /// Returns the range of bytes in the file that the wait block, and the readers' blocks and
-    /// cursors, occupy.
+    /// Returns the range of byte offsets of the reader area: the block that all readers share, and
+    /// each reader's block and cursors.
     #[must_use]
     pub const fn reader_area(&self) -> Range<u64> {
         let start = self.lane_area().end.next_multiple_of(PART_ALIGN);
         start..start + self.reader_block_offset(self.reader_limit) as u64
     }
 
-    /// Returns the size of the file, in bytes.
+    /// Returns the size of the topic file, in bytes.
     #[must_use]
     pub const fn file_bytes(&self) -> u64 {
         self.reader_area().end.next_multiple_of(PART_ALIGN)
     }
 
-    /// Returns the offset of the block of lane `lane` in the lane area, in bytes.
+    /// Returns the offset in bytes of the block of lane `lane` within the lane area.
     #[must_use]
     pub const fn lane_block_offset(&self, lane: u32) -> usize {
         lane_block_offset(lane)
     }
 
-    /// Returns the offset of the block of reader `reader` in the reader area, in bytes.
+    /// Returns the offset in bytes of the block of reader `reader` within the reader area.
     #[must_use]
     pub const fn reader_block_offset(&self, reader: u32) -> usize {
         size_of::<WaitBlock<AtomicU64>>() + reader as usize * self.reader_bytes()
@@ -253,7 +257,7 @@ impl TopicShape {
     }
 }
 
-/// Returns the size of a reader's block and of its cursors in `lanes` lanes, in bytes.
+/// Returns the size in bytes of a reader's block together with its cursors in `lanes` lanes.
 #[must_use]
 pub const fn reader_bytes(lanes: u32) -> usize {
     let cursors = lanes as usize * size_of::<u64>();

@@ -15,10 +15,10 @@ pub use self::pointer::PointerWord;
 /// models test that no weaker ordering suffices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge {
-    /// The name of the edge in the form `<pair>/<half>`. Both edges of a pair have the same part
-    /// before the slash.
+    /// The name of the edge: the name of the pair to which it belongs, a slash, and its own name in
+    /// the pair.
     pub label: &'static str,
-    /// The ordering that is used on real memory.
+    /// The memory ordering of the access. (A model may weaken it.)
     pub ordering: Ordering,
 }
 
@@ -28,14 +28,15 @@ impl Edge {
     }
 }
 
-/// The edges of the lane protocol. All other accesses to shared words are `Relaxed`.
+/// The edges (labelled memory orderings) of all protocols. Every access to a shared word that has
+/// no edge is `Relaxed`.
 pub mod edge {
     use super::{Edge, Ordering};
 
     /// ORDERING(slot): Release store of the even stamp. Pairs with [`SLOT_SEE`]: a thread that sees
     /// the stamp sees the payload.
     pub const SLOT_PUBLISH: Edge = Edge::new("slot/publish", Ordering::Release);
-    /// ORDERING(slot): Acquire load of the stamp. Pairs with [`SLOT_PUBLISH`].
+    /// ORDERING(slot): Acquire load of a slot's stamp by a reader. Pairs with [`SLOT_PUBLISH`].
     pub const SLOT_SEE: Edge = Edge::new("slot/see", Ordering::Acquire);
 
     /// ORDERING(overwrite): Release fence between the odd stamp and the payload words. Pairs with
@@ -48,7 +49,7 @@ pub mod edge {
     /// ORDERING(head): Release store of the head. Pairs with [`HEAD_SEE`]: a reader that starts at
     /// or below this head finds published slots, and sees the epoch they belong to.
     pub const HEAD_PUBLISH: Edge = Edge::new("head/publish", Ordering::Release);
-    /// ORDERING(head): Acquire load of the head. Pairs with [`HEAD_PUBLISH`].
+    /// ORDERING(head): Acquire load of a lane's head. Pairs with [`HEAD_PUBLISH`].
     pub const HEAD_SEE: Edge = Edge::new("head/see", Ordering::Acquire);
 
     /// ORDERING(cursor): Release store of a reader's cursor. Pairs with [`CURSOR_SEE`]: the
@@ -87,19 +88,22 @@ pub mod edge {
     /// ORDERING(epoch): Release store of the owner whose session begins. Pairs with [`EPOCH_SEE`]:
     /// a thread that sees it sees the start of the session.
     pub const EPOCH_PUBLISH: Edge = Edge::new("epoch/publish", Ordering::Release);
-    /// ORDERING(epoch): Acquire load of the session's owner. Pairs with [`EPOCH_PUBLISH`].
+    /// ORDERING(epoch): Acquire load of the owner of a lane's session. Pairs with
+    /// [`EPOCH_PUBLISH`].
     pub const EPOCH_SEE: Edge = Edge::new("epoch/see", Ordering::Acquire);
 
     /// ORDERING(history): Release store of the start of a session. Pairs with [`HISTORY_SEE`]: a
     /// thread that sees it sees where the history before it begins.
     pub const HISTORY_PUBLISH: Edge = Edge::new("history/publish", Ordering::Release);
-    /// ORDERING(history): Acquire load of the start of a session. Pairs with [`HISTORY_PUBLISH`].
+    /// ORDERING(history): Acquire load of the start of a lane's session. Pairs with
+    /// [`HISTORY_PUBLISH`].
     pub const HISTORY_SEE: Edge = Edge::new("history/see", Ordering::Acquire);
 
     /// ORDERING(change): Release of the count of new extents, after the generation of the lane was
     /// stored. Pairs with [`CHANGE_SEE`]: a reader that sees the new count sees the new generation.
     pub const CHANGE_PUBLISH: Edge = Edge::new("change/publish", Ordering::Release);
-    /// ORDERING(change): Acquire load of the count of new extents. Pairs with [`CHANGE_PUBLISH`].
+    /// ORDERING(change): Acquire load of a topic's count of new extents. Pairs with
+    /// [`CHANGE_PUBLISH`].
     pub const CHANGE_SEE: Edge = Edge::new("change/see", Ordering::Acquire);
 
     /// ORDERING(reading): Release store of the value of the change counter for which a reader has
@@ -113,7 +117,7 @@ pub mod edge {
     /// ORDERING(ready): Release of the bit that marks the slots of a channel's lane as allocated.
     /// Pairs with [`READY_SEE`]: a thread that sees the bit may access the lane.
     pub const READY_PUBLISH: Edge = Edge::new("ready/publish", Ordering::Release);
-    /// ORDERING(ready): Acquire load of the ready bits. Pairs with [`READY_PUBLISH`].
+    /// ORDERING(ready): Acquire load of the bits of lanes with slots. Pairs with [`READY_PUBLISH`].
     pub const READY_SEE: Edge = Edge::new("ready/see", Ordering::Acquire);
 
     /// ORDERING(wake): SeqCst fence of a sender between its publication and its load of the
@@ -140,13 +144,13 @@ pub mod edge {
     /// ORDERING(pinned): Release store of a pin. Pairs with [`PIN_SEE`]: reads under the previous
     /// pin happen before the writer's next stores to that slot.
     pub const PIN_MOVE: Edge = Edge::new("pinned/move", Ordering::Release);
-    /// ORDERING(pinned): Acquire load of a pin. Pairs with [`PIN_MOVE`].
+    /// ORDERING(pinned): Acquire load of a reader's pin by a writer. Pairs with [`PIN_MOVE`].
     pub const PIN_SEE: Edge = Edge::new("pinned/see", Ordering::Acquire);
 
     /// ORDERING(reuse): Release operation on the bit that marks a pin as free again. Pairs with
     /// [`PIN_REUSE`]: the pin was taken back before it is used again.
     pub const PIN_FREE: Edge = Edge::new("reuse/free", Ordering::Release);
-    /// ORDERING(reuse): Acquire load of the bits of free pins. Pairs with [`PIN_FREE`].
+    /// ORDERING(reuse): Acquire load of the bits of a reader's free pins. Pairs with [`PIN_FREE`].
     pub const PIN_REUSE: Edge = Edge::new("reuse/take", Ordering::Acquire);
 
     /// All edges of the lane protocol. Tests weaken each of them, and compare the list with the
@@ -196,13 +200,14 @@ pub mod edge {
     /// ORDERING(ticket): Release store of the stamp of a filled slot. Pairs with [`TICKET_SEE`]: a
     /// thread that sees the stamp sees the value.
     pub const TICKET_PUBLISH: Edge = Edge::new("ticket/publish", Ordering::Release);
-    /// ORDERING(ticket): Acquire load of a stamp by the receiver. Pairs with [`TICKET_PUBLISH`].
+    /// ORDERING(ticket): Acquire load of a slot's stamp by the receiver. Pairs with
+    /// [`TICKET_PUBLISH`].
     pub const TICKET_SEE: Edge = Edge::new("ticket/see", Ordering::Acquire);
 
     /// ORDERING(room): Release store of the stamp of a free slot. Pairs with [`ROOM_SEE`]: the old
     /// value was moved out before a new one is moved in.
     pub const ROOM_FREE: Edge = Edge::new("room/free", Ordering::Release);
-    /// ORDERING(room): Acquire load of a stamp by a sender. Pairs with [`ROOM_FREE`].
+    /// ORDERING(room): Acquire load of a slot's stamp by a sender. Pairs with [`ROOM_FREE`].
     pub const ROOM_SEE: Edge = Edge::new("room/see", Ordering::Acquire);
 
     /// ORDERING(ends): Release decrement of the number of senders by a sender that leaves. Pairs
@@ -213,7 +218,7 @@ pub mod edge {
     /// Pairs with [`ENDS_LEAVE`].
     pub const ENDS_SEE: Edge = Edge::new("ends/see", Ordering::Acquire);
 
-    /// The edges of channels between threads: the ticket ring, and the endpoint counts.
+    /// The edges of channels between threads: those of the ticket ring, and of the endpoint counts.
     pub const CHANNEL_EDGES: [Edge; 6] = [
         TICKET_PUBLISH,
         TICKET_SEE,
@@ -226,14 +231,16 @@ pub mod edge {
     /// ORDERING(queue): Release store of the tail of a run queue. Pairs with [`QUEUE_SEE`]: a thief
     /// that sees the tail sees the entries below it, and what they point to.
     pub const QUEUE_PUBLISH: Edge = Edge::new("queue/publish", Ordering::Release);
-    /// ORDERING(queue): Acquire load of the tail by a thief. Pairs with [`QUEUE_PUBLISH`].
+    /// ORDERING(queue): Acquire load of a run queue's tail by a thief. Pairs with
+    /// [`QUEUE_PUBLISH`].
     pub const QUEUE_SEE: Edge = Edge::new("queue/see", Ordering::Acquire);
 
     /// ORDERING(stolen): Release exchange of the heads by a thief that has read the entries that it
     /// claimed. Pairs with [`STOLEN_SEE`]: the thief's loads happen before the owner's next stores
     /// to those slots.
     pub const STOLEN_FREE: Edge = Edge::new("stolen/free", Ordering::Release);
-    /// ORDERING(stolen): Acquire load of the heads by the owner. Pairs with [`STOLEN_FREE`].
+    /// ORDERING(stolen): Acquire load of a run queue's heads by its owner. Pairs with
+    /// [`STOLEN_FREE`].
     pub const STOLEN_SEE: Edge = Edge::new("stolen/see", Ordering::Acquire);
 
     /// ORDERING(lifo): Release store or exchange that puts an entry into a `lifo_slot`. Pairs with
@@ -273,7 +280,7 @@ pub mod edge {
     /// finds a new entry, or the sender of the entry sees the mark.
     pub const SEARCH_CLOSE: Edge = Edge::new("search/close", Ordering::SeqCst);
 
-    /// The edges of the workers that run actors.
+    /// The edges of the run queues and the searches of the workers that run actors.
     pub const WORKER_EDGES: [Edge; 13] = [
         QUEUE_PUBLISH,
         QUEUE_SEE,
@@ -306,9 +313,9 @@ pub mod edge {
     /// ORDERING(latest): Release exchange that puts a message into the slot of a mailbox that keeps
     /// only the latest message. Pairs with [`LATEST_TAKE`].
     pub const LATEST_PUT: Edge = Edge::new("latest/put", Ordering::Release);
-    /// ORDERING(latest): Acquire exchange or fence of a thread that has taken a message out of that
-    /// slot: the runner, or a sender that has replaced the message. Pairs with [`LATEST_PUT`]: the
-    /// thread sees the message.
+    /// ORDERING(latest): Acquire exchange or fence of a thread that has taken a message out of the
+    /// slot for the latest message: the runner, or a sender that has replaced the message. Pairs
+    /// with [`LATEST_PUT`]: the thread sees the message.
     pub const LATEST_TAKE: Edge = Edge::new("latest/take", Ordering::Acquire);
 
     /// ORDERING(holder): Release subtraction of an address or a hold. Pairs with [`HOLDER_END`] and
@@ -326,13 +333,14 @@ pub mod edge {
     /// address as sent. Pairs with [`PENDING_SET`]: the runner has finished with the block before
     /// the block is sent again.
     pub const PENDING_CLEAR: Edge = Edge::new("pending/clear", Ordering::Release);
-    /// ORDERING(pending): Acquire exchange that sets that bit. Pairs with [`PENDING_CLEAR`].
+    /// ORDERING(pending): Acquire exchange that sets the bit which marks the block of the last
+    /// address as sent. Pairs with [`PENDING_CLEAR`].
     pub const PENDING_SET: Edge = Edge::new("pending/set", Ordering::Acquire);
 
     /// ORDERING(depot): Release exchange that puts a magazine on a stack of the depot. Pairs with
     /// [`DEPOT_POP`]: a thread that takes the magazine sees the blocks in it.
     pub const DEPOT_PUSH: Edge = Edge::new("depot/push", Ordering::Release);
-    /// ORDERING(depot): Acquire load of the top of that stack. Pairs with [`DEPOT_PUSH`].
+    /// ORDERING(depot): Acquire load of the top of a stack of the depot. Pairs with [`DEPOT_PUSH`].
     pub const DEPOT_POP: Edge = Edge::new("depot/pop", Ordering::Acquire);
 
     /// ORDERING(answer): Release exchange that publishes an answer, or publishes that there will be
@@ -342,9 +350,11 @@ pub mod edge {
     /// which it leaves. Pairs with [`ANSWER_GIVE`].
     pub const ANSWER_SEE: Edge = Edge::new("answer/see", Ordering::Acquire);
 
-    /// ORDERING(waker): Release exchange that publishes a waker. Pairs with [`WAKER_TAKE`].
+    /// ORDERING(waker): Release exchange that puts a waker into an answer. Pairs with
+    /// [`WAKER_TAKE`].
     pub const WAKER_PUT: Edge = Edge::new("waker/put", Ordering::Release);
-    /// ORDERING(waker): Acquire exchange that takes the waker out. Pairs with [`WAKER_PUT`].
+    /// ORDERING(waker): Acquire exchange that takes a waker out of an answer. Pairs with
+    /// [`WAKER_PUT`].
     pub const WAKER_TAKE: Edge = Edge::new("waker/take", Ordering::Acquire);
 
     /// ORDERING(cancel): Release exchange by which the asker leaves. Pairs with [`CANCEL_SEE`]: the
@@ -354,7 +364,7 @@ pub mod edge {
     /// Pairs with [`CANCEL_LEAVE`].
     pub const CANCEL_SEE: Edge = Edge::new("cancel/see", Ordering::Acquire);
 
-    /// The edges of mailboxes, of their blocks, and of answers.
+    /// The edges of mailboxes, of the blocks in them, and of answers.
     pub const MAILBOX_EDGES: [Edge; 19] = [
         MAIL_PUSH,
         MAIL_SEE,
@@ -386,7 +396,7 @@ pub(crate) fn keep_compiler_order() {
     atomic::compiler_fence(Ordering::SeqCst);
 }
 
-/// A shared 64-bit word: a core atomic on real memory, a loom atomic in a model.
+/// A shared 64-bit word: an ordinary atomic in programs, a loom atomic in models.
 pub trait Word {
     /// Loads the word with relaxed ordering. Each caller has a comment that says why that is
     /// enough.
@@ -396,34 +406,35 @@ pub trait Word {
     fn set(&self, value: u64);
     /// Loads the word with the ordering of `edge`.
     fn load(&self, edge: Edge) -> u64;
-    /// Stores `value` with the edge's ordering.
+    /// Stores `value` with the ordering of `edge`.
     fn store(&self, value: u64, edge: Edge);
-    /// Sets `bits` atomically, with the ordering of `edge`.
+    /// Sets the bits that are set in `bits`, atomically and with the ordering of `edge`.
     fn set_bits_at(&self, bits: u64, edge: Edge);
-    /// Clears `bits` atomically, with the ordering of `edge`.
+    /// Clears the bits that are set in `bits`, atomically and with the ordering of `edge`.
     fn clear_bits_at(&self, bits: u64, edge: Edge);
-    /// Sets `bits` atomically, with relaxed ordering.
+    /// Sets the bits that are set in `bits`, atomically and with relaxed ordering.
     fn set_bits_relaxed(&self, bits: u64);
-    /// Clears `bits` atomically, with relaxed ordering.
+    /// Clears the bits that are set in `bits`, atomically and with relaxed ordering.
     fn clear_bits_relaxed(&self, bits: u64);
-    /// Adds one, relaxed and atomically.
+    /// Adds one to the word, atomically and with relaxed ordering.
     fn fetch_add_one(&self);
-    /// Adds one atomically, with the ordering of `edge`.
+    /// Adds one to the word, atomically and with the ordering of `edge`.
     fn fetch_add_one_at(&self, edge: Edge);
-    /// Subtracts one atomically, with relaxed ordering.
+    /// Subtracts one from the word, atomically and with relaxed ordering.
     fn fetch_sub_one(&self);
-    /// Subtracts one atomically, with the ordering of `edge`.
+    /// Subtracts one from the word, atomically and with the ordering of `edge`.
     fn fetch_sub_one_at(&self, edge: Edge);
-    /// Subtracts `value` atomically, with relaxed ordering. Returns the previous value of the word.
+    /// Subtracts `value` from the word, atomically and with relaxed ordering. Returns the previous
+    /// value.
     fn fetch_sub_relaxed(&self, value: u64) -> u64;
-    /// Subtracts `value` atomically, with the ordering of `edge`. Returns the previous value of the
-    /// word.
+    /// Subtracts `value` from the word, atomically and with the ordering of `edge`. Returns the
+    /// previous value.
     fn fetch_sub_at(&self, value: u64, edge: Edge) -> u64;
-    /// Replaces the word by `value` atomically, with the ordering of `edge`. Returns the previous
-    /// value of the word.
+    /// Replaces the word by `value`, atomically and with the ordering of `edge`. Returns the
+    /// previous value.
     fn swap_at(&self, value: u64, edge: Edge) -> u64;
-    /// Replaces the word by `new` if it is `old`, atomically and with relaxed ordering. Returns
-    /// true if it was replaced.
+    /// Replaces the word by `new` if its value is `old`, atomically and with relaxed ordering.
+    /// Returns true if it did.
     fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool;
     /// Replaces the word by `new` if it is `old`, atomically. Returns true if it was replaced. The
     /// ordering is that of `edge`, or relaxed if the word is not replaced.
@@ -455,10 +466,10 @@ const UNORDERED_EXCHANGE: Ordering = if SEES_NO_FENCES {
     Ordering::Relaxed
 };
 
-/// True if this is compiled for ThreadSanitizer, which does not understand fences.
+/// True if the code is compiled for ThreadSanitizer, which does not take fences into account.
 const SEES_NO_FENCES: bool = cfg!(horus_sanitizer = "thread");
 
-/// Returns the ordering of an exchange with `edge`.
+/// Returns the memory ordering of an atomic exchange (read-modify-write) whose edge is `edge`.
 #[inline(always)]
 const fn exchange_ordering(edge: Edge) -> Ordering {
     if SEES_NO_FENCES {
@@ -561,7 +572,7 @@ pub trait FutexWord {
     /// Loads the word with relaxed ordering. Each caller has a comment that says why that is
     /// enough.
     fn load_relaxed(&self) -> u32;
-    /// Adds one atomically, with relaxed ordering. Wraps around to 0.
+    /// Adds one to the word, atomically and with relaxed ordering. The word wraps around to 0.
     fn fetch_add_one(&self);
 }
 
@@ -582,19 +593,19 @@ pub(crate) fn compiler_fence(edge: Edge) {
     atomic::compiler_fence(edge.ordering);
 }
 
-/// Executes a memory fence with the ordering of `edge`, on real memory.
+/// Executes a memory fence with the ordering of `edge` on the CPU (not in a model).
 #[inline(always)]
 pub(crate) fn fence(edge: Edge) {
     atomic::fence(edge.ordering);
 }
 
-/// Loads a byte that affects only speed, not correctness.
+/// Loads a hint: a byte whose value affects only speed, not correctness.
 #[inline(always)]
 pub(crate) fn load_hint(hint: &AtomicU8) -> u8 {
     hint.load(Ordering::Relaxed)
 }
 
-/// Stores a byte that affects only speed, not correctness.
+/// Stores a hint: a byte whose value affects only speed, not correctness.
 #[inline(always)]
 pub(crate) fn store_hint(hint: &AtomicU8, value: u8) {
     hint.store(value, Ordering::Relaxed);

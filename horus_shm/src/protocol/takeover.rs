@@ -1,5 +1,5 @@
-//! Takeover: how the next owner of a lane continues, whatever the state in which its predecessor
-//! left the lane.
+//! Takeover: the next owner of a lane continues, in whatever state the previous owner left the
+//! lane.
 
 use crate::protocol::layout::{
     LaneBlock, PLAUSIBLE_POSITION_MAX, POSITION_MAX, SKIP, SkipCounter, published, writing,
@@ -7,8 +7,8 @@ use crate::protocol::layout::{
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
-/// Returns the position at which the new owner `me` continues to write the lane, and begins a new
-/// epoch there.
+/// Begins the session of a lane's new owner `me`. Returns the position at which the owner continues
+/// to write.
 ///
 /// The predecessor may have stopped after any instruction. It may have published a slot that its
 /// head does not cover yet (then the message counts), or it may have written only a part of a slot
@@ -36,8 +36,8 @@ pub fn take_over<M: LaneMemory>(memory: &M, me: u64) -> u64 {
     pos
 }
 
-/// Ends the session of the present owner, which leaves the lane. Its messages are no longer part of
-/// the history.
+/// Ends the session of the lane's owner, which leaves the lane. From then on, new readers do not
+/// get its messages as history.
 pub fn end_session<W: Word>(block: &LaneBlock<W>) {
     // Relaxed: the release of the owner word, which follows, orders this store.
     block.epoch_owner.set(0);
@@ -130,7 +130,7 @@ fn resume_at_head<M: LaneMemory>(memory: &M) -> Option<u64> {
     None
 }
 
-/// Counts the skip at `pos`, unless the dead predecessor has counted it already.
+/// Counts position `pos` as skipped, unless the dead previous owner has already done so.
 fn count_skip<W: Word>(block: &LaneBlock<W>, pos: u64) {
     // Relaxed: as in `resume_at_head`; the head that `take_over` stores publishes it.
     let skips = SkipCounter::from_word(block.skips.get());

@@ -21,8 +21,8 @@ const POSITION_BITS: u32 = 24;
 const TIME_MASK: u64 = u64::MAX >> POSITION_BITS;
 const POSITION_MASK: u64 = (1 << POSITION_BITS) - 1;
 
-/// Number of buckets of a histogram. The bounds of the buckets are powers of two, and a word holds
-/// four buckets.
+/// Number of buckets of a histogram. Their bounds are powers of two, and each 64-bit word holds the
+/// counts of four buckets.
 pub const LATENCY_BUCKETS: usize = 32;
 const BUCKET_BITS: u32 = 16;
 const BUCKETS_PER_WORD: usize = 4;
@@ -32,26 +32,26 @@ const BUCKET_MAX: u64 = (1 << BUCKET_BITS) - 1;
 /// last one all above half a minute.
 const FIRST_BUCKET_BITS: u32 = 5;
 
-/// Returns true if the latency of the message at `pos` is measured.
+/// Returns true if the message at position `pos` is one of those whose latency is measured.
 #[inline(always)]
 pub(crate) const fn is_sampled(pos: u64) -> bool {
     pos.is_multiple_of(MESSAGES_PER_SAMPLE)
 }
 
-/// Returns the number of messages from `pos` on up to and including the next one whose latency is
-/// measured.
+/// Returns how many messages, counted from the one at position `pos`, there are up to and including
+/// the next one whose latency is measured.
 pub(crate) const fn messages_until_sample(pos: u64) -> u64 {
     pos.wrapping_neg() % MESSAGES_PER_SAMPLE + 1
 }
 
-/// Returns the low 40 bits of a time in nanoseconds by CLOCK_MONOTONIC. These bits fit into a
-/// sample, and wrap around after 18 minutes.
+/// Returns the low 40 bits of a time of CLOCK_MONOTONIC in nanoseconds. These bits fit into a
+/// sample's word, and wrap around after 18 minutes.
 fn low_bits_ns(now: Duration) -> u64 {
     now.as_nanos() as u64 & TIME_MASK
 }
 
-/// Stores `now` as the sample of a lane: the time by CLOCK_MONOTONIC at which the message at `pos`
-/// is published.
+/// Stores in a lane's block that the message at `pos` is published at the time `now`
+/// (CLOCK_MONOTONIC), from which readers compute its latency.
 #[cold]
 pub(crate) fn note_published<W: Word>(
     block: &LaneBlock<W>,
@@ -81,8 +81,8 @@ pub(crate) fn note_received<W: Word>(
     }
 }
 
-/// Adds the latency `taken_ns` to the histogram in `words`. Only the owner of the histogram may
-/// call this function.
+/// Adds a latency of `taken_ns` nanoseconds to the histogram in `words`. Only the owner of the
+/// histogram may call this function.
 fn add_sample<W: Word>(words: &[W; LATENCY_BUCKETS / BUCKETS_PER_WORD], taken_ns: u64) {
     let bucket = (u64::BITS - taken_ns.leading_zeros()).saturating_sub(FIRST_BUCKET_BITS);
     let bucket = (bucket as usize).min(LATENCY_BUCKETS - 1);
@@ -114,7 +114,7 @@ pub struct Latencies {
 }
 
 impl Latencies {
-    /// Copies the histogram out of a reader's block.
+    /// Returns a copy of the histogram in the block of a reader.
     pub(crate) fn of_reader<W: Word>(reader: &ReaderBlock<W>) -> Self {
         let counts = std::array::from_fn(|bucket| {
             let (word, shift) = bucket_place(bucket);
@@ -124,7 +124,8 @@ impl Latencies {
         Self { counts }
     }
 
-    /// Returns, for each bucket, the number of samples and the upper bound of the latencies in it.
+    /// Returns for each bucket the number of latencies in it, and the upper bound of these
+    /// latencies.
     pub fn buckets(&self) -> impl Iterator<Item = (u16, Duration)> {
         let bound = |bucket| Duration::from_nanos(1_u64 << (FIRST_BUCKET_BITS as usize + bucket));
         self.counts

@@ -12,38 +12,41 @@ use core::ops::Range;
 
 use crate::protocol::sync::{Word, edge};
 
-/// Number of failed exchanges after which the back-off of a sender does not grow any more.
+/// Number of failed exchanges in a row after which a sender's pauses do not become longer.
 const BACKOFF_STEPS_MAX: u32 = 6;
 
-/// The memory of a ticket ring.
+/// The memory of a ticket ring: a bounded queue with many senders and one receiver.
 pub trait TicketMemory {
-    /// The type of the shared words.
+    /// The type of the words in shared memory: ordinary atomics in programs, loom atomics in
+    /// models.
     type Word: Word;
-    /// The type of the values that are sent.
+    /// The type of the values that the ring carries.
     type Value;
 
-    /// True if a sender prefetches the slot after the one that it fills.
+    /// True if a sender prefetches the next slot after the one that it fills.
     const PREFETCHES_NEXT: bool;
 
-    /// Returns the number of slots: a power of two.
+    /// Returns the number of slots of the ring: a power of two.
     fn slots(&self) -> u64;
 
-    /// Returns the maximum number of values in the ring: at least 1, at most the number of slots.
+    /// Returns the maximum number of values in the ring: from 1 to the number of slots.
     fn capacity(&self) -> u64;
 
-    /// Returns the word with the next position that a sender draws.
+    /// Returns the word with the position that the next sender claims.
     fn tail(&self) -> &Self::Word;
 
-    /// Returns the word with the next position to be received. Only the receiver stores it.
+    /// Returns the word with the position that is received next. Only the receiver stores this
+    /// word.
     fn head(&self) -> &Self::Word;
 
-    /// Returns the stamp of slot `index`, which is below the number of slots.
+    /// Returns the stamp of the slot with index `index`, which must be below the number of slots.
     fn stamp(&self, index: u64) -> &Self::Word;
 
-    /// Prefetches slot `index`, which is below the number of slots, for writing. Only a hint.
+    /// Prefetches the slot with index `index` for writing. The index must be below the number of
+    /// slots. It is only a hint.
     fn prefetch(&self, index: u64);
 
-    /// Moves the value at `src` into slot `index`.
+    /// Moves the value at `src` into the slot with index `index`.
     ///
     /// # Safety
     ///
@@ -51,7 +54,7 @@ pub trait TicketMemory {
     /// There is a value at `src`, of which the caller gives up the ownership.
     unsafe fn put(&self, index: u64, src: *const Self::Value);
 
-    /// Moves the value out of slot `index`.
+    /// Moves the value out of the slot with index `index`.
     ///
     /// # Safety
     ///
@@ -60,12 +63,13 @@ pub trait TicketMemory {
     unsafe fn take(&self, index: u64) -> Self::Value;
 }
 
-/// Returns the stamp of a slot that is free for the value of position `pos`.
+/// Returns the stamp of a slot that is free, so that the value of position `pos` can be written
+/// into it.
 const fn free_stamp(pos: u64) -> u64 {
     pos * 2
 }
 
-/// Returns the stamp of a slot that holds the value of position `pos`.
+/// Returns the stamp of a slot that contains the complete value of position `pos`.
 const fn filled_stamp(pos: u64) -> u64 {
     pos * 2 + 1
 }
@@ -123,7 +127,8 @@ pub unsafe fn push_value<M: TicketMemory>(memory: &M, src: *const M::Value) -> b
     }
 }
 
-/// Prefetches the slot of position `next`, if it is free and no sender has drawn the position.
+/// Prefetches the slot of position `next`, if the slot is free and no sender has claimed the
+/// position.
 ///
 /// WHY only then: otherwise the prefetch would take cache lines away from the receiver, or from the
 /// sender that fills the slot.
@@ -136,7 +141,7 @@ fn prefetch_after<M: TicketMemory>(memory: &M, next: u64) {
     }
 }
 
-/// Pauses before the next attempt. The pause doubles with each call, up to a limit.
+/// Pauses before the next attempt of a failed exchange. Each call doubles the pause, up to a limit.
 #[cold]
 fn back_off(failures: &mut u32) {
     for _ in 0..1_u32 << *failures {
@@ -159,7 +164,7 @@ pub unsafe fn pop_value<M: TicketMemory>(memory: &M) -> Option<M::Value> {
     Some(unsafe { take(memory, pos) })
 }
 
-/// Returns the next position to be received, or `None` if its value has not been sent completely.
+/// Returns the position of the next value; `None` if that value has not been sent completely.
 #[inline(always)]
 pub fn find_value<M: TicketMemory>(memory: &M) -> Option<u64> {
     // Relaxed: only the receiver stores it.
@@ -187,7 +192,8 @@ pub unsafe fn take<M: TicketMemory>(memory: &M, pos: u64) -> M::Value {
     value
 }
 
-/// Frees the slots of the positions in `received`, the first of which is the head.
+/// Frees the slots of the positions in `received`, whose values have been received. The first of
+/// them must be the head.
 #[inline(always)]
 fn free_slots<M: TicketMemory>(memory: &M, received: Range<u64>) {
     let mask = memory.slots() - 1;
@@ -204,17 +210,17 @@ fn free_slots<M: TicketMemory>(memory: &M, received: Range<u64>) {
     }
 }
 
-/// Receives a row of values. It frees their slots in steps of several slots at a time, and the last
-/// ones on drop.
+/// Receives several values in a row. Frees their slots several at a time, and the remaining ones on
+/// drop.
 ///
 /// WHY: a sender that waits for room writes a slot as soon as it is free. This would take the
 /// slot's cache line away while the receiver reads the next slot, which may be in the same line.
 #[derive(Debug)]
 pub struct ReceiveRun<'a, M: TicketMemory> {
     memory: &'a M,
-    /// Positions whose values were received, and whose slots have not been freed yet.
+    /// The positions whose values have been received, but whose slots have not been freed yet.
     received: Range<u64>,
-    /// Number of slots that are freed together.
+    /// Number of slots that are freed at a time.
     step: u64,
 }
 
@@ -237,7 +243,7 @@ impl<'a, M: TicketMemory> ReceiveRun<'a, M> {
         }
     }
 
-    /// Returns the index of the slot that holds the next value, or `None` if that value has not
+    /// Returns the index of the slot that contains the next value; `None` if that value has not
     /// been sent completely.
     #[inline(always)]
     pub fn find_value(&self) -> Option<u64> {
@@ -273,8 +279,8 @@ impl<M: TicketMemory> Drop for ReceiveRun<'_, M> {
     }
 }
 
-/// Returns the number of positions that senders have drawn and whose values have not been received
-/// yet.
+/// Returns the number of values in the ring: those of all positions that senders have claimed and
+/// the receiver has not passed.
 #[must_use]
 pub fn waiting_values<M: TicketMemory>(memory: &M) -> u64 {
     // Relaxed: only counters. WHY this order: the head never passes a tail that is read after it.

@@ -10,38 +10,37 @@ use core::sync::atomic::AtomicU64;
 
 use super::sync::Word;
 
-/// The vector registers with which a message of more than 64 bytes is copied.
+/// The vector registers by which messages of more than 64 bytes are copied.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Vectors {
     /// SSE2 registers of 16 bytes, which every x86-64 CPU has. On CPUs of other architectures,
     /// messages are copied in 64-bit words instead.
     #[default]
     Sse2,
-    /// AVX registers of 32 bytes.
+    /// AVX registers, which have 32 bytes.
     Avx,
-    /// AVX-512 registers of 64 bytes, with which one store writes a whole cache line.
+    /// AVX-512 registers, which have 64 bytes, so that one store writes a whole cache line.
     Avx512,
 }
 
-/// The pauses of a reader between two polls that find no message.
+/// The pauses that a reader makes between two polls that find no message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Pauses {
-    /// The reader polls again at once.
+    /// The reader polls again without a pause.
     None,
-    /// The reader executes one PAUSE instruction.
+    /// The reader executes one PAUSE instruction between two polls.
     One,
-    /// The reader executes one or two PAUSE instructions, at random.
+    /// The reader executes one or two PAUSE instructions between two polls, chosen at random.
     #[default]
     OneOrTwo,
 }
 
-/// The settings of copies and polls in this process, which depend on its CPU.
+/// The settings of copies and polls in this process, which were chosen for its CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Tuning {
-    /// The registers with which messages are copied that are shorter than
-    /// [`Self::string_copy_bytes_min`].
+    /// The registers by which messages shorter than [`Self::string_copy_bytes_min`] are copied.
     pub vectors: Vectors,
-    /// The pauses of a reader that follows one lane.
+    /// The pauses of a reader that reads only one lane.
     pub pauses: Pauses,
     /// Minimum length in bytes of the messages that are copied into a slot by one string
     /// instruction (`rep movsb`); [`Self::NO_STRING_COPY`] if no message is copied in that way.
@@ -52,14 +51,16 @@ pub struct Tuning {
     pub demotes_lines: bool,
 }
 
-/// The [`Tuning`] of this process, packed into a word. 0 stands for the default.
+/// The [`Tuning`] of this process, encoded in one word. 0 means that none was chosen, so that the
+/// default is used.
 static CHOSEN_TUNING: AtomicU64 = AtomicU64::new(0);
 
 impl Tuning {
-    /// Value of [`Self::string_copy_bytes_min`] for which no copy uses a string instruction.
+    /// The value of [`Self::string_copy_bytes_min`] that means that no copy uses a string
+    /// instruction.
     pub const NO_STRING_COPY: u32 = u32::MAX;
 
-    /// Returns the settings that this process uses now. Costs one load.
+    /// Returns the settings that this process uses at the moment. Costs one load.
     #[inline(always)]
     #[must_use]
     pub fn current() -> Self {
@@ -67,7 +68,7 @@ impl Tuning {
         Self::unpack(CHOSEN_TUNING.get())
     }
 
-    /// Makes these the settings of the process. They do not affect copies that have already begun.
+    /// Makes `self` the settings of this process. Copies that have already begun are not affected.
     pub(crate) fn set_current(self) {
         // Relaxed: as in `current`.
         CHOSEN_TUNING.set(self.pack());

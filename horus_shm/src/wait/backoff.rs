@@ -1,24 +1,26 @@
-//! Back-off for attempts that often fail: after each failure, more occasions are skipped before the
-//! next attempt.
+//! Back-off for attempts that often fail: after each failure, the caller skips more occasions
+//! before it tries again.
 
 /// Counts the occasions that are skipped before the next attempt: 1 after a failure, 3 after the
 /// second failure in a row, 7 after the third, and so on, up to `MAX`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backoff<const MAX: u32> {
-    /// Number of occasions that still have to be skipped before the next attempt.
+    /// Number of occasions to skip before the next attempt.
     left: u32,
-    /// The value that `left` had after the last failure.
+    /// The number of occasions that were to be skipped after the last failure. The next failure
+    /// about doubles it.
     last: u32,
 }
 
 impl<const MAX: u32> Backoff<MAX> {
-    /// Creates a state in which the next occasion is used for an attempt.
+    /// Creates a state in which the next occasion is due, so that the caller makes an attempt.
     #[must_use]
     pub const fn new() -> Self {
         Self { left: 0, last: 0 }
     }
 
-    /// Creates a state in which the next `u32::MAX` occasions are skipped.
+    /// Creates a state in which the next `u32::MAX` occasions are skipped, so that in practice no
+    /// attempt is made.
     #[must_use]
     pub const fn never_due() -> Self {
         Self {
@@ -27,7 +29,8 @@ impl<const MAX: u32> Backoff<MAX> {
         }
     }
 
-    /// Returns true if this occasion should be used for an attempt; otherwise counts it as skipped.
+    /// Returns true if the caller should make an attempt on this occasion. Otherwise counts the
+    /// occasion as skipped.
     #[inline(always)]
     pub const fn is_due(&mut self) -> bool {
         if self.left == 0 {
@@ -37,13 +40,13 @@ impl<const MAX: u32> Backoff<MAX> {
         false
     }
 
-    /// Notes that an attempt has succeeded. The next occasion will be used, too.
+    /// Records that an attempt has succeeded. The next occasion is then due, too.
     pub const fn succeed(&mut self) {
         *self = Self::new();
     }
 
-    /// Notes that an attempt has failed. More occasions are skipped before the next attempt than
-    /// after the previous failure.
+    /// Records that an attempt has failed. More occasions are then skipped before the next attempt
+    /// than after the previous failure.
     pub const fn fail(&mut self) {
         let next = 2 * self.last + 1;
         self.last = if next < MAX { next } else { MAX };

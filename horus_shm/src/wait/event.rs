@@ -32,7 +32,7 @@ impl WakeOrder {
     }
 }
 
-/// The results of this process's registrations for barriers, one for each scope, so that it
+/// Caches the results of the registration for barriers, one for each scope, because a process
 /// registers only once.
 #[derive(Debug, Default)]
 struct Registrations {
@@ -42,8 +42,8 @@ struct Registrations {
 
 static REGISTRATIONS: ForkLocal<Registrations> = ForkLocal::new();
 
-/// Registers this process for barriers of `scope` at the first call. Returns true if it is
-/// registered.
+/// Registers this process for barriers of the scope `scope`, unless that was done before. Returns
+/// true if it is registered.
 fn register_once(scope: FutexScope) -> bool {
     let registrations = REGISTRATIONS.get();
     let place = match scope {
@@ -59,20 +59,21 @@ fn register_once(scope: FutexScope) -> bool {
     })
 }
 
-/// Returns true if [`barrier_in_process`] works on this system. Only the first call makes a system
-/// call.
+/// Returns true if [`barrier_in_process`] works on this system. Makes a system call only in the
+/// first call.
 pub fn can_barrier_in_process() -> bool {
     register_once(FutexScope::Process)
 }
 
-/// Makes a full memory barrier on every CPU that runs a thread of this process. Returns false if
+/// Executes a full memory barrier on every CPU that runs a thread of this process. Returns false if
 /// the kernel refuses.
 pub fn barrier_in_process() -> bool {
     // WHY registered first: a forked child has to register again.
     register_once(FutexScope::Process) && futex::barrier(FutexScope::Process)
 }
 
-/// An eventcount whose two words are in a topic file or in a [`LocalEventcount`].
+/// An eventcount (a counter at which threads sleep) whose two words are in a topic file or in a
+/// [`LocalEventcount`].
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Event<'a> {
     wake: &'a AtomicU32,
@@ -94,7 +95,7 @@ impl<'a> Event<'a> {
         self
     }
 
-    /// Returns the eventcount at which the readers of a topic sleep until there is a message.
+    /// Returns the eventcount at which the readers of a topic sleep until a message is published.
     #[inline(always)]
     pub(crate) const fn of_messages(
         block: &'a WaitBlock<AtomicU64>,
@@ -113,7 +114,8 @@ impl<'a> Event<'a> {
         }
     }
 
-    /// Returns the eventcount at which reliable publishers sleep until there is a free slot.
+    /// Returns the eventcount at which the reliable publishers of a topic sleep until a slot
+    /// becomes free.
     #[inline(always)]
     pub(crate) const fn of_room(
         block: &'a WaitBlock<AtomicU64>,
@@ -229,7 +231,7 @@ fn sleep_on_any(events: &[&Event<'_>], seen: &[u32], timeout: Duration) -> Sleep
     unsafe { futex::wait_any(&waiters[..events.len()], timeout) }
 }
 
-/// An eventcount for the threads of this process.
+/// An eventcount in private memory, at which only threads of this process sleep.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicBool, Ordering};
@@ -256,7 +258,7 @@ pub struct LocalEventcount {
 }
 
 impl LocalEventcount {
-    /// Creates an eventcount without sleepers.
+    /// Creates an eventcount at which no thread sleeps.
     #[must_use]
     pub fn new() -> Self {
         let order = if register_once(FutexScope::Process) {
@@ -283,7 +285,7 @@ impl LocalEventcount {
         }
     }
 
-    /// Returns a view of this eventcount that implements [`Eventcount`].
+    /// Returns this eventcount in the form that the functions of [`crate::wait`] take.
     #[inline(always)]
     pub(crate) fn event(&self) -> Event<'_> {
         let Self {
@@ -303,7 +305,7 @@ impl LocalEventcount {
         }
     }
 
-    /// Wakes all sleepers. The caller must have stored the value that they wait for.
+    /// Wakes all sleeping threads. The caller must have stored the value for which they wait.
     ///
     /// If no thread sleeps, the call costs one load, and a fence if the eventcount uses fences, but
     /// no system call.
@@ -333,7 +335,8 @@ impl LocalEventcount {
         sync::fence(edge::WAKE_ANNOUNCE);
     }
 
-    /// Withdraws the announcement of [`Self::announce`].
+    /// Withdraws the announcement that [`Self::announce`] made, because the caller does not sleep
+    /// after all, or has woken up.
     pub fn withdraw(&self) {
         self.event().withdraw();
     }

@@ -22,48 +22,50 @@ pub use backoff::Backoff;
 pub(crate) use event::{Event, WakeOrder};
 pub use event::{LocalEventcount, barrier_in_process, can_barrier_in_process};
 
-/// The side that pays for the memory ordering between the publication of a message and the load of
-/// `waiters`.
+/// The side that pays for the memory ordering that prevents lost wakes: sender or reader. The
+/// ordering is between publishing a message and loading `waiters`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WakeEdge {
-    /// The reader pays, with a `membarrier` call before each sleep.
+    /// The reader pays: it makes a `membarrier` system call before each sleep.
     #[default]
     Membarrier,
-    /// The sender pays, with a fence in every send.
+    /// The sender pays: it executes a memory fence in every send.
     Fence,
 }
 
-/// Maximum number of eventcounts that one sleep can wait for.
+/// Maximum number of eventcounts at which a thread can sleep at the same time.
 pub const EVENTS_MAX: usize = crate::os::futex::WAITV_MAX;
 
-/// Longest sleep between two polls. It bounds the delay of a waiter if the sender is killed after
-/// it has published a message, and before it has woken the waiter.
+/// Maximum length of a sleep between two polls. WHY: if a sender is killed after it has published a
+/// message but before it has woken the waiter, the waiter finds the message after at most this
+/// time.
 pub const SLEEP_MAX: Duration = Duration::from_millis(50);
 
-/// Length of the sleeps between polls if the waiter cannot rely on being woken.
+/// Maximum length of a sleep if the sleeper cannot rely on being woken. It polls between the
+/// sleeps.
 pub const POLL_INTERVAL: Duration = Duration::from_millis(1);
 
-/// Number of polls in a spin between two reads of the clock.
+/// Number of polls between two readings of the clock, while a waiter spins.
 ///
 /// WHY 1 under miri: the interpreter takes as long for one poll as a CPU takes for a whole spin.
 const POLLS_PER_CLOCK_READ: u32 = if cfg!(miri) { 1 } else { 32 };
 
-/// A policy for waits: the deadline, and the time for which the waiter spins before it sleeps.
+/// The policy of a wait: its deadline, and the time for which the waiter spins (polls) before it
+/// sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WaitPolicy {
-    /// The time at which the wait ends; `None` for an endless wait.
+    /// The time at which the wait gives up; `None` if it never does.
     pub deadline: Option<Instant>,
-    /// The time for which the wait spins before its first sleep.
+    /// The time for which the waiter polls before it sleeps for the first time.
     pub spin: Duration,
 }
 
 impl WaitPolicy {
-    /// Default time for which endpoints spin before they sleep: about as long as a sleep and a wake
-    /// take.
+    /// Default spin time of endpoints: about as long as a sleep and a wake take together.
     pub const SPIN: Duration = Duration::from_micros(10);
 
-    /// Returns the policy of a wait that ends `timeout` from now; endless if the clock cannot
-    /// represent that time.
+    /// Returns a policy with a deadline `timeout` from now. If the clock cannot represent that
+    /// time, the wait is endless.
     #[must_use]
     pub fn with_timeout(timeout: Duration) -> Self {
         Self {
@@ -72,7 +74,7 @@ impl WaitPolicy {
         }
     }
 
-    /// Returns the policy of an endless wait.
+    /// Returns a policy without a deadline.
     #[must_use]
     pub const fn endless() -> Self {
         Self {
@@ -81,15 +83,15 @@ impl WaitPolicy {
         }
     }
 
-    /// Replaces the spin time.
+    /// Returns the same policy with the spin time `spin`.
     #[must_use]
     pub const fn with_spin(mut self, spin: Duration) -> Self {
         self.spin = spin;
         self
     }
 
-    /// Returns the length of the next sleep, at most `longest`, or `None` if the deadline has
-    /// passed.
+    /// Returns the length of the next sleep: until the deadline, but at most `longest`. Returns
+    /// `None` if the deadline has passed.
     fn next_sleep(&self, longest: Duration) -> Option<Duration> {
         let Some(deadline) = self.deadline else {
             return Some(longest);
@@ -103,7 +105,7 @@ thread_local! {
     static SLEEPS_WITHOUT_WAKE: Cell<u64> = const { Cell::new(0) };
 }
 
-/// Returns the number of sleeps of this thread that ended by their timeout, without a wake.
+/// Returns how many sleeps of the calling thread ended by their timeout, without a wake.
 ///
 /// It is used by tests and tools that look for lost wakes: a message that was sent before such a
 /// sleep ended should have woken the thread.
@@ -112,11 +114,12 @@ pub fn overslept_count() -> u64 {
     SLEEPS_WITHOUT_WAKE.get()
 }
 
-/// The way in which a sleeper announces itself in the word of waiters, so that wakers see it.
+/// The way in which a sleeper announces itself in the word `waiters`, so that senders know that
+/// they have to wake it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sleeper {
-    /// The sleeper sets a bit that belongs to it. Another process can clear that bit if the sleeper
-    /// dies.
+    /// The sleeper sets the bit with this index, which belongs to it alone. If it dies, another
+    /// process can clear the bit.
     Bit(u32),
     /// The sleeper adds 1 to a count. If its process died, nobody could subtract that 1. So this is
     /// only for sleepers in the same process as their wakers. It is also the value for users of an
@@ -124,33 +127,33 @@ pub enum Sleeper {
     Counted,
 }
 
-/// An eventcount, from the view of one of its sleepers or wakers.
+/// An eventcount: a counter at which threads sleep until a sender increments it.
 pub trait Eventcount {
-    /// The type of the word on which threads sleep.
+    /// The type of the futex word on which threads sleep.
     type Wake: FutexWord;
 
-    /// The type of the word in which waiters register, so that a publisher sees them.
+    /// The type of the word in which sleepers announce themselves.
     type Word: Word;
 
     /// Returns the word that counts wakes. A sleeper sleeps only while the word has the value it
     /// had before the sleeper's last poll.
     fn wake(&self) -> &Self::Wake;
 
-    /// Returns the word that is not 0 while a thread sleeps or is about to sleep.
+    /// Returns the word that is not 0 while a thread sleeps, or is about to sleep.
     fn waiters(&self) -> &Self::Word;
 
-    /// Returns how the caller announces itself in [`Self::waiters`] before it sleeps: by a bit that
-    /// belongs to it, or by a count.
+    /// Returns the way in which the caller announces itself in [`Self::waiters`] before it sleeps:
+    /// by a bit of its own, or by a count.
     fn sleeper(&self) -> Sleeper;
 
-    /// Orders a sender's publication before its load of `waiters`. `edge` is the ordering to use.
+    /// Orders the sender's publication before its load of `waiters`, with the ordering of `edge`.
     fn fence_in_sender(&self, edge: Edge);
 
     /// Orders a waiter's announcements at `events` before its last poll. Returns false if that is
     /// not possible; the waiter then sleeps only for a short time.
     fn fence_in_waiter(events: &[&Self], edge: Edge) -> bool;
 
-    /// Announces this sleeper in `waiters`.
+    /// Announces in `waiters` that this sleeper is about to sleep.
     fn announce(&self) {
         match self.sleeper() {
             Sleeper::Bit(bit) => self.waiters().set_bits_relaxed(1 << bit),
@@ -158,7 +161,7 @@ pub trait Eventcount {
         }
     }
 
-    /// Withdraws the announcement of [`Self::announce`].
+    /// Withdraws the announcement that [`Self::announce`] made.
     fn withdraw(&self) {
         match self.sleeper() {
             Sleeper::Bit(bit) => self.waiters().clear_bits_relaxed(1 << bit),
@@ -170,7 +173,8 @@ pub trait Eventcount {
     /// contains for that event. May return early. Returns false if the sleep ended by the timeout.
     fn sleep(events: &[&Self], seen: &[u32], timeout: Duration) -> bool;
 
-    /// Wakes all threads that sleep on `wake`. Returns the number of threads that it woke.
+    /// Wakes all threads that sleep on the futex word `wake`. Returns the number of threads that it
+    /// woke.
     fn wake_sleepers(&self) -> u32;
 }
 
@@ -184,7 +188,8 @@ pub fn has_sleepers<E: Eventcount>(event: &E) -> bool {
     event.waiters().get() != 0
 }
 
-/// Increments the word `wake`, and wakes all sleepers. Returns the number of threads that it woke.
+/// Increments the futex word, and wakes all threads that sleep on it. Returns the number of threads
+/// that it woke.
 pub fn wake<E: Eventcount>(event: &E) -> u32 {
     // Relaxed: a thread that sees the new count sees the publication, by the fences of both.
     event.wake().fetch_add_one();
@@ -285,7 +290,7 @@ fn spin_poll<R>(wait_policy: WaitPolicy, poll: &mut impl FnMut() -> Option<R>) -
     found
 }
 
-/// Guard that withdraws the caller's announcements at the events when it is dropped. WHY a guard:
+/// A guard that withdraws the caller's announcements when it is dropped. WHY a guard: the caller's
 /// `poll` may panic.
 struct Announcement<'a, E: Eventcount>(&'a [&'a E]);
 

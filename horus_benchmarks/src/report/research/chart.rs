@@ -1,28 +1,29 @@
-//! Computes the positions of curves and of axis labels in a picture. The page's template draws
-//! them.
+//! Computes the positions of curves and axis labels in a chart. The template of the report's page
+//! draws them.
 
 use serde::Serialize;
 
-/// Maximum number of curves in a chart: the number of colours that can be told apart.
+/// Maximum number of curves in a chart, which is the number of colours that a reader can
+/// distinguish.
 pub(super) const SERIES_MAX: usize = 8;
 
-/// The area of the plot inside the picture, in SVG units: left, top, right and bottom.
+/// The area of the plot inside the chart, in SVG units: left, top, right and bottom.
 pub(super) const PLOT_AREA: [f64; 4] = [84.0, 12.0, 830.0, 330.0];
 
-/// Approximate number of labels on an axis.
+/// Approximate number of labels that each axis of a chart has.
 const LABEL_COUNT: f64 = 8.0;
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {
-    /// The quantity and its unit, such as `latency (ns)`.
+    /// The name of the axis: its quantity and unit, such as `latency (ns)`.
     pub(super) label: &'static str,
-    /// True for a logarithmic axis.
+    /// True if the axis is logarithmic.
     pub(super) is_log: bool,
-    /// Formats a value for a label.
+    /// Function that formats a value for a label of the axis.
     pub(super) format: fn(f64) -> String,
 }
 
-/// A chart: curves on two axes. All coordinates are in SVG units.
+/// A chart with curves on two axes. All coordinates are in SVG units.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Chart {
     x: AxisLabels,
@@ -32,14 +33,14 @@ pub(super) struct Chart {
     dots: bool,
 }
 
-/// The labels of an axis with their coordinates, and the name of the axis.
+/// The name of an axis, and its labels with their coordinates.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 struct AxisLabels {
     label: &'static str,
     ticks: Vec<(f64, String)>,
 }
 
-/// An axis, the range of values on it, and the coordinates of that range.
+/// An axis with the range of values that it shows, and the coordinates of both ends of that range.
 struct Scale {
     axis: Axis,
     low: f64,
@@ -48,14 +49,16 @@ struct Scale {
 }
 
 impl Axis {
-    /// Returns true if the axis can show `value`.
+    /// Returns true if `value` can be shown on the axis. A logarithmic axis cannot show 0 or
+    /// negative values.
     fn can_show(self, value: f64) -> bool {
         value.is_finite() && (!self.is_log || value > 0.0)
     }
 }
 
 impl Scale {
-    /// Returns a scale that covers all `values`; `None` if there are no values.
+    /// Returns a scale for `axis` that covers all `values`; `None` if there are no values. `ends`
+    /// are the coordinates of the axis.
     fn covering(axis: Axis, values: impl Iterator<Item = f64>, ends: [f64; 2]) -> Option<Scale> {
         let (low, high) = values.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), v| {
             (low.min(v), high.max(v))
@@ -73,7 +76,7 @@ impl Scale {
         })
     }
 
-    /// Maps a value on the axis to a coordinate.
+    /// Returns the coordinate of `value` on the axis.
     fn coordinate_of(&self, value: f64) -> f64 {
         let scaled = |v: f64| if self.axis.is_log { v.ln() } else { v };
         let share = (scaled(value) - scaled(self.low)) / (scaled(self.high) - scaled(self.low));

@@ -1,4 +1,4 @@
-//! Compares two runs, and finds the rows that became slower by more than noise.
+//! Compares two runs of the benchmarks, and finds the rows that became slower by more than noise.
 
 use crate::measure::state::MachineState;
 use crate::report::goals;
@@ -6,24 +6,26 @@ use crate::report::research::record::{ProgramRecord, RunRecord};
 use crate::report::rows::Row;
 use crate::report::template::{format_rate, format_time};
 
-/// Relative change below which a difference counts as noise, whatever the intervals are. WHY: an
-/// interval describes one run, and the next run on the same machine may differ by more.
+/// Relative change below which a difference always counts as noise. WHY: an interval describes one
+/// run, and the next run on the same machine may differ by more.
 pub const NOISE_MIN: f64 = 0.05;
 
-/// Relative change below which a difference is noise if one of the two values has no interval.
+/// Relative change below which a difference counts as noise if one of the two values has no
+/// interval.
 const NOISE_WITHOUT_INTERVAL: f64 = 0.25;
 
-/// The quantity that is compared for a row. The first of these quantities that both runs have is
-/// used.
+/// The quantity by which a row is compared. It is the first one, in this order, that both runs
+/// have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ComparedQuantity {
-    /// The ratio to the floor, which is comparable between different machines.
+    /// The ratio of the row to the floor, which can be compared between different machines.
     Floor,
-    /// The peer's time divided by ours, or our rate divided by the peer's.
+    /// The ratio of our value to the peer's: the peer's time divided by ours, or our rate divided
+    /// by the peer's.
     Theirs,
-    /// The median time.
+    /// The median time of the row.
     Time,
-    /// Messages per second.
+    /// The number of messages per second of the row.
     Rate,
 }
 
@@ -38,13 +40,13 @@ const QUANTITIES: [ComparedQuantity; 4] = [
 /// The difference in one row between the old and the new run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RowChange {
-    /// Slower than before by more than noise.
+    /// The row became slower by more than noise.
     Regression,
-    /// The row is missing in the new run.
+    /// The old run has the row, but the new run does not.
     Missing,
-    /// Faster than before by more than noise.
+    /// The row became faster by more than noise.
     Better,
-    /// The row was missing in the old run.
+    /// The new run has the row, but the old run does not.
     New,
     /// The machine was in other states in the new run than in the old one, so that the two cannot
     /// be compared.
@@ -53,10 +55,10 @@ pub enum RowChange {
     Same,
 }
 
-/// A row that one or both runs have.
+/// A row that one or both of the compared runs have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ComparedRow {
-    /// The name of the program and the id of the row.
+    /// The name of the program that measured the row, and the id of the row.
     pub id: String,
     /// The floor, in nanoseconds, of the machine's state in which the values were compared; `None`
     /// if they were compared regardless of states.
@@ -64,32 +66,33 @@ pub struct ComparedRow {
     /// The quantity, and its old and new value; `None` if one run lacks the row, or if the runs
     /// have no state of the machine in common.
     pub figures: Option<(ComparedQuantity, IntervalValue, IntervalValue)>,
-    /// The kind of change.
+    /// The way in which the row changed from the old run to the new one.
     pub change: RowChange,
 }
 
-/// A value and its interval.
+/// A value and its interval, if it has one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct IntervalValue {
     value: f64,
     interval: Option<[f64; 2]>,
 }
 
-/// The comparison of two runs, row by row.
+/// The comparison of two benchmark runs, row by row.
 #[derive(Debug, Clone)]
 pub struct RunComparison {
-    /// The rows of both runs, including rows that only one run has. Regressions come first.
+    /// The rows of both runs, including those that only one run has. The rows that became slower
+    /// come first.
     pub rows: Vec<ComparedRow>,
-    /// Names of the programs that failed in the new run but not in the old one.
+    /// Names of the programs that failed in the new run but not in the old run.
     pub failed: Vec<String>,
-    /// True if both runs were made on the same kind of CPU, so that times and rates can be
+    /// True if both runs were made on the same kind of CPU. Only then can times and rates be
     /// compared.
     pub same_cpu: bool,
 }
 
 impl RunComparison {
-    /// Compares all rows of two runs. If the runs were made on different CPUs, compares only
-    /// ratios.
+    /// Compares all rows of two runs. If the runs were made on different kinds of CPUs, compares
+    /// only ratios.
     pub fn new(old: &RunRecord, new: &RunRecord) -> RunComparison {
         let cpu = |run: &RunRecord| {
             run.first_with_machine()?
@@ -140,7 +143,8 @@ impl RunComparison {
         !self.failed.is_empty() || self.rows.iter().any(|row| worse.contains(&row.change))
     }
 
-    /// Returns a text report: the rows that changed, then the number of rows that did not change.
+    /// Returns the comparison as text: the rows that changed, then the number of rows that did not
+    /// change.
     pub fn render(&self) -> String {
         let mut text = String::new();
         let mut say = |line: String| {

@@ -4,8 +4,8 @@ use crate::report::research::record::RunRecord;
 use crate::report::research::tables::row_with_context;
 use crate::report::template::fill_template;
 
-/// The columns: for each, a name and a template that is filled from the row. A cell is empty if the
-/// row lacks a value of the template.
+/// The columns of the CSV file. For each one: a name, and a template that is filled from the row. A
+/// cell is empty if the row lacks a value of the template.
 const COLUMNS: [(&str, &str); 34] = [
     ("program", "{/program}"),
     ("id", "{/id}"),
@@ -43,7 +43,7 @@ const COLUMNS: [(&str, &str); 34] = [
     ("basis", "{/basis}"),
 ];
 
-/// Returns the whole run as CSV: a line of column names, then a line for each row.
+/// Returns all rows of the run as CSV: a line of column names, then a line for each row.
 pub fn render(run: &RunRecord) -> String {
     let mut text = csv_line(COLUMNS.iter().map(|(name, _)| (*name).to_owned()));
     for (program, row) in run.rows() {
@@ -72,7 +72,7 @@ fn csv_line(cells: impl Iterator<Item = String>) -> String {
     text
 }
 
-/// Quotes a cell as RFC 4180 requires.
+/// Returns `cell` in quotes if RFC 4180 requires them for a CSV cell.
 fn quote_cell(cell: &str) -> String {
     if cell.contains([',', '"', '\n', '\r']) {
         format!("\"{}\"", cell.replace('"', "\"\""))

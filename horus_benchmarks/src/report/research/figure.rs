@@ -1,4 +1,5 @@
-//! The charts of the page: decides which rows become curves, and in which chart.
+//! The charts of the report's page: decides which rows become curves, and in which chart a curve is
+//! drawn.
 
 use serde::Serialize;
 
@@ -8,19 +9,20 @@ use crate::report::research::record::ProgramRecord;
 use crate::report::rows::Row;
 use crate::report::template::{format_number, format_rate, format_time};
 
-/// Number of points of a percentile curve for each factor of ten.
+/// Number of points that a percentile curve has for each factor of ten in the fraction of slower
+/// samples.
 const CURVE_STEPS: u32 = 20;
 
-/// Minimum number of points of a curve over message sizes or over numbers of endpoints.
+/// Minimum number of points for drawing a curve over message sizes or over numbers of endpoints.
 const POINTS_MIN: usize = 3;
 
-/// A picture with the texts that are needed to understand it.
+/// A chart with the texts that explain it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Figure {
     title: String,
-    /// The name of the program, and the ids of the rows that the picture shows.
+    /// The name of the program and the ids of the rows that the chart shows.
     source: String,
-    /// The name of each curve, in the order of the colours.
+    /// The name of each curve, in the order of the curves' colours.
     legend: Vec<String>,
     chart: Chart,
 }
@@ -53,7 +55,7 @@ const RATE_AXIS: Axis = Axis {
     format: format_rate,
 };
 
-/// A curve: its name, its points, and the ids of its rows.
+/// A curve of a chart: its name, its points, and the ids of the rows from which the points come.
 #[derive(Default)]
 struct Curve<'a> {
     name: String,
@@ -81,7 +83,7 @@ impl Figure {
     }
 }
 
-/// Returns the group with the key `key`. Creates the group if it does not exist.
+/// Returns the group of curves with the key `key`. Creates the group if it does not exist.
 fn group_of_key<T: Default>(groups: &mut Vec<(String, T)>, key: String) -> &mut T {
     let found = groups.iter().position(|(other, _)| *other == key);
     let index = found.unwrap_or_else(|| {
@@ -146,7 +148,7 @@ fn percentile_curve(program: &ProgramRecord, row: &Row) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Draws the median latency and the throughput as functions of the message size.
+/// Draws charts of the median latency and of the throughput as functions of the message size.
 pub(super) fn draw_by_size(program: &ProgramRecord) -> Vec<Figure> {
     let rates = Axis {
         is_log: true,
@@ -167,7 +169,8 @@ pub(super) fn draw_by_size(program: &ProgramRecord) -> Vec<Figure> {
     all
 }
 
-/// Draws the throughput as a function of the number of producers, of consumers, and of both.
+/// Draws charts of the throughput as a function of the number of producers, of consumers, and of
+/// both.
 pub(super) fn draw_scaling(program: &ProgramRecord) -> Vec<Figure> {
     type CoordinateFn = fn(f64, f64) -> Option<f64>;
     let threads: [(&str, &'static str, CoordinateFn); 3] = [
@@ -208,8 +211,8 @@ pub(super) fn draw_scaling(program: &ProgramRecord) -> Vec<Figure> {
     figures.chain(costs).collect()
 }
 
-/// Draws one figure for each kind and placement of rows, with a curve for each subject (such as
-/// `topic`) that has enough points.
+/// Draws one chart for each kind and placement of rows. A chart has a curve for each subject, such
+/// as `topic`, that has enough points.
 fn draw_curves(
     program: &ProgramRecord,
     title: &str,
@@ -253,7 +256,8 @@ fn subject_index(parts: &[&str]) -> usize {
     }
 }
 
-/// Returns the message size at the end of an id, in bytes.
+/// Returns the message size at the end of a row's id, in bytes; `None` if the id has no message
+/// size.
 pub(super) fn size_of(id: &str) -> Option<f64> {
     let last = id.rsplit('/').next()?;
     let units = [("KB", 1024.0), ("MB", 1024.0 * 1024.0), ("B", 1.0)];
@@ -262,7 +266,8 @@ pub(super) fn size_of(id: &str) -> Option<f64> {
         .find_map(|(unit, factor)| Some(last.strip_suffix(unit)?.parse::<f64>().ok()? * factor))
 }
 
-/// Returns the numbers of producers and consumers in an id such as `4p2c` or `fanout_2p2s`.
+/// Returns the numbers of producers and consumers in a row's id, such as `4p2c` or `fanout_2p2s`;
+/// `None` if the id has no such numbers.
 fn ends_of(id: &str) -> Option<(f64, f64)> {
     id.split(['/', '_']).find_map(|part| {
         let (producers, consumers) = part.split_once('p')?;

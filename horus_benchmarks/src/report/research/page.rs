@@ -1,4 +1,4 @@
-//! Renders the page: one self-contained HTML file that needs no network.
+//! Renders the report's page: one HTML file that needs no other files and no network.
 
 use std::collections::BTreeSet;
 
@@ -15,11 +15,11 @@ use crate::report::template::fill_template;
 const TEMPLATE: &str = include_str!("page.html");
 const STYLE: &str = include_str!("page.css");
 
-/// Returns the whole page. `name` is the name of the run.
+/// Returns the HTML of the whole page. `name` is the name of the run.
 ///
 /// # Errors
 ///
-/// If the template of the page is wrong.
+/// If the template of the page is invalid.
 pub fn render(run: &RunRecord, name: &str) -> Result<String, Error> {
     let layout = Layout::built_in();
     let programs = || run.programs.iter();
@@ -47,7 +47,8 @@ pub fn render(run: &RunRecord, name: &str) -> Result<String, Error> {
         .render(Value::from(Serde(content)))
 }
 
-/// Escapes the characters that have a meaning in HTML.
+/// Writes `value` to the page. Escapes the characters that have a meaning in HTML, unless the value
+/// is marked as safe.
 ///
 /// WHY not the escape function of the template engine: it also escapes slashes, and every id has
 /// slashes.
@@ -62,7 +63,7 @@ fn escape_html(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Re
     Ok(())
 }
 
-/// Returns the names and values of the facts about the machine on which this program ran.
+/// Returns the names and values of the facts about the machine on which `program` ran.
 fn machine_facts<'a>(layout: &'a Layout, program: &ProgramRecord) -> Vec<(&'a str, String)> {
     let mut machine = json!(program.machine);
     machine["commit"] = program.commit.as_str().into();
@@ -74,8 +75,8 @@ fn machine_facts<'a>(layout: &'a Layout, program: &ProgramRecord) -> Vec<(&'a st
         .collect()
 }
 
-/// Returns the warnings of all programs, each with the number of other programs that have it. If
-/// warnings differ only in a number, only the first of them is returned.
+/// Returns the warnings of all programs. With each warning comes the number of other programs that
+/// also have it. If warnings differ only in a number, returns only the first of them.
 fn distinct_warnings(run: &RunRecord) -> Vec<(&str, usize)> {
     let words = |text: &str| text.replace(|c: char| c.is_ascii_digit(), "");
     let mut warnings: Vec<(&str, usize)> = Vec::new();
@@ -89,7 +90,7 @@ fn distinct_warnings(run: &RunRecord) -> Vec<(&str, usize)> {
     warnings
 }
 
-/// Returns the values of the line for this program in the table of programs.
+/// Returns the values for the line of `program` in the table of programs.
 fn program_values(program: &ProgramRecord) -> serde_json::Value {
     let outcome = program.outcome.as_ref();
     let class = match outcome {

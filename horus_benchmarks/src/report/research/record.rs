@@ -1,5 +1,5 @@
-//! A directory of records: for each program its results, how it ended, and the parts that could not
-//! be read.
+//! Reads a directory of records. For each program, it contains the results and the way in which the
+//! program ended. Parts that cannot be read become problems.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,14 +13,14 @@ use crate::report::goals::{self, Verdict};
 use crate::report::histograms;
 use crate::report::rows::Row;
 
-/// Name of the file that lists how each program ended, one program on each line: `name TAB result
-/// TAB seconds`.
+/// Name of the file that lists how each program ended. Each line describes one program: `name TAB
+/// result TAB seconds`.
 pub const OUTCOMES_FILE: &str = "outcomes.tsv";
 
-/// The result of a program that succeeded, in [`OUTCOMES_FILE`].
+/// The result that [`OUTCOMES_FILE`] states for a program that succeeded.
 pub const OK_RESULT: &str = "ok";
 
-/// The way in which a program ended.
+/// The way in which a benchmark program ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProgramOutcome {
     /// [`OK_RESULT`], or the reason why the program failed or was skipped.
@@ -29,44 +29,46 @@ pub struct ProgramOutcome {
     pub seconds: u64,
 }
 
-/// The record of one program.
+/// The record of one benchmark program.
 #[derive(Debug, Clone, Default)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct ProgramRecord {
-    /// The name of the program, which is also the name of its files.
+    /// The name of the program. The names of its record files begin with it.
     pub name: String,
-    /// The way in which the program ended; `None` if that was not recorded.
+    /// The way in which the program ended; `None` if the run did not record it.
     pub outcome: Option<ProgramOutcome>,
-    /// The description of the machine, as this program recorded it.
+    /// The description of the machine, as this program has recorded it.
     pub machine: Map<String, Value>,
     pub commit: String,
     pub settings: Map<String, Value>,
     pub rows: Vec<Row>,
-    /// Histograms of the rows that have samples, by row id. The values are in picoseconds.
+    /// Histograms of the rows that have samples, by the id of the row. Their values are in
+    /// picoseconds.
     pub histograms: BTreeMap<String, Histogram<u64>>,
-    /// The parts of the record that could not be read.
+    /// One text for each part of the record that could not be read.
     pub problems: Vec<String>,
 }
 
 impl ProgramOutcome {
-    /// Returns true if the program succeeded, or if it was skipped for a reason.
+    /// Returns true if the program succeeded, or if it was skipped for a stated reason.
     fn is_ok_or_skipped(&self) -> bool {
         self.result == OK_RESULT || self.is_skipped()
     }
 
-    /// Returns true if the program was skipped. Its result then has the reason.
+    /// Returns true if the program was skipped. The field `result` of its outcome then contains the
+    /// reason.
     pub fn is_skipped(&self) -> bool {
         self.result.starts_with("skipped")
     }
 }
 
 impl ProgramRecord {
-    /// Returns the row `id`, if it was measured.
+    /// Returns the row with this id; `None` if it was not measured.
     pub fn row(&self, id: &str) -> Option<&Row> {
         self.rows.iter().find(|row| row.id == id)
     }
 
-    /// Returns how the row `id` was measured.
+    /// Returns a text that says how the row `id` was measured, such as `RTT/2`.
     pub fn basis(&self, id: &str) -> &str {
         let basis = self
             .settings
@@ -83,12 +85,14 @@ impl ProgramRecord {
         noted.unwrap_or_else(|| goals::verdicts(&self.rows, &self.settings))
     }
 
-    /// Returns the text of `field` in the machine's description, if it has such a text.
+    /// Returns the text of `field` in the description of the machine; `None` if the description
+    /// does not have it.
     pub fn machine_text(&self, field: &str) -> Option<&str> {
         self.machine.get(field)?.as_str()
     }
 
-    /// Returns the circumstances that make the numbers worse than they could be.
+    /// Returns the program's warnings about circumstances that make the numbers worse than they
+    /// could be.
     pub fn warnings(&self) -> Vec<&str> {
         let warnings = self.machine.get("warnings").and_then(Value::as_array);
         warnings
@@ -98,7 +102,7 @@ impl ProgramRecord {
             .collect()
     }
 
-    /// Returns true unless the program is known to have failed, or its record could not be read
+    /// Returns false if the program is known to have failed, or if its record could not be read
     /// completely.
     pub fn is_complete(&self) -> bool {
         self.problems.is_empty()
@@ -108,7 +112,7 @@ impl ProgramRecord {
                 .is_none_or(ProgramOutcome::is_ok_or_skipped)
     }
 
-    /// Reads the record in the file `path`, and the histograms in the file beside it.
+    /// Reads the record in the file `path`, and the histograms in the file next to it.
     fn read(path: &Path, name: &str) -> ProgramRecord {
         let mut program = ProgramRecord {
             name: name.to_owned(),
@@ -163,10 +167,10 @@ impl ProgramRecord {
     }
 }
 
-/// The records of a whole run.
+/// The records of all programs of a run.
 #[derive(Debug, Clone, Default)]
 pub struct RunRecord {
-    /// The directory of the records.
+    /// The path of the directory that contains the records.
     pub directory: PathBuf,
     /// The programs, in the order in which they ran. Programs whose order is not known follow,
     /// sorted by name.
@@ -174,7 +178,7 @@ pub struct RunRecord {
 }
 
 impl RunRecord {
-    /// Reads all records of a directory, or a single record.
+    /// Reads all records in the directory `path`. If `path` is a file, reads only that record.
     pub fn read(path: &Path) -> io::Result<RunRecord> {
         let stem = |path: &Path| {
             path.file_stem()
@@ -233,21 +237,22 @@ impl RunRecord {
         })
     }
 
-    /// Returns the program `name`, if it measured anything.
+    /// Returns the record of the program `name`; `None` if it did not measure anything.
     pub fn program(&self, name: &str) -> Option<&ProgramRecord> {
         self.programs
             .iter()
             .find(|program| program.name == name && !program.rows.is_empty())
     }
 
-    /// Returns the first program whose record has a description of the machine.
+    /// Returns the record of the first program that has a description of the machine; `None` if
+    /// there is none.
     pub fn first_with_machine(&self) -> Option<&ProgramRecord> {
         self.programs
             .iter()
             .find(|program| program.machine.contains_key("cpu"))
     }
 
-    /// Returns all rows and the programs that measured them.
+    /// Returns all rows of the run, each with the record of the program that measured it.
     pub fn rows(&self) -> impl Iterator<Item = (&ProgramRecord, &Row)> {
         self.programs
             .iter()

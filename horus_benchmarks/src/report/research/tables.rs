@@ -13,32 +13,32 @@ use crate::report::template::fill_template;
 
 const LAYOUT: &str = include_str!("page.json");
 
-/// The text of a table cell that has no value.
+/// Text of a table cell that has no value.
 const NO_VALUE: &str = "–";
 
-/// For each column, a heading and a template that is filled from a row.
+/// Columns of a table. For each one: a heading, and a template that is filled from a row.
 type Columns = Vec<(String, String)>;
 
-/// The layout of the whole page.
+/// The layout of the whole report page.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Layout {
-    /// The facts to show about the machine.
+    /// The facts about the machine that the page shows.
     pub(super) facts: Columns,
     columns: BTreeMap<String, Columns>,
-    /// The rows that most readers look for first.
+    /// The lines of the quick reference, which has the rows that most readers look for first.
     quick_reference: Vec<ReferenceLine>,
     sections: Vec<Section>,
-    /// The layout of the section for a program that the layout does not mention. It is used once
-    /// for each such program.
+    /// The layout of a section for each program that the rest of the layout does not mention.
     others: Section,
     not_among_others: Vec<String>,
-    /// The choice of rows and columns for the tables that list all rows of a program.
+    /// The choice of rows and columns for the tables at the end of the page, which list all rows of
+    /// a program.
     rows: RowChoice,
 }
 
-/// A line of the quick reference. It has lists of row ids; of each list, the first row that was
-/// measured is shown.
+/// A line of the quick reference. It has several lists of row ids; the page shows the first row of
+/// each list that was measured.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 struct ReferenceLine {
@@ -49,23 +49,24 @@ struct ReferenceLine {
     stream: Vec<String>,
 }
 
-/// A section of the page.
+/// A section of the page in the layout.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 struct Section {
     id: String,
     title: String,
     lead: String,
-    /// Number of figures that are visible when the page opens; the reader can unfold the others.
+    /// Number of figures that are visible when the page opens. The reader can unfold the others. If
+    /// it is `None`, all figures are visible.
     open: Option<usize>,
     #[serde(skip_serializing)]
     tables: Vec<RowChoice>,
-    /// The kinds of figures, each with the program whose rows it shows.
+    /// The figures of the section. For each one: its kind, and the program whose rows it shows.
     #[serde(skip_serializing)]
     figures: Vec<(FigureKind, String)>,
 }
 
-/// A section of the layout, with its content for one run.
+/// A section of the layout, together with its content for one run.
 #[derive(Serialize)]
 pub(super) struct SectionContent<'a> {
     #[serde(flatten)]
@@ -74,26 +75,27 @@ pub(super) struct SectionContent<'a> {
     figures: Vec<Figure>,
 }
 
-/// A table. The last cell of each line says where the values of the line come from.
+/// A table of the page. The last cell of each line says where the values of the line come from.
 #[derive(Serialize)]
 pub(super) struct Table<'a> {
     title: String,
-    /// A text that explains the columns.
+    /// A text that explains the columns of the table.
     note: &'a str,
-    /// Headings of the columns, without the heading of the source column.
+    /// The headings of the columns, without the heading of the source column.
     headings: Vec<&'a str>,
     lines: Vec<TableLine>,
 }
 
-/// A line of a [`Table`].
+/// A line of a table of the page.
 #[derive(Serialize)]
 struct TableLine {
     /// The cells of the line, one for each heading.
     cells: Vec<String>,
-    /// The source of the values of this line: `program: row id`, one on each text line. If there
-    /// are no values, the reason, such as `not measured`.
+    /// The source of the values in this line, as `program: row id`; several sources are on separate
+    /// text lines. If there are no values, it is the reason, such as `not measured`.
     source: String,
-    /// True if there were fewer CPUs than busy threads.
+    /// True if the machine had fewer CPUs than busy threads. The values of the line are then less
+    /// reliable.
     oversubscribed: bool,
 }
 
@@ -105,7 +107,7 @@ enum FigureKind {
     Scaling,
 }
 
-/// The choice of rows and columns for a table.
+/// The rules that choose the rows and the columns of a table.
 #[derive(Default, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 struct RowChoice {
@@ -113,38 +115,37 @@ struct RowChoice {
     note: String,
     columns: String,
     lines: LineSource,
-    /// Shows only rows of this program.
+    /// If set, the table shows only rows of this program.
     program: Option<String>,
-    /// Shows only rows whose ids begin with one of these texts. If there are no texts, shows all
-    /// rows.
+    /// If not empty, the table shows only rows whose ids begin with one of these texts.
     starts: Vec<String>,
     contains: String,
     lacks: Option<String>,
-    /// Shows only rows with messages of this size, in bytes.
+    /// If set, the table shows only rows with messages of this size, in bytes.
     bytes: Option<f64>,
-    /// Shows only rows that have values at these JSON pointers.
+    /// The table shows only rows that have values at all of these JSON pointers.
     needs: Vec<String>,
 }
 
 #[derive(Clone, Copy, Default, Deserialize)]
 #[serde(rename_all = "snake_case")]
 enum LineSource {
-    /// The rows that match the choice.
+    /// The table lists the rows that match the choice.
     #[default]
     Rows,
-    /// The lines of the quick reference.
+    /// The table lists the lines of the quick reference.
     Reference,
-    /// The control loops of robots, as programs recorded them.
+    /// The table lists control loops of robots, as programs have recorded them.
     Loops,
 }
 
 impl Layout {
-    /// Returns the layout of the report, which is a constant of this program.
+    /// Returns the layout of the report's page. It is a constant of this program.
     pub(super) fn built_in() -> Layout {
         serde_json::from_str(LAYOUT).expect("a constant, valid layout")
     }
 
-    /// Returns the sections for which the run has something to show.
+    /// Returns the sections for which the run has any content.
     pub(super) fn parts(&self, run: &RunRecord) -> Vec<SectionContent<'_>> {
         let sections = self.sections.iter();
         let mut parts: Vec<SectionContent<'_>> = sections
@@ -160,9 +161,9 @@ impl Layout {
         parts
     }
 
-    /// Returns the tables and figures of a section, once for each element of `programs`. An element
-    /// that names a program limits them to the rows of that program; `None` means the rows that the
-    /// layout chooses.
+    /// Returns the tables and figures of a section, once for each element of `programs`. If an
+    /// element names a program, only rows of that program are shown. For `None`, the layout alone
+    /// chooses the rows.
     fn part<'a>(
         &'a self,
         section: &'a Section,
@@ -184,7 +185,7 @@ impl Layout {
         }
     }
 
-    /// Returns the name of each program, with a table of all its rows.
+    /// Returns the name of each program, together with a table of all its rows.
     pub(super) fn all_rows<'a>(&'a self, run: &'a RunRecord) -> Vec<(&'a str, Table<'a>)> {
         let names = run.programs.iter().map(|program| program.name.as_str());
         names
@@ -192,7 +193,7 @@ impl Layout {
             .collect()
     }
 
-    /// Returns true if the layout has a section for the program.
+    /// Returns true if the layout has a section for the program with the name `program`.
     fn has_section(&self, program: &str) -> bool {
         let is_shown = |one: &Section| {
             let mut tables = one.tables.iter();
@@ -287,8 +288,8 @@ impl ReferenceLine {
     }
 }
 
-/// Returns table lines that say whether the control loops of robots have time for the messages that
-/// they wait for.
+/// Returns table lines for the control loops of robots, as the programs have recorded them. Each
+/// line says whether the loop has time for the message that it waits for.
 fn control_loop_lines(run: &RunRecord, columns: &Columns) -> Vec<TableLine> {
     let mut lines = Vec::new();
     for program in &run.programs {
@@ -305,8 +306,8 @@ fn control_loop_lines(run: &RunRecord, columns: &Columns) -> Vec<TableLine> {
     lines
 }
 
-/// Returns the JSON of `row`, to which it adds the name of the program, how the row was measured,
-/// the id without its first part, and the floor that was measured with the row.
+/// Returns the JSON of `row` with four more values: the name of the program, how the row was
+/// measured, the id without its first part, and the floor that was measured with the row.
 pub(super) fn row_with_context(program: &ProgramRecord, row: &Row) -> Value {
     let mut value = json!(row);
     let short = match row.id.split_once('/') {

@@ -12,70 +12,72 @@ use crate::measure::memory;
 use crate::measure::tsc::TscClock;
 use crate::transport::actors::{GATE, PASSES, Runtime, WorkloadActor};
 
-/// Number of actors of a ring. The well-known thread-ring benchmark uses this number.
+/// Number of actors in a ring. The well-known thread-ring benchmark uses this number.
 const RING_ACTORS: u64 = 503;
 
-/// Number of actors that send messages in the producer-consumer workload.
+/// Number of actors that send messages in the workload `ProducerConsumer`.
 const PRODUCERS: u64 = 2;
-/// The position of the lowest bit of the producer's number in the number of a message.
+/// Position of the lowest bit of the producer's number in a message. The bits below it are the
+/// number of the message.
 const PRODUCER_SHIFT: u32 = 32;
 
-/// Number of messages that each actor gets in the workload `Blitz`.
+/// Number of messages that each actor receives in the workload `Blitz`.
 const BLITZ_MESSAGES: u64 = 10;
 
-/// The duration of the timer's calibration.
+/// Duration of the timer's calibration.
 const CALIBRATION_TIME: Duration = Duration::from_millis(20);
 
-/// A workload: the work that the actors of one process do.
+/// A workload: the work that the actors of one process do, which the benchmark times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Workload {
-    /// Actors are created and initialised.
+    /// Actors are created and initialised. They receive no messages.
     Create,
-    /// One actor receives messages.
+    /// One actor receives messages, which are sent one at a time.
     Tell,
-    /// One actor receives messages, of which this number are sent at once. At the end it is asked
-    /// how many it has received.
+    /// One actor counts messages, of which this number are sent at once. At the end, it is asked
+    /// for its count.
     Counting(u64),
-    /// A task asks an actor, one question after another.
+    /// A task of the runtime asks an actor, one question after another.
     Ask,
-    /// A thread that runs no actors asks an actor.
+    /// A thread that runs no actors asks an actor, one question after another.
     AskOutside,
     /// A token goes around a ring of 503 actors.
     ThreadRing,
     /// 503 tokens go around a ring of 503 actors at the same time.
     ParallelThreadRing,
-    /// Two actors send a token back and forth.
+    /// Two actors send a token back and forth between them.
     PingPong,
-    /// Two actors send messages to a third one, this number of messages at once.
+    /// Two actors send messages to a third one. Each of them sends this number of messages at once.
     ProducerConsumer(u64),
-    /// Each of many actors gets ten messages.
+    /// Many actors are created, each receives ten messages, and all are ended.
     Blitz,
 }
 
-/// The workload that a process runs on one runtime.
+/// A job for a child process: the workload that it runs on one runtime.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct WorkloadJob {
     pub(super) runtime: String,
     pub(super) workload: Workload,
     pub(super) operations: u64,
-    /// The CPUs on which the process runs.
+    /// The numbers of the CPUs on which the process may run.
     pub(super) cpus: Vec<usize>,
-    /// The number of threads of the runtime, in addition to the thread that sends. If it is 0, one
+    /// Number of threads of the runtime, in addition to the thread that sends. If it is 0, one
     /// thread does all the work.
     pub(super) threads: usize,
 }
 
-/// The measurements of one process.
+/// The measurements of one child process that has run a workload.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct WorkloadResult {
-    /// The time from the first operation to the last, in nanoseconds.
+    /// Time from the first operation to the last one in nanoseconds.
     pub(super) elapsed_ns: f64,
     /// The time from the moment when the first message was sent to the end of the last operation,
     /// in nanoseconds. Only the workload `Blitz` has this value.
     pub(super) messages_ns: f64,
-    /// The time from the first operation until all actors had ended, in nanoseconds.
+    /// Time from the first operation until all actors had ended in nanoseconds.
     pub(super) total_ns: f64,
-    /// The time of each operation, in picoseconds, if they were timed one by one.
+    /// The time of each operation in picoseconds. Empty if the operations were not timed one by
+    /// one.
     pub(super) calls_ps: Vec<u64>,
     /// The value of `elapsed_ns` in the first pass, in which the process has to get new memory.
     pub(super) first_ns: f64,
@@ -165,7 +167,7 @@ fn perform_once<R: Runtime>(
 }
 
 impl Workload {
-    /// Returns the number of messages that the actors handle in `operations` operations. If the
+    /// Returns the number of messages that actors handle in `operations` operations. If the
     /// workload only creates actors, returns the number of actors.
     pub(super) const fn messages(self, operations: u64) -> u64 {
         match self {
@@ -175,7 +177,7 @@ impl Workload {
     }
 }
 
-/// An actor that does nothing. Its state has eight bytes.
+/// An actor that does nothing. It has a state of eight bytes.
 struct IdleActor(u64);
 
 impl WorkloadActor for IdleActor {
@@ -238,7 +240,8 @@ impl Drop for CounterActor {
     }
 }
 
-/// Sends the numbers 1 to `count` as messages of `producer`, `batch` of them at once.
+/// Sends the numbers 1 to `count` to an actor as messages of the producer `producer`. Sends `batch`
+/// messages at once.
 fn send_numbers<R: Runtime>(to: &R::Address<CounterActor>, producer: u64, count: u64, batch: u64) {
     let number = |number| producer << PRODUCER_SHIFT | number;
     if batch == 1 {
@@ -292,8 +295,8 @@ async fn run_ask_alone<R: Runtime>(count: u64) {
     GATE.finish_part();
 }
 
-/// Asks the counter actor from a new thread. WHY a new thread: the calling one may belong to the
-/// runtime, which makes a task that asks so often wait for its turn.
+/// Asks the counter actor from a new thread. WHY a new thread: the calling thread may belong to the
+/// runtime. A task that asks so often would have to wait for its turn there.
 fn run_ask_outside<R: Runtime>(count: u64) -> impl Send + 'static {
     let counter = R::spawn(CounterActor::default());
     let asked = counter.clone();
@@ -315,16 +318,16 @@ fn run_ask_outside<R: Runtime>(count: u64) -> impl Send + 'static {
     counter
 }
 
-/// An actor of a ring, which passes tokens on to the next actor.
+/// An actor of a ring. It passes tokens on to the next actor.
 struct RingActor<R: Runtime> {
     next: Option<R::Address<Self>>,
     hops: u64,
 }
 
 enum RingMessage<R: Runtime> {
-    /// The address of the next actor.
+    /// The address of the next actor in the ring.
     Link(Box<R::Address<RingActor<R>>>),
-    /// A token that has to be passed on this number of times.
+    /// A token. It has to be passed on this number of times before it is done.
     Token(u64),
 }
 
@@ -355,7 +358,8 @@ impl<R: Runtime> Drop for RingActor<R> {
     }
 }
 
-/// Sends `tokens` tokens around a ring of `nodes` actors, until they have made `hops` hops in all.
+/// Sends `tokens` tokens around a ring of `nodes` actors, until they have been passed on `hops`
+/// times in total.
 fn run_ring<R: Runtime>(nodes: u64, tokens: u64, hops: u64) -> impl Send + 'static {
     let spawn = |_| {
         R::spawn(RingActor::<R> {
@@ -376,7 +380,7 @@ fn run_ring<R: Runtime>(nodes: u64, tokens: u64, hops: u64) -> impl Send + 'stat
     nodes
 }
 
-/// An actor that sends numbers to a [`CounterActor`].
+/// An actor that sends numbered messages to a [`CounterActor`].
 struct ProducerActor<R: Runtime> {
     to: R::Address<CounterActor>,
     number: u64,

@@ -1,5 +1,5 @@
-//! Actors of actix. With several threads, each thread has an arbiter, and new actors are assigned
-//! to the arbiters in turn.
+//! Runs the workloads on actors of the crate actix. With several threads, each thread has an
+//! arbiter, and new actors are assigned to the arbiters in turn.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -8,17 +8,18 @@ use ::actix::{Actor, Addr, Arbiter, ArbiterHandle, Context, Handler, Message, Sy
 
 use super::{GATE, PerPass, RunResult, Runtime, WorkloadActor};
 
-/// The runtime of actix.
+/// The actor runtime of the crate actix.
 #[derive(Debug)]
 pub struct Actix;
 
-/// The threads of each pass. There are none if the actors run on the thread that spawns them.
+/// The arbiters of each pass, one for each thread. The list is empty if the actors run on the
+/// thread that spawns them.
 static ARBITERS: PerPass<Vec<ArbiterHandle>> = PerPass::new();
 
-/// The number of actors spawned so far.
+/// Number of actors spawned so far. It selects the thread of the next actor.
 static SPAWNED: AtomicUsize = AtomicUsize::new(0);
 
-/// An actix actor that wraps a [`WorkloadActor`].
+/// An actix actor that passes its messages to a [`WorkloadActor`].
 #[derive(Debug)]
 pub struct ActorAdapter<P>(P);
 

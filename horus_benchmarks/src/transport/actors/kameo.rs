@@ -1,4 +1,4 @@
-//! Actors of kameo, which run on a tokio runtime.
+//! Runs the workloads on actors of the crate kameo, which run on a tokio runtime.
 
 use std::future::Future;
 
@@ -9,11 +9,11 @@ use ::kameo::message::{Context, Message};
 
 use super::{RunResult, Runtime, WorkloadActor, tokio};
 
-/// The runtime of kameo.
+/// The actor runtime of the crate kameo.
 #[derive(Debug)]
 pub struct Kameo;
 
-/// A kameo actor that wraps a [`WorkloadActor`].
+/// A kameo actor that passes its messages to a [`WorkloadActor`].
 #[derive(Debug)]
 pub struct ActorAdapter<P>(P);
 

@@ -1,4 +1,4 @@
-//! Actors of our own library.
+//! Runs the workloads on actors of our own library.
 
 use std::future::Future;
 use std::pin::Pin;
@@ -11,10 +11,10 @@ use horus_core::scheduler::{NodeResult, Scheduler};
 
 use super::{GATE, PerPass, RunResult, Runtime, WorkloadActor};
 
-/// Maximum time to wait for an answer.
+/// Maximum time to wait for the answer of an actor.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 
-/// The groups of actors that [`Ours`] makes, one for each pass of the measurement.
+/// The groups of actors that [`Ours`] creates, one for each pass of the measurement.
 static ACTORS: PerPass<Actors> = PerPass::new();
 
 /// The actor runtime of our library.
@@ -23,7 +23,7 @@ pub struct Ours;
 
 type Mail<M> = super::Mail<M, Reply<u64>>;
 
-/// An actor of our library that wraps a [`WorkloadActor`].
+/// An actor of our library that passes its messages to a [`WorkloadActor`].
 struct ActorAdapter<P>(P);
 
 impl<P: WorkloadActor> Actor for ActorAdapter<P> {
@@ -43,7 +43,7 @@ impl<P: WorkloadActor> Actor for ActorAdapter<P> {
     }
 }
 
-/// An actor that calls a function and stores the result.
+/// An actor that calls a function once and stores the result.
 struct CallingActor<F, T>(Option<F>, Option<T>);
 
 impl<T: Send + 'static, F: FnOnce() -> T + Send + 'static> Actor for CallingActor<F, T> {
@@ -55,7 +55,7 @@ impl<T: Send + 'static, F: FnOnce() -> T + Send + 'static> Actor for CallingActo
     }
 }
 
-/// An actor that polls a future each time it gets a message.
+/// An actor that polls a future each time it receives a message.
 struct FutureActor {
     future: Pin<Box<dyn Future<Output = ()> + Send>>,
     waker: Option<Waker>,
@@ -120,8 +120,8 @@ impl Runtime for Ours {
         Ok(())
     }
 
-    /// Runs with no threads of the runtime. WHY: a wait for an answer then runs the actors, and no
-    /// task has to be woken.
+    /// Runs the actors without threads of the runtime. WHY: a wait for an answer then runs the
+    /// actors itself, and no task has to be woken.
     fn run_alone<F: Future<Output = ()> + Send + 'static>(
         work: impl FnOnce() -> F + Send + 'static,
     ) -> RunResult {

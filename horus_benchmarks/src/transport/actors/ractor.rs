@@ -1,4 +1,4 @@
-//! Actors of ractor, which run on a tokio runtime.
+//! Runs the workloads on actors of the crate ractor, which run on a tokio runtime.
 
 use std::future::Future;
 
@@ -6,13 +6,13 @@ use ::ractor::{Actor, ActorProcessingErr, ActorRef, ActorRuntime, RpcReplyPort};
 
 use super::{RunResult, Runtime, WorkloadActor, tokio};
 
-/// The runtime of ractor.
+/// The actor runtime of the crate ractor.
 #[derive(Debug)]
 pub struct Ractor;
 
 type Mail<M> = super::Mail<M, RpcReplyPort<u64>>;
 
-/// The code of a ractor actor. Its state is a [`WorkloadActor`].
+/// The code of a ractor actor, whose state is a [`WorkloadActor`].
 struct ActorAdapter<P>(std::marker::PhantomData<fn(P)>);
 
 impl<P: WorkloadActor> Actor for ActorAdapter<P> {

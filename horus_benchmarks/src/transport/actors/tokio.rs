@@ -1,5 +1,5 @@
-//! Actors as tokio tasks, each with an unbounded channel, as a program without an actor library
-//! would have them.
+//! Runs the workloads on actors that are tokio tasks, each with an unbounded channel. A program
+//! without an actor library would have such actors.
 
 use std::future::Future;
 
@@ -8,14 +8,14 @@ use ::tokio::sync::{mpsc, oneshot};
 
 use super::{GATE, RunResult, Runtime, WorkloadActor};
 
-/// The runtime whose actors are tokio tasks.
+/// The actor runtime whose actors are tokio tasks.
 #[derive(Debug)]
 pub struct Tokio;
 
 type Mail<M> = super::Mail<M, oneshot::Sender<u64>>;
 
-/// Starts a tokio runtime, runs `work` on it, and waits for the end of the workload. The actors of
-/// other crates run on this runtime too.
+/// Starts a tokio runtime, runs `work` on it, and waits for the end of the workload. Used for all
+/// actors that run on tokio, including those of other crates.
 pub(super) fn block_on<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T) -> RunResult {
     let runtime = if threads == 0 {
         Builder::new_current_thread().build()?

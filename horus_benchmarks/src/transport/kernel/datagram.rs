@@ -11,7 +11,7 @@ use crate::measure::endpoint::Endpoint;
 use crate::transport::packet::Packet;
 use crate::transport::rendezvous::Rendezvous;
 
-/// Buffer size requested for each direction, in bytes.
+/// Buffer size that a socket requests for each direction, in bytes.
 const BUFFER_BYTES: libc::c_int = 4 << 20;
 
 /// Maximum number of small datagrams that one call receives.
@@ -92,14 +92,14 @@ impl DatagramBatch {
     }
 }
 
-/// A UDP socket that is polled. It is connected to the socket of the other side.
+/// A UDP socket that is connected to the socket of the other side. It is polled and never blocks.
 #[derive(Debug)]
 pub(crate) struct PolledUdp {
     socket: UdpSocket,
     batch: DatagramBatch,
 }
 
-/// Opens this side's UDP socket.
+/// Opens the UDP socket of this side.
 ///
 /// The near side binds its socket to any free port of an address that only this run uses. The far
 /// side binds its socket to the same port of the next address. So each side knows the other side's
@@ -131,21 +131,22 @@ pub(crate) fn open_udp(rendezvous: &Rendezvous<'_>) -> io::Result<PolledUdp> {
     })
 }
 
-/// Returns the address of the far side: the address that follows the near side's.
+/// Returns the address of the far side's socket, which follows the address of the near side's
+/// socket.
 fn far_address(near: SocketAddrV4) -> Ipv4Addr {
     Ipv4Addr::from_bits(near.ip().to_bits() + 1)
 }
 
-/// A Unix datagram socket in the file system that is polled.
+/// A Unix datagram socket that has a path in the file system. It is polled and never blocks.
 #[derive(Debug)]
 pub(crate) struct PolledUnix {
     socket: UnixDatagram,
-    /// The path of the other side's socket, until this one is connected to it.
+    /// The path of the other side's socket; `None` after this socket has been connected to it.
     peer: Option<PathBuf>,
     batch: DatagramBatch,
 }
 
-/// Opens this side's Unix socket.
+/// Opens the Unix socket of this side.
 pub(crate) fn open_unix(rendezvous: &Rendezvous<'_>) -> io::Result<PolledUnix> {
     let [peer, own] = rendezvous.paths();
     let socket = UnixDatagram::bind(own)?;
@@ -166,7 +167,7 @@ impl PolledUnix {
         }
     }
 
-    /// Connects to the socket of the other side, which must be open by now.
+    /// Connects this socket to the socket of the other side, which must already be open.
     #[cold]
     fn connect(&mut self) {
         let peer = self.peer.take();
@@ -204,7 +205,7 @@ macro_rules! endpoint {
 endpoint!(PolledUdp, drops: true, |_: &mut PolledUdp| {});
 endpoint!(PolledUnix, drops: false, PolledUnix::await_peer);
 
-/// Requests large buffers; the kernel grants what its limits allow.
+/// Requests large buffers for the socket `fd`. The kernel grants as much as its limits allow.
 pub(crate) fn request_buffers(fd: RawFd) -> io::Result<()> {
     for option in [libc::SO_SNDBUF, libc::SO_RCVBUF] {
         let wanted = BUFFER_BYTES;

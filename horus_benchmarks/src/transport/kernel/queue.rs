@@ -1,4 +1,4 @@
-//! POSIX message queues, which are polled.
+//! POSIX message queues, which the benchmarks poll.
 
 use std::ffi::CString;
 use std::io;
@@ -8,7 +8,8 @@ use crate::transport::carrier::queue_limit;
 use crate::transport::packet::Packet;
 use crate::transport::rendezvous::Rendezvous;
 
-/// One end of a message queue, which is polled. The near side removes the queue's name.
+/// One end of a message queue. It is polled and never blocks. The near side removes the name of the
+/// queue.
 #[derive(Debug)]
 pub(crate) struct MessageQueue {
     queue: libc::mqd_t,

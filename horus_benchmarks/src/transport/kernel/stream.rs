@@ -1,5 +1,5 @@
-//! Byte streams: Unix sockets and named pipes. No separators are needed between messages, because
-//! all messages have the same size.
+//! Byte streams: Unix sockets and named pipes. All messages have the same size, so no separators
+//! are needed between them.
 
 use std::ffi::CString;
 use std::fs::File;
@@ -15,15 +15,15 @@ use crate::measure::endpoint::Endpoint;
 use crate::transport::packet::Packet;
 use crate::transport::rendezvous::Rendezvous;
 
-/// Buffer size requested for a pipe: the maximum that the kernel allows by default.
+/// Buffer size that a pipe requests, in bytes: the maximum that the kernel allows by default.
 const PIPE_BYTES: libc::c_int = 1 << 20;
 
 /// Maximum number of bytes that one call reads from a stream of messages. WHY: larger reads are not
 /// faster, and do not fit into the cache.
 const READ_BYTES: usize = 256 << 10;
 
-/// A Unix stream socket. On the near side, the connection exists only after the far side has
-/// connected.
+/// A Unix stream socket that is polled. On the near side, the connection exists only after the far
+/// side has connected.
 #[derive(Debug)]
 pub(crate) struct PolledSocket {
     listener: Option<UnixListener>,
@@ -119,7 +119,7 @@ fn create_pipe(path: &Path) -> io::Result<File> {
     Ok(file)
 }
 
-/// Opens the pipe at `path`. Creates it if it does not exist.
+/// Opens the named pipe at `path`. Creates it if it does not exist.
 pub(crate) fn open_fifo(path: &Path, flags: libc::c_int) -> io::Result<File> {
     let name = CString::new(path.as_os_str().as_bytes())?;
     // SAFETY: the name is a C string that outlives the call. That it exists is no matter.
@@ -132,7 +132,8 @@ pub(crate) fn open_fifo(path: &Path, flags: libc::c_int) -> io::Result<File> {
         .open(path)
 }
 
-/// A sending end, with the number of bytes of the current message that have been sent.
+/// A sending end of a byte stream, with the number of bytes of the current message that have been
+/// sent.
 #[derive(Debug)]
 pub(crate) struct StreamSender<B> {
     channel: B,
@@ -156,7 +157,8 @@ impl<P: Packet, B: Write> Endpoint<P> for StreamSender<B> {
     }
 }
 
-/// A receiving end, with the number of bytes of the current message that have been received.
+/// A receiving end of a byte stream, with the number of bytes of the current message that have been
+/// received.
 #[derive(Debug)]
 pub(crate) struct StreamReceiver<B> {
     channel: B,
@@ -180,8 +182,8 @@ impl<B> StreamReceiver<B> {
 }
 
 impl<P: Packet, B: Read> Endpoint<P> for StreamReceiver<B> {
-    /// Receives the next part of a message; returns true once it is complete. Until then the caller
-    /// must pass the same `message` again.
+    /// Receives the next part of a message into `message`. Returns true when the message is
+    /// complete. Until then, the caller must pass the same `message` again.
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         let rest = &mut bytemuck::bytes_of_mut(message)[self.received..];
@@ -197,7 +199,7 @@ impl<P: Packet, B: Read> Endpoint<P> for StreamReceiver<B> {
         reset_if_whole(&mut self.received, P::BYTES)
     }
 
-    /// Receives all messages that one read call returns.
+    /// Makes one read call, and passes all messages that it completes to `each`.
     #[inline(always)]
     fn drain(&mut self, message: &mut P, each: &mut impl FnMut(&P)) -> bool {
         if let Ok(count) = self.channel.read(&mut self.buffer[self.buffered..]) {
@@ -220,8 +222,8 @@ impl<P: Packet, B: Read> Endpoint<P> for StreamReceiver<B> {
     }
 }
 
-/// If `count`, the number of bytes of a message so far, has reached `bytes`, sets it to 0 and
-/// returns true. Otherwise returns false.
+/// If `count` has reached `bytes`, sets it to 0 and returns true; otherwise returns false. `count`
+/// is the number of bytes of the current message that have been sent or received.
 #[inline(always)]
 fn reset_if_whole(count: &mut usize, bytes: usize) -> bool {
     if *count == bytes {

@@ -13,7 +13,7 @@ use crate::transport::carrier::Mechanism;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Rendezvous;
 
-/// A node that forwards each message, together with the time at which the node's tick began.
+/// A node that passes on each message, together with the time at which the node's tick began.
 struct ForwardingNode {
     source: TickSource,
     subscriber: Subscriber<Packet16>,
@@ -37,13 +37,14 @@ impl Node for ForwardingNode {
     }
 }
 
-/// A scheduler that runs in a separate thread until this value is dropped.
+/// A scheduler that runs in a separate thread. Dropping this value ends the scheduler.
 struct Running {
     handle: Handle,
     thread: Option<JoinHandle<()>>,
 }
 
-/// Starts the scheduler. Returns a [`Sleeper`] for its node, and the id of the node's thread.
+/// Starts a scheduler with a node that waits for messages. Returns a [`Sleeper`] for the node, and
+/// the id of the node's thread.
 pub(super) fn start_event_node(rendezvous: &Rendezvous<'_>) -> Result<(Sleeper, u32), AnyError> {
     let subscriber = topics::subscriber(rendezvous, Mechanism::EventNode)?;
     let ((messages, woken), (thread, threads)) = (mpsc::channel(), mpsc::channel());

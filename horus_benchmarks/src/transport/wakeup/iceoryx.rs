@@ -1,5 +1,5 @@
-//! The event service of iceoryx2. An event carries no message, so the message is passed in shared
-//! memory of our own.
+//! Uses the event service of iceoryx2 to wake a process. An event carries no message, so the
+//! message is passed in our own shared memory.
 
 use std::sync::Arc;
 

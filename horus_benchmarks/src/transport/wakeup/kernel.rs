@@ -12,8 +12,7 @@ use crate::transport::kernel::stream;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Rendezvous;
 
-/// Stores a message in the first shared line. It is used by mechanisms that carry no message
-/// themselves.
+/// Stores a message in the first shared line. Mechanisms that carry no message use it.
 pub(super) fn post_message(lines: &SharedLines, message: Packet16) {
     let words = &lines.line(0).words;
     // Relaxed: whatever wakes the other end orders them.
@@ -21,7 +20,7 @@ pub(super) fn post_message(lines: &SharedLines, message: Packet16) {
     words[2].store(message.words[1], atomic::Ordering::Relaxed);
 }
 
-/// Loads the message that was stored last by [`post_message`].
+/// Returns the message that [`post_message`] stored last.
 pub(super) fn fetch_message(lines: &SharedLines) -> Packet16 {
     let words = &lines.line(0).words;
     // Relaxed: as in `post`.
@@ -30,7 +29,7 @@ pub(super) fn fetch_message(lines: &SharedLines) -> Packet16 {
     }
 }
 
-/// Returns the word on which the futex waits. It counts messages.
+/// Returns the word on which the futex waits. It is the number of messages sent so far.
 fn futex_word(lines: &SharedLines) -> &AtomicU64 {
     &lines.line(0).words[0]
 }

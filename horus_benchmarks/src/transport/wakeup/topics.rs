@@ -15,7 +15,7 @@ use crate::transport::carrier::Mechanism;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Rendezvous;
 
-/// Time for which a reader sleeps without getting a message, before the sends to its topic are
+/// Time for which a reader sleeps without receiving a message, before the sends to its topic are
 /// timed.
 const VAIN_SLEEP: Duration = Duration::from_millis(1);
 
@@ -64,7 +64,7 @@ pub(super) fn open_sleeper(
     }))
 }
 
-/// Returns the topics that a wait set watches.
+/// Returns builders for the topics that a wait set watches.
 fn set_topics(rendezvous: &Rendezvous<'_>) -> impl Iterator<Item = TopicBuilder<Packet16>> {
     (0..SET_TOPICS).map(|index| {
         let name = format!("{}-{index}", rendezvous.shared_direction().name);
@@ -72,7 +72,7 @@ fn set_topics(rendezvous: &Rendezvous<'_>) -> impl Iterator<Item = TopicBuilder<
     })
 }
 
-/// Returns a [`WakeSender`] that sends each message to the next topic of a wait set, in turn.
+/// Returns a [`WakeSender`] that sends the messages to the topics of a wait set in turn.
 pub(super) fn set_waker(rendezvous: &Rendezvous<'_>) -> Result<WakeSender, AnyError> {
     let publishers = set_topics(rendezvous).map(|topic| topic.publisher());
     let mut publishers = publishers.collect::<Result<Vec<_>, _>>()?;
@@ -82,7 +82,7 @@ pub(super) fn set_waker(rendezvous: &Rendezvous<'_>) -> Result<WakeSender, AnyEr
     }))
 }
 
-/// Returns a [`Sleeper`] on a wait set that watches several topics.
+/// Returns a [`Sleeper`] that sleeps in a wait set, which watches several topics.
 pub(super) fn set_sleeper(rendezvous: &Rendezvous<'_>) -> Result<Sleeper, AnyError> {
     let subscribers = set_topics(rendezvous).map(|topic| topic.subscriber());
     let mut subscribers = subscribers.collect::<Result<Vec<_>, _>>()?;

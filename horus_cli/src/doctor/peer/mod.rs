@@ -1,9 +1,10 @@
-//! Checks of another process, to find out why it and programs that are started in this shell do not
-//! share topics.
+//! Checks of another process. They find out why that process does not share topics with programs
+//! that are started in this shell.
 //!
-//! `process` reads the system's information about the process, and `topics` reads the namespace's.
-//! The files that the process has open show which namespace it uses. Its environment variables are
-//! only used for the advice, because a program may select another namespace by itself.
+//! The module `process` reads information about the process from `/proc`, and the module `topics`
+//! reads information about it from the namespace. The files that the process has open show which
+//! namespace it uses. Its environment variables are only used for the advice, because a program can
+//! select another namespace by itself.
 
 mod process;
 mod topics;
@@ -76,8 +77,8 @@ fn compare_pid_namespaces(peer: &PeerProcess) -> Finding {
     }
 }
 
-/// Checks that the directory of the namespaces is the same directory for the process and for this
-/// command: a container or mount namespace may have another directory at the same path.
+/// Checks that the process and this command have the same directory of the namespaces. In a
+/// container or mount namespace, the same path can lead to another directory.
 fn compare_mounts(peer: &PeerProcess, config: &NamespaceConfig) -> Finding {
     const CHECK_NAME: &str = "mount";
     let dir = config.dir();
@@ -116,8 +117,8 @@ fn compare_mounts(peer: &PeerProcess, config: &NamespaceConfig) -> Finding {
     }
 }
 
-/// Compares the namespaces that the process has open with the namespace of this command. Also
-/// returns true if the process has that namespace open.
+/// Compares the namespaces that the process has open with the namespace of this command. The
+/// returned bool is true if the process has the namespace of this command open.
 fn compare_namespaces(peer: &PeerProcess, config: &NamespaceConfig) -> (Finding, bool) {
     const CHECK_NAME: &str = "namespace";
     let path = namespace_path(config);
@@ -177,7 +178,8 @@ fn compare_namespaces(peer: &PeerProcess, config: &NamespaceConfig) -> (Finding,
     (Finding::fault(CHECK_NAME, found, advice), false)
 }
 
-/// Returns the environment variables whose values make the paths of two namespaces differ.
+/// Returns the names of the environment variables whose values make the paths of two namespaces
+/// differ.
 fn differing_variables(one: &Path, other: &Path) -> &'static str {
     match (
         one.parent() == other.parent(),

@@ -1,4 +1,4 @@
-//! Reads information about a process from `/proc`.
+//! Reads information about another process from `/proc`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -11,48 +11,53 @@ use std::path::{Path, PathBuf};
 use crate::failure::Failure;
 use crate::output::format::visible;
 
-/// The file of a namespace that each of its processes holds open.
+/// Name of a file in the directory of every namespace. Each process that uses the namespace holds
+/// it open.
 const REGISTRY_FILE: &str = "registry";
 
-/// Suffix that the kernel adds to the path of an open file that was removed.
+/// Suffix that the kernel appends to the path of an open file in `/proc/PID/fd` if the file was
+/// removed.
 const DELETED_SUFFIX: &str = " (deleted)";
 
-/// The user and groups of a process.
+/// The user id and the group ids of a process, which decide which files it can open.
 #[derive(Debug, Default)]
 pub(super) struct Credentials {
     pub(super) uid: u32,
     pub(super) groups: Vec<u32>,
 }
 
-/// A namespace that a process has open.
+/// A namespace that another process has open.
 #[derive(Debug)]
 pub(super) struct OpenNamespace {
-    /// The directory of the namespace, as the process sees it.
+    /// The path of the namespace's directory, as the other process sees it.
     pub(super) path: PathBuf,
-    /// Device and inode of the namespace's registry.
+    /// Device number and inode number of the namespace's registry file. Two paths with the same
+    /// numbers are the same namespace.
     pub(super) identity: (u64, u64),
-    /// True if the namespace was removed.
+    /// True if the namespace was removed while the process had it open.
     pub(super) is_deleted: bool,
 }
 
-/// The process with which this command is compared.
+/// The process that this command compares with itself.
 #[derive(Debug)]
 pub(super) struct PeerProcess {
     pub(super) pid: u32,
     pub(super) name: String,
     pub(super) credentials: Credentials,
-    /// The id of the process in its own pid namespace. `None` if it is in the same pid namespace as
-    /// this command.
+    /// The id of the process in the pid namespace in which it runs. `None` if that is also the pid
+    /// namespace of this command.
     pub(super) inner_namespace_pid: Option<u32>,
-    /// The start time of the process, in clock ticks since boot; `None` if it cannot be read.
+    /// The start time of the process, in clock ticks since boot; `None` if it cannot be read. With
+    /// the id, it identifies the process even if the id is reused.
     pub(super) start_time: Option<u64>,
-    /// The environment variables with which it was started, if they can be read.
+    /// The environment variables with which the process was started; `None` if they cannot be read.
     variables: Option<BTreeMap<String, String>>,
     pub(super) namespaces: io::Result<Vec<OpenNamespace>>,
 }
 
 impl PeerProcess {
-    /// Reads the description of the process `pid`. Fails if there is no such process.
+    /// Reads information about the process `pid` from `/proc`. Fails if there is no process with
+    /// that id.
     pub(super) fn read(pid: u32) -> Result<Self, Failure> {
         let dir = format!("/proc/{pid}");
         let status = fs::read_to_string(format!("{dir}/status"));
@@ -78,20 +83,21 @@ impl PeerProcess {
         })
     }
 
-    /// Returns the id of the process as the process itself sees it.
+    /// Returns the id of the process in its own pid namespace.
     pub(super) fn pid_in_its_namespace(&self) -> u32 {
         self.inner_namespace_pid.unwrap_or(self.pid)
     }
 
-    /// Returns the path by which this command can open `path`, which is a path as the process sees
-    /// it.
+    /// Returns the path by which this command can open a file of the process. `path` is the path of
+    /// the file as the process sees it.
     pub(super) fn path_in_root(&self, path: &Path) -> PathBuf {
         let root = PathBuf::from(format!("/proc/{}/root", self.pid));
         root.join(path.strip_prefix("/").unwrap_or(path))
     }
 
     /// Returns the directory of the namespace that the environment variables of the process select;
-    /// `None` if they cannot be read. The program may still select another namespace by itself.
+    /// `None` if the variables cannot be read. The program can still select another namespace by
+    /// itself.
     pub(super) fn expected_namespace(&self) -> Option<PathBuf> {
         let variables = self.variables.as_ref()?;
         let set = |name: &str| variables.get(name).filter(|value| !value.is_empty());
@@ -112,7 +118,8 @@ impl fmt::Display for PeerProcess {
 }
 
 impl Credentials {
-    /// Reads the credentials of a process. `process` is its id, or `self`.
+    /// Reads the user and group ids of a process. `process` is the id of the process, or `self`.
+    /// Returns `None` if they cannot be read.
     pub(super) fn read(process: &str) -> Option<Self> {
         let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
         Some(Self::parse(&status))
@@ -137,15 +144,16 @@ impl Credentials {
 }
 
 impl OpenNamespace {
-    /// Returns the device number and the inode number of the registry in the directory `dir`.
-    /// Returns `None` if it has no registry.
+    /// Returns the device number and the inode number of the registry file in the directory `dir`.
+    /// Returns `None` if there is no registry file, which means that `dir` is not a namespace.
     pub(super) fn identity_at(dir: &Path) -> Option<(u64, u64)> {
         let registry = fs::metadata(dir.join(REGISTRY_FILE)).ok()?;
         Some((registry.dev(), registry.ino()))
     }
 }
 
-/// Returns the value of a field of `/proc/PID/status`.
+/// Returns the value of the field `name` in `status`, the content of `/proc/PID/status`; `None` if
+/// there is no such field.
 fn status_field<'a>(status: &'a str, name: &str) -> Option<&'a str> {
     let mut lines = status.lines();
     lines
@@ -164,7 +172,8 @@ fn read_start_time(dir: &str) -> Option<u64> {
     rest.split(' ').nth(19)?.parse().ok()
 }
 
-/// Parses the content of `/proc/PID/environ`.
+/// Parses `environ`, the content of `/proc/PID/environ`, into environment variables and their
+/// values.
 fn parse_environ(environ: Vec<u8>) -> BTreeMap<String, String> {
     let text = String::from_utf8_lossy(&environ);
     let pairs = text.split('\0').filter_map(|pair| pair.split_once('='));
@@ -173,7 +182,8 @@ fn parse_environ(environ: Vec<u8>) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// Returns the namespaces whose registry files the process has open.
+/// Returns the namespaces that a process has open, which are those whose registry files it has
+/// open. `dir` is the directory of the process in `/proc`.
 fn find_open_namespaces(dir: &str) -> io::Result<Vec<OpenNamespace>> {
     let mut found: Vec<OpenNamespace> = Vec::new();
     for entry in fs::read_dir(format!("{dir}/fd"))?.flatten() {

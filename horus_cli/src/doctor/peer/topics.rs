@@ -12,21 +12,22 @@ use crate::failure::{Failure, error_chain_text};
 use crate::output::nearest;
 use crate::topic::select::is_internal_topic;
 
-/// The role of a process in one topic: it publishes, subscribes, or both. Also counts the endpoints
-/// of other processes.
+/// The role of a process in one topic: it publishes, subscribes, or both. Also has the numbers of
+/// publishers and subscribers in other processes.
 #[derive(Debug)]
 struct TopicRole {
     topic: String,
     publishes: bool,
     subscribes: bool,
-    /// Number of publishers and subscribers in other processes.
+    /// Number of publishers of the topic in other processes. The next field is the number of
+    /// subscribers there.
     other_publishers: usize,
     other_subscribers: usize,
-    /// True if a subscriber requests reliable messages, and a publisher does not offer them. At
-    /// least one of the two is in the process.
+    /// True if a subscriber requests reliable messages and a publisher does not offer them, so no
+    /// message passes between the two. At least one of the two endpoints is in the process.
     is_unreliable: bool,
-    /// True if a subscriber reads another message type than a publisher sends. At least one of the
-    /// two is in the process.
+    /// True if a subscriber reads a different message type from the one that a publisher sends. At
+    /// least one of the two endpoints is in the process.
     has_other_types: bool,
 }
 
@@ -57,9 +58,9 @@ pub(super) fn check_topics(peer: &PeerProcess, context: &Context) -> Result<Vec<
     Ok(findings)
 }
 
-/// Returns a fault if the process uses the topic `name`, of which it has mapped the file. It is
-/// called if this command could not open the topic; the process then uses another version of the
-/// library.
+/// Returns a fault if the process has mapped the file of the topic `name`; otherwise `None`. It is
+/// called if this command could not open the topic, which means that the process uses another
+/// version of the library.
 fn check_unreadable(
     peer: &PeerProcess,
     namespace: &Namespace,
@@ -75,7 +76,8 @@ fn check_unreadable(
 }
 
 impl TopicRole {
-    /// Returns the role of a process in a topic; `None` if it neither publishes nor subscribes.
+    /// Returns the role of the process `peer` in a topic; `None` if the process neither publishes
+    /// nor subscribes.
     fn of(peer: &PeerProcess, name: &str, topic: &Inspector) -> Option<Self> {
         let is_peer = |end: &Participant| {
             let process = end.process.as_ref();
@@ -139,7 +141,7 @@ impl TopicRole {
         findings
     }
 
-    /// Returns a finding about one role of the process, publisher or subscriber. `others` is the
+    /// Returns a finding about the process as a publisher, or as a subscriber. `others` is the
     /// number of endpoints with the opposite role in other processes. `many` and `one` are the verb
     /// for that opposite role, in the plural and in the singular.
     fn sharing_finding(

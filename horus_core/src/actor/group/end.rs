@@ -71,8 +71,8 @@ impl ActorGroup {
         lock(&self.workers).append(&mut workers);
     }
 
-    /// Ends the pauses and drops the timers that handlers have left behind which returned only
-    /// after the end of the group.
+    /// Ends pauses and drops timers that were added after the group had ended, by handlers that
+    /// returned late.
     #[cold]
     pub(super) fn end_timers(&self) {
         for timed in self.timers.take_all() {
@@ -109,7 +109,7 @@ impl ActorGroup {
     }
 }
 
-/// Takes all tasks out of the queues.
+/// Takes all waiting actors out of the queues of `workers`, and adds them to `tasks`.
 fn collect_tasks(workers: &mut [Worker<Task>], tasks: &mut HashMap<usize, Task>) {
     for worker in workers {
         let next = || {

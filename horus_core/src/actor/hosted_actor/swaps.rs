@@ -25,7 +25,7 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
-    /// Accepts the swap, if its trial is over.
+    /// Makes the swap final if the new actor has handled enough messages without a failure.
     pub(super) fn accept_swap_after_trial(&mut self, group: &ActorGroup) {
         if self.trial().is_some_and(|trial| trial.is_over()) {
             self.accept_swap(group);
@@ -44,7 +44,7 @@ impl<A: Actor> HostedActor<A> {
         self.extras.as_mut().and_then(|extras| extras.trial.take())
     }
 
-    /// Replaces the actor by the new one of a swap, and initialises the new one.
+    /// Replaces the actor by the new actor of a swap request, and initialises the new actor.
     pub(super) fn swap_actor(
         &mut self,
         mut request: SwapRequest,

@@ -6,7 +6,7 @@ use super::{NESTING_MAX, Value};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum LayoutError {
-    /// Fields overlap: together they have more bytes than the message.
+    /// Fields overlap: together they have more bytes than the message has.
     #[error("the fields of the schema take more bytes than its messages have")]
     Overlap,
     /// A path in the schema text belongs to both a number and a message.
@@ -15,7 +15,7 @@ pub enum LayoutError {
         /// The path of the field, such as `legs[2].feet[1].x`.
         path: String,
     },
-    /// Messages are nested too deeply.
+    /// The messages in the schema are nested more deeply than is allowed.
     #[error("'{path}' is nested in more than {NESTING_MAX} messages")]
     TooDeep {
         /// The path of the message that is nested too deeply.
@@ -31,7 +31,7 @@ pub enum LayoutError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum FieldError {
-    /// The message does not have the length that the schema requires.
+    /// The length of the message is not one that the schema allows.
     #[error(
         "the message has {found} bytes, the schema wants {wanted}{}",
         describe_elements(*element_bytes)
@@ -39,17 +39,17 @@ pub enum FieldError {
     Length {
         /// Size of the message, in bytes.
         found: usize,
-        /// Size of the fixed part, before the trailing data, in bytes.
+        /// Size in bytes that the schema requires, without the trailing data.
         wanted: usize,
         /// Size of one element of the trailing data, in bytes, if the message has such data.
         element_bytes: Option<usize>,
     },
-    /// The message would be too long.
+    /// The message would be longer than the allowed maximum.
     #[error("the message would have {bytes} bytes, at most {most} are allocated")]
     TooLong {
         /// Size that the message would have, in bytes.
         bytes: usize,
-        /// Maximum size of a message, in bytes.
+        /// Maximum size of a message that is built, in bytes.
         most: usize,
     },
     /// The path is not of the form `legs[2].feet[1].x`.
@@ -58,12 +58,12 @@ pub enum FieldError {
         /// The text that was given as the path.
         path: String,
     },
-    /// The message has no field of this name.
+    /// A name in the path is not the name of a field.
     #[error("'{path}': there is no field '{name}'")]
     NoSuchField {
         /// The path of the field, such as `legs[2].feet[1].x`.
         path: String,
-        /// The name in the path that no field has.
+        /// The name in the path to which no field corresponds.
         name: String,
     },
     /// The array has no element with this index.
@@ -71,25 +71,25 @@ pub enum FieldError {
     NoSuchElement {
         /// The path of the field, such as `legs[2].feet[1].x`.
         path: String,
-        /// The index in the path.
+        /// The index in the path, counted from 0.
         index: usize,
-        /// Number of elements of the array.
+        /// Number of elements that the array has.
         count: usize,
     },
-    /// The path has an index into something that is not an array.
+    /// The path has an index after the name of a field that is not an array.
     #[error("'{path}' has an index into a field that is not an array")]
     NoArray {
         /// The path of the field, such as `legs[2].feet[1].x`.
         path: String,
     },
-    /// The value has the wrong type.
+    /// The given value cannot be converted to the type of the field.
     #[error("'{path}' is {wanted}, not {found}")]
     Type {
         /// The path of the field, such as `legs[2].feet[1].x`.
         path: String,
-        /// A description of the given value.
+        /// A short description of the given value.
         found: String,
-        /// The type that the field requires.
+        /// A description of the type that the field requires.
         wanted: String,
     },
     /// The number does not fit in the field's type, or the text is too long or contains a NUL.
@@ -97,12 +97,12 @@ pub enum FieldError {
     Range {
         /// The path of the field, such as `legs[2].feet[1].x`.
         path: String,
-        /// A description of the given value.
+        /// A short description of the given value.
         found: String,
-        /// The type that the field requires.
+        /// A description of the type that the field requires.
         wanted: String,
     },
-    /// The array has the wrong length.
+    /// The given array has a different number of elements from the array in the message.
     #[error("'{path}' has {wanted} elements, not {found}")]
     Count {
         /// The path of the field, such as `legs[2].feet[1].x`.
@@ -120,7 +120,7 @@ fn describe_elements(bytes: Option<usize>) -> String {
         .unwrap_or_default()
 }
 
-/// Describes a value in a few words for an error, even if the value is large.
+/// Returns a short description of a value for an error text, even if the value is large.
 pub(super) fn describe_value(value: &Value) -> String {
     match value {
         Value::Bool(_) | Value::Int(_) | Value::UInt(_) | Value::Float(_) => {

@@ -21,7 +21,7 @@ pub const DESCRIBED_BYTES_PER_BYTE: usize = 1024;
 /// than [`DEPTH_MAX`](crate::value::DEPTH_MAX), so it can be sent as MessagePack.
 const NESTING_MAX: usize = 48;
 
-/// Maximum size of a message that [`Layout::encode`] makes, in bytes.
+/// Maximum size in bytes of a message that [`Layout::encode`] builds; a longer one is an error.
 const ENCODED_BYTES_MAX: usize = 1 << 30;
 
 /// The offsets of all numbers in a message. With them, a tool shows and edits messages whose types
@@ -183,7 +183,7 @@ impl Layout {
         ))
     }
 
-    /// Returns how many bytes of trailing data a message built from `value` has.
+    /// Returns the size in bytes of the trailing data that a message built from `value` has.
     fn tail_bytes_for(&self, value: &Value) -> usize {
         let tail = self
             .tail
@@ -194,8 +194,7 @@ impl Layout {
         })
     }
 
-    /// Finds the part of `message` that `path` names. The length of `message` must have been
-    /// checked.
+    /// Finds the part of `message` at `path`. The caller must have checked the length of `message`.
     fn find_target<'a>(&'a self, message: &[u8], path: &str) -> Result<PathTarget<'a>, FieldError> {
         let rest = message.len().checked_sub(self.size);
         let is_whole = rest.is_some_and(|rest| match &self.tail {
@@ -256,12 +255,12 @@ impl Layout {
     }
 }
 
-/// The part of a message that a path names.
+/// The part of a message to which a path such as `legs[2].x` leads.
 #[derive(Debug, Clone, Copy)]
 enum PathTarget<'a> {
-    /// A field, an element of an array of messages or texts, or the whole message.
+    /// A field, a nested message or text, or the whole message.
     Part(SelectedField<'a>),
-    /// The trailing data, or one element of an array of numbers.
+    /// Numbers: the trailing data, or one element of an array of numbers.
     Numbers(ContiguousNumbers),
 }
 

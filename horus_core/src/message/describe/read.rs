@@ -4,7 +4,7 @@ use super::tree::{ContiguousNumbers, ElementKind, NodeContent, SelectedField};
 use super::{Layout, PathTarget};
 use crate::value::{TypedArray, Value};
 
-/// Converts `target`, which is a part of `message`, to a value.
+/// Reads `target`, a part of `message`, and returns it as a value.
 pub(super) fn read_target(layout: &Layout, target: PathTarget<'_>, message: &[u8]) -> Value {
     let found = match target {
         PathTarget::Part(found) => found,
@@ -64,8 +64,8 @@ fn numbers_value(numbers: ContiguousNumbers, message: &[u8]) -> Value {
     }
 }
 
-/// Returns the text before the first NUL as a string. Returns all bytes if the text is not UTF-8,
-/// or if a byte other than NUL follows the first NUL.
+/// Returns the text before the first NUL as a string value. Returns all bytes if the text is not
+/// UTF-8, or if a byte other than NUL follows the first NUL.
 fn text_value(bytes: &[u8]) -> Value {
     let end = bytes
         .iter()

@@ -4,8 +4,8 @@ use super::{LayoutError, NESTING_MAX};
 use crate::message::{DType, ParsedField, ParsedSchema, Primitive};
 use crate::value::Value;
 
-/// The number of elements and the stride in bytes of each of several nested arrays of messages,
-/// outermost first.
+/// Several nested arrays of messages, outermost first: the number of elements of each, and its
+/// stride in bytes.
 pub(super) type ArrayDimensions<'a> = &'a [(usize, usize)];
 
 /// A field of a message: numbers, a nested message, or an array of these.
@@ -37,14 +37,15 @@ pub(super) struct ContiguousNumbers {
     pub(super) is_row: bool,
 }
 
-/// The type of one element. It determines to which kind of value several elements are converted.
+/// The type of one element of a field. It decides whether several elements become a typed array,
+/// bytes or a text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ElementKind {
-    /// A number. Several numbers are converted to a typed array.
+    /// A number. Several of them become a typed array.
     Number(DType),
-    /// A byte of the trailing data. Several are converted to a value of bytes.
+    /// A byte of the trailing data. Several of them become a value of bytes.
     Raw,
-    /// A byte of a text that is padded with NUL.
+    /// A byte of a text that is padded with NUL. All of them become a string.
     Text,
 }
 
@@ -68,7 +69,7 @@ impl ElementKind {
         }
     }
 
-    /// Returns the type of one element.
+    /// Returns the number type of one element.
     pub(super) const fn dtype(self) -> DType {
         match self {
             Self::Number(dtype) => dtype,
@@ -123,13 +124,14 @@ impl FieldNode {
     }
 }
 
-/// A field for which an element has been selected in each enclosing array of messages.
+/// A field of a message, or an element of it. In each array of messages around it, one element has
+/// been selected.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SelectedField<'a> {
     pub(super) node: &'a FieldNode,
     /// The field's own arrays in which no element has been selected yet.
     pub(super) arrays: ArrayDimensions<'a>,
-    /// Distance from the first elements of the arrays to the selected ones, in bytes.
+    /// Number of bytes by which the selected elements are after the first elements of their arrays.
     pub(super) distance: usize,
 }
 
@@ -158,7 +160,7 @@ impl<'a> SelectedField<'a> {
         (index < *count).then(element)
     }
 
-    /// Returns the numbers, or `None` if this part does not consist of numbers.
+    /// Returns the numbers of this part; `None` if it is not a single group of numbers.
     pub(super) fn numbers(self) -> Option<ContiguousNumbers> {
         match &self.node.content {
             NodeContent::Numbers(numbers) if self.arrays.is_empty() => Some(ContiguousNumbers {
@@ -170,7 +172,7 @@ impl<'a> SelectedField<'a> {
     }
 }
 
-/// Builds the tree of the whole message.
+/// Builds the tree of the fields of a message. The root is the message itself.
 pub(super) fn build_tree(schema: &ParsedSchema) -> Result<FieldNode, LayoutError> {
     let total = schema.fields.iter().try_fold(0_usize, |total, field| {
         total
@@ -208,7 +210,7 @@ fn bytes_in_all_elements(field: &ParsedField) -> Option<usize> {
         .try_fold(one, |bytes, (count, _)| bytes.checked_mul(*count))
 }
 
-/// A field, with its path split into names.
+/// A field of a parsed schema, with its path split into names.
 struct PathEntry<'a> {
     field: &'a ParsedField,
     names: Vec<&'a str>,

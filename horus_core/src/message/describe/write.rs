@@ -8,7 +8,7 @@ use super::{FieldError, Layout, PathTarget};
 use crate::message::{DType, f64_to_f32};
 use crate::value::Value;
 
-/// Writes `value` to `target`, the part of `message` at `path`.
+/// Converts `value` to bytes, and writes them to `target`, the part of `message` at `path`.
 pub(super) fn write_target(
     layout: &Layout,
     target: PathTarget<'_>,
@@ -24,7 +24,7 @@ pub(super) fn write_target(
     }
 }
 
-/// Returns how many elements of trailing data `value` is converted to.
+/// Returns the number of elements that the trailing data have if they are set to `value`.
 pub(super) fn tail_element_count(value: &Value) -> usize {
     match value {
         Value::Bytes(bytes) => bytes.len(),
@@ -222,7 +222,8 @@ fn write_number(
     Ok(())
 }
 
-/// Returns the little-endian bytes of a float; `None` if a finite number would become infinite.
+/// Converts a float to the element type `dtype`, as little-endian bytes. Returns `None` if a finite
+/// number would become infinite.
 fn float_bytes(dtype: DType, number: f64) -> Option<[u8; 8]> {
     if dtype == DType::F64 {
         return Some(number.to_le_bytes());
@@ -232,7 +233,8 @@ fn float_bytes(dtype: DType, number: f64) -> Option<[u8; 8]> {
     (single.is_finite() || !number.is_finite()).then_some(bytes)
 }
 
-/// Returns the little-endian bytes of an integer; `None` if it does not fit.
+/// Converts an integer to the element type `dtype`, as little-endian bytes. Returns `None` if the
+/// number does not fit in the type.
 fn integer_bytes(dtype: DType, number: i128) -> Option<[u8; 8]> {
     let bits = 8 * dtype.size() as u32;
     let is_signed = matches!(dtype, DType::I8 | DType::I16 | DType::I32 | DType::I64);

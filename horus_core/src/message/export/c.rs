@@ -130,12 +130,14 @@ fn write_message(out: &mut String, schema: &Schema) {
     );
 }
 
-/// Returns `horus_cmd_vel` for `CmdVel`, and `horus_image_header` for `Image`.
+/// Returns the name of a message's struct in C: `horus_cmd_vel` for `CmdVel`, and
+/// `horus_image_header` for `Image`.
 fn c_name(schema: &Schema) -> String {
     format!("horus_{}", snake_case(&struct_name(schema)))
 }
 
-/// Returns `cmd_vel` for `CmdVel`, and `bounding_box2d` for `BoundingBox2D`.
+/// Converts a name to lower case with underscores: `CmdVel` to `cmd_vel`, and `BoundingBox2D` to
+/// `bounding_box2d`.
 fn snake_case(name: &str) -> String {
     let mut out = String::new();
     let mut is_after_lower_case = false;
@@ -179,7 +181,7 @@ fn write_constants(out: &mut String, upper: &str, constants: &[Constant]) {
     out.push_str("};\n");
 }
 
-/// Returns the lines of a C initialiser that gives a struct the values in `bytes`.
+/// Returns the lines of a C initialiser that sets a struct to the message in `bytes`.
 fn initialiser(schema: &Schema, bytes: &[u8]) -> Vec<String> {
     let given = schema.fields.iter().filter_map(|field| {
         let value = match field.kind {
@@ -212,7 +214,8 @@ fn initialiser(schema: &Schema, bytes: &[u8]) -> Vec<String> {
     lines
 }
 
-/// Returns the initialisers of the messages nested in a field; `None` if all their bytes are 0.
+/// Returns the C initialisers of the messages that are nested in a field; `None` if all bytes of
+/// the field are 0.
 fn nested_initialisers(field: &Field, inner: &Schema, bytes: &[u8]) -> Option<Vec<String>> {
     let bytes = bytes.get(field.offset..)?.get(..field.count * inner.size)?;
     if bytes.iter().all(|byte| *byte == 0) {

@@ -42,8 +42,8 @@ pub fn hashes(messages: &[&Schema]) -> String {
     text
 }
 
-/// Returns the name of the struct that contains the fields. For a message with trailing data, it is
-/// the struct of the header.
+/// Returns the name of the struct that is generated for a schema. For a message with trailing data,
+/// it is the struct of the header.
 fn struct_name(schema: &Schema) -> String {
     let suffix = if schema.tail.is_some() { "Header" } else { "" };
     format!("{}{suffix}", schema.name)
@@ -68,13 +68,13 @@ fn array_suffix(field: &Field) -> String {
         .collect()
 }
 
-/// Returns the lines of a doc comment without surrounding spaces.
+/// Returns the lines of a doc comment, each without spaces at its start and end.
 fn doc_lines(doc: &str) -> Vec<&str> {
     doc.lines().map(str::trim).collect()
 }
 
-/// Returns the name of the type of one element. It is the name in a schema text, or the name of the
-/// nested message.
+/// Returns the name of the type of one element of a field: the name in a schema text, or the name
+/// of the nested message.
 fn element_name(field: &Field) -> &'static str {
     match field.kind {
         FieldKind::Primitive(primitive) => primitive.name(),
@@ -83,7 +83,8 @@ fn element_name(field: &Field) -> &'static str {
     }
 }
 
-/// Replaces each rustdoc link to an item by the result of `link` for the item's name.
+/// Replaces each rustdoc link in `text` by the result of `link`, which gets the name of the linked
+/// item.
 fn replace_links(text: &str, link: impl Fn(&str) -> String) -> String {
     let mut out = String::new();
     let mut rest = text;

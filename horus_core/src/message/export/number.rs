@@ -2,16 +2,16 @@
 
 use super::super::{Field, FieldKind, Primitive};
 
-/// A float for which C and C++ have no decimal literal.
+/// A float value that cannot be written as a decimal literal in C and C++.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SpecialFloat {
-    /// A quiet NaN.
+    /// Not a number: a quiet NaN.
     NotANumber,
-    /// Positive infinity. Negative infinity is written as its negation.
+    /// Positive infinity. Negative infinity is written with a minus sign before this value.
     Infinity,
 }
 
-/// Returns the name of the type in C.
+/// Returns the name of a number type in C, such as `uint8_t`.
 pub(super) const fn type_name(primitive: Primitive) -> &'static str {
     match primitive {
         Primitive::U8 => "uint8_t",

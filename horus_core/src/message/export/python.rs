@@ -19,7 +19,7 @@ from ._horus import Framed, Message
 
 ";
 
-/// Generates a stub file with a class for each message.
+/// Generates a Python stub file (`.pyi`) with a class for each message.
 #[must_use]
 pub fn python(messages: &[&Schema]) -> String {
     let mut out = String::from(FILE_HEADER);
@@ -96,7 +96,7 @@ fn write_property(out: &mut String, field: &Field, has_dtype: bool) {
     );
 }
 
-/// Returns the Python type that reading a field's attribute gives.
+/// Returns the Python type of the value that a program reads from a field.
 fn getter_type(field: &Field) -> String {
     match (field.kind, field.count) {
         (FieldKind::Primitive(primitive), 2..) => {
@@ -107,7 +107,7 @@ fn getter_type(field: &Field) -> String {
     }
 }
 
-/// Returns the Python type of the values that a field's attribute can be set to.
+/// Returns the Python type of the values to which a program can set a field.
 fn setter_type(field: &Field) -> String {
     match (field.kind, field.count) {
         (FieldKind::Text(_), 1) => "str | builtins.bytes".to_owned(),
@@ -148,7 +148,7 @@ const fn numpy_type(primitive: Primitive) -> &'static str {
     }
 }
 
-/// Writes a doc comment as a docstring.
+/// Writes a doc comment as a docstring of the generated Python code.
 fn write_docstring(out: &mut String, text: &str) {
     let text = replace_links(text, |name| format!("`{name}`"));
     let lines = doc_lines(text.trim());

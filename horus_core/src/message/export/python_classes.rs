@@ -11,7 +11,8 @@ const FILE_HEADER: &str = "\
 import horus
 ";
 
-/// Generates a module with an `@horus.message` class for each message.
+/// Generates a Python module that declares each message as a class with the decorator
+/// `@horus.message`.
 pub(in crate::message) fn python_classes(messages: &[Declaration]) -> String {
     let mut out = String::from(FILE_HEADER);
     for message in messages {

@@ -12,7 +12,8 @@ const FILE_HEADER: &str = "\
 // }
 ";
 
-/// The maximum length in bytes of a message's data, unless an endpoint sets a different limit.
+/// The data length for which slots have room at first in generated Rust code, in bytes. Slots grow
+/// when a publisher sends longer data.
 const DEFAULT_DATA_BYTES_MAX: usize = 64 * 1024;
 
 /// Keywords of Rust that need the prefix `r#` as names of fields. Words that C++ or Python also

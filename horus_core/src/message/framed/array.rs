@@ -4,8 +4,8 @@
 use super::TENSOR_DIMENSIONS_MAX;
 use crate::message::DType;
 
-/// The layout of data that are an array of numbers. It contains the same information as DLPack's
-/// `DLTensor` and Python's buffer protocol.
+/// Describes data that are an array of numbers: element type, dimensions and strides. It contains
+/// the same information as DLPack's `DLTensor` and Python's buffer protocol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ArrayLayout {
     dtype: DType,
@@ -35,7 +35,7 @@ impl ArrayLayout {
         this
     }
 
-    /// Returns the type of the elements.
+    /// Returns the type of the array's elements.
     #[must_use]
     pub const fn dtype(&self) -> DType {
         self.dtype
@@ -47,7 +47,8 @@ impl ArrayLayout {
         &self.shape[..self.dimensions]
     }
 
-    /// Returns the stride along each dimension, outermost first, in bytes.
+    /// Returns the distance in bytes between successive elements along each dimension, outermost
+    /// first.
     #[must_use]
     pub fn strides(&self) -> &[u64] {
         &self.strides[..self.dimensions]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::ops::Range;
 
-/// Bytes on the heap, at an address that is a multiple of 8. They are 0 at first.
+/// A buffer on the heap, at an address that is a multiple of 8. Its bytes are 0 at first.
 #[derive(Clone, Default)]
 pub struct Buffer {
     words: Vec<u64>,
@@ -11,8 +11,8 @@ pub struct Buffer {
 }
 
 impl Buffer {
-    /// Allocates `bytes` zeros. The system provides the pages of large memory only when they are
-    /// written.
+    /// Allocates a buffer of `bytes` zeros. The operating system provides the pages of a large
+    /// buffer only when they are written.
     #[must_use]
     pub fn zeroed(bytes: usize) -> Self {
         Self {

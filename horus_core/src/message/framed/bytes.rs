@@ -30,7 +30,7 @@ layout! { BytesHeader = 64 { timestamp_ns: 0, bytes: 8, format: 16 } }
 pub type Bytes<D = super::Buffer> = Framed<BytesHeader, D>;
 
 impl BytesHeader {
-    /// Returns the header for `bytes` bytes, stamped with the current time.
+    /// Returns the header for a message with `bytes` data bytes, stamped with the current time.
     #[must_use]
     pub fn new(bytes: u64) -> Self {
         Self {
@@ -40,7 +40,7 @@ impl BytesHeader {
         }
     }
 
-    /// Sets the format of the data.
+    /// Sets the name of the format of the data, by which subscribers know how to read them.
     #[must_use]
     pub const fn with_format(mut self, format: Text<48>) -> Self {
         self.format = format;

@@ -6,7 +6,8 @@ use horus_shm::internals::layout::STRIDE_MAX;
 use super::{ArrayLayout, HeaderError, array_error_text};
 use crate::message::{DType, FieldKind, Primitive, Schema};
 
-/// The position of the count in the header, and the type of the numbers that it counts.
+/// Describes a header in which one field counts the numbers that follow: the position of that
+/// field, and the type of the numbers.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct CountedTail {
     offset: usize,
@@ -45,7 +46,8 @@ impl CountedTail {
         })
     }
 
-    /// Returns the number of elements that an untrusted header announces.
+    /// Returns the number of elements that a header announces. The header may come from any
+    /// process.
     fn announced_elements(&self, header: &[u8]) -> u64 {
         let mut count = [0; 8];
         let size = self.count.size();

@@ -38,7 +38,7 @@ layout! {
     }
 }
 
-/// Depths along the optical axis, as REP-118 describes them.
+/// An image of depths: the distance of each pixel along the optical axis, as in REP-118 of ROS.
 ///
 /// The depths are integers or floats. A pixel without a measurement is 0 as an integer, and NaN as
 /// a float.
@@ -89,7 +89,7 @@ impl DepthImageHeader {
         self
     }
 
-    /// Sets the frame of the camera.
+    /// Sets the name of the camera's coordinate frame.
     #[must_use]
     pub const fn in_frame(mut self, frame_id: FrameId) -> Self {
         self.frame_id = frame_id;

@@ -24,7 +24,7 @@ macro_rules! encodings {
                     Self { name: $name, dtype: DType::$dtype, channels: $channels };
             )+
 
-            /// All encodings.
+            /// All pixel formats that this version of the library knows.
             pub const ALL: &[Self] = &[$(Self::$constant),+];
         }
     };
@@ -80,13 +80,14 @@ impl Encoding {
         self.name
     }
 
-    /// Returns the name of the encoding as a [`Text`], for the field of a message.
+    /// Returns the name of the encoding as a [`Text`], which can be stored in the field of a
+    /// message.
     #[must_use]
     pub const fn text(self) -> Text<16> {
         Text::literal(self.name)
     }
 
-    /// Returns the type of one channel.
+    /// Returns the type of the number in one channel of a pixel.
     #[must_use]
     pub const fn dtype(self) -> DType {
         self.dtype

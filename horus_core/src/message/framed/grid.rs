@@ -142,19 +142,19 @@ pub type CostMap<D = super::Buffer> = Framed<CostMapHeader, D>;
 
 /// A header of a message whose data are the cells of a map.
 pub trait Grid: Header {
-    /// The type of a cell.
+    /// The number type that holds the value of one cell.
     type Cell: bytemuck::Pod;
 
-    /// Returns the size and position of the map.
+    /// Returns the size, resolution and position of the map.
     fn info(&self) -> &MapMetaData;
 }
 
 impl OccupancyGridHeader {
-    /// The value of a free cell.
+    /// The value of a cell that is known to be free.
     pub const FREE: i8 = 0;
-    /// The value of an occupied cell.
+    /// The value of a cell that is certainly occupied.
     pub const OCCUPIED: i8 = 100;
-    /// The value of an unknown cell.
+    /// The value of a cell about which nothing is known.
     pub const UNKNOWN: i8 = -1;
 
     /// Returns the header of a map in the frame `map`, stamped with the current time.
@@ -170,7 +170,7 @@ impl OccupancyGridHeader {
         }
     }
 
-    /// Sets the frame of the map.
+    /// Sets the name of the map's coordinate frame.
     #[must_use]
     pub const fn in_frame(mut self, frame_id: FrameId) -> Self {
         self.frame_id = frame_id;
@@ -179,14 +179,14 @@ impl OccupancyGridHeader {
 }
 
 impl CostMapHeader {
-    /// The value of a cell that costs nothing.
+    /// The cost of a free cell: crossing it costs nothing.
     pub const FREE_SPACE: u8 = 0;
     /// The value of a cell that is closer to an obstacle than the radius of the robot. If the
     /// centre of a round robot is in such a cell, the robot collides.
     pub const INSCRIBED_INFLATED_OBSTACLE: u8 = 253;
-    /// The value of a cell with an obstacle.
+    /// The cost of a cell that contains an obstacle.
     pub const LETHAL_OBSTACLE: u8 = 254;
-    /// The value of an unknown cell.
+    /// The cost of a cell about which nothing is known.
     pub const NO_INFORMATION: u8 = 255;
 
     /// Returns the header of a map of the layer `master` in the frame `map`, stamped with the
@@ -204,7 +204,7 @@ impl CostMapHeader {
         }
     }
 
-    /// Sets the frame of the map.
+    /// Sets the name of the map's coordinate frame.
     #[must_use]
     pub const fn in_frame(mut self, frame_id: FrameId) -> Self {
         self.frame_id = frame_id;
@@ -282,7 +282,7 @@ impl<H: Grid, D: AsRef<[u8]>> Framed<H, D> {
         self.data_as().unwrap_or_default()
     }
 
-    /// Returns the value of a cell; `None` for a cell outside the map.
+    /// Returns the value of the cell in column `x` of row `y`; `None` for a cell outside the map.
     pub fn cell(&self, x: u32, y: u32) -> Option<H::Cell> {
         self.cells().get(self.index(x, y)?).copied()
     }
@@ -302,8 +302,8 @@ impl<H: Grid, D: AsRef<[u8]>> Framed<H, D> {
         self.index(x, y).map(|_| (x, y))
     }
 
-    /// Returns the centre of a cell in the map's frame, in metres. The cell may lie outside the
-    /// map.
+    /// Returns the centre of the cell in column `x` of row `y`, in metres in the map's frame. The
+    /// cell may lie outside the map.
     pub fn centre_of(&self, x: u32, y: u32) -> [f64; 2] {
         let info = self.info();
         let side = f64::from(info.resolution);
@@ -325,7 +325,8 @@ impl<H: Grid, D: AsRef<[u8]> + AsMut<[u8]>> Framed<H, D> {
         self.data_as_mut().unwrap_or_default()
     }
 
-    /// Returns a mutable reference to a cell; `None` for a cell outside the map.
+    /// Returns a mutable reference to the cell in column `x` of row `y`; `None` for a cell outside
+    /// the map.
     pub fn cell_mut(&mut self, x: u32, y: u32) -> Option<&mut H::Cell> {
         let index = self.index(x, y)?;
         self.cells_mut().get_mut(index)

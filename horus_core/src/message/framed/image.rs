@@ -79,14 +79,14 @@ impl ImageHeader {
         .with_size(width, height, step)
     }
 
-    /// Sets the frame of the camera.
+    /// Sets the name of the camera's coordinate frame.
     #[must_use]
     pub const fn in_frame(mut self, frame_id: FrameId) -> Self {
         self.frame_id = frame_id;
         self
     }
 
-    /// Sets the stride between rows in bytes.
+    /// Sets the distance from the start of one row to the start of the next, in bytes.
     #[must_use]
     pub const fn with_step(mut self, step: u32) -> Self {
         self.step = step;
@@ -103,7 +103,8 @@ impl ImageHeader {
         }
     }
 
-    /// Returns the pixel format, or `None` if its name is unknown to this version.
+    /// Returns the pixel format; `None` if this version of the library does not know the format's
+    /// name.
     #[must_use]
     pub fn encoding(&self) -> Option<Encoding> {
         Encoding::from_name(self.encoding.as_str())

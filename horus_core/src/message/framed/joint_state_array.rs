@@ -25,7 +25,7 @@ crate::message! {
 layout! { Joint = 64 { name: 0, position: 40, velocity: 48, effort: 56 } }
 
 impl Joint {
-    /// A joint without a name and without measured values.
+    /// A joint without a name. Its values are marked as not measured.
     pub(crate) const UNMEASURED: Self = Self {
         name: Text::EMPTY,
         position: f64::NAN,
@@ -46,7 +46,7 @@ impl Joint {
 }
 
 impl Default for Joint {
-    /// Returns a joint without a name, at rest at 0.
+    /// Returns a joint without a name, with the position, velocity and effort 0.
     fn default() -> Self {
         Self::zeroed()
     }
@@ -112,7 +112,8 @@ impl Header for JointStateArrayHeader {
         name: "joints",
         primitive: Primitive::U8,
     };
-    /// Size of a message with 255 joints.
+    /// Initial capacity of a slot: a message with 255 joints. Slots grow when a publisher sends a
+    /// longer message.
     const MAX_MESSAGE_BYTES: u64 = 16 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -135,11 +136,7 @@ impl Header for JointStateArrayHeader {
 }
 
 impl JointStateArray {
-    /// Makes a message with these joints. The header's `count` is set to their number.
-    ///
-    /// # Errors
-    ///
-    /// [`HeaderError`] if there are too many joints for one message.
+    /// Makes a message with these joints. Sets the header's `count` to their number.
     pub fn of(mut header: JointStateArrayHeader, joints: &[Joint]) -> Result<Self, HeaderError> {
         header.count = joints.len().try_into().unwrap_or(u32::MAX);
         header.complete();
@@ -148,12 +145,7 @@ impl JointStateArray {
 }
 
 impl<D: AsRef<[u8]>> Framed<JointStateArrayHeader, D> {
-    /// Returns the joints in the order of the publisher.
-    ///
-    /// # Errors
-    ///
-    /// [`ViewError`] if the data are not aligned for [`Joint`], or are not a whole number of
-    /// joints. This does not happen with received and borrowed messages.
+    /// Returns the joints in the order in which the publisher wrote them.
     pub fn joints(&self) -> Result<&[Joint], ViewError> {
         self.data_as()
     }
@@ -170,11 +162,7 @@ impl<D: AsRef<[u8]>> Framed<JointStateArrayHeader, D> {
 }
 
 impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<JointStateArrayHeader, D> {
-    /// Returns the joints as a mutable slice.
-    ///
-    /// # Errors
-    ///
-    /// As for [`joints`](Framed::joints).
+    /// Returns the joints for writing.
     pub fn joints_mut(&mut self) -> Result<&mut [Joint], ViewError> {
         self.data_as_mut()
     }

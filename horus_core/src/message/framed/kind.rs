@@ -11,8 +11,8 @@ use super::{
 use crate::message::{DType, Schema};
 use crate::topic::DynamicType;
 
-/// A message type of variable length. Its methods take headers as bytes. The number of bytes must
-/// be the `size` in [`schema`](Self::schema).
+/// A message type of variable length that is chosen at run time. Its methods take headers as bytes.
+/// The number of bytes must be the `size` in [`schema`](Self::schema).
 ///
 /// ```
 /// use horus_core::message::{DType, FRAMED_KINDS};
@@ -31,12 +31,12 @@ pub struct FramedKind {
     form: HeaderForm,
 }
 
-/// The rules by which a header is interpreted.
+/// The way in which a header is interpreted.
 #[derive(Debug, Clone, Copy)]
 enum HeaderForm {
-    /// By the [`Header`] implementation of a type in this crate.
+    /// The header is a type of this crate; its [`Header`] implementation interprets it.
     Typed(HeaderFunctions),
-    /// By the schema alone: one field of the header counts the numbers after the header.
+    /// Only the schema is known: one field of the header counts the numbers after the header.
     Counted(CountedTail),
 }
 
@@ -96,7 +96,8 @@ impl FramedKind {
         })
     }
 
-    /// Returns true if [`counted`](Self::counted) made this kind.
+    /// Returns true if the type was made by [`counted`](Self::counted), so that a field of its
+    /// header counts the trailing numbers.
     #[must_use]
     pub const fn is_counted(&self) -> bool {
         matches!(self.form, HeaderForm::Counted(_))
@@ -108,7 +109,7 @@ impl FramedKind {
         self.schema
     }
 
-    /// Returns the message type of a topic that carries these messages.
+    /// Returns the description of this type that endpoints need to open a topic with its messages.
     #[must_use]
     pub fn payload(&self) -> DynamicType {
         match self.form {
@@ -157,7 +158,8 @@ impl FramedKind {
         layout.filter(|array| array.extent_bytes() <= data_bytes as u64)
     }
 
-    /// Calls [`Header::complete`]. Does nothing for a [`counted`](Self::counted) type.
+    /// Sets those fields of a header that can be computed from others, as [`Header::complete`]
+    /// does. Does nothing for a [`counted`](Self::counted) type.
     pub fn complete(&self, header: &mut [u8]) {
         match self.form {
             HeaderForm::Typed(functions) => (functions.complete)(header),
@@ -165,11 +167,8 @@ impl FramedKind {
         }
     }
 
-    /// Calls [`Header::reshape`]. For a [`counted`](Self::counted) type, sets the count.
-    ///
-    /// # Errors
-    ///
-    /// As for [`Header::reshape`], but after an error the header is unchanged.
+    /// Makes a header describe an array, as [`Header::reshape`] does. For a
+    /// [`counted`](Self::counted) type, sets the field that counts the elements.
     pub fn reshape(&self, header: &mut [u8], dtype: DType, shape: &[u64]) -> Result<(), String> {
         match self.form {
             HeaderForm::Typed(functions) => (functions.reshape)(header, dtype, shape),
@@ -192,7 +191,7 @@ fn update_header<H: Header>(
     Ok(())
 }
 
-/// All standard messages of variable length.
+/// The kinds of all standard messages of variable length.
 pub const FRAMED_KINDS: &[FramedKind] = &[
     FramedKind::new::<ImageHeader>(),
     FramedKind::new::<DepthImageHeader>(),

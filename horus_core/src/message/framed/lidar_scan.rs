@@ -95,14 +95,14 @@ impl LidarScanHeader {
         self
     }
 
-    /// Sets the header to announce an intensity for each ray.
+    /// Makes the header announce an intensity for each ray, in addition to its range.
     #[must_use]
     pub const fn with_intensities(mut self) -> Self {
         self.has_intensities = 1;
         self
     }
 
-    /// Sets the frame of the sensor.
+    /// Sets the name of the sensor's coordinate frame.
     #[must_use]
     pub const fn in_frame(mut self, frame_id: FrameId) -> Self {
         self.frame_id = frame_id;
@@ -120,7 +120,8 @@ impl Header for LidarScanHeader {
         name: "data",
         primitive: Primitive::F32,
     };
-    /// Size of a message with 8176 rays and their intensities.
+    /// Initial capacity of a slot: a message with 8176 rays and their intensities. Slots grow when
+    /// a publisher sends a longer message.
     const MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
     fn data_bytes(&self) -> u64 {
@@ -210,11 +211,7 @@ impl<D: AsRef<[u8]>> Framed<LidarScanHeader, D> {
 }
 
 impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<LidarScanHeader, D> {
-    /// Returns the ranges as a mutable slice.
-    ///
-    /// # Errors
-    ///
-    /// As for [`ranges`](Framed::ranges).
+    /// Returns the ranges for writing, in metres.
     pub fn ranges_mut(&mut self) -> Result<&mut [f32], ViewError> {
         let count = self.count as usize;
         let data: &mut [f32] = self.data_as_mut()?;

@@ -87,7 +87,8 @@ impl Header for LogLineHeader {
         name: "text",
         primitive: Primitive::U8,
     };
-    /// Size for which a slot has 1 KiB, including the stamp and the length of the message.
+    /// Initial capacity of a slot: a message with a text of [`LogLineHeader::TEXT_BYTES_MAX`]
+    /// bytes. A slot then takes 1 KiB, including its stamp and the length of the message.
     const MAX_MESSAGE_BYTES: u64 = (size_of::<Self>() + Self::TEXT_BYTES_MAX) as u64;
 
     fn data_bytes(&self) -> u64 {
@@ -107,10 +108,10 @@ impl Header for LogLineHeader {
 }
 
 impl LogLineHeader {
-    /// The longest text of a line, in bytes. The end of a longer text is left out.
+    /// The maximum length of the text of a log line, in bytes. A longer text is truncated.
     pub const TEXT_BYTES_MAX: usize = 752;
 
-    /// Returns the name of the level; `?` if the level is unknown.
+    /// Returns the name of the line's log level, such as `WARN`; `?` if the level is unknown.
     #[must_use]
     pub const fn level_name(&self) -> &'static str {
         match self.level {
@@ -123,7 +124,8 @@ impl LogLineHeader {
         }
     }
 
-    /// Returns the name of the node, or the name of the logger if the line has no node.
+    /// Returns the origin of the log line: the name of its node, or the name of the logger if the
+    /// line has no node.
     #[must_use]
     pub fn source(&self) -> &str {
         if self.node.is_empty() {
@@ -135,7 +137,7 @@ impl LogLineHeader {
 }
 
 impl<D: AsRef<[u8]>> Framed<LogLineHeader, D> {
-    /// Returns the text, with U+FFFD in place of bytes that are not UTF-8.
+    /// Returns the text of the log line, with U+FFFD in place of bytes that are not UTF-8.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         String::from_utf8_lossy(self.data())
@@ -143,8 +145,8 @@ impl<D: AsRef<[u8]>> Framed<LogLineHeader, D> {
 }
 
 impl<D: AsRef<[u8]>> fmt::Display for Framed<LogLineHeader, D> {
-    /// Formats the line like `WARN  planner: no path`, with `… (12 bytes more)` if its end was left
-    /// out. The text is not escaped, and may contain control characters.
+    /// Formats the line like `WARN  planner: no path`. If the text was truncated, appends a note
+    /// such as `… (12 bytes more)`. The text is not escaped, and may contain control characters.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,

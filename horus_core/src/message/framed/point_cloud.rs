@@ -3,7 +3,7 @@
 use super::{ArrayLayout, Framed, Header, array_error_text};
 use crate::message::{DType, Element, FrameId, Primitive, Tail, Text, Zeroable, timestamp_now_ns};
 
-/// Maximum number of fields of a point.
+/// Maximum number of fields (such as `x` or `intensity`) that a point of a [`PointCloud`] can have.
 pub const POINT_FIELDS_MAX: usize = 16;
 
 crate::message! {
@@ -135,7 +135,7 @@ impl PointCloudHeader {
         self
     }
 
-    /// Sets the frame of the points.
+    /// Sets the name of the coordinate frame in which the points are given.
     #[must_use]
     pub const fn in_frame(mut self, frame_id: FrameId) -> Self {
         self.frame_id = frame_id;
@@ -149,7 +149,7 @@ impl PointCloudHeader {
         &self.fields[..POINT_FIELDS_MAX.min(self.field_count as usize)]
     }
 
-    /// Returns the number of points in all rows.
+    /// Returns the number of points of the cloud: the product of `width` and `height`.
     #[must_use]
     pub const fn points(&self) -> u64 {
         self.width as u64 * self.height as u64
@@ -298,7 +298,7 @@ impl<D: AsRef<[u8]>> Framed<PointCloudHeader, D> {
     }
 }
 
-/// A view of one field in all points of a cloud.
+/// A read-only view of the numbers that one field has in all points of a cloud.
 #[derive(Debug, Clone, Copy)]
 pub struct FieldView<'a> {
     cloud: &'a PointCloudHeader,

@@ -3,7 +3,8 @@
 use super::{ArrayLayout, Framed, Header};
 use crate::message::DType;
 
-/// The header of a message whose data are rows of the same length, top row first.
+/// A header of a message whose data are rows of pixels, such as an image. All rows have the same
+/// length, and the top row comes first.
 pub trait Raster: Header {
     /// Returns the number of pixels in a row.
     fn width(&self) -> u32;
@@ -11,7 +12,7 @@ pub trait Raster: Header {
     /// Returns the number of rows.
     fn height(&self) -> u32;
 
-    /// Returns the stride from one row to the next in bytes.
+    /// Returns the distance from the start of one row to the start of the next, in bytes.
     fn step(&self) -> u32;
 
     /// Returns the size of a pixel in bytes, or `None` if this program does not know it.
@@ -29,16 +30,12 @@ pub trait Raster: Header {
         }
     }
 
-    /// Returns the size of all rows in bytes.
+    /// Returns the total size of all rows in bytes, including their padding.
     fn rows_bytes(&self) -> u64 {
         u64::from(self.step()) * u64::from(self.height())
     }
 
-    /// Checks that a row has room for its pixels.
-    ///
-    /// # Errors
-    ///
-    /// A description of the contradiction in the header.
+    /// Checks that the stride between rows is large enough for the pixels of a row.
     fn check_rows(&self) -> Result<(), String> {
         let Some(pixel) = self.pixel_bytes() else {
             return Ok(());
@@ -117,7 +114,7 @@ impl<H: Raster, D: AsRef<[u8]>> Framed<H, D> {
         self.row(y)?.get(start..start + bytes)
     }
 
-    /// Returns true if the rows have no padding.
+    /// Returns true if the rows follow each other without padding.
     pub fn is_contiguous(&self) -> bool {
         let row = self.row_span(0).map_or(0, |(_, bytes)| bytes);
         row == self.step() as usize || self.height() < 2

@@ -89,7 +89,8 @@ impl Header for SchedulerStatusHeader {
         name: "nodes",
         primitive: Primitive::U8,
     };
-    /// Size of a message with 64 nodes.
+    /// Initial capacity of a slot: a message with 64 nodes. Slots grow when a publisher sends a
+    /// longer message.
     const MAX_MESSAGE_BYTES: u64 = (size_of::<Self>() + 64 * size_of::<NodeMetrics>()) as u64;
 
     fn data_bytes(&self) -> u64 {
@@ -124,7 +125,7 @@ impl<D: AsRef<[u8]>> Framed<SchedulerStatusHeader, D> {
 }
 
 impl<D: AsRef<[u8]>> fmt::Display for Framed<SchedulerStatusHeader, D> {
-    /// Formats the status like `arm running for 12.5 s, 3 nodes`.
+    /// Writes a summary of the status, such as `arm running for 12.5 s, 3 nodes`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let state = match self.state {
             SchedulerStatusHeader::STATE_STARTING => "starting",

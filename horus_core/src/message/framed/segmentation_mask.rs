@@ -51,7 +51,7 @@ impl SegmentationMaskHeader {
         }
     }
 
-    /// Sets the frame of the camera.
+    /// Sets the name of the camera's coordinate frame.
     #[must_use]
     pub const fn in_frame(mut self, frame_id: FrameId) -> Self {
         self.frame_id = frame_id;
@@ -60,7 +60,8 @@ impl SegmentationMaskHeader {
 }
 
 impl<D: AsRef<[u8]>> Framed<SegmentationMaskHeader, D> {
-    /// Returns the class of a pixel; `None` for a pixel outside the mask.
+    /// Returns the class number of the pixel in column `x` of row `y`; `None` for a pixel outside
+    /// the mask.
     pub fn class(&self, x: u32, y: u32) -> Option<u8> {
         self.pixel(x, y).map(|pixel| pixel[0])
     }

@@ -54,10 +54,10 @@ pub type Tensor<D = super::Buffer> = Framed<TensorHeader, D>;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TensorError {
-    /// The shape has too many dimensions.
+    /// The shape has more dimensions than a tensor may have.
     #[error("the tensor has {found} dimensions, at most {TENSOR_DIMENSIONS_MAX} are allowed")]
     Dimensions {
-        /// Number of dimensions.
+        /// Number of dimensions of the requested shape.
         found: usize,
     },
     /// The shape has more elements than 64 bits can count, or its number of elements differs from
@@ -66,18 +66,18 @@ pub enum TensorError {
         "the shape {shape:?} has another number of elements than the data, or too many to count"
     )]
     Elements {
-        /// The shape.
+        /// The requested number of elements along each dimension, outermost first.
         shape: Vec<usize>,
     },
     /// The elements do not have the requested type.
     #[error("the elements are {found}, not {wanted}")]
     Type {
-        /// Type of the elements.
+        /// Name of the type that the elements have.
         found: String,
-        /// Requested type.
+        /// Type that the caller requested.
         wanted: DType,
     },
-    /// The elements are not contiguous in row-major order.
+    /// The elements are not contiguous in row-major order, so they cannot be viewed as a slice.
     #[error("the tensor is strided: use `at`, or a copy in row-major order")]
     Strided,
     /// The bytes cannot be viewed as a slice of the requested type.
@@ -99,7 +99,7 @@ impl TensorHeader {
         header.with_row_major_shape(&counts)
     }
 
-    /// Sets the name of the tensor.
+    /// Sets the tensor's name, by which a program can distinguish several tensors of one topic.
     #[must_use]
     pub const fn with_name(mut self, name: Text<32>) -> Self {
         self.name = name;
@@ -127,7 +127,7 @@ impl TensorHeader {
         &self.shape[..self.rank()]
     }
 
-    /// Returns the stride along each dimension, in elements.
+    /// Returns the distance between successive elements along each dimension, counted in elements.
     #[must_use]
     pub fn strides(&self) -> &[u64] {
         &self.strides[..self.rank()]
@@ -140,7 +140,7 @@ impl TensorHeader {
         DType::from_code(self.dtype)
     }
 
-    /// Returns the number of elements. Saturates on overflow.
+    /// Returns the number of elements of the tensor. Saturates on overflow.
     #[must_use]
     pub fn elements(&self) -> u64 {
         self.shape()
@@ -211,7 +211,7 @@ impl TensorHeader {
 }
 
 impl Default for TensorHeader {
-    /// Returns an empty tensor of bytes.
+    /// Returns the header of a tensor without elements, of the type `u8`.
     fn default() -> Self {
         let mut header = Self::zeroed();
         (header.dtype, header.dimensions, header.strides[0]) = (DType::U8.code(), 1, 1);

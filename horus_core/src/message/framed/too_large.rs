@@ -4,16 +4,16 @@
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum TooLarge {
-    /// The message has more elements than fit.
+    /// The message has more elements than the message of a fixed size has room for.
     #[error("the message has {found} {of}, and a {message} has room for {limit}")]
     Elements {
-        /// Name of the message of a fixed size.
+        /// Name of the message type of a fixed size, such as `LaserScan`.
         message: &'static str,
-        /// The name of the elements: `ranges` or `joints`.
+        /// The word for the elements in the error text: `ranges` or `joints`.
         of: &'static str,
-        /// Number of elements.
+        /// Number of elements of the message of variable length.
         found: usize,
-        /// Maximum number of elements that fit.
+        /// Maximum number of elements of the message of a fixed size.
         limit: usize,
     },
     /// A name in the message is longer than its field in the message of a fixed size.
@@ -22,7 +22,7 @@ pub enum TooLarge {
         .name.len()
     )]
     Name {
-        /// Name of the message of a fixed size.
+        /// Name of the message type of a fixed size, such as `LaserScan`.
         message: &'static str,
         /// The name that is too long.
         name: String,

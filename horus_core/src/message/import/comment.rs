@@ -46,7 +46,7 @@ pub(super) struct Comments {
 }
 
 impl Comments {
-    /// Adds the text of a comment, without its `#`.
+    /// Adds the text of one comment, without its `#`.
     pub(super) fn push(&mut self, text: &str) {
         self.lines.push(clean_comment(text));
     }
@@ -59,8 +59,8 @@ impl Comments {
         self.lines.append(&mut other.lines);
     }
 
-    /// Returns the lines as one text, without empty lines at its start and its end, and without two
-    /// consecutive empty lines.
+    /// Returns the collected lines as one text, without empty lines at its start and its end, and
+    /// without two consecutive empty lines.
     pub(super) fn text(&self) -> String {
         let mut out = String::new();
         for line in &self.lines {
@@ -98,7 +98,8 @@ fn clean_comment(text: &str) -> String {
         .to_owned()
 }
 
-/// Returns a doc comment as `message!` stores it: a space before each line, a newline after it.
+/// Converts a text to a doc comment as `message!` stores it: with a space before and a newline
+/// after each line.
 pub(super) fn to_doc_comment(text: &str) -> String {
     let line = |line: &str| match line {
         "" => "\n".to_owned(),
@@ -142,7 +143,8 @@ fn split_unit(text: &str) -> Option<(&str, &'static str, &str)> {
     })
 }
 
-/// Returns the text with a capital first letter, unless it begins with a symbol or a name.
+/// Returns `text` with a capital first letter. A text that begins with a symbol or a name stays
+/// unchanged.
 fn capitalised(text: &str) -> String {
     let mut letters = text.chars();
     let first_word = text.split_whitespace().next().unwrap_or_default();

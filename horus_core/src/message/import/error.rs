@@ -7,39 +7,40 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// A file could not be read.
+    /// A `.msg` file could not be read.
     #[error("cannot read {}: {source}", path.display())]
     Read {
-        /// The path of the file.
+        /// The path of the file that could not be read.
         path: PathBuf,
         /// The system error, or an error because the content is not UTF-8.
         source: io::Error,
     },
-    /// A file could not be written.
+    /// A file with generated code could not be written.
     #[error("cannot write {}: {source}", path.display())]
     Write {
-        /// The path of the file.
+        /// The path of the file that could not be written.
         path: PathBuf,
-        /// The system error.
+        /// The error that the operating system reported.
         source: io::Error,
     },
     /// A field or constant cannot be represented in a message, or its line is not valid in a `.msg`
     /// file.
     #[error("{}:{line}: '{field}': {reason}", path.display())]
     Line {
-        /// The path of the file.
+        /// The path of the `.msg` file.
         path: PathBuf,
-        /// Number of the line, counted from 1.
+        /// Number of the faulty line, counted from 1.
         line: usize,
         /// The name of the field or constant, or the whole line if it has none.
         field: String,
         /// A description of what was found, what is wanted, and what to do.
         reason: String,
     },
-    /// A message as a whole cannot be represented.
+    /// A message cannot be represented, for a reason that does not concern a single line of its
+    /// file.
     #[error("{}: message '{message}': {reason}", path.display())]
     Message {
-        /// The path of the file.
+        /// The path of the `.msg` file that declares the message.
         path: PathBuf,
         /// The name of the message.
         message: String,

@@ -16,7 +16,7 @@ const HEADER_ALIGN: usize = 64;
 /// The maximum number of fields that the C++ macro `HORUS_MESSAGE` accepts.
 const FIELDS_MAX: usize = 64;
 
-/// A field whose offset has not been determined yet.
+/// A field of an imported message whose offset has not been determined yet.
 #[derive(Debug)]
 pub(super) struct PlannedField {
     pub(super) name: String,
@@ -37,7 +37,7 @@ pub(super) struct LayoutPlan {
     pub(super) doc: String,
 }
 
-/// A schema with the default values of its fields.
+/// An imported message: its schema, and the default values of its fields.
 #[derive(Debug, Clone)]
 pub(in crate::message) struct Declaration {
     pub(in crate::message) schema: &'static Schema,
@@ -82,7 +82,7 @@ impl LayoutPlan {
         self.finish(name, size, align)
     }
 
-    /// Returns the end of the last field, in bytes.
+    /// Returns the offset of the byte after the last field.
     fn fields_end(&self) -> Result<usize, String> {
         let bytes = |field: &PlannedField| field.kind.size().checked_mul(field.count);
         let sum = |sum: usize, field: &PlannedField| sum.checked_add(bytes(field)?);

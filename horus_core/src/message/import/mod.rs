@@ -71,7 +71,8 @@ impl Importer {
     /// The default length in bytes of a string without a bound. [`Self::text_bytes`] changes it.
     pub const DEFAULT_TEXT_BYTES: usize = 64;
 
-    /// Returns an importer that looks for messages only beside the given files.
+    /// Returns an importer with default settings. It looks for nested messages only near the files
+    /// that contain them.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -81,7 +82,7 @@ impl Importer {
         }
     }
 
-    /// Sets the length of strings without a bound, in bytes.
+    /// Sets the length in bytes of the fields for strings that have no bound in their `.msg` file.
     #[must_use]
     pub fn text_bytes(mut self, bytes: usize) -> Self {
         self.text_bytes = bytes.max(1);
@@ -191,13 +192,14 @@ pub struct Imported {
 }
 
 impl Imported {
-    /// Returns the schemas. A message that is nested in others comes before them.
+    /// Returns the schemas of the imported messages. A message that is nested in others comes
+    /// before them.
     #[must_use]
     pub fn schemas(&self) -> Vec<&'static Schema> {
         self.declarations.iter().map(|one| one.schema).collect()
     }
 
-    /// Returns the files that were read, as absolute paths.
+    /// Returns the absolute paths of all `.msg` files that were read.
     #[must_use]
     pub fn files(&self) -> &[PathBuf] {
         &self.files
@@ -217,7 +219,7 @@ impl Imported {
         export::cpp_in_namespace(&self.declarations, namespace)
     }
 
-    /// Generates a Python module with a class for each message.
+    /// Generates a Python module that declares a class for each message.
     #[must_use]
     pub fn python(&self) -> String {
         export::python_classes(&self.declarations)

@@ -135,7 +135,8 @@ const RESERVED_WORDS: &[&str] = &[
     "yield",
 ];
 
-/// Returns the name, with an underscore after it if a language reserves it.
+/// Returns a name that is free to use in all languages: `name`, with an underscore after it if a
+/// language reserves it.
 pub(super) fn free_name(name: &str) -> String {
     match RESERVED_WORDS.binary_search(&name) {
         Ok(_) => format!("{name}_"),

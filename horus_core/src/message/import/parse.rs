@@ -6,18 +6,18 @@ use super::comment::{Comments, move_unit_to_end};
 use super::error::ImportError;
 use crate::message::Primitive;
 
-/// The fields and constants of a message, in the order of the file.
+/// The content of a `.msg` file: the fields and constants of a message, in the order of the file.
 #[derive(Debug)]
 pub(super) struct MessageDefinition {
-    /// The comment that describes the message.
+    /// The comment at the start of the file, which describes the message.
     pub(super) doc: String,
     pub(super) items: Vec<DefinitionItem>,
 }
 
-/// A field or a constant.
+/// A field or a constant in a `.msg` file.
 #[derive(Debug)]
 pub(super) struct DefinitionItem {
-    /// Number of the item's line in the file, counted from 1.
+    /// Number of the line in the file on which the item is, counted from 1.
     pub(super) line: usize,
     pub(super) name: String,
     pub(super) element: ElementType,
@@ -37,11 +37,11 @@ pub(super) enum ItemRole {
     },
 }
 
-/// The type of one element of a field.
+/// The type of a field, or of one element if the field is an array.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ElementType {
     Number(Primitive),
-    /// A string, with its bound in bytes.
+    /// A string, with its maximum length in bytes; `None` if it has no bound.
     Text(Option<usize>),
     Time,
     Duration,
@@ -52,7 +52,7 @@ pub(super) enum ElementType {
     },
 }
 
-/// The number of elements of a field.
+/// The number of elements of a field: one, a fixed number, or a number with or without a bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ArrayLength {
     One,
@@ -61,7 +61,7 @@ pub(super) enum ArrayLength {
     Unbounded,
 }
 
-/// Parses the text of the file at `path`.
+/// Parses `text`, the content of a `.msg` file. `path` is only used in errors.
 pub(super) fn parse(path: &Path, text: &str) -> Result<MessageDefinition, ImportError> {
     let mut parser = Parser::default();
     for (index, line) in text.lines().enumerate() {
@@ -72,7 +72,7 @@ pub(super) fn parse(path: &Path, text: &str) -> Result<MessageDefinition, Import
 
 #[derive(Debug, Default)]
 struct Parser {
-    /// The comment that describes the message.
+    /// The comments that describe the message as a whole.
     doc: Comments,
     /// Comment lines that belong to the next item, which follows in the file.
     pending: Comments,
@@ -162,7 +162,7 @@ fn split_comment(line: &str) -> (&str, Option<&str>) {
     (line, None)
 }
 
-/// Parses `type name`, `type name default` or `type NAME=value`.
+/// Parses the line of a field or a constant: `type name`, `type name default` or `type NAME=value`.
 fn parse_item(path: &Path, line: usize, code: &str) -> Result<DefinitionItem, ImportError> {
     let wanted = "a line is `type name`, `type name default` or `type NAME=value`: correct it, or \
                   put a # before text";
@@ -201,7 +201,8 @@ fn parse_item(path: &Path, line: usize, code: &str) -> Result<DefinitionItem, Im
     })
 }
 
-/// Parses a type, such as `float32`, `string<=16[4]` or `geometry_msgs/Point[]`.
+/// Parses the type of a field, such as `float32`, `string<=16[4]` or `geometry_msgs/Point[]`.
+/// Returns the type of one element, and the number of elements.
 fn parse_type(text: &str) -> Result<(ElementType, ArrayLength), String> {
     let Some((element, length)) = text.split_once('[') else {
         return Ok((parse_element(text)?, ArrayLength::One));

@@ -19,7 +19,7 @@ pub(super) struct MessageReading<'p> {
     pub(super) path: &'p Path,
     pub(super) message: &'p str,
     pub(super) plan: LayoutPlan,
-    /// Names of the fields and constants that have been read so far. A duplicate name is an error.
+    /// Names that fields and constants of the message have so far, to detect duplicates.
     names: BTreeSet<String>,
 }
 
@@ -52,7 +52,7 @@ impl<'p> MessageReading<'p> {
         ImportError::in_line(self.path, item.line, &item.name, reason)
     }
 
-    /// Adds the fields that replace a `Header`: `timestamp_ns` and `frame_id`.
+    /// Adds the fields that replace a ROS `Header`: `timestamp_ns` and `frame_id`.
     pub(super) fn add_header(&mut self, item: &DefinitionItem) -> Result<(), ImportError> {
         let prefix = match item.name.as_str() {
             "header" => String::new(),

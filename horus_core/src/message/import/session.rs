@@ -13,20 +13,21 @@ use super::parse::{self, ArrayLength, DefinitionItem, ElementType, ItemRole};
 use super::reading::{KindAndLength, MessageReading};
 use crate::message::{FieldKind, Primitive};
 
-/// The maximum length of a `.msg` file in bytes.
+/// The maximum length of a `.msg` file in bytes. A longer file is an error.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 
-/// The maximum depth to which messages are nested in each other.
+/// The maximum depth to which messages may be nested in each other. A deeper nesting is an error.
 const DEPTH_MAX: usize = 32;
 
-/// The state of one run of an [`Importer`].
+/// The state while an [`Importer`] reads a set of `.msg` files.
 #[derive(Debug)]
 pub(super) struct ImportSession<'a> {
     importer: &'a Importer,
     pub(super) declarations: Vec<Declaration>,
-    /// The files that have been read, each with the index of its declaration.
+    /// The `.msg` files that have been read, each with the index of its message in `declarations`.
     pub(super) files: BTreeMap<PathBuf, usize>,
-    /// The files of the messages that are being read, outermost first.
+    /// The files of the messages that are being read, outermost first. They are kept to detect
+    /// messages that contain themselves.
     around: Vec<PathBuf>,
     used_bounds: BTreeSet<String>,
 }
@@ -42,7 +43,8 @@ impl<'a> ImportSession<'a> {
         }
     }
 
-    /// Reads the file, unless it was read before, and returns the index of its declaration.
+    /// Reads the `.msg` file at `path`, unless it was read before. Returns the index of its message
+    /// in `declarations`.
     pub(super) fn import_file(&mut self, path: &Path) -> Result<usize, ImportError> {
         let read_error = |source| ImportError::Read {
             path: path.to_owned(),
@@ -70,7 +72,8 @@ impl<'a> ImportSession<'a> {
         Ok(index)
     }
 
-    /// Reads the text of a file, and returns the index of its declaration.
+    /// Declares the message in `text`, the content of a `.msg` file. Returns the index of its
+    /// message in `declarations`.
     pub(super) fn import_text(
         &mut self,
         path: &Path,
@@ -100,7 +103,7 @@ impl<'a> ImportSession<'a> {
         Ok(self.declarations.len() - 1)
     }
 
-    /// Checks that every bound that the caller gave was used.
+    /// Returns an error if the caller gave a bound that no field needed.
     pub(super) fn check_bounds(&self) -> Result<(), ImportError> {
         let mut bounds = self.importer.bounds.keys();
         match bounds.find(|field| !self.used_bounds.contains(*field)) {
@@ -111,7 +114,7 @@ impl<'a> ImportSession<'a> {
         }
     }
 
-    /// Checks that no other imported message declares a type of this name.
+    /// Returns an error if another imported message already declares a type of this name.
     fn check_is_new(&self, path: &Path, name: &str) -> Result<(), ImportError> {
         let is_taken = self.declarations.iter().any(|other| {
             let header = name.strip_suffix("Header");

@@ -28,37 +28,37 @@ pub enum SchemaDifference {
     /// A field has a different type, count or offset.
     #[error("field '{path}': {here} here, {in_topic} in the topic")]
     Field {
-        /// The field's path.
+        /// The path of the field, such as `pose.x`.
         path: String,
-        /// The field's shape in this program.
+        /// Type, offset and number of elements of the field in this program.
         here: FieldShape,
-        /// The field's shape in the topic.
+        /// Type, offset and number of elements of the field in the topic.
         in_topic: FieldShape,
     },
     /// A field has a different name.
     #[error("field '{here}' here is '{in_topic}' in the topic, both {shape}")]
     Renamed {
-        /// The field's path in this program.
+        /// The path of the field in this program, such as `pose.x`.
         here: String,
-        /// The field's path in the topic.
+        /// The path of the field in the topic, such as `pose.x`.
         in_topic: String,
-        /// The field's shape, which is the same in both.
+        /// Type, offset and number of elements of the field, which are the same in both.
         shape: FieldShape,
     },
     /// A field exists only in this program.
     #[error("field '{path}': {here} here, missing in the topic")]
     MissingInTopic {
-        /// The field's path.
+        /// The path of the field, such as `pose.x`.
         path: String,
-        /// The field's shape in this program.
+        /// Type, offset and number of elements of the field in this program.
         here: FieldShape,
     },
     /// A field exists only in the topic.
     #[error("field '{path}': missing here, {in_topic} in the topic")]
     MissingHere {
-        /// The field's path.
+        /// The path of the field, such as `pose.x`.
         path: String,
-        /// The field's shape in the topic.
+        /// Type, offset and number of elements of the field in the topic.
         in_topic: FieldShape,
     },
     /// The fields are the same, but the sizes of the messages differ.
@@ -72,9 +72,9 @@ pub enum SchemaDifference {
     /// The fields are the same, but the data after them differ.
     #[error("after the fields: {here} here, {in_topic} in the topic")]
     Tail {
-        /// The data after the fields in this program.
+        /// A description of the data after the fields in this program.
         here: String,
-        /// The data after the fields in the topic.
+        /// A description of the data after the fields in the topic.
         in_topic: String,
     },
     /// The fields are the same, but the alignments of the messages differ.

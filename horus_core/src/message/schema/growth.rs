@@ -6,7 +6,7 @@ use horus_shm::{FieldPrefix, FieldPrefixes};
 use super::parsed::{ParsedField, ParsedSchema};
 use super::{FNV_OFFSET_BASIS, fnv1a_step};
 
-/// The names of fields that only fill a gap begin with one of these texts.
+/// Prefixes that mark a field as padding: the name of such a field begins with one of these texts.
 const PADDING_PREFIXES: [&str; 2] = ["_pad", "_reserved"];
 
 impl ParsedSchema {
@@ -54,7 +54,7 @@ impl ParsedSchema {
 }
 
 impl ParsedField {
-    /// Returns the line of this field in a canonical text.
+    /// Returns the line that describes this field in the canonical text of the schema.
     fn text_line(&self) -> String {
         let shape = &self.shape;
         let name = shape.primitive.name();
@@ -67,7 +67,8 @@ impl ParsedField {
     }
 }
 
-/// Returns the outermost name in the path of a number: `pose` for `pose.x`.
+/// Returns the first name in the path of a field, which is the name of a field of the message
+/// itself: `pose` for `pose.x`.
 fn outermost_name(field: &ParsedField) -> &str {
     field.path.split('.').next().unwrap_or_default()
 }

@@ -9,53 +9,54 @@ use crate::message::Primitive;
 /// when this program was compiled.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedSchema {
-    /// The message's name, an ASCII identifier.
+    /// The name of the message, an ASCII identifier.
     pub name: String,
-    /// Size in bytes.
+    /// Size of the message in bytes, without its trailing data.
     pub size: usize,
-    /// Alignment in bytes, a power of two.
+    /// Alignment of the message in bytes, a power of two.
     pub align: usize,
-    /// Every number or array of numbers in the message, including those of nested messages, in
-    /// order of offsets.
+    /// All numbers and arrays of numbers in the message, in order of their offsets. Those of nested
+    /// messages are included.
     pub fields: Vec<ParsedField>,
-    /// The data after the first `size` bytes, up to the end of the message.
+    /// The numbers that follow the first `size` bytes; `None` for a message of fixed size.
     pub tail: Option<ParsedTail>,
 }
 
-/// The data at the end of a message of variable length.
+/// The numbers at the end of a message of variable length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedTail {
-    /// The name of the data, which differs from all field names.
+    /// The name of the trailing numbers, which differs from all field names.
     pub name: String,
-    /// The type of one number.
+    /// The type of each trailing number.
     pub primitive: Primitive,
 }
 
-/// One number, or array of numbers, in a [`ParsedSchema`].
+/// A number, or an array of numbers, in a message that a [`ParsedSchema`] describes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ParsedField {
     /// The names of the enclosing messages and of the field itself, joined by dots.
     pub path: String,
-    /// The type, offset and counts of the field.
+    /// The type, offset and number of elements of the field.
     pub shape: FieldShape,
 }
 
-/// Type, offset and counts of a field; shown as `u16 @20` or `f32[360] @40`.
+/// The type, offset and number of elements of a field. It is shown as `u16 @20` or `f32[360] @40`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct FieldShape {
-    /// The type of one element.
+    /// The type of one element of the field.
     pub primitive: Primitive,
-    /// Bytes from the start of the message to the first element.
+    /// Offset of the first element from the start of the message, in bytes.
     pub offset: usize,
-    /// Number of contiguous elements.
+    /// Number of elements that follow each other without a gap.
     pub count: usize,
-    /// Number of elements and stride in bytes of each enclosing array of messages, outermost first.
+    /// For each array of messages that contains the field, outermost first: its number of elements,
+    /// and its stride in bytes.
     pub arrays: Vec<(usize, usize)>,
 }
 
 impl FieldShape {
-    /// Returns the offset of the field's end in bytes, in the last element of every enclosing
-    /// array; `None` on overflow.
+    /// Returns the offset of the byte after the field, in the last element of every array that
+    /// contains the field; `None` on overflow.
     pub(super) fn end_offset(&self) -> Option<usize> {
         let mut end = self
             .count
@@ -88,18 +89,18 @@ impl fmt::Display for FieldShape {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SchemaTextError {
-    /// The text is longer than that of any message.
+    /// The text is longer than the text of any message can be.
     #[error("the schema text has {bytes} bytes, at most {SCHEMA_TEXT_BYTES_MAX} are allowed")]
     TooLong {
-        /// The length of the text in bytes.
+        /// The length of the text that was to be parsed, in bytes.
         bytes: usize,
     },
-    /// A line does not match the format; lines are counted from 1.
+    /// A line of the text does not have the required format.
     #[error("line {line} of the schema text is not {expected}")]
     Line {
-        /// The number of the line.
+        /// The number of the line, counted from 1.
         line: usize,
-        /// A description of the line that would be accepted.
+        /// A description of the line that would be accepted in its place.
         expected: &'static str,
     },
 }

@@ -240,8 +240,8 @@ layout! {
 }
 
 impl ServoCommand {
-    /// Returns a command to go to `position`, in radians, as fast as possible; stamped with the
-    /// current time.
+    /// Returns a command to go to `position`, in radians, as fast as possible. It is stamped with
+    /// the current time.
     #[must_use]
     pub fn new(servo_id: u32, position: f32) -> Self {
         let timestamp_ns = timestamp_now_ns();
@@ -281,8 +281,8 @@ layout! {
 }
 
 impl DifferentialDriveCommand {
-    /// Returns a command for these wheel speeds, in rad/s, with the drives powered (`enable` is 1)
-    /// and the current time.
+    /// Returns a command to turn the wheels at these speeds, in rad/s. The drives are powered
+    /// (`enable` is 1), and the command is stamped with the current time.
     #[must_use]
     pub fn new(left: f64, right: f64) -> Self {
         let timestamp_ns = timestamp_now_ns();
@@ -372,7 +372,7 @@ layout! {
 }
 
 impl PidConfig {
-    /// Returns gains without limits, stamped with the current time.
+    /// Returns a configuration with these gains and without limits, stamped with the current time.
     #[must_use]
     pub fn new(p: f64, i: f64, d: f64) -> Self {
         Self {
@@ -386,7 +386,7 @@ impl PidConfig {
 }
 
 impl Default for PidConfig {
-    /// Returns a configuration without gains and limits, with time 0.
+    /// Returns a configuration in which all gains are 0, without limits, with time 0.
     fn default() -> Self {
         Self {
             i_max: f64::INFINITY,
@@ -430,7 +430,7 @@ layout! {
 }
 
 impl Default for TrajectoryPoint {
-    /// Returns a point at rest at the origin, not rotated, at time 0.
+    /// Returns a trajectory point at rest at the origin, not rotated, at time 0.
     fn default() -> Self {
         Self {
             orientation: IDENTITY,

@@ -30,14 +30,14 @@ arrays! {
 }
 
 impl From<Point3> for Vector3 {
-    /// Returns the vector that leads from the origin to the point.
+    /// Converts a point to the vector that leads from the origin to it.
     fn from(Point3 { x, y, z }: Point3) -> Self {
         Self { x, y, z }
     }
 }
 
 impl From<Vector3> for Point3 {
-    /// Returns the point to which the vector leads from the origin.
+    /// Converts a vector to the point to which it leads from the origin.
     fn from(Vector3 { x, y, z }: Vector3) -> Self {
         Self { x, y, z }
     }
@@ -47,7 +47,8 @@ impl From<Vector3> for Point3 {
 macro_rules! poses {
     ($($type:ident)+) => {$(
         impl From<&$type> for Transform {
-            /// Returns the transform from the body to the frame of the pose.
+            /// Returns the transform from the frame of the body to the frame in which the pose is
+            /// given.
             fn from(pose: &$type) -> Self {
                 Self::new(pose.position, pose.orientation)
             }
@@ -64,7 +65,8 @@ impl From<&TransformStamped> for Transform {
 }
 
 impl From<&Pose2D> for Pose3D {
-    /// Returns the pose at height 0, with the same time.
+    /// Converts a planar pose to a pose in space: at height 0, without roll and pitch, and with the
+    /// same time.
     fn from(pose: &Pose2D) -> Self {
         let (sin, cos) = (pose.theta / 2.0).sin_cos();
         let position = [pose.x, pose.y, 0.0];

@@ -23,7 +23,7 @@ crate::message! {
 layout! { Heartbeat = 56 { timestamp_ns: 0, source: 8, sequence: 40, period_ns: 48 } }
 
 impl Heartbeat {
-    /// Returns a heartbeat of `source`, stamped with the current time.
+    /// Returns a heartbeat of the program `source`, stamped with the current time.
     #[must_use]
     pub fn new(source: Text<32>, sequence: u64, period_ns: u64) -> Self {
         Self {
@@ -145,7 +145,8 @@ impl fmt::Display for DiagnosticValue {
     }
 }
 
-/// The largest number of values in a [`DiagnosticStatus`]: so many fit on a screen beside others.
+/// The maximum number of values in a [`DiagnosticStatus`]. WHY 16: so many fit on a screen together
+/// with other information.
 pub const DIAGNOSTIC_VALUES_MAX: usize = 16;
 
 crate::message! {
@@ -275,8 +276,8 @@ layout! {
 }
 
 impl EmergencyStop {
-    /// Returns an engaged stop, stamped with the current time. `source` and `reason` are truncated
-    /// if they are too long.
+    /// Returns the message of an emergency stop that is engaged, stamped with the current time.
+    /// `source` and `reason` are truncated if they are too long.
     ///
     /// ```
     /// use horus_core::message::EmergencyStop;
@@ -290,8 +291,8 @@ impl EmergencyStop {
         Self::new(1, source, reason).stamped()
     }
 
-    /// Returns a released stop, stamped with the current time. `source` and `reason` are truncated
-    /// if they are too long.
+    /// Returns the message of an emergency stop that is released, stamped with the current time.
+    /// `source` and `reason` are truncated if they are too long.
     #[must_use]
     pub fn release(source: &str, reason: &str) -> Self {
         Self::new(0, source, reason).stamped()
@@ -318,7 +319,7 @@ impl EmergencyStop {
         }
     }
 
-    /// Returns true if the stop is engaged, so that nothing may move.
+    /// Returns true if the emergency stop is engaged, so that nothing may move.
     #[must_use]
     pub const fn is_engaged(&self) -> bool {
         self.engaged != 0
@@ -326,8 +327,8 @@ impl EmergencyStop {
 }
 
 impl Default for EmergencyStop {
-    /// Returns an engaged stop with time 0: a message without content must not set a robot in
-    /// motion.
+    /// Returns the message of an emergency stop that is engaged, with time 0. WHY engaged: a
+    /// message without content must not set a robot in motion.
     fn default() -> Self {
         Self::new(1, "", "")
     }
@@ -468,7 +469,7 @@ layout! {
 }
 
 impl Default for ResourceUsage {
-    /// Returns a message with nothing in use, no temperature, and time 0.
+    /// Returns a message with all usage values 0, no temperature, and time 0.
     fn default() -> Self {
         Self {
             cpu_temperature: f32::NAN,

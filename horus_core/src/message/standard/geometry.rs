@@ -9,13 +9,13 @@ use bytemuck::Zeroable;
 
 use crate::message::{Text, timestamp_now_ns};
 
-/// Length of frame names in bytes: enough for `left_gripper_camera_optical`, 27 bytes.
+/// Maximum length of a frame name in bytes. WHY 32: `left_gripper_camera_optical` has 27.
 pub const FRAME_ID_BYTES: usize = 32;
 
 /// The name of a coordinate frame, such as `map`, `odom` or `base_link` (REP-105).
 pub type FrameId = Text<FRAME_ID_BYTES>;
 
-/// The identity quaternion.
+/// The quaternion x, y, z, w of no rotation.
 pub(crate) const IDENTITY: [f64; 4] = [0.0, 0.0, 0.0, 1.0];
 
 crate::message! {
@@ -81,10 +81,10 @@ crate::message! {
 layout! { Quaternion = 32 { x: 0, y: 8, z: 16, w: 24 } }
 
 impl Quaternion {
-    /// The identity rotation.
+    /// The rotation by the angle 0.
     pub const IDENTITY: Self = Self::new(0.0, 0.0, 0.0, 1.0);
 
-    /// Returns the quaternion with these components, without normalising it.
+    /// Returns the quaternion with these components. It is not normalised.
     #[must_use]
     pub const fn new(x: f64, y: f64, z: f64, w: f64) -> Self {
         Self { x, y, z, w }
@@ -113,11 +113,11 @@ crate::message! {
 layout! { Transform = 56 { translation: 0, rotation: 24 } }
 
 impl Transform {
-    /// The identity transform.
+    /// The transform that leaves every point where it is.
     pub const IDENTITY: Self = Self::new([0.0; 3], IDENTITY);
 
-    /// Returns the transform; `translation` is in metres, `rotation` is a unit quaternion x, y, z,
-    /// w.
+    /// Returns a transform. `translation` is in metres, and `rotation` is a unit quaternion x, y,
+    /// z, w.
     #[must_use]
     pub const fn new(translation: [f64; 3], rotation: [f64; 4]) -> Self {
         Self {
@@ -212,7 +212,7 @@ impl Pose3D {
 }
 
 impl Default for Pose3D {
-    /// Returns the origin, not rotated, with time 0.
+    /// Returns a pose at the origin, not rotated, with time 0.
     fn default() -> Self {
         Self {
             orientation: IDENTITY,
@@ -269,7 +269,7 @@ impl PoseStamped {
 }
 
 impl Default for PoseStamped {
-    /// Returns the origin of a frame without a name, not rotated, with time 0.
+    /// Returns a pose at the origin of a frame without a name, not rotated, with time 0.
     fn default() -> Self {
         Self {
             orientation: IDENTITY,
@@ -323,7 +323,7 @@ impl PoseWithCovariance {
 }
 
 impl Default for PoseWithCovariance {
-    /// Returns the origin, not rotated, with an unknown covariance and time 0.
+    /// Returns a pose at the origin, not rotated, with an unknown covariance and time 0.
     fn default() -> Self {
         Self {
             orientation: IDENTITY,
@@ -405,7 +405,7 @@ impl TwistWithCovariance {
 }
 
 impl Default for TwistWithCovariance {
-    /// Returns a body at rest, with an unknown covariance and time 0.
+    /// Returns the velocity of a body at rest, with an unknown covariance and time 0.
     fn default() -> Self {
         Self::zeroed()
     }
@@ -462,7 +462,8 @@ layout! {
 }
 
 impl TransformStamped {
-    /// Returns the pose of `child_frame_id` in `frame_id`, stamped with the current time.
+    /// Returns the transform that gives the pose of `child_frame_id` in `frame_id`. It is stamped
+    /// with the current time.
     #[must_use]
     pub fn new(frame_id: FrameId, child_frame_id: FrameId, transform: Transform) -> Self {
         let Transform {
@@ -479,7 +480,7 @@ impl TransformStamped {
         }
     }
 
-    /// Returns the transform without names and time, for computing.
+    /// Returns the transform alone, without frame names and time.
     #[must_use]
     pub const fn transform(&self) -> Transform {
         Transform::new(self.translation, self.rotation)
@@ -487,7 +488,7 @@ impl TransformStamped {
 }
 
 impl Default for TransformStamped {
-    /// Returns the identity between frames without names, with time 0.
+    /// Returns the identity transform between two frames without names, with time 0.
     fn default() -> Self {
         Self {
             rotation: IDENTITY,

@@ -70,11 +70,11 @@ macro_rules! standard_messages {
 /// A group of standard messages: those of one file of this module.
 #[derive(Debug, Clone, Copy)]
 pub struct Domain {
-    /// The name of the group, such as `geometry`.
+    /// The name of the domain, such as `geometry`.
     pub name: &'static str,
-    /// The title of the group in the reference document.
+    /// The title of the domain in the reference document.
     pub title: &'static str,
-    /// The messages. A message that is nested in others comes before them.
+    /// The schemas of the domain's messages. A message that is nested in others comes before them.
     pub messages: &'static [&'static Schema],
 }
 

@@ -38,7 +38,8 @@ layout! {
 }
 
 impl Default for Odometry {
-    /// Returns the origin, not rotated, at rest, with unknown covariances and time 0.
+    /// Returns the odometry of a robot at the origin, not rotated, at rest, with unknown
+    /// covariances and time 0.
     fn default() -> Self {
         Self {
             orientation: IDENTITY,
@@ -94,7 +95,7 @@ impl NavGoal {
 }
 
 impl Default for NavGoal {
-    /// Returns the origin of a frame without a name, not rotated, with time 0.
+    /// Returns a goal at the origin of a frame without a name, not rotated, with time 0.
     fn default() -> Self {
         Self {
             orientation: IDENTITY,
@@ -156,7 +157,7 @@ layout! {
 }
 
 impl GoalResult {
-    /// Returns a result stamped with the current time.
+    /// Returns a result for the goal `goal_id`, stamped with the current time.
     #[must_use]
     pub fn new(goal_id: u64, status: u8) -> Self {
         Self {
@@ -167,7 +168,7 @@ impl GoalResult {
         }
     }
 
-    /// Returns true if the status will not change any more.
+    /// Returns true if the goal has ended, so that its status will not change any more.
     #[must_use]
     pub const fn is_final(&self) -> bool {
         matches!(

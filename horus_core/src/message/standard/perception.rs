@@ -407,7 +407,7 @@ impl CameraInfo {
 }
 
 impl Default for CameraInfo {
-    /// Returns an uncalibrated camera, which ROS marks by zeros too.
+    /// Returns the data of an uncalibrated camera. As in ROS, zeros mark it as uncalibrated.
     fn default() -> Self {
         Self::zeroed()
     }

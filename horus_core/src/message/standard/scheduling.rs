@@ -131,7 +131,7 @@ impl NodeEvent {
         }
     }
 
-    /// Sets the duration or delay that the event reports, in nanoseconds.
+    /// Sets the duration or delay that the event reports. `value_ns` is in nanoseconds.
     #[must_use]
     pub const fn with_value_ns(mut self, value_ns: u64) -> Self {
         self.value_ns = value_ns;
@@ -145,7 +145,7 @@ impl NodeEvent {
         self
     }
 
-    /// Sets the details to the first line of `text`. A long line is truncated.
+    /// Sets the details of the event to the first line of `text`. A long line is truncated.
     #[must_use]
     pub const fn with_text(mut self, text: &str) -> Self {
         let bytes = text.as_bytes();
@@ -245,7 +245,7 @@ impl fmt::Display for NodeEvent {
     }
 }
 
-/// A duration in nanoseconds, formatted in a suitable unit with three decimals.
+/// A duration in nanoseconds, which is displayed in a suitable unit with three decimals.
 struct DisplayDuration(u64);
 
 impl fmt::Display for DisplayDuration {
@@ -261,7 +261,7 @@ impl fmt::Display for DisplayDuration {
     }
 }
 
-/// Number of buckets of the histograms in [`NodeMetrics`].
+/// Number of buckets of each histogram in [`NodeMetrics`].
 pub const NODE_METRICS_BUCKETS: usize = 40;
 
 crate::message! {
@@ -370,7 +370,7 @@ impl NodeMetrics {
 }
 
 impl Default for NodeMetrics {
-    /// Returns empty metrics.
+    /// Returns the metrics of a node without a name that has not ticked yet.
     fn default() -> Self {
         Self::zeroed()
     }
@@ -446,7 +446,7 @@ impl NodeCommand {
         }
     }
 
-    /// Sets the commanded rate, in hertz.
+    /// Sets the rate that the command demands, in hertz.
     #[must_use]
     pub const fn with_rate_hz(mut self, rate_hz: f64) -> Self {
         self.rate_hz = rate_hz;

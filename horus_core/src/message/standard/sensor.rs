@@ -12,7 +12,7 @@ use crate::message::{FrameId, Text, clamp_count, timestamp_now_ns};
 
 pub use battery::{BATTERY_CELLS_MAX, BatteryState};
 
-/// A 3 × 3 covariance of a quantity that is not provided.
+/// The 3 × 3 covariance that marks its quantity as not provided: the first element is −1.
 const COVARIANCE_NOT_PROVIDED: [f64; 9] = [-1.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0];
 
 crate::message! {
@@ -184,7 +184,8 @@ layout! {
 }
 
 impl RangeSensor {
-    /// Returns a distance in metres, stamped with the current time.
+    /// Returns a message with the measured distance `range`, in metres. It is stamped with the
+    /// current time.
     #[must_use]
     pub fn new(radiation_type: u8, range: f32) -> Self {
         Self {
@@ -359,7 +360,7 @@ impl NavSatFix {
 }
 
 impl Default for NavSatFix {
-    /// Returns a message with an unknown status, as in ROS, and time 0.
+    /// Returns a message whose status is unknown, as the default in ROS, with time 0.
     fn default() -> Self {
         Self {
             status: Self::STATUS_UNKNOWN,
@@ -403,7 +404,7 @@ layout! {
 }
 
 impl MagneticField {
-    /// Returns a field in tesla, stamped with the current time.
+    /// Returns a message with the measured field, in tesla. It is stamped with the current time.
     #[must_use]
     pub fn new(magnetic_field: [f64; 3]) -> Self {
         Self {
@@ -429,7 +430,8 @@ crate::message! {
 layout! { Temperature = 24 { timestamp_ns: 0, temperature: 8, variance: 16 } }
 
 impl Temperature {
-    /// Returns a temperature in degrees Celsius, stamped with the current time.
+    /// Returns a message with the measured temperature, in degrees Celsius. It is stamped with the
+    /// current time.
     #[must_use]
     pub fn new(temperature: f64) -> Self {
         Self {
@@ -456,7 +458,8 @@ crate::message! {
 layout! { FluidPressure = 24 { timestamp_ns: 0, fluid_pressure: 8, variance: 16 } }
 
 impl FluidPressure {
-    /// Returns an absolute pressure in pascals, stamped with the current time.
+    /// Returns a message with the measured absolute pressure, in pascals. It is stamped with the
+    /// current time.
     #[must_use]
     pub fn new(fluid_pressure: f64) -> Self {
         Self {
@@ -482,7 +485,8 @@ crate::message! {
 layout! { Illuminance = 24 { timestamp_ns: 0, illuminance: 8, variance: 16 } }
 
 impl Illuminance {
-    /// Returns an illuminance in lux, stamped with the current time.
+    /// Returns a message with the measured illuminance, in lux. It is stamped with the current
+    /// time.
     #[must_use]
     pub fn new(illuminance: f64) -> Self {
         Self {

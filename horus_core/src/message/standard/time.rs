@@ -20,7 +20,8 @@ crate::message! {
 layout! { Clock = 24 { timestamp_ns: 0, clock_ns: 8, rate: 16 } }
 
 impl Clock {
-    /// Returns a clock that shows `clock_ns` and runs in real time, stamped with the current time.
+    /// Returns a message which says that a clock shows `clock_ns` and runs in real time. It is
+    /// stamped with the current time.
     #[must_use]
     pub fn new(clock_ns: u64) -> Self {
         Self {
@@ -32,14 +33,15 @@ impl Clock {
 }
 
 impl Default for Clock {
-    /// Returns a stopped clock at 0.
+    /// Returns a message of a clock that stands still at 0.
     fn default() -> Self {
         Self::zeroed()
     }
 }
 
 impl fmt::Display for Clock {
-    /// Formats the clock like `12.500000000 s, × 1`.
+    /// Formats the message like `12.500000000 s, × 1`: the time of the clock, and its rate relative
+    /// to real time.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let seconds = self.clock_ns / 1_000_000_000;
         let ns = self.clock_ns % 1_000_000_000;
@@ -62,7 +64,8 @@ crate::message! {
 layout! { TimeReference = 48 { timestamp_ns: 0, time_ref_ns: 8, source: 16 } }
 
 impl TimeReference {
-    /// Returns a reading of the clock `source`, stamped with the current time.
+    /// Returns a message which says that the clock `source` shows `time_ref_ns`. It is stamped with
+    /// the current time.
     #[must_use]
     pub fn new(source: Text<32>, time_ref_ns: u64) -> Self {
         Self {

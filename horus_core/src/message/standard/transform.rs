@@ -27,7 +27,7 @@ const GIMBAL_LOCK_MARGIN: f64 = 1e-10;
 )]
 #[non_exhaustive]
 pub struct NotARotation {
-    /// The quaternion x, y, z, w.
+    /// The invalid quaternion: x, y, z, w.
     pub found: [f64; 4],
 }
 
@@ -127,20 +127,12 @@ impl Quaternion {
         self.rpy().map(|[_, _, yaw]| yaw)
     }
 
-    /// Returns the same rotation with length 1.
-    ///
-    /// # Errors
-    ///
-    /// [`NotARotation`] if the length of the quaternion is 0 or not finite.
+    /// Returns the same rotation as a quaternion of length 1.
     pub fn normalized(self) -> Result<Self, NotARotation> {
         checked_rotation(self.into()).map(Into::into)
     }
 
-    /// Returns the rotated vector.
-    ///
-    /// # Errors
-    ///
-    /// [`NotARotation`] if the length of the quaternion is 0 or not finite.
+    /// Returns `vector`, rotated by this quaternion.
     pub fn rotate(self, vector: [f64; 3]) -> Result<[f64; 3], NotARotation> {
         Ok((checked_rotation(self.into())? * DVec3::from(vector)).into())
     }

@@ -16,37 +16,39 @@ use crate::scheduler::api::policy::saturating_nanos;
 /// A fault in the checkpoints of a tick, or in the time from the previous tick to this one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum CheckpointFault {
-    /// A checkpoint was left out.
+    /// The tick passed a checkpoint although it had not passed an earlier one.
     #[error("checkpoint {found} after {last}: {} was skipped", last + 1)]
     Skipped {
-        /// The last checkpoint that the tick had passed before.
+        /// The number of the last checkpoint that the tick had passed before the faulty one.
         last: u64,
-        /// The checkpoint that the tick passed too soon.
+        /// The number of the checkpoint that the tick passed, although an earlier one was still
+        /// missing.
         found: u64,
     },
-    /// A checkpoint was passed more than once.
+    /// The tick passed a checkpoint more than once.
     #[error("checkpoint {found} after {last}: it was passed before")]
     Repeated {
-        /// The last checkpoint that the tick had passed before.
+        /// The number of the last checkpoint that the tick had passed before the repeated one.
         last: u64,
-        /// The checkpoint that was passed again.
+        /// The number of the checkpoint that was passed again.
         found: u64,
     },
-    /// A checkpoint was passed that was not declared.
+    /// The tick passed a checkpoint that the node has not declared.
     #[error(
         "checkpoint {found} was not declared: this node has {wanted}, counted from 1; \
          declare more with checkpoints({found})"
     )]
     Unknown {
-        /// The checkpoint that the tick passed.
+        /// The number of the undeclared checkpoint that the tick passed.
         found: u64,
-        /// The number of checkpoints that the node has declared.
+        /// The number of checkpoints that the node has declared, which is also the number of the
+        /// last one.
         wanted: u64,
     },
     /// The tick ended before the last checkpoint.
     #[error("the tick ended after checkpoint {last} of {wanted}: {} was not reached", last + 1)]
     Missing {
-        /// The last checkpoint that the tick passed; 0 if it passed none.
+        /// The number of the last checkpoint that the tick passed; 0 if it passed none.
         last: u64,
         /// The number of checkpoints that the node has declared.
         wanted: u64,
@@ -61,13 +63,15 @@ pub(crate) enum CheckpointFault {
     },
 }
 
-/// The last checkpoint that a node has passed. Other threads can read it during a tick of the node.
+/// The number of the last checkpoint that a node has passed. Other threads can read it during a
+/// tick of the node.
 #[derive(Debug, Default)]
 pub(crate) struct CheckpointPosition(AtomicU64);
 
 impl CheckpointPosition {
-    /// Returns the last checkpoint that the present tick has passed; 0 if it has passed none.
-    /// Between two ticks, returns the last checkpoint of the previous tick. Costs a load.
+    /// Returns the number of the last checkpoint that the present tick has passed; 0 if it has
+    /// passed none. Between two ticks, returns the last checkpoint of the previous tick. Costs an
+    /// atomic load.
     #[must_use]
     pub(crate) fn last_passed(&self) -> u64 {
         // Relaxed: a counter, which the supervisor polls.
@@ -90,7 +94,7 @@ impl std::fmt::Display for CheckpointPosition {
 pub(crate) struct CheckpointChecker {
     wanted: u64,
     not_before_ns: u64,
-    /// The last checkpoint that the present tick has passed.
+    /// The number of the last checkpoint that the present tick has passed; 0 if it has passed none.
     last: u64,
     began_ns: Option<u64>,
     /// The first fault of the present tick. Later faults are ignored, because they follow from it.
@@ -113,14 +117,15 @@ impl CheckpointChecker {
         }
     }
 
-    /// Returns the shared word that contains the last checkpoint that the node has passed.
+    /// Returns the number of the last checkpoint that the node has passed, shared with the threads
+    /// that show it.
     #[must_use]
     pub(crate) const fn position(&self) -> &Arc<CheckpointPosition> {
         &self.position
     }
 
-    /// Begins a tick at `begin_ns`, on a clock that should only go forwards. If the clock has gone
-    /// back, the tick counts as too early.
+    /// Begins the check of a tick that starts at `begin_ns`. The time comes from a clock that
+    /// should only go forwards. If the clock has gone back, the tick counts as too early.
     #[inline]
     pub(crate) fn begin_tick(&mut self, begin_ns: u64) {
         self.last = 0;
@@ -138,8 +143,8 @@ impl CheckpointChecker {
         }
     }
 
-    /// Records that the node passes the checkpoint of this number; the first one is 1. Costs two
-    /// comparisons and a relaxed store.
+    /// Records that the node has passed the checkpoint with this number; the first one has number
+    /// 1. Costs two comparisons and a relaxed store.
     #[inline]
     pub(crate) fn pass_checkpoint(&mut self, checkpoint: u64) {
         if checkpoint != self.last.wrapping_add(1) || checkpoint > self.wanted {
@@ -167,7 +172,8 @@ impl CheckpointChecker {
         }
     }
 
-    /// Records a fault: the tick passed `found`, which was not the next checkpoint.
+    /// Records the fault that the tick passed checkpoint `found`, which was not the next
+    /// checkpoint.
     #[cold]
     fn note_wrong_order(&mut self, found: u64) {
         let last = self.last;

@@ -7,15 +7,16 @@ use horus_shm::clock::Clock;
 use crate::scheduler::api::checkpoints::CheckpointChecker;
 use crate::scheduler::api::random::Random;
 
-/// The services that the scheduler offers a node during a tick: times, checkpoints, random numbers,
-/// and a request to stop the run. All times come from the same monotonic clock.
+/// The services that the scheduler offers a node during a tick: the times of the tick, checkpoints,
+/// random numbers, and a request to stop the run. All times come from the same monotonic clock.
 #[derive(Debug)]
 pub struct Context<'a> {
     pub(crate) clock: &'a Clock,
     pub(crate) tick: u64,
     pub(crate) due_ns: u64,
     pub(crate) begin_ns: u64,
-    /// The time at which the tick will have used up its budget; `u64::MAX` if the node has none.
+    /// The time, in nanoseconds, at which the tick will have used up its budget; `u64::MAX` if the
+    /// node has no budget.
     pub(crate) budget_end_ns: u64,
     pub(crate) period_ns: u64,
     pub(crate) stop: bool,
@@ -24,7 +25,7 @@ pub struct Context<'a> {
 }
 
 impl Context<'_> {
-    /// Returns the number of this tick; the first tick of the node is 0.
+    /// Returns the number of this tick of the node; the first tick has number 0.
     #[must_use]
     pub const fn tick(&self) -> u64 {
         self.tick
@@ -42,7 +43,7 @@ impl Context<'_> {
         self.begin_ns
     }
 
-    /// Returns the time from when the tick was due to when it began.
+    /// Returns how late the tick began: the time from when it was due to when it began.
     #[must_use]
     pub const fn lateness(&self) -> Duration {
         Duration::from_nanos(self.begin_ns.saturating_sub(self.due_ns))
@@ -54,7 +55,7 @@ impl Context<'_> {
         Duration::from_nanos(self.period_ns)
     }
 
-    /// Returns how much of the tick's budget is left: zero once it is used up, [`Duration::MAX`] if
+    /// Returns the rest of the tick's budget: zero once the budget is used up, [`Duration::MAX`] if
     /// the node has no budget. Reads the clock once.
     #[must_use]
     pub fn budget_left(&self) -> Duration {
@@ -89,8 +90,8 @@ impl Context<'_> {
         (self.random.next_u64() >> 11) as f64 / (1_u64 << 53) as f64
     }
 
-    /// Requests that the run ends after this tick. All nodes are then shut down, in the reverse of
-    /// the order in which they were started.
+    /// Requests that the scheduler's run ends after this tick. All nodes are then shut down, in the
+    /// reverse of the order in which they were started.
     pub const fn stop(&mut self) {
         self.stop = true;
     }

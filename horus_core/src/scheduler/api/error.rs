@@ -1,4 +1,4 @@
-//! Errors of starting a scheduler.
+//! The error that is returned if a scheduler cannot be started.
 
 use std::io;
 
@@ -9,24 +9,25 @@ use crate::topic::error::TopicError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The scheduler's topics (status, events, commands) could not be opened.
+    /// The topics of the scheduler itself (status, events, commands) could not be opened.
     #[error("the scheduler's topics cannot be opened: {0}")]
     Monitor(#[from] TopicError),
-    /// The signal handlers could not be installed.
+    /// The handlers of termination signals could not be installed.
     #[error("the signal handlers cannot be installed: {cause}")]
     Signals {
-        /// The system error that caused this.
+        /// The system error because of which the signal handlers could not be installed.
         cause: io::Error,
     },
-    /// The system could not create a thread.
+    /// The system could not create a thread that the scheduler needs.
     #[error("cannot start thread '{name}': {cause}; check the limits on processes and memory")]
     Thread {
-        /// The name of the thread.
+        /// The name of the thread that could not be created.
         name: String,
-        /// The system error that caused this.
+        /// The system error because of which the thread could not be created.
         cause: io::Error,
     },
-    /// The nodes need more threads than the system allows. No node has been initialised.
+    /// The scheduler needs more threads for its nodes than the system allows. No node has been
+    /// initialised.
     #[error(
         "the scheduler needs {wanted} threads, and there is room for {room} ({limit}): let event \
          nodes share the threads of a group by `shared(..)`, or raise the limit"
@@ -37,7 +38,7 @@ pub enum StartError {
         /// Number of threads that the system allows the process to create in addition to those that
         /// it has.
         room: u64,
-        /// The name of the system's limit.
+        /// The name of the system's limit on threads that is too low, for the error message.
         limit: &'static str,
     },
 }

@@ -15,8 +15,9 @@ use crate::topic::{Payload, Subscriber};
 ///
 /// Created by
 /// [`NodeBuilder::subscribe_with_timeout`](crate::scheduler::NodeBuilder::subscribe_with_timeout).
-/// Use an input only in the methods of its node. The age of a message is its age at the start of
-/// the node's present tick, also in simulated runs, so that no method has to read the clock.
+/// Use an input only in the methods of its node. The age of a message is measured up to the start
+/// of the node's present tick, so that no method has to read the clock. This is also true in
+/// simulated runs.
 ///
 /// A message counts as having arrived at the start of the tick that received it. Therefore, receive
 /// in every tick, and choose a timeout that is longer than the node's period.
@@ -24,9 +25,11 @@ use crate::topic::{Payload, Subscriber};
 pub struct Input<T: Payload> {
     subscriber: Subscriber<T>,
     watch: Arc<InputWatch>,
-    /// The newest message, if [`Self::fresh`] received it; `None` otherwise.
+    /// The newest message, if [`Self::fresh`] received it last; `None` if another method received
+    /// since, or if there is no message yet.
     newest: Option<T>,
-    /// The arrival time of the last message; `None` before the first.
+    /// The start of the tick that received the last message, in nanoseconds; `None` before the
+    /// first message.
     arrived_ns: Option<u64>,
 }
 
@@ -56,8 +59,9 @@ impl<T: Payload> Input<T> {
         }
     }
 
-    /// Returns each message once, however old it is, as [`Subscriber::recv`] does. Afterwards,
-    /// [`Self::fresh`] returns `None` until another message arrives.
+    /// Returns the next message, however old it is, as [`Subscriber::recv`] does. Returns each
+    /// message only once, and `None` if there is no message right now. Afterwards, [`Self::fresh`]
+    /// returns `None` until another message arrives.
     #[inline]
     pub fn recv(&mut self) -> Option<T> {
         let message = self.subscriber.recv()?;
@@ -66,8 +70,8 @@ impl<T: Payload> Input<T> {
         Some(message)
     }
 
-    /// Returns the newest message, as [`Subscriber::latest`] does. Afterwards, [`Self::fresh`]
-    /// returns `None` until another message arrives.
+    /// Returns the newest waiting message, as [`Subscriber::latest`] does. Afterwards,
+    /// [`Self::fresh`] returns `None` until another message arrives.
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
         let message = self.subscriber.latest()?;
@@ -76,7 +80,8 @@ impl<T: Payload> Input<T> {
         Some(message)
     }
 
-    /// Returns an iterator that receives the waiting messages with [`Self::recv`].
+    /// Returns an iterator that receives the waiting messages one after the other with
+    /// [`Self::recv`].
     pub fn try_iter(&mut self) -> impl Iterator<Item = T> {
         std::iter::from_fn(|| self.recv())
     }
@@ -89,7 +94,7 @@ impl<T: Payload> Input<T> {
         Duration::from_nanos(self.watch.now_ns.get().saturating_sub(since_ns))
     }
 
-    /// Returns true if [`Self::age`] is longer than the timeout.
+    /// Returns true if [`Self::age`] is longer than the input's timeout.
     #[must_use]
     pub fn is_stale(&self) -> bool {
         saturating_nanos(self.age()) > self.watch.timeout_ns
@@ -111,16 +116,17 @@ impl<T: Payload> Input<T> {
     }
 }
 
-/// The times of an input, which the scheduler compares with its timeout. They are read from the
-/// clock of the thread that runs the node.
+/// The times of an input, with which the scheduler checks the input's timeout. They are read from
+/// the clock of the thread that runs the node.
 #[derive(Debug)]
 pub(crate) struct InputWatch {
     topic: Arc<str>,
     timeout_ns: u64,
-    /// The start of the node's present tick, written by the node's runner.
+    /// The start of the node's present tick, in nanoseconds. The thread that runs the node writes
+    /// it.
     now_ns: AtomicU64,
-    /// The arrival of the last message, or the last initialisation of the node if that was later.
-    /// Written by the node's thread.
+    /// The arrival time of the last message, in nanoseconds, or the time of the node's last
+    /// initialisation if that was later. Written by the node's thread.
     last_ns: AtomicU64,
 }
 
@@ -136,7 +142,7 @@ impl InputWatch {
         }
     }
 
-    /// Returns a text that says for how long the input has had no message.
+    /// Returns an error text that says for how long the input has had no message.
     pub(crate) fn describe_stale(&self, now_ns: u64) -> Text<128> {
         let [age, timeout] = [self.age_ns(now_ns), self.timeout_ns].map(Duration::from_nanos);
         let topic = &self.topic;
@@ -144,29 +150,30 @@ impl InputWatch {
         Text::format(what)
     }
 
-    /// Makes the timeout start again, because the node is about to be initialised.
+    /// Starts the input's timeout again at `now_ns`, because the node is about to be initialised.
     pub(crate) fn restart_timeout(&self, now_ns: u64) {
         self.begin_tick(now_ns);
         // Relaxed: a counter.
         self.last_ns.set(now_ns);
     }
 
-    /// Sets the present time of the input to `now_ns`, the start of a tick.
+    /// Sets the input's present time to `now_ns`, at which a tick of the node starts.
     #[inline(always)]
     pub(crate) fn begin_tick(&self, now_ns: u64) {
         // Relaxed: only the node's calls read it, on this thread.
         self.now_ns.set(now_ns);
     }
 
-    /// Returns the time since the last message.
+    /// Returns the time from the last message, or the last initialisation, to `now_ns`, in
+    /// nanoseconds.
     fn age_ns(&self, now_ns: u64) -> u64 {
         // Relaxed: a counter.
         now_ns.saturating_sub(self.last_ns.get())
     }
 }
 
-/// Returns the input that exceeds its timeout by the longest time. If several do so by the same
-/// time, returns the first of them. Returns `None` if no input is stale.
+/// Returns the input that exceeds its timeout by the longest time. If several inputs exceed it by
+/// the same time, returns the first of them. Returns `None` if no input exceeds its timeout.
 #[inline]
 pub(crate) fn stalest_input(inputs: &[Arc<InputWatch>], now_ns: u64) -> Option<&InputWatch> {
     let over = |input: &InputWatch| input.age_ns(now_ns).saturating_sub(input.timeout_ns);

@@ -1,5 +1,5 @@
-//! The metrics of a node. Its thread writes them with plain stores, to cache lines that no other
-//! thread writes. Any thread can read them.
+//! The metrics of a node. The thread that runs the node writes them with plain stores, to cache
+//! lines that no other thread writes. Any thread can read them.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -10,21 +10,22 @@ use horus_shm::internals::sync::Word;
 /// including, 2^i ns; the last bucket also counts all larger values.
 pub const HISTOGRAM_BUCKETS: usize = 40;
 
-/// The value of `panicked_ns` that means that a panic hook is running.
+/// The value of [`LiveMetrics::panicked_ns`] while a panic hook is running.
 const PANIC_HOOK_RUNS: u64 = u64::MAX;
-/// The longest time that a panic hook may take. After that, the node counts as stuck, because the
-/// hook seems to be blocked.
+/// The longest time that a panic hook may take, in nanoseconds. After that, the node counts as
+/// stuck, because the hook seems to be blocked.
 const PANIC_HOOK_NS_MAX: u64 = 10_000_000_000;
 
-/// The metrics of one node, which the thread that runs it updates.
+/// The metrics of one node. The thread that runs the node updates them, and other threads read
+/// them.
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct LiveMetrics {
     ticks: AtomicU64,
-    /// The start of the present tick; 0 while the node is not in a tick.
+    /// The time at which the present tick began; 0 while the node is not in a tick.
     tick_began_ns: AtomicU64,
-    /// The time at which the panic hook of the last panic in a tick ended; `PANIC_HOOK_RUNS` while
-    /// the hook runs.
+    /// The time, in nanoseconds, at which the panic hook of the last panic in a tick ended;
+    /// `PANIC_HOOK_RUNS` while the hook runs.
     panicked_ns: AtomicU64,
     last_ns: AtomicU64,
     max_ns: AtomicU64,
@@ -35,7 +36,8 @@ pub(crate) struct LiveMetrics {
     /// The node's [`Health`], as its index in `Health::ALL`, combined with [`PAUSED_BIT`]. WHY in
     /// one word: both change together.
     health: AtomicU64,
-    /// The present budget of a tick; `u64::MAX` if the node has none.
+    /// The longest time that a tick may take at the present rate; `u64::MAX` if the node has no
+    /// budget.
     budget_ns: AtomicU64,
     durations: [AtomicU64; HISTOGRAM_BUCKETS],
     lateness: [AtomicU64; HISTOGRAM_BUCKETS],
@@ -62,10 +64,10 @@ impl Default for LiveMetrics {
     }
 }
 
-/// The bit of [`LiveMetrics::health`] that is set while a command has paused the node.
+/// The bit of [`LiveMetrics::health`] that is set while the node is paused by a command.
 const PAUSED_BIT: u64 = 1 << 63;
 
-/// The health of a node: whether it ticks, and if not, why.
+/// The state of a node: whether it ticks and, if it does not, the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum Health {
@@ -74,9 +76,9 @@ pub enum Health {
     Active,
     /// A command has paused the node.
     Paused,
-    /// The node does not tick until some time has passed, because a tick failed or was late.
+    /// The node does not tick for some time, because a tick failed or was late.
     Resting,
-    /// The node is in its safe state.
+    /// The node is in its safe state, in which it does no harm.
     Safe,
     /// The node was shut down.
     Stopped,
@@ -110,7 +112,7 @@ const fn bucket_index(ns: u64) -> usize {
 }
 
 impl LiveMetrics {
-    /// Records that a tick that was due at `due_ns` begins at `begin_ns`.
+    /// Records that a tick begins at `begin_ns`, and how late it is: it was due at `due_ns`.
     #[inline(always)]
     pub(crate) fn begin_tick(&self, due_ns: u64, begin_ns: u64) {
         // Relaxed: a counter, which the supervisor polls.
@@ -121,14 +123,15 @@ impl LiveMetrics {
         );
     }
 
-    /// Records that an asynchronous tick continues after it has waited.
+    /// Records that an asynchronous tick continues after an `await`.
     #[cfg(feature = "async-io")]
     pub(crate) fn resume_tick(&self, now_ns: u64) {
         // Relaxed: as in `begin_tick`.
         self.tick_began_ns.set(now_ns);
     }
 
-    /// Records that an asynchronous tick waits, so that it does not count as stuck meanwhile.
+    /// Records that an asynchronous tick waits in an `await`, so that it does not count as stuck
+    /// meanwhile.
     #[cfg(feature = "async-io")]
     pub(crate) fn pause_tick(&self) {
         // Relaxed: as in `begin_tick`.
@@ -149,13 +152,13 @@ impl LiveMetrics {
         self.tick_began_ns.set(0);
     }
 
-    /// Sets the budget of a tick, which changes when the rate changes.
+    /// Sets the budget of a tick, which changes with the rate. `u64::MAX` means that there is none.
     pub(crate) fn set_budget_ns(&self, budget_ns: u64) {
         // Relaxed: a setting.
         self.budget_ns.set(budget_ns);
     }
 
-    /// Returns the budget of a tick; `u64::MAX` if the node has none.
+    /// Returns the budget of a tick, in nanoseconds; `u64::MAX` if the node has no budget.
     pub(crate) fn budget_ns(&self) -> u64 {
         // Relaxed: as above.
         self.budget_ns.get()
@@ -169,7 +172,7 @@ impl LiveMetrics {
         self.health.set(health as u64 | paused);
     }
 
-    /// Returns the health of the node, and true if a command has paused it.
+    /// Returns the health of the node, and a bool that is true if a command has paused the node.
     pub(crate) fn health(&self) -> (Health, bool) {
         // Relaxed: a counter.
         let word = self.health.get();
@@ -190,8 +193,8 @@ impl LiveMetrics {
         add_to_counter(&self.panics, u64::from(is_panic));
     }
 
-    /// Sets the counters of a group of actors. In these metrics, `ticks` is the number of handled
-    /// messages.
+    /// Sets the counters of an entry that is a group of actors. For a group, `ticks` is the number
+    /// of handled messages.
     pub(crate) fn set_counts(&self, ticks: u64, failures: u64, panics: u64) {
         // Relaxed: counters.
         self.ticks.set(ticks);
@@ -199,13 +202,13 @@ impl LiveMetrics {
         self.panics.set(panics);
     }
 
-    /// Returns the start of the present tick; 0 while the node is not in a tick.
+    /// Returns the time at which the present tick began; 0 while the node is not in a tick.
     pub(crate) fn tick_began_ns(&self) -> u64 {
         // Relaxed: a counter.
         self.tick_began_ns.get()
     }
 
-    /// Records that the tick panics, and that the panic hook is about to run.
+    /// Records that the present tick panics, and that the panic hook is about to run.
     pub(crate) fn begin_panic(&self) {
         // Relaxed: as in `begin_tick`.
         self.panicked_ns.set(PANIC_HOOK_RUNS);
@@ -224,8 +227,8 @@ impl LiveMetrics {
         self.panicked_ns.get() == PANIC_HOOK_RUNS
     }
 
-    /// Returns how long the present tick has lasted, including the time of a panic hook. Returns 0
-    /// if the node is not in a tick.
+    /// Returns how long the present tick has lasted at `now_ns`, including the time of a panic
+    /// hook. Returns 0 if the node is not in a tick.
     pub(crate) fn lasted_ns(&self, now_ns: u64) -> u64 {
         match self.tick_began_ns() {
             0 => 0,
@@ -233,8 +236,9 @@ impl LiveMetrics {
         }
     }
 
-    /// Returns how long the present tick has lasted; `None` if the node is not in a tick. The time
-    /// of a panic hook is not included, unless the hook takes longer than `PANIC_HOOK_NS_MAX`.
+    /// Returns how long the present tick has lasted at `now_ns`; `None` if the node is not in a
+    /// tick. The time of a panic hook is not included, unless the hook takes longer than
+    /// `PANIC_HOOK_NS_MAX`.
     pub(crate) fn busy_time(&self, now_ns: u64) -> Option<Duration> {
         let began = self.tick_began_ns();
         if began == 0 {
@@ -250,8 +254,8 @@ impl LiveMetrics {
         Some(Duration::from_nanos(busy_ns))
     }
 
-    /// Returns all metrics. They may have been read at slightly different moments, because the node
-    /// may run at the same time.
+    /// Returns a copy of all metrics. They may have been read at slightly different moments,
+    /// because the node may run at the same time.
     pub(crate) fn snapshot(&self) -> TickMetrics {
         // Relaxed: counters.
         let all = |words: &[AtomicU64; HISTOGRAM_BUCKETS]| {
@@ -276,17 +280,17 @@ impl LiveMetrics {
     }
 }
 
-/// The metrics of a node since its start.
+/// The metrics of a node since the start of the node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TickMetrics {
-    /// Number of ticks that have ended.
+    /// Number of ticks of the node that have ended.
     pub ticks: u64,
-    /// The duration of the last tick.
+    /// The duration of the last tick that has ended.
     pub last: Duration,
     /// The duration of the longest tick.
     pub max: Duration,
-    /// Number of misses: ticks that ended after their deadline, exceeded their budget or had a
-    /// fault of their checkpoints, and checks that found a stale input.
+    /// Number of misses: ticks that ended after their deadline, exceeded their budget or passed
+    /// their checkpoints in a wrong order, and checks that found an input older than its timeout.
     pub misses: u64,
     /// Number of due times at which the node did not tick because it was still in a tick, or
     /// because its [`Miss`](crate::scheduler::Miss) policy skipped them.
@@ -298,9 +302,9 @@ pub struct TickMetrics {
     pub panics: u64,
     /// The health of the node: whether it ticks, and if not, why.
     pub health: Health,
-    /// The durations of the ticks.
+    /// The histogram of the durations of all ticks.
     pub durations: Histogram,
-    /// The lateness of the ticks: for each tick, the time from when it was due to its start.
+    /// The histogram of the lateness of all ticks: the time from when a tick was due to its start.
     pub lateness: Histogram,
 }
 
@@ -318,7 +322,7 @@ impl Histogram {
         &self.buckets
     }
 
-    /// Returns the number of values in all buckets.
+    /// Returns the number of values that the histogram contains, in all its buckets.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.buckets

@@ -1,7 +1,9 @@
-//! The interface of nodes: settings, contexts, metrics and reports.
+//! The types with which programs describe and observe nodes: settings, contexts, metrics and
+//! reports.
 //!
-//! The code here makes no system calls. Threads share only the metrics, the positions of
-//! checkpoints and the times of inputs. It imports no other part of the scheduler.
+//! The code here makes no system calls. The only data that threads share are the metrics, the
+//! positions of checkpoints and the times of inputs. This module imports no other part of the
+//! scheduler.
 
 pub(crate) mod checkpoints;
 pub(crate) mod context;

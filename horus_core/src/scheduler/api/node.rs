@@ -8,7 +8,7 @@ use std::ops::Deref;
 use crate::scheduler::api::context::Context;
 
 /// The reason why a node failed, made from any error or from a text. The operator `?` converts
-/// every error into a `NodeError`. It dereferences to `dyn Error`.
+/// every error into a `NodeError`, which dereferences to `dyn Error`.
 ///
 /// WHY not an alias of `Box<dyn Error>`: if a node returns a wrong type, the compiler's message
 /// shows the name `NodeError`.
@@ -40,7 +40,8 @@ impl fmt::Display for NodeError {
     }
 }
 
-/// The result of the methods `tick`, `init` and `shutdown` of a node.
+/// The result of the methods `tick`, `init` and `shutdown` of a node: `Ok`, or the reason why the
+/// method failed.
 pub type NodeResult = Result<(), NodeError>;
 
 /// A part of a robot's program that the scheduler runs periodically, or whenever messages arrive.
@@ -77,7 +78,7 @@ pub trait Node: Send + Any {
     ///
     /// # Errors
     ///
-    /// An error means that the node does not start. Its failure policy decides what follows.
+    /// Returns an error if the node cannot start. The node's failure policy decides what follows.
     fn init(&mut self, _context: &mut Context<'_>) -> NodeResult {
         Ok(())
     }
@@ -87,31 +88,31 @@ pub trait Node: Send + Any {
     ///
     /// # Errors
     ///
-    /// An error means that the tick failed. The node's failure policy decides what follows.
+    /// Returns an error if the tick failed. The node's failure policy decides what follows.
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult;
 
     /// Shuts the node down. Called after the last tick, and also before a restart.
     ///
     /// # Errors
     ///
-    /// An error is reported and has no other effect.
+    /// Returns an error if the node could not be shut down properly. The error is reported, and has
+    /// no other effect.
     fn shutdown(&mut self) -> NodeResult {
         Ok(())
     }
 
     /// Brings the things that the node controls into a state that does no harm, for instance stops
-    /// the motors. Called only once until the node has left its safe state again.
+    /// the motors. The scheduler does not call this again before the node has left its safe state.
     fn enter_safe_state(&mut self) {}
 
-    /// Returns true if the node has reached its safe state. Called right after
-    /// [`Self::enter_safe_state`]; the result is recorded in the black box, the scheduler's topic
-    /// of events.
+    /// Returns true if the node has reached its safe state. The scheduler calls this right after
+    /// [`Self::enter_safe_state`], and records the result as an event on its topic of events.
     fn is_safe_state(&self) -> bool {
         true
     }
 
     /// Handles a failure of this node. Called after every `init` and `tick` that failed, before the
-    /// failure policy is applied.
+    /// scheduler applies the node's failure policy.
     fn on_error(&mut self, _error: &NodeError) {}
 }
 
@@ -124,7 +125,7 @@ pub trait Node: Send + Any {
             `Result<(), E>` whose `E` is an error that is `Send + Sync + 'static`"
 )]
 pub trait IntoNodeResult {
-    /// Converts the value into a [`NodeResult`].
+    /// Converts a result of any type that a tick may return into a [`NodeResult`].
     ///
     /// # Errors
     ///
@@ -146,7 +147,8 @@ impl<E: Into<NodeError>> IntoNodeResult for Result<(), E> {
     }
 }
 
-/// A closure is a node that has only the method `tick`.
+/// A closure is a node without `init`, `shutdown` and safe state: each call of the closure is a
+/// tick.
 impl<R: IntoNodeResult, F: FnMut(&mut Context<'_>) -> R + Send + 'static> Node for F {
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
         self(context).into_node_result()

@@ -1,5 +1,5 @@
-//! Checks the settings of a node and fills in the defaults. The result is a plan. These functions
-//! have no side effects, and are called before any node runs.
+//! Checks the settings of a node and fills in the defaults. The result is a plan. The functions of
+//! this file have no side effects, and are called before any node runs.
 
 #[cfg(test)]
 mod tests;
@@ -24,9 +24,10 @@ pub enum Class {
     Event,
     /// A node that waits for files or networks. It is run as an asynchronous task.
     AsyncIo,
-    /// A group of actors. Threads of the group run the actors that have mail.
+    /// A group of actors. Threads of the group run the actors that have messages.
     Actors,
-    /// A node without any of these settings. The thread that runs the scheduler runs it.
+    /// A node with no rate and no other setting that selects a class. It runs on the thread that
+    /// runs the scheduler.
     BestEffort,
 }
 
@@ -57,12 +58,14 @@ pub(crate) struct NodeSpec {
     pub(crate) core: Option<usize>,
     /// True if the CPUs must not enter sleep states while the node runs.
     pub(crate) stays_awake: bool,
-    /// The name of the node's chain; `None` if the node shares its thread with no other node.
+    /// The name of the chain, a set of nodes that share one thread; `None` if the node is not in a
+    /// chain.
     pub(crate) chain: Option<String>,
     pub(crate) watchdog: Option<Duration>,
-    /// The number of checkpoints that each tick of the node must reach.
+    /// The number of checkpoints that each tick of the node must pass; 0 if the node has none.
     pub(crate) checkpoints: u64,
-    /// The shortest time from the start of a tick to the start of the next.
+    /// The shortest allowed time from the start of one tick to the start of the next; `None` if
+    /// there is no limit.
     pub(crate) not_before: Option<Duration>,
     /// The topics whose messages make the node run.
     pub(crate) topics: Vec<String>,
@@ -72,14 +75,14 @@ pub(crate) struct NodeSpec {
     pub(crate) writes: Vec<String>,
     /// The node's inputs that have a timeout.
     pub(crate) inputs: Vec<Arc<InputWatch>>,
-    /// The highest rate at which messages may make the node run.
+    /// The highest rate at which messages may make the node run; `None` if there is no limit.
     pub(crate) at_most: Option<Rate>,
-    /// The name of the group of actors on whose threads the node runs, if it does not have its own
-    /// thread.
+    /// The name of the group of actors on whose threads the node runs; `None` if the node does not
+    /// run on the threads of a group.
     pub(crate) shared: Option<String>,
     pub(crate) is_compute: bool,
     pub(crate) is_async_io: bool,
-    /// True if the node is a group of actors.
+    /// True if this is not a node, but a group of actors.
     pub(crate) is_actors: bool,
 }
 
@@ -90,9 +93,10 @@ pub(crate) struct NodePlan {
     pub(crate) order: i32,
     pub(crate) class: Class,
     pub(crate) rate: Option<Rate>,
-    /// The longest time that a tick may take.
+    /// The longest time that a tick may take; `None` if there is no limit.
     pub(crate) budget: Option<Duration>,
-    /// The time from the due time of a tick to the latest time at which it may end.
+    /// The time from when a tick is due to the latest time at which it may end; `None` if there is
+    /// no limit.
     pub(crate) deadline: Option<Duration>,
     pub(crate) on_miss: Miss,
     pub(crate) on_failure: FailurePolicy,
@@ -116,88 +120,90 @@ pub(crate) struct NodePlan {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
-    /// Two nodes have the same name.
+    /// Two nodes of a scheduler have the same name.
     #[error("two nodes are called '{node}': metrics and commands need a name for each node")]
     SameName {
         /// The name that both nodes have.
         node: String,
     },
-    /// The name of a node is invalid.
+    /// The name of a node is invalid: it is empty, too long or contains a character that is not
+    /// allowed.
     #[error("node name '{node}' is invalid: 1 to {NAME_BYTES_MAX} bytes, no control characters")]
     Name {
-        /// The name that was given.
+        /// The invalid name that was given.
         node: String,
     },
-    /// A rate is invalid.
+    /// The rate of a node is invalid.
     #[error("node '{node}': {cause}")]
     Rate {
-        /// Name of the node.
+        /// The name of the node whose rate is invalid.
         node: String,
         /// The reason why the rate is invalid.
         cause: RateError,
     },
-    /// Two nodes of a chain have different settings, with which they cannot share a thread.
+    /// Two nodes of a chain differ in a setting that has to be the same, because they share a
+    /// thread.
     #[error(
         "nodes '{node}' and '{other}' of the chain '{chain}' differ in {setting}: a chain shares \
          one thread, so give both the same"
     )]
     Chain {
-        /// One of the two nodes.
+        /// The name of one of the two nodes.
         node: String,
-        /// The other of the two nodes.
+        /// The name of the other node.
         other: String,
-        /// The name of their chain.
+        /// The name of the chain that contains both nodes.
         chain: String,
-        /// The name of the setting that differs.
+        /// The name of the setting in which the two nodes differ, for instance `rate`.
         setting: &'static str,
     },
-    /// Two settings exclude each other.
+    /// Two settings of a node exclude each other.
     #[error("node '{node}' has {one} and {other}: {reason}")]
     Contradiction {
-        /// Name of the node.
+        /// The name of the node that has both settings.
         node: String,
-        /// One of the two settings that exclude each other.
+        /// The name of one of the two settings that exclude each other.
         one: String,
-        /// The other setting.
+        /// The name of the other setting.
         other: String,
-        /// The reason why they exclude each other.
+        /// The reason why the two settings exclude each other.
         reason: &'static str,
     },
     /// A setting has no effect on a node of this class.
     #[error("node '{node}' has {setting}, which has no effect on a {class} node: {advice}")]
     Meaningless {
-        /// Name of the node.
+        /// The name of the node that has the setting.
         node: String,
-        /// The name of the setting.
+        /// The name of the setting that has no effect, for instance `priority`.
         setting: &'static str,
-        /// The class of the node.
+        /// The class of the node, on which the setting has no effect.
         class: Class,
-        /// Advice on what to do about it.
+        /// Advice on what to do instead.
         advice: &'static str,
     },
     /// A node is set to run on the threads of a group of actors that does not exist.
     #[error("node '{node}' shares the threads of '{group}': add that group of actors before it")]
     NoGroup {
-        /// Name of the node.
+        /// The name of the node that should run on the group's threads.
         node: String,
-        /// Name of the group.
+        /// The name of the group that does not exist.
         group: String,
     },
-    /// A number is out of its range.
+    /// The value of a setting is out of its range.
     #[error("node '{node}' has {setting} {found}: it has to be {wanted}")]
     Range {
-        /// Name of the node.
+        /// The name of the node that has the setting.
         node: String,
-        /// The name of the setting.
+        /// The name of the setting whose value is out of its range, for instance `priority`.
         setting: &'static str,
-        /// The value that was given.
+        /// The value that was given, as text.
         found: String,
-        /// The allowed values.
+        /// A description of the allowed values.
         wanted: String,
     },
 }
 
-/// The longest name of a node, in bytes. It is the size of the field for the name in shared memory.
+/// The longest name of a node, in bytes. It is the size of the name's field in shared memory.
 pub const NAME_BYTES_MAX: usize = 64;
 
 /// The default budget of a tick, in percent of the period.
@@ -255,7 +261,7 @@ impl NodeSpec {
         })
     }
 
-    /// Returns the class of node that follows from the settings, or an error if the settings
+    /// Returns the class that follows from the node's settings, or an error if the settings
     /// contradict each other.
     fn class(&self) -> Result<Class, PlanError> {
         let contradiction = |one: &str, other: &str, reason| {
@@ -300,8 +306,8 @@ impl NodeSpec {
         }
     }
 
-    /// Checks that the budget, the deadline, the watchdog and the other times are consistent, and
-    /// that they fit into the period.
+    /// Checks that the budget, the deadline, the watchdog and the other times of the node agree
+    /// with each other and with the node's period.
     fn check_times(&self, class: Class, rate: Option<Rate>) -> Result<(), PlanError> {
         let meaningless = |setting, advice| {
             Err(PlanError::Meaningless {
@@ -393,8 +399,8 @@ impl NodeSpec {
         Ok(())
     }
 
-    /// Checks that a node of this class may have the priority, CPU, sleep and chain settings that
-    /// were given.
+    /// Checks that a node of this class may have its settings for priority, CPU, sleep and chain.
+    /// `cores` is the number of CPUs of the machine.
     fn check_thread(&self, class: Class, cores: usize) -> Result<(), PlanError> {
         let is_shared = self.shared.is_some();
         if is_shared && class != Class::Event {
@@ -470,8 +476,9 @@ impl NodePlan {
         self.budget.is_some() || self.watchdog.is_some()
     }
 
-    /// Returns an error if no tick of the node could ever count as stuck. The safe-state callback
-    /// would then never be called, even for a tick that does not end.
+    /// Returns an error if no tick of the node could ever count as stuck. In that case, a callback
+    /// that was set with [`NodeBuilder::safe_state`](crate::scheduler::NodeBuilder::safe_state)
+    /// would never be called.
     pub(crate) fn check_safe_state(&self) -> Result<(), PlanError> {
         if self.is_watched() {
             return Ok(());
@@ -484,7 +491,8 @@ impl NodePlan {
         })
     }
 
-    /// Returns an error if both nodes are in the same chain but cannot share a thread.
+    /// Returns an error if both nodes are in the same chain, but differ in a setting of the thread
+    /// that they would share.
     pub(crate) fn check_chain(&self, other: &Self) -> Result<(), PlanError> {
         let (Some(chain), true) = (&self.chain, self.chain == other.chain) else {
             return Ok(());

@@ -1,11 +1,11 @@
-//! The policies for nodes that are late or that fail. This file decides what follows a failure, and
-//! `deadline_watch` decides what follows a miss. The runner of the node carries out these
-//! decisions.
+//! The policies for nodes that are late or that fail. The code here decides what follows a failure,
+//! and the module `deadline_watch` decides what follows a miss. The runner of the node carries out
+//! these decisions.
 
 use std::time::Duration;
 
-/// The reaction to a miss: an exceeded deadline or budget, a stale input, a wrong sequence of
-/// checkpoints, or a tick that begins too soon.
+/// The reaction to a miss. A miss is a tick that exceeds its deadline or budget, passes its
+/// checkpoints in a wrong order or begins too soon, or an input whose last message is too old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Miss {
     /// The miss is counted and reported, and has no other effect.
@@ -17,16 +17,16 @@ pub enum Miss {
     /// ticks in a row without a miss.
     SafeMode,
     /// The reaction grows step by step. First, misses only cause warnings. Then the node ticks only
-    /// at every second due time. Then it enters its safe state and does not tick for one second;
-    /// the second time for two seconds, the third time for four. Then the whole scheduler stops.
-    /// Four misses lead to the next step. After ten ticks in a row without a miss, the policy goes
-    /// one step back, and the count of misses starts again.
+    /// at every second due time. Then it enters its safe state and does not tick for one second.
+    /// The second time, it does not tick for two seconds, and the third time for four. Then the
+    /// whole scheduler stops. Four misses lead to the next step. After ten ticks in a row without a
+    /// miss, the policy goes one step back, and the count of misses starts again.
     Graduated,
     /// Every node enters its safe state, and the whole scheduler stops.
     Stop,
 }
 
-/// The reaction to a `tick` or an `init` of the node that returns an error or panics.
+/// The reaction to a `tick` or an `init` of a node that returns an error or panics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum FailurePolicy {
     /// Every node enters its safe state, and the whole scheduler stops.
@@ -37,7 +37,7 @@ pub enum FailurePolicy {
         /// Number of restarts in a row that are allowed; one more failure stops the scheduler. The
         /// count starts again after a minute without a failure.
         max: u32,
-        /// The pause before the first restart.
+        /// The pause before the first restart. It doubles before each further restart.
         backoff: Duration,
     },
     /// The node continues with its next tick, unless too many ticks in a row fail.
@@ -52,31 +52,31 @@ pub enum FailurePolicy {
     Ignore,
 }
 
-/// The longest pause before a restart.
+/// The longest pause before a node is restarted.
 const BACKOFF_MAX: Duration = Duration::from_secs(60);
-/// The time without a failure after which earlier failures no longer count.
+/// The time without a failure, in nanoseconds, after which earlier failures no longer count.
 const FAILURE_MEMORY_NS: u64 = 60_000_000_000;
 
-/// The reaction to one failure, which the failure policy has chosen.
+/// The reaction to one failure of a node, as chosen by the node's failure policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Remedy {
-    /// Continue with the next tick.
+    /// Let the node continue with its next tick.
     Continue,
-    /// Skip all ticks until a given time.
+    /// Skip all ticks of the node until a given time.
     Rest {
-        /// The end of the pause, on the scheduler's clock.
+        /// The end of the pause, in nanoseconds of the scheduler's clock.
         until_ns: u64,
     },
     /// Shut the node down, and initialise it again at a given time.
     Restart {
-        /// The time of the initialisation, on the scheduler's clock.
+        /// The time of the initialisation, in nanoseconds of the scheduler's clock.
         at_ns: u64,
     },
-    /// Stop the scheduler.
+    /// Stop the whole scheduler.
     Stop,
 }
 
-/// The recent failures of one node, on which its failure policy bases its decision.
+/// The recent failures of one node. The node's failure policy decides with them what to do next.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct FailureHistory {
     in_a_row: u32,
@@ -84,7 +84,7 @@ pub(crate) struct FailureHistory {
 }
 
 impl FailureHistory {
-    /// Records a failure at `now_ns`, and returns what to do.
+    /// Records a failure at `now_ns`, and returns what the policy wants to be done about it.
     pub(crate) fn record(&mut self, policy: FailurePolicy, now_ns: u64) -> Remedy {
         if now_ns.saturating_sub(self.last_ns) > FAILURE_MEMORY_NS {
             self.in_a_row = 0;

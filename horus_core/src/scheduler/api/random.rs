@@ -1,4 +1,5 @@
-//! The random numbers of a node, which are the same in every run with the same seed.
+//! The random number generator of a node. With the same seed, it gives the same numbers in every
+//! run.
 
 /// The generator SplitMix64 (Steele, Lea and Flood 2014): it passes BigCrush, and every seed is
 /// equally good.

@@ -1,4 +1,4 @@
-//! The rate of a node.
+//! Rates: how many times per second a node runs.
 
 use std::fmt;
 use std::time::Duration;
@@ -16,20 +16,20 @@ use std::time::Duration;
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate {
-    /// The rate in millionths of a hertz; 0 for an invalid rate.
+    /// The rate in millionths of a hertz; 0 if the rate is invalid.
     microhertz: u64,
 }
 
-/// The error for a rate that is not a number from 0.000001 Hz to 1 MHz.
+/// The error for a rate that is not between 0.000001 Hz and 1 MHz, or not a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a rate has to be a number from 0.000001 Hz to 1 MHz: once a second is 1.hz()")]
 #[non_exhaustive]
 pub struct RateError;
 
 impl Rate {
-    /// The lowest rate: one time in a million seconds.
+    /// The lowest rate: once in a million seconds.
     pub const MIN: Self = Self { microhertz: 1 };
-    /// The highest rate: one time in a microsecond.
+    /// The highest rate: once in a microsecond.
     pub const MAX: Self = Self {
         microhertz: 1_000_000 * MICROHERTZ_PER_HERTZ,
     };
@@ -46,7 +46,7 @@ impl Rate {
         }
     }
 
-    /// Creates a rate of one time in each `period`.
+    /// Creates a rate of once in each `period`.
     #[must_use]
     pub fn every(period: Duration) -> Self {
         Self::hz(1.0 / period.as_secs_f64())
@@ -56,8 +56,8 @@ impl Rate {
     ///
     /// # Errors
     ///
-    /// Returns [`RateError`] if the rate was made from a number that is not from 0.000001 Hz to 1
-    /// MHz.
+    /// Returns [`RateError`] if the rate was made from a value that is not between 0.000001 Hz and
+    /// 1 MHz.
     pub const fn check(self) -> Result<Self, RateError> {
         if self.microhertz == 0 {
             Err(RateError)
@@ -66,8 +66,8 @@ impl Rate {
         }
     }
 
-    /// Returns the time from one tick to the next, rounded to a nanosecond; [`Duration::MAX`] if
-    /// the rate is invalid.
+    /// Returns the time from one tick to the next, rounded to a nanosecond. Returns
+    /// [`Duration::MAX`] if the rate is invalid.
     #[must_use]
     pub const fn period(self) -> Duration {
         if self.microhertz == 0 {
@@ -82,7 +82,7 @@ impl Rate {
         self.microhertz as f64 / MICROHERTZ_PER_HERTZ as f64
     }
 
-    /// Returns the exact period as `(q, r, d)`, which stands for `q + r / d` nanoseconds.
+    /// Returns the exact period as the tuple `(q, r, d)`, which stands for `q + r / d` nanoseconds.
     pub(crate) const fn period_exact(self) -> (u64, u64, u64) {
         let d = self.microhertz;
         (
@@ -104,12 +104,12 @@ impl fmt::Display for Rate {
     }
 }
 
-/// Converts a number into a [`Rate`]: `100.hz()`, `2.5.khz()`.
+/// Converts a number into a [`Rate`], for example `100.hz()` or `2.5.khz()`.
 pub trait Hertz {
-    /// Returns a rate of this number of times per second.
+    /// Returns a rate of `self` times per second.
     fn hz(self) -> Rate;
 
-    /// Returns a rate of this number of thousand times per second.
+    /// Returns a rate of `self` thousand times per second.
     fn khz(self) -> Rate;
 }
 

@@ -10,19 +10,19 @@ use crate::scheduler::api::plan::Class;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Reason {
-    /// [`Handle::stop`](crate::scheduler::Handle::stop), a node, or a command has requested the
-    /// stop.
+    /// Somebody requested the stop: through [`Handle::stop`](crate::scheduler::Handle::stop), in a
+    /// tick of a node, or with a command.
     Asked,
-    /// The time for which the scheduler had to run is over, or the caller has ended the run.
+    /// The time for which the scheduler had to run is over, or the program has ended the run.
     Over,
-    /// The process received the signal of this number.
+    /// The process received a termination signal; the number is that of the signal.
     Signal(i32),
     /// A node failed or was late, and its policy stopped the run; or a tick of the node did not
     /// end.
     Node {
-        /// The name of the node.
+        /// The name of the node that caused the stop.
         name: String,
-        /// The text of the node's last error.
+        /// The text of the last error of the node that caused the stop.
         error: String,
     },
 }
@@ -50,11 +50,12 @@ impl fmt::Display for Reason {
 /// The result of a run. `Display` shows one line for the scheduler and one for each node.
 #[derive(Debug, Clone)]
 pub struct Report {
-    /// The scheduler's name. If the requested name was taken, it has a number appended.
+    /// The scheduler's name. If another scheduler already had the requested name, a number is
+    /// appended.
     pub scheduler: String,
     /// The reason why the scheduler stopped.
     pub reason: Reason,
-    /// The nodes, in the order in which they were started.
+    /// The reports of the nodes, in the order in which the nodes were started.
     pub nodes: Vec<NodeReport>,
 }
 
@@ -65,8 +66,8 @@ impl Report {
         self.nodes.iter().find(|node| node.name == name)
     }
 
-    /// Returns the report. If a node caused the stop ([`Reason::Node`]), returns an error that
-    /// contains the report. If a signal stopped the run, that is not an error.
+    /// Returns the report if no node caused the stop, even if a signal stopped the run. If a node
+    /// caused the stop ([`Reason::Node`]), returns an error that contains the report.
     ///
     /// # Errors
     ///
@@ -139,7 +140,7 @@ pub enum RunError {
 }
 
 impl RunError {
-    /// Returns the report of a run that a node has ended because it failed or was late.
+    /// Returns the report of a run that ended because a node failed or was late.
     ///
     /// # Errors
     ///
@@ -151,8 +152,8 @@ impl RunError {
         }
     }
 
-    /// Returns the report of a run that a node has ended because it failed or was late; `None` if
-    /// the scheduler could not be started.
+    /// Returns the report of a run that ended because a node failed or was late; `None` if the
+    /// scheduler could not be started.
     #[must_use]
     pub fn report(&self) -> Option<&Report> {
         match self {
@@ -175,15 +176,15 @@ impl fmt::Debug for RunError {
 /// The report of one node of a run.
 #[derive(Debug, Clone)]
 pub struct NodeReport {
-    /// The node's name.
+    /// The name of the node.
     pub name: String,
-    /// The node's position in the order in which the nodes were started.
+    /// The node's position in the order in which the nodes of the scheduler were started.
     pub(crate) position: usize,
-    /// True if the scheduler stopped waiting for the node's last tick, which had not ended.
+    /// True if the node's last tick did not end, and the scheduler stopped waiting for it.
     pub(crate) hangs: bool,
     /// The class of the node, which says how the scheduler ran it.
     pub class: Class,
-    /// The node's metrics.
+    /// The metrics of the node at the end of the run.
     pub metrics: TickMetrics,
     /// The text of the node's last failure; `None` if there was none.
     pub last_error: Option<String>,

@@ -6,14 +6,16 @@ use horus_shm::{LaneNotMapped, LaneWatch, Mismatch};
 use crate::message::{NodeEvent, Text};
 use crate::topic::Watchable;
 
-/// A declared subscriber of a node, together with the states of it that were last reported.
+/// A declared subscriber of a node, together with the state of the subscriber that was last
+/// reported.
 #[derive(Debug)]
 pub(crate) struct Subscription {
     topic: String,
     watch: LaneWatch,
     misses_a_publisher: bool,
     matches_none: bool,
-    /// Number of reported moves of the subscriber to another file of its topic.
+    /// Number of times that the subscriber has moved to another file of its topic, as far as
+    /// reported.
     moves: u64,
     is_namespace_removed: bool,
 }
@@ -34,7 +36,8 @@ impl Subscription {
         self.watch.is_same(&other.watch)
     }
 
-    /// Returns the kind and the text of an event if something has changed since the last call:
+    /// Returns the kind and the text of an event if one of these changes has happened since the
+    /// last call; `None` otherwise:
     ///
     /// * The subscriber has failed to map a publisher's memory, or has mapped all that was missing.
     /// * It has become incompatible with all live publishers, or is no longer incompatible.
@@ -98,8 +101,8 @@ impl Subscription {
     }
 }
 
-/// Returns a text that describes why memory could not be mapped. The topic comes last, so that only
-/// a long name is cut off, and not the numbers.
+/// Returns a text that describes why memory could not be mapped. The topic's name comes last in the
+/// text, so that a long name is cut off, and not the numbers.
 fn describe_failed_mapping(topic: &str, error: LaneNotMapped) -> Text<128> {
     let LaneNotMapped {
         lane,

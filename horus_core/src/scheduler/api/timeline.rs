@@ -1,5 +1,5 @@
-//! The due times of nodes with a rate. They never drift. Also computes how many ticks a late node
-//! skips.
+//! The due times of nodes with a rate. They never drift. The code here also computes how many ticks
+//! a late node skips.
 
 use crate::scheduler::api::rate::Rate;
 
@@ -10,10 +10,10 @@ use crate::scheduler::api::rate::Rate;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeline {
     due_ns: u64,
-    /// The fraction of a nanosecond by which the exact due time is later: it is `due_ns + remainder
-    /// / denominator`.
+    /// The numerator of the fraction of a nanosecond by which the exact due time is later. The
+    /// exact due time is `due_ns + remainder / denominator`.
     remainder: u64,
-    /// The whole nanoseconds of the period, which is `whole_ns + rest / denominator`.
+    /// The whole nanoseconds of the period. The exact period is `whole_ns + rest / denominator`.
     whole_ns: u64,
     rest: u64,
     denominator: u64,
@@ -34,7 +34,7 @@ impl Timeline {
         }
     }
 
-    /// Returns the next due time.
+    /// Returns the next due time, in nanoseconds.
     #[must_use]
     pub const fn due_ns(&self) -> u64 {
         self.due_ns
@@ -57,7 +57,7 @@ impl Timeline {
         self.skip_until(now_ns)
     }
 
-    /// Returns the same due times without those up to and including `now_ns`.
+    /// Returns the same sequence of due times, but without those up to and including `now_ns`.
     #[must_use]
     pub const fn starting_after(mut self, now_ns: u64) -> Self {
         if self.due_ns <= now_ns {
@@ -90,7 +90,7 @@ impl Timeline {
         passed as u64
     }
 
-    /// Returns due times at another rate. They start at the present due time.
+    /// Returns a sequence of due times at another rate, which starts at the present due time.
     #[must_use]
     pub const fn at_rate(self, rate: Rate) -> Self {
         let (whole_ns, rest, denominator) = rate.period_exact();

@@ -1,6 +1,6 @@
 //! Strongly connected components of a directed graph: sets of vertices that reach each other.
 
-/// The index of a vertex that has not been visited yet.
+/// The index that marks a vertex that the algorithm has not visited yet.
 const UNVISITED: usize = usize::MAX;
 
 /// Returns the components of a graph. `next` contains the successors of each vertex. A component

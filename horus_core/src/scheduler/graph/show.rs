@@ -44,8 +44,8 @@ impl Graph {
         text
     }
 
-    /// Calls `draw` with each shape of the picture: first the nodes and topics, then the edges
-    /// between them.
+    /// Calls `draw` with each shape of the picture, and with `text`: first the nodes and topics,
+    /// then the edges between them.
     fn draw_shapes(
         &self,
         text: &mut String,
@@ -80,7 +80,8 @@ impl Graph {
     }
 }
 
-/// A shape of a picture. The numbers are indices of nodes and of topics.
+/// A shape of a picture of the graph: a node, a topic or an edge. The numbers are indices into the
+/// lists of nodes and of topics.
 enum PictureShape<'a> {
     Node(usize, &'a GraphNode),
     Topic(usize, &'a str),

@@ -5,8 +5,8 @@ use crate::scheduler::api::plan::Class;
 use crate::scheduler::api::rate::Rate;
 use crate::value::Value;
 
-/// The word that stands for each class in a published graph. Programs in other languages read these
-/// words.
+/// The word that stands for each class of node in a published graph. Programs in other languages
+/// read these words.
 const CLASS_WORDS: [(Class, &str); 6] = [
     (Class::RealTime, "real_time"),
     (Class::Compute, "compute"),

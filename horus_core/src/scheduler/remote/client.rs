@@ -49,21 +49,22 @@ use crate::topic::error::{SendError, TopicError};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct SchedulerInfo {
-    /// The scheduler's name. If the requested name was taken, `-2` or a higher number is appended
-    /// to it.
+    /// The scheduler's name. If another scheduler already had the requested name, `-2` or a higher
+    /// number is appended to it.
     pub name: String,
     /// The id of the scheduler's process, as that process sees it in its own PID namespace. If the
     /// scheduler is not alive, this is the id in its last status. `None` if the id is not known.
     pub process_id: Option<u32>,
-    /// True if the scheduler is alive. Locks of the kernel show that, so no timeout is involved.
+    /// True if the scheduler is alive. The kernel's file locks show this, so no timeout is
+    /// involved.
     pub is_alive: bool,
-    /// The scheduler's last status; `None` if it has not published one.
+    /// The last status that the scheduler has published; `None` if it has not published one.
     pub status: Option<SchedulerStatusHeader>,
-    /// The metrics of the scheduler's nodes, from its last status.
+    /// The metrics of the scheduler's nodes, as its last status contains them.
     pub nodes: Vec<NodeMetrics>,
 }
 
-/// Returns the schedulers of a namespace, sorted by name. These are all live schedulers, and those
+/// Returns the schedulers of a namespace, sorted by name. Includes all live schedulers, and those
 /// that have ended or died, unless another scheduler has taken their name since.
 ///
 /// Only reads: does not block, and delays no process. Costs some 40 µs for each scheduler. If the
@@ -85,8 +86,8 @@ pub fn schedulers(namespace: &Arc<Namespace>) -> Result<Vec<SchedulerInfo>, Open
 
 /// Returns the last events of a scheduler, oldest first, even if it has ended or was killed. At
 /// least the last 64 events of each of its threads are kept. Events of earlier schedulers of the
-/// same name are included if they have not been overwritten; `process_id` and `SCHEDULER_STARTED`
-/// distinguish them.
+/// same name are included if they have not been overwritten. The field `process_id` and the event
+/// `SCHEDULER_STARTED` show to which scheduler an event belongs.
 ///
 /// Only reads: does not block, and delays no process. Costs about a microsecond for each event;
 /// there are at most 14 336.
@@ -131,8 +132,8 @@ pub fn forget(namespace: &Arc<Namespace>, name: &str) -> Result<bool, TopicError
         .try_fold(true, |gone, part| Ok(gone && topics.remove(part)?))
 }
 
-/// Returns a publisher for emergency stops. All schedulers of the namespace receive the messages
-/// that it sends, which are [`EmergencyStop::engage`] and [`EmergencyStop::release`].
+/// Returns a publisher for emergency stops. It sends [`EmergencyStop::engage`] and
+/// [`EmergencyStop::release`], which all schedulers of the namespace receive.
 ///
 /// The topic keeps the last message, even after the process of the publisher has ended. So, if a
 /// scheduler starts during an emergency stop, its nodes do not tick until the stop is released. But
@@ -146,7 +147,7 @@ pub fn emergency_stop(namespace: &Arc<Namespace>) -> Result<Publisher<EmergencyS
     topic_path::emergency_stop(namespace, |topic| topic.publisher())
 }
 
-/// Reads the state of a scheduler from its topics.
+/// Reads the state of a scheduler from the scheduler's topics, without joining them.
 fn inspect_scheduler(topics: &SchedulerTopics) -> Result<SchedulerInfo, TopicError> {
     let inspector = Inspector::open_in(topics.namespace(), &topics.topic_name(STATUS_SUFFIX))?;
     // WHY read before the status: if the scheduler dies in between, its last status is still read.
@@ -182,20 +183,20 @@ fn inspect_scheduler(topics: &SchedulerTopics) -> Result<SchedulerInfo, TopicErr
 
 /// Sends commands to a scheduler of another process, or of this one.
 ///
-/// A method returns when the command has been sent, not when it has been applied. The scheduler
-/// applies it within some milliseconds; [`black_box`] and [`Self::info`] show the result. An empty
-/// node name means all nodes. Each call costs some 20 µs.
+/// A method returns when its command has been sent, not when the command has been applied. The
+/// scheduler applies commands within some milliseconds; [`black_box`] and [`Self::info`] show the
+/// result. An empty node name means all nodes. Each call costs some 20 µs.
 #[derive(Debug)]
 pub struct RemoteScheduler {
     topics: SchedulerTopics,
     commands: Publisher<NodeCommand>,
 }
 
-/// The reason why a command was not sent.
+/// The reason why a command was not sent to a scheduler.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
-    /// No scheduler of this name is alive. Transient: try again when the scheduler has started.
+    /// No scheduler of this name is alive. Try again when the scheduler has started.
     #[error("no scheduler '{name}' runs in this namespace; there are: {}", join_or_none(.running))]
     NotRunning {
         /// The name of the scheduler to which the command was to be sent.
@@ -203,26 +204,26 @@ pub enum RemoteError {
         /// The names of the schedulers of the namespace that are alive.
         running: Vec<String>,
     },
-    /// The scheduler has no node of this name.
+    /// The scheduler has no node with the name that the command contains.
     #[error("scheduler '{scheduler}' has no node '{node}'; there are: {}", join_or_none(.nodes))]
     NoSuchNode {
-        /// The name of the scheduler.
+        /// The name of the scheduler to which the command was to be sent.
         scheduler: String,
-        /// The name of the node.
+        /// The name that no node of the scheduler has.
         node: String,
-        /// The names of the scheduler's nodes.
+        /// The names of the nodes that the scheduler has.
         nodes: Vec<String>,
     },
-    /// The name is too long to be the name of a node.
+    /// The name in the command is too long to be the name of a node.
     #[error("the node name is invalid: {0}")]
     NodeName(#[from] TextTooLong),
-    /// The rate is invalid.
+    /// The rate in the command is invalid.
     #[error(transparent)]
     Rate(#[from] RateError),
-    /// The scheduler's topics cannot be opened.
+    /// The topics of the scheduler, by which it is observed and commanded, cannot be opened.
     #[error(transparent)]
     Topic(#[from] TopicError),
-    /// The command cannot be sent.
+    /// The command cannot be sent on the scheduler's command topic.
     #[error(transparent)]
     Send(#[from] SendError<()>),
 }
@@ -240,7 +241,8 @@ impl RemoteScheduler {
     ///
     /// # Errors
     ///
-    /// Returns [`RemoteError::NotRunning`] or [`RemoteError::Topic`].
+    /// Returns [`RemoteError::NotRunning`] if no scheduler of this name is alive, and
+    /// [`RemoteError::Topic`] if its topics cannot be opened.
     pub fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, RemoteError> {
         let topics = SchedulerTopics::new(namespace, name);
         expect_alive(&topics)?;
@@ -248,22 +250,22 @@ impl RemoteScheduler {
         Ok(Self { topics, commands })
     }
 
-    /// Returns the scheduler's name.
+    /// Returns the name of the scheduler to which this value sends commands.
     #[must_use]
     pub fn name(&self) -> &str {
         self.topics.name()
     }
 
-    /// Returns the scheduler's present state, in the same form as [`schedulers`].
+    /// Returns the scheduler's present state, in the same form as the function [`schedulers`].
     ///
     /// # Errors
     ///
-    /// Returns [`RemoteError::Topic`].
+    /// Returns [`RemoteError::Topic`] if the scheduler's topics cannot be opened.
     pub fn info(&self) -> Result<SchedulerInfo, RemoteError> {
         Ok(inspect_scheduler(&self.topics)?)
     }
 
-    /// Pauses a node until [`Self::resume`] is called for it.
+    /// Pauses a node: it does not tick until [`Self::resume`] is called for it.
     ///
     /// # Errors
     ///
@@ -272,7 +274,7 @@ impl RemoteScheduler {
         self.send_command(node, NodeCommand::new(NodeCommand::PAUSE, Text::new(node)?))
     }
 
-    /// Resumes a paused node.
+    /// Resumes a node that [`Self::pause`] has paused.
     ///
     /// # Errors
     ///
@@ -284,7 +286,8 @@ impl RemoteScheduler {
         )
     }
 
-    /// Shuts a node down after its present tick, for the rest of the run.
+    /// Shuts a node down after its present tick. It does not run again until the scheduler is
+    /// restarted.
     ///
     /// # Errors
     ///
@@ -293,7 +296,7 @@ impl RemoteScheduler {
         self.send_command(node, NodeCommand::new(NodeCommand::STOP, Text::new(node)?))
     }
 
-    /// Sets the rate of a node.
+    /// Sets the rate at which a node ticks.
     ///
     /// # Errors
     ///
@@ -343,7 +346,7 @@ impl RemoteScheduler {
     }
 }
 
-/// Returns the state of a scheduler, or an error if it is not alive.
+/// Returns the state of a scheduler, or [`RemoteError::NotRunning`] if it is not alive.
 fn expect_alive(topics: &SchedulerTopics) -> Result<SchedulerInfo, RemoteError> {
     let found = inspect_scheduler(topics);
     let is_absent =

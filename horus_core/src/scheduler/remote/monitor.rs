@@ -40,11 +40,12 @@ use crate::value::Value;
 
 const _: () = assert!(HISTOGRAM_BUCKETS == NODE_METRICS_BUCKETS);
 
-/// The largest number that can be appended to a name. It limits the number of schedulers of the
-/// same name that are alive at the same time.
+/// The largest number that can be appended to a scheduler's name that is already taken. It limits
+/// the number of schedulers of the same name that are alive at the same time.
 const NAME_SUFFIX_MAX: u32 = 1000;
 
-/// The endpoints by which other processes observe and command a running scheduler.
+/// The endpoints of a running scheduler's topics, through which other processes observe and command
+/// it.
 #[derive(Debug)]
 pub(crate) struct Monitor {
     name: String,
@@ -91,7 +92,8 @@ impl Monitor {
         Err(TopicError::new(&wanted.topic_name(STATUS_SUFFIX), error))
     }
 
-    /// Opens the topics of one name. Returns `None` if another scheduler has the name.
+    /// Opens the topics of the scheduler for one possible name. Returns `None` if another scheduler
+    /// has that name.
     fn try_open(
         topics: &SchedulerTopics,
         graph: &Graph,
@@ -131,7 +133,8 @@ impl Monitor {
         }))
     }
 
-    /// Returns the scheduler's name, which may have a number appended.
+    /// Returns the scheduler's name. It has a number appended if another scheduler already had the
+    /// requested name.
     pub(crate) fn name(&self) -> &str {
         &self.name
     }
@@ -144,7 +147,7 @@ impl Monitor {
 
     /// Publishes the status. `state` is one of the `STATE_` constants of `SchedulerStatusHeader`.
     /// If there is no room for all nodes, the last ones are left out. Never blocks, and allocates
-    /// nothing.
+    /// no memory.
     ///
     /// # Errors
     ///
@@ -180,19 +183,19 @@ impl Monitor {
         loan.publish()
     }
 
-    /// Returns the subscriber to the scheduler's own black box, which receives the events of this
+    /// Returns the scheduler's subscriber to its own black box, which receives the events of this
     /// run.
     pub(crate) const fn events(&mut self) -> &mut Subscriber<NodeEvent> {
         &mut self.events
     }
 
-    /// Returns the subscriber that receives commands to this scheduler.
+    /// Returns the subscriber that receives commands for this scheduler from other processes.
     pub(crate) const fn commands(&mut self) -> &mut Subscriber<NodeCommand> {
         &mut self.commands
     }
 
-    /// Returns the subscriber that receives emergency stops. It also receives the last one that was
-    /// sent before the scheduler started.
+    /// Returns the subscriber that receives emergency stops. It also receives the last message that
+    /// was sent before the scheduler started.
     pub(crate) const fn emergency_stop(&mut self) -> &mut Subscriber<EmergencyStop> {
         &mut self.emergency_stop
     }
@@ -215,8 +218,8 @@ fn publish_graph(
     Ok(publisher)
 }
 
-/// Claims black-box lanes, one for each thread, until no lane is free. `first` is the publisher
-/// that has the first lane.
+/// Opens publishers of the black box, each with its own lane, until there is one for each thread or
+/// no lane is free. `first` is the publisher that already has a lane. Returns all publishers.
 fn claim_lanes(
     first: Publisher<NodeEvent>,
     threads: usize,

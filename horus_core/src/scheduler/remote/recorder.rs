@@ -1,15 +1,16 @@
-//! Writes events into the black box, from any thread.
+//! Writes events of nodes into the black box, the scheduler's topic of events. Any thread can do
+//! so.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::message::NodeEvent;
 use crate::topic::Publisher;
 
-/// A lane of the black box, which holds events. Threads share lanes if there are more threads than
-/// lanes.
+/// One ring buffer (lane) of the black box, which keeps the last events of a scheduler. Threads
+/// share lanes if there are more threads than lanes.
 pub(crate) type BlackBoxLane = Arc<Mutex<Publisher<NodeEvent>>>;
 
-/// Writes events into one lane of the black box.
+/// Writes events into one lane (ring buffer) of the black box, the scheduler's topic of events.
 #[derive(Debug, Clone)]
 pub(crate) struct Recorder {
     lane: BlackBoxLane,
@@ -28,8 +29,8 @@ impl Recorder {
     /// Writes `event`, together with the id of this process. When this returns, the event is in
     /// shared memory and is kept even if the process dies.
     ///
-    /// Allocates nothing. Makes a system call only if another thread writes to the same lane at the
-    /// same time, or if a reader sleeps until an event arrives.
+    /// Allocates no memory. Makes a system call only if another thread writes to the same lane at
+    /// the same time, or if a reader sleeps until an event arrives.
     pub(crate) fn record(&self, mut event: NodeEvent) {
         event.process_id = self.process_id;
         // A panic cannot leave a publisher half-changed, so a poisoned lock is no problem.

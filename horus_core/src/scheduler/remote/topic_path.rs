@@ -1,4 +1,4 @@
-//! The names and settings of a scheduler's topics.
+//! The names of a scheduler's topics, and the settings with which these topics are opened.
 
 use std::sync::Arc;
 
@@ -23,23 +23,23 @@ pub(crate) const GRAPH_SUFFIX: &str = "/graph";
 /// The topic on which every scheduler of a namespace receives emergency stops.
 pub const EMERGENCY_STOP_TOPIC: &str = "emergency_stop";
 
-/// The longest name of a scheduler, in bytes. It is the size of the field for the name in the
-/// status.
+/// The longest name of a scheduler, in bytes. It is the size of the name's field in the status.
 const NAME_BYTES_MAX: usize = 64;
 
-/// Number of lanes of a black box, which is the largest number that a topic can have.
+/// Number of lanes of a black box, the topic with a scheduler's events. It is the largest number
+/// that a topic can have.
 pub(crate) const BLACK_BOX_LANES: usize = 64;
 /// Number of slots in a lane of the black box. Even if three threads share a lane, there is room
-/// for more than 64 events of each.
+/// for more than 64 events of each thread.
 const LANE_SLOTS: u64 = 256;
-/// Number of a lane's last events that a reader gets if it opens the topic later. An eighth of the
-/// slots is kept free for the publisher.
+/// Number of the last events of a lane that a reader gets if it opens the black box later. An
+/// eighth of the lane's slots is kept free for the publisher.
 const BLACK_BOX_HISTORY: u32 = 224;
-/// The largest number of events that one reading of the whole black box returns. WHY a limit:
-/// otherwise reading would not end while events arrive as fast as they are read.
+/// The largest number of events that [`black_box`](crate::scheduler::black_box) returns. WHY a
+/// limit: otherwise reading would not end while events arrive as fast as they are read.
 pub(crate) const BLACK_BOX_EVENTS_MAX: usize = BLACK_BOX_LANES * LANE_SLOTS as usize;
 
-/// The topics of the scheduler that has this name in this namespace.
+/// The names of the topics of one scheduler in one namespace. Its methods open these topics.
 #[derive(Debug, Clone)]
 pub(crate) struct SchedulerTopics {
     namespace: Arc<Namespace>,
@@ -63,8 +63,8 @@ impl SchedulerTopics {
         }
     }
 
-    /// Returns the topics of the same name with `number` appended, such as `arm-2`. If `number` is
-    /// 1, nothing is appended.
+    /// Returns the topics of a scheduler that has the same name with `number` appended, such as
+    /// `arm-2`. If `number` is 1, nothing is appended.
     pub(crate) fn with_number(&self, number: u32) -> Self {
         let mut numbered = self.clone();
         if number > 1 {
@@ -76,8 +76,8 @@ impl SchedulerTopics {
         numbered
     }
 
-    /// Returns the topics of all schedulers of a namespace, sorted by name. These are the live
-    /// schedulers, and those that have left topics behind.
+    /// Returns the topics of all schedulers of a namespace, sorted by the names of the schedulers.
+    /// Includes live schedulers, and those that have left topics behind.
     pub(crate) fn list(namespace: &Arc<Namespace>) -> Result<Vec<Self>, OpenError> {
         let name_of = |topic: &TopicName| {
             let name = topic
@@ -100,7 +100,7 @@ impl SchedulerTopics {
         &self.namespace
     }
 
-    /// Returns the full name of one of the topics. `part` selects the topic: it is
+    /// Returns the full name of one of the scheduler's topics. `part` selects the topic: it is
     /// [`STATUS_SUFFIX`], [`EVENTS_SUFFIX`], [`COMMANDS_SUFFIX`] or [`GRAPH_SUFFIX`].
     pub(crate) fn topic_name(&self, part: &str) -> String {
         format!("{TOPIC_PREFIX}{}{part}", self.name)
@@ -127,8 +127,8 @@ impl SchedulerTopics {
         self.builder(STATUS_SUFFIX, qos).max_message_bytes(bytes)
     }
 
-    /// Returns the builder of the events topic, the black box. Its events are kept after all
-    /// processes have ended.
+    /// Returns the builder of the events topic, which is also called the black box. It keeps the
+    /// last events even after all processes have ended.
     pub(crate) fn events(&self) -> TopicBuilder<NodeEvent> {
         let qos = Qos::sensor_data()
             .capacity(LANE_SLOTS)
@@ -153,9 +153,9 @@ impl SchedulerTopics {
         self.builder(GRAPH_SUFFIX, qos).max_message_bytes(bytes)
     }
 
-    /// Opens an endpoint of one of these topics with `make`. If the existing topic is incompatible,
-    /// for instance because it comes from another version of this library, it is replaced, unless a
-    /// process has it open. Returns `None` if another process uses the topic.
+    /// Opens an endpoint of the scheduler's topic `part` with `make`. If the existing topic is
+    /// incompatible, for instance because it comes from another version of this library, it is
+    /// replaced, unless a process has it open. Returns `None` if another process uses the topic.
     pub(crate) fn open_endpoint<E>(
         &self,
         part: &str,
@@ -179,8 +179,8 @@ impl SchedulerTopics {
         })
     }
 
-    /// Removes one of these topics, unless a process has it open. Returns true if the topic no
-    /// longer exists.
+    /// Removes the scheduler's topic `part`, unless a process has it open. Returns true if the
+    /// topic no longer exists.
     pub(crate) fn remove(&self, part: &str) -> Result<bool, TopicError> {
         let name = self.topic_name(part);
         let removed = TopicName::new(&name).map_err(OpenError::from);

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::error::Error;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-/// Calls `call` and returns its result. If `call` panics, returns the text of the panic as the
+/// Calls `call` and returns its result. If `call` panics, returns the text of the panic as an
 /// error.
 #[inline(always)]
 pub(crate) fn catch_panic<R>(call: impl FnOnce() -> R) -> Result<R, String> {
@@ -25,7 +25,7 @@ pub(crate) fn error_text(error: &(dyn Error + Send + Sync)) -> String {
     text.unwrap_or_else(|panic| format!("an error whose text panicked: {panic}"))
 }
 
-/// Returns the text of a panic, given its payload.
+/// Returns the text of a panic. `panic` is the payload, which `catch_unwind` has returned.
 #[cold]
 pub(crate) fn panic_text(panic: Box<dyn Any + Send>) -> String {
     let text = panic.downcast_ref::<String>().map(String::as_str);

@@ -1,4 +1,4 @@
-//! Commands to a node. Any thread can store them, under a lock. In each turn, the node's thread
+//! Commands to a node. Any thread can store them, under a lock. Before each tick, the node's thread
 //! checks with one load whether there are commands.
 
 use std::fmt;
@@ -14,23 +14,25 @@ use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::run::pending_swap::PendingSwap;
 
-/// The pending commands of one node.
+/// The commands to one node that the node's thread has not applied yet or has to remember.
 #[derive(Default)]
 pub(crate) struct Commands {
-    /// [`PENDING_NEW`] or [`PENDING_KNOWN`] while the node's thread has to read `wanted` in each
-    /// turn; 0 otherwise.
+    /// [`PENDING_NEW`] or [`PENDING_KNOWN`] while the node's thread has to read the wanted state
+    /// before each tick; 0 otherwise.
     pending: AtomicU64,
     wanted: Mutex<WantedState>,
-    /// The executor of the node, if it has to be notified of each command.
+    /// The listener that is notified of each command; empty if the node's executor checks for
+    /// commands regularly.
     listener: OnceLock<Box<dyn Listener>>,
 }
 
-/// An executor that runs a node without polling for commands. It is notified of each command.
+/// An executor that does not check regularly for commands to its node. It is notified of each
+/// command.
 pub(crate) trait Listener: Send + Sync {
-    /// Applies the wanted state immediately. Called under the lock of the commands.
+    /// Applies the wanted state of the node immediately. Called while the commands are locked.
     fn apply(&self, _wanted: &WantedState) {}
 
-    /// Wakes the thread that runs the node.
+    /// Wakes the thread that runs the node, because there is a new command.
     fn wake(&self);
 }
 
@@ -41,19 +43,21 @@ const PENDING_NEW: u64 = 2;
 /// the node from ticking.
 const PENDING_KNOWN: u64 = 1;
 
-/// The state of a node that commands have requested.
+/// The state into which commands want to bring a node.
 #[derive(Debug, Default)]
 pub(crate) struct WantedState {
     pub(crate) mode: NodeMode,
     /// True during an emergency stop: the node is in its safe state and does not tick.
     pub(crate) is_emergency: bool,
-    /// The requested new rate, until the node's thread takes it.
+    /// The requested new rate; `None` if none was requested, or once the node's thread has taken
+    /// it.
     pub(crate) pace: Option<TickPace>,
-    /// The requested replacement of the node, until the node's thread takes it.
+    /// The requested replacement of the node; `None` if none was requested, or once the node's
+    /// thread has taken it.
     pub(crate) pending_swap: Option<PendingSwap>,
 }
 
-/// The mode of a node that commands have requested.
+/// The requested mode of a node: whether it runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum NodeMode {
     #[default]
@@ -62,8 +66,8 @@ pub(crate) enum NodeMode {
     Stop,
 }
 
-/// The rate of a node, and the times that depend on it. A budget or a deadline that does not exist
-/// is `u64::MAX`. Without a rate, the period is 0.
+/// The rate of a node, and the times that depend on it. If the node has no budget or no deadline,
+/// that field is `u64::MAX`. If it has no rate, the period is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct TickPace {
     pub(crate) rate: Option<Rate>,
@@ -85,16 +89,17 @@ impl TickPace {
 }
 
 impl Commands {
-    /// Returns true if the node's thread has to read the commands. Costs a load.
+    /// Returns true if the node's thread has to read the wanted state before it ticks. Costs an
+    /// atomic load.
     #[inline(always)]
     pub(crate) fn are_pending(&self) -> bool {
         // Relaxed: the commands themselves are under a lock.
         self.pending.get() != 0
     }
 
-    /// Calls `change`, which changes the wanted state of the node. WHY `try_lock` in a loop: with
-    /// `lock`, this thread might sleep, and the node's thread would have to wake it with a system
-    /// call.
+    /// Locks the wanted state of the node, and calls `change` to change it. Returns the result of
+    /// `change`. WHY `try_lock` in a loop: with `lock`, this thread might sleep, and the node's
+    /// thread would have to wake it with a system call.
     pub(crate) fn change_wanted_state<R>(&self, change: impl FnOnce(&mut WantedState) -> R) -> R {
         let mut wanted = loop {
             match self.wanted.try_lock() {
@@ -115,7 +120,8 @@ impl Commands {
         answer
     }
 
-    /// Wakes the thread of the node through the listener. Has no effect if there is no listener.
+    /// Wakes the thread that runs the node, through the listener. Has no effect if there is no
+    /// listener.
     pub(crate) fn wake(&self) {
         if let Some(listener) = self.listener.get() {
             listener.wake();
@@ -128,15 +134,16 @@ impl Commands {
         let _ = self.listener.set(Box::new(listener));
     }
 
-    /// Returns true if there is a command that the node's thread has not applied. Costs a load.
+    /// Returns true if there is a command that the node's thread has not applied yet. Costs an
+    /// atomic load.
     pub(crate) fn has_unapplied(&self) -> bool {
         // Relaxed: as in `are_pending`.
         self.pending.get() == PENDING_NEW
     }
 
-    /// Calls `look` with the wanted state and returns its result. Only the node's thread calls
-    /// this. Returns `None` if another thread holds the lock: the node's thread never waits, but
-    /// tries again in its next turn.
+    /// Calls `look` with the node's wanted state and returns the result of `look`. Only the node's
+    /// thread calls this function. Returns `None` if another thread holds the lock: the node's
+    /// thread never waits, but tries again before its next tick.
     pub(crate) fn try_take_wanted_state<R>(
         &self,
         look: impl FnOnce(&mut WantedState) -> R,

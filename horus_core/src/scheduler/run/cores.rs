@@ -13,7 +13,8 @@ pub(crate) fn highest_cpu_plus_one() -> usize {
         .unwrap_or_else(|| thread::available_parallelism().map_or(1, usize::from))
 }
 
-/// Returns the largest number in a list in the kernel's format, such as `0-3,8-11`, plus one.
+/// Returns the largest CPU number in a list in the kernel's format, such as `0-3,8-11`, plus one.
+/// Returns `None` if `list` is not in this format.
 fn cpus_in_list(list: &str) -> Option<usize> {
     let last = list.trim_end().rsplit([',', '-']).next()?;
     last.parse::<usize>().ok()?.checked_add(1)

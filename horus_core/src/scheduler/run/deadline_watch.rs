@@ -1,48 +1,51 @@
-//! Decides what follows a miss: a tick that was late or had a fault. The runner of the node carries
-//! out the decision.
+//! Decides what follows a miss: a tick that was late or had a fault. The runner, which calls the
+//! node's methods, carries out the decision.
 
 use crate::scheduler::api::policy::Miss;
 
-/// The action of the runner after a tick, as decided by the miss policy.
+/// The action that the runner of a node has to take after a tick, as decided by the node's miss
+/// policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DeadlineAction {
-    /// Do nothing.
+    /// Do nothing, because the tick was in time or the node's state does not change.
     Fine,
     /// Count and record the miss, but do nothing else.
     Warn,
-    /// Skip the next tick.
+    /// Make the node skip its next tick.
     Skip,
-    /// Tick only at every second due time from now on.
+    /// Make the node tick only at every second due time from now on.
     Halve,
-    /// Do not tick until a given time, and then at every second due time.
+    /// Make the node pause until a given time, and then tick only at every second due time.
     Isolate {
-        /// The end of the isolation, on the scheduler's clock.
+        /// The end of the time without ticks, in nanoseconds of the scheduler's clock.
         until_ns: u64,
         /// True if the node has to enter its safe state first; false if it is already in its safe
         /// state.
         enters_safe_state: bool,
     },
-    /// Enter the safe state.
+    /// Make the node enter its safe state.
     EnterSafeState,
-    /// Leave the safe state.
+    /// Make the node leave its safe state.
     LeaveSafeState,
-    /// Tick at every due time again.
+    /// Make the node tick at every due time again.
     Restore,
-    /// Stop the scheduler.
+    /// Stop the whole scheduler.
     Stop,
 }
 
 /// Number of ticks in a row without a miss after which the node's miss policy goes one step back.
 const RECOVERY_TICKS: u32 = 10;
-/// Number of misses on one level that only cause warnings. One more miss leads to the next level.
+/// Number of misses on one level of the miss policy that only cause warnings. One more miss leads
+/// to the next level.
 const WARNED_MISSES_MAX: u32 = 3;
-/// Number of isolations (times without ticks) after which the next step stops the scheduler.
+/// Number of isolations (times without ticks) of a node that are allowed. The next step of the miss
+/// policy then stops the scheduler.
 const ISOLATIONS_MAX: u32 = 3;
-/// The duration of a node's first isolation. Each further isolation lasts twice as long as the
-/// previous one.
+/// The duration of a node's first isolation (time without ticks), in nanoseconds. Each further
+/// isolation lasts twice as long as the previous one.
 const FIRST_ISOLATION_NS: u64 = 1_000_000_000;
 
-/// The level of the miss policy that a node has reached.
+/// The level of the miss policy that a node has reached because of its misses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 enum EscalationLevel {
     /// The node ticks at every due time.
@@ -64,8 +67,8 @@ enum EscalationLevel {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct DeadlineWatch {
     level: EscalationLevel,
-    /// True if misses were counted or a step was taken, so that the node needs some ticks without a
-    /// miss to recover.
+    /// True if misses are counted or the policy has taken a step, so that the node needs some ticks
+    /// without a miss to recover.
     is_recovering: bool,
     good_in_a_row: u32,
     /// Number of misses since the node reached its present level, or since the last ten ticks in a
@@ -92,7 +95,7 @@ impl DeadlineWatch {
         }
     }
 
-    /// Returns true if the node has to be in its safe state.
+    /// Returns true if the node's misses require that the node is in its safe state.
     pub(crate) fn requires_safe_state(&self) -> bool {
         self.level == EscalationLevel::Safe
     }
@@ -143,7 +146,8 @@ impl DeadlineWatch {
         }
     }
 
-    /// Records a miss under [`Miss::Graduated`], and returns what to do.
+    /// Counts a miss under [`Miss::Graduated`], and returns the action that the number of misses
+    /// requires.
     fn escalate(&mut self, now_ns: u64) -> DeadlineAction {
         self.misses += 1;
         if self.misses <= WARNED_MISSES_MAX {

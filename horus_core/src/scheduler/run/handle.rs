@@ -28,21 +28,21 @@ pub struct Handle {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandError {
-    /// There is no node of this name.
+    /// The scheduler has no node of the name that was given.
     #[error("no node is called '{node}'; there are: {known}")]
     NoSuchNode {
-        /// The name that was given.
+        /// The name that was given, which no node of the scheduler has.
         node: String,
-        /// The names of the nodes.
+        /// The names of the nodes that the scheduler has, as one text.
         known: String,
     },
-    /// The node has no rate to change.
+    /// The node has no rate, so that its rate cannot be changed.
     #[error("node '{node}' has no rate to change: build it with a rate")]
     NoRate {
-        /// The name of the node.
+        /// The name of the node that has no rate.
         node: String,
     },
-    /// The node cannot run with this setting.
+    /// The node cannot run with the setting that the command contains.
     #[error(transparent)]
     Plan(#[from] PlanError),
 }
@@ -57,21 +57,22 @@ impl Handle {
         self.shared.stop(Reason::Asked);
     }
 
-    /// Returns true once the run has to stop or has stopped, for whatever reason. Costs a load.
+    /// Returns true once the run has to stop or has stopped, for whatever reason. Costs an atomic
+    /// load.
     #[inline]
     #[must_use]
     pub fn is_stopping(&self) -> bool {
         self.shared.is_stopping()
     }
 
-    /// Returns the reason why the run has to stop or has stopped; `None` while it runs.
+    /// Returns the reason why the run has to stop or has stopped; `None` while the run continues.
     #[must_use]
     pub fn reason(&self) -> Option<Reason> {
         self.shared.reason()
     }
 
     /// Sets `word` to `number` now, and to 0 when the run has to stop. This is for code that has no
-    /// handle and often checks whether to stop. Only the first call has an effect.
+    /// handle, and often checks whether it has to stop. Only the first call has an effect.
     pub fn set_while_running(&self, word: &'static AtomicU64, number: u64) {
         self.shared.set_while_running(word, number);
     }
@@ -86,21 +87,21 @@ impl Handle {
             .collect()
     }
 
-    /// Returns the present metrics of the node. This call delays no thread.
+    /// Returns the present metrics of the node. This call does not delay the node.
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NoSuchNode`].
+    /// Returns [`CommandError::NoSuchNode`] if the scheduler has no node of this name.
     pub fn metrics(&self, node: &str) -> Result<TickMetrics, CommandError> {
         self.with_entry(node, |entry| entry.metrics.snapshot())
     }
 
-    /// Pauses the node until [`Self::resume`] is called. Due times in between are skipped. No
-    /// method of the node is called, so things that it has set in motion keep moving.
+    /// Pauses the node until [`Self::resume`] is called. Ticks that become due in the meantime are
+    /// skipped. No method of the node is called, so things that it has set in motion keep moving.
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NoSuchNode`].
+    /// Returns [`CommandError::NoSuchNode`] if the scheduler has no node of this name.
     pub fn pause(&self, node: &str) -> Result<(), CommandError> {
         self.change_mode(node, NodeMode::Pause)
     }
@@ -109,7 +110,7 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NoSuchNode`].
+    /// Returns [`CommandError::NoSuchNode`] if the scheduler has no node of this name.
     pub fn resume(&self, node: &str) -> Result<(), CommandError> {
         self.change_mode(node, NodeMode::Run)
     }
@@ -118,7 +119,7 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NoSuchNode`].
+    /// Returns [`CommandError::NoSuchNode`] if the scheduler has no node of this name.
     pub fn stop_node(&self, node: &str) -> Result<(), CommandError> {
         self.change_mode(node, NodeMode::Stop)
     }
@@ -142,7 +143,7 @@ impl Handle {
     /// # Errors
     ///
     /// Returns an error if there is no such node, if it has no rate, or if the node's budget,
-    /// deadline or watchdog contradict the new rate.
+    /// deadline or watchdog does not fit the new rate.
     pub fn set_rate(&self, node: &str, rate: Rate) -> Result<(), CommandError> {
         let mut node_entries = self.shared.node_entries();
         let entry = find_entry(&node_entries, node)?;
@@ -188,16 +189,17 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NoSuchNode`]. The returned [`Swap`] reports the outcome of the swap.
+    /// Returns [`CommandError::NoSuchNode`] if the scheduler has no node of this name. The returned
+    /// [`Swap`] reports the outcome of the swap.
     pub fn swap(&self, node: &str, replacement: impl Node) -> Result<Swap, CommandError> {
         self.request_swap(node, PendingSwap::replace_by(replacement))
     }
 
-    /// Converts the node into another one between two ticks: on the node's thread, `change` turns
-    /// the old node into the new one. It can move publishers and subscribers from the old node to
-    /// the new one, so that each message is handled once, in order, by one of the two. If the
-    /// `init` or one of the first ten ticks of the new node fails, `undo` turns the new node back
-    /// into the old one. A message that the failed tick had received is lost.
+    /// Replaces the node by another one that is made from it, between two ticks: on the node's
+    /// thread, `change` turns the old node into the new one. It can move publishers and subscribers
+    /// from the old node to the new one, so that each message is handled once, in order, by one of
+    /// the two. If the `init` or one of the first ten ticks of the new node fails, `undo` turns the
+    /// new node back into the old one. A message that the failed tick had received is lost.
     ///
     /// If `change` or `undo` panics, the node is lost. Its next ticks then fail, and its failure
     /// policy applies.
@@ -220,8 +222,9 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NoSuchNode`]. The returned [`Swap`] reports the outcome of the swap.
-    /// If the type of the node is not `Old`, the swap is rolled back.
+    /// Returns [`CommandError::NoSuchNode`] if the scheduler has no node of this name. The returned
+    /// [`Swap`] reports the outcome of the swap. If the type of the node is not `Old`, the swap is
+    /// rolled back.
     pub fn swap_with<Old: Node, New: Node>(
         &self,
         node: &str,

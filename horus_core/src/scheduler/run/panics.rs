@@ -12,15 +12,17 @@ use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::run::runner::Runner;
 
 thread_local! {
-    /// The metrics of the nodes that the calling thread runs.
+    /// The metrics of the nodes that the calling thread runs. The panic hook finds in them the node
+    /// that panics.
     static NODES_OF_THREAD: RefCell<Vec<Arc<LiveMetrics>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A guard that marks nodes as run by the calling thread, until it is dropped.
+/// A guard that records which nodes the calling thread runs, until it is dropped. The panic hook
+/// needs this.
 #[derive(Debug)]
 pub(crate) struct ThreadNodesGuard {
-    /// Number of nodes that were already registered for this thread. There may be some, because a
-    /// scheduler can run inside a tick of another scheduler.
+    /// Number of nodes that were already registered for this thread when the guard was created.
+    /// There may be some, because a scheduler can run inside a tick of another scheduler.
     before: usize,
     /// A marker that makes the guard `!Send`: it has to be dropped on the thread that created it.
     marker: PhantomData<*const ()>,

@@ -1,4 +1,4 @@
-//! A node that was added to a scheduler but does not run yet.
+//! A node that was added to a scheduler, but has not been started yet.
 
 use std::sync::Arc;
 
@@ -9,21 +9,23 @@ use crate::scheduler::api::subscription::Subscription;
 use crate::scheduler::run::runner::Runner;
 use crate::topic::WaitSet;
 
-/// A node that was added to a scheduler but has no thread yet.
+/// A node that was added to a scheduler, but has not been given to a thread yet.
 pub(crate) struct PendingNode {
     pub(crate) runner: Runner,
     pub(crate) safe_state: Option<SafeStateCallback>,
-    /// The topics whose messages make the node run; empty if there are none.
+    /// The topics whose messages make the node run; the set is empty if there are none.
     pub(crate) wake: WaitSet,
-    /// The subscribers of the node that were declared to its builder.
+    /// The subscribers of the node that its builder created, or that were declared to the builder.
     pub(crate) subscriptions: Vec<Subscription>,
-    /// The group of actors, if the node represents one.
+    /// The group of actors that the node represents; `None` if it is an ordinary node.
     pub(crate) actors: Option<Arc<ActorGroup>>,
-    /// The group of actors on whose threads the node runs; `None` if it does not share threads.
+    /// The group of actors on whose threads the node runs; `None` if it does not run on the threads
+    /// of a group.
     pub(crate) shared: Option<Arc<ActorGroup>>,
 }
 
-/// Returns the group of actors on whose threads the node runs; `None` if it does not share threads.
+/// Returns the group of actors on whose threads the node of `plan` runs; `None` if it does not run
+/// on the threads of a group. `entries` are the nodes and groups that were added before.
 pub(crate) fn shared_group(
     plan: &NodePlan,
     entries: &[PendingNode],

@@ -14,7 +14,7 @@ pub(crate) const PROBATION_TICKS: u64 = 10;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 #[non_exhaustive]
 pub enum SwapState {
-    /// The node's thread has not begun the swap yet.
+    /// The thread that runs the node has not begun the swap yet.
     #[default]
     Pending,
     /// The new node is on probation: if it fails before it has ticked ten times, the old node is
@@ -22,9 +22,9 @@ pub enum SwapState {
     OnTrial,
     /// The new node has passed its probation; the old node was dropped.
     Done,
-    /// The old node was restored, or was never replaced, for the reason that this text describes.
+    /// The old node was restored, or was never replaced. The text contains the reason.
     RolledBack(String),
-    /// The run or the node ended before the swap was done.
+    /// The run or the node ended before the swap was final.
     Abandoned,
 }
 
@@ -45,7 +45,7 @@ struct SwapProgress {
 }
 
 impl Swap {
-    /// Returns the state of the swap.
+    /// Returns the present state of the swap, without waiting.
     #[must_use]
     pub fn state(&self) -> SwapState {
         self.0
@@ -67,8 +67,8 @@ impl Swap {
         wait.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 
-    /// Waits until the swap is no longer pending, but at most for `timeout`. Returns the state of
-    /// the swap. Blocks, so do not call it in a tick.
+    /// Waits until the node's thread has begun the swap, but at most for `timeout`. Returns the
+    /// state of the swap. Blocks, so do not call it in a tick.
     #[must_use]
     pub fn wait_while_pending(&self, timeout: Duration) -> SwapState {
         let state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
@@ -89,8 +89,8 @@ impl Swap {
     }
 }
 
-/// A function that turns the old node into the new one and an [`OldNodeSource`]. If it cannot do
-/// that, it returns the old node and the reason.
+/// A function that turns the old node into the new one, and also returns the source from which the
+/// old node can be restored. If it fails, it returns the old node and the reason.
 type ChangeFn = Box<dyn FnOnce(Box<dyn Node>) -> Result<ReplacedNode, KeptNode> + Send>;
 type UndoFn = Box<dyn FnOnce(Box<dyn Node>) -> Option<Box<dyn Node>> + Send>;
 
@@ -104,7 +104,7 @@ struct KeptNode {
     reason: String,
 }
 
-/// The source from which the old node is restored when a swap is rolled back.
+/// The source from which the old node is restored if a swap is rolled back.
 enum OldNodeSource {
     /// The old node itself, which was kept.
     OldNode(Box<dyn Node>),
@@ -170,13 +170,13 @@ impl PendingSwap {
         }
     }
 
-    /// Returns the handle that reports the state of the swap.
+    /// Returns a handle with which any thread can read the state of the swap.
     pub(crate) fn handle(&self) -> Swap {
         self.swap.clone()
     }
 
-    /// Replaces the node in `place` by the new one, and begins its probation. If the old node
-    /// stays, the error is the reason.
+    /// Replaces the node in `place` by the new one, and begins its probation. If the new node
+    /// cannot be made, the old node stays in `place`, and the error says why.
     pub(crate) fn perform(mut self, place: &mut Box<dyn Node>) -> Result<Probation, String> {
         let change = self.change.take().expect("a swap is performed once");
         match change(std::mem::replace(place, Box::new(VacantNode))) {
@@ -216,15 +216,16 @@ pub(crate) struct Probation {
 }
 
 impl Probation {
-    /// Counts a tick of the new node without a failure. Returns true if that was the last tick of
-    /// the probation.
+    /// Counts a tick of the new node that did not fail. Returns true if this tick was the last one
+    /// of the probation.
     pub(crate) const fn count_good_tick(&mut self) -> bool {
         self.ticks_left -= 1;
         self.ticks_left == 0
     }
 
-    /// Takes the old node, if it still exists, so that the caller can shut it down before it calls
-    /// [`Self::accept`].
+    /// Returns the old node, if it still exists as a whole, so that the caller can shut it down
+    /// before it calls [`Self::accept`]. Returns `None` if the old node was converted into the new
+    /// one.
     pub(crate) fn take_old(&mut self) -> Option<Box<dyn Node>> {
         match self.way_back.take() {
             Some(OldNodeSource::OldNode(old)) => Some(old),
@@ -237,8 +238,8 @@ impl Probation {
         self.swap.set_state(SwapState::Done);
     }
 
-    /// Restores the old node in `place`, for the reason `why`. Returns the new node, if it still
-    /// exists, so that the caller can shut it down.
+    /// Restores the old node in `place`. The state of the swap then contains the reason `why`.
+    /// Returns the new node, if it still exists, so that the caller can shut it down.
     pub(crate) fn roll_back(
         mut self,
         place: &mut Box<dyn Node>,
@@ -264,8 +265,8 @@ impl Drop for Probation {
     }
 }
 
-/// A placeholder node whose ticks fail. It stands in for a node that is being changed or dropped,
-/// and remains if the change panics.
+/// A placeholder node whose ticks fail. It takes the place of a node that is being changed or
+/// dropped, and remains there if the change panics.
 pub(crate) struct VacantNode;
 
 impl Node for VacantNode {
@@ -274,7 +275,7 @@ impl Node for VacantNode {
     }
 }
 
-/// Returns the node as an `N`. If it is of another type, returns it unchanged as the error.
+/// Returns `node` as an `N`. If `node` has another type, returns it unchanged in `Err`.
 fn downcast<N: Node>(node: Box<dyn Node>) -> Result<Box<N>, Box<dyn Node>> {
     if !(&*node as &dyn Any).is::<N>() {
         return Err(node);

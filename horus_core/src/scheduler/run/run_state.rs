@@ -1,5 +1,5 @@
 //! The state of a run that all threads of a scheduler share: whether the run has to stop and why,
-//! and its nodes.
+//! and which nodes there are.
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -14,24 +14,25 @@ use crate::scheduler::run::runner::{AfterTurn, Runner};
 /// The state of a run. It exists from when the first node is added until the last one is shut down.
 #[derive(Debug, Default)]
 pub(crate) struct RunState {
-    /// 1 once the run has to stop. Threads check it between turns.
+    /// 1 once the run has to stop, 0 before. Threads check this word between ticks.
     stopping: AtomicU64,
-    /// 1 once all nodes have been shut down.
+    /// 1 once all nodes have been shut down, 0 before.
     ended: AtomicU64,
-    /// 1 once all threads that run nodes have started.
+    /// 1 once all threads that run nodes have started, 0 before.
     started: AtomicU64,
     reason: Mutex<Option<Reason>>,
-    /// A word that is set to 0 when the run stops, and the value that it has until then.
+    /// A word that becomes 0 when the run stops, and the value that it has until then.
     /// [`Self::set_while_running`] sets both.
     stop_word: OnceLock<(&'static AtomicU64, u64)>,
     changed: Condvar,
     node_entries: Mutex<Vec<NodeEntry>>,
-    /// The names of nodes whose last tick has not ended. The supervisor takes them from here.
+    /// The names of nodes whose last tick has not ended. The supervisor takes them from this list,
+    /// and calls the safe-state callbacks of these nodes.
     left_behind: Mutex<Vec<String>>,
 }
 
 impl RunState {
-    /// Returns true if the run has to stop. Costs a load.
+    /// Returns true if the run has to stop. Costs an atomic load.
     #[inline(always)]
     pub(crate) fn is_stopping(&self) -> bool {
         // Relaxed: of other data, readers use only the reason, which is under a lock.
@@ -57,8 +58,8 @@ impl RunState {
         self.changed.notify_all();
     }
 
-    /// If one of these nodes hangs, makes the first one the reason of the stop, unless that is
-    /// already a signal or another failure.
+    /// If a node in `left_behind` hangs, records the first one that hangs as the reason of the
+    /// stop, unless the reason is already a signal or another failure.
     pub(crate) fn fail_if_hanging(&self, left_behind: &[NodeReport]) {
         let hanging = left_behind.iter().filter(|node| node.hangs);
         let Some(node) = hanging.min_by_key(|node| node.position) else {
@@ -85,7 +86,8 @@ impl RunState {
         }
     }
 
-    /// Stops the run if `after`, the result of a turn of these nodes, demands it.
+    /// Stops the run if `after` demands it. `after` is the result of running the nodes of
+    /// `runners`.
     pub(crate) fn stop_if_demanded<'a>(
         &self,
         runners: impl IntoIterator<Item = &'a Runner>,
@@ -103,7 +105,7 @@ impl RunState {
         }));
     }
 
-    /// Records that all threads have started, so that nodes are allowed to tick.
+    /// Records that all threads that run nodes have started, so that nodes are allowed to tick.
     pub(crate) fn mark_started(&self) {
         let reason = self.reason.lock();
         self.started.set(1);
@@ -111,7 +113,7 @@ impl RunState {
         self.changed.notify_all();
     }
 
-    /// Waits until all threads have started, or until the run has to stop.
+    /// Waits until all threads that run nodes have started, or until the run has to stop.
     pub(crate) fn wait_for_start(&self) {
         let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
         let is_to_wait = |reason: &mut Option<Reason>| reason.is_none() && self.started.get() == 0;
@@ -146,8 +148,8 @@ impl RunState {
             .clone()
     }
 
-    /// Adds a node whose last tick has not ended, so that the supervisor calls its safe-state
-    /// callback.
+    /// Adds the name of a node whose last tick has not ended. The supervisor then calls the node's
+    /// safe-state callback.
     pub(crate) fn add_left_behind(&self, node: &str) {
         let mut left_behind = self
             .left_behind
@@ -156,7 +158,8 @@ impl RunState {
         left_behind.push(node.to_owned());
     }
 
-    /// Takes the names of nodes that were added by [`Self::add_left_behind`] since the last call.
+    /// Returns the names of nodes whose last tick has not ended, and removes them from the list.
+    /// [`Self::add_left_behind`] adds names to it.
     pub(crate) fn take_left_behind(&self) -> Vec<String> {
         std::mem::take(
             &mut self

@@ -33,13 +33,13 @@ use crate::scheduler::run::node_entry::NodeEntry;
 use crate::scheduler::run::pending_swap::Probation;
 use crate::scheduler::run::tick_checks::TickChecks;
 
-/// A node with all its state. Only one thread at a time uses a runner.
+/// A node with the state that is needed to run it. Only one thread at a time uses a runner.
 pub(crate) struct Runner {
     node: Box<dyn Node>,
     metrics: Arc<LiveMetrics>,
     commands: Arc<Commands>,
     state: NodeState,
-    /// The commands in force that prevent the node from ticking.
+    /// The commands that prevent the node from ticking at present.
     blocked_by: BlockingCommands,
     /// True while the node is in its safe state.
     is_in_safe_state: bool,
@@ -47,37 +47,39 @@ pub(crate) struct Runner {
     pace: TickPace,
     failures: FailureHistory,
     deadline_watch: DeadlineWatch,
-    /// True if the node ticks only at every second due time.
+    /// True if the miss policy lets the node tick only at every second due time.
     is_halved: bool,
     random: Random,
     probation: Option<Probation>,
     tick_checks: Option<Box<TickChecks>>,
-    /// The new rate of the node, until the executor applies it.
+    /// The new rate that a command has set; `None` if there is none, or once the executor has taken
+    /// it.
     new_rate: Option<Rate>,
     event_log: EventLog,
-    /// The name of the node in the lines that it logs.
+    /// The name of the node as it appears in the lines that the node logs.
     log_name: &'static str,
-    /// The error because of which this node stops the run; `None` if it does not stop the run.
+    /// The text of the error because of which this node stops the run; `None` if it does not stop
+    /// the run.
     fatal_error: Option<String>,
     plan: NodePlan,
-    /// The node's position in the order in which the nodes were started.
+    /// The node's position in the order in which the nodes of the scheduler were started.
     position: usize,
-    /// The thread settings that the system refused, each with the reason.
+    /// The settings of the node's thread that the system refused, each with the reason.
     refused: Vec<String>,
 }
 
-/// The state of a node, which decides whether it ticks in its next turn.
+/// The state of a node, which decides whether the node ticks when it is due next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum NodeState {
-    /// The node ticks.
+    /// The node ticks whenever it is due.
     Active,
-    /// The node does not tick in its next turn.
+    /// The node does not tick when it is due next, but after that.
     Skipping,
-    /// The node ticks only in every second turn.
+    /// The node ticks only at every second due time.
     Halved { ticks_next: bool },
     /// The node does not tick until a given time.
     Resting { until_ns: u64 },
-    /// The node has to be initialised before its next tick, but not before a given time.
+    /// The node has to be initialised before it can tick, but not before a given time.
     New { at_ns: u64 },
     /// The node could not be initialised, which stops the run.
     Broken,
@@ -85,17 +87,17 @@ enum NodeState {
     Over,
 }
 
-/// The commands in force that prevent a node from ticking.
+/// The commands that prevent a node from ticking at present.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct BlockingCommands {
     is_paused: bool,
     is_emergency: bool,
 }
 
-/// The instruction to the scheduler after a node's turn.
+/// The instruction to the scheduler after a node was run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum AfterTurn {
-    /// Continue the run.
+    /// Continue the run of the scheduler.
     Continue,
     /// Stop the run, because the node requested it.
     Stop,
@@ -150,7 +152,7 @@ impl Runner {
         }
     }
 
-    /// Returns a report of the node, with what has happened so far.
+    /// Returns a report of the node, with its metrics and errors until now.
     pub(crate) fn report(&self) -> NodeReport {
         NodeReport {
             name: self.plan.name.clone(),
@@ -168,7 +170,7 @@ impl Runner {
         self.random = Random::new(seed, &self.plan.name);
     }
 
-    /// Sets the node's position in the order in which the nodes were started.
+    /// Sets the node's position in the order in which the nodes of the scheduler were started.
     pub(crate) const fn set_position(&mut self, position: usize) {
         self.position = position;
     }
@@ -177,12 +179,13 @@ impl Runner {
         self.position
     }
 
-    /// Sets the recorder that writes the node's events.
+    /// Sets the recorder with which the runner writes the node's events.
     pub(crate) fn set_recorder(&mut self, recorder: Recorder) {
         self.event_log.set_recorder(recorder);
     }
 
-    /// Stores and records the thread settings that the system refused.
+    /// Stores the settings of the node's thread that the system refused, and records an event for
+    /// them.
     pub(crate) fn record_refused_settings(&mut self, refused: Vec<String>) {
         refused.iter().for_each(|what| {
             self.event_log
@@ -199,8 +202,8 @@ impl Runner {
         &self.metrics
     }
 
-    /// Returns the shared word that contains the checkpoint that the node's tick passed last.
-    /// Another thread can read it during a tick. Returns `None` if the node has no checkpoints.
+    /// Returns the number of the last checkpoint that the node has passed. It is shared, so that
+    /// another thread can read it during a tick. Returns `None` if the node has no checkpoints.
     pub(crate) fn checkpoint_position(&self) -> Option<Arc<CheckpointPosition>> {
         self.tick_checks.as_ref()?.checkpoint_position()
     }
@@ -216,7 +219,7 @@ impl Runner {
         group.set_metrics(Arc::clone(&self.metrics));
     }
 
-    /// Returns the commands to the node.
+    /// Returns the commands for the node, which other threads store there.
     pub(crate) const fn commands(&self) -> &Arc<Commands> {
         &self.commands
     }
@@ -226,24 +229,25 @@ impl Runner {
         self.event_log.set_last_error(error);
     }
 
-    /// Returns the error because of which this node stops the run; `None` if it does not stop the
-    /// run.
+    /// Returns the text of the error because of which this node stops the run; `None` if the node
+    /// does not stop the run.
     pub(crate) fn fatal_error(&self) -> Option<&str> {
         self.fatal_error.as_deref()
     }
 
-    /// Takes the new rate, if a command has changed the rate since the last call.
+    /// Returns the new rate if a command has changed the node's rate since the last call; `None`
+    /// otherwise.
     #[inline]
     pub(crate) const fn take_new_rate(&mut self) -> Option<Rate> {
         self.new_rate.take()
     }
 
-    /// Returns true if the node was shut down.
+    /// Returns true if the node was shut down for the rest of the run.
     pub(crate) const fn is_over(&self) -> bool {
         matches!(self.state, NodeState::Over)
     }
 
-    /// Applies pending commands. Costs a load if there are none.
+    /// Applies pending commands to the node. Costs an atomic load if there are none.
     #[inline(always)]
     pub(crate) fn poll_commands(&mut self, clock: &Clock, now_ns: u64) {
         if self.commands.are_pending() {
@@ -251,7 +255,8 @@ impl Runner {
         }
     }
 
-    /// Applies pending commands, and returns true if the node may not tick now.
+    /// Applies pending commands to the node, and returns true if commands forbid the node to tick
+    /// now.
     pub(crate) fn is_blocked(&mut self, clock: &Clock, now_ns: u64) -> bool {
         self.poll_commands(clock, now_ns);
         match self.state {
@@ -269,20 +274,21 @@ impl Runner {
         )
     }
 
-    /// Returns true if the node has applied the command for an emergency stop that has not ended.
+    /// Returns true if the node is in an emergency stop: it has applied the command, and the stop
+    /// has not ended.
     pub(crate) const fn is_in_emergency(&self) -> bool {
         self.blocked_by.is_emergency
     }
 
     /// Returns true if there are pending commands, or the node is paused or in an emergency stop.
-    /// Costs a load.
+    /// Costs an atomic load.
     pub(crate) fn has_commands(&self) -> bool {
         self.commands.are_pending()
     }
 
-    /// Runs the node's turn, which was due at `due_ns` and begins at `begin_ns`. In this turn, the
-    /// node ticks, unless commands or policies forbid it. Returns the time at which the turn ended,
-    /// and what the scheduler has to do then.
+    /// Runs one turn of the node: applies pending commands, and lets the node tick, unless commands
+    /// or policies forbid it. The turn was due at `due_ns` and begins at `begin_ns`. Returns the
+    /// time at which the turn ended, and what the scheduler has to do next.
     #[inline]
     pub(crate) fn run_turn(
         &mut self,
@@ -301,21 +307,21 @@ impl Runner {
         self.end_turn(outcome, stop, (due_ns, begin_ns, clock.now_ns()))
     }
 
-    /// Returns the name of the node in the lines that it logs.
+    /// Returns the name of the node as it appears in the lines that the node logs.
     #[cfg(feature = "async-io")]
     pub(crate) const fn log_name(&self) -> &'static str {
         self.log_name
     }
 
-    /// Gives the lines that this thread logs the name of this node, until the returned guard is
-    /// dropped. Costs about a nanosecond.
+    /// Adds the name of this node to the lines that the calling thread logs, until the returned
+    /// guard is dropped. Costs about a nanosecond.
     #[inline(always)]
     pub(crate) fn log_scope(&self) -> NodeScope {
         NodeScope::enter(self.log_name)
     }
 
     /// Does the part of a turn that comes before the tick. Returns `None` if the node has to tick
-    /// now. Otherwise returns what the scheduler has to do.
+    /// now. Otherwise the turn is over, and the result says what the scheduler has to do next.
     #[inline(always)]
     pub(crate) fn begin_turn(
         &mut self,
@@ -335,7 +341,8 @@ impl Runner {
         None
     }
 
-    /// Returns the node, and the context that its tick gets.
+    /// Returns the node, and the context for a tick that was due at `due_ns` and begins at
+    /// `begin_ns`.
     #[inline(always)]
     pub(crate) fn node_and_context<'a>(
         &'a mut self,
@@ -367,8 +374,8 @@ impl Runner {
         (&mut **node, context)
     }
 
-    /// Does the part of a turn that comes after the tick, whose outcome it gets. Returns the same
-    /// values as [`Self::run_turn`].
+    /// Does the part of a turn that comes after the tick. `outcome` is the result of the tick.
+    /// Returns the same values as [`Self::run_turn`].
     #[inline(always)]
     pub(crate) fn end_turn(
         &mut self,
@@ -443,7 +450,8 @@ impl Runner {
         }
     }
 
-    /// Allows the node to tick again. Does not end its safe state.
+    /// Allows the node to tick again after a pause. The node stays in its safe state if it is
+    /// there.
     fn resume_ticking(&mut self) {
         self.state = self.ticking_state();
         self.publish_health();

@@ -9,8 +9,8 @@ use crate::scheduler::api::checkpoints::{CheckpointChecker, CheckpointPosition};
 use crate::scheduler::api::input::{InputWatch, stalest_input};
 use crate::scheduler::api::plan::NodePlan;
 
-/// The checks of a node that has checkpoints, a shortest allowed time between ticks, or inputs with
-/// a timeout.
+/// The additional checks of a node that has checkpoints, a shortest allowed time between ticks, or
+/// inputs with a timeout.
 #[derive(Debug)]
 pub(crate) struct TickChecks {
     pub(crate) checkpoints: Option<CheckpointChecker>,
@@ -18,11 +18,11 @@ pub(crate) struct TickChecks {
     is_stale: bool,
 }
 
-/// A fault that makes a tick count as a miss, however fast the tick was.
+/// A fault of a tick that makes the tick count as a miss, however fast it was.
 #[derive(Debug)]
 pub(crate) struct TickFault {
-    /// The kind of [`NodeEvent`] to record; `None` if the same fault was already recorded and
-    /// continues.
+    /// The kind of [`NodeEvent`] to record; `None` if an event for the same fault was already
+    /// recorded and the fault continues.
     pub(crate) kind: Option<u8>,
     pub(crate) text: Text<128>,
 }
@@ -47,20 +47,21 @@ impl TickChecks {
         })
     }
 
-    /// Returns the shared word that contains the checkpoint that the node's tick passed last.
-    /// Another thread can read it during a tick. Returns `None` if the node has no checkpoints.
+    /// Returns the number of the last checkpoint that the node has passed. It is shared, so that
+    /// another thread can read it during a tick. Returns `None` if the node has no checkpoints.
     pub(crate) fn checkpoint_position(&self) -> Option<Arc<CheckpointPosition>> {
         Some(Arc::clone(self.checkpoints.as_ref()?.position()))
     }
 
-    /// Makes the timeouts of the inputs start again, because the node is about to be initialised.
+    /// Starts the timeouts of the inputs again at `now_ns`, because the node is about to be
+    /// initialised.
     pub(crate) fn restart_timeouts(&self, now_ns: u64) {
         self.inputs
             .iter()
             .for_each(|input| input.restart_timeout(now_ns));
     }
 
-    /// Begins a tick at `now_ns`.
+    /// Begins the checks of a tick that starts at `now_ns`.
     pub(crate) fn begin_tick(&mut self, now_ns: u64) {
         self.inputs
             .iter()
@@ -70,8 +71,9 @@ impl TickChecks {
         }
     }
 
-    /// Ends the tick that began at `begin_ns`. Returns a fault if the tick had one. WHY inputs are
-    /// checked at the end: only then has the tick received the messages that were waiting.
+    /// Ends the checks of the tick that began at `begin_ns`. Returns the fault of the tick; `None`
+    /// if it had none. WHY inputs are checked at the end of a tick: only then has the node received
+    /// the messages that were waiting.
     pub(crate) fn end_tick(&mut self, begin_ns: u64) -> Option<TickFault> {
         let fault = self
             .checkpoints
@@ -84,7 +86,8 @@ impl TickChecks {
         fault.or_else(|| self.check_inputs(begin_ns))
     }
 
-    /// Returns a fault if an input is stale. This can also be called between two ticks.
+    /// Returns a fault if an input is older than its timeout, and `None` otherwise. Called at the
+    /// end of a tick, and between two ticks.
     pub(crate) fn check_inputs(&mut self, now_ns: u64) -> Option<TickFault> {
         let stale = stalest_input(&self.inputs, now_ns);
         let is_new = !std::mem::replace(&mut self.is_stale, stale.is_some());
@@ -95,7 +98,7 @@ impl TickChecks {
         })
     }
 
-    /// Returns true if an input was stale at the last check.
+    /// Returns true if an input was older than its timeout at the last check.
     pub(crate) const fn is_stale(&self) -> bool {
         self.is_stale
     }

@@ -28,18 +28,21 @@ use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::WaitSet;
 
-/// All threads that run nodes, and the nodes that the main thread runs.
+/// All threads that run nodes of a scheduler, and the nodes that the main thread runs. The main
+/// thread is the one that runs the scheduler.
 #[derive(Debug, Default)]
 pub(crate) struct Workers {
     pub(crate) main: Vec<Runner>,
-    /// The groups of actors that the main thread runs, each with the index of its node in `main`.
+    /// The groups of actors that the main thread runs. Each has the index of its node in `main`.
     main_groups: Vec<(usize, Arc<ActorGroup>)>,
-    /// The eventcount on which the main thread sleeps if it runs groups of actors.
+    /// The eventcount on which the main thread sleeps if it runs groups of actors. A notification
+    /// of it wakes the thread.
     main_bell: Arc<LocalEventcount>,
-    /// True if a node of the main thread has a watchdog or a budget.
+    /// True if the main thread runs a node that has a watchdog or a budget, so that its ticks can
+    /// count as stuck.
     pub(crate) has_watched_node: bool,
     threads: Vec<NodeThread>,
-    /// The eventcounts on which the threads of event nodes sleep, to notify them.
+    /// The eventcounts on which the threads of event nodes sleep. A notification wakes the thread.
     bells: Vec<Arc<LocalEventcount>>,
     pool: Option<ComputePool>,
     actors: Vec<ActorThreads>,
@@ -48,11 +51,11 @@ pub(crate) struct Workers {
     async_io: Option<AsyncIo>,
 }
 
-/// The values that are needed to start the threads of nodes.
+/// The values that [`Workers::start`] needs to start the threads of nodes.
 pub(crate) struct StartContext {
     pub(crate) shared: Arc<RunState>,
     pub(crate) clock: Clock,
-    /// The time at which the first ticks of the nodes are due.
+    /// The time at which the first ticks of the nodes are due, in nanoseconds.
     pub(crate) begin_ns: u64,
     pub(crate) main_rate: Rate,
     pub(crate) compute_threads: Option<usize>,
@@ -60,16 +63,17 @@ pub(crate) struct StartContext {
 }
 
 impl StartContext {
-    /// Returns the due times of a node. They follow at the rate of the node, or, if it has none, at
-    /// the main rate.
+    /// Returns the times at which a node is due. They follow at the rate of the node, or, if it has
+    /// none, at the main rate.
     fn timeline(&self, runner: &Runner) -> Timeline {
         Timeline::new(self.begin_ns, runner.plan().rate.unwrap_or(self.main_rate))
     }
 }
 
 impl Workers {
-    /// Hands each node to its executor. If a thread cannot be started, the nodes of that thread and
-    /// those that have not been distributed yet go to the main thread, which shuts them down.
+    /// Passes each node to the executor that runs it. If a thread cannot be started, the nodes of
+    /// that thread and those that have not been distributed yet go to the main thread, which shuts
+    /// them down.
     pub(crate) fn start(
         &mut self,
         entries: Vec<PendingNode>,
@@ -271,8 +275,8 @@ impl Workers {
         Ok(())
     }
 
-    /// Makes all actors enter their safe state before they are shut down, because the run has
-    /// failed.
+    /// Makes all actors enter their safe state before they are shut down. Called because the run
+    /// has failed.
     pub(crate) fn set_failing(&self) {
         self.actors.iter().for_each(ActorThreads::set_failing);
         for (_, group) in &self.main_groups {
@@ -280,7 +284,8 @@ impl Workers {
         }
     }
 
-    /// In an emergency stop, makes the actors of the main thread's groups enter their safe state.
+    /// Makes the actors of the main thread's groups enter their safe state. Called in an emergency
+    /// stop.
     pub(crate) fn make_main_groups_safe(&self) {
         for (_, group) in &self.main_groups {
             if group.safety.is_engaged() {
@@ -289,8 +294,8 @@ impl Workers {
         }
     }
 
-    /// Runs those groups of actors of the main thread that have mail or a timer that is due.
-    /// Returns true if at least one group was run.
+    /// Runs those groups of the main thread that have actors with messages or with a timer that is
+    /// due. Returns true if at least one group was run.
     pub(crate) fn run_main_groups(
         &mut self,
         clock: &Clock,
@@ -309,8 +314,8 @@ impl Workers {
         has_run
     }
 
-    /// Sleeps for `time` at most. Wakes earlier if the run has to stop, or if a group of the main
-    /// thread has mail or a timer that is due.
+    /// Sleeps for `time` at most. Wakes earlier if the run has to stop, or if an actor of the main
+    /// thread has a message or a timer that is due.
     pub(crate) fn sleep(&self, clock: &Clock, time: Duration, shared: &RunState) {
         let groups = || self.main_groups.iter().map(|(_, group)| group);
         if self.main_groups.is_empty() {
@@ -328,8 +333,8 @@ impl Workers {
         });
     }
 
-    /// Waits until the last ticks have ended, but not beyond `deadline`. Returns the nodes, and
-    /// reports of those nodes whose ticks have not ended.
+    /// Waits until the last ticks have ended, but not beyond `deadline`. Returns the runners of the
+    /// nodes, and reports of those nodes whose ticks have not ended.
     pub(crate) fn end(&mut self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
         let mut runners = std::mem::take(&mut self.main);
         let mut left_behind = Vec::new();
@@ -410,8 +415,8 @@ pub(crate) fn threads_wanted(
     threads + compute::compute_thread_count(compute_threads, cores, jobs)
 }
 
-/// Adds the node to the other nodes of its chain. A node without a chain becomes a chain of one
-/// node.
+/// Adds the node of `runner` to the other nodes of its chain. A node without a chain is added as a
+/// chain of one node.
 fn join_chain(chains: &mut Vec<Vec<Runner>>, runner: Runner) {
     let chain = runner.plan().chain.as_ref();
     let is_same =

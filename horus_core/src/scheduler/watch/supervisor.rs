@@ -23,32 +23,36 @@ use crate::scheduler::watch::watched_group::WatchedGroup;
 use crate::scheduler::watch::watched_node::{TickFinding, WatchedNode};
 use crate::topic::WaitSet;
 
-/// The callback that receives all events of a run.
+/// The callback of a scheduler that receives all events of a run.
 pub(crate) type EventSink = Box<dyn FnMut(&NodeEvent) + Send>;
 
-/// The longest time between two checks of the nodes. The supervisor wakes earlier if a tick may
-/// exceed its limit before that.
+/// The longest time between two checks of the nodes by the supervisor, in nanoseconds. The
+/// supervisor wakes earlier if a tick may exceed its limit before that.
 const CHECK_PERIOD_NS: u64 = 10_000_000;
-/// The time between two checks of the nodes while the run stops.
+/// The time between two checks of the nodes while the run stops, in nanoseconds.
 const STOPPING_CHECK_PERIOD_NS: u64 = 500_000;
-/// The time between two publications of the status.
+/// The time between two publications of the scheduler's status, in nanoseconds.
 const STATUS_PERIOD_NS: u64 = 100_000_000;
-/// The time between two checks while actors enter their safe state.
+/// The time between two checks whether all actors are in their safe state, in nanoseconds. It
+/// applies while actors enter their safe state.
 const SAFE_STATE_CHECK_PERIOD_NS: u64 = 1_000_000;
-/// The time between two checks of the topics whose messages wake nodes.
+/// The time between two checks of the topics whose messages wake nodes, in nanoseconds.
 const TOPICS_CHECK_PERIOD_NS: u64 = 50_000_000;
-/// The longest time that the supervisor waits for the result of a safe-state callback on another
-/// thread, before it watches the other nodes again.
+/// The longest time that the supervisor waits for the result of a safe-state callback that runs on
+/// another thread. Then it watches the other nodes again.
 const SAFE_STATE_WAIT: Duration = Duration::from_millis(20);
-/// The largest number of commands or events that one round of the supervisor handles.
+/// The largest number of commands or events that the supervisor handles between two checks of the
+/// nodes.
 const EVENTS_PER_CHECK_MAX: usize = 1024;
 
-/// Watches the nodes, publishes their status and applies commands, on its own thread.
+/// The supervisor, which watches the nodes, publishes their status and applies commands, on its own
+/// thread.
 pub(crate) struct Supervisor {
     pub(crate) nodes: Vec<WatchedNode>,
-    /// The topics whose messages wake nodes. The supervisor checks whether a wake was lost.
+    /// The topics whose messages wake nodes. The supervisor checks that no node sleeps although one
+    /// of its topics has messages.
     pub(crate) topics: Vec<TopicLook>,
-    /// The groups of actors.
+    /// The groups of actors that the supervisor watches.
     pub(crate) groups: Vec<WatchedGroup>,
     pub(crate) shared: Arc<RunState>,
     pub(crate) handle: Handle,
@@ -62,7 +66,7 @@ pub(crate) struct Supervisor {
 }
 
 impl Supervisor {
-    /// Records the start of the run, and applies an emergency stop that is already in force. Called
+    /// Records the start of the run, and applies an emergency stop that has already begun. Called
     /// before any node is initialised.
     pub(crate) fn record_start(&mut self) {
         self.record_event(NodeEvent::SCHEDULER_STARTED, "", 0, self.monitor.name());
@@ -123,7 +127,8 @@ impl Supervisor {
         self.publish_status(clock.now_ns());
     }
 
-    /// Returns the time to sleep until the next check, given that the last one was at `checked_ns`.
+    /// Returns the time, in nanoseconds, to sleep until the next check. The last check was at
+    /// `checked_ns`.
     fn time_to_next_check_ns(&self, checked_ns: u64, now_ns: u64) -> u64 {
         if self.shared.is_stopping() {
             return STOPPING_CHECK_PERIOD_NS;
@@ -167,7 +172,8 @@ impl Supervisor {
             .record(event.with_value_ns(value_ns).with_text(text));
     }
 
-    /// Checks all nodes for ticks that have become stuck, and for stuck ticks that have ended.
+    /// Checks all nodes. Reports ticks that have become stuck, and stuck ticks that have ended
+    /// since the last check.
     fn check_nodes(&mut self, now_ns: u64) {
         for index in 0..self.nodes.len() {
             let Some(news) = self.nodes[index].check(now_ns) else {
@@ -204,7 +210,7 @@ impl Supervisor {
         }
     }
 
-    /// Records an event for each subscriber whose state has changed since the last check.
+    /// Records an event for each subscriber of a node whose state has changed since the last check.
     /// `Subscription::next_event` lists the events.
     ///
     /// WHY the supervisor does this: the thread of a node would have to check in every tick
@@ -217,7 +223,8 @@ impl Supervisor {
         events.for_each(|event| self.recorder.record(event));
     }
 
-    /// Calls the safe-state callbacks of the nodes whose last tick has not ended.
+    /// Calls the safe-state callback of each node whose last tick has not ended although the run
+    /// ends.
     fn make_left_behind_nodes_safe(&mut self) {
         for name in self.shared.take_left_behind() {
             let is_meant = |node: &WatchedNode| node.name() == name;
@@ -227,7 +234,8 @@ impl Supervisor {
         }
     }
 
-    /// Calls the safe-state callback of a node that hangs, at most once for each of its ticks.
+    /// Calls the safe-state callback of the node `index`, which hangs, at most once for each of its
+    /// ticks. `name` is the name of the node.
     fn make_node_safe(&mut self, index: usize, name: &str) {
         if !self.nodes[index].begin_safe_state() {
             return;
@@ -252,8 +260,8 @@ impl Supervisor {
         }
     }
 
-    /// Records the results of safe-state callbacks on other threads, as far as they have arrived.
-    /// Waits for each result at most for `timeout`.
+    /// Records the results of safe-state callbacks that run on other threads, if the results have
+    /// arrived. Waits for each result at most for `timeout`.
     fn poll_safe_state_results(&mut self, timeout: Duration) {
         for index in 0..self.nodes.len() {
             let Some(safe_state_result) = &self.nodes[index].safe_state_result else {
@@ -276,8 +284,8 @@ impl Supervisor {
         }
     }
 
-    /// At the end of the run, records the last results of safe-state callbacks on other threads,
-    /// and a failure for each callback that has not returned.
+    /// At the end of the run, records the last results of safe-state callbacks that run on other
+    /// threads, and a failure for each callback that has not returned.
     fn record_unfinished_safe_states(&mut self) {
         self.poll_safe_state_results(Duration::ZERO);
         for node in self
@@ -365,8 +373,8 @@ impl Supervisor {
         }
     }
 
-    /// Passes new events of the black box to the callback, and adds them to the status of their
-    /// nodes, to be published.
+    /// Reads the new events of the black box. Passes them to the user's callback, and adds them to
+    /// the status of the nodes, which is published later.
     fn report_events(&mut self) {
         let Self {
             monitor,
@@ -388,7 +396,7 @@ impl Supervisor {
         }
     }
 
-    /// Publishes the status of all nodes.
+    /// Publishes the status of the scheduler and all its nodes.
     fn publish_status(&mut self, now_ns: u64) {
         let state = match self.shared.reason() {
             _ if self.shared.has_ended() => SchedulerStatusHeader::STATE_STOPPED,

@@ -1,5 +1,5 @@
-//! Checks the topics of a node whose thread sleeps until messages arrive. WHY: a wake may be lost,
-//! and the file of a topic may have been replaced.
+//! Checks the topics of a node whose thread sleeps until messages arrive. WHY: the notification
+//! that wakes the thread may be lost, and the file of a topic may have been replaced.
 
 use std::sync::Arc;
 
@@ -15,8 +15,8 @@ pub(crate) struct TopicLook {
 }
 
 impl TopicLook {
-    /// Creates the check for the topics in `wake`, which belong to the node of `commands`. Returns
-    /// `None` if there are no topics.
+    /// Creates the check for the topics in `wake`. `commands` are the commands of the node that has
+    /// these topics, and are used to wake its thread. Returns `None` if there are no topics.
     pub(crate) fn new(wake: &WaitSet, commands: &Arc<Commands>) -> Option<Self> {
         let watches = wake.watches().to_vec();
         (!watches.is_empty()).then(|| Self {

@@ -10,20 +10,21 @@ use crate::actor::safety::SafetyReport;
 use crate::actor::worker_words::LongActivation;
 use crate::message::NodeEvent;
 
-/// The time after which actors that have not confirmed their safe state are reported.
+/// The time, in nanoseconds, after which actors that have not confirmed their safe state are
+/// reported.
 const SAFE_STATE_NS_MAX: u64 = 100_000_000;
 
-/// Largest number of actors whose names an event contains.
+/// Largest number of actors whose names one event contains.
 const NAMED_ACTORS_MAX: usize = 4;
 
-/// The supervisor's view of a group of actors.
+/// A group of actors, as the supervisor watches it.
 pub(crate) struct WatchedGroup {
     group: Arc<ActorGroup>,
-    /// The start of the present emergency stop, as long as some actors are not in their safe state;
-    /// `None` otherwise.
+    /// The time, in nanoseconds, at which the present emergency stop began, as long as some actors
+    /// are not in their safe state; `None` otherwise.
     entering_safe_state_since_ns: Option<u64>,
     is_reported: bool,
-    /// The activations (runs of an actor) that were stuck at the last check.
+    /// The runs of an actor that had lasted too long at the last check.
     stuck: Vec<LongActivation>,
 }
 
@@ -37,8 +38,8 @@ impl WatchedGroup {
         }
     }
 
-    /// Records that an emergency stop has begun at the time `now_ns`; `None` means that the
-    /// emergency stop is over.
+    /// Records that an emergency stop has begun at the time `now_ns`. If `now_ns` is `None`,
+    /// records that the emergency stop is over.
     pub(crate) fn begin_emergency(&mut self, now_ns: Option<u64>) {
         let has_members = self.group.safety.report().all > 0;
         self.entering_safe_state_since_ns = now_ns.filter(|_| has_members);
@@ -74,7 +75,8 @@ impl WatchedGroup {
     }
 
     /// During an emergency stop, returns an event when all actors are in their safe state. If some
-    /// are not after [`SAFE_STATE_NS_MAX`] nanoseconds, returns one event that reports them.
+    /// are not there after [`SAFE_STATE_NS_MAX`] nanoseconds, returns one event that reports them.
+    /// Returns `None` in all other cases.
     pub(crate) fn check(&mut self, now_ns: u64) -> Option<NodeEvent> {
         let lasted_ns = now_ns.saturating_sub(self.entering_safe_state_since_ns?);
         let SafetyReport { all, missing } = self.group.safety.report();

@@ -1,5 +1,5 @@
-//! The supervisor's view of a node: checks that the node's ticks end, and creates its published
-//! metrics.
+//! A node, as the supervisor watches it: checks that the node's ticks end, and creates the metrics
+//! that the scheduler publishes.
 
 use std::sync::Arc;
 use std::sync::mpsc::Receiver;
@@ -16,62 +16,65 @@ use crate::scheduler::api::safe_state::SafeStateCallback;
 use crate::scheduler::api::subscription::Subscription;
 use crate::scheduler::run::runner::Runner;
 
-/// The factor by which a node's budget is multiplied to get the default limit of a tick.
+/// The default limit of a tick, after which it counts as stuck, as a multiple of the node's budget.
 const DEFAULT_LIMIT_IN_BUDGETS: u64 = 2;
-/// The limit of a tick that has neither a budget nor a watchdog.
+/// The limit of a tick, in nanoseconds, if the node has neither a budget nor a watchdog. The tick
+/// then never counts as stuck.
 const NO_LIMIT_NS: u64 = u64::MAX;
-/// The factor for a tick that has to end the run: it has lasted this many times its limit, and at
-/// least a second. WHY the second: a busy machine may delay a fast node for many periods.
+/// A tick ends the run if it has lasted this many times its limit, and at least a second. WHY the
+/// second: a busy machine may delay a fast node for many periods.
 const GIVE_UP_AFTER_LIMITS: u64 = 10;
 const GIVE_UP_NS_MIN: u64 = 1_000_000_000;
 
-/// The safe-state callback is called if the panic hook of a tick still runs this long after the
-/// tick's limit. WHY: printing a backtrace takes less time than this, and a hook that writes to a
-/// full pipe may block forever.
+/// The time, in nanoseconds, that a panic hook gets after its tick has exceeded the limit. If the
+/// hook still runs then, the safe-state callback is called. WHY: printing a backtrace takes less
+/// time than this, and a hook that writes to a full pipe may block forever.
 const PANIC_GRACE_NS: u64 = 1_000_000_000;
 
-/// The shortest time between two checks of a node that is not in a tick; the next constant is the
-/// same for a node in a tick.
+/// The shortest time, in nanoseconds, between two checks of a node that is not in a tick.
 const IDLE_CHECK_INTERVAL_NS_MIN: u64 = 500_000;
 const BUSY_CHECK_INTERVAL_NS_MIN: u64 = 100_000;
-/// The time between two checks of a node that is stuck.
+/// The time, in nanoseconds, between two checks of a node whose tick is stuck.
 const STUCK_CHECK_INTERVAL_NS: u64 = 1_000_000;
 
-/// The supervisor's view of one node: the limits of its ticks, and the last findings about them.
+/// A node, as the supervisor watches it: the limits of its ticks, and the results of the last
+/// checks.
 pub(crate) struct WatchedNode {
     name: String,
     class: Class,
     rate: Option<Rate>,
     metrics: Arc<LiveMetrics>,
     position: Option<Arc<CheckpointPosition>>,
-    /// The limit of a tick, if it was set; `None` if it follows from the budget.
+    /// The limit of a tick that the builder set, in nanoseconds; `None` if the limit follows from
+    /// the budget.
     watchdog_ns: Option<u64>,
     /// True if the supervisor ends the run when a tick lasts far too long. False for classes of
-    /// nodes for which it does not, and after it has done so.
+    /// nodes for which the supervisor does not do that, and after it has done so.
     may_give_up: bool,
     pub(crate) safe_state: Option<SafeStateCallback>,
     /// The channel on which another thread will send the result of the last safe-state callback;
     /// `None` if no result is expected.
     pub(crate) safe_state_result: Option<Receiver<Result<(), String>>>,
-    /// The start of the last tick for which the safe-state callback was called; 0 if there was
-    /// none.
+    /// The start, in nanoseconds, of the last tick for which the safe-state callback was called; 0
+    /// if there was none.
     safe_state_tick_ns: u64,
     stuck_ns: Option<u64>,
     last_error: Text<128>,
-    /// The subscribers of the node that were declared to its builder.
+    /// The subscribers of the node that its builder created, or that were declared to the builder.
     subscriptions: Vec<Subscription>,
 }
 
-/// The finding of a check of a node's tick.
+/// The result of a check of a node's tick by the supervisor.
 pub(crate) enum TickFinding {
-    /// The tick has panicked, and the panic hook does not end. The safe-state callback has to be
+    /// The tick has panicked, and the panic hook does not return. The safe-state callback has to be
     /// called.
     PanicHookHangs,
-    /// The tick exceeds its limit; it has lasted `busy_ns`.
+    /// The tick exceeds its limit; it has lasted `busy_ns` nanoseconds.
     Stuck { busy_ns: u64, checkpoint: String },
-    /// The tick that was stuck has ended after `busy_ns`.
+    /// The tick that was stuck has ended. It lasted `busy_ns` nanoseconds.
     Recovered { busy_ns: u64 },
-    /// The tick is still stuck, and has lasted so long that the run has to end.
+    /// The tick is stuck, and has lasted so long that the run has to end. It has lasted `busy_ns`
+    /// nanoseconds.
     GivenUp { busy_ns: u64, checkpoint: String },
 }
 
@@ -99,7 +102,8 @@ impl WatchedNode {
         }
     }
 
-    /// Returns the limit of a tick. WHY it is computed each time: a new rate changes the budget.
+    /// Returns the time, in nanoseconds, after which a tick counts as stuck. WHY it is computed
+    /// each time: a new rate changes the budget.
     fn limit_ns(&self) -> u64 {
         // Without a budget, the product is as large as can be.
         let by_budget = || {
@@ -110,7 +114,7 @@ impl WatchedNode {
         self.watchdog_ns.unwrap_or_else(by_budget)
     }
 
-    /// Returns how long a tick may last before the run has to end.
+    /// Returns how long a tick may last, in nanoseconds, before the run has to end.
     fn give_up_ns(&self) -> u64 {
         if !self.may_give_up {
             return NO_LIMIT_NS;
@@ -131,10 +135,10 @@ impl WatchedNode {
         began_ns == 0 || before != began_ns
     }
 
-    /// Returns the time of the next check, given that the last one was at `now_ns`.
+    /// Returns the time of the next check of the node, given that the last check was at `now_ns`.
     ///
-    /// WHY no short period is needed: the next check comes when the present tick would exceed its
-    /// limit. A tick that has not begun yet cannot exceed its limit earlier.
+    /// WHY the checks need not be frequent: the next check comes when the present tick would exceed
+    /// its limit. A tick that has not begun yet cannot exceed its limit earlier.
     pub(crate) fn next_check_ns(&self, now_ns: u64) -> u64 {
         if self.stuck_ns.is_some() {
             return now_ns.saturating_add(STUCK_CHECK_INTERVAL_NS);
@@ -149,7 +153,8 @@ impl WatchedNode {
         over_ns.max(now_ns.saturating_add(interval_ns))
     }
 
-    /// Checks the node once. Returns what has changed since the last check; `None` if nothing has.
+    /// Checks the node's present tick. Returns what has changed since the last check; `None` if
+    /// nothing has.
     pub(crate) fn check(&mut self, now_ns: u64) -> Option<TickFinding> {
         let busy_ns = self.metrics.busy_time(now_ns).map_or(0, saturating_nanos);
         let lasted_ns = self.metrics.lasted_ns(now_ns);
@@ -189,8 +194,8 @@ impl WatchedNode {
         }
     }
 
-    /// Returns an event for each subscriber whose state has changed since the last check.
-    /// [`Subscription::next_event`] lists the events.
+    /// Returns an event for each subscriber of the node whose state has changed since the last
+    /// check. [`Subscription::next_event`] lists the events.
     pub(super) fn check_subscribers(&mut self) -> impl Iterator<Item = NodeEvent> {
         let Self {
             name,
@@ -214,8 +219,8 @@ impl WatchedNode {
             .unwrap_or_default()
     }
 
-    /// Stores the error or the new rate that an event of the node reports, so that the status
-    /// contains it.
+    /// Stores the error or the new rate that an event of the node contains, so that the node's
+    /// published status contains it.
     pub(crate) fn record_event(&mut self, event: &NodeEvent) {
         match event.kind {
             NodeEvent::FAILED | NodeEvent::PANICKED | NodeEvent::CHECKPOINT => {
@@ -228,7 +233,7 @@ impl WatchedNode {
         }
     }
 
-    /// Returns the metrics of the node in the form in which the status contains them.
+    /// Returns the metrics of the node in the form in which the scheduler publishes them.
     pub(crate) fn metrics(&self) -> NodeMetrics {
         let counters = self.metrics.snapshot();
         let (health, is_paused) = self.metrics.health();

@@ -9,41 +9,41 @@ use crate::topic::Qos;
 use crate::topic::error::TopicError;
 use crate::topic::opening::OpenSettings;
 
-/// Builder for endpoints whose message type is known only at run time, with the settings of
-/// [`TopicBuilder`](crate::topic::TopicBuilder).
+/// Collects the settings of endpoints whose message type is known only at run time, as
+/// [`TopicBuilder`](crate::topic::TopicBuilder) does for other endpoints. Then opens the endpoints.
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct DynamicBuilder(OpenSettings);
 
 impl DynamicType {
-    /// Returns a builder for endpoints of a topic of this type, which is created if it does not
-    /// exist.
+    /// Returns a builder for endpoints of the topic `name` with messages of this type. Opening an
+    /// endpoint creates the topic if it does not exist.
     pub fn builder(&self, name: &str) -> DynamicBuilder {
         DynamicBuilder(OpenSettings::new(name, Some(self.info().clone())))
     }
 }
 
 impl DynamicBuilder {
-    /// Returns a builder for endpoints of the topic `name`, which must exist. They have the type of
-    /// the topic.
+    /// Returns a builder for endpoints of the topic `name`, which must exist. The endpoints have
+    /// the message type of the topic.
     pub fn adopt(name: &str) -> Self {
         Self(OpenSettings::new(name, None))
     }
 
-    /// Sets the quality of service. Default: [`Qos::new`].
+    /// Sets the quality of service of the endpoints. Default: [`Qos::new`].
     pub fn qos(mut self, qos: Qos) -> Self {
         self.0.qos = qos;
         self
     }
 
-    /// Sets the namespace. Default: the namespace that the environment variables `HORUS_SHM_DIR`
-    /// and `HORUS_NAMESPACE` select.
+    /// Sets the namespace in which the topic is opened. Default: the namespace that the environment
+    /// variables `HORUS_SHM_DIR` and `HORUS_NAMESPACE` select.
     pub fn namespace(mut self, namespace: &Arc<Namespace>) -> Self {
         self.0.namespace = Some(Arc::clone(namespace));
         self
     }
 
-    /// Sets the length of the longest message, as
+    /// Sets the length in bytes of the longest message that a publisher may send, as
     /// [`TopicBuilder::max_message_bytes`](crate::topic::TopicBuilder::max_message_bytes) does. The
     /// setting has no effect on messages of a fixed size.
     pub fn max_message_bytes(mut self, bytes: u64) -> Self {
@@ -60,34 +60,34 @@ impl DynamicBuilder {
         self
     }
 
-    /// Opens a publisher.
+    /// Opens a publisher of the topic.
     ///
     /// # Errors
     ///
-    /// [`TopicError`] if the endpoint cannot be opened.
+    /// Returns [`TopicError`] if the publisher cannot be opened.
     pub fn publisher(self) -> Result<DynamicPublisher, TopicError> {
         let raw = self.0.producer(&self.0.segment()?)?;
         Ok(DynamicPublisher::from_raw(raw))
     }
 
-    /// Opens a subscriber. Publishers never wait for it, unless [`Qos::reliability`] requests
-    /// reliable delivery.
+    /// Opens a subscriber of the topic. Publishers never wait for the subscriber, unless
+    /// [`Qos::reliability`] requests reliable delivery.
     ///
     /// # Errors
     ///
-    /// [`TopicError`] if the endpoint cannot be opened.
+    /// Returns [`TopicError`] if the subscriber cannot be opened.
     pub fn subscriber(self) -> Result<DynamicSubscriber, TopicError> {
         let raw = self.0.consumer(&self.0.segment()?)?;
         Ok(DynamicSubscriber::from_raw(raw))
     }
 
-    /// Opens an observer, which is a subscriber for tools. It maps all memory of the topic
-    /// read-only, never slows a publisher and does not count as a subscriber of the topic. The
-    /// topic must exist.
+    /// Opens an observer of the topic, which must exist. An observer is a subscriber for tools. It
+    /// maps all memory of the topic read-only, never slows a publisher and does not count as a
+    /// subscriber of the topic.
     ///
     /// # Errors
     ///
-    /// [`TopicError`] if the endpoint cannot be opened.
+    /// Returns [`TopicError`] if the observer cannot be opened.
     pub fn observer(self) -> Result<DynamicSubscriber, TopicError> {
         Ok(DynamicSubscriber::from_raw(self.0.observer()?))
     }
@@ -96,7 +96,7 @@ impl DynamicBuilder {
     ///
     /// # Errors
     ///
-    /// [`TopicError`] if the endpoint cannot be opened.
+    /// Returns [`TopicError`] if one of the endpoints cannot be opened.
     pub fn ends(self) -> Result<(DynamicPublisher, DynamicSubscriber), TopicError> {
         let segment = self.0.segment()?;
         let producer = self.0.producer(&segment)?;

@@ -8,8 +8,8 @@ use crate::topic::error::WriteError;
 use crate::topic::time_fields::TimeFields;
 use crate::value::{MSGPACK_SCHEMA, Value};
 
-/// A message type that is known only at run time. It is described by the text of a schema, or its
-/// messages are plain bytes.
+/// A message type that is known only at run time. It is described by the text of a schema, by the
+/// fact that its messages are MessagePack, or not at all: then its messages are plain bytes.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -38,26 +38,26 @@ pub struct DynamicType {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum DynamicSchema {
-    /// Plain data, of a fixed size or with a tail.
+    /// Plain data: the fields of a schema, and in some types data of varying length after them.
     Plain {
-        /// The schema, which lists the fields.
+        /// The schema of the message type, which lists the fields.
         schema: Box<ParsedSchema>,
-        /// The offsets of the fields, which are needed to read and edit them.
+        /// The offsets of the message's fields, which are needed to read and edit a message.
         layout: Layout,
     },
-    /// MessagePack: each message describes itself.
+    /// MessagePack: each message describes the types of the values that it contains.
     MessagePack,
     /// Any other encoding: this library treats the messages as plain bytes.
     Unknown,
 }
 
 impl DynamicType {
-    /// The text by which a topic names the type of plain bytes; it is not a schema.
+    /// The text that a topic stores instead of a schema if its messages are plain bytes.
     const BYTES_SCHEMA: &str = "horus bytes 1\n";
     /// The alignment in bytes of messages whose length varies, the same as of
     /// [`Framed`](crate::message::Framed) messages.
     const SIZED_ALIGN: u32 = 64;
-    /// The default limit for the length of a message, in bytes.
+    /// The default maximum length of a message whose length varies, in bytes.
     const DEFAULT_MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
     /// Parses the canonical text of a schema and returns the type that it describes. A message type
@@ -65,7 +65,7 @@ impl DynamicType {
     ///
     /// # Errors
     ///
-    /// [`SchemaTextError`] names the first line that is not canonical.
+    /// Returns [`SchemaTextError`], which names the first line that is not canonical.
     pub fn parse(text: &str) -> Result<Self, SchemaTextError> {
         let schema = Schema::parse(text)?;
         let sized = schema.tail.is_some();
@@ -104,7 +104,7 @@ impl DynamicType {
         })
     }
 
-    /// Returns the message type of the Rust type `T`.
+    /// Returns the dynamic type of the messages that the Rust type `T` represents.
     #[must_use]
     pub fn of<T: Payload>() -> Self {
         Self::new(T::type_info())
@@ -130,14 +130,13 @@ impl DynamicType {
         }
     }
 
-    /// Returns the bare name of the message.
+    /// Returns the name of the message type, without a path.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.info.name
     }
 
-    /// Returns how the messages are encoded: as plain data, with the schema; as MessagePack; or in
-    /// an unknown way.
+    /// Returns the encoding of the messages: plain data (with the schema), MessagePack or unknown.
     #[must_use]
     pub const fn schema(&self) -> &DynamicSchema {
         &self.schema
@@ -149,19 +148,19 @@ impl DynamicType {
         &self.info.schema
     }
 
-    /// Returns the hash of [`Self::schema_text`].
+    /// Returns the hash of [`Self::schema_text`], by which endpoints compare message types.
     #[must_use]
     pub const fn hash(&self) -> u128 {
         u128::from_be_bytes(self.info.hash)
     }
 
-    /// Returns true if each message has its own length.
+    /// Returns true if messages differ in length, and false if all have one fixed size.
     #[must_use]
     pub const fn is_sized(&self) -> bool {
         self.info.sized
     }
 
-    /// Decodes a message; `None` if the bytes are not a message of this type.
+    /// Decodes a message; returns `None` if the bytes are not a message of this type.
     #[must_use]
     pub fn decode(&self, message: &[u8]) -> Option<Value> {
         match &self.schema {
@@ -171,11 +170,11 @@ impl DynamicType {
         }
     }
 
-    /// Encodes this value as a message.
+    /// Encodes `value` as a message of this type.
     ///
     /// # Errors
     ///
-    /// [`WriteError::Unencodable`] names the field that does not fit.
+    /// Returns [`WriteError::Unencodable`], which names the field of `value` that does not fit.
     pub fn encode(&self, value: &Value) -> Result<Vec<u8>, WriteError> {
         let encoded = match (&self.schema, value) {
             (DynamicSchema::Plain { layout, .. }, _) => {
@@ -192,7 +191,7 @@ impl DynamicType {
         encoded.map_err(|reason| WriteError::Unencodable { reason })
     }
 
-    /// Returns the type information that the topic stores.
+    /// Returns the description of this type that a topic stores.
     pub(crate) const fn info(&self) -> &TypeInfo {
         &self.info
     }

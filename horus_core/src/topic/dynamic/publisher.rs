@@ -46,11 +46,12 @@ pub struct DynamicPublisher {
 }
 
 impl DynamicPublisher {
-    /// Opens a publisher of the topic `name`, which must exist, with the type of the topic.
+    /// Opens a publisher of the topic `name`, which must exist. Its message type is that of the
+    /// topic.
     ///
     /// # Errors
     ///
-    /// [`TopicError`] if the endpoint cannot be opened.
+    /// Returns [`TopicError`] if the publisher cannot be opened.
     pub fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
         DynamicBuilder::adopt(name).namespace(namespace).publisher()
     }
@@ -60,25 +61,26 @@ impl DynamicPublisher {
         Self { raw, message_type }
     }
 
-    /// Publishes these bytes. Never blocks.
+    /// Publishes a message that consists of these bytes. Never blocks.
     ///
     /// # Errors
     ///
-    /// [`SendError::TooLong`]; [`SendError::Unencodable`] if the topic's messages have a different
-    /// size; [`SendError::Full`], [`SendError::Forked`] or [`SendError::RegionLost`].
+    /// Returns [`SendError::TooLong`] if the message is too long, and [`SendError::Unencodable`] if
+    /// the topic's messages have a different fixed size. May also return [`SendError::Full`],
+    /// [`SendError::Forked`] or [`SendError::RegionLost`].
     #[inline(always)]
     pub fn send_bytes(&mut self, message: &[u8]) -> Result<(), SendError<()>> {
         self.expect_length(message.len())?;
         self.raw.send_bytes(message)
     }
 
-    /// Sends as [`Self::send_bytes`] does, but waits up to `timeout` for a free slot while the
-    /// topic is full. Blocks, as [`Publisher::send_timeout`](crate::topic::Publisher::send_timeout)
-    /// does.
+    /// Publishes a message as [`Self::send_bytes`] does, but waits up to `timeout` for a free slot
+    /// while the topic is full. Blocks, as
+    /// [`Publisher::send_timeout`](crate::topic::Publisher::send_timeout) does.
     ///
     /// # Errors
     ///
-    /// Those of [`Self::send_bytes`]; [`SendError::Full`] only after the timeout.
+    /// Returns the errors of [`Self::send_bytes`], but [`SendError::Full`] only after the timeout.
     pub fn send_bytes_timeout(
         &mut self,
         message: &[u8],
@@ -89,11 +91,12 @@ impl DynamicPublisher {
             .send_bytes_until(WaitPolicy::with_timeout(timeout), message)
     }
 
-    /// Encodes and publishes this value; fields that it does not name are 0. Never blocks.
+    /// Encodes `value` as a message and publishes it. Fields that `value` does not contain are 0.
+    /// Never blocks.
     ///
     /// # Errors
     ///
-    /// [`SendError::Unencodable`] names the field that does not fit; otherwise as
+    /// Returns [`SendError::Unencodable`], which names the field that does not fit, or an error of
     /// [`Self::send_bytes`].
     pub fn send(&mut self, value: &Value) -> Result<(), SendError<()>> {
         let message = self.message_type.encode(value);
@@ -137,17 +140,18 @@ impl DynamicPublisher {
     ///
     /// # Errors
     ///
-    /// [`LoanError`].
+    /// Returns [`LoanError`] if no slot can be lent.
     pub fn loan(&mut self) -> Result<RawLoan<'_>, LoanError> {
         self.raw.loan()
     }
 
-    /// Lends a slot of at least `bytes` bytes as [`Self::reserve`] and [`Self::loan`] do, but waits
-    /// up to `timeout` for room while the topic is full. Blocks.
+    /// Lends a slot of at least `bytes` bytes, as [`Self::reserve`] and [`Self::loan`] together do.
+    /// While the topic is full, blocks for up to `timeout` until a slot is free.
     ///
     /// # Errors
     ///
-    /// [`LoanError`]; [`LoanError::Full`] only after the timeout.
+    /// Returns [`LoanError`] if no slot can be lent, but [`LoanError::Full`] only after the
+    /// timeout.
     pub fn loan_timeout(
         &mut self,
         bytes: usize,
@@ -157,20 +161,21 @@ impl DynamicPublisher {
             .loan_until(WaitPolicy::with_timeout(timeout), bytes as u64)
     }
 
-    /// Lends the next slot in shared memory without a Rust borrow: fill it, then call
+    /// Lends the next slot in shared memory without a Rust borrow: write a message to it, then call
     /// [`Self::publish_lent`]. The caller may write to the address until then, until any other
     /// send, or until this publisher is dropped. The memory stays mapped as long as
-    /// [`Self::lent_memory`] is kept. Never blocks; the cost does not depend on the size.
+    /// [`Self::lent_memory`] is kept. Never blocks. The cost does not depend on the message's
+    /// length.
     ///
     /// # Errors
     ///
-    /// [`LoanError`].
+    /// Returns [`LoanError`] if no slot can be lent.
     pub fn lend(&mut self) -> Result<NonNull<[u8]>, LoanError> {
         self.raw.lend()
     }
 
-    /// Returns a guard that keeps the slot of the last [`Self::lend`] mapped, also after this
-    /// publisher is dropped. The guard writes nothing by itself.
+    /// Returns a guard that keeps the slot of the last [`Self::lend`] mapped, even after this
+    /// publisher is dropped. The guard itself writes nothing.
     #[must_use]
     pub fn lent_memory(&self) -> LoanMemory {
         self.raw.lent_memory()
@@ -181,9 +186,10 @@ impl DynamicPublisher {
     ///
     /// # Errors
     ///
-    /// [`LoanError::Ended`] if no slot is lent or something was sent since; [`LoanError::Forked`]
-    /// or [`LoanError::RegionLost`]. [`LoanError::SlotTooShort`] for more bytes than the lent slot
-    /// has, and [`SendError::Unencodable`] as [`Self::send_bytes`]; the slot is still lent.
+    /// Returns [`LoanError::Ended`] if no slot is lent or a message was sent since then,
+    /// [`LoanError::Forked`] or [`LoanError::RegionLost`]. Returns [`LoanError::SlotTooShort`] if
+    /// `bytes` is longer than the lent slot, and [`SendError::Unencodable`] in the same cases as
+    /// [`Self::send_bytes`]. After the last two errors, the slot is still lent.
     pub fn publish_lent(&mut self, bytes: usize) -> Result<(), PublishLentError> {
         self.expect_length(bytes)?;
         // WHY not grown: a lent slot keeps its length.
@@ -197,7 +203,8 @@ impl DynamicPublisher {
         Ok(self.raw.publish_lent(bytes)?)
     }
 
-    /// Takes the lent slot back without publishing it. Returns true if one was lent.
+    /// Takes the lent slot back without publishing it. Returns true if a slot was lent, and false
+    /// otherwise.
     pub const fn discard_lent(&mut self) -> bool {
         self.raw.discard_lent()
     }
@@ -208,13 +215,13 @@ impl DynamicPublisher {
         &self.message_type
     }
 
-    /// Returns the topic's name.
+    /// Returns the name of the topic on which this endpoint publishes.
     #[must_use]
     pub fn name(&self) -> &str {
         self.raw.segment().topic().map_or("", TopicName::as_str)
     }
 
-    /// Returns the label that identifies the topic in errors.
+    /// Returns a label that identifies the topic in error messages.
     #[must_use]
     pub fn label(&self) -> TopicLabel {
         self.raw.segment().label()
@@ -236,7 +243,7 @@ impl DynamicPublisher {
         pairs
     }
 
-    /// Returns the index of this publisher's lane.
+    /// Returns the index of this publisher's lane in the topic.
     pub(super) const fn lane(&self) -> u32 {
         self.raw.lane()
     }
@@ -247,7 +254,8 @@ impl DynamicPublisher {
         self.raw.segment().request().longest_bytes() as usize
     }
 
-    /// Returns the present length of a slot in bytes. A loan has this length, too.
+    /// Returns the present length, in bytes, of a slot of this publisher. A lent slot also has this
+    /// length.
     #[must_use]
     pub const fn slot_bytes(&self) -> usize {
         self.raw.slot_bytes() as usize
@@ -258,13 +266,14 @@ impl DynamicPublisher {
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of [`Publisher::reserve`](crate::topic::Publisher::reserve).
     pub fn reserve(&mut self, bytes: usize) -> Result<(), SendError<()>> {
         self.raw.reserve(bytes as u64)
     }
 
-    /// Returns the reliable subscriber that is furthest behind, if there is one. Use it for error
-    /// texts after [`SendError::Full`]. Makes some system calls.
+    /// Returns the process of the reliable subscriber that is furthest behind; `None` if there is
+    /// no reliable subscriber. Use it for error texts after [`SendError::Full`]. Makes some system
+    /// calls.
     #[must_use]
     pub fn slowest_reader(&self) -> Option<Participant> {
         self.raw.slowest_reader()
@@ -296,7 +305,8 @@ impl DynamicPublisher {
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of
+    /// [`Publisher::wait_for_subscribers`](crate::topic::Publisher::wait_for_subscribers).
     pub fn wait_for_subscribers(
         &self,
         count: usize,
@@ -305,12 +315,13 @@ impl DynamicPublisher {
         WantedEndpoints::subscribers(count).wait(self.raw.files(), timeout)
     }
 
-    /// Waits as [`Self::wait_for_subscribers`] does, but does not count one subscriber: that of the
-    /// caller's handle, which has both endpoints.
+    /// Waits as [`Self::wait_for_subscribers`] does, but does not count the subscriber of the
+    /// caller. This is for handles that have both a publisher and a subscriber.
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of
+    /// [`Publisher::wait_for_subscribers`](crate::topic::Publisher::wait_for_subscribers).
     pub fn wait_for_other_subscribers(
         &self,
         count: usize,
@@ -320,7 +331,7 @@ impl DynamicPublisher {
         wanted.wait(self.raw.files(), timeout)
     }
 
-    /// Watches the subscribers of the topic in all processes. The result yields an event for each
+    /// Returns a watch of the topic's subscribers in all processes. It yields an event for each
     /// present subscriber, and for each one that joins, leaves or dies later. If a subscriber does
     /// not match this publisher, the event that it joined contains the reason.
     #[must_use]

@@ -20,14 +20,15 @@ use crate::topic::error::{
 use crate::topic::{Backend, Qos, Stats, mismatch};
 use crate::value::Value;
 
-/// The lane and sequence number of a message.
+/// The lane of a message (the ring buffer of its publisher), and the message's sequence number
+/// there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Arrival {
-    /// Index of the lane, as in [`LaneCounters`](crate::introspect::LaneCounters).
+    /// Index of the lane in its topic, as in [`LaneCounters`](crate::introspect::LaneCounters).
     pub lane: u32,
     /// Sequence number of the message in its lane. The first message of a lane has the number 1,
-    /// and counting goes on when another publisher takes the lane over.
+    /// and counting continues when another publisher takes the lane over.
     pub number: u64,
     /// Number of times that publishers have claimed the lane so far. It grows when another
     /// publisher takes the lane over.
@@ -59,19 +60,20 @@ pub struct DynamicSubscriber {
     inbox: Decoder,
     message_type: DynamicType,
     spin: Duration,
-    /// True if the calls that copy a message into the caller's buffer must never truncate it.
+    /// True if the calls that copy a message into the caller's buffer must never truncate it, as
+    /// [`Self::keep_whole`] sets.
     whole: bool,
     #[cfg(feature = "async")]
     alarm: Option<horus_shm::Alarm>,
 }
 
 impl DynamicSubscriber {
-    /// Opens a subscriber of the topic `name`, which must exist, with the type of the topic. It
-    /// never slows a publisher.
+    /// Opens a subscriber of the topic `name`, which must exist. Its message type is that of the
+    /// topic. The subscriber never slows a publisher.
     ///
     /// # Errors
     ///
-    /// [`TopicError`] if the endpoint cannot be opened.
+    /// Returns [`TopicError`] if the subscriber cannot be opened.
     pub fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
         let qos = Qos::new().reliability(Reliability::BestEffort);
         DynamicBuilder::adopt(name)
@@ -80,12 +82,12 @@ impl DynamicSubscriber {
             .subscriber()
     }
 
-    /// Opens the topic as [`Self::open`] does, for a tool: maps everything read-only, and does not
-    /// count as a subscriber of the topic.
+    /// Opens an observer of the topic `name`, which must exist. An observer is a subscriber for
+    /// tools: it maps all memory read-only, and does not count as a subscriber of the topic.
     ///
     /// # Errors
     ///
-    /// [`TopicError`] if the endpoint cannot be opened.
+    /// Returns [`TopicError`] if the observer cannot be opened.
     pub fn observe(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
         DynamicBuilder::adopt(name).namespace(namespace).observer()
     }
@@ -104,7 +106,7 @@ impl DynamicSubscriber {
     }
 
     /// Copies the next message to the start of `buffer` and returns its length, or `None` if there
-    /// is none right now. Never blocks.
+    /// is no message right now. Never blocks.
     ///
     /// A message that is longer than the buffer is truncated: use a buffer of
     /// [`Self::max_message_bytes`] bytes, and call [`Self::keep_whole`] if publishers may begin to
@@ -116,26 +118,27 @@ impl DynamicSubscriber {
     }
 
     /// Receives the next message without copying it, and returns its length in bytes, or `None` if
-    /// there is none right now. Never blocks. Takes as long for long messages as for short ones.
+    /// there is no message right now. Never blocks. Takes as long for long messages as for short
+    /// ones.
     pub fn recv_length(&mut self) -> Option<usize> {
         self.inbox.raw.recv_length()
     }
 
     /// Prevents [`Self::recv_into`], [`Self::recv_into_timeout`] and [`Self::latest_into`] from
-    /// truncating messages, from now on. While the buffer is shorter than
-    /// [`Self::max_message_bytes`], they return no message and do not wait. After a call that
-    /// returned no message, compare the length of the buffer with [`Self::max_message_bytes`].
+    /// truncating messages, from now on. While the caller's buffer is shorter than
+    /// [`Self::max_message_bytes`], these methods return no message and do not wait. After a call
+    /// that returned no message, compare the length of the buffer with [`Self::max_message_bytes`].
     pub const fn keep_whole(&mut self) {
         self.whole = true;
     }
 
-    /// Receives as [`Self::recv_into`] does, but waits for a message for up to `timeout`. Blocks,
-    /// as [`Subscriber::recv_timeout`](crate::topic::Subscriber::recv_timeout) does.
+    /// Receives a message as [`Self::recv_into`] does, but waits for up to `timeout` until there is
+    /// one. Blocks, as [`Subscriber::recv_timeout`](crate::topic::Subscriber::recv_timeout) does.
     ///
     /// # Errors
     ///
-    /// [`RecvTimeoutError::Timeout`] if no message came in time; the other variants if none can
-    /// come.
+    /// Returns [`RecvTimeoutError::Timeout`] if no message came in time, and the other variants if
+    /// no message can come.
     pub fn recv_into_timeout(
         &mut self,
         buffer: &mut [u8],
@@ -149,17 +152,19 @@ impl DynamicSubscriber {
         received.ok_or_else(|| self.timeout_error())
     }
 
-    /// Returns the bytes of the next message, or `None` if there is none right now. Never blocks.
+    /// Returns the bytes of the next message, or `None` if there is no message right now. Never
+    /// blocks.
     pub fn recv_bytes(&mut self) -> Option<&[u8]> {
         let bytes = self.inbox.copy_next(RawConsumer::recv_bytes)?;
         Some(&self.inbox.buffers[0].as_ref()[..bytes])
     }
 
-    /// Receives as [`Self::recv_bytes`] does, but waits for a message for up to `timeout`. Blocks.
+    /// Receives a message as [`Self::recv_bytes`] does, but blocks for up to `timeout` until there
+    /// is one.
     ///
     /// # Errors
     ///
-    /// As [`Self::recv_into_timeout`].
+    /// Returns the errors of [`Self::recv_into_timeout`].
     pub fn recv_bytes_timeout(&mut self, timeout: Duration) -> Result<&[u8], RecvTimeoutError> {
         let wait_policy = self.wait_policy(timeout);
         let recv =
@@ -171,10 +176,10 @@ impl DynamicSubscriber {
         Ok(&self.inbox.buffers[0].as_ref()[..bytes])
     }
 
-    /// Receives and decodes the next message, or returns `None` if there is none right now. Never
-    /// blocks.
+    /// Receives and decodes the next message, or returns `None` if there is no message right now.
+    /// Never blocks.
     ///
-    /// Bytes that are not a message are dropped and counted, see [`Stats::malformed`].
+    /// A message whose bytes cannot be decoded is dropped, and counted in [`Stats::malformed`].
     pub fn recv(&mut self) -> Option<Value> {
         let message_type = &self.message_type;
         self.inbox
@@ -183,9 +188,9 @@ impl DynamicSubscriber {
             })
     }
 
-    /// Copies the newest unread message into one of two buffers and returns the index of the buffer
-    /// and the length of the message, as [`Subscriber::latest`](crate::topic::Subscriber::latest)
-    /// does. Never blocks.
+    /// Copies the newest unread message into one of two buffers and returns the index of that
+    /// buffer and the length of the message in bytes, as
+    /// [`Subscriber::latest`](crate::topic::Subscriber::latest) does. Never blocks.
     pub fn latest_into(&mut self, buffers: [&mut [u8]; 2]) -> Option<(usize, usize)> {
         self.inbox.raw.set_whole(self.whole);
         self.inbox
@@ -193,7 +198,7 @@ impl DynamicSubscriber {
             .latest_bytes(buffers, &|message| self.message_type.published_ns(message))
     }
 
-    /// Returns the newest unread message, as
+    /// Returns the bytes of the newest unread message, or `None` if there is none, as
     /// [`Subscriber::latest`](crate::topic::Subscriber::latest) does. Never blocks.
     pub fn latest_bytes(&mut self) -> Option<&[u8]> {
         let published_ns = |message: &[u8]| self.message_type.published_ns(message);
@@ -201,12 +206,12 @@ impl DynamicSubscriber {
         Some(&self.inbox.buffers[newest].as_ref()[..bytes])
     }
 
-    /// Borrows the next message in place in shared memory, or returns `None` if there is none right
-    /// now, as [`Subscriber::borrow`](crate::topic::Subscriber::borrow) does. Never blocks.
+    /// Borrows the next message in place in shared memory, or returns `None` if there is no message
+    /// right now, as [`Subscriber::borrow`](crate::topic::Subscriber::borrow) does. Never blocks.
     ///
     /// # Errors
     ///
-    /// [`BorrowError`]. No message is lost by a failed call.
+    /// Returns [`BorrowError`] if no message can be borrowed. A failed call loses no message.
     pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
         self.inbox.raw.borrow()
     }
@@ -216,19 +221,19 @@ impl DynamicSubscriber {
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of [`Self::borrow`].
     pub fn borrow_latest(&mut self) -> Result<Option<RawSample>, BorrowError> {
         self.inbox
             .raw
             .borrow_latest(&|message| self.message_type.published_ns(message))
     }
 
-    /// Borrows as [`Self::borrow`] does, but waits for a message for up to `timeout`. Blocks, as
-    /// [`Subscriber::recv_timeout`](crate::topic::Subscriber::recv_timeout) does.
+    /// Borrows a message as [`Self::borrow`] does, but waits for up to `timeout` until there is
+    /// one. Blocks, as [`Subscriber::recv_timeout`](crate::topic::Subscriber::recv_timeout) does.
     ///
     /// # Errors
     ///
-    /// As [`Self::borrow`].
+    /// Returns the errors of [`Self::borrow`].
     pub fn borrow_timeout(&mut self, timeout: Duration) -> Result<Option<RawSample>, BorrowError> {
         let wait_policy = self.wait_policy(timeout);
         let watch = [self.watch()];
@@ -239,7 +244,7 @@ impl DynamicSubscriber {
         Watch::wait_any(&watch, wait_policy, look).unwrap_or(Ok(None))
     }
 
-    /// Registers the task of `context` to be woken when there may be a message. The task may be
+    /// Arranges that the task of `context` is woken when there may be a message. The task may be
     /// woken at once. Call this after a receive that found no message.
     #[cfg(feature = "async")]
     pub fn set_alarm(&mut self, context: &Context<'_>) {
@@ -250,7 +255,7 @@ impl DynamicSubscriber {
         alarm.set(context.waker());
     }
 
-    /// Cancels the wake-up that [`Self::set_alarm`] registered.
+    /// Cancels what [`Self::set_alarm`] has arranged: the task is no longer woken.
     #[cfg(feature = "async")]
     pub fn cancel_alarm(&mut self) {
         if let Some(alarm) = &mut self.alarm {
@@ -263,8 +268,9 @@ impl DynamicSubscriber {
     ///
     /// # Errors
     ///
-    /// [`RecvError::Forked`] or [`RecvError::RegionLost`] if it can never receive again; the other
-    /// errors of [`Subscriber::check`](crate::topic::Subscriber::check) if this may change.
+    /// Returns [`RecvError::Forked`] or [`RecvError::RegionLost`] if this subscriber can never
+    /// receive again. Returns the other errors of
+    /// [`Subscriber::check`](crate::topic::Subscriber::check) if this may change.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
         self.inbox.raw.check()
@@ -282,7 +288,7 @@ impl DynamicSubscriber {
         WaitPolicy::with_timeout(timeout).with_spin(self.spin)
     }
 
-    /// Returns the reason why a wait found no message.
+    /// Returns the reason why a wait with a timeout found no message.
     #[cold]
     fn timeout_error(&self) -> RecvTimeoutError {
         match self.check() {
@@ -293,7 +299,7 @@ impl DynamicSubscriber {
         }
     }
 
-    /// Sets how long waiting calls spin before they sleep, as
+    /// Sets how long the blocking calls of this subscriber spin before they sleep, as
     /// [`Subscriber::set_spin`](crate::topic::Subscriber::set_spin) does.
     pub const fn set_spin(&mut self, spin: Duration) {
         self.spin = spin;
@@ -304,12 +310,12 @@ impl DynamicSubscriber {
         self.inbox.raw.watch()
     }
 
-    /// Ignores the messages of this publisher of the same topic from now on.
+    /// Ignores, from now on, the messages of `publisher`, which is a publisher of the same topic.
     pub fn ignore(&mut self, publisher: &DynamicPublisher) {
         self.inbox.raw.ignore(publisher.lane());
     }
 
-    /// Adds one to the count of malformed messages. Call it if the bytes of the message just
+    /// Adds one to the count of malformed messages. Call this if the bytes of the message just
     /// received or borrowed are not a message of the type that the caller expects.
     pub const fn refuse(&mut self) {
         self.inbox.malformed += 1;
@@ -329,13 +335,13 @@ impl DynamicSubscriber {
         self.inbox.raw.stats().lost
     }
 
-    /// Returns the type of the topic's messages, as this endpoint knows it.
+    /// Returns the type of the topic's messages, as this subscriber knows it.
     #[must_use]
     pub const fn message_type(&self) -> &DynamicType {
         &self.message_type
     }
 
-    /// Returns the topic's name.
+    /// Returns the name of the topic from which this subscriber receives.
     #[must_use]
     pub fn name(&self) -> &str {
         self.inbox
@@ -345,7 +351,7 @@ impl DynamicSubscriber {
             .map_or("", TopicName::as_str)
     }
 
-    /// Returns the label that identifies the topic in errors.
+    /// Returns a label that identifies the topic in error messages.
     #[must_use]
     pub fn label(&self) -> TopicLabel {
         self.inbox.raw.segment().label()
@@ -383,9 +389,9 @@ impl DynamicSubscriber {
         })
     }
 
-    /// Returns the length in bytes of the longest message that can come at present. Use a buffer of
-    /// this size. The length grows when a publisher sends a longer message; receiving calls update
-    /// it.
+    /// Returns the length in bytes of the longest message that can be received at present. Use a
+    /// buffer of this size. The length grows when a publisher sends a longer message; receiving
+    /// calls update it.
     #[inline]
     #[must_use]
     pub fn max_message_bytes(&self) -> usize {
@@ -418,7 +424,8 @@ impl DynamicSubscriber {
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of
+    /// [`Subscriber::wait_for_publishers`](crate::topic::Subscriber::wait_for_publishers).
     pub fn wait_for_publishers(
         &self,
         count: usize,
@@ -427,12 +434,13 @@ impl DynamicSubscriber {
         WantedEndpoints::publishers(count).wait(self.inbox.raw.files(), timeout)
     }
 
-    /// Waits as [`Self::wait_for_publishers`] does, but does not count one publisher: that of the
-    /// caller's handle, which has both endpoints.
+    /// Waits as [`Self::wait_for_publishers`] does, but does not count the publisher of the caller.
+    /// This is for handles that have both a publisher and a subscriber.
     ///
     /// # Errors
     ///
-    /// The errors of that method.
+    /// Returns the errors of
+    /// [`Subscriber::wait_for_publishers`](crate::topic::Subscriber::wait_for_publishers).
     pub fn wait_for_other_publishers(
         &self,
         count: usize,
@@ -442,7 +450,7 @@ impl DynamicSubscriber {
         wanted.wait(self.inbox.raw.files(), timeout)
     }
 
-    /// Watches the publishers of the topic in all processes. The result yields an event for each
+    /// Returns a watch of the topic's publishers in all processes. It yields an event for each
     /// present publisher, and for each one that joins, leaves or dies later. If a publisher does
     /// not match this subscriber, the event that it joined contains the reason.
     #[must_use]

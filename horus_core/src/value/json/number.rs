@@ -11,8 +11,8 @@ const NEGATIVE_INFINITY_TEXT: &str = "-Infinity";
 /// prefix, in hexadecimal.
 const NAN_BITS_PREFIX: &str = "NaN:";
 
-/// Converts the bytes of an element to an integer, a finite float or a boolean. A number that JSON
-/// does not have, such as NaN, becomes a text.
+/// Converts the bytes of an element to a JSON number or boolean. A number that JSON does not have,
+/// such as NaN, becomes a text.
 pub(super) fn element_to_json(dtype: DType, bytes: &[u8]) -> Value {
     let single = match (dtype, bytes) {
         (DType::F16, &[a, b]) => f16_to_f32(u16::from_le_bytes([a, b])),
@@ -57,7 +57,8 @@ fn float_to_json(number: f64, bytes: &[u8], dtype: DType) -> Value {
     Value::String(NAN_BITS_PREFIX.to_owned() + &digits.collect::<String>())
 }
 
-/// Returns the little-endian bytes of the usual NaN: positive, quiet and with the payload 0.
+/// Returns the little-endian bytes of the usual NaN of the type `dtype`: positive, quiet and with
+/// the payload 0.
 fn canonical_nan_bytes(dtype: DType) -> &'static [u8] {
     match dtype {
         DType::F16 => &[0, 0x7e],
@@ -67,7 +68,8 @@ fn canonical_nan_bytes(dtype: DType) -> &'static [u8] {
     }
 }
 
-/// Appends the bytes of an element. Returns `None` if `json` is not an element of this type.
+/// Converts a JSON value to an element of the type `dtype`, and appends its bytes to `bytes`.
+/// Returns `None` if `json` does not represent an element of this type.
 pub(super) fn element_from_json(dtype: DType, json: &Value, bytes: &mut Vec<u8>) -> Option<()> {
     match dtype {
         DType::F16 | DType::BF16 | DType::F32 | DType::F64 => float_from_json(dtype, json, bytes),
@@ -125,10 +127,11 @@ fn float_from_json(dtype: DType, json: &Value, bytes: &mut Vec<u8>) -> Option<()
 /// Rounds a number, which must not be NaN, to the nearest number of half precision, and returns its
 /// bits.
 fn f16_bits(number: f32) -> u16 {
-    /// The largest number that is not rounded to infinity.
+    /// The largest single-precision number that is rounded to a finite half-precision number, and
+    /// not to infinity.
     const F16_MAX: f32 = 65519.996;
-    /// The smallest normal number, 2^-14. Below it, neighbouring numbers differ by
-    /// `F16_SUBNORMAL_STEP`, 2^-24.
+    /// The smallest normal number of half precision, 2^-14. Below it, neighbouring numbers differ
+    /// by `F16_SUBNORMAL_STEP`, 2^-24.
     const F16_NORMAL_MIN: f32 = f32::from_bits((127 - 14) << 23);
     const F16_SUBNORMAL_STEP: f32 = f32::from_bits((127 - 24) << 23);
 
@@ -149,7 +152,7 @@ fn bf16_bits(number: f32) -> u16 {
     round_bits(number.to_bits(), 16) as u16
 }
 
-/// Removes the lower `count` bits of `bits`, and rounds to the nearest number. If two numbers are
+/// Removes the lower `count` bits of `bits`, rounding to the nearest number. If two numbers are
 /// equally near, returns the even one.
 const fn round_bits(bits: u32, count: u32) -> u32 {
     let half = 1 << (count - 1);

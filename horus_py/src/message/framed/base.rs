@@ -153,7 +153,7 @@ impl Framed {
     }
 }
 
-/// Adds the base class to the Python module.
+/// Registers the base class in the Python module.
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     const TO_NUMPY_DOC: &CStr = c"to_numpy($self)
 --

@@ -17,8 +17,8 @@ pub(crate) struct DataLocation {
     pub(super) address: *mut u8,
     pub(super) bytes: usize,
     pub(super) memory: DataOwner,
-    /// The layout of the data as an array. It is `None` before its first use, and always `None`
-    /// while the header can still change.
+    /// The element type and dimensions of the data. `None` before their first use, and always
+    /// `None` while the header can still change.
     layout: Option<ArrayLayout>,
 }
 
@@ -257,7 +257,7 @@ pub(crate) fn is_on_loan(object: &Bound<'_, PyAny>) -> bool {
     matches!(&data_of(object).memory, DataOwner::Loan(loan) if loan.publisher.is_some())
 }
 
-/// Checks that the data have the size that the header states.
+/// Checks that the message has as many data bytes as its header states.
 pub(crate) fn check_data_size(object: &Bound<'_, PyAny>) -> PyResult<()> {
     match promised_bytes(object)? {
         wanted if wanted == data_of(object).bytes => Ok(()),

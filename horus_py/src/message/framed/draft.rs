@@ -119,7 +119,7 @@ pub(crate) fn new_draft<'py>(
     Ok(draft)
 }
 
-/// Returns the header of a draft for writing.
+/// Returns the header bytes of a draft, which the caller may change.
 #[expect(
     clippy::mut_from_ref,
     reason = "Python's objects are shared, but nobody knows the draft"

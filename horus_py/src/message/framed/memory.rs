@@ -19,7 +19,8 @@ pub(crate) enum DataOwner {
     Loan(Loan),
 }
 
-/// The current buffer for the data of a message, and the buffers that the message had before.
+/// The buffers that a message owns: the one that holds its data now, and those that held its data
+/// before.
 ///
 /// WHY the earlier buffers are kept: arrays that were made from the message may still use them, and
 /// such an array keeps only the message alive.
@@ -47,19 +48,19 @@ impl From<Buffer> for OwnBuffers {
     }
 }
 
-/// A slot that is or was on loan.
+/// A slot that a publisher has loaned, or had loaned before, to a message.
 pub(crate) struct Loan {
     /// The publisher that loaned the slot. `None` if the slot was published or discarded, or if the
     /// publisher was closed.
     pub(crate) publisher: Option<Py<PyAny>>,
     pub(crate) slot: NonNull<[u8]>,
-    /// Keeps the memory of the slot mapped.
+    /// Keeps the memory of the slot mapped, even after the publisher is closed.
     pub(crate) _memory: LoanMemory,
     /// A weak reference to the array through which the slot is written, or, without numpy, to a
     /// [`LoanKeepalive`](super::keepalive::LoanKeepalive). Every other object that can write to the
     /// slot, such as a slice or a `memoryview`, keeps that array alive.
     pub(crate) view: Option<Py<PyAny>>,
-    /// A function that gives the slot back to the publisher.
+    /// Gives the slot back to the publisher, which is the argument, without publishing a message.
     pub(crate) return_slot: fn(&Bound<'_, PyAny>) -> PyResult<()>,
 }
 

@@ -18,19 +18,22 @@ use crate::process::fork::{ForkLocal, fork_epoch};
 use crate::protocol::sync::Word;
 use crate::wait::{LocalEventcount, SLEEP_MAX, WaitPolicy};
 
-/// The time after which the thread that serves alarms ends, if no task waits.
+/// Time without waiting tasks after which the thread that serves alarms ends.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 static ALARMS: ForkLocal<Alarms> = ForkLocal::new();
 
-/// All alarms of this process.
+/// All alarms of this process: the list of alarms that are set, and the means to wake the thread
+/// that serves them.
 #[derive(Debug, Default)]
 struct Alarms {
     state: Mutex<AlarmState>,
-    /// A counter that grows when the thread that serves alarms has to check the state again.
+    /// A counter that is incremented whenever the thread that serves alarms has to look at `state`
+    /// again, for example because an alarm was added.
     version: AtomicU64,
     changed: LocalEventcount,
-    /// Notified when the thread has dropped the watches on which it slept.
+    /// Notified when the thread that serves alarms no longer uses the watches in
+    /// [`AlarmState::lent`], so that their consumers can be dropped.
     watches_dropped: Condvar,
 }
 
@@ -38,16 +41,17 @@ struct Alarms {
 struct AlarmState {
     pending: Vec<PendingAlarm>,
     last_id: u64,
-    /// True while the thread that serves alarms runs.
+    /// True while the thread that serves alarms runs. If false, the next alarm starts a thread.
     has_thread: bool,
-    /// The consumers whose watches the thread uses while it sleeps.
+    /// The consumers that the thread that serves alarms watches while it sleeps; empty while it is
+    /// awake. The pointers are only compared.
     lent: Vec<*const ConsumerProgress>,
 }
 
 // SAFETY: the pointers are only compared, never dereferenced; all else is `Send`.
 unsafe impl Send for AlarmState {}
 
-/// An alarm that has been set.
+/// An alarm that has been set: the waker to call when the watched consumer may have a message.
 #[derive(Debug)]
 struct PendingAlarm {
     id: u64,
@@ -55,7 +59,7 @@ struct PendingAlarm {
     waker: Waker,
 }
 
-/// Wakes a task when a consumer has a message. Dropping the alarm cancels it.
+/// An alarm that wakes a task when a consumer has a message. Dropping the alarm cancels it.
 ///
 /// The task has to poll for the message itself, and to set the alarm again if there is none. There
 /// may be none because the message has already been received, or because it is not for this
@@ -64,12 +68,14 @@ struct PendingAlarm {
 pub struct Alarm {
     watch: Watch,
     epoch: u64,
-    /// The number of the alarm in [`AlarmState::pending`]; 0 before it is set for the first time.
+    /// The number of the alarm in [`AlarmState::pending`]; 0 before the alarm is set for the first
+    /// time.
     id: u64,
 }
 
 impl Alarm {
-    /// Creates an alarm for the consumer of `watch`. It wakes nobody until [`Self::set`] is called.
+    /// Creates an alarm for the consumer that `watch` observes. The alarm wakes no task until
+    /// [`Self::set`] is called.
     #[must_use]
     pub fn new(watch: Watch) -> Self {
         watch.progress().set_has_alarms();
@@ -80,8 +86,8 @@ impl Alarm {
         }
     }
 
-    /// Wakes `waker` once, as soon as there is a message. If there is one already, wakes it at
-    /// once.
+    /// Sets the alarm: it wakes the task of `waker` once, as soon as there is a message. If there
+    /// is one already, wakes the task at once.
     ///
     /// Does not block for long: takes a lock, and starts the thread that serves alarms if it is not
     /// running. If the thread cannot be started, or in a forked child, the task is woken at once.
@@ -118,7 +124,7 @@ impl Alarm {
         alarms.changed.notify();
     }
 
-    /// Cancels the alarm, if it is set.
+    /// Cancels the alarm if it is set, so that it does not wake its task any more.
     pub fn cancel(&mut self) {
         if self.id == 0 || self.epoch != fork_epoch() {
             return;
@@ -142,7 +148,8 @@ impl Drop for Alarm {
     }
 }
 
-/// Removes the alarms of a consumer. After the call, the thread holds no reference to its topic.
+/// Removes all alarms of a consumer. After the call, the thread that serves alarms holds no
+/// reference to the consumer's topic.
 ///
 /// WHY: a process may end right after it has dropped its last handle. The topic's file would then
 /// not be removed if the thread still had a reference to the topic.
@@ -168,11 +175,11 @@ pub(super) fn remove_alarms(progress: &Arc<ConsumerProgress>) {
     drop(gone);
 }
 
-/// The next step of the thread that serves alarms.
+/// The next step of the thread that serves alarms: wake tasks, sleep, or end.
 enum NextStep {
     Wake(Vec<Waker>),
-    /// Sleep until [`Alarms::version`] differs from this value, or one of the watches has a
-    /// message.
+    /// Sleep until [`Alarms::version`] differs from this value, or until one of the watched
+    /// consumers may have a message.
     Sleep(u64),
     End,
 }
@@ -182,7 +189,8 @@ impl Alarms {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts the thread; returns false if that fails.
+    /// Starts the thread that serves alarms. Returns false if the system could not create the
+    /// thread.
     fn start_thread(&'static self) -> bool {
         let thread = thread::Builder::new().name("horus-alarms".into());
         thread.spawn(|| self.run_thread()).is_ok()
@@ -251,8 +259,8 @@ fn is_due(watch: &Watch) -> bool {
     watch.has_message() || watch.is_closed()
 }
 
-/// Wakes a task, and catches a panic of the waker. WHY: it must not affect the wakes of other
-/// tasks.
+/// Wakes a task, and catches a panic of the waker. WHY: a panic must not prevent the other tasks
+/// from being woken.
 fn wake_catching_panic(waker: Waker) {
     let _ = catch_unwind(AssertUnwindSafe(|| waker.wake()));
 }

@@ -1,4 +1,5 @@
-//! Untyped consumers of a ring. A consumer has a cursor in every lane.
+//! Untyped consumers of a ring, which handle messages as bytes. A consumer has a read position
+//! (cursor) in every lane.
 
 mod bytes;
 mod follow;
@@ -39,104 +40,114 @@ use join::{LaneStart, StartOrigin};
 use moving::FormerFiles;
 use waits::PublisherRoom;
 
-/// The value of an index into `RawConsumer::lanes` that means "no lane".
+/// The value of the field `last_lane` of [`RawConsumer`] that means "no lane".
 const NO_LANE: usize = usize::MAX;
 
-/// Minimum number of successive messages that count as a burst.
+/// Minimum number of messages received without an empty poll between them that count as a burst.
+/// The consumer pauses after a burst.
 const BURST_MESSAGES_MIN: u64 = 2;
 /// Number of times that the cursor is published while a full lane is drained. WHY more than once:
 /// publishers can use the room while the reader is still draining.
 const DRAIN_STEPS: u64 = 8;
 
 /// The way in which a reader reads a topic. It decides whether publishers wait for the reader, and
-/// whether they know of it.
+/// whether publishers know that it exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReadMode {
-    /// The reader never delays a writer. If it is slow, it loses messages.
+    /// The reader never delays a writer. If it is too slow, writers overwrite messages that it has
+    /// not read.
     KeepLast,
-    /// The reader is gated: reliable writers do not overwrite a message that it has not read.
+    /// Reliable publishers do not overwrite a message until this reader has read it. The reader is
+    /// then called gated.
     Gated,
-    /// The reader maps all memory read-only and claims no reader slot, so no writer knows of it.
-    /// Meant for tools.
+    /// The reader maps all memory read-only and has no reader slot, so publishers do not know that
+    /// it exists. Meant for tools.
     Observer,
 }
 
-/// A lane that this consumer reads, and its state in that lane.
+/// A lane that this consumer reads, and the consumer's state in that lane.
 #[derive(Debug)]
 struct FollowedLane {
     lane: u32,
     reader: LaneReader<RawLane>,
     extent: Arc<Extent>,
-    /// Number of bytes that this reader copies of each message of the lane.
+    /// Number of bytes that this reader copies out of each message of the lane.
     shared: usize,
-    /// The type version of the lane's messages; `None` if this reader need not complete them with
-    /// its defaults.
+    /// The data for adding missing fields, with default values, to the messages of the lane; `None`
+    /// if messages need no such completion.
     other: Option<Box<grown::OtherVersion>>,
 }
 
-/// The metadata of a received message.
+/// The metadata of a received message: its sequence number and its length.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct MessageInfo {
-    /// Sequence number of the message, counted from 1 in its lane.
+    /// Sequence number of the message among those of its lane, counted from 1.
     number: u64,
-    /// Number of bytes that were received. Defaults may follow them in the caller's buffer.
+    /// Number of bytes that were copied to the caller's buffer. Default values for further fields
+    /// may follow them there.
     bytes: usize,
 }
 
-/// A consumer that handles messages as bytes, for any type of message.
+/// A consumer that handles messages as bytes, so that it can receive messages of any type.
 #[derive(Debug)]
 pub struct RawConsumer {
     /// The state of each mapped lane, in the order in which the lanes were found.
     lanes: Vec<FollowedLane>,
     next: usize,
-    /// The metadata of the last message that was received.
+    /// The metadata of the message that was received last.
     last: MessageInfo,
-    /// Index in `lanes` of the lane from which the last message came; [`NO_LANE`] if there is none.
+    /// The index in `lanes` of the lane from which the last message came; [`NO_LANE`] before the
+    /// first message.
     last_lane: usize,
     received: u64,
-    /// The value of `received` when `recv` last found no message. The messages received since then
-    /// are a burst.
+    /// The value of `received` at the last `recv` call that found no message. The messages received
+    /// since then are a burst.
     rested: u64,
-    /// State of a random number generator, which decides the length of a pause.
+    /// State of a pseudo-random number generator, which varies the length of the pauses between
+    /// polls.
     chance: u64,
-    /// The topic's change counter at the time of the last search for new lanes. It grows when a
-    /// lane gets new slots.
+    /// The value of the topic's change counter at the last search for new lanes. If the counter has
+    /// a different value, a lane has new slots.
     known: u64,
-    /// The last attempt to map lanes, if that attempt failed.
+    /// The result of the last attempt to map lanes; `None` if all lanes were mapped.
     failed: Option<Box<join::FailedMapping>>,
     changes: *const AtomicU64,
-    /// The fault epoch that this consumer last observed. If the present epoch differs, the consumer
-    /// checks its file.
+    /// The value of the process-wide fault counter when this consumer last checked its file. If the
+    /// counter has changed, the consumer checks the file again.
     seen_epoch: u64,
-    /// The place in each lane from which on this reader reads, by the index of the lane.
+    /// For each lane, by its index: the place at which this reader began to read.
     starts: Box<[LaneStart]>,
-    /// A bit mask of the lanes that this consumer ignores.
+    /// A bit mask of the lanes from which this consumer does not receive: bit i stands for lane i.
     ignored: u64,
     reading: ReadMode,
-    /// True if the consumer has to take the slower path: because the slots of a lane can be pinned
-    /// and are read in place, or because the messages of a lane have to be completed with defaults.
+    /// True if the consumer has to take the slower path, because the slots of a lane can be pinned,
+    /// or because the messages of a lane have to be completed with default values.
     in_place: bool,
-    /// True if messages vary in length.
+    /// True if messages vary in length; false if all messages have the same size.
     sized: bool,
-    /// Length in bytes of the longest message that fits in a slot of any lane.
+    /// Length in bytes of the longest message that fits in a slot of any lane now.
     longest: usize,
-    /// Number of slots of the lane that has the most slots.
+    /// Number of slots of the lane that has the most slots. (A lap is one pass over all slots.)
     lap: u64,
-    /// Number of slots of the lane that has the fewest slots, among the lanes whose slots can be
-    /// pinned.
+    /// Number of slots of the shortest lane whose slots can be pinned. It limits the number of
+    /// messages that may be borrowed at a time.
     pinnable_slots: u64,
-    /// True if messages must not be cut: see [`Self::whole_bytes`].
+    /// True if a message that does not fit in the caller's buffer must not be cut: see
+    /// [`Self::whole_bytes`].
     whole: bool,
-    /// True if some lane has a later extent than the one that is being read.
+    /// True if at least one lane has a newer extent (file of slots) than the one that this consumer
+    /// reads.
     has_later: bool,
-    /// The lanes whose publishers do not offer what this reader requests.
+    /// The lanes that this consumer does not read, because their publishers do not offer what it
+    /// requests.
     unmatched: Vec<matching::UnmatchedLane>,
     on_mismatch: Option<fn(&UnmatchedPublisher)>,
     place: Option<Arc<ReaderSlot>>,
-    /// For a gated reader: the eventcount at which publishers wait for room.
+    /// The eventcount at which publishers wait for this reader to free slots; `None` if the reader
+    /// is not gated.
     room: Option<PublisherRoom>,
-    /// The files that this reader read before it moved to the present one; `None` if it has not
-    /// moved.
+    /// The topic files that this reader read before its present one; `None` if it has always used
+    /// the same file.
     past: Option<Box<FormerFiles>>,
     progress: Arc<ConsumerProgress>,
     segment: Arc<Segment>,
@@ -189,7 +200,7 @@ impl RawConsumer {
         Ok(this)
     }
 
-    /// Joins every lane, without reading the messages in them.
+    /// Creates the consumer and joins every lane, without reading the messages in them.
     fn join_lanes(
         segment: Arc<Segment>,
         reading: ReadMode,
@@ -241,7 +252,7 @@ impl RawConsumer {
         Ok(this)
     }
 
-    /// Maps the lanes, and then announces that this reader has joined.
+    /// Maps the memory of all lanes, and then announces to publishers that this reader has joined.
     fn map_and_announce(&mut self) -> Result<(), OpenError> {
         self.look_for_lanes();
         if let Some(place) = &self.place {
@@ -253,7 +264,7 @@ impl RawConsumer {
         Ok(())
     }
 
-    /// Copies the next message of any lane into `dst`. Never blocks.
+    /// Copies the next message of any lane to `dst`. Never blocks.
     ///
     /// Each call polls two lanes in turn. If these have no message, it polls the lane of the last
     /// message next, and then all others. So while a message waits, the number of messages received
@@ -386,8 +397,8 @@ impl RawConsumer {
         run
     }
 
-    /// Checks the file again after a copy. If the file was truncated, the bytes came from private
-    /// zero pages, and the message is discarded.
+    /// Checks the file after a message was copied. If the file was truncated, the copied bytes came
+    /// from private zero pages, so the message is discarded.
     #[inline(always)]
     fn confirm_message(&mut self) -> PollOutcome {
         if self.became_unusable() {
@@ -405,15 +416,15 @@ impl RawConsumer {
         fault::epoch() != self.seen_epoch && !self.check_health_and_move()
     }
 
-    /// Does the same as [`Self::is_unusable`], after this thread has accessed shared memory. If it
-    /// returns true, the bytes that were read are meaningless.
+    /// Does the same as [`Self::is_unusable`] after the caller has accessed shared memory. True
+    /// means that the bytes that were read must be discarded.
     #[inline(always)]
     fn became_unusable(&mut self) -> bool {
         fault::epoch_after_access() != self.seen_epoch && !self.check_health()
     }
 
-    /// Checks whether a new fault epoch concerns this consumer; returns false if the consumer is
-    /// unusable.
+    /// Checks this consumer's files and handle if the fault counter of the process has changed.
+    /// Returns false if the consumer can no longer be used.
     #[cold]
     fn check_health(&mut self) -> bool {
         let _uncancelled = NoCancelGuard::new();
@@ -424,8 +435,9 @@ impl RawConsumer {
         checked.is_ok()
     }
 
-    /// Checks as [`Self::check_health`] does. If the present file has lost its name, moves to the
-    /// file that has the name now. Also returns false while this consumer still reads former files.
+    /// Checks the health of this consumer as [`Self::check_health`] does. If the topic's name no
+    /// longer leads to the present file, moves to the file that has the name now. Returns false
+    /// also while this consumer still reads former files.
     #[cold]
     fn check_health_and_move(&mut self) -> bool {
         let is_usable = self.check_health();
@@ -436,7 +448,7 @@ impl RawConsumer {
         is_usable && !self.is_draining()
     }
 
-    /// Checks whether this consumer can still receive. Takes about a nanosecond.
+    /// Returns an error if this consumer can no longer receive. Takes about a nanosecond.
     ///
     /// # Errors
     ///
@@ -461,15 +473,16 @@ impl RawConsumer {
         self.expect_match()
     }
 
-    /// Counts the message that was just read from a lane.
+    /// Counts the message that was just read from the lane at index `lane` of `lanes`, and stores
+    /// its metadata as those of the last message.
     #[inline(always)]
     fn count_received(&mut self, lane: usize, arrival: MessageInfo) {
         self.count_received_at(lane, self.lanes[lane].reader.position(), arrival);
     }
 
-    /// Counts as [`Self::count_received`] does, for a reader whose position in the lane is now
-    /// `position`. WHY the position is passed: each access to the list of lanes costs loads, and
-    /// `recv` already has too many.
+    /// Counts the received message as [`Self::count_received`] does. `position` is the reader's
+    /// present position in the lane. WHY it is passed: each access to the list of lanes costs
+    /// loads, and `recv` already has too many.
     #[inline(always)]
     fn count_received_at(&mut self, lane: usize, position: u64, arrival: MessageInfo) {
         self.received += 1;
@@ -479,15 +492,15 @@ impl RawConsumer {
         self.wake_publishers_that_sleep();
     }
 
-    /// Returns the sequence number of the last message received, counted from 1 in its lane; 0
-    /// before the first message.
+    /// Returns the sequence number of the message that was received last, counted from 1 in its
+    /// lane; 0 before the first message.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
         self.last.number
     }
 
     /// Returns the index of the lane from which the last message came; `None` before the first
-    /// message, or if that lane is ignored now.
+    /// message, and if that lane is ignored now.
     #[must_use]
     pub fn last_lane(&self) -> Option<u32> {
         match self.lanes.get(self.last_lane) {
@@ -496,26 +509,27 @@ impl RawConsumer {
         }
     }
 
-    /// Returns true if this handle is a copy in a forked child, which can never receive.
+    /// Returns true if this handle was inherited through `fork`. A handle that was inherited can
+    /// never receive.
     #[must_use]
     pub fn is_forked(&self) -> bool {
         self.segment.is_forked()
     }
 
-    /// Returns the number of times that a publisher of a reliable topic has stopped waiting for
-    /// this reader.
+    /// Returns how many times a reliable publisher has stopped waiting for this reader because it
+    /// did not read for too long.
     #[must_use]
     pub fn detached(&self) -> u64 {
         self.progress.block().detached.get()
     }
 
-    /// Returns the way in which this reader reads the topic.
+    /// Returns the mode in which this reader reads the topic, such as gated or not.
     #[must_use]
     pub const fn reading(&self) -> ReadMode {
         self.reading
     }
 
-    /// Returns the topic's segment.
+    /// Returns the segment (mapped memory) of the topic.
     #[must_use]
     pub const fn segment(&self) -> &Arc<Segment> {
         &self.segment

@@ -26,40 +26,45 @@ use crate::wait::{
     sleep_once, wait_in_slices, wake,
 };
 
-/// Maximum length of a sleep between two polls, if another thread also checks the watches and wakes
-/// the sleeping thread.
+/// Maximum length of a sleep between two polls, for a thread that another thread wakes if the
+/// watches need attention.
 const GUARDED_SLEEP_MAX: Duration = Duration::from_secs(3600);
 
-/// The list of reasons into which [`ConsumerHealth::mismatch`] is an index.
+/// The reasons for a mismatch, by the index that [`ConsumerHealth::mismatch`] stores.
 const MISMATCHES: [Mismatch; 2] = [Mismatch::Type, Mismatch::Reliability];
 
-/// The block and the cursors of a consumer, shared with threads that wait on its behalf.
+/// The bookkeeping block and the cursors of a consumer in one file. Other threads read them to wait
+/// on the consumer's behalf.
 #[derive(Debug)]
 pub(crate) struct ConsumerProgress {
-    /// The blocks of the topic's readers; if the consumer is an observer, only its own block.
+    /// The blocks of all readers of the topic; if the consumer is an observer, only its own block.
     readers: Readers,
-    /// Index in `readers` of the consumer's block.
+    /// Index in `readers` of the consumer's own block.
     reader: u32,
     lanes: u32,
     /// The lanes from which the consumer may receive messages.
     read_lanes: ReadLanes<AtomicU64>,
     /// Not 0 if the consumer has been dropped, or has left the file.
     closed: AtomicU64,
-    /// Not 0 if a task has ever waited for a message of the consumer.
+    /// Not 0 if a task has ever waited for a message of the consumer. Its drop then has to remove
+    /// alarms.
     has_alarms: AtomicU64,
-    /// The watch on the consumer in the file to which it moved; empty if it has not moved.
+    /// The part of the consumer's state that all of its files share.
     health: Arc<ConsumerHealth>,
+    /// The watch on the consumer in the file to which it moved; empty if it has not moved.
     next: OnceLock<Watch>,
-    /// The time at which the consumer tries again to move, in nanoseconds of CLOCK_MONOTONIC.
+    /// The time, in nanoseconds of CLOCK_MONOTONIC, at which the consumer tries again to move to
+    /// another file.
     retry_ns: AtomicU64,
     #[expect(dead_code, reason = "held for the memory behind `readers`")]
     memory: BlockMemory,
 }
 
-/// The part of a consumer's state that it keeps when it moves from file to file.
+/// The part of a consumer's state that stays the same when the consumer moves to another topic
+/// file.
 #[derive(Debug, Default)]
 pub(crate) struct ConsumerHealth {
-    /// Not 0 if the consumer has been dropped.
+    /// Not 0 after the consumer has been dropped.
     closed: AtomicU64,
     /// The error of a lane that cannot be mapped, so that the consumer misses its messages; `None`
     /// if there is no such lane.
@@ -67,23 +72,24 @@ pub(crate) struct ConsumerHealth {
     /// The index in [`MISMATCHES`] of the reason why the consumer matches no live publisher, plus
     /// 1. The value is 0 if the consumer matches a live publisher, or if there is none.
     mismatch: AtomicU64,
-    /// Number of times that the consumer has moved to another file.
+    /// Number of times that the consumer has moved to another topic file.
     moves: AtomicU64,
-    /// Not 0 if the consumer has found that its namespace was removed.
+    /// Not 0 if the consumer has found that its namespace (the directory of its topic) was removed.
     namespace_removed: AtomicU64,
 }
 
-/// The memory that contains a reader's block. This value keeps the memory alive.
+/// The memory that contains the block of a consumer. This value keeps the memory alive.
 #[derive(Debug)]
 enum BlockMemory {
-    /// The reader is an observer: its block is in private memory.
+    /// Private memory that contains the block of an observer.
     Own(#[expect(dead_code, reason = "held for its memory")] Region),
+    /// The topic's mapped memory, which contains the block of every other reader.
     Topic(#[expect(dead_code, reason = "held for its memory")] Arc<Segment>),
 }
 
 impl ConsumerProgress {
-    /// Creates the block and the cursors of an observer for `lanes` lanes, in memory that other
-    /// processes cannot see.
+    /// Creates the block and the cursors of an observer of a topic with `lanes` lanes, in memory
+    /// that other processes cannot see.
     pub(super) fn in_private_memory(lanes: u32, health: Arc<ConsumerHealth>) -> Self {
         let wait_bytes = size_of::<WaitBlock<AtomicU64>>();
         let bytes = reader_bytes(lanes);
@@ -97,7 +103,8 @@ impl ConsumerProgress {
         Self::new((readers, 0), lanes, BlockMemory::Own(region), health)
     }
 
-    /// Returns the block and the cursors of the reader in the reader slot with index `reader`.
+    /// Refers to the block and the cursors of the reader that has claimed the reader slot with
+    /// index `reader`.
     pub(super) fn announced(
         segment: &Arc<Segment>,
         reader: u32,
@@ -130,29 +137,30 @@ impl ConsumerProgress {
         }
     }
 
-    /// Returns the blocks of all readers, including the consumer's.
+    /// Returns the blocks of all readers of the topic, including that of the consumer.
     pub(super) const fn readers(&self) -> Readers {
         self.readers
     }
 
-    /// Returns the index of the consumer's block in [`Self::readers`].
+    /// Returns the index of the consumer's own block in [`Self::readers`].
     pub(super) const fn reader(&self) -> u32 {
         self.reader
     }
 
-    /// Returns the consumer's block.
+    /// Returns the consumer's own block, which contains its counters.
     pub(super) fn block(&self) -> &ReaderBlock<AtomicU64> {
         self.readers.block(self.reader)
     }
 
-    /// Returns the consumer's cursor in the lane with index `lane`, which must be below the lane
-    /// limit.
+    /// Returns the word with the consumer's read position in the lane with index `lane`, which must
+    /// be below the lane limit.
     pub(super) fn cursor(&self, lane: u32) -> &AtomicU64 {
         debug_assert!(lane < self.lanes);
         self.readers.cursor(self.reader, lane)
     }
 
-    /// Stores the error of a lane that cannot be mapped; `None` if all lanes can be mapped.
+    /// Stores the error of a lane that cannot be mapped, so that watches report it; `None` if all
+    /// lanes are mapped.
     #[cold]
     pub(crate) fn set_unmapped(&self, error: Option<LaneNotMapped>) {
         let unmapped = self.health.unmapped.lock();
@@ -179,7 +187,8 @@ impl ConsumerProgress {
         })
     }
 
-    /// Stores the reason why the consumer matches no live publisher; `None` if it matches one.
+    /// Stores the reason why no live publisher matches the consumer, so that watches report it;
+    /// `None` if one matches.
     pub(crate) fn set_mismatch(&self, cause: Option<Mismatch>) {
         let index = MISMATCHES.iter().position(|known| Some(*known) == cause);
         // Relaxed: for people.
@@ -187,49 +196,53 @@ impl ConsumerProgress {
         mismatch.set(index.map_or(0, |index| index as u64 + 1));
     }
 
-    /// Returns the part of the consumer's state that is the same in all of its files.
+    /// Returns the part of the consumer's state that all of its files share.
     pub(super) const fn health(&self) -> &Arc<ConsumerHealth> {
         &self.health
     }
 
-    /// Records that the consumer has found that its namespace was removed.
+    /// Records that the consumer has found that its namespace was removed, so that watches report
+    /// it.
     pub(super) fn set_namespace_removed(&self) {
         // Relaxed: for people.
         self.health.namespace_removed.set(1);
     }
 
-    /// Returns true if the consumer has moved to another file.
+    /// Returns true if the consumer has moved from this file to another one.
     pub(super) fn has_moved(&self) -> bool {
         self.next.get().is_some()
     }
 
-    /// Stores the watch on the consumer in the file to which it moved.
+    /// Stores the watch on the consumer in the file to which it moved, so that watches on this file
+    /// can follow.
     pub(super) fn set_watch_of_next_file(&self, watch: Watch) {
         let _ = self.next.set(watch);
         // Relaxed: for people, and only the consumer stores it.
         self.health.moves.set(self.health.moves.get() + 1);
     }
 
-    /// Records that the consumer tries again to move after the time `pause`.
+    /// Records that the consumer makes its next attempt to move to another file after the time
+    /// `pause`.
     pub(super) fn retry_after(&self, pause: Duration) {
         // Relaxed: only when a watch shows that the consumer should try.
         self.retry_ns
             .set((monotonic_time() + pause).as_nanos() as u64);
     }
 
-    /// Returns true if the consumer's next call would try to move to another file.
+    /// Returns true if the consumer's next receive call would try to move to another file.
     fn would_try_to_move(&self) -> bool {
         monotonic_time().as_nanos() as u64 >= self.retry_ns.get()
     }
 
-    /// Records that tasks wait for this consumer, so that its drop also removes its alarms.
+    /// Records that a task has waited for this consumer, so that the consumer removes its alarms
+    /// when it is dropped.
     pub(super) fn set_has_alarms(&self) {
         self.has_alarms.set(1);
     }
 }
 
-/// Marks a consumer as dropped, so that its watches see it, and wakes the threads that sleep on
-/// them.
+/// Marks the consumer of `progress` as dropped, so that its watches report it, and wakes the
+/// threads that sleep on them.
 #[cold]
 pub(super) fn close_consumer(progress: &Arc<ConsumerProgress>, place: Option<&ReaderSlot>) {
     // Relaxed: the fence below orders it before the load of the sleepers.
@@ -250,7 +263,8 @@ pub(super) fn close_consumer(progress: &Arc<ConsumerProgress>, place: Option<&Re
     }
 }
 
-/// Waits for the messages of a [`RawConsumer`](crate::RawConsumer) without holding the consumer.
+/// A watch on a [`RawConsumer`](crate::RawConsumer): with it, another thread can wait for messages
+/// without holding the consumer.
 ///
 /// It is `Send` and `Sync`; any number of threads may wait on one watch. It keeps the topic open in
 /// this process, but does not keep the consumer's reader slot.
@@ -258,8 +272,8 @@ pub(super) fn close_consumer(progress: &Arc<ConsumerProgress>, place: Option<&Re
 pub struct Watch {
     segment: Arc<Segment>,
     progress: Arc<ConsumerProgress>,
-    /// The consumer's reader slot. All threads that wait on behalf of the consumer sleep under the
-    /// slot's bit.
+    /// The consumer's reader slot, under whose bit all threads sleep that wait for the consumer;
+    /// `None` for an observer.
     place: Option<Weak<ReaderSlot>>,
 }
 
@@ -278,7 +292,7 @@ impl Watch {
         }
     }
 
-    /// Returns true if the head of some lane is past the consumer's position.
+    /// Returns true if some lane contains a message that the consumer has not read.
     ///
     /// Loads the head of each lane, which takes a few nanoseconds for each lane that has changed.
     /// May also return true if there is no message for the consumer at that position: its slot was
@@ -298,7 +312,8 @@ impl Watch {
             }
     }
 
-    /// Switches to the file to which the consumer moved, if the consumer has left the present one.
+    /// Makes this watch refer to the file to which the consumer has moved. Does nothing if the
+    /// consumer has not moved.
     pub fn follow(&mut self) {
         while self.progress.closed.get() != 0
             && let Some(next) = self.progress.next.get()
@@ -307,20 +322,21 @@ impl Watch {
         }
     }
 
-    /// Returns true if the consumer has been dropped: there will be no more messages.
+    /// Returns true if the consumer has been dropped, so that no more messages will come.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         // Relaxed: as in `has_message`.
         self.progress.health.closed.get() != 0
     }
 
-    /// Returns true in a forked child, whose copy of the consumer receives nothing.
+    /// Returns true if this is a copy in a forked child. The consumer receives nothing there.
     #[must_use]
     pub fn is_forked(&self) -> bool {
         self.segment.is_forked()
     }
 
-    /// Returns a number that changes with every published message, whether or not it has been read.
+    /// Returns a number that changes with every message that is published, even if the consumer has
+    /// already received the message.
     #[must_use]
     pub fn arrivals(&self) -> u64 {
         let own = self
@@ -330,7 +346,8 @@ impl Watch {
         own.wrapping_add(next.map_or(0, Self::arrivals))
     }
 
-    /// Returns, for each lane that the consumer reads, the lane's head and the consumer's position.
+    /// Returns for each lane that the consumer reads: the lane's head (position after its newest
+    /// message), and the consumer's position.
     ///
     /// All loads are relaxed: no payload is read because of their results, and a thread that is
     /// about to sleep executes a fence before it calls this.
@@ -349,8 +366,8 @@ impl Watch {
         })
     }
 
-    /// Calls `look` repeatedly until it returns a value, or until `wait_policy` ends. Between two
-    /// calls, sleeps until one of `watches` gets a message or its consumer is dropped.
+    /// Calls `look` until it returns a value, or until `wait_policy` ends. Between two calls,
+    /// sleeps until one of the `watches` has a message, or until its consumer is dropped.
     ///
     /// Blocks. Calls `look` at least every 50 ms. Calls it every millisecond in these cases: one of
     /// the watches belongs to an observer, which cannot be woken; there are more than 128 watches;
@@ -363,7 +380,7 @@ impl Watch {
         Self::wait_any_or_event((None, SLEEP_MAX), watches, wait_policy, look)
     }
 
-    /// Does the same as [`Self::wait_any`], but also wakes up when `own` is notified, and does not
+    /// Waits as [`Self::wait_any`] does, but also wakes up when `own` is notified, and does not
     /// wake up every 50 ms.
     ///
     /// Requires that another thread checks the watches every 50 ms, and notifies `own` if one of
@@ -421,8 +438,8 @@ impl Watch {
         })
     }
 
-    /// Calls `sleep` with the eventcounts of `own` and of the watches, and with the maximum time to
-    /// sleep.
+    /// Calls `sleep` with the eventcount in `own` (if any), those of the watched topics, and the
+    /// maximum time to sleep.
     fn with_eventcounts<R>(
         (own, longest): (Option<Event<'_>>, Duration),
         watches: &[Self],
@@ -446,7 +463,7 @@ impl Watch {
         sleep(&events, slice)
     }
 
-    /// Adds to `places` the consumer's reader slot in each of its files.
+    /// Appends to `places` the reader slot that the consumer has in each of its files.
     fn add_slots(&self, places: &mut Vec<Arc<ReaderSlot>>) {
         places.extend(self.place.as_ref().and_then(Weak::upgrade));
         if let Some(next) = self.progress.next.get() {
@@ -454,13 +471,14 @@ impl Watch {
         }
     }
 
-    /// Returns the number of files that the consumer reads now.
+    /// Returns the number of topic files that the consumer reads now.
     fn open_files(&self) -> usize {
         let next = self.progress.next.get().map_or(0, Self::open_files);
         next + usize::from(self.progress.closed.get() == 0)
     }
 
-    /// Returns a watch on the same consumer that reports whether its lanes can be mapped.
+    /// Returns a watch on the same consumer that only reports its state, such as whether all of its
+    /// lanes are mapped.
     #[must_use]
     pub fn lane_watch(&self) -> LaneWatch {
         LaneWatch {
@@ -473,7 +491,7 @@ impl Watch {
         &self.progress
     }
 
-    /// Returns the topic's segment.
+    /// Returns the segment (mapped memory) of the topic.
     #[must_use]
     pub const fn segment(&self) -> &Arc<Segment> {
         &self.segment
@@ -521,7 +539,8 @@ impl LaneWatch {
         health.map_or(0, |health| health.moves.get())
     }
 
-    /// Returns true if the consumer has found that its namespace was removed or replaced.
+    /// Returns true if the consumer has found that the namespace of its topic was removed or
+    /// replaced.
     #[must_use]
     pub fn is_namespace_removed(&self) -> bool {
         // Relaxed: for people.
@@ -529,7 +548,7 @@ impl LaneWatch {
         health.is_some_and(|health| health.namespace_removed.get() != 0)
     }
 
-    /// Returns true if the consumer has been dropped.
+    /// Returns true if the watched consumer has been dropped.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         // Relaxed: nothing is read because of it.
@@ -538,7 +557,7 @@ impl LaneWatch {
             .is_none_or(|health| health.closed.get() != 0)
     }
 
-    /// Returns true if this and `other` watch the same consumer.
+    /// Returns true if `self` and `other` watch the same consumer.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         Weak::ptr_eq(&self.health, &other.health)

@@ -1,15 +1,16 @@
-//! Errors of send calls.
+//! Errors of the calls that send messages.
 
 use std::fmt;
 
 use crate::file::label::TopicLabel;
 
-/// The reason why a message was not sent. The error contains the message, if it was passed by
+/// The reason why a message was not sent. The error contains the message if the caller passed it by
 /// value.
 #[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum SendError<T> {
-    /// A reliable subscriber is behind by the whole lane. Transient: try again after it has read.
+    /// The lane is full, because a reliable subscriber has not read its oldest message. Transient:
+    /// try again after that subscriber has read.
     #[error(
         "{topic}: a reliable reader is a whole lane behind: try again, or detach stalled readers"
     )]
@@ -49,7 +50,7 @@ pub enum SendError<T> {
         topic: TopicLabel,
         /// The message that was not sent.
         message: T,
-        /// Length of the message, in bytes.
+        /// Length of the message that was not sent, in bytes.
         bytes: u64,
         /// Length of the longest message that this publisher may send, in bytes.
         max: u64,
@@ -66,7 +67,7 @@ pub enum SendError<T> {
         topic: TopicLabel,
         /// The message that was not sent.
         message: T,
-        /// Length of the message, in bytes.
+        /// Length of the message that was not sent, in bytes.
         bytes: u64,
         /// The system's error number, as in `errno`.
         errno: i32,
@@ -88,14 +89,14 @@ pub enum SendError<T> {
         /// topic is full.
         errno: i32,
     },
-    /// The message cannot be encoded in the form that the topic carries. Permanent.
+    /// The message cannot be encoded in the format of the topic. Permanent.
     #[error("{topic}: the message cannot be encoded: {reason}")]
     Unencodable {
         /// The topic of the publisher.
         topic: TopicLabel,
         /// The message that was not sent.
         message: T,
-        /// The reason why the message cannot be encoded.
+        /// A description of why the message cannot be encoded.
         reason: String,
     },
 }
@@ -114,7 +115,7 @@ impl<T> SendError<T> {
         }
     }
 
-    /// Returns the message that was not sent.
+    /// Returns the message that was not sent, so that the caller can send it again.
     pub fn into_inner(self) -> T {
         match self {
             Self::Full { message, .. }
@@ -127,12 +128,14 @@ impl<T> SendError<T> {
         }
     }
 
-    /// Returns true if the lane was full ([`Self::Full`]). Try again after readers have read.
+    /// Returns true if the error is [`Self::Full`]: the caller may try again after readers have
+    /// read.
     pub const fn is_full(&self) -> bool {
         matches!(self, Self::Full { .. })
     }
 
-    /// Returns the system's error number, as in `errno`; `other` if the error has none.
+    /// Returns the system's error number (`errno`) that the error contains; `other` if it contains
+    /// none.
     pub(crate) const fn errno_or(&self, other: i32) -> i32 {
         match self {
             Self::NoSpace { errno, .. } | Self::NameLost { errno, .. } => *errno,
@@ -140,7 +143,7 @@ impl<T> SendError<T> {
         }
     }
 
-    /// Returns the same error, but with `message` as the message that was not sent.
+    /// Returns the same error with `message` in place of the message that it contained.
     #[cold]
     pub fn with<U>(self, message: U) -> SendError<U> {
         match self {

@@ -1,4 +1,5 @@
-//! Untyped producers of a ring. A producer has one lane.
+//! Untyped producers of a ring, which handle messages as bytes. Each producer owns one lane, and
+//! writes only there.
 
 mod claim;
 mod growth;
@@ -41,12 +42,12 @@ use in_place::SeparateLoan;
 use moving::{FailedMove, PublisherSession};
 use room::RefusalRun;
 
-/// A producer that handles messages as bytes, for any type of message.
+/// A producer that handles messages as bytes, so that it can send messages of any type.
 #[derive(Debug)]
 pub struct RawProducer {
     writer: LaneWriter<RawLane>,
-    /// The fault epoch that this producer last observed. If the present epoch differs, the producer
-    /// checks its file.
+    /// The value of the process-wide fault counter when this producer last checked its file. If the
+    /// counter has changed, the producer checks the file again.
     seen_epoch: u64,
     lane: u32,
     on_stalled: OnStalled,
@@ -54,32 +55,34 @@ pub struct RawProducer {
     wait: *const WaitBlock<AtomicU64>,
     order: WakeOrder,
     fruitless: u32,
-    /// True if slots can be pinned, and messages are written in place.
+    /// True if readers can pin slots, so that messages are written and read in place.
     in_place: bool,
-    /// The lane's position when [`Self::lend`] lent a slot; `None` if no slot is lent.
+    /// The position of the slot that [`Self::lend`] has lent; `None` if no slot is lent.
     lent: Option<u64>,
     apart: SeparateLoan,
     /// Length in bytes of the longest message that fits in the slots of `extent`.
     slot_bytes: u64,
     extent: Arc<Extent>,
-    /// The earlier extents of the lane that still have a name, from the oldest on.
+    /// The earlier extents of the lane whose files still exist, from the oldest on.
     former: Vec<FormerExtent>,
-    /// The position of the lane from which on the oldest extent in `former` may be removed.
+    /// The writer's position in the lane from which on the oldest extent in `former` may be
+    /// removed.
     former_due: u64,
     has_displaced: bool,
-    /// The random number that identifies this publisher in its lane.
+    /// The random number that identifies this publisher to readers, also after it has moved to
+    /// another file.
     session: u64,
-    /// The last attempt to move to another file, if that attempt failed.
+    /// The result of the last attempt to move to another file; `None` if it did not fail.
     not_moved: Option<FailedMove>,
-    /// The producers that this publisher had in its former files. Each is kept while reliable
-    /// readers in its file still have to move.
+    /// The producers of this publisher for its former files. Each is kept until all reliable
+    /// readers in its file have moved.
     awaited: Vec<Self>,
-    /// The time at which this publisher last checked whether the readers of former files have
-    /// moved.
+    /// The time of the last check whether the readers of former files have moved; `None` before the
+    /// first check.
     looked: Option<Instant>,
-    /// True while this publisher repeats messages that it sent in a former file.
+    /// True while this publisher sends messages again that it had sent in a former file.
     is_repeating: bool,
-    /// True once this publisher has moved to another file.
+    /// True if this publisher has ever moved to another file.
     has_moved: bool,
     segment: Arc<Segment>,
 }
@@ -102,7 +105,8 @@ impl RawProducer {
         Self::open(segment, on_stalled, None)
     }
 
-    /// Claims a lane as [`Self::new`] does. Continues the session `former` if there is one.
+    /// Claims a lane in the same way as [`Self::new`]. The publisher continues the session `former`
+    /// if that is given.
     fn open(
         segment: Arc<Segment>,
         on_stalled: OnStalled,
@@ -180,9 +184,9 @@ impl RawProducer {
         Ok(this)
     }
 
-    /// Stores the fault epoch of a check that found this producer usable. While its file has lost
-    /// its name, or readers of former files still have to move, stores a value that makes each call
-    /// check again.
+    /// Stores the value of the fault counter at which a check found this producer usable. If its
+    /// file has lost the topic's name, or readers of former files still have to move, stores a
+    /// value that makes each call check again.
     fn note_epoch(&mut self, seen_epoch: u64) {
         self.seen_epoch = if self.segment.is_name_lost() || !self.awaited.is_empty() {
             fault::NO_EPOCH
@@ -191,14 +195,14 @@ impl RawProducer {
         };
     }
 
-    /// Populates the pages of the whole lane now, so that no message has to wait for a page. Blocks
-    /// for some 0.1 ms for each MiB. Does nothing before Linux 5.14.
+    /// Makes the pages of the whole lane resident now, so that no send has to wait for a page.
+    /// Blocks for some 0.1 ms for each MiB. Does nothing before Linux 5.14.
     pub fn touch(&self) {
         self.extent.populate();
     }
 
-    /// Publishes the `bytes` bytes at `src`. Wait-free, except that it may check whether a reader
-    /// is alive.
+    /// Publishes a message that consists of the `bytes` bytes at `src`. Wait-free, except that it
+    /// may check whether a reader is alive.
     ///
     /// # Errors
     ///
@@ -236,7 +240,8 @@ impl RawProducer {
         self.confirm_file()
     }
 
-    /// Publishes `message`. Wait-free, except that it may check whether a reader is alive.
+    /// Publishes `message`, the bytes of a message. Wait-free, except that it may check whether a
+    /// reader is alive.
     ///
     /// # Errors
     ///
@@ -257,7 +262,7 @@ impl RawProducer {
         unsafe { self.send(message.as_ptr(), message.len()) }
     }
 
-    /// Returns true if this publisher can send messages of this length.
+    /// Returns true if this publisher can send messages of `bytes` bytes.
     #[inline(always)]
     #[must_use]
     pub fn fits(&self, bytes: usize) -> bool {
@@ -286,8 +291,8 @@ impl RawProducer {
         Ok(())
     }
 
-    /// Checks whether a new fault epoch concerns this producer; returns an error if the producer is
-    /// unusable.
+    /// Checks this producer's files and handle if the fault counter of the process has changed.
+    /// Returns an error if the producer can no longer be used.
     #[cold]
     fn check_health(&mut self) -> Result<(), SendError<()>> {
         let _uncancelled = NoCancelGuard::new();
@@ -301,7 +306,7 @@ impl RawProducer {
         Ok(())
     }
 
-    /// Returns the error of a send that found no room in the lane.
+    /// Returns the error of a send for which the lane had no free slot.
     #[cold]
     fn full_error(&self) -> SendError<()> {
         SendError::Full {
@@ -310,8 +315,8 @@ impl RawProducer {
         }
     }
 
-    /// Wakes the readers that sleep. If no reader sleeps, this costs only a load of a cache line
-    /// that rarely changes.
+    /// Wakes the readers that sleep until a message comes. If none sleeps, this costs only a load
+    /// of a cache line that rarely changes.
     #[inline(always)]
     fn wake_readers(&mut self) {
         if has_sleepers(&self.readers_event()) {
@@ -319,9 +324,8 @@ impl RawProducer {
         }
     }
 
-    /// Wakes the readers that sleep, after a new lane was published. Executes a fence first. WHY:
-    /// readers may rely on a fence in each send of their publishers, but this publisher's sends may
-    /// contain none.
+    /// Wakes the sleeping readers after a new lane was published. Executes a fence first. WHY:
+    /// readers may rely on a fence in each send, but this publisher's sends may contain none.
     fn wake_after_publication(&mut self) {
         // SAFETY: as in `readers`.
         let block = unsafe { &*self.wait };
@@ -361,14 +365,14 @@ impl RawProducer {
         self.writer.next_message_number()
     }
 
-    /// Returns the card of this producer. [`EndpointCard::mismatch`] compares it with the card of a
-    /// reader.
+    /// Returns the card (settings) of this producer. [`EndpointCard::mismatch`] compares it with
+    /// the card of a reader.
     #[must_use]
     pub fn card(&self) -> EndpointCard {
         self.extent.offer.card()
     }
 
-    /// Returns the index of this producer's lane.
+    /// Returns the index in the topic of the lane that this producer owns.
     #[must_use]
     pub const fn lane(&self) -> u32 {
         self.lane
@@ -391,7 +395,7 @@ impl RawProducer {
         self.segment.participant(block.owner.get())
     }
 
-    /// Returns the topic's segment.
+    /// Returns the segment (mapped memory) of the topic.
     #[must_use]
     pub const fn segment(&self) -> &Arc<Segment> {
         &self.segment

@@ -45,7 +45,7 @@ impl<T: Pod> FanoutShm<T> {
         })
     }
 
-    /// Adds a producer, which gets its own lane.
+    /// Adds a producer, for which it claims a free lane.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl<T: Pod> FanoutShm<T> {
         )?))
     }
 
-    /// Adds a consumer, which receives the messages sent from now on.
+    /// Adds a consumer, which receives the messages that are sent from now on.
     ///
     /// # Errors
     ///

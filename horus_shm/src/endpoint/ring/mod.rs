@@ -1,4 +1,4 @@
-//! The four kinds of rings, which are thin, typed views of lanes.
+//! The four kinds of rings. A ring is a thin, typed view of one or more lanes.
 //!
 //! | ring | lanes | readers | a slow reader |
 //! |---|---|---|---|
@@ -39,18 +39,18 @@ pub struct RingOptions {
     /// Maximum number of producers at the same time, each of which has a lane. Only for rings with
     /// several producers. Default: 64.
     pub producers: Option<u32>,
-    /// Maximum number of readers at the same time. Only for rings with several readers. Default:
-    /// 64.
+    /// Maximum number of readers at the same time. Used only for rings that permit several readers.
+    /// It is 64 by default.
     pub consumers: Option<u32>,
     /// True if messages can be written and read in their slots. Default: true for messages of 4 KiB
     /// and more, in rings whose readers are not gated.
     pub pinnable: Option<bool>,
-    /// The type of the messages. Default: plain bytes with the size of `T`, without a schema.
+    /// The message type of the ring. Default: plain bytes with the size of `T`, without a schema.
     pub type_info: Option<TypeInfo>,
 }
 
 impl RingOptions {
-    /// Creates options that set only the number of slots of a lane.
+    /// Creates options with `capacity` slots per lane. All other options keep their defaults.
     #[must_use]
     pub fn capacity(capacity: u64) -> Self {
         Self {
@@ -73,7 +73,7 @@ impl RingOptions {
     }
 }
 
-/// The source of a ring's memory: a new file, an existing file, or the heap.
+/// The source of a ring's memory: a new topic file, an existing topic file, or the heap.
 #[derive(Debug, Clone, Copy)]
 enum RingOrigin<'a> {
     Create(&'a Arc<Namespace>, &'a str),
@@ -95,7 +95,7 @@ impl RingOrigin<'_> {
     }
 }
 
-/// Sets the fields of a request that are the same for all rings with one gated reader.
+/// Sets the options that all rings with a single gated reader need, such as reliability.
 fn fix_for_gated_reader(request: &mut Request, origin: RingOrigin<'_>) {
     request.reliability = Some(Reliability::Reliable);
     request.reader_limit = Some(1);
@@ -104,7 +104,7 @@ fn fix_for_gated_reader(request: &mut Request, origin: RingOrigin<'_>) {
     request.pinnable = request.pinnable.or(default);
 }
 
-/// Defines the constructors that every kind of ring has.
+/// Defines the constructors and the accessor that every kind of ring has.
 macro_rules! constructors {
     () => {
         /// Creates the ring `name`, which must not exist.
@@ -143,7 +143,7 @@ macro_rules! constructors {
             Self::from_origin(super::RingOrigin::Heap, options)
         }
 
-        /// Returns the memory that the ring uses.
+        /// Returns the segment (mapped memory) of the ring.
         #[must_use]
         pub const fn segment(&self) -> &std::sync::Arc<crate::Segment> {
             &self.segment

@@ -44,7 +44,7 @@ impl<T: Pod> MpscShm<T> {
         })
     }
 
-    /// Adds a producer, which gets its own lane.
+    /// Adds a producer, for which it claims a free lane.
     ///
     /// # Errors
     ///

@@ -1,4 +1,5 @@
-//! A ring for latest values: one lane, whose readers read the newest published slot.
+//! A ring for latest values: it has one lane, and its readers read only the newest published
+//! message.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -11,9 +12,10 @@ use crate::endpoint::producer::{OnStalled, Producer, RawProducer};
 use crate::file::error::OpenError;
 use crate::file::segment::Segment;
 
-/// Minimum number of slots of the lane. A reader can copy one slot while the writer fills the next.
+/// Minimum number of slots of the lane, so that a reader can copy one slot while the writer fills
+/// the next ones.
 const POD_SLOTS_MIN: u64 = 4;
-/// Default number of slots of the lane.
+/// Number of slots of the lane if the options do not set it.
 const POD_SLOTS_DEFAULT: u64 = 16;
 
 /// A ring for the latest value of one producer. It can have any number of consumers.
@@ -53,8 +55,8 @@ impl<T: Pod> PodShm<T> {
         })
     }
 
-    /// Creates the producer. If an earlier producer died, the new one continues where that one
-    /// stopped.
+    /// Creates the producer. If an earlier producer died, the new one continues at the position
+    /// where the earlier one stopped.
     ///
     /// # Errors
     ///

@@ -1,5 +1,5 @@
-//! A ring with one producer and one consumer that loses no message. It has one lane and one gated
-//! reader.
+//! A ring with one producer and one consumer, in which no message is lost: it has one lane and one
+//! gated reader.
 
 use std::marker::PhantomData;
 use std::sync::Arc;
@@ -45,8 +45,8 @@ impl<T: Pod> SpscShm<T> {
         })
     }
 
-    /// Creates the producer. If an earlier producer died, the new one continues where that one
-    /// stopped.
+    /// Creates the producer. If an earlier producer died, the new one continues at the position
+    /// where the earlier one stopped.
     ///
     /// # Errors
     ///

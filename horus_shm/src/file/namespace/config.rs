@@ -1,4 +1,4 @@
-//! Configurations of namespaces: the directory, the name, and the users that share the namespace.
+//! The configuration of a namespace: its directory, its name, and the users that share it.
 
 use std::env;
 use std::ffi::OsString;
@@ -95,13 +95,13 @@ impl NamespaceConfig {
         })
     }
 
-    /// Selects a different name in the same directory, shared by the same users.
+    /// Returns a configuration that differs from this one only in the name of the namespace.
     #[must_use]
     pub fn with_name(self, name: NamespaceName) -> Self {
         Self { name, ..self }
     }
 
-    /// Returns the directory that contains the namespace's directory.
+    /// Returns the parent directory, in which the namespace has its own directory.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
@@ -111,7 +111,8 @@ impl NamespaceConfig {
         &self.name
     }
 
-    /// Returns the number of the group that shares the namespace; `None` if it belongs to one user.
+    /// Returns the id of the group whose members share the namespace; `None` if the namespace
+    /// belongs to one user.
     pub fn gid(&self) -> Option<u32> {
         match self.access {
             AccessRule::User => None,
@@ -119,7 +120,7 @@ impl NamespaceConfig {
         }
     }
 
-    /// Returns the same configuration, but with the absolute path of its directory.
+    /// Returns the same configuration with an absolute path as its directory.
     pub(super) fn to_absolute(&self) -> io::Result<Self> {
         let dir = path::absolute(&self.dir)?;
         Ok(Self {
@@ -133,8 +134,8 @@ impl NamespaceConfig {
     }
 }
 
-/// Returns the directory that is used by default. All processes of the same users compute the same
-/// path.
+/// Returns the parent directory that is used if none is configured. All processes of the same users
+/// compute the same path.
 fn default_dir(access: AccessRule) -> PathBuf {
     PathBuf::from(match access {
         AccessRule::User => format!("/dev/shm/horus-{}", os::effective_uid()),

@@ -10,7 +10,8 @@ use super::NamespaceError;
 use crate::os::access::AccessRule;
 use crate::os::{self, Stat, group};
 
-/// Maximum number of attempts to open a directory that other processes keep creating and removing.
+/// Maximum number of attempts to open or create a directory that other processes keep creating and
+/// removing.
 const OPEN_ATTEMPTS_MAX: u32 = 8;
 
 /// File systems that are refused: their magic numbers, as in statfs(2), and their names. Their
@@ -65,7 +66,8 @@ pub(super) fn open(
     Err(NamespaceError::Gone { path: path.into() })
 }
 
-/// Opens the parent of the directory `path`. Returns the parent, and the directory's name in it.
+/// Opens the parent directory of `path`. Returns it, and the last component of `path`, which is the
+/// directory's name there.
 pub(super) fn open_parent(path: &Path) -> Result<(OwnedFd, &OsStr), NamespaceError> {
     let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
         return Err(NamespaceError::BadDirectory { path: path.into() });
@@ -85,8 +87,8 @@ pub(super) fn io_error(
     }
 }
 
-/// Returns true if the refused directory may be incomplete: the process that creates it has not yet
-/// restored the permission bits that the umask cleared, and may have died before it could.
+/// Returns true if a directory that was refused may be incomplete: its creator may not yet have set
+/// the permission bits that the umask cleared, or may have died before it could.
 fn may_be_half_made(refused: &NamespaceError) -> bool {
     match refused {
         NamespaceError::Refused {
@@ -110,7 +112,7 @@ fn may_be_half_made(refused: &NamespaceError) -> bool {
     }
 }
 
-/// Creates the directory `name` in `parent`, with the permission bits of the access rule.
+/// Creates the directory `name` in `parent`. Its permission bits are those of the access rule.
 fn make_directory(parent: BorrowedFd<'_>, name: &OsStr, access: AccessRule) -> io::Result<()> {
     match access {
         AccessRule::Group(gid) if !access.permits_dir(&os::fstat(parent)?) => {
@@ -147,7 +149,8 @@ fn make_under_other_name(parent: BorrowedFd<'_>, name: &OsStr, gid: u32) -> io::
     named
 }
 
-/// Restores the permission bits that the umask cleared in a new directory.
+/// Sets the permission bits of a new directory to those of the access rule. WHY: the umask may have
+/// cleared some of them.
 fn undo_umask(parent: BorrowedFd<'_>, name: &OsStr, access: AccessRule) -> io::Result<()> {
     let place = os::open_dir_o_path(parent, name)?;
     let stat = os::fstat(place.as_fd())?;
@@ -218,8 +221,8 @@ pub(super) fn refuse_if_foreign(
     })
 }
 
-/// Returns the error for a directory that could not be opened, according to the kind of file that
-/// has its name.
+/// Returns the error for a name that could not be opened as a directory, according to the kind of
+/// file that has the name.
 fn refused_entry_error(
     found: Option<Stat>,
     path: &Path,

@@ -1,4 +1,4 @@
-//! Errors of opening a namespace.
+//! The errors of opening a namespace.
 
 use std::io;
 use std::path::PathBuf;
@@ -13,14 +13,15 @@ use crate::process::liveness::RegistryError;
 #[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NamespaceError {
-    /// `$HORUS_NAMESPACE` is not a valid name. Permanent.
+    /// The value of the environment variable `$HORUS_NAMESPACE` is not a valid name. Permanent.
     #[error(transparent)]
     Name(#[from] NameError),
-    /// The path does not end with the name of a directory. Permanent.
+    /// The path of the namespace's directory does not end with a name, so no directory can be
+    /// created there. Permanent.
     #[error("{} does not end in a directory's name: set HORUS_SHM_DIR to a path that does",
         path.display())]
     BadDirectory {
-        /// The path that was given.
+        /// The path that the caller passed.
         path: PathBuf,
     },
     /// The directory's name belongs to a file of another kind, such as a symbolic link. Permanent
@@ -43,11 +44,11 @@ pub enum NamespaceError {
         path: PathBuf,
         /// User id of the directory's owner.
         uid: u32,
-        /// Permission bits of the directory.
+        /// Permission bits that the directory has.
         mode: u32,
-        /// User id of this process.
+        /// User id of this process, to which the directory would have to belong.
         wanted_uid: u32,
-        /// The widest permission bits that are accepted.
+        /// The most permissive permission bits that are accepted.
         wanted_mode: u32,
     },
     /// The selected group does not share the directory: it belongs to a different group, or has a
@@ -64,14 +65,14 @@ pub enum NamespaceError {
         path: PathBuf,
         /// User id of the directory's owner.
         uid: u32,
-        /// Group id of the directory.
+        /// Id of the group to which the directory belongs.
         gid: u32,
-        /// Permission bits of the directory.
+        /// Permission bits that the directory has.
         mode: u32,
-        /// Group id of the selected group.
+        /// Id of the group that the user selected, to which the directory would have to belong.
         wanted_gid: u32,
     },
-    /// The members of a group share the directory, but no group was selected.
+    /// The directory is shared by the members of a group, but the user selected no group.
     #[error(
         "the directory {} belongs to uid {uid} and gid {gid} with mode 2770, wanted uid \
          {wanted_uid} and mode 0700 because no group is selected: set HORUS_SHM_GROUP={} to share \
@@ -83,9 +84,9 @@ pub enum NamespaceError {
         path: PathBuf,
         /// User id of the directory's owner.
         uid: u32,
-        /// Group id of the directory.
+        /// Id of the group to which the directory belongs.
         gid: u32,
-        /// User id of this process.
+        /// User id of this process, to which the directory would have to belong.
         wanted_uid: u32,
     },
     /// This process is not a member of the group that shares the namespace. Permanent for this
@@ -96,41 +97,44 @@ pub enum NamespaceError {
         path.display(), group_name(*gid), group_name(*gid)
     )]
     NotAMember {
-        /// The operation that failed.
+        /// A description of the operation that failed, for the error text.
         doing: &'static str,
         /// The path of the directory.
         path: PathBuf,
-        /// Group id of the selected group.
+        /// Id of the group that the user selected.
         gid: u32,
         /// User id of this process.
         uid: u32,
     },
-    /// There is no such group. In a container, the container's own list of groups is used.
+    /// The selected group does not exist. A container has its own list of groups.
     #[error(
         "there is no group '{group}' here: make it ('groupadd {group}'), or set HORUS_SHM_GROUP to \
          the number of a group"
     )]
     UnknownGroup {
-        /// The name or number of the group that was selected.
+        /// The group that the user selected, by name or number.
         group: String,
     },
-    /// The system's database of groups cannot be read.
+    /// The selected group could not be looked up, because the system's database of groups cannot be
+    /// read.
     #[error("cannot look up the group '{group}': {source}: set HORUS_SHM_GROUP to its number")]
     GroupLookup {
-        /// The name of the group that was selected.
+        /// The name of the group that the user selected.
         group: String,
         /// The error that the system returned.
         source: io::Error,
     },
-    /// The directory is on a network file system or a similar one. Permanent.
+    /// The directory is on a network file system or a similar one, whose locks or mappings another
+    /// machine or a user-space process controls. Permanent.
     #[error("the directory {} is on {name}: set HORUS_SHM_DIR to one in memory", path.display())]
     FileSystem {
         /// The path of the directory.
         path: PathBuf,
-        /// Name of the file system.
+        /// Name of that file system, such as `nfs`.
         name: &'static str,
     },
-    /// Other processes kept removing the directory while this process opened it. Transient.
+    /// Other processes removed the directory repeatedly while this process tried to open it.
+    /// Transient.
     #[error("the directory {} was removed while it was being opened: retry", path.display())]
     Gone {
         /// The path of the directory.
@@ -139,19 +143,20 @@ pub enum NamespaceError {
     /// A system call failed.
     #[error("cannot {doing} the directory {}: {source}", path.display())]
     Io {
-        /// The operation that failed.
+        /// A description of the operation that failed, for the error text.
         doing: &'static str,
         /// The path of the directory.
         path: PathBuf,
         /// The error that the system returned.
         source: io::Error,
     },
-    /// This process could not join the namespace's registry of processes.
+    /// This process could not join the registry of the namespace's processes.
     #[error(transparent)]
     Registry(#[from] RegistryError),
 }
 
-/// Returns the name of a group, or its number if it has no name; `usermod` accepts both.
+/// Returns the name of the group `gid`, or its number as text if it has no name. The program
+/// `usermod` accepts both.
 fn group_name(gid: u32) -> String {
     group::find_name(gid).unwrap_or_else(|| gid.to_string())
 }

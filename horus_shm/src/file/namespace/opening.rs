@@ -1,4 +1,4 @@
-//! Opening a namespace: joins it, and removes what dead processes left in it.
+//! Opens a namespace: joins it, and removes the files that dead processes left in it.
 
 use std::sync::Arc;
 

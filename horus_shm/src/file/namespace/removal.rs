@@ -1,4 +1,4 @@
-//! Removal of namespaces that this process has not joined. Works even if the namespace can no
+//! Removes namespaces that this process has not joined. This works even if a namespace can no
 //! longer be opened.
 
 use std::ffi::OsStr;
@@ -37,7 +37,7 @@ impl Namespace {
     }
 }
 
-/// A removal of the namespace at `path`, which is used only in messages.
+/// The removal of one namespace. It contains the namespace's path only for error texts.
 struct NamespaceRemoval {
     path: PathBuf,
     access: AccessRule,
@@ -60,7 +60,8 @@ impl NamespaceRemoval {
         }
     }
 
-    /// Opens the directory that contains the namespace's directory, if it exists.
+    /// Opens the parent directory `dir` of the namespace's directory; returns `None` if it does not
+    /// exist.
     fn open_parent(&self, dir: &Path) -> Result<Option<OwnedFd>, NamespaceRemoveError> {
         let dir = std::path::absolute(dir).map_err(self.io("find"))?;
         let (Some(place), Some(name)) = (dir.parent(), dir.file_name()) else {
@@ -74,7 +75,7 @@ impl NamespaceRemoval {
         self.open_dir(place.as_fd(), name)
     }
 
-    /// Opens a directory; returns `None` if it does not exist.
+    /// Opens the directory `name` in `parent`; returns `None` if it does not exist.
     fn open_dir(
         &self,
         dir: BorrowedFd<'_>,
@@ -153,8 +154,8 @@ impl NamespaceRemoval {
             .try_for_each(|name| self.remove_entry(topics, name))
     }
 
-    /// Returns an error if the file belongs to another user. Only that user or root can find out
-    /// whether a process uses the file.
+    /// Returns an error if the file belongs to another user. WHY: only that user or root can find
+    /// out whether a process uses the file.
     fn expect_owner(&self, stat: &Stat) -> Result<(), NamespaceRemoveError> {
         if stat.uid == os::effective_uid() {
             return Ok(());
@@ -176,7 +177,7 @@ impl NamespaceRemoval {
         self.remove_entry(parent, name)
     }
 
-    /// Removes a file of any kind, or an empty directory. Does nothing if it does not exist.
+    /// Removes the file or empty directory `name` from `dir`. Does nothing if there is none.
     fn remove_entry(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), NamespaceRemoveError> {
         match remove_entry_of_any_kind(dir, name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
@@ -185,7 +186,7 @@ impl NamespaceRemoval {
     }
 }
 
-/// Removes a file of any kind, or an empty directory.
+/// Removes the file or empty directory `name` from `dir`.
 pub(super) fn remove_entry_of_any_kind(dir: BorrowedFd<'_>, name: &OsStr) -> io::Result<()> {
     match os::unlink(dir, name) {
         Err(error) if error.raw_os_error() == Some(libc::EISDIR) => os::remove_dir(dir, name),

@@ -1,4 +1,5 @@
-//! Access to the blocks of a segment. Only this crate, its models and its tests may use it.
+//! Access to the bookkeeping blocks in a segment. Only this crate, its models and its tests may use
+//! it.
 
 use std::fs::File;
 use std::io;
@@ -15,7 +16,7 @@ use crate::protocol::lane;
 use crate::protocol::layout::{ControlBlock, LaneBlock, ReaderBlock, WaitBlock};
 use crate::protocol::sync::Word;
 
-/// Access to the blocks of a topic: the shared words with which its endpoints coordinate.
+/// Access to the bookkeeping blocks of a topic: the shared words by which its endpoints coordinate.
 ///
 /// A write that violates the protocol of a block corrupts messages that other processes have
 /// borrowed. That is why these are not methods of [`TopicMemory`]: the trait is exported only in
@@ -29,24 +30,24 @@ use crate::protocol::sync::Word;
 ///
 /// A method panics if its index is not below the limit of the segment.
 pub trait Blocks {
-    /// Returns the block that all publishers share.
+    /// Returns the block that all publishers of the topic share.
     fn control(&self, access: Access) -> Result<&ControlBlock<AtomicU64>, OpenError>;
 
-    /// Returns the block of lane `lane`.
+    /// Returns the bookkeeping block of the lane with index `lane`.
     fn lane_block(&self, lane: u32, access: Access) -> Result<&LaneBlock<AtomicU64>, OpenError>;
 
-    /// Returns the block that all readers share.
+    /// Returns the block that all readers of the topic share, at which they sleep.
     fn wait_block(&self, access: Access) -> Result<&WaitBlock<AtomicU64>, OpenError>;
 
-    /// Returns the block of the reader in the reader slot with index `reader`.
+    /// Returns the bookkeeping block of the reader in the reader slot with index `reader`.
     fn reader_block(
         &self,
         reader: u32,
         access: Access,
     ) -> Result<&ReaderBlock<AtomicU64>, OpenError>;
 
-    /// Returns the cursors of the reader in the reader slot with index `reader`, one word for each
-    /// lane.
+    /// Returns the cursors (read positions) of the reader in the reader slot with index `reader`:
+    /// one word for each lane.
     fn cursors(&self, reader: u32, access: Access) -> Result<&[AtomicU64], OpenError>;
 
     /// Opens the file of the newest extent of lane `lane` for reading and writing.

@@ -1,5 +1,5 @@
-//! The extents of a topic: lists those that this process has mapped, and maps, creates and removes
-//! extents.
+//! The extents (files of slots) of a topic. This module lists those that this process has mapped,
+//! and maps, creates and removes extents.
 
 use std::io;
 use std::sync::atomic::AtomicU64;
@@ -14,7 +14,7 @@ use crate::os::region::Access;
 use crate::protocol::layout::{LaneBlock, PLAUSIBLE_POSITION_MAX, POSITION_MAX, SkipCounter};
 use crate::protocol::sync::{Word as _, edge};
 
-/// Maximum number of extents of a lane that are searched for a reader's messages. The search goes
+/// Maximum number of extents of a lane in which a reader's messages are searched. The search goes
 /// backwards from the newest extent.
 pub(crate) const SEARCHED_GENERATIONS_MAX: u64 = 16;
 
@@ -24,8 +24,8 @@ impl TopicMemory {
         self.extents.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns an extent of a lane. Maps it first if this process has not yet mapped it for that
-    /// use.
+    /// Returns extent `id` of a lane. Maps it first if this process has not yet mapped it for the
+    /// use `usage`.
     ///
     /// # Errors
     ///
@@ -100,7 +100,7 @@ impl TopicMemory {
         Ok(extent)
     }
 
-    /// Publishes an extent as the newest one of its lane, so that readers find it. The caller owns
+    /// Stores an extent as the newest one of its lane, so that readers find it. The caller must own
     /// the lane.
     pub(crate) fn publish_extent(&self, id: ExtentId) -> Result<(), OpenError> {
         let block = self.lane_block(id.lane, Access::Write)?;
@@ -109,7 +109,7 @@ impl TopicMemory {
         self.publish_change()
     }
 
-    /// Makes readers check all lanes for new extents.
+    /// Increments the topic's change counter, so that readers check all lanes for new extents.
     pub(crate) fn publish_change(&self) -> Result<(), OpenError> {
         let control = self.control(Access::Write)?;
         // ORDERING(change): pairs with the load in `RawConsumer::look_for_lanes`.
@@ -134,7 +134,8 @@ impl TopicMemory {
         ExtentId { lane, generation }
     }
 
-    /// Returns the offer of an extent's publisher; `None` if the extent's file cannot be read.
+    /// Returns the offer (settings) of the publisher of extent `id`; `None` if the extent's file
+    /// cannot be read.
     pub(crate) fn offer_of(&self, id: ExtentId) -> Option<Offer> {
         self.header_of(id).map(|(_, offer)| offer)
     }
@@ -168,8 +169,8 @@ impl TopicMemory {
         Some(read(*base, offer))
     }
 
-    /// Stores a header, so that its file is not read again, and the header is known after the file
-    /// is gone.
+    /// Stores the header of an extent, so that it is still known after the extent's file was
+    /// removed, and is not read twice.
     fn note_header(&self, id: ExtentId, base: ExtentBase, offer: &Offer) {
         let mut headers = self.lock_headers();
         // WHY: a publisher that grows often must not fill the memory of its observers.
@@ -187,7 +188,8 @@ impl TopicMemory {
         self.with_header(ExtentId { lane, generation }, |base, _| base)
     }
 
-    /// Returns true if a reader in this process can still map an extent.
+    /// Returns true if extent `id` is mapped in this process, or its file still exists, so that a
+    /// reader can map it.
     pub(super) fn is_reachable(&self, id: ExtentId) -> bool {
         let on_heap = self.file().is_none();
         let is_it =

@@ -1,4 +1,5 @@
-//! The file that has the name of a topic now, for endpoints whose own file has lost that name.
+//! Finds the file that has the topic's name now, for endpoints whose own file no longer has that
+//! name.
 
 use std::sync::Arc;
 
@@ -8,9 +9,9 @@ use crate::file::open;
 use crate::file::segment::{Segment, TopicMemory};
 
 impl Segment {
-    /// Returns the topic in which new endpoints should be opened: this one, or the result of
-    /// [`Self::reopen`] if this topic's file has lost its name. If `creates`, a missing file is
-    /// created.
+    /// Returns the topic in which new endpoints should be opened. This is `self`, or the result of
+    /// [`Self::reopen`] if the file of `self` has lost the topic's name. If `creates` is true, a
+    /// missing file is created.
     ///
     /// # Errors
     ///
@@ -23,7 +24,7 @@ impl Segment {
         }
     }
 
-    /// Returns true if this and `other` use the same topic file.
+    /// Returns true if `self` and `other` use the same topic file.
     #[must_use]
     pub fn is_same_file(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.memory, &other.memory)
@@ -51,14 +52,15 @@ impl Segment {
 }
 
 impl TopicMemory {
-    /// Returns the first 8 bytes of the topic file's random id; 0 on the heap.
+    /// Returns a number that identifies the topic file: the first 8 bytes of its random id; 0 on
+    /// the heap.
     pub(crate) fn file_number(&self) -> u64 {
         let file = self.file().and_then(|file| file.topic_id.first_chunk());
         file.copied().map_or(0, u64::from_le_bytes)
     }
 
-    /// Returns the state of the topic file's name, as the last check found it. That check was at
-    /// most some 100 ms ago.
+    /// Returns whether the topic's name still leads to this file, as the last check found it. The
+    /// check is repeated every 100 ms.
     #[must_use]
     pub fn name_state(&self) -> NameState {
         let watch = self.file().and_then(|file| file.name_watch.as_ref());

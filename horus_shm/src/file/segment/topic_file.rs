@@ -1,4 +1,4 @@
-//! An open topic file, and the parts of it that this process has mapped.
+//! An open topic file, and the parts of it that are mapped in this process.
 
 use std::io;
 use std::mem::offset_of;
@@ -21,7 +21,7 @@ use crate::protocol::layout::LaneBlock;
 use crate::protocol::presence::PresenceFile;
 use crate::protocol::shape::{TopicShape, lane_block_offset};
 
-/// The identity of a file, independent of its name.
+/// The identity of a file, which does not depend on its name: its device and inode numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct FileId {
     device: u64,
@@ -45,29 +45,30 @@ impl FileId {
     }
 }
 
-/// An open topic file that this process is marked as using, and the parts of it that are mapped.
+/// An open topic file, and the parts of it that are mapped in this process. The process is marked
+/// as using the file.
 #[derive(Debug)]
 pub(crate) struct TopicFile {
     /// The watch on the file's name; `None` until this process is marked as using the file.
     /// Declared first, so that it is dropped before `namespace`.
     pub(crate) name_watch: Option<NameWatch>,
     pub(crate) fd: CheckedFd,
-    /// The identity of the file: its device and inode.
+    /// The device and inode numbers of the file.
     pub(crate) id: FileId,
     pub(crate) namespace: Arc<Namespace>,
     pub(crate) name: TopicName,
-    /// The random id of the file, which is a part of the names of its lane files; 0 if the file is
-    /// unusable.
+    /// The random id of the topic file. The names of its lane files contain it. Zeros if the file
+    /// is unusable.
     pub(crate) topic_id: [u8; 16],
     pub(super) lane_area: PartMappings,
     pub(super) reader_area: PartMappings,
 }
 
-/// A private copy of the blocks of all lanes of a topic file.
+/// A private copy of the bookkeeping blocks of all lanes of a topic file.
 pub(crate) struct LaneBlocksCopy(Vec<u8>);
 
 impl LaneBlocksCopy {
-    /// Returns the word at `offset` in the block of lane `lane`.
+    /// Returns the word at byte offset `offset` in the block of lane `lane`.
     pub(crate) fn word(&self, lane: u32, offset: usize) -> u64 {
         let at = lane_block_offset(lane) + offset;
         let word = self.0.get(at..).and_then(|bytes| bytes.first_chunk());
@@ -75,7 +76,8 @@ impl LaneBlocksCopy {
     }
 }
 
-/// The mappings of one part of the file: none yet, a read-only one, a writable one, or both.
+/// The mappings of one part of the topic file in this process: none yet, a read-only one, a
+/// writable one, or both.
 #[derive(Debug, Default)]
 pub(super) struct PartMappings {
     pub(super) read: OnceLock<Region>,
@@ -104,7 +106,7 @@ impl TopicFile {
         }
     }
 
-    /// Sets the random id of the file, which the caller has read from its header.
+    /// Sets the random id of the topic file, which the caller has read from the file's header.
     pub(crate) const fn with_id(mut self, topic_id: [u8; 16]) -> Self {
         self.topic_id = topic_id;
         self
@@ -152,7 +154,8 @@ impl TopicFile {
         false
     }
 
-    /// Returns the present boot and registry, which files of this topic belong to.
+    /// Returns the present boot and process registry. The headers of this topic's new files contain
+    /// both.
     ///
     /// # Errors
     ///
@@ -176,7 +179,7 @@ impl TopicFile {
         }
     }
 
-    /// Returns the file's path, for use in messages.
+    /// Returns the path of the file, for error texts.
     pub(crate) fn path(&self) -> PathBuf {
         self.namespace.topics_path().join(self.name.file_name())
     }

@@ -1,4 +1,4 @@
-//! The messages that a reader has not passed yet, computed from shared memory by any process.
+//! Counts the messages that a reader has not passed yet. Any process can do so from shared memory.
 
 use super::extents::SEARCHED_GENERATIONS_MAX;
 use crate::file::card::EndpointCard;
@@ -8,14 +8,14 @@ use crate::os::region::Access;
 use crate::protocol::lane::{self, UnreadCounts};
 use crate::protocol::sync::Word as _;
 
-/// The part of an extent's header that decides which of its messages a reader still gets.
+/// The fields of an extent's header that decide which of its messages a reader still gets.
 #[derive(Debug, Clone, Copy)]
 struct ExtentShape {
     base: ExtentBase,
     capacity: u64,
-    /// True if slots may be skipped, so that positions are not message numbers.
+    /// True if the publisher may skip slots, so that positions and message numbers differ.
     pinnable: bool,
-    /// The type that the extent's publisher sends, and the reliability that it offers.
+    /// The settings of the extent's publisher: its message type and its reliability.
     card: EndpointCard,
 }
 
@@ -44,12 +44,13 @@ impl ExtentShape {
     }
 }
 
-/// The progress of a reader in one lane: the position and the number of its next message.
+/// The progress of a reader in one lane: the position and the sequence number of the next message
+/// that it reads.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ReadProgress {
-    /// The first position that the reader has not passed.
+    /// The first position that the reader has neither read nor skipped.
     pub(crate) position: u64,
-    /// The sequence number of the reader's next message, if that is known.
+    /// The sequence number of the reader's next message; `None` if it is not known.
     pub(crate) number: Option<u64>,
     /// The type that the reader reads, and the reliability that it requests. It gets messages only
     /// from publishers that match.
@@ -60,8 +61,8 @@ pub(crate) struct ReadProgress {
 }
 
 impl ReadProgress {
-    /// Returns true if the reader keeps an extent mapped, even if the extent's file has lost its
-    /// name.
+    /// Returns true if the reader has the extent number `generation` mapped, so that it can be read
+    /// even after its file was removed. `base` is the extent's first position.
     fn keeps_mapped(&self, generation: u64, base: u64) -> bool {
         match self.followed {
             Some(followed) => followed == generation,

@@ -1,4 +1,4 @@
-//! Removal of files that have a topic's name but are not usable topics: damaged files, and files of
+//! Removes files that have a topic's name but are not usable topics: damaged files, and files of
 //! other kinds.
 
 use std::io;
@@ -10,7 +10,7 @@ use crate::file::segment::FileId;
 use crate::os::{self, OpenMode, Stat, lock};
 use crate::process::liveness;
 
-/// Removes the file at `place`, unless it is in use; returns true if it is gone.
+/// Removes the file at `place`, unless it is in use. Returns true if the file no longer exists.
 ///
 /// # Errors
 ///
@@ -40,7 +40,8 @@ pub(super) fn remove_foreign(place: &TopicPath<'_>) -> Result<bool, OpenError> {
     removed
 }
 
-/// Removes the file. The caller has excluded all other processes that follow the locking protocol.
+/// Removes the file, unless its name belongs to another file by now. Returns true, or an error. The
+/// caller has excluded all other processes that use the locks of this library.
 fn remove_while_exclusive(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError> {
     let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
     let name = place.name.file_name();

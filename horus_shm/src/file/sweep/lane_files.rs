@@ -64,7 +64,7 @@ fn remove_orphan(
     }
 }
 
-/// Runs `remove` if no process, this one included, uses the topic file.
+/// Calls `remove` if no process, including this one, uses the topic file.
 fn remove_unattended(
     namespace: &Namespace,
     topic: FileId,

@@ -15,22 +15,25 @@ use crate::process::fork::ForkLocal;
 use crate::protocol::depot::{self, DepotMemory};
 use crate::protocol::sync::Word;
 
-/// Number of blocks that a full magazine contains.
+/// Number of blocks that fit in a magazine.
 pub(super) const MAGAZINE_BLOCKS: usize = 64;
 
 /// Size of the first slab, in bytes. Each further slab is twice as large as the previous one, up to
 /// [`SLAB_BYTES_MAX`].
 const SLAB_BYTES_MIN: usize = 64 << 10;
 
-/// Size of the largest slabs, in bytes: that of a huge page.
+/// Size in bytes of the largest slabs (pieces of memory from which blocks are cut): the size of a
+/// huge page.
 const SLAB_BYTES_MAX: usize = 2 << 20;
 
-/// Number of bytes of a slab that have to be in use before the slab is moved to a huge page.
+/// Number of bytes of a slab that must be in use before the kernel is asked to move the slab to a
+/// huge page.
 const USED_BYTES_BEFORE_MOVE: usize = SLAB_BYTES_MAX / 4;
 
-/// A stack of free blocks of one size. It belongs to one thread, or to the depot.
+/// A stack of free blocks of one size. A magazine belongs to one thread, or to the depot that all
+/// threads share.
 pub(super) struct Magazine {
-    /// The number of the next magazine below this one in a stack of the depot.
+    /// The number of the magazine below this one in a stack of the depot; 0 if there is none.
     next: AtomicU64,
     number: u32,
     blocks: UnsafeCell<MagazineBlocks>,
@@ -46,7 +49,7 @@ struct MagazineBlocks {
 unsafe impl Sync for Magazine {}
 
 impl Magazine {
-    /// Takes a block out of the magazine; returns `None` if it is empty.
+    /// Takes a block out of the magazine; returns `None` if the magazine is empty.
     ///
     /// # Safety
     ///
@@ -79,7 +82,7 @@ impl Magazine {
         true
     }
 
-    /// Returns true if the magazine contains no block.
+    /// Returns true if the magazine contains no blocks.
     ///
     /// # Safety
     ///
@@ -91,29 +94,29 @@ impl Magazine {
     }
 }
 
-/// Number of magazines in the first chunk. Each further chunk has twice as many as the previous
-/// one.
+/// Number of magazines in the first chunk. Each further chunk contains twice as many as the
+/// previous one.
 const FIRST_CHUNK_MAGAZINES: u32 = 16;
 
-/// The largest number that a magazine can have, which is also the number of magazines in all chunks
-/// together.
+/// The largest number of a magazine. Numbers begin at 1, so all chunks together contain this many
+/// magazines.
 const MAGAZINE_NUMBER_MAX: u32 = depot::ITEM_NUMBER_MAX - FIRST_CHUNK_MAGAZINES + 1;
 
-/// Maximum number of chunks of magazines.
+/// Maximum number of chunks, which are arrays of magazines.
 const CHUNK_COUNT: usize = (MAGAZINE_NUMBER_MAX / FIRST_CHUNK_MAGAZINES).ilog2() as usize + 1;
 
-/// The magazines of the process, by their numbers, and stacks of the magazines that belong to no
-/// thread.
+/// The magazines that all threads share: a table of all magazines by number, and stacks of those
+/// that belong to no thread.
 struct Depot {
-    /// The address of each chunk of magazines; 0 if the chunk has not been allocated.
+    /// The address of each chunk (array) of magazines; 0 if the chunk was not allocated yet.
     chunks: [AtomicU64; CHUNK_COUNT],
-    /// The number of magazines that have been created so far.
+    /// Number of magazines that have been created so far.
     made: AtomicU64,
-    /// For each class of blocks, the top of the stack of magazines that contain blocks, encoded as
-    /// in `empty`.
+    /// For each class of blocks: the top of the stack of magazines that contain blocks. Encoded in
+    /// the same way as `empty`.
     filled: [AtomicU64; BLOCK_CLASSES],
-    /// The top of the stack of magazines without blocks: the number of the topmost magazine, or 0,
-    /// and a tag.
+    /// The top of the stack of magazines without blocks: the number of the topmost magazine (0 if
+    /// there is none), and a tag.
     empty: AtomicU64,
 }
 
@@ -137,7 +140,7 @@ impl DepotMemory for Depot {
 }
 
 impl Depot {
-    /// Returns magazine `number`, which must have been created.
+    /// Returns the magazine with the number `number`, which must have been created.
     fn magazine(&self, number: u32) -> &'static Magazine {
         let (chunk, index) = chunk_position(number);
         // Relaxed: the stack or the lock that the number came from orders it.
@@ -149,7 +152,7 @@ impl Depot {
         unsafe { &*magazine }
     }
 
-    /// Creates a magazine without blocks.
+    /// Creates a magazine that contains no blocks.
     #[cold]
     fn make_magazine(&self) -> &'static Magazine {
         let _lock = slabs().lock().unwrap_or_else(PoisonError::into_inner);
@@ -165,8 +168,8 @@ impl Depot {
     }
 }
 
-/// Returns the index of the chunk that contains magazine `number`, and the index of the magazine in
-/// that chunk.
+/// Returns the place of the magazine with the number `number`: the index of its chunk, and its
+/// index in that chunk.
 const fn chunk_position(number: u32) -> (usize, usize) {
     let place = number - 1 + FIRST_CHUNK_MAGAZINES;
     let chunk = place.ilog2() - FIRST_CHUNK_MAGAZINES.ilog2();
@@ -176,7 +179,7 @@ const fn chunk_position(number: u32) -> (usize, usize) {
     )
 }
 
-/// Allocates the magazines of a chunk, and returns their address.
+/// Allocates the array of magazines of the chunk with index `chunk`, and returns its address.
 fn make_chunk(chunk: usize) -> u64 {
     let count = FIRST_CHUNK_MAGAZINES << chunk;
     let first = (0..chunk)
@@ -204,7 +207,7 @@ pub(super) fn pop_filled_magazine(class: BlockClass) -> Option<&'static Magazine
     Some(DEPOT.magazine(number))
 }
 
-/// Takes a magazine without blocks out of the depot, or creates one. It then belongs to the caller.
+/// Returns a magazine without blocks, from the depot or newly created. It belongs to the caller.
 pub(super) fn take_empty_magazine() -> &'static Magazine {
     match depot::pop_item(&DEPOT, &DEPOT.empty) {
         Some(number) => DEPOT.magazine(number),
@@ -212,7 +215,8 @@ pub(super) fn take_empty_magazine() -> &'static Magazine {
     }
 }
 
-/// Puts a magazine for blocks of this class, which belongs to the caller, into the depot.
+/// Gives a magazine that belongs to the caller to the depot. Its blocks, if any, have the class
+/// `class`.
 pub(super) fn put_magazine(magazine: &'static Magazine, class: BlockClass) {
     // SAFETY: the magazine is the caller's.
     let top = if unsafe { magazine.is_empty() } {
@@ -223,18 +227,19 @@ pub(super) fn put_magazine(magazine: &'static Magazine, class: BlockClass) {
     depot::push_item(&DEPOT, top, magazine.number);
 }
 
-/// The present slab, which is the memory from which new blocks are cut, and the size of the next
-/// slab.
+/// The state of the allocator for new blocks: the present slab (piece of memory), from which blocks
+/// are cut, and the size of the next one.
 struct Slabs {
-    /// The address of the first free byte of the present slab.
+    /// The address of the first byte of the present slab that has not been used yet.
     free: *mut u8,
     free_bytes: usize,
     /// The size of the next slab, in bytes.
     next_bytes: usize,
-    /// The present slab, if it has the size of a huge page but still consists of small pages; else
-    /// null.
+    /// The address of the present slab, if it is as large as a huge page but still consists of
+    /// small pages; else null.
     of_small_pages: *mut u8,
-    /// False once the kernel could not move a slab to a huge page.
+    /// True until the kernel has failed to move a slab to a huge page. After that it is not tried
+    /// again.
     moves_pages: bool,
 }
 
@@ -257,7 +262,8 @@ fn slabs() -> &'static Mutex<Slabs> {
     SLABS.get()
 }
 
-/// Fills an empty magazine, which belongs to the caller, with at least one new block.
+/// Fills an empty magazine, which belongs to the caller, with new blocks of the given class: at
+/// least one.
 pub(super) fn fill_magazine(magazine: &Magazine, class: BlockClass) {
     let mut slabs = slabs().lock().unwrap_or_else(PoisonError::into_inner);
     slabs.align(class.bytes());
@@ -278,8 +284,8 @@ pub(super) fn fill_magazine(magazine: &Magazine, class: BlockClass) {
 }
 
 impl Slabs {
-    /// Skips free bytes of the slab up to an address that is a multiple of `bytes`, which is a
-    /// power of two.
+    /// Skips unused bytes of the present slab, up to the next address that is a multiple of
+    /// `bytes`, a power of two.
     fn align(&mut self, bytes: usize) {
         let skipped = self.free.addr().wrapping_neg() & (bytes - 1);
         self.skip_bytes(skipped.min(self.free_bytes));
@@ -290,7 +296,7 @@ impl Slabs {
         self.free_bytes -= bytes;
     }
 
-    /// Moves the present slab to a huge page, if enough of it is in use.
+    /// Asks the kernel to move the present slab to a huge page, if enough of the slab is in use.
     ///
     /// WHY not at once: a huge page occupies all its memory from its first byte on. 100,000 idle
     /// actors need 164 bytes each if the last slab, which is only partly used, is a huge page, and
@@ -304,7 +310,7 @@ impl Slabs {
         }
     }
 
-    /// Allocates the next slab, from which blocks are cut from now on.
+    /// Allocates a new slab, from which blocks are cut from now on.
     #[cold]
     fn allocate_slab(&mut self) {
         let bytes = self.next_bytes;

@@ -12,17 +12,17 @@ use crate::protocol::life;
 use crate::protocol::mailbox::{self, Chain, MailboxMemory, PushOutcome, RefusalReason, Tag};
 use crate::wait::WaitPolicy;
 
-/// The reason why a mailbox refused a message or control. Contains the refused message or control.
+/// The reason why a mailbox refused a message or control, together with that message or control.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Refusal<T> {
-    /// The mailbox is full. Transient: try again after the actor has run.
+    /// The mailbox is full. Transient: try again after the actor has handled messages.
     Full(T),
-    /// The actor has ended, or was created by a parent process. Permanent.
+    /// The actor has ended, or belongs to a parent process. Permanent.
     Disconnected(T),
 }
 
 impl<T> Refusal<T> {
-    /// Returns the message or control that the mailbox did not accept.
+    /// Returns the message or control that was refused.
     pub fn into_inner(self) -> T {
         match self {
             Self::Full(value) | Self::Disconnected(value) => value,
@@ -51,16 +51,16 @@ impl<T: fmt::Debug> std::error::Error for Refusal<T> {}
 /// The reason why a mailbox did not accept a message within a time limit. Contains the message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitRefusal<T> {
-    /// The mailbox was full until the time limit passed. Transient: try again later.
+    /// The mailbox stayed full until the time limit passed. Transient: try again later.
     Timeout(T),
-    /// The actor has ended, or was created by a parent process. Permanent.
+    /// The actor has ended, or belongs to a parent process. Permanent.
     Disconnected(T),
 }
 
-/// The effect of an accepted message on the mailbox.
+/// The effect of an accepted message on the actor's mailbox.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SendOutcome {
-    /// The message waits in the mailbox, behind all earlier ones.
+    /// The message is in the mailbox, behind all earlier ones.
     Added,
     /// The message has replaced an older one, which was dropped. Occurs only for a mailbox that
     /// keeps only the latest message.
@@ -317,7 +317,7 @@ impl<M, G: Group> Drop for Unsent<'_, M, G> {
     }
 }
 
-/// The class of the notice, the block that says that there is a message in the slot for the latest
+/// The size class of the notice: the block that says that a message is in the slot for the latest
 /// message.
 const NOTICE_CLASS: BlockClass = BlockClass::for_bytes(size_of::<u64>()).expect("a word is small");
 
@@ -355,7 +355,7 @@ unsafe fn push_chain<G: Group>(cell: CellPointer<G>, chain: Chain) -> Result<(),
     Ok(())
 }
 
-/// Schedules the actor if `pushed` says that this thread has woken it. The caller keeps the cell
+/// Schedules the actor of `cell` if `pushed` says that the push woke it. The caller keeps the cell
 /// alive.
 #[inline(always)]
 fn schedule_if_woken<G: Group>(cell: CellPointer<G>, pushed: PushOutcome) {
@@ -378,12 +378,12 @@ impl<M, G: Group> Address<M, G> {
         ManuallyDrop::new(ControlHandle(self.0)).send(control)
     }
 
-    /// Returns an address of `cell`. The holders of the cell already count this address.
+    /// Returns an address of `cell`, which the holders of the cell must already count.
     pub(super) const fn from_counted(cell: CellPointer<G>) -> Self {
         Self(cell, PhantomData)
     }
 
-    /// Returns a number that no other actor has while this one exists.
+    /// Returns a number that identifies the actor for as long as this address exists.
     #[must_use]
     pub fn id(&self) -> usize {
         self.0.id()
@@ -402,13 +402,13 @@ impl<M, G: Group> Address<M, G> {
         mailbox::depth_now(self.0)
     }
 
-    /// Returns an address that does not keep the actor alive.
+    /// Returns a weak address, which does not keep the actor alive.
     #[must_use]
     pub fn downgrade(&self) -> WeakAddress<M, G> {
         WeakAddress(self.control(), PhantomData)
     }
 
-    /// Returns a handle that sends controls to the actor. The handle does not keep the actor alive.
+    /// Returns a handle by which controls are sent to the actor. It does not keep the actor alive.
     #[must_use]
     pub fn control(&self) -> ControlHandle<G> {
         self.header().holders.add_hold();
@@ -460,11 +460,11 @@ impl<M, G: Group> fmt::Debug for Address<M, G> {
     }
 }
 
-/// An address that does not keep the actor alive.
+/// A weak address: it does not keep the actor alive.
 pub struct WeakAddress<M, G: Group>(ControlHandle<G>, PhantomData<fn(M)>);
 
 impl<M, G: Group> WeakAddress<M, G> {
-    /// Returns an address that keeps the actor alive; `None` if the actor has ended.
+    /// Returns an address, which keeps the actor alive; `None` if the actor has ended.
     #[must_use]
     pub fn upgrade(&self) -> Option<Address<M, G>> {
         let cell = self.0.0;
@@ -501,7 +501,7 @@ unsafe impl<G: Group> Send for ControlHandle<G> {}
 unsafe impl<G: Group> Sync for ControlHandle<G> {}
 
 impl<G: Group> ControlHandle<G> {
-    /// Returns a handle of `cell`. The holders of the cell already count the hold of this handle.
+    /// Returns a handle of `cell`, whose hold the holders of the cell must already count.
     pub(super) const fn from_counted(cell: CellPointer<G>) -> Self {
         Self(cell)
     }
@@ -553,13 +553,13 @@ impl<G: Group> ControlHandle<G> {
         unsafe { push_envelope(self.0, control, tag) }
     }
 
-    /// Returns true if the actor was created by a parent process before this process was forked.
+    /// Returns true if a parent process created the actor, so that this process cannot use it.
     #[must_use]
     pub fn belongs_to_parent(&self) -> bool {
         self.0.belongs_to_parent()
     }
 
-    /// Returns a number that no other actor has while this handle exists.
+    /// Returns a number that identifies the actor for as long as this handle exists.
     #[must_use]
     pub fn id(&self) -> usize {
         self.0.id()

@@ -1,4 +1,5 @@
-//! Runs actors: handles messages until the activation ends, and ends actors.
+//! Runs actors: calls the behaviour for each message until the activation (one run of the actor)
+//! ends, and ends actors.
 
 use core::any::Any;
 use core::fmt;
@@ -14,42 +15,46 @@ use crate::protocol::life::{self, SleepOutcome};
 use crate::protocol::mailbox::{MailboxLook, TakenBlock};
 use crate::protocol::sync;
 
-/// The payload of a panic, as `catch_unwind` returns it.
+/// The payload of a caught panic, as `catch_unwind` returns it.
 pub type Panic = Box<dyn Any + Send>;
 
-/// A message or control that an actor has to handle.
+/// Something that an actor has to handle: a message or a control.
 #[derive(Debug)]
 pub enum Event<M, C> {
-    /// A message that was sent to the actor.
+    /// A message that somebody sent to the actor.
     Message(M),
-    /// A control, such as the notice that a timer has expired or that another actor has ended.
+    /// A control: a message of the library, such as that a timer has expired or that another actor
+    /// has ended.
     Control(C),
 }
 
-/// The decision of a behaviour about the activation, after it has handled a message.
+/// The decision of a behaviour after a message: whether its activation (the present run of the
+/// actor) continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Flow {
-    /// The activation continues with the next message.
+    /// The activation continues with the next message, if there is one.
     Continue,
-    /// The activation ends, and [`ActivationOutcome::More`] is returned.
+    /// The activation ends, although there may be more mail: [`ActivationOutcome::More`] is
+    /// returned.
     Yield,
-    /// The activation ends, and [`ActivationOutcome::Suspended`] is returned.
+    /// The activation ends, and the actor pauses: [`ActivationOutcome::Suspended`] is returned.
     Suspend,
-    /// The actor ends.
+    /// The actor ends, and handles no more messages.
     Stop,
 }
 
-/// The result of [`Runnable::run`]: how an activation has ended.
+/// The result of [`Runnable::run`]: how the activation (this run of the actor) has ended.
 #[derive(Debug)]
 #[must_use]
 pub enum ActivationOutcome<G: Group> {
-    /// The mailbox is empty, and the actor sleeps. The sender of the next message schedules it.
+    /// The mailbox is empty, so the actor sleeps. The sender of the next message will schedule it.
     Slept,
-    /// There may be more mail. The caller has to schedule the actor again.
+    /// There may be more mail. The caller has to schedule the actor again with this value.
     More(Runnable<G>),
-    /// The behaviour pauses. Mail waits until the caller schedules the actor again.
+    /// The actor pauses. Messages wait in its mailbox until the caller schedules it again with this
+    /// value.
     Suspended(Runnable<G>),
-    /// The actor has ended.
+    /// The actor has ended, and will not run again.
     Ended,
 }
 
@@ -64,7 +69,7 @@ unsafe impl<G: Group> Send for Runnable<G> {}
 unsafe impl<G: Group> Sync for Runnable<G> {}
 
 impl<G: Group> Runnable<G> {
-    /// Returns the right to run the actor of a cell.
+    /// Returns the right to run the actor of a cell that the caller has woken.
     ///
     /// # Safety
     ///
@@ -112,25 +117,25 @@ impl<G: Group> Runnable<G> {
         unsafe { pull(cell.0) };
     }
 
-    /// Returns the number that was last passed to [`Self::set_last_worker`]: that of the worker
-    /// that ran the actor last.
+    /// Returns the number of the worker that ran the actor last, as [`Self::set_last_worker`] has
+    /// stored it.
     #[must_use]
     pub fn last_worker(&self) -> u8 {
         sync::load_hint(&self.header().last_worker)
     }
 
-    /// Stores the number of the worker that runs the actor.
+    /// Stores the number of the worker that runs the actor now.
     pub fn set_last_worker(&self, worker: u8) {
         sync::store_hint(&self.header().last_worker, worker);
     }
 
-    /// Returns a number that no other actor has while this one exists.
+    /// Returns a number that identifies the actor for as long as this value exists.
     #[must_use]
     pub fn id(&self) -> usize {
         self.0.id()
     }
 
-    /// Turns the right to run the actor into a raw pointer, for a queue.
+    /// Converts this value to a raw pointer, so that a queue can store it.
     #[must_use]
     pub fn into_raw(self) -> NonNull<Header<G>> {
         ManuallyDrop::new(self).0.0
@@ -180,7 +185,7 @@ pub(super) type RunFn<G> =
 /// The type of the function that calls [`Behaviour::visit`] for the actor of a cell.
 pub(super) type VisitFn<G> = unsafe fn(NonNull<Header<G>>, &G, &mut <G as Group>::Worker);
 
-/// The way in which a batch of messages ended.
+/// The reason why a batch of messages ended.
 #[derive(Clone, Copy)]
 enum BatchEnd {
     Empty,
@@ -189,7 +194,7 @@ enum BatchEnd {
     Ended,
 }
 
-/// Runs the actor of a cell, as [`Runnable::run`] does.
+/// Runs the actor of a cell: handles messages, as [`Runnable::run`] describes.
 ///
 /// # Safety
 ///
@@ -262,8 +267,8 @@ pub(super) unsafe fn visit<B: Behaviour<G>, G: Group>(
     });
 }
 
-/// Asks the behaviour if the actor should continue to live, although no address is left. Returns
-/// true if it should, and there is an address now.
+/// Asks the behaviour whether the actor should live on although no address is left. Returns true if
+/// it should, and an address exists now.
 #[cold]
 unsafe fn goes_on_without_address<B: Behaviour<G>, G: Group>(
     turn: &mut Activation<'_, B::Message, G>,
@@ -305,8 +310,8 @@ unsafe fn batch_or_failure<B: Behaviour<G>, G: Group>(
     }
 }
 
-/// Calls [`Behaviour::failed`] after a panic of the behaviour. Returns how the batch goes on, as
-/// the behaviour has decided.
+/// Calls [`Behaviour::failed`] after a panic of the behaviour. Returns how the batch of messages
+/// continues, as that function has decided.
 #[cold]
 unsafe fn recover_from_panic<B: Behaviour<G>, G: Group>(
     turn: &mut Activation<'_, B::Message, G>,
@@ -436,14 +441,14 @@ unsafe fn handle_other<B: Behaviour<G>, G: Group>(
     Some(unsafe { &mut *state }.handle(event, turn))
 }
 
-/// An event that was in a block, and a flag: true if the block is counted in the depth of the
-/// mailbox.
+/// An event out of a mailbox block, and a flag that is true if the block counted in the mailbox's
+/// depth.
 type CountedEvent<B, G> = (
     Event<<B as Behaviour<G>>::Message, <G as Group>::Control>,
     bool,
 );
 
-/// Moves the event out of a block. Returns `None` if the block contains nothing to handle.
+/// Moves the event out of a block; returns `None` if the block contains no event for the actor.
 unsafe fn take_event<B: Behaviour<G>, G: Group>(
     cell: CellPointer<G>,
     TakenBlock { block, tag }: TakenBlock,
@@ -468,8 +473,8 @@ unsafe fn take_event<B: Behaviour<G>, G: Group>(
     Some((event, tag.is_counted()))
 }
 
-/// Puts the actor to sleep, if it has no mail and at least one address. The result says what has
-/// happened; `is_ending` is as for [`life::sleep_or_end`].
+/// Puts the actor to sleep if it has no mail and at least one address. The result says what the
+/// runner has to do next; `is_ending` is the argument for [`life::sleep_or_end`].
 unsafe fn put_to_sleep<M, G: Group>(turn: &Activation<'_, M, G>, is_ending: bool) -> SleepOutcome {
     let cell = turn.cell;
     let inbox = turn.header().inbox.get();
@@ -512,7 +517,7 @@ pub(super) unsafe fn end_without_worker<B: Behaviour<G>, G: Group>(cell: NonNull
     unsafe { end_actor::<B, G>(CellPointer(cell), None) };
 }
 
-/// Puts the [`Runnable`] of the actor into the queue of the thread that runs it.
+/// Pushes the actor onto the queue of the thread that runs it.
 ///
 /// # Safety
 ///
@@ -570,7 +575,7 @@ unsafe fn end_actor<B: Behaviour<G>, G: Group>(
     unsafe { cell.remove_hold() };
 }
 
-/// Returns the address of the behaviour in a cell.
+/// Returns the address of the behaviour (the actor's state) in a cell.
 #[inline(always)]
 fn state_address<B, G: Group>(cell: CellPointer<G>) -> *mut B {
     let cell: NonNull<Cell<B, G>> = cell.0.cast();

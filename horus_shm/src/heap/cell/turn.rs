@@ -1,4 +1,4 @@
-//! One activation of an actor, as its behaviour sees it.
+//! An activation (one run of an actor, in which it handles messages) as the behaviour sees it.
 
 use core::cell::Cell as Flag;
 use core::fmt;
@@ -9,19 +9,21 @@ use super::address::{Address, ControlHandle};
 use super::{CellPointer, Group, Header};
 use crate::protocol::mailbox;
 
-/// One activation of an actor, as its behaviour sees it.
+/// An activation: one run of an actor, in which it handles messages. The behaviour receives it with
+/// each message.
 pub struct Activation<'a, M, G: Group> {
     pub(super) cell: CellPointer<G>,
     pub(super) group: &'a G,
     pub(super) worker: &'a mut G::Worker,
-    /// Number of messages that may still be handled in this activation.
+    /// Number of messages that the actor may still handle before this activation ends.
     pub(super) left: u32,
-    /// Number of counted blocks that were handled and have not yet been subtracted from the depth.
+    /// Number of handled messages that have not yet been subtracted from the mailbox's depth.
     pub(super) handled: u16,
-    /// True if the message or control that is being handled is counted in the depth, and has to be
+    /// True if the event that is being handled counts in the mailbox's depth, and has to be
     /// subtracted afterwards.
     in_hand: bool,
-    /// True if [`Self::address`] was called since the last call of [`Self::take_address_made`].
+    /// True if [`Self::address`] has created an address since the last call of
+    /// [`Self::take_address_made`].
     made_address: Flag<bool>,
     message: PhantomData<fn(M)>,
 }
@@ -45,18 +47,18 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
         }
     }
 
-    /// Returns the worker that runs this activation.
+    /// Returns the worker that runs the actor now.
     pub fn worker(&mut self) -> &mut G::Worker {
         self.worker
     }
 
-    /// Returns the group that the actor belongs to.
+    /// Returns the group to which the actor belongs.
     #[must_use]
     pub fn group(&self) -> &G {
         self.group
     }
 
-    /// Returns a new address of this actor.
+    /// Returns a new address of the actor.
     #[must_use]
     pub fn address(&self) -> Address<M, G> {
         self.made_address.set(true);
@@ -70,35 +72,36 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
         self.made_address.replace(false)
     }
 
-    /// Returns a handle of this actor that does not keep it alive.
+    /// Returns a handle by which controls are sent to the actor. It does not keep the actor alive.
     #[must_use]
     pub fn control(&self) -> ControlHandle<G> {
         self.header().holders.add_hold();
         ControlHandle::from_counted(self.cell)
     }
 
-    /// Makes the depth of the mailbox still count the message that is being handled, because the
-    /// behaviour puts the message aside. Returns true if the message was counted; the behaviour
-    /// then has to call [`Self::release`] when it has handled the message.
+    /// Keeps the message that is being handled in the mailbox's depth, because the behaviour puts
+    /// the message aside for later. Returns true if the message counts there; the behaviour then
+    /// has to call [`Self::release`] when it has handled the message.
     pub fn keep(&mut self) -> bool {
         core::mem::take(&mut self.in_hand)
     }
 
-    /// Subtracts from the depth a message for which [`Self::keep`] returned true.
+    /// Stops counting a message in the mailbox's depth, for which [`Self::keep`] has returned true.
     pub fn release(&mut self) {
         self.handled += 1;
         self.subtract_in_steps();
     }
 
-    /// Makes a message for which [`Self::keep`] returned true the one that is being handled again.
-    /// It is subtracted from the depth afterwards, as a message from the mailbox would be.
+    /// Makes a message that was put aside, and for which [`Self::keep`] returned true, the one that
+    /// is being handled again. It is then subtracted from the mailbox's depth like any other
+    /// message.
     pub fn put_back(&mut self) {
         self.count_handled();
         self.subtract_in_steps();
         self.in_hand = true;
     }
 
-    /// Returns another handle of the group that the actor belongs to.
+    /// Returns a new reference to the group to which the actor belongs.
     #[must_use]
     pub fn group_handle(&self) -> Arc<G> {
         Arc::clone(&self.header().group)
@@ -109,8 +112,8 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
         unsafe { self.cell.header() }
     }
 
-    /// Notes that an event is being handled. `is_counted` is true if the event is counted in the
-    /// depth.
+    /// Records that the actor begins to handle an event. `is_counted` says whether it counts in the
+    /// mailbox's depth.
     #[inline(always)]
     pub(super) fn begin_event(&mut self, is_counted: bool) {
         self.subtract_in_steps();
@@ -118,7 +121,8 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
         self.in_hand = is_counted;
     }
 
-    /// Counts the event that is being handled as handled, if it is counted in the depth.
+    /// Records that the present event has been handled, so that it is later subtracted from the
+    /// mailbox's depth if it counts there.
     #[inline(always)]
     pub(super) fn count_handled(&mut self) {
         self.handled += u16::from(core::mem::take(&mut self.in_hand));

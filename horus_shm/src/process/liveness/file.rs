@@ -1,5 +1,5 @@
-//! Registry files: creation, checked opening, and replacement of an unusable file that no process
-//! has locked.
+//! Registry files: creates and opens them, checks them, and replaces an unusable file that no
+//! process has locked.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -14,14 +14,14 @@ use crate::os::lock::{LockKind, LockRange, find_conflicting_lock, try_lock};
 use crate::os::{self, OpenMode, Stat};
 use crate::process::fork::{LOCK_FD_LIMIT, LockFd, LockFdError};
 
-/// Name of the registry file in the directory of its namespace.
+/// Name of the registry file, which is in the directory of its namespace.
 pub(crate) const FILE_NAME: &str = "registry";
 
-/// The directory of a registry, and the users who share the registry.
+/// The directory of a registry file, and the users that share the registry.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RegistryPath<'a> {
     pub(super) dir: BorrowedFd<'a>,
-    /// The path of the directory that contains the registry, for error messages.
+    /// The path of the directory that contains the registry file, for error texts.
     pub(super) path: &'a Path,
     pub(super) access: AccessRule,
 }
@@ -40,24 +40,25 @@ impl RegistryPath<'_> {
         }
     }
 
-    /// Returns true if the registry's name in the directory leads to `file`.
+    /// Returns true if the name of the registry file in the directory belongs to the file whose
+    /// status is `file`.
     pub(super) fn is_name_of(&self, file: &Stat) -> Result<bool, RegistryError> {
         os::is_name_of(self.dir, FILE_NAME, file).map_err(self.io("look for"))
     }
 }
 
-/// The result of one attempt to open or to join a registry, if the attempt did not fail.
+/// The result of an attempt to open or join a registry: success, or a reason to try again.
 #[derive(Debug)]
 pub(super) enum RegistryAttempt<T> {
     Done(T),
-    /// Another process has changed the file during the attempt. The caller has to start over.
+    /// Another process changed the registry file during the attempt. The caller has to start again.
     Again,
-    /// Another process is replacing or removing the file. The caller has to start over after a
-    /// pause.
+    /// Another process is replacing or removing the registry file. The caller has to start again
+    /// after a pause.
     Wait,
 }
 
-/// An open registry file that has passed all checks.
+/// An open registry file whose owner, permissions and content have been checked.
 #[derive(Debug)]
 pub(super) struct OpenRegistry {
     pub(super) lock: LockFd,
@@ -65,7 +66,7 @@ pub(super) struct OpenRegistry {
     pub(super) header: RegistryHeader,
 }
 
-/// Opens the registry file and checks it, or creates the file if there is none.
+/// Opens and checks the registry file. If there is none, creates it.
 pub(super) fn open_or_create(
     place: RegistryPath<'_>,
 ) -> Result<RegistryAttempt<OpenRegistry>, RegistryError> {
@@ -133,8 +134,8 @@ pub(crate) fn lock_out_all(
         .map(|entry| entry.process_info())))
 }
 
-/// Returns true if another process has locked the registry file because it replaces, removes or
-/// joins the registry.
+/// Returns true if another process has locked the registry file, because it is replacing, removing
+/// or joining the registry.
 fn is_removal_locked(place: RegistryPath<'_>, fd: BorrowedFd<'_>) -> Result<bool, RegistryError> {
     let byte = removal_lock().and_then(|range| find_conflicting_lock(fd, range));
     Ok(byte.map_err(place.io("probe"))?.is_some())

@@ -12,29 +12,31 @@ use super::ProcessInfo;
 use super::record::{parse_stat_name_and_start, parse_stat_state};
 use crate::os::Stat;
 
-/// The lock or lease whose holder is searched, identified by the numbers that
+/// A lock or lease whose holder is to be found. The fields are the numbers that
 /// `/proc/<pid>/fdinfo/<fd>` shows for it.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WantedLock {
-    /// Inode of the registry file.
+    /// Inode of the registry file that is locked.
     pub(super) registry: u64,
-    /// The byte of the registry that is locked exclusively while a topic file is removed.
+    /// Offset of the byte of the registry file that is locked exclusively while the topic file is
+    /// being removed.
     pub(super) byte: u64,
-    /// Inode of the topic file. A process may hold a lease on this file, instead of the lock.
+    /// Inode of the topic file, on which a process may hold a lease instead of the lock.
     pub(super) topic: u64,
 }
 
-/// A process that prevents others from using a topic file.
+/// A process whose lock or lease prevents others from using a topic file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Holder {
-    /// The process that holds the lock or the lease.
+    /// The process that has the lock or the lease.
     pub process: ProcessInfo,
-    /// True if the process was stopped by a signal. A process that is only suspended by a debugger
-    /// does not count.
+    /// True if a signal has stopped the process. A debugger that suspends the process does not
+    /// count.
     pub is_stopped: bool,
 }
 
-/// Returns the first of `processes` that holds the wanted lock or lease; `None` if no process does.
+/// Returns the first of `processes` that has the wanted lock or lease, and its state; `None` if no
+/// process has it.
 pub(super) fn find_holder(
     processes: impl Iterator<Item = ProcessInfo>,
     wanted: WantedLock,

@@ -30,13 +30,14 @@ use crate::os::lock::LockRange;
 /// this library in processes) that can be in it at a time.
 pub(crate) const ENTRY_LIMIT: u64 = 1024;
 
-/// Version of the layout and of the locks that the module documentation describes.
+/// Version of the registry's file format and of its locks, as the module documentation describes
+/// them.
 pub(crate) const REGISTRY_VERSION: u32 = 1;
 
-/// The largest generation: an owner word has 48 bits for it.
+/// The largest generation (use count) of an entry, because an owner word has 48 bits for it.
 pub(crate) const GENERATION_MAX: u64 = (1 << 48) - 1;
 
-/// Length of a registry file, in bytes.
+/// Length in bytes that every registry file has.
 pub(crate) const REGISTRY_BYTES: u64 = HEADER_BYTES + ENTRY_LIMIT * ENTRY_BYTES;
 
 const HEADER_BYTES: u64 = size_of::<RegistryHeader>() as u64;
@@ -60,17 +61,16 @@ pub(crate) struct RegistryHeader {
     /// process that takes the entry stores this number plus one.
     pub(crate) generation_base: u64,
     reserved: [u8; 68],
-    /// CRC-32 of all bytes of the header before this field.
+    /// CRC-32 of all bytes of the header that precede this field.
     crc: u32,
 }
 
-/// An entry, which describes the process that holds the lock of the entry, or was the last to hold
-/// it.
+/// An entry of a registry file. It describes the process that holds the entry's lock, or that held
+/// it last.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(crate) struct RegistryEntry {
-    /// The generation of the entry, which each process that takes the entry increases; 0 if the
-    /// entry was never used.
+    /// The number of times that a process has taken this entry; 0 if it was never used.
     pub(crate) generation: u64,
     pub(crate) pid: u32,
     reserved: u32,
@@ -91,23 +91,22 @@ const _: () = {
     assert!(ENTRY_LOCK_START + ENTRY_LIMIT < PRESENCE_LOCK_START);
 };
 
-/// The reason why a registry file cannot be used.
+/// The reason why the content of a registry file cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum RegistryFault {
-    /// The file does not have the length of a registry file.
+    /// The file has a different length from that of a registry file.
     #[error("it has {found_bytes} bytes instead of {wanted_bytes}")]
     Size {
-        /// The length of the file, in bytes.
+        /// The length that the file has, in bytes.
         found_bytes: u64,
-        /// The length that a registry file has, in bytes.
+        /// The length that a registry file must have, in bytes.
         wanted_bytes: u64,
     },
-    /// The file does not begin with the magic number, or the magic number is in the other byte
-    /// order.
+    /// The file does not begin with the registry's magic number in the byte order of this machine.
     #[error("it does not begin with the magic number of a registry")]
     Magic,
-    /// A release of this library with a different registry format has created the file.
+    /// The file was created by a release of this library whose registry format is different.
     #[error("its layout is version {found}, this library has version {wanted}")]
     Version {
         /// The version of the registry format in the file.
@@ -115,24 +114,25 @@ pub enum RegistryFault {
         /// The version of the registry format that this library uses.
         wanted: u32,
     },
-    /// The checksum of the header is wrong.
+    /// The checksum of the header does not match its content.
     #[error("the checksum of its header is wrong")]
     Checksum,
-    /// The header states a different number of entries from the one that this library uses.
+    /// The header contains a different number of entries from the one that this library uses.
     #[error("it has {found} entries instead of {wanted}")]
     Entries {
-        /// The number of entries that the header states.
+        /// The number of entries that the header of the file contains.
         found: u32,
         /// The number of entries that this library uses.
         wanted: u32,
     },
-    /// The file was created before the machine was last booted, or on another machine.
+    /// The file was created before the last boot of the machine, or on another machine.
     #[error("it is of another boot of the machine")]
     Boot,
 }
 
 impl RegistryHeader {
-    /// Creates the header of a new registry.
+    /// Creates the header of a new registry, with a random id. `boot_id` is the kernel's id of the
+    /// current boot.
     pub(crate) fn new(boot_id: [u8; 16]) -> io::Result<Self> {
         let registry_id = os::random_bytes()?;
         let random = os::random_bytes()?;
@@ -153,7 +153,7 @@ impl RegistryHeader {
         Ok(header)
     }
 
-    /// Reads the header of a file of `size_bytes` bytes into private memory, and checks that copy.
+    /// Reads the header of a registry file and checks it. `size_bytes` is the length of the file.
     pub(crate) fn read(
         fd: BorrowedFd<'_>,
         size_bytes: u64,
@@ -209,7 +209,7 @@ impl RegistryHeader {
 }
 
 impl RegistryEntry {
-    /// Creates an entry with this generation that describes this process.
+    /// Creates an entry that describes this process, with the given generation (use count).
     pub(crate) fn for_this_process(generation: u64) -> Self {
         let stat = std::fs::read("/proc/self/stat").unwrap_or_default();
         let (comm, start_time) = parse_stat_name_and_start(&stat).unwrap_or_default();
@@ -225,7 +225,8 @@ impl RegistryEntry {
         }
     }
 
-    /// Reads entry `entry` from the file. `entry` must be below [`ENTRY_LIMIT`].
+    /// Reads the entry with the index `entry` from the file. The index must be below
+    /// [`ENTRY_LIMIT`].
     pub(crate) fn read(fd: BorrowedFd<'_>, entry: u64) -> io::Result<Self> {
         let mut read = Self::zeroed();
         os::read_at(fd, bytemuck::bytes_of_mut(&mut read), Self::offset(entry))?;
@@ -239,15 +240,16 @@ impl RegistryEntry {
         Ok(read)
     }
 
-    /// Reads only the generation of entry `entry` from the file. It is 0 if the entry was never
-    /// used.
+    /// Reads only the generation (use count) of the entry with the index `entry`. It is 0 if the
+    /// entry was never used.
     pub(crate) fn read_generation(fd: BorrowedFd<'_>, entry: u64) -> io::Result<u64> {
         let mut bytes = [0; 8];
         os::read_at(fd, &mut bytes, Self::offset(entry))?;
         Ok(u64::from_ne_bytes(bytes))
     }
 
-    /// Writes this entry to the file as entry `entry`. The caller must hold the lock of that entry.
+    /// Writes this entry to the file at the index `entry`. The caller must hold the lock of that
+    /// entry.
     pub(crate) fn write(&self, fd: BorrowedFd<'_>, entry: u64) -> io::Result<()> {
         os::write_at(fd, bytemuck::bytes_of(self), Self::offset(entry))
     }
@@ -270,7 +272,7 @@ impl RegistryEntry {
         String::from_utf8_lossy(name).chars().map(shown).collect()
     }
 
-    /// Returns the description of the process in this entry, for messages.
+    /// Returns the description of the process in this entry, for error texts.
     pub(crate) fn process_info(&self) -> ProcessInfo {
         ProcessInfo {
             pid: self.pid,
@@ -284,8 +286,8 @@ impl RegistryEntry {
     }
 }
 
-/// Returns the command name and the start time (field 22) in `stat`, the content of a file
-/// `/proc/<pid>/stat`.
+/// Returns the command name and the start time (field 22) from `stat`, the content of
+/// `/proc/<pid>/stat`; `None` if `stat` is malformed.
 pub(super) fn parse_stat_name_and_start(stat: &[u8]) -> Option<(&[u8], u64)> {
     let open = stat.iter().position(|&byte| byte == b'(')?;
     // WHY the last one: the name may contain parentheses and spaces.
@@ -304,26 +306,25 @@ pub(super) fn parse_stat_state(stat: &[u8]) -> Option<u8> {
     stat.get(close + 2).copied()
 }
 
-/// Returns the range of the one byte whose lock marks the process of entry `entry` as alive.
+/// Returns the byte whose lock says that the process of the entry with the index `entry` is alive.
 pub(crate) fn entry_lock(entry: u64) -> io::Result<LockRange> {
     LockRange::new(ENTRY_LOCK_START + entry, 1)
 }
 
-/// Returns the entry whose process is marked as alive by a lock on `byte`; `None` if the byte
+/// Returns the index of the entry that belongs to the locked byte `byte`; `None` if that byte
 /// belongs to no entry.
 pub(crate) fn entry_of_lock(byte: u64) -> Option<u64> {
     byte.checked_sub(ENTRY_LOCK_START)
         .filter(|&entry| entry < ENTRY_LIMIT)
 }
 
-/// Returns the range of the one byte that a process locks while it replaces, removes or joins the
-/// registry.
+/// Returns the byte that a process locks while it replaces, removes or joins the registry.
 pub(crate) fn removal_lock() -> io::Result<LockRange> {
     LockRange::new(0, 1)
 }
 
-/// Returns ranges that cover the same bytes as [`all_entries_lock`], except the byte of entry
-/// `entry`.
+/// Returns ranges that cover the bytes of [`all_entries_lock`], except the byte of the entry with
+/// the index `entry`.
 pub(crate) fn all_entries_lock_without(entry: u64) -> io::Result<Vec<LockRange>> {
     let byte = ENTRY_LOCK_START + entry;
     let below = 0..byte;
@@ -334,19 +335,19 @@ pub(crate) fn all_entries_lock_without(entry: u64) -> io::Result<Vec<LockRange>>
         .collect()
 }
 
-/// Returns the range that covers the removal byte and the bytes of all entries, but no presence
-/// byte.
+/// Returns the range of the removal byte and the bytes of all entries. It does not include the
+/// presence bytes of topic files.
 pub(crate) fn all_entries_lock() -> io::Result<LockRange> {
     LockRange::new(0, ENTRY_LOCK_START + ENTRY_LIMIT)
 }
 
-/// Returns the range of the one byte whose lock marks a process as present at the topic file of
-/// inode `ino`.
+/// Returns the byte whose lock says that a process uses the topic file with the inode `ino`.
 pub(crate) fn presence_lock(ino: u64) -> io::Result<LockRange> {
     LockRange::new(presence_byte(ino), 1)
 }
 
-/// Returns the offset in the registry file of the byte that [`presence_lock`] covers.
+/// Returns the offset in the registry file of the byte that stands for the topic file with the
+/// inode `ino`.
 pub(crate) const fn presence_byte(ino: u64) -> u64 {
     PRESENCE_LOCK_START.saturating_add(ino)
 }

@@ -14,24 +14,24 @@ use crate::protocol::layout::{
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
-/// The memory of a lane whose slots readers can pin, so that messages are written and read in
-/// place.
+/// The memory of a lane whose slots readers can pin (protect), so that messages are written and
+/// read in place.
 pub trait PinnableLane: LaneMemory {
-    /// Returns the lane's index in its topic.
+    /// Returns the index of the lane in its topic.
     fn lane_index(&self) -> u32;
 
-    /// Returns the word that holds the number of the message in slot `index`. The first message of
-    /// a lane has number 0.
+    /// Returns the word with the message number in slot `index`. The first message of a lane has
+    /// the number 0.
     fn message_number(&self, index: u64) -> &Self::Word;
 
-    /// Returns the word that holds the length of the message in slot `index`, in bytes.
+    /// Returns the word with the length of the message in slot `index`, in bytes.
     fn message_length(&self, index: u64) -> &Self::Word;
 
-    /// Returns the mask in which the bit of each announced reader that pins slots is set.
+    /// Returns the bit mask of the readers that pin slots: bit i stands for reader i.
     fn pinning_readers(&self) -> &Self::Word;
 
-    /// Returns the number of pins that each reader has. The last pin is used only while the reader
-    /// copies a message.
+    /// Returns the number of pins that each reader has. The last pin protects a message only while
+    /// the reader copies it.
     fn pin_count(&self) -> u32 {
         PINS_PER_READER as u32
     }
@@ -40,19 +40,19 @@ pub trait PinnableLane: LaneMemory {
     /// than [`Self::pin_count`].
     fn pin_word(&self, reader: u32, pin: u32) -> &Self::Word;
 
-    /// Prefetches the part of slot `index` that will be written by a message of `bytes` bytes. Only
-    /// a hint.
+    /// Prefetches the part of slot `index` into which a message of `bytes` bytes will be written.
+    /// It is only a hint.
     fn prefetch_message(&self, index: u64, _bytes: u64) {
         self.prefetch(index, PrefetchIntent::Write);
     }
 }
 
-/// Number of bits of a pin that hold the index of the slot plus 1.
+/// Number of bits of a pin's word that hold the index of the protected slot plus 1.
 const INDEX_BITS: u32 = 24;
-/// Number of bits of a pin that hold the generation of the slot's extent.
+/// Number of bits of a pin's word that hold the number of the extent that contains the slot.
 const GENERATION_BITS: u32 = 32;
 
-/// Returns the value that a pin has while it protects slot `index` of `memory`.
+/// Returns the value that the word of a pin has while the pin protects slot `index` of `memory`.
 fn pin_value<M: PinnableLane>(memory: &M, index: u64) -> u64 {
     let generation = memory.generation() & ((1 << GENERATION_BITS) - 1);
     u64::from(memory.lane_index()) << (GENERATION_BITS + INDEX_BITS)
@@ -62,15 +62,15 @@ fn pin_value<M: PinnableLane>(memory: &M, index: u64) -> u64 {
 
 const _: () = assert!(CAPACITY_MAX < 1 << INDEX_BITS);
 
-/// The reason why a writer cannot claim the next slot.
+/// The reason why a writer cannot claim the next slot for its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlotBlocked {
-    /// A gated reader has not read the message in the slot yet.
+    /// A gated reader has not read the message in the slot yet, so the lane is full.
     NoRoom,
-    /// A reader has pinned the slot. The writer has to skip the position, unless it finds that the
-    /// reader is dead.
+    /// A reader has pinned the slot. The writer has to skip this position, unless the reader turns
+    /// out to be dead.
     Pinned {
-        /// Number of the announced reader that has pinned the slot.
+        /// The index of the reader that has pinned the slot.
         reader: u32,
     },
 }
@@ -113,7 +113,8 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         self.claim_unless_pinned(self.memory.pin_count() - 1)
     }
 
-    /// Claims the next slot, unless a reader protects it by one of its first `pins` pins.
+    /// Claims the next slot and returns its index, unless one of the first `pins` pins of a reader
+    /// protects the slot.
     fn claim_unless_pinned(&mut self, pins: u32) -> Result<u64, SlotBlocked> {
         if self.pos >= self.limit && !self.find_room() {
             return Err(SlotBlocked::NoRoom);
@@ -129,8 +130,8 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         }
     }
 
-    /// Returns a reader that has pinned slot `index` with one of its first `pins` pins; `None` if
-    /// there is none.
+    /// Returns the index of a reader that protects slot `index` by one of its first `pins` pins;
+    /// `None` if there is none.
     fn pinning_reader(&self, index: u64, pins: u32) -> Option<u32> {
         let tag = pin_value(&self.memory, index);
         // Relaxed: the fence in `claim_unless_pinned` orders it after the stamp.
@@ -150,8 +151,8 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         None
     }
 
-    /// Publishes the slot that [`Self::claim_slot`] returned, which holds a message of `bytes`
-    /// bytes.
+    /// Publishes the slot that [`Self::claim_slot`] returned. The slot contains a message of
+    /// `bytes` bytes.
     pub fn publish_claimed(&mut self, bytes: u64) {
         let spot = self.spot();
         // Relaxed, both: the stamp publishes them like the payload.
@@ -167,8 +168,8 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         }
     }
 
-    /// Publishes the current position as a skip, because its slot is pinned, and moves on to the
-    /// next position.
+    /// Publishes the current position as skipped, because a reader has pinned its slot, and moves
+    /// on to the next position.
     pub fn skip_position(&mut self) {
         self.skips += 1;
         let spot = self.spot();
@@ -183,8 +184,8 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         self.publish(&spot, stamp);
     }
 
-    /// Returns the number of the next message. That is the number of messages so far, as the first
-    /// one has number 0.
+    /// Returns the number that the next message gets. It equals the number of messages sent so far,
+    /// because the first one has the number 0.
     pub const fn next_message_number(&self) -> u64 {
         self.pos - self.skips
     }
@@ -235,24 +236,24 @@ pub fn message_number_at<W: Word>(block: &LaneBlock<W>, position: u64) -> Option
         .then(|| position.saturating_sub(skips.count))
 }
 
-/// The message in a slot that a reader has pinned or copied.
+/// A message that a reader has pinned in its slot, or has copied out of the slot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PinnedMessage {
-    /// Index of the slot.
+    /// Index of the slot in its extent.
     pub index: u64,
-    /// Length of the message in bytes, as its publisher stored it. It is not checked against the
-    /// size of the slot.
+    /// Length of the message in bytes, as the publisher stored it. The caller has to check it
+    /// against the size of the slot.
     pub bytes: u64,
-    /// Number of the message in its lane, plus 1: the first message has 1.
+    /// Sequence number of the message in its lane, counted from 1.
     pub number: u64,
 }
 
-/// The options with which a reader copies a message out of a pinnable lane.
+/// The options for copying a message out of a lane whose slots can be pinned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CopyOptions {
-    /// True if the newest message is copied, instead of the next one.
+    /// True to copy the newest message; false to copy the next one.
     pub latest: bool,
-    /// True if messages have different lengths, and only the actual length of a message is copied.
+    /// True if messages vary in length. Then only as many bytes are copied as the message has.
     pub sized: bool,
     /// The number of the announced reader, and the number of its pin for copies. A writer
     /// overwrites a slot with that pin only if it has no other choice. `None` for a reader that may
@@ -271,8 +272,8 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         self
     }
 
-    /// Pins the next message with pin `pin` of announced reader `reader`. The amount of work is
-    /// bounded.
+    /// Pins the next message, by the pin number `pin` of the reader with index `reader`. The amount
+    /// of work is bounded.
     ///
     /// The slot does not change until [`free_pin`] is called. This reader moves on to the position
     /// after the message.
@@ -493,7 +494,8 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
     }
 }
 
-/// Clears the word of a pin. The caller must have finished to read the slot that the pin protected.
+/// Clears the word of a pin, so that the pin protects no slot. The caller must no longer read the
+/// slot.
 pub fn clear_pin<W: Word>(word: &W) {
     // ORDERING(pinned): pairs with the load in `LaneWriter::pinning_reader`.
     word.store(0, edge::PIN_MOVE);
@@ -514,8 +516,8 @@ pub fn claim_free_pin<W: Word>(held: &W, limit: u32) -> Option<u32> {
     })
 }
 
-/// Frees pin `pin`. `word` is the word of the pin in the file, and `held` is the same mask as for
-/// [`claim_free_pin`].
+/// Frees pin `pin`, so that it can be used for another message. `word` is the pin's word in the
+/// file, and `held` is the mask of [`claim_free_pin`].
 pub fn free_pin<W: Word>(held: &W, word: &W, pin: u32) {
     clear_pin(word);
     // ORDERING(reuse): pairs with the load in `claim_free_pin`.

@@ -1,4 +1,5 @@
-//! Counts the messages that a reader did not receive, as lost or as skipped.
+//! Counts the messages that a reader did not receive: as lost if they were overwritten, as skipped
+//! if it did not want them.
 
 use super::{Jump, LaneReader, UnreadCounts};
 use crate::protocol::layout::POSITION_MAX;
@@ -48,8 +49,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Moves to `pos` without receiving a message before it. `lost` and `skipped` are added to the
-    /// counters of the same names.
+    /// Moves to position `pos` without receiving the messages before it. Adds `lost` and `skipped`
+    /// to the counters with these names.
     pub(super) fn advance_counting(&mut self, pos: u64, lost: u64, skipped: u64) {
         self.count_passed(Passed {
             positions: pos - self.pos,
@@ -59,8 +60,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.advance_to(pos);
     }
 
-    /// Counts message `number`, at the end of `jump`, as received. Counts the messages between the
-    /// previously received one and this one as lost or skipped.
+    /// Counts the message with the number `number` as received, and the messages between the
+    /// previously received one and this one as lost or skipped. The message was reached by `jump`.
     pub(super) fn account(&mut self, number: u64, jump: Jump) {
         if let Some(next) = self.next_number {
             self.count_gap(number.saturating_sub(next), jump, 1);
@@ -97,8 +98,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         is_sound
     }
 
-    /// Adds the counts in `passed` to the private counters of this reader, and to those that it
-    /// publishes in its block.
+    /// Adds the numbers in `passed` to the reader's private counters, and to those that it
+    /// publishes for other processes.
     pub(super) fn count_passed(&mut self, passed: Passed) {
         self.lost = self.lost.wrapping_add(passed.lost);
         self.skipped = self.skipped.wrapping_add(passed.skipped);

@@ -1,4 +1,4 @@
-//! Readers of a lane.
+//! Readers of a lane: each has a position of its own.
 
 use super::{LaneSlot, PollOutcome, RESYNCS_MAX, kept_after_lap, prefetch_distance};
 use crate::protocol::copy::{PrefetchIntent, is_prefetch_worthwhile};
@@ -6,47 +6,49 @@ use crate::protocol::layout::{POSITION_MAX, SKIP, published};
 use crate::protocol::memory::{LaneMemory, Passed};
 use crate::protocol::sync::{Word, edge};
 
-/// Number of empty polls in a row after which a reader checks if a stamp or its own cursor is
+/// Number of empty polls in a row after which a reader checks whether a stamp or its own cursor is
 /// damaged.
 const EMPTY_POLLS_PER_CHECK: u64 = 256;
 
-/// Number of messages that a reader reads in a row before it loads the head, to see how many more
-/// messages there are.
+/// Minimum number of messages that a reader reads before it loads the head again to see how many
+/// there are.
 const RUN_MESSAGES_MIN: u64 = 16;
 
-/// Value of [`LaneReader::end`] for an extent that may be the lane's newest one.
+/// The value of [`LaneReader::end`] while no later extent of the lane is known.
 const UNKNOWN_END: u64 = u64::MAX;
 
-/// A reader of one lane. It has a private position, which it also publishes as its cursor.
+/// A reader of one lane. It also publishes its position, as its cursor, for the writer.
 #[derive(Debug)]
 pub struct LaneReader<M> {
     pub(super) memory: M,
     pub(super) mask: u64,
     pub(super) pos: u64,
-    /// The number of this reader in its topic, under which it publishes its cursor.
+    /// The index of this reader in its topic, which selects the cursor that it publishes.
     pub(super) reader: u32,
     pub(super) lost: u64,
     pub(super) skipped: u64,
     pub(super) busy: u64,
-    /// Number of polls in a row that found no message.
+    /// Number of polls in a row that found no message. It triggers checks for damage.
     pub(super) idle: u64,
-    /// Position at which this extent ends, or [`UNKNOWN_END`] if that is not known yet.
+    /// Position after the last one of this extent (file of slots); [`UNKNOWN_END`] while no later
+    /// extent is known.
     pub(super) end: u64,
-    /// Number of slots ahead of the next position that are prefetched; see [`prefetch_distance`].
+    /// Number of slots that are prefetched ahead of the next position; see [`prefetch_distance`].
     pub(super) ahead: u64,
-    /// First position of which this reader does not know yet if it is published.
+    /// First position that may not be published yet. All earlier positions are known to be
+    /// published.
     pub(super) horizon: u64,
-    /// Position from which on this reader loads the head again.
+    /// The position at which this reader loads the lane's head again.
     pub(super) next_head_read: u64,
-    /// True if losses are counted by message numbers, instead of positions.
+    /// True if lost messages are counted by message numbers; false if by positions.
     pub(super) numbered: bool,
     pub(super) first_number: Option<u64>,
     pub(super) next_number: Option<u64>,
 }
 
 impl<M: LaneMemory + Clone> LaneReader<M> {
-    /// Creates a reader that begins at position `pos`, and publishes its cursor as reader number
-    /// `reader`.
+    /// Creates the reader with index `reader`, and publishes `pos`, the position at which it
+    /// begins, as its cursor.
     pub fn new(memory: M, pos: u64, reader: u32) -> Self {
         let mask = memory.capacity() - 1;
         let lost = 0;
@@ -146,13 +148,13 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             .unwrap_or(PollOutcome::Message)
     }
 
-    /// Returns the index of the slot that [`Self::find_message`] found.
+    /// Returns the index of the slot of the message that [`Self::find_message`] found.
     #[inline(always)]
     pub fn found_index(&self) -> u64 {
         self.pos & self.mask
     }
 
-    /// Moves the reader to the position after the message that [`Self::find_message`] found.
+    /// Moves to the position after the message that [`Self::find_message`] found.
     #[inline(always)]
     pub fn pass_found(&mut self) {
         let spot = self.spot();
@@ -221,7 +223,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         progress.pos - start
     }
 
-    /// Returns the position of the next message to be read, and its slot.
+    /// Returns the position of the next message, and the slot of that position.
     #[inline(always)]
     pub(super) fn spot(&self) -> LaneSlot<M> {
         let Self { pos, mask, .. } = *self;
@@ -310,7 +312,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Prefetches a slot that will be read soon, after `spot`.
+    /// Prefetches the slot that this reader will read some messages after `spot`.
     ///
     /// WHY only if the head says that the slot is published: otherwise the prefetch would take a
     /// cache line away from the writer. The head is loaded only while the reader reads many
@@ -469,7 +471,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         (self.end != UNKNOWN_END).then(|| head.min(self.end))
     }
 
-    /// Returns the head, or `None` if the lane has a newer extent than this reader's one.
+    /// Returns the lane's head (the position after its newest message); `None` if the lane has a
+    /// newer extent than this one.
     pub fn newest_head(&self) -> Option<u64> {
         // ORDERING(head): pairs with the store in `LaneWriter::publish`.
         let head = self.memory.block().head.load(edge::HEAD_SEE);
@@ -478,18 +481,17 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         is_newest.then_some(head.min(POSITION_MAX))
     }
 
-    /// Returns true if losses are counted by message numbers.
+    /// Returns true if lost messages are counted by message numbers, false if by positions.
     pub const fn is_numbered(&self) -> bool {
         self.numbered
     }
 
-    /// Returns true if nothing is left to read in this extent, whose last position is the one
-    /// before `end`.
+    /// Returns true if this reader has read all positions before `end`, the end of its extent.
     pub const fn has_reached(&self, end: u64) -> bool {
         self.pos >= end
     }
 
-    /// Sets the position at which this extent ends and the next one has begun.
+    /// Sets the position at which this extent ends, because the next extent begins there.
     pub const fn set_end(&mut self, end: u64) {
         self.end = end;
     }
@@ -507,7 +509,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.caught_up(self.pos);
     }
 
-    /// Moves to `pos`, and publishes it in the cursor.
+    /// Moves to position `pos`, and publishes it as this reader's cursor.
     #[inline(always)]
     pub(super) fn advance_to(&mut self, pos: u64) {
         self.pos = pos;
@@ -517,25 +519,24 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             .store(pos + 1, edge::CURSOR_ADVANCE);
     }
 
-    /// Returns true if the next message has been published.
+    /// Returns true if the next message of this reader has been published.
     #[inline]
     pub fn has_message(&self) -> bool {
         // Relaxed: no payload is read because of it; `read` loads the stamp again.
         self.memory.stamp(self.pos & self.mask).get() & !SKIP >= published(self.pos)
     }
 
-    /// Returns the position of the next message.
+    /// Returns the position of the next message that this reader reads.
     pub const fn position(&self) -> u64 {
         self.pos
     }
 
-    /// Returns the number of messages that the writer overwrote before this reader read them.
+    /// Returns the number of messages that were overwritten before this reader read them.
     pub const fn lost(&self) -> u64 {
         self.lost
     }
 
-    /// Returns the number of messages that [`Self::read_latest`] skipped although they had not been
-    /// overwritten yet.
+    /// Returns the number of readable messages that this reader skipped in [`Self::read_latest`].
     pub const fn skipped(&self) -> u64 {
         self.skipped
     }
@@ -546,7 +547,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.busy
     }
 
-    /// Counts one message that was read as skipped.
+    /// Counts the message that was just read as skipped, instead of received.
     pub fn count_read_as_skipped(&mut self) {
         self.count_passed(Passed {
             positions: 1,
@@ -568,13 +569,13 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     }
 }
 
-/// Guard that publishes the reader's cursor once for several messages, and on drop.
+/// A guard that publishes the reader's cursor once for several messages: on request, and on drop.
 struct CursorPublisher<'a, M: LaneMemory + Clone> {
     reader: &'a mut LaneReader<M>,
     /// The reader's position. WHY a copy here: the compiler can keep it in a register, instead of
     /// loading and storing it for each message.
     pos: u64,
-    /// The position that the reader's cursor contains now.
+    /// The position that the reader's cursor in shared memory has now.
     published_pos: u64,
 }
 

@@ -1,12 +1,12 @@
-//! Counts of the messages that a reader has not read, lost or skipped yet.
+//! Counts the messages of a lane that a reader has not yet read, lost or skipped.
 
 /// The numbers of unread messages of a lane at one moment: messages that the reader can still read,
 /// and messages that are lost. May also count positions instead of messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UnreadCounts {
-    /// Number of messages that the reader can still read.
+    /// Number of unread messages that the reader can still read.
     pub waiting: u64,
-    /// Number of messages that have been overwritten, or that the reader would skip because they
+    /// Number of unread messages that were overwritten, or that the reader would skip because they
     /// will be overwritten next.
     pub lost: u64,
 }
@@ -45,7 +45,7 @@ impl UnreadCounts {
         }
     }
 
-    /// Returns the counts for a reader that cannot access the slots any more: all messages are
+    /// Returns the counts of a reader that can no longer access the slots: all unread messages are
     /// lost.
     #[must_use]
     pub const fn all_lost(self) -> Self {
@@ -55,7 +55,7 @@ impl UnreadCounts {
         }
     }
 
-    /// Returns the sum of the counts of two parts of a lane, such as two extents.
+    /// Returns the sums of two counts, such as those of two extents of a lane.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self {
@@ -65,12 +65,12 @@ impl UnreadCounts {
     }
 }
 
-/// A jump of a reader to the newest message, over older messages that it does not want.
+/// A jump of a reader to the newest message, by which it skips the older ones.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Jump {
-    /// Position at which the jump began.
+    /// The reader's position before the jump.
     pub(super) start: u64,
-    /// Next position to be written, at the moment of the jump.
+    /// The position after the newest message, as it was at the time of the jump.
     pub(super) head: u64,
 }
 

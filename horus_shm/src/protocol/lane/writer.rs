@@ -1,4 +1,4 @@
-//! Writers of a lane.
+//! The writer of a lane.
 
 use super::{LaneSlot, NoRoom, prefetch_distance};
 use crate::protocol::copy::{self, PrefetchIntent};
@@ -12,24 +12,26 @@ use crate::protocol::sync::{Word, edge};
 const STREAM_TICKS: u64 = 1000;
 const STREAM_TICKS_PER_LINE: u64 = 16;
 
-/// The writer of a lane.
+/// The only writer of a lane. It knows the position of the next message, and how far gated readers
+/// permit it to write.
 #[derive(Debug)]
 pub struct LaneWriter<M> {
     pub(super) memory: M,
     pub(super) mask: u64,
     pub(super) pos: u64,
-    /// First position that the writer may write only after it has read the cursors of gated readers
-    /// again.
+    /// First position that the writer may write only after it has read the cursors of the gated
+    /// readers again.
     pub(super) limit: u64,
-    /// First position that this writer may not write, even if the cursors permit it; [`u64::MAX`]
-    /// if there is none.
+    /// First position that this writer must not write for another reason than its readers' cursors;
+    /// [`u64::MAX`] if there is none.
     pub(super) hold: u64,
-    /// Number of slots ahead of the next position that are prefetched; see [`prefetch_distance`].
+    /// Number of slots that are prefetched ahead of the next position; see [`prefetch_distance`].
     pub(super) ahead: u64,
-    /// The time at the end of the last write whose lines [`Self::demote_lines`] may have moved, in
-    /// ticks.
+    /// The time, in ticks of the CPU's counter, at the end of the last write that
+    /// [`Self::demote_lines`] may have followed.
     pub(super) last_ticks: u64,
-    /// Number of positions that the writers of this lane have skipped so far.
+    /// Number of positions that this lane's writers have skipped so far, because readers had pinned
+    /// the slots.
     pub(super) skips: u64,
     /// For each reader, the value of its cursor at which the writer stopped waiting for the reader;
     /// 0 if the writer waits for it.
@@ -66,7 +68,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         }
     }
 
-    /// Copies `bytes` bytes at `src` into the next slot and publishes it. Wait-free.
+    /// Copies the `bytes` bytes at `src` into the next slot, and publishes the slot. Wait-free.
     ///
     /// # Errors
     ///
@@ -105,7 +107,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         Ok(())
     }
 
-    /// Returns the position of the next message to be written, and its slot.
+    /// Returns the position of the next message, and the slot of that position.
     #[inline(always)]
     pub(super) fn spot(&self) -> LaneSlot<M> {
         let Self { pos, mask, .. } = *self;
@@ -128,7 +130,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         (pos < self.limit).then_some(pos & spot.mask)
     }
 
-    /// Publishes `spot`, the slot of the current position, by storing `stamp` in it, and moves on
+    /// Stores `stamp` in the slot `spot` of the current position, which publishes it, and moves on
     /// to the next position.
     #[inline(always)]
     pub(super) fn publish(&mut self, spot: &LaneSlot<M>, stamp: u64) {
@@ -161,7 +163,8 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         }
     }
 
-    /// Reads the cursors of gated readers again. Returns true if the next position may be written.
+    /// Reads the cursors of all gated readers again. Returns true if the writer may write the next
+    /// position.
     #[cold]
     pub(super) fn find_room(&mut self) -> bool {
         // ORDERING(gate): pairs with the fence in `gate::join_lane`.
@@ -192,8 +195,8 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         readers.filter(move |(reader, _)| gated >> reader & 1 != 0)
     }
 
-    /// Returns the gated reader that is furthest behind and its cursor, or `None` if this writer
-    /// waits for no reader.
+    /// Returns the index and the cursor of the gated reader that is furthest behind; `None` if this
+    /// writer waits for no reader.
     pub fn slowest_reader(&self) -> Option<(u32, u64)> {
         // Relaxed, both: it only selects the reader to probe; `find_room` decides.
         let gated = self.memory.gated().get();
@@ -222,7 +225,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         cursors.min_by_key(|&(_, position)| position)
     }
 
-    /// Continues in another extent of the lane, which begins at the next position.
+    /// Moves to another extent (file of slots) of the lane, which begins at the next position.
     pub fn move_to_extent(&mut self, memory: M) {
         self.mask = memory.capacity() - 1;
         self.ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
@@ -235,20 +238,20 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         self.memory = memory;
     }
 
-    /// Makes the writer stop before position `hold`, until this function is called again. The
-    /// messages before `hold` are kept for readers that have not joined the lane yet.
+    /// Makes the writer stop before position `hold`, until the next call of this function;
+    /// [`u64::MAX`] means no such limit. The messages before `hold` stay for readers that have not
+    /// joined the lane yet.
     pub const fn stop_before(&mut self, hold: u64) {
         self.hold = hold;
     }
 
-    /// Makes the writer ignore the cursor of `reader` for as long as that cursor has the value
-    /// `cursor`.
+    /// Stops waiting for reader `reader` for as long as its cursor has the value `cursor`, that is,
+    /// until it reads again.
     pub fn stop_waiting_for(&mut self, reader: u32, cursor: u64) {
         self.given_up[reader as usize] = cursor;
     }
 
-    /// Returns the position of the next write, which is also the number of positions written so
-    /// far.
+    /// Returns the position of the next write. It equals the number of positions written so far.
     pub const fn position(&self) -> u64 {
         self.pos
     }

@@ -1,10 +1,10 @@
-//! Shared pointers: the atomic operations on pointers, which correspond to those on words.
+//! Shared pointers: atomic operations on pointers, which correspond to those of `Word`.
 
 use core::sync::atomic::AtomicPtr;
 
 use super::{Edge, UNORDERED_EXCHANGE, UNORDERED_LOAD, UNORDERED_STORE, exchange_ordering};
 
-/// A shared pointer: a core atomic on real memory, a loom atomic in a model.
+/// A shared pointer: an ordinary atomic in programs, a loom atomic in models.
 pub trait PointerWord<T> {
     /// Loads the pointer with relaxed ordering. Each caller has a comment that says why that is
     /// enough.

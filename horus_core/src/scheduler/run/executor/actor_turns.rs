@@ -10,13 +10,14 @@ use crate::scheduler::api::node::NodeResult;
 
 use super::actors::MESSAGES_MAX;
 
-/// Number of activations of actors after which the thread runs its other nodes.
+/// Number of activations (an actor handles some of its messages) after which the thread runs its
+/// other nodes.
 const ACTIVATIONS_MAX: u32 = 65_536;
 
-/// The time after which the thread runs its other nodes.
+/// The time, in nanoseconds, after which the thread stops running actors and runs its other nodes.
 const TURNS_NS_MAX: u64 = 1_000_000;
 
-/// Runs the actors that have mail or whose timers are due, in the order in which they received
+/// Runs the actors that have messages or whose timers are due, in the order in which they received
 /// messages. Returns when no such actor is left, or about a millisecond after `begin_ns` by the
 /// clock of `worker`.
 ///
@@ -65,7 +66,7 @@ pub(crate) fn run_turns(
     Ok(())
 }
 
-/// Makes the actors that have a safe state enter it, in an emergency stop.
+/// Makes the actors that have a safe state enter it, because there is an emergency stop.
 pub(crate) fn make_safe(group: &ActorGroup) {
     let mut worker = WorkerContext::new(&group.clock());
     let again = group.safety.take_tasks_to_revisit().into_iter();

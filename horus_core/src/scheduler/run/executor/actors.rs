@@ -1,4 +1,4 @@
-//! Runs a group of actors on several threads, each of which takes actors that have mail.
+//! Runs a group of actors on several threads, each of which takes actors that have messages.
 
 use std::io;
 use std::sync::Arc;
@@ -23,36 +23,36 @@ use crate::scheduler::run::runner::Runner;
 use super::real_time::pin_and_prioritise;
 use super::thread::{join_thread, spawn_thread};
 
-/// The most messages that an actor handles in one activation.
+/// The largest number of messages that an actor handles before the thread runs another actor.
 pub(super) const MESSAGES_MAX: u32 = 256;
 
-/// The time between two publications of a group's counters.
+/// The time between two publications of a group's counters, in nanoseconds.
 const PUBLISH_PERIOD_NS: u64 = 20_000_000;
 
-/// The longest sleep of a thread without mail. The thread wakes earlier if there is mail or a
-/// command, or if the run ends.
+/// The longest sleep of a thread that has no actor to run. The thread wakes earlier if there is a
+/// message or a command, or if the run ends.
 const SLEEP_MAX: Duration = Duration::from_secs(1);
 
-/// The time between two checks of a paused group.
+/// The time after which a thread checks again whether its paused group has been resumed.
 const PAUSED_CHECK_PERIOD: Duration = Duration::from_millis(1);
 
-/// The longest time for which a thread searches the queues of other threads before it sleeps. It is
-/// about as long as it takes to wake a thread.
+/// The longest time, in nanoseconds, for which a thread searches the queues of other threads before
+/// it sleeps. It is about as long as it takes to wake a thread.
 const SEARCH_NS_MAX: u64 = 60_000;
 
-/// The shortest time of a search. Instead of a shorter search, a thread checks the queues only
-/// once.
+/// The shortest time, in nanoseconds, for which a thread searches the queues of other threads.
+/// Instead of a shorter search, a thread checks these queues only once.
 const SEARCH_NS_MIN: u64 = 4_000;
 
 /// Number of searches in a row without a result after which the time of a search is halved.
 const VAIN_SEARCHES_MAX: u32 = 3;
 
-/// The time after which a thread leaves the `wrap_handlers` function of its group, so that other
-/// threads can get the locks that this function holds. WHY this time: threads of CPython take turns
-/// at the same interval.
+/// The time, in nanoseconds, after which a thread leaves the `wrap_handlers` function of its group,
+/// so that other threads can get the locks that this function holds. WHY this time: threads of
+/// CPython take turns at the same interval.
 const BURST_NS: u64 = 5_000_000;
 
-/// Number of checks of the queues after which a searching thread may yield its CPU.
+/// Number of checks of other threads' queues after which a searching thread may yield its CPU.
 const CHECKS_PER_YIELD: u32 = 20;
 
 impl Listener for Arc<ActorGroup> {
@@ -83,7 +83,7 @@ impl Listener for Arc<ActorGroup> {
 #[derive(Debug)]
 pub(crate) struct ActorThreads {
     group: Arc<ActorGroup>,
-    /// The threads, each with the index of its worker.
+    /// The threads, each with the index of its worker, which holds the thread's queue of actors.
     threads: Vec<(usize, JoinHandle<()>)>,
 }
 
@@ -126,20 +126,20 @@ impl ActorThreads {
         Ok(started)
     }
 
-    /// Wakes the threads, because the run stops.
+    /// Wakes all threads of the group, so that they see that the run stops.
     pub(crate) fn wake(&self) {
         self.group.run_queues().wake_all();
     }
 
-    /// Makes the actors enter their safe state before they are shut down, because the run has
-    /// failed.
+    /// Makes the actors enter their safe state before they are shut down. Called because the run
+    /// has failed.
     pub(crate) fn set_failing(&self) {
         self.group.safety.set_run_failed();
     }
 
-    /// Waits until the threads have ended, but not beyond `deadline`. If the node of the group is
-    /// among `runners`, copies the group's counters and last error to that node. Otherwise ends the
-    /// group.
+    /// Waits until the threads have ended, but not beyond `deadline`. If the node that represents
+    /// the group is among `runners`, copies the group's counters and last error to that node.
+    /// Otherwise ends the actors of the group.
     pub(crate) fn end(self, deadline: Instant, runners: &mut [Runner]) {
         for (index, thread) in self.threads {
             if join_thread(thread, deadline).is_none() {
@@ -166,22 +166,23 @@ impl ActorThreads {
     }
 }
 
-/// A thread that runs actors.
+/// The state of one thread that runs actors of a group.
 pub(crate) struct ActorThread<'a> {
     group: &'a ActorGroup,
     context: WorkerContext,
     shared: &'a RunState,
-    /// The index of this thread's worker.
+    /// The index of the worker (the queue of actors) that this thread uses.
     index: u8,
     words: &'a WorkerWords,
     now_ns: u64,
-    /// The time at which the counters of the group have to be published again.
+    /// The time, in nanoseconds, at which the counters of the group have to be published again.
     publish_ns: u64,
-    /// The time for which this thread searches other queues before it sleeps.
+    /// The time, in nanoseconds, for which this thread searches the queues of other threads before
+    /// it sleeps.
     search_ns: u64,
-    /// Number of searches in a row that have found no actor.
+    /// Number of searches in a row in which this thread has found no actor to run.
     vain: u32,
-    /// True if the last sleep lasted until its timeout.
+    /// True if this thread's last sleep lasted until its timeout, because nothing woke the thread.
     has_overslept: bool,
 }
 
@@ -201,8 +202,9 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Runs actors of the group until the run stops. `runner` is the node as which the scheduler
-    /// lists the group. The one thread that gets it also applies the commands to that node.
+    /// Runs actors of the group until the run stops. The scheduler treats the group as a node,
+    /// whose runner is `runner`. Only one thread of the group gets it, and this thread also applies
+    /// the commands to the group.
     pub(crate) fn run(&mut self, worker: Worker<Task>, mut runner: Option<&mut Runner>) {
         self.index = worker.index() as u8;
         self.words = self.group.worker_words(worker.index());
@@ -236,8 +238,8 @@ impl<'a> ActorThread<'a> {
         runner.poll_commands(&self.context.clock, self.now_ns);
     }
 
-    /// In an emergency stop, visits all actors that have mail, so that those with a safe state
-    /// enter it. All visited actors are held until the emergency stop ends.
+    /// In an emergency stop, activates all actors that have messages, so that those with a safe
+    /// state enter it. None of these actors runs again until the emergency stop ends.
     #[cold]
     fn make_actors_safe(&mut self) {
         if !self.group.safety.is_engaged() {
@@ -269,8 +271,8 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Takes an actor to run: one whose pause is over, or else the next one in the queues of this
-    /// thread.
+    /// Returns the next actor to run: one whose pause is over, or else the next one in the queues
+    /// of this thread. Returns `None` if there is none.
     #[inline]
     fn next(&mut self) -> Option<Task> {
         let timer_ns = self.group.timers.next_due_ns();
@@ -288,9 +290,9 @@ impl<'a> ActorThread<'a> {
         local::with_local_worker(|local| local.next(self.now_ns, has_timers)).flatten()
     }
 
-    /// Runs an actor, and then others of this thread, in one burst. If the group has a
-    /// `wrap_handlers` function, runs several bursts inside that function, for up to [`BURST_NS`]
-    /// nanoseconds.
+    /// Runs an actor, and then others from the queues of this thread, in one burst. If the group
+    /// has a `wrap_handlers` function, runs several bursts inside that function, for up to
+    /// [`BURST_NS`] nanoseconds.
     #[inline]
     fn run_from(&mut self, task: Task) {
         match self.group.wrap_handlers() {
@@ -312,9 +314,9 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Runs an actor, and then others of this thread. Returns when there are no more, when a
-    /// handler has made the worker read the clock, when the group is paused, or when the next timer
-    /// has changed.
+    /// Runs an actor, and then others from the queues of this thread. Returns when there are no
+    /// more, when a handler has made the worker read the clock, when the group is paused, or when
+    /// the next timer has changed.
     ///
     /// WHY at a reading of the clock: all other checks of the thread can wait until then, which is
     /// after 16 messages at the latest. A pause and a new timer cannot wait.
@@ -339,7 +341,7 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Runs one activation of an actor.
+    /// Runs one actor, which handles some of its messages.
     #[inline(always)]
     fn run_actor(&mut self, task: Task) {
         task.set_last_worker(self.index);
@@ -363,7 +365,8 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Stops the run if an actor has failed whose failure policy demands that.
+    /// Stops the run if an actor has failed and the actor's failure policy demands that the run
+    /// stops.
     #[cold]
     fn stop_run_on_error(&mut self) {
         if let Some(error) = self.context.fatal_error.take() {
@@ -372,7 +375,8 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Searches the queues of other threads for an actor and runs it. If there is none, sleeps.
+    /// Searches the queues of other threads for an actor and runs it. If there is no actor to run,
+    /// sleeps.
     #[cold]
     fn wait(&mut self, runner: Option<&Runner>) {
         self.now_ns = self.context.clock.now_ns();
@@ -414,7 +418,8 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Searches the queues of other threads for an actor and runs it. Never sleeps.
+    /// Searches the queues of other threads for an actor and runs it. Returns at once if there is
+    /// none.
     fn poll(&mut self) {
         for _ in 0..CHECKS_PER_YIELD {
             let now_ns = self.now_ns;
@@ -434,15 +439,16 @@ impl<'a> ActorThread<'a> {
         self.now_ns = self.context.clock.resync();
     }
 
-    /// Runs an actor that this thread has taken from the queue of another worker.
+    /// Runs an actor that this thread has taken from the queue of another thread.
     fn run_stolen_actor(&mut self, task: Task) {
         let has_timers = self.group.timers.next_due_ns() != u64::MAX;
         local::with_local_worker(|local| local.begin_activation(has_timers));
         self.run_from(task);
     }
 
-    /// Searches the queues of the other threads for some time. If enough threads already search,
-    /// checks the queues only once. Returns the actor that was found.
+    /// Searches the queues of the other threads for an actor for up to `search_ns`, and returns it.
+    /// If enough threads already search, checks the queues only once. Returns `None` if no actor
+    /// was found.
     fn search_other_queues(&mut self) -> Option<Task> {
         let searches = local::with_local_worker(|local| local.worker.begin_search());
         if searches != Some(true) || self.search_ns == 0 {
@@ -474,8 +480,9 @@ impl<'a> ActorThread<'a> {
         self.search_ns = (self.search_ns * 2).clamp(SEARCH_NS_MIN, SEARCH_NS_MAX);
     }
 
-    /// Halves the time of a search after three searches in a row without a result. WHY: otherwise,
-    /// a load of one message per millisecond would cost 6 % of a CPU.
+    /// Halves the time for which this thread searches other queues, after three searches in a row
+    /// without a result. WHY: otherwise, a load of one message per millisecond would cost 6 % of a
+    /// CPU.
     fn shorten_search(&mut self) {
         self.vain += 1;
         if self.vain < VAIN_SEARCHES_MAX {

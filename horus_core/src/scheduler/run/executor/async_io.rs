@@ -29,10 +29,11 @@ use crate::scheduler::run::runner::{AfterTurn, Runner};
 
 use super::thread::{ThreadMember, join_thread, spawn_thread};
 
-/// The longest sleep of a task. After it, the task applies pending commands.
+/// The longest time that an asynchronous node sleeps between ticks. After it, the node's task
+/// applies pending commands.
 const COMMAND_POLL_PERIOD: Duration = Duration::from_millis(20);
 
-/// The future of a tick. The thread that runs all tasks creates and polls it, so it need not be
+/// The future of a tick. One thread creates and polls all these futures, so they need not be
 /// `Send`.
 pub type TickFuture<'a> = Pin<Box<dyn Future<Output = NodeResult> + 'a>>;
 
@@ -43,10 +44,11 @@ pub type TickFuture<'a> = Pin<Box<dyn Future<Output = NodeResult> + 'a>>;
 /// [`NodeBuilder::build_async`](crate::scheduler::NodeBuilder::build_async) adds to a scheduler.
 /// Wrap a type that implements this trait in a [`TaskNode`] to add it to a scheduler.
 pub trait AsyncNode: Send + 'static {
-    /// Like [`Node::tick`], but returns the future that does the work of the tick.
+    /// Does one step of the node's work, like [`Node::tick`], but returns a future that does the
+    /// work.
     fn tick<'a>(&'a mut self, context: &'a mut Context<'_>) -> TickFuture<'a>;
 
-    /// Like [`Node::init`]. It is not async, so it must not wait.
+    /// Initialises the node, as [`Node::init`] does. This method is not async, so it must not wait.
     ///
     /// # Errors
     ///
@@ -55,7 +57,8 @@ pub trait AsyncNode: Send + 'static {
         Ok(())
     }
 
-    /// Like [`Node::shutdown`]. It is not async, so it must not wait.
+    /// Shuts the node down, as [`Node::shutdown`] does. This method is not async, so it must not
+    /// wait.
     ///
     /// # Errors
     ///
@@ -64,15 +67,16 @@ pub trait AsyncNode: Send + 'static {
         Ok(())
     }
 
-    /// Like [`Node::enter_safe_state`].
+    /// Brings the things that the node controls into a safe state, as [`Node::enter_safe_state`]
+    /// does.
     fn enter_safe_state(&mut self) {}
 
-    /// Like [`Node::is_safe_state`].
+    /// Returns true if the node has reached its safe state, as [`Node::is_safe_state`] does.
     fn is_safe_state(&self) -> bool {
         true
     }
 
-    /// Like [`Node::on_error`].
+    /// Handles a failure of this node, as [`Node::on_error`] does.
     fn on_error(&mut self, _error: &NodeError) {}
 }
 
@@ -101,14 +105,13 @@ impl std::fmt::Debug for TaskNode {
 }
 
 impl TaskNode {
-    /// Creates a node whose ticks are those of `node`.
+    /// Creates a [`Node`] whose ticks are those of `node`.
     #[must_use]
     pub fn new(node: impl AsyncNode) -> Self {
         Self(Box::new(node))
     }
 
-    /// Returns the node as a [`TaskNode`]. If it is of another type, returns it unchanged as the
-    /// error.
+    /// Returns `node` as a [`TaskNode`]. If `node` has another type, returns it unchanged in `Err`.
     fn downcast(node: &mut dyn Node) -> Result<&mut Self, &mut dyn Node> {
         if !(node as &dyn Any).is::<Self>() {
             return Err(node);
@@ -123,8 +126,8 @@ impl Node for TaskNode {
         self.0.init(context)
     }
 
-    /// Always returns an error. This is only called in simulated time, or if the node has replaced
-    /// a node that is not asynchronous.
+    /// Always returns an error, because nothing here could poll the future of a tick. Only called
+    /// in simulated time, or if this node has replaced a node that is not asynchronous.
     fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
         Err(
             "the node's ticks are async: they run neither in simulated time nor in the place of a \
@@ -150,14 +153,15 @@ impl Node for TaskNode {
     }
 }
 
-/// The time before the deadline at which ticks that have not ended are dropped. WHY before: the
-/// thread still needs time to end.
+/// The time before the deadline at which ticks that have not ended are dropped. WHY not at the
+/// deadline: the thread still needs time to end.
 const DROP_MARGIN: Duration = Duration::from_millis(200);
 
-/// The time at which ticks that have not ended are dropped; `None` while the run continues.
+/// The time at which ticks that have not ended are dropped, because the run stops; `None` while the
+/// run continues.
 type TickDropDeadline = Option<time::Instant>;
 
-/// A node that runs as an async task, with its due times.
+/// A node that runs as an async task, with the times at which it is due.
 #[derive(Debug)]
 pub(crate) struct AsyncTask {
     pub(crate) runner: Runner,
@@ -165,7 +169,7 @@ pub(crate) struct AsyncTask {
 }
 
 impl AsyncTask {
-    /// Runs the node at its due times until the run has to stop, then returns the node.
+    /// Runs the node at its due times until the run has to stop. Then returns the node's runner.
     async fn run_tasks(
         mut self,
         shared: Arc<RunState>,
@@ -276,7 +280,8 @@ async fn wait_until_ticks_must_drop(end: &mut watch::Receiver<TickDropDeadline>)
     }
 }
 
-/// The thread that runs all asynchronous nodes as tasks. While one tick waits, other nodes run.
+/// The thread that runs all asynchronous nodes as tasks. While a tick of one node waits, other
+/// nodes run.
 #[derive(Debug)]
 pub(crate) struct AsyncIo {
     thread: JoinHandle<()>,
@@ -286,7 +291,7 @@ pub(crate) struct AsyncIo {
 }
 
 impl AsyncIo {
-    /// Starts the thread that runs the nodes in `tasks`, and takes these nodes.
+    /// Starts the thread that runs the nodes in `tasks`, and moves these nodes to it.
     ///
     /// # Errors
     ///
@@ -320,8 +325,8 @@ impl AsyncIo {
     }
 
     /// Ends the tasks. Drops ticks that have not ended shortly before `deadline`. Returns the
-    /// nodes. If a tick blocks the thread, nodes are missing, and their reports are returned
-    /// instead.
+    /// runners of the nodes. If a tick blocks the thread, runners are missing, and the reports of
+    /// their nodes are returned instead.
     pub(crate) fn finish(self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
         let drop_at = deadline.checked_sub(DROP_MARGIN).unwrap_or(deadline);
         self.end
@@ -340,7 +345,7 @@ impl AsyncIo {
     }
 }
 
-/// Runs the tasks until all have ended. When a task ends, moves its node to `ended`.
+/// Runs the tasks until all have ended. When a task ends, moves the runner of its node to `ended`.
 fn run_tasks(
     runtime: Runtime,
     tasks: Vec<AsyncTask>,

@@ -1,5 +1,5 @@
-//! Runs nodes one after the other. The main thread runs the nodes that have no other thread in this
-//! way, and the thread of a chain runs the nodes of the chain.
+//! Runs nodes one after the other. The thread that runs the scheduler uses this code for the nodes
+//! that have no other thread, and the thread of a chain uses it for the nodes of the chain.
 
 use horus_shm::clock::Clock;
 
@@ -7,7 +7,7 @@ use crate::scheduler::run::runner::{AfterTurn, Runner};
 
 /// Runs a turn of each node, in order. The first turn begins at `begin_ns`, and each further turn
 /// begins when the previous one has ended, so that a turn costs only one reading of the clock.
-/// Returns the end of the last turn, and what the scheduler has to do then.
+/// Returns the time at which the last turn ended, and what the scheduler has to do next.
 #[inline]
 pub(crate) fn run_turns(
     runners: &mut [Runner],

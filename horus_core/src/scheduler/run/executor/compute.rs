@@ -17,8 +17,8 @@ use crate::scheduler::run::runner::{AfterTurn, Runner};
 
 use super::thread::{ThreadMember, join_thread, spawn_thread};
 
-/// A compute node with its due times. WHY the runner is boxed: moving small values within a heap is
-/// cheap.
+/// A compute node with its due times. WHY the runner is boxed: the queue moves its entries, and
+/// small values are cheap to move.
 #[derive(Debug)]
 pub(crate) struct ComputeJob {
     timeline: Timeline,
@@ -66,34 +66,36 @@ impl Ord for ComputeJob {
     }
 }
 
-/// Returns the number of threads for `nodes` compute nodes. It is based on `wanted`, or, if that is
-/// `None`, on one less than the number of CPUs.
+/// Returns the number of threads for `nodes` compute nodes. It is `wanted` or, if that is `None`,
+/// one less than the number of CPUs, but at least 1 and at most `nodes`.
 pub(crate) fn compute_thread_count(wanted: Option<usize>, cores: usize, nodes: usize) -> usize {
     wanted.unwrap_or(cores.saturating_sub(1)).max(1).min(nodes)
 }
 
-/// The longest sleep of a thread that waits for a due time, and the time between two checks for
-/// pending commands.
+/// The longest sleep, in nanoseconds, of a thread that waits for a due time. It is also the time
+/// between two checks for pending commands.
 const COMMAND_POLL_PERIOD_NS: u64 = 20_000_000;
 
-/// The queue of nodes that the threads of the pool share. A thread locks it only to take a node and
-/// to put it back.
+/// The queue of nodes that the threads of the pool share. A thread locks the queue only to take a
+/// node and to put it back.
 #[derive(Debug)]
 struct SharedJobQueue {
     queue: Mutex<JobQueue>,
     changed: Condvar,
 }
 
-/// The nodes that wait until they are due, and those that threads run at present.
+/// The nodes of a thread pool: those that wait until they are due, and those that threads run at
+/// present.
 #[derive(Debug, Default)]
 struct JobQueue {
     jobs: BinaryHeap<Reverse<ComputeJob>>,
-    /// The nodes that threads have taken from the queue and run at present.
+    /// The nodes that are in a tick at present, and so are not in the queue.
     running: Vec<Arc<ThreadMember>>,
-    /// The due time until which one thread sleeps. All other threads sleep until they are notified.
-    /// WHY only one thread: otherwise all threads would wake for the same node.
+    /// The due time until which one thread sleeps, in nanoseconds; `None` if no thread sleeps until
+    /// a due time. All other threads sleep until they are notified. WHY only one thread: otherwise
+    /// all threads would wake for the same node.
     wake_ns: Option<u64>,
-    /// The time at which a thread has to check for pending commands again.
+    /// The time, in nanoseconds, at which a thread has to check for pending commands again.
     next_poll_ns: u64,
     is_over: bool,
 }
@@ -174,7 +176,8 @@ impl SharedJobQueue {
         queue.unwrap_or_else(|| self.lock())
     }
 
-    /// Puts a node back into the queue after its turn.
+    /// Puts a node back into the queue after its tick. Returns the lock of the queue, which the
+    /// caller can keep using.
     fn put_back(&self, job: ComputeJob) -> MutexGuard<'_, JobQueue> {
         let mut queue = self.lock();
         if let Some(index) = queue
@@ -212,8 +215,8 @@ impl SharedJobQueue {
 }
 
 /// A pool of threads that run compute nodes. A free thread takes the node that is due first. Only
-/// one thread at a time runs the same node. A long tick delays no other node as long as another
-/// thread is free.
+/// one thread at a time runs the same node. A long tick does not delay other nodes, as long as
+/// another thread is free.
 #[derive(Debug)]
 pub(crate) struct ComputePool {
     shared_queue: Arc<SharedJobQueue>,
@@ -221,7 +224,7 @@ pub(crate) struct ComputePool {
 }
 
 impl ComputePool {
-    /// Starts `threads` threads for the nodes in `jobs`, and takes these nodes.
+    /// Starts `threads` threads that run the nodes in `jobs`, and moves these nodes into the pool.
     ///
     /// # Errors
     ///
@@ -259,15 +262,15 @@ impl ComputePool {
         Ok(pool)
     }
 
-    /// Makes each thread end after its present tick.
+    /// Makes each thread of the pool end after its present tick.
     fn end_threads(&self) {
         self.shared_queue.lock().is_over = true;
         self.shared_queue.changed.notify_all();
     }
 
     /// Ends the threads, but waits for ticks that have begun only until `deadline`. Returns the
-    /// nodes, and reports of those nodes whose ticks have not ended by then. Their threads keep
-    /// running.
+    /// runners of the nodes, and reports of those nodes whose ticks have not ended by then. The
+    /// threads of the latter keep running.
     pub(crate) fn finish(self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
         self.end_threads();
         for thread in self.threads {

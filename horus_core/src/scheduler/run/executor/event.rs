@@ -12,8 +12,9 @@ use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::{Reason, WaitSet};
 
-/// The longest sleep of a node whose inputs have timeouts, which it checks after each sleep. It is
-/// also the longest sleep of a node that may not tick yet because of its `at_most` rate.
+/// The longest sleep of the thread of a node whose inputs have timeouts. The thread checks the
+/// timeouts after each sleep. This constant is also the longest sleep of a node that may not tick
+/// yet because of its `at_most` rate.
 pub(super) const INPUT_CHECK_PERIOD: Duration = Duration::from_millis(20);
 
 /// The pause of the thread if messages wait but the node may not tick, for instance because it is

@@ -1,4 +1,4 @@
-//! A node of the scheduler that represents a group of actors.
+//! The node that represents a group of actors among the nodes of a scheduler.
 
 use std::rc::Rc;
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
@@ -13,29 +13,30 @@ use crate::scheduler::api::node::{Node, NodeError, NodeResult};
 
 use super::actor_turns;
 
-/// The time between two synchronisations of the clock with the kernel's clock.
+/// The time between two synchronisations of the clock with the kernel's clock, in nanoseconds.
 const RESYNC_PERIOD_NS: u64 = 20_000_000;
 
 /// The state of a thread that runs the actors of a group without threads.
 ///
-/// Only one thread at a time uses it: the one that ticks the node, or one that runs the actors
-/// while it waits for an answer.
+/// Only one thread at a time uses this state: the thread that ticks the group's node, or a thread
+/// that runs the actors while it waits for an answer from one of them.
 #[derive(Debug, Default)]
 struct InlineActorRuns {
-    /// The thread that ticked the node last, as returned by [`local::thread_number`]; 0 if no
-    /// thread may run actors while it waits.
+    /// The number of the thread that ticked the group's node last, as returned by
+    /// [`local::thread_number`]; 0 if no thread may run actors while it waits for an answer.
     thread: usize,
-    /// The context in which the thread of the node runs the handlers of actors while it waits for
-    /// an answer of one of them.
+    /// The context in which the thread of the group's node runs the handlers of actors while the
+    /// thread waits for an answer from one of them.
     worker: Option<WorkerContext>,
     resync_ns: u64,
-    /// The error of an actor that was run while the thread waited for an answer.
+    /// The error of an actor that ran while the thread waited for an answer. The next tick of the
+    /// group's node returns it.
     error: Option<NodeError>,
 }
 
 impl InlineActorRuns {
-    /// Runs the actors, on a thread that waits for an answer. Returns true if there was something
-    /// to do.
+    /// Runs the group's actors, on a thread that waits for an answer from one of them. Returns true
+    /// if an actor had something to do.
     fn run(&mut self, group: &ActorGroup) -> bool {
         let Some(worker) = &mut self.worker else {
             return false;
@@ -61,7 +62,8 @@ impl InlineActorRuns {
     }
 }
 
-/// Locks the mutex without waiting. Returns `None` if another thread holds it.
+/// Locks the mutex without waiting, even if it is poisoned. Returns `None` if another thread holds
+/// the lock.
 fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
     match mutex.try_lock() {
         Ok(guard) => Some(guard),
@@ -86,7 +88,8 @@ impl GroupNode {
         }
     }
 
-    /// Makes the calling thread, and no other, run the actors also while it waits for an answer.
+    /// Allows the calling thread, and no other, to run the actors also while it waits for an answer
+    /// from one of them.
     fn add_turns(&self, turns: &mut InlineActorRuns, clock: &Clock) {
         let thread = local::thread_number();
         if turns.thread != thread {
@@ -102,7 +105,8 @@ impl GroupNode {
         });
     }
 
-    /// Reverts [`Self::add_turns`]: no thread runs the actors while it waits for an answer.
+    /// Reverts [`Self::add_turns`]: afterwards, no thread runs the actors while it waits for an
+    /// answer.
     fn end_turns(&self) {
         local::remove_threadless_group(&self.group);
         // WHY not in vain: a thread that has the lock finds no actor when its handler returns.

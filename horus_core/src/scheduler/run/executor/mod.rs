@@ -1,4 +1,4 @@
-//! Executors: the ways in which nodes are run, one file for each.
+//! Executors: the ways in which the scheduler runs nodes, one file for each way.
 
 pub(crate) mod actor_turns;
 pub(crate) mod actors;

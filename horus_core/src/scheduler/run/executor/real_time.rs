@@ -14,9 +14,9 @@ use crate::scheduler::run::runner::{AfterTurn, Runner};
 use super::best_effort::run_turns;
 use super::spin::Spin;
 
-/// Applies the thread settings of the node to the calling thread. Returns a guard that prevents the
-/// CPUs from sleeping, if the node requires that, and the settings that the system refused, each
-/// with the reason.
+/// Applies the thread settings of a node to the calling thread. Returns a guard that prevents the
+/// CPUs from sleeping (`None` if the node does not require that), and a list of the settings that
+/// the system refused, each with the reason.
 pub(crate) fn apply_thread_settings(plan: &NodePlan) -> (Option<CpuAwakeRequest>, Vec<String>) {
     let mut refused = Vec::new();
     let mut awake = None;
@@ -29,8 +29,8 @@ pub(crate) fn apply_thread_settings(plan: &NodePlan) -> (Option<CpuAwakeRequest>
     (awake, refused)
 }
 
-/// Sets the CPU and the priority of the calling thread. Returns the settings that the system
-/// refused, each with the reason.
+/// Pins the calling thread to the CPU `core`, and sets its SCHED_FIFO priority; `None` changes
+/// nothing. Returns the settings that the system refused, each with the reason.
 pub(crate) fn pin_and_prioritise(core: Option<usize>, priority: Option<u8>) -> Vec<String> {
     let mut refused = Vec::new();
     let mut note = |what, outcome| note_refused(&mut refused, what, outcome);
@@ -54,15 +54,15 @@ fn note_refused(refused: &mut Vec<String>, what: String, outcome: io::Result<()>
     }
 }
 
-/// The longest sleep of the thread. After it, the thread checks whether the run has to stop, and
-/// applies pending commands.
+/// The longest sleep of a thread that runs nodes with a rate, in nanoseconds. After it, the thread
+/// checks whether the run has to stop, and applies pending commands.
 const COMMAND_POLL_PERIOD_NS: u64 = 20_000_000;
 
 /// Runs the nodes one after the other at each due time, until the run has to stop.
 ///
 /// The thread sleeps until shortly before the due time, and then spins, because the kernel wakes
-/// threads late. `spin` decides how long before. Allocates nothing and takes no lock; the only
-/// system call is the sleep.
+/// threads late. `spin` decides how long it spins. This function allocates no memory and takes no
+/// lock; the only system call is the sleep.
 pub(crate) fn run_real_time_nodes(
     runners: &mut [Runner],
     clock: &mut Clock,

@@ -24,18 +24,19 @@ use super::event::{IDLE_PAUSE, INPUT_CHECK_PERIOD};
 use super::thread::ThreadMember;
 use super::topic_alarm::{TopicAlarms, WakingTopic};
 
-/// A node that will share the threads of a group of actors, before it runs.
+/// A node that will run on the threads of a group of actors, but does not run yet.
 pub(crate) struct SharingNode {
     pub(crate) runner: Runner,
     pub(crate) wake: WaitSet,
     pub(crate) group: Arc<ActorGroup>,
 }
 
-/// The place of a node's runner. The node's actor locks it to run the node; at the end of the run,
-/// the runner is taken out of it.
+/// Holds the runner of a node. The node's actor locks it to run the node. At the end of the run,
+/// the runner is taken out, which leaves `None`.
 type RunnerSlot = Arc<Mutex<Option<Runner>>>;
 
-/// The nodes that share the threads of groups of actors.
+/// The nodes that run on the threads of groups of actors, and the threads that wait for these
+/// nodes' topics.
 #[derive(Debug, Default)]
 pub(crate) struct SharedNodes {
     nodes: Vec<(RunnerSlot, ThreadMember)>,
@@ -48,7 +49,8 @@ impl SharedNodes {
     ///
     /// # Errors
     ///
-    /// If the system cannot create a thread, returns the name of the group and the error.
+    /// If the system cannot create a thread, returns the name of the group for which the thread was
+    /// needed, and the system error.
     pub(crate) fn start(
         &mut self,
         nodes: Vec<SharingNode>,
@@ -73,7 +75,7 @@ impl SharedNodes {
         Ok(())
     }
 
-    /// Spawns an actor for a node. Returns the topics that wake it.
+    /// Spawns an actor that runs the node. Returns the topics whose messages wake this actor.
     fn add(
         &mut self,
         node: SharingNode,
@@ -102,14 +104,14 @@ impl SharedNodes {
         wake.watches().iter().map(topic).collect()
     }
 
-    /// Wakes the threads that wait for topics, because the run stops.
+    /// Wakes the threads that wait for topics, so that they see that the run stops.
     pub(crate) fn wake(&self) {
         self.alarms.iter().for_each(TopicAlarms::wake);
     }
 
     /// Waits until the threads that wait for topics have ended, but not beyond `deadline`. Returns
-    /// the nodes, and reports of those nodes whose ticks have not ended. Before this call, the
-    /// caller has to end the threads of the groups.
+    /// the runners of the nodes, and reports of those nodes whose ticks have not ended. Before this
+    /// call, the caller has to end the threads of the groups.
     pub(crate) fn end(&mut self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
         for alarms in self.alarms.drain(..) {
             alarms.end(deadline);
@@ -144,12 +146,15 @@ struct SharedNode {
     watches: Vec<Watch>,
     clock: Clock,
     shared: Arc<RunState>,
-    /// The shortest allowed time from the start of one tick to the start of the next.
+    /// The shortest allowed time from the start of one tick to the start of the next, in
+    /// nanoseconds.
     pause_ns: u64,
     not_before_ns: u64,
-    /// The time at which the messages that wait now were first noticed; `None` if no messages wait.
+    /// The time, in nanoseconds, at which the messages that wait now were first noticed; `None` if
+    /// no messages wait.
     seen_ns: Option<u64>,
-    /// The time at which the timer that was set last wakes the actor. It may lie in the past.
+    /// The time, in nanoseconds, at which the actor's last timer wakes the actor. It may lie in the
+    /// past.
     timer_ns: u64,
     checks_inputs: bool,
 }
@@ -190,8 +195,8 @@ impl SharedNode {
         }
     }
 
-    /// Runs a turn of the node, if messages wait and the node is allowed to tick. Returns what the
-    /// scheduler has to do then.
+    /// Lets the node tick, if messages wait and nothing forbids a tick. Returns what the scheduler
+    /// has to do next.
     fn run_turn(&mut self, runner: &mut Runner, context: &mut Context<'_, Self>) -> AfterTurn {
         self.watches.iter_mut().for_each(Watch::follow);
         let now_ns = self.clock.resync();
@@ -259,7 +264,7 @@ impl Actor for SharedNode {
         }
     }
 
-    /// Returns true if the node is in its safe state. WHY this applies commands again: the
+    /// Returns true if the node is in its safe state. WHY this method applies commands again: the
     /// emergency stop may reach the node later than its group.
     fn is_safe_state(&self) -> bool {
         lock(&self.place).as_mut().is_none_or(|runner| {

@@ -17,21 +17,23 @@ use crate::topic::WaitSet;
 
 use super::actor_turns;
 
-/// The largest number of rounds at one simulated time. WHY a limit: otherwise, nodes that answer
-/// each other's messages would never let the time advance.
+/// The largest number of times that the simulation runs all nodes that have messages before it lets
+/// the simulated time advance. WHY a limit: otherwise, nodes that answer each other's messages
+/// would never let the time advance.
 const ROUNDS_PER_INSTANT_MAX: u32 = 1024;
 
 /// A node in a simulated run, together with the things that make it run: due times, topics, or the
-/// mail of its actors.
+/// messages of its actors.
 pub(crate) struct SimulatedNode {
     pub(crate) runner: Runner,
     pub(crate) wake: WaitSet,
-    /// The group of actors, if the node represents one.
+    /// The group of actors that the node represents; `None` if it is an ordinary node.
     actors: Option<Arc<ActorGroup>>,
-    /// True after the first check for mail and timers of the actors.
+    /// True once the node has checked for the first time whether its actors have messages or
+    /// timers.
     has_run: bool,
     timeline: Option<Timeline>,
-    /// The shortest allowed time between two ticks, for a node that topics wake.
+    /// The shortest allowed time between two ticks, in nanoseconds, for a node that topics wake.
     pause_ns: u64,
     not_before_ns: u64,
 }
@@ -62,7 +64,8 @@ impl SimulatedNode {
         }
     }
 
-    /// Runs the node at `now_ns` if it is due or has messages. Returns true if it was run.
+    /// Runs the node at `now_ns` if it is due or has messages. Returns true if the node was run.
+    /// Sets `after` to what the scheduler has to do next.
     fn run_turn(&mut self, clock: &Clock, now_ns: u64, after: &mut AfterTurn) -> bool {
         let is_due = match &mut self.timeline {
             Some(timeline) if timeline.due_ns() == now_ns => {
@@ -84,8 +87,8 @@ impl SimulatedNode {
         is_due
     }
 
-    /// Returns true if there are actors to run. In an emergency stop, makes the actors enter their
-    /// safe state instead, and returns false.
+    /// Returns true if the node represents a group with actors to run. In an emergency stop, makes
+    /// the actors enter their safe state instead, and returns false.
     fn has_due_turns(&mut self, clock: &Clock, now_ns: u64) -> bool {
         self.has_run = true;
         self.runner.poll_commands(clock, now_ns);
@@ -120,7 +123,8 @@ impl SimulatedNode {
 
 /// Moves the clock from one due time to the next until `end_ns`. At each due time, runs all nodes
 /// that are due or have messages, in the order of `nodes`, and repeats that until no node has
-/// messages. Ends earlier if a node or a handle stops the run.
+/// messages. Ends earlier if a node or a handle stops the run. Returns what the scheduler has to do
+/// next.
 pub(crate) fn run_simulation(
     nodes: &mut [SimulatedNode],
     end_ns: u64,

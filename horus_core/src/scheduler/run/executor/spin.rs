@@ -3,39 +3,39 @@
 
 use horus_shm::clock::{Clock, sleep_until};
 
-/// Number of sleeps that measure, at the start, how late the kernel wakes the thread; and the
-/// longest duration of such a sleep.
+/// Number of test sleeps with which a thread measures, at the start, how late the kernel wakes it.
 const TRIAL_SLEEPS: usize = 10;
 const TRIAL_NS_MAX: u64 = 1_000_000;
-/// Number of these sleeps that are allowed to end later than the first spin time covers.
+/// Number of test sleeps that are allowed to end later than the first spin time covers.
 const LATE_TRIALS_ALLOWED: usize = 1;
-/// After a wake that was no later than the spin time covers, the spin time shrinks by one step:
-/// its maximum divided by `STEPS_IN_MAXIMUM`. After a wake that was later than that, it grows by
-/// `STEPS_UP_AFTER_LATE_WAKE` steps. So it settles where it covers 499 of 500 wakes.
+/// The number of steps into which the longest spin time is divided. After a wake that was no later
+/// than the spin time covers, the spin time shrinks by one step. After a wake that was later than
+/// that, it grows by `STEPS_UP_AFTER_LATE_WAKE` steps. So it settles where it covers 499 of 500
+/// wakes.
 ///
-/// WHY not more: if 99 of 100 ticks of a node must be in time, one late wake in 500 is acceptable,
-/// and ticks can be late for other reasons, too.
+/// WHY it does not cover more wakes: if 99 of 100 ticks of a node must be in time, one late wake in
+/// 500 is acceptable, and ticks can be late for other reasons, too.
 const STEPS_IN_MAXIMUM: u64 = 10_000;
 const STEPS_UP_AFTER_LATE_WAKE: u64 = 499;
 /// The longest spin time, in percent of the period.
 const SPIN_PERCENT: u64 = 8;
-/// The lower limit of the longest spin time, which applies to short periods. WHY: the kernel's
-/// lateness does not depend on the period, and a thread that wakes after the next due time misses a
-/// tick.
+/// The lower limit, in nanoseconds, of the longest spin time. It applies to short periods. WHY: the
+/// kernel's lateness does not depend on the period, and a thread that wakes after the next due time
+/// misses a tick.
 const SPIN_LIMIT_NS_MIN: u64 = 80_000;
-/// The shortest time in a period that is worth sleeping. If less would be left, the thread may spin
-/// for the whole period.
+/// The shortest time, in nanoseconds, for which a thread sleeps in each period. If a shorter time
+/// would be left for sleeping, the thread may spin for the whole period.
 const SLEEP_NS_MIN: u64 = 50_000;
-/// The largest allowed ratio of the time awake to the time asleep, for a thread with a real-time
-/// priority.
+/// The largest allowed ratio of the time that a thread is awake to the time that it sleeps. It
+/// applies to threads with a real-time priority.
 ///
 /// WHY: Linux limits SCHED_FIFO threads to 95 % of a CPU. It takes the remaining 50 ms of each
 /// second in one piece, during which a 10 kHz node misses 500 ticks. (The fair server of Linux 6.18
 /// took 26 to 46 ms in a measurement.) A thread that sleeps for the same time in small pieces
 /// misses hardly any tick.
 const AWAKE_TO_ASLEEP_MAX: u64 = 15;
-/// The shortest sleep that [`AWAKE_TO_ASLEEP_MAX`] forces. WHY not shorter: the sleep would end
-/// before another thread could run.
+/// The shortest sleep, in nanoseconds, that [`AWAKE_TO_ASLEEP_MAX`] forces. WHY not shorter: the
+/// sleep would end before another thread could run.
 const FORCED_SLEEP_NS: u64 = 20_000;
 
 /// The spin time: a thread wakes this long before a due time, and spins until then. It covers the
@@ -45,10 +45,11 @@ pub(crate) struct Spin {
     ns: u64,
     max_ns: u64,
     period_ns: u64,
-    /// True if the thread has a real-time priority, with which it keeps other threads from its CPU.
+    /// True if the thread has a real-time priority, so that other threads cannot use its CPU while
+    /// it spins.
     has_priority: bool,
-    /// The start of the thread's last sleep. The next two fields are its last wake, and the time
-    /// until which it may stay awake.
+    /// The start of the thread's last sleep, in nanoseconds. The next two fields are the end of
+    /// that sleep, and the time until which the thread may stay awake.
     slept_ns: u64,
     woke_ns: u64,
     awake_until_ns: u64,
@@ -88,8 +89,8 @@ impl Spin {
         spin.at_period(period_ns)
     }
 
-    /// Returns the spin time for another period. Keeps what was learned about the kernel's
-    /// lateness.
+    /// Returns the spin time for a node with the period `period_ns`. Keeps what was learned about
+    /// the kernel's lateness.
     pub(super) fn at_period(self, period_ns: u64) -> Self {
         let max_ns = spin_max_ns(period_ns);
         Self {
@@ -100,16 +101,16 @@ impl Spin {
         }
     }
 
-    /// Returns true if the thread may spin for the whole period.
+    /// Returns true if the thread may spin for the whole period, without sleeping.
     const fn may_spin_whole_period(&self) -> bool {
         self.max_ns >= self.period_ns
     }
 
-    /// Returns the time until which the thread has to sleep before the turn that is due at
+    /// Returns the time until which the thread has to sleep before the tick that is due at
     /// `due_ns`. If the returned time is not after `now_ns`, the thread must not sleep.
     ///
     /// A thread with a real-time priority that was awake for too long has to sleep now, even if it
-    /// misses the turn. If it had been spinning for whole periods, its spin time is also limited to
+    /// misses the tick. If it had been spinning for whole periods, its spin time is also limited to
     /// three quarters of a period, until a wake is late again.
     pub(super) fn wake_ns(&mut self, now_ns: u64, due_ns: u64) -> u64 {
         let was_awake = self.has_priority && now_ns >= self.awake_until_ns;
@@ -124,13 +125,13 @@ impl Spin {
         wake_ns.max(now_ns + owed_ns.min(self.period_ns / 4).max(FORCED_SLEEP_NS))
     }
 
-    /// Records that the thread begins to sleep.
+    /// Records that the thread begins to sleep at `now_ns`.
     pub(super) const fn begin_sleep(&mut self, now_ns: u64) {
         self.slept_ns = now_ns;
     }
 
-    /// Records that the sleep has ended, `late_ns` later than wanted, and adapts the spin time to
-    /// that.
+    /// Records that the sleep has ended at `now_ns`, `late_ns` later than wanted, and adapts the
+    /// spin time to this lateness.
     pub(super) fn end_sleep(&mut self, now_ns: u64, late_ns: u64) {
         let slept_ns = now_ns.saturating_sub(self.slept_ns);
         // WHY at most a period: after one slow tick, the thread must not have to sleep for long.
@@ -144,7 +145,7 @@ impl Spin {
         self.learn_from(late_ns);
     }
 
-    /// Adapts the spin time to a wake that was `late_ns` late.
+    /// Adapts the spin time to a sleep that has ended `late_ns` later than wanted.
     fn learn_from(&mut self, late_ns: u64) {
         let down_ns = (self.max_ns / STEPS_IN_MAXIMUM).max(1);
         self.ns = if late_ns <= self.ns {
@@ -157,8 +158,8 @@ impl Spin {
     }
 }
 
-/// Returns the longest spin time before a turn. It is 8 % of the period, but at least 80 µs. If
-/// that would leave less than 50 µs to sleep, it is the whole period.
+/// Returns the longest spin time before a tick, in nanoseconds. It is 8 % of the period, but at
+/// least 80 µs. If less than 50 µs of the period would be left to sleep, it is the whole period.
 fn spin_max_ns(period_ns: u64) -> u64 {
     let ns = (period_ns / 100 * SPIN_PERCENT).max(SPIN_LIMIT_NS_MIN);
     if period_ns < ns + SLEEP_NS_MIN {

@@ -33,8 +33,8 @@ pub(crate) struct ThreadMember {
 }
 
 impl NodeThread {
-    /// Starts a thread that calls `run` with these nodes. There must be at least one node. If the
-    /// system cannot create a thread, returns the nodes with the error.
+    /// Starts a thread that calls `run` with the runners of some nodes. There must be at least one.
+    /// If the system cannot create a thread, returns the runners together with the error.
     pub(crate) fn start(
         runners: Vec<Runner>,
         shared: &Arc<RunState>,
@@ -72,8 +72,8 @@ impl NodeThread {
         }
     }
 
-    /// Waits until the thread has ended, and returns its nodes. If a tick has not ended at
-    /// `deadline`, leaves the thread running and returns reports of the nodes instead.
+    /// Waits until the thread has ended, and returns the runners of its nodes. If a tick has not
+    /// ended at `deadline`, leaves the thread running and returns reports of the nodes instead.
     pub(crate) fn end(self, deadline: Instant) -> Result<Vec<Runner>, Vec<NodeReport>> {
         let Self { thread, members } = self;
         join_thread(thread, deadline).ok_or_else(|| {
@@ -103,7 +103,7 @@ impl ThreadMember {
         self.position
     }
 
-    /// Returns the report of a node whose thread has not ended in time.
+    /// Returns the report of this node, whose thread has not ended in time.
     pub(crate) fn left_behind_report(&self) -> NodeReport {
         NodeReport {
             name: self.name.clone(),
@@ -117,7 +117,7 @@ impl ThreadMember {
     }
 }
 
-/// Starts a thread. Debuggers show `name` as its name.
+/// Starts a thread that calls `work`. Debuggers show `name` as the name of the thread.
 pub(crate) fn spawn_thread<R: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> R + Send + 'static,

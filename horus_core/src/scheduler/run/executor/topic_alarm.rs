@@ -14,11 +14,11 @@ use crate::scheduler::run::run_state::RunState;
 
 use super::thread::{join_thread, spawn_thread};
 
-/// Largest number of topics for which one sleeping thread can wait. The thread also waits for the
-/// notification that the run ends, which takes up one more event.
+/// Largest number of topics for which one sleeping thread can wait. It is one less than the number
+/// of events for which a thread can wait, because the thread also waits for the end of the run.
 const TOPICS_MAX: usize = EVENTS_MAX - 1;
 
-/// Largest number of threads of one group that wait for topics. If the last of them has more than
+/// Largest number of threads of one group that wait for topics. If the last thread has more than
 /// [`TOPICS_MAX`] topics, it checks them every millisecond instead of sleeping until a message
 /// arrives.
 const THREADS_MAX: usize = 8;
@@ -31,12 +31,12 @@ pub(crate) struct TopicAlarms {
     threads: Vec<JoinHandle<()>>,
 }
 
-/// A topic, and the actor that has to be woken when a message arrives.
+/// A topic, and the actor that has to be woken when a message arrives on the topic.
 pub(crate) struct WakingTopic {
     watch: Watch,
     actor: Address<()>,
-    /// The value of [`Watch::arrivals`] when the actor was last woken; 0 if it has not been woken
-    /// yet.
+    /// The value of [`Watch::arrivals`] of the topic when the actor was last woken; 0 if the actor
+    /// has not been woken yet.
     arrivals: u64,
 }
 
@@ -92,12 +92,12 @@ impl TopicAlarms {
         Ok(started)
     }
 
-    /// Wakes the threads, because the run stops.
+    /// Wakes the threads that wait for topics, so that they see that the run stops.
     pub(crate) fn wake(&self) {
         self.bell.notify();
     }
 
-    /// Waits until the threads have ended, but not beyond `deadline`.
+    /// Waits until the threads that wait for topics have ended, but not beyond `deadline`.
     pub(crate) fn end(self, deadline: Instant) {
         for thread in self.threads {
             // WHY ignored: the threads run no code of users.
@@ -109,7 +109,8 @@ impl TopicAlarms {
 /// The state of a thread that waits for messages of its topics and wakes the actors of these
 /// topics.
 struct TopicAlarmThread {
-    /// The topics. The actor of each topic has the same index in `actors`.
+    /// The topics for which the thread waits. The actor of each topic has the same index in
+    /// `actors`.
     watches: Vec<Watch>,
     actors: Vec<(Address<()>, u64)>,
 }

@@ -1,5 +1,5 @@
-//! Records what happens to a node: writes events into the black box, the topic of events, and keeps
-//! the last error.
+//! Records events of a node in the black box, the scheduler's topic of events. Also keeps the
+//! node's last error.
 
 use horus_shm::clock::Clock;
 
@@ -11,10 +11,10 @@ use crate::scheduler::remote::recorder::Recorder;
 pub(crate) struct EventLog {
     node: String,
     recorder: Option<Recorder>,
-    /// The last event of the kinds that may occur in every tick.
+    /// The last recorded event of the kinds that may occur in every tick, to limit their number.
     repeated: RepeatedEvent,
-    /// The text of the last error; empty before the first one. Its capacity is large enough for the
-    /// errors that may occur in every tick.
+    /// The text of the node's last error; empty before the first one. Its capacity is large enough
+    /// for the errors that may occur in every tick.
     last_error: String,
 }
 
@@ -31,8 +31,8 @@ struct RepeatedEvent {
 /// longer, so that a miss does not allocate.
 const LAST_ERROR_CAPACITY: usize = 256;
 
-/// The shortest time between two recorded events of the same kind, for kinds that may occur in
-/// every tick.
+/// The shortest time, in nanoseconds, between two recorded events of the same kind, for kinds that
+/// may occur in every tick.
 const REPEATED_EVENT_PERIOD_NS: u64 = 100_000_000;
 
 impl EventLog {
@@ -53,7 +53,8 @@ impl EventLog {
         self.recorder = Some(recorder);
     }
 
-    /// Stores the text of the last error. Allocates only if it is longer than all previous ones.
+    /// Stores the text of the node's last error. Allocates memory only if this text is longer than
+    /// all previous ones.
     pub(crate) fn set_last_error(&mut self, error: &str) {
         self.last_error.clear();
         self.last_error.push_str(error);
@@ -64,8 +65,8 @@ impl EventLog {
     }
 
     /// Records an event of a kind that may occur in every tick, but at most ten of the same kind in
-    /// a second. The next recorded event contains the number of those that were left out. WHY: so
-    /// many events would displace all others from the black box.
+    /// a second. The next recorded event contains the number of those that were left out. WHY a
+    /// limit: these events would displace all others from the black box.
     #[cold]
     pub(crate) fn record_limited(&mut self, tick: u64, kind: u8, value_ns: u64, text: &str) {
         let now_ns = Clock::kernel().now_ns();
@@ -92,7 +93,8 @@ impl EventLog {
         }
     }
 
-    /// Records an event that happened during tick number `tick`, or before it.
+    /// Records an event in the black box. The event happened during tick number `tick`, or after
+    /// the previous tick and before this one.
     #[cold]
     pub(crate) fn record(&self, tick: u64, kind: u8, value_ns: u64, text: &str) {
         let Some(recorder) = &self.recorder else {

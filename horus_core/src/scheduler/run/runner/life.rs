@@ -10,7 +10,7 @@ use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text};
 use crate::scheduler::run::pending_swap::{Probation, VacantNode};
 
 impl Runner {
-    /// Initialises the node. Returns true if the node can tick now.
+    /// Calls `init` of the node, and records the outcome. Returns true if the node can tick now.
     pub(crate) fn init_node(&mut self, clock: &Clock, now_ns: u64) -> bool {
         self.tick_checks
             .iter()
@@ -53,7 +53,7 @@ impl Runner {
     }
 
     /// Initialises the node at the start of the run, before any node ticks. Returns what the
-    /// scheduler has to do then.
+    /// scheduler has to do next.
     pub(crate) fn init_at_start(&mut self, clock: &Clock) -> AfterTurn {
         if self.may_tick(clock, clock.now_ns()) {
             AfterTurn::Continue
@@ -62,7 +62,7 @@ impl Runner {
         }
     }
 
-    /// Calls `shutdown` of the node, and records the outcome.
+    /// Calls `shutdown` of the node, and records a failure of this call.
     pub(crate) fn shut_down_node(&mut self) {
         let scope = self.log_scope();
         let node = &mut self.node;
@@ -126,7 +126,8 @@ impl Runner {
         self.publish_health();
     }
 
-    /// Drops the node, which is not called any more.
+    /// Drops the node, because none of its methods will be called again. If the drop panics,
+    /// records the panic.
     pub(crate) fn drop_node(&mut self) {
         let node = std::mem::replace(&mut self.node, Box::new(VacantNode));
         let probation = self.probation.take();

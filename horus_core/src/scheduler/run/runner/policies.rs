@@ -12,7 +12,7 @@ use crate::scheduler::run::deadline_watch::{DeadlineAction, DeadlineWatch};
 use crate::scheduler::run::tick_checks::{TickChecks, TickFault};
 
 impl Runner {
-    /// Records a tick without a failure in the node's failure history.
+    /// Records in the node's failure history that a tick has not failed.
     #[inline]
     pub(super) fn record_success(&mut self) {
         if self.probation.is_some() {
@@ -32,8 +32,8 @@ impl Runner {
         self.apply_miss_policy(is_late || fault.is_some(), fault, late_ns, end_ns)
     }
 
-    /// Runs one of the tick checks, and records a fault that has begun or ended since the last
-    /// check.
+    /// Runs one of the tick checks, and records an event if a fault has begun or ended since the
+    /// last check. Returns the fault that the check has found, if any.
     pub(super) fn run_tick_check(
         &mut self,
         look: impl FnOnce(&mut TickChecks) -> Option<TickFault>,
@@ -57,8 +57,8 @@ impl Runner {
         fault
     }
 
-    /// Checks the inputs of a node that has no messages to handle. A stale input counts as a miss.
-    /// Returns what the scheduler has to do then.
+    /// Checks the inputs of a node that has no messages to handle. An input that is older than its
+    /// timeout counts as a miss. Returns what the scheduler has to do next.
     pub(crate) fn check_idle_inputs(&mut self, now_ns: u64) -> AfterTurn {
         let is_waiting = matches!(self.state, NodeState::Active | NodeState::Halved { .. });
         if self.tick_checks.is_none()
@@ -73,9 +73,9 @@ impl Runner {
         }
     }
 
-    /// Applies the miss policy: after a tick that returned no error, or when inputs are stale
-    /// between ticks. `fault` is the fault that the tick checks found, if any. `late_ns` is the
-    /// time by which the tick exceeded its deadline or budget.
+    /// Applies the miss policy of the node. Called after a tick that returned no error, and when
+    /// inputs are stale between ticks. `fault` is the fault that the tick checks found, if any.
+    /// `late_ns` is the time by which the tick exceeded its deadline or budget.
     #[inline]
     pub(super) fn apply_miss_policy(
         &mut self,
@@ -198,7 +198,7 @@ impl Runner {
         self.publish_health();
     }
 
-    /// Publishes the health of the node in its metrics.
+    /// Copies the present health of the node to the metrics, where other threads can read it.
     pub(super) fn publish_health(&self) {
         let health = match self.state {
             NodeState::Over | NodeState::Broken => Health::Stopped,
@@ -216,8 +216,8 @@ impl Runner {
         self.metrics.set_health(health, is_paused);
     }
 
-    /// Counts and records a panic in a call to which the failure policy does not apply; `call`
-    /// names the call.
+    /// Counts and records a panic in a method of the node to which the failure policy does not
+    /// apply. `call` is the name of the method.
     pub(super) fn record_panic(&mut self, panic: &str, call: &str) {
         let error = format!("panicked{call}: {panic}");
         self.metrics.count_failure(true);
@@ -226,8 +226,8 @@ impl Runner {
         self.event_log.set_last_error(&error);
     }
 
-    /// Records a failure of the node's tick, or of another call that `call` names. Applies the
-    /// failure policy.
+    /// Records a failure of the node's method `call`, and applies the failure policy of the node.
+    /// Returns what the scheduler has to do next.
     #[cold]
     pub(super) fn handle_failure(
         &mut self,

@@ -9,7 +9,8 @@ use crate::scheduler::run::catch_panic::catch_panic;
 use crate::scheduler::run::pending_swap::{PendingSwap, Probation};
 
 impl Runner {
-    /// Replaces the node by the new one of `pending_swap`, and initialises the new one.
+    /// Replaces the node by the new one of `pending_swap`, and initialises the new one. If that
+    /// fails, the old node is restored.
     pub(crate) fn swap_node(&mut self, pending_swap: PendingSwap, clock: &Clock, now_ns: u64) {
         if matches!(self.state, NodeState::Over | NodeState::Broken) {
             return;

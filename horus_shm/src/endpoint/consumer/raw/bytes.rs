@@ -1,4 +1,5 @@
-//! Messages as bytes, for callers that know the type or the length of messages only at run time.
+//! Receives messages as bytes, for callers that know the type or the length of messages only at run
+//! time.
 
 use super::{RawConsumer, ReadMode};
 use crate::endpoint::sample::{BorrowError, RawSample};
@@ -19,7 +20,7 @@ impl RawConsumer {
         self.longest
     }
 
-    /// Returns the number of slots of the lane that has the most slots.
+    /// Returns the number of slots of the longest lane of this consumer.
     #[must_use]
     pub const fn lap(&self) -> u64 {
         self.lap
@@ -35,15 +36,15 @@ impl RawConsumer {
         self.longest
     }
 
-    /// Sets whether messages that are longer than the buffer may be cut: not if `whole` is true (as
-    /// after [`Self::whole_bytes`]).
+    /// Sets whether a message that is longer than the caller's buffer may be cut: it must not if
+    /// `whole` is true (as after [`Self::whole_bytes`]).
     #[inline]
     pub const fn set_whole(&mut self, whole: bool) {
         self.whole = whole;
     }
 
-    /// Returns true if messages must not be cut and the longest one does not fit in a buffer of
-    /// `bytes` bytes.
+    /// Returns true if a buffer of `bytes` bytes is too small for the longest message, and messages
+    /// must not be cut.
     #[inline(always)]
     pub(super) const fn would_cut(&self, bytes: usize) -> bool {
         self.whole && bytes < self.longest

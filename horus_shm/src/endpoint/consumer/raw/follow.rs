@@ -1,4 +1,5 @@
-//! Following a publisher: a reader that has read one extent of a lane continues in the next one.
+//! Follows a publisher from extent to extent (file of slots): a reader that has read one extent of
+//! a lane continues in the next one.
 
 use std::sync::Arc;
 
@@ -11,8 +12,8 @@ use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word;
 
 impl RawConsumer {
-    /// Continues in later extents of a lane, up to `newest`, after it has read all of the earlier
-    /// ones.
+    /// Moves on to later extents of the lane at index `at`, up to `newest`, if all messages of the
+    /// earlier ones have been read.
     pub(super) fn follow(&mut self, at: usize, newest: ExtentId) -> Result<(), OpenError> {
         while self.lanes[at].extent.id.generation < newest.generation {
             let (mut extent, mut raw) = self.next_extent(self.lanes[at].extent.id, newest)?;
@@ -48,8 +49,8 @@ impl RawConsumer {
         Ok(())
     }
 
-    /// Skips messages that this reader is not entitled to. The ledger of the lane continues as if
-    /// there were no messages between `end` and `next`.
+    /// Skips messages that this reader must not receive, without counting them: the ledger
+    /// continues as if there were no messages between `end` and `next`.
     fn skip_unowed(&mut self, at: usize, end: ExtentBase, next: ExtentBase) {
         let FollowedLane { lane, reader, .. } = &mut self.lanes[at];
         let start = &mut self.starts[*lane as usize];
@@ -60,8 +61,8 @@ impl RawConsumer {
         reader.skip_uncounted(next.position.max(reader.position()), numbers);
     }
 
-    /// Continues in a later extent. If that extent counts messages in a different way, converts the
-    /// ledger of the lane.
+    /// Moves the reader of the lane at index `at` to the later extent `extent`. If that extent
+    /// counts messages in a different way, converts the lane's ledger (counters).
     fn move_to_later(&mut self, at: usize, extent: Arc<Extent>, raw: RawLane) {
         let fit = self.version_of(&extent.offer.type_info);
         let FollowedLane {
@@ -121,7 +122,8 @@ impl RawConsumer {
         found
     }
 
-    /// Skips the rest of each extent whose successor already contains messages.
+    /// In each lane, skips the remaining messages of every extent whose successor already contains
+    /// messages.
     #[cold]
     pub(super) fn skip_former(&mut self) {
         for at in 0..self.lanes.len() {

@@ -11,16 +11,17 @@ use crate::file::offer::Request;
 use crate::file::topic_type::TypeInfo;
 use crate::protocol::copy::CACHE_LINE_BYTES;
 
-/// One cache line of memory for a private copy of a message.
+/// One cache line of private memory, aligned to cache lines, as the unit of [`PrivateCopies`].
 #[derive(Debug)]
 #[repr(C, align(64))]
 struct CacheLine(UnsafeCell<[u8; CACHE_LINE_BYTES]>);
 
-/// Private memory for messages that cannot be borrowed in their slots.
+/// Private memory for copies of borrowed messages, used if a message cannot be read in its slot
+/// because fields have to be added to it.
 #[derive(Debug)]
 pub(crate) struct PrivateCopies {
     lines: Box<[CacheLine]>,
-    /// Number of cache lines that are reserved for each message.
+    /// Number of cache lines that are reserved for each message copy.
     stride: usize,
 }
 
@@ -29,7 +30,7 @@ pub(crate) struct PrivateCopies {
 unsafe impl Sync for PrivateCopies {}
 
 impl PrivateCopies {
-    /// Creates memory for `messages` messages of `bytes` bytes.
+    /// Allocates memory for copies of `messages` messages, each of `bytes` bytes.
     fn new(bytes: usize, messages: u32) -> Self {
         let stride = bytes.div_ceil(CACHE_LINE_BYTES);
         let line = || CacheLine(UnsafeCell::new([0; CACHE_LINE_BYTES]));
@@ -40,7 +41,7 @@ impl PrivateCopies {
         }
     }
 
-    /// Returns the address of the memory for message `index`.
+    /// Returns the address of the memory for copy number `index`; `None` if `index` is too large.
     fn address(&self, index: u32) -> Option<*mut u8> {
         let first = index as usize * self.stride;
         let lines = self.lines.get(first..first + self.stride)?;
@@ -53,24 +54,29 @@ impl PrivateCopies {
 /// mapped.
 #[derive(Debug)]
 pub(super) struct OtherVersion {
-    /// The default message of this reader. If data of variable length follows the fields, only the
-    /// fields.
+    /// The reader's default message, from which missing fields are filled in. If data of variable
+    /// length follows the fields, it contains only the fields.
     defaults: Box<[u8]>,
-    /// The lengths of the heads; `None` if no data of variable length follows the fields.
+    /// The lengths of the fixed parts of messages; `None` if no data of variable length follows the
+    /// fields.
     head: Option<HeadLengths>,
-    /// Memory for one message for each pin of this reader, if messages have a fixed size.
+    /// Memory for private copies of borrowed messages, one for each pin of this reader. Used if
+    /// messages have a fixed size.
     copies: Arc<PrivateCopies>,
 }
 
-/// The lengths of two heads: that of a lane's messages, and that of this reader's version. A head
-/// is all fields before the data of variable length.
+/// The lengths of two heads: that of the publisher's messages, and that of the reader's messages. A
+/// head consists of all fields before the data of variable length.
 #[derive(Debug, Clone, Copy)]
 struct HeadLengths {
-    /// Length of the head in the lane's messages, in bytes.
+    /// Length of the head (fields before the data of variable length) in the publisher's messages,
+    /// in bytes.
     sent: usize,
-    /// Length of the head in the reader's messages, in bytes.
+    /// Length of the head (fields before the data of variable length) in the reader's messages, in
+    /// bytes.
     own: usize,
-    /// Length of the common beginning of both heads, in bytes.
+    /// Number of bytes at the beginning that the publisher's head and the reader's head have in
+    /// common.
     shared: usize,
 }
 
@@ -160,8 +166,9 @@ impl OtherVersion {
 }
 
 impl RawConsumer {
-    /// Returns the number of bytes that this reader takes of a message of the type `sent`. If the
-    /// reader has to complete such messages, also returns their version.
+    /// Compares the publisher's type `sent` with this reader's type. Returns the number of bytes
+    /// that this reader copies of each message and, if missing fields have to be added, the data
+    /// for that.
     pub(super) fn version_of(&self, sent: &TypeInfo) -> (usize, Option<Box<OtherVersion>>) {
         let request = self.segment.request();
         let own = &request.type_info;
@@ -182,7 +189,8 @@ impl RawConsumer {
         (sent.bytes as usize, (!is_as_is).then(|| other(Some(head))))
     }
 
-    /// Returns the length of the longest message that this reader gets from a lane.
+    /// Returns the length in bytes of the longest message that this reader can get from the given
+    /// lane, after missing fields were added.
     pub(super) fn longest_of(&self, FollowedLane { other, shared, .. }: &FollowedLane) -> usize {
         let longest = other
             .as_ref()
@@ -210,8 +218,8 @@ impl RawConsumer {
         self.last.bytes
     }
 
-    /// Returns the length of the last message in a buffer of `bytes` bytes. `bytes` is at most
-    /// [`Self::max_bytes`].
+    /// Returns the number of bytes that the last message occupies in a buffer of `bytes` bytes.
+    /// `bytes` is at most [`Self::max_bytes`].
     #[inline(always)]
     pub(super) const fn length(&self, bytes: usize) -> usize {
         if self.sized { self.last.bytes } else { bytes }

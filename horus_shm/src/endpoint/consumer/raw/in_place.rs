@@ -1,4 +1,4 @@
-//! Reading messages in their slots: borrows them, or copies them while they are pinned.
+//! Reads messages in their slots: borrows them, or pins them only while they are copied.
 
 use std::ptr;
 use std::sync::Arc;
@@ -10,8 +10,8 @@ use crate::protocol::lane::{CopyOptions, PollOutcome, claim_free_pin, free_pin};
 use crate::protocol::layout::CAPACITY_MIN;
 
 impl RawConsumer {
-    /// Polls each lane of a pinnable topic once, in turn. [`Self::recv`] uses this function for
-    /// such topics.
+    /// Polls each lane once, in turn, and copies the first message that it finds to `dst`.
+    /// [`Self::recv`] calls it if the slots of a lane can be pinned.
     ///
     /// # Safety
     ///
@@ -24,8 +24,8 @@ impl RawConsumer {
         found.err().unwrap_or(PollOutcome::Message)
     }
 
-    /// Calls `attempt` once for each lane, in turn, until one call returns a message. Counts that
-    /// message as received.
+    /// Calls `attempt` for each lane in turn, until a call returns a message. Counts that message
+    /// as received, and returns the result of the call.
     fn poll_lanes_in_turn<R>(
         &mut self,
         mut attempt: impl FnMut(&mut Self, usize) -> Result<(MessageInfo, R), PollOutcome>,
@@ -125,7 +125,8 @@ impl RawConsumer {
         (self.confirm_message() == PollOutcome::Message).then(|| self.length(self.longest))
     }
 
-    /// Receives the next message of a lane as [`Self::copy_from_lane`] does, but copies nothing.
+    /// Receives the next message of the lane at index `lane` without copying its bytes. Returns
+    /// only its metadata.
     pub(super) fn pass_next(&mut self, lane: usize) -> Result<MessageInfo, PollOutcome> {
         let FollowedLane {
             reader,
@@ -183,7 +184,7 @@ impl RawConsumer {
             .map_err(|_| self.no_pins_error(place))
     }
 
-    /// Returns true if the messages of all lanes can be borrowed.
+    /// Returns true if the messages of every lane can be borrowed.
     fn is_pinnable(&self) -> bool {
         let mut lanes = self.lanes.iter();
         if self.lanes.is_empty() {
@@ -213,7 +214,7 @@ impl RawConsumer {
         }
     }
 
-    /// Borrows the next message of any lane in its slot, polling the lanes in turn. Never blocks.
+    /// Borrows the next message of any lane in its slot. Polls the lanes in turn; never blocks.
     ///
     /// # Errors
     ///
@@ -239,7 +240,7 @@ impl RawConsumer {
         Ok(None)
     }
 
-    /// Borrows the next message of a lane, as [`Self::borrow`] does.
+    /// Borrows the next message of the lane at index `lane`; `None` if it has no unread message.
     pub(super) fn borrow_from(&mut self, lane: usize) -> Result<Option<RawSample>, BorrowError> {
         let (place, pin) = self.claim_or_reserve_pin()?;
         if let Ok(held) = self.hold_message(lane, (&place, pin), false) {
@@ -272,9 +273,9 @@ impl RawConsumer {
         Ok(Some((held.arrival, self.sample_of(held, (place, pin)))))
     }
 
-    /// Holds the next message of a lane, or its newest message if `latest` is set, with the given
-    /// pin. The message stays in its slot, or is copied to private memory if this reader has to
-    /// complete it with defaults.
+    /// Protects the next message of a lane by the given pin, or the newest message if `latest` is
+    /// true. The message stays in its slot, or is copied to private memory if missing fields have
+    /// to be added.
     fn hold_message(
         &mut self,
         lane: usize,
@@ -334,7 +335,7 @@ impl RawConsumer {
         least.or_else(|| own().ok()).unwrap_or(CAPACITY_MIN)
     }
 
-    /// Returns the message that the given pin of this reader holds.
+    /// Builds the sample for a message that a pin of this reader protects.
     fn sample_of(&self, held: HeldMessage, pin: (Arc<ReaderSlot>, u32)) -> RawSample {
         let MessageInfo { number, bytes } = held.arrival;
         let bytes = if self.sized { bytes } else { self.longest };
@@ -365,14 +366,14 @@ impl RawConsumer {
     }
 }
 
-/// A message that a pin of this reader holds.
+/// A message that is protected by a pin of this reader, and the place where its bytes are.
 struct HeldMessage {
     arrival: MessageInfo,
     address: *const u8,
     memory: SampleMemory,
 }
 
-/// Releases a pin that no longer holds a message.
+/// Releases the pin with index `pin`, which no longer protects a message.
 fn release_pin(place: &ReaderSlot, pin: u32) {
     if let Some(word) = place.pin(pin) {
         free_pin(place.held(), word, pin);

@@ -1,5 +1,5 @@
-//! Joining a topic: claims a reader slot, determines the start in each lane, and finds lanes that
-//! appear later.
+//! Joins a topic as a reader: claims a reader slot, determines where to start in each lane, and
+//! finds lanes that appear later.
 
 use std::cmp::Ordering;
 use std::sync::Arc;
@@ -24,11 +24,11 @@ use crate::protocol::sync::{Word, edge};
 use crate::protocol::takeover;
 use crate::wait::WakeEdge;
 
-/// A value that the change counter never reaches. It is the value of `RawConsumer::known` before
-/// the first search for lanes.
+/// The value of the field `known` of [`RawConsumer`] before the first search for lanes. The change
+/// counter never has this value.
 pub(super) const NEVER_LOOKED: u64 = u64::MAX;
 
-/// The place in a lane at which a reader begins to read.
+/// The place in a lane at which a reader began, or begins, to read.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct LaneStart {
     pub(super) position: u64,
@@ -37,34 +37,40 @@ pub(super) struct LaneStart {
     pub(super) number: Option<u64>,
 }
 
-/// The rule that determines the place at which a reader begins to read each lane.
+/// The rule that determines at which place a reader begins to read each lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StartOrigin {
-    /// The present head of every lane, or before it if the lane's publisher offers history.
+    /// The position after the newest message of every lane; an earlier position if the lane's
+    /// publisher offers history.
     Head,
-    /// The cursors of a gated reader that died, if there are any; otherwise the same as `Head`.
+    /// The positions (cursors) that a gated reader left when it died, if there are any; otherwise
+    /// the same as `Head`.
     Successor,
-    /// The beginning of every lane, for a reader that has read the same topic in an earlier file.
+    /// The first position of every lane. For a reader that has read the same topic in an earlier
+    /// file.
     Beginning,
 }
 
-/// The pause between two attempts to map a lane. An attempt makes a few system calls.
+/// Minimum time between two attempts to map a lane that could not be mapped. An attempt makes a few
+/// system calls.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
 
-/// The result of an attempt to map all lanes, if some lanes could not be mapped.
+/// The result of an attempt to map all lanes in which some lanes could not be mapped.
 #[derive(Debug)]
 pub(super) struct FailedMapping {
-    /// The error of the first lane that failed, among those whose messages this reader misses.
+    /// The error of the first lane that failed and from which this reader misses messages; `None`
+    /// if it misses no messages.
     error: Option<LaneNotMapped>,
-    /// Number of lanes that failed and whose messages this reader misses.
+    /// Number of lanes that could not be mapped and from which this reader misses messages.
     lanes: u64,
-    /// The topic's change counter at the time of the attempt.
+    /// The value of the topic's change counter at the time of the attempt.
     changes: u64,
     at: Instant,
 }
 
 impl RawConsumer {
-    /// Claims a reader slot, unless this reader is an observer, and joins every lane.
+    /// Claims a reader slot, unless this reader is an observer, and starts to read every lane at
+    /// the place that `origin` determines.
     pub(super) fn join(&mut self, origin: StartOrigin) -> Result<(), OpenError> {
         let segment = Arc::clone(&self.segment);
         let resumes = origin == StartOrigin::Successor;
@@ -103,8 +109,8 @@ impl RawConsumer {
         Ok(())
     }
 
-    /// Publishes the start in a lane as the reader's cursor. If the reader is gated, its cursor
-    /// already stops the writer at this position or an earlier one.
+    /// Stores the place where this reader starts in a lane as its cursor. If the reader is gated,
+    /// its cursor already prevents the writer from overwriting that place.
     pub(super) fn publish_start(&self, lane: u32) {
         let position = self.starts[lane as usize].position;
         // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`.
@@ -115,7 +121,8 @@ impl RawConsumer {
         );
     }
 
-    /// Returns the beginning of a lane as the start. A gated reader joins the lane there.
+    /// Returns the beginning of a lane as the place at which to start. If this reader is gated, it
+    /// publishes its cursor there first.
     fn start_at_beginning(&self, lane: u32) -> Result<LaneStart, OpenError> {
         if self.reading == ReadMode::Gated {
             gate::join_lane(&self.lane_without_slots(lane)?, self.progress.reader(), 0);
@@ -126,9 +133,9 @@ impl RawConsumer {
         })
     }
 
-    /// Returns the start in a lane: the head of the lane, or before it if this reader gets history.
-    /// A gated reader joins the lane there. If `resumed` is true, it continues at the cursor of the
-    /// reader that died.
+    /// Determines where this reader starts in a lane: at the head, or before it if the reader gets
+    /// history. A gated reader publishes its cursor there. If `resumed` is true, it continues at
+    /// the cursor of the reader that died.
     fn lane_start(&self, lane: u32, resumed: bool) -> Result<LaneStart, OpenError> {
         let Some(newest) = self.newest_extent(lane)? else {
             // WHY: if a publisher moves here, it has not shown its history yet.
@@ -228,8 +235,8 @@ impl RawConsumer {
         found
     }
 
-    /// Returns a start after the last message of a pinnable lane, with the next sequence number.
-    /// `ended` is the lane if its session has ended, otherwise `None`.
+    /// Returns a start after the last message of a pinnable lane, together with the next sequence
+    /// number. `ended` is the lane if its publisher's session has ended; otherwise `None`.
     fn start_numbered(&self, lane: u32, ended: Option<&RawLane>) -> Result<LaneStart, OpenError> {
         let (number, position) = match ended {
             Some(memory) => lane::count_all_messages(memory),
@@ -241,7 +248,8 @@ impl RawConsumer {
         })
     }
 
-    /// Returns the newest extent of a lane; `None` if the lane has no extent yet.
+    /// Returns the id of the newest extent (file of slots) of a lane; `None` if the lane has no
+    /// extent yet.
     pub(super) fn newest_extent(&self, lane: u32) -> Result<Option<ExtentId>, OpenError> {
         let block = self.segment.lane_block(lane, Access::Read)?;
         // Relaxed: the load of the changes ordered it, and system calls order the lane file.
@@ -249,7 +257,8 @@ impl RawConsumer {
         Ok((generation != 0).then_some(ExtentId { lane, generation }))
     }
 
-    /// Maps an extent. Returns it, and the lane with the slots of this extent.
+    /// Maps an extent (file of slots) of a lane. Returns the extent, and the lane with the slots of
+    /// this extent.
     pub(super) fn map_extent(&self, id: ExtentId) -> Result<(Arc<Extent>, RawLane), OpenError> {
         let usage = if self.reading == ReadMode::Observer {
             ExtentUse::Observe
@@ -262,7 +271,7 @@ impl RawConsumer {
         Ok((extent, raw))
     }
 
-    /// Returns the block and the cursors of a lane, without its slots.
+    /// Returns the bookkeeping block and the cursors of a lane, without mapping any slots.
     fn lane_without_slots(&self, lane: u32) -> Result<RawLane, OpenError> {
         let readers = self.progress.readers();
         let parts = self
@@ -328,14 +337,15 @@ impl RawConsumer {
         }
     }
 
-    /// Returns true if receive calls may return messages of a lane before the change counter
-    /// changes again. Also returns true if the lane is ignored, because it may be included again.
+    /// Returns true if this reader may get messages from a lane before the change counter changes
+    /// again. This includes a lane that it ignores, because it may stop ignoring the lane.
     fn may_receive_from(&self, lane: u32) -> bool {
         let is_followed = self.lanes.iter().any(|followed| followed.lane == lane);
         self.ignored & 1 << lane != 0 || is_followed && self.unmatched_in(lane).is_none()
     }
 
-    /// Begins to read a lane, or continues in the next extent of a lane.
+    /// Begins to read a lane that this reader has not read so far, or moves on to the next extent
+    /// of a lane that it reads.
     fn discover_lane(&mut self, lane: u32) -> Result<(), OpenError> {
         let Some(newest) = self.newest_extent(lane)? else {
             return Ok(());
@@ -391,8 +401,8 @@ impl RawConsumer {
         self.follow(self.lanes.len() - 1, newest)
     }
 
-    /// Updates the fields that are computed from all lanes, such as the length of the longest
-    /// message.
+    /// Updates the fields that are computed from all lanes, such as `longest`, the length of the
+    /// longest message.
     pub(super) fn update_lane_totals(&mut self) {
         let lanes = || self.lanes.iter();
         let offers = || lanes().map(|followed| &followed.extent.offer);
@@ -416,14 +426,16 @@ impl RawConsumer {
         }
     }
 
-    /// Returns the offer of a lane's present or last publisher; `None` if the offer cannot be read.
+    /// Returns the offer (settings) of the present publisher of a lane, or of the last one; `None`
+    /// if it cannot be read.
     #[must_use]
     pub fn offer_in(&self, lane: u32) -> Option<Offer> {
         let newest = self.newest_extent(lane).ok()??;
         self.segment.offer_of(newest)
     }
 
-    /// Stores the result of an attempt to map all lanes, for this reader and for its watches.
+    /// Stores the result of an attempt to map all lanes, for this reader and for the threads that
+    /// watch it. `None` means success.
     fn note_failed(&mut self, failed: Option<Box<FailedMapping>>) {
         let error =
             |failed: &Option<Box<FailedMapping>>| failed.as_ref().and_then(|failed| failed.error);
@@ -453,8 +465,7 @@ impl RawConsumer {
         matters.then_some(error)
     }
 
-    /// Checks whether the last attempt could map all lanes. If not, returns the error of one of the
-    /// lanes.
+    /// Returns an error if the last attempt could not map all lanes: that of one lane that failed.
     #[inline]
     pub(super) fn expect_mapped(&self) -> Result<(), RecvError> {
         match self.failed.as_ref().and_then(|failed| failed.error) {
@@ -466,19 +477,19 @@ impl RawConsumer {
         }
     }
 
-    /// Returns the number of lanes that the last attempt could not map.
+    /// Returns the number of lanes that could not be mapped at the last attempt.
     pub(super) fn unmapped_lanes(&self) -> u64 {
         self.failed.as_ref().map_or(0, |failed| failed.lanes)
     }
 
-    /// Returns the bit of a lane for bit masks; `None` if the topic cannot have a lane of this
-    /// index.
+    /// Returns the bit that stands for lane `lane` in bit masks; `None` if no topic can have a lane
+    /// with this index.
     fn lane_bit(&self, lane: u32) -> Option<u64> {
         ((lane as usize) < self.starts.len()).then(|| 1 << lane)
     }
 
-    /// Ignores lane `lane` completely, in the ledger too. Meant for the lane of the participant
-    /// itself.
+    /// Stops receiving from lane `lane`, and leaves its messages out of the ledger (counters).
+    /// Meant for the lane of the participant itself.
     ///
     /// Does nothing if the topic cannot have a lane of this index.
     pub fn ignore(&mut self, lane: u32) {
@@ -510,8 +521,8 @@ impl RawConsumer {
         self.publish_counters();
     }
 
-    /// Receives from lane `lane` again, after [`Self::ignore`]. Messages sent before this call are
-    /// not received. Call this when the lane may belong to a different participant.
+    /// Receives from lane `lane` again after [`Self::ignore`], beginning with messages sent after
+    /// this call. Call this when the lane may belong to a different participant.
     ///
     /// # Errors
     ///

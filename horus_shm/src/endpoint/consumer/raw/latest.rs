@@ -1,4 +1,4 @@
-//! Reading only the newest message.
+//! Reads only the newest message, and skips the older ones.
 
 use super::{MessageInfo, RawConsumer};
 use crate::protocol::lane::PollOutcome;
@@ -52,7 +52,8 @@ impl RawConsumer {
         self.latest_in_present_file(read)
     }
 
-    /// Does the same as [`Self::latest_among`], but only in the present file.
+    /// Returns the newest message of this reader's present file. Otherwise the same as
+    /// [`Self::latest_among`].
     #[inline(always)]
     pub(super) fn latest_in_present_file<M>(
         &mut self,
@@ -86,7 +87,8 @@ impl RawConsumer {
         best.filter(|_| self.confirm_message() == PollOutcome::Message)
     }
 
-    /// Counts as skipped the message that [`Self::copy_latest_of`] has just read from a lane.
+    /// Counts as skipped the message that [`Self::copy_latest_of`] has just read from the lane at
+    /// index `lane`, because a newer message is delivered instead.
     fn count_as_skipped(&mut self, lane: usize) {
         self.lanes[lane].reader.count_read_as_skipped();
     }

@@ -1,5 +1,5 @@
-//! The ledger of a reader: what the reader itself sees, and the counters that it publishes for
-//! other processes.
+//! The ledger of a reader: the counters that the reader itself sees, and those that it publishes
+//! for other processes.
 
 use super::join::LaneStart;
 use super::{FollowedLane, RawConsumer};
@@ -11,18 +11,19 @@ use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry;
 
-/// The ledger of a consumer. All fields except `busy` and `unmapped` count messages.
+/// The ledger of a consumer: its counters since it joined. All fields except `busy` and `unmapped`
+/// count messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ReadStats {
     /// Number of messages that were delivered to the caller.
     pub received: u64,
-    /// Number of messages that were overwritten before this reader read them, whether or not it has
-    /// noticed the gap.
+    /// Number of messages that were overwritten before this reader read them, even if the reader
+    /// has not noticed this yet.
     pub lost: u64,
-    /// Number of messages that were skipped by calls for the latest message, although they could
-    /// still be read.
+    /// Number of readable messages that this reader skipped because it asked for the latest
+    /// message.
     pub skipped: u64,
-    /// Number of messages published since this reader joined that it can still receive.
+    /// Number of messages that this reader can still receive, of those published since it joined.
     pub waiting: u64,
     /// Number of messages published since this reader joined. While no writer is writing, it is
     /// `received` + `lost` + `skipped` + `waiting`.
@@ -30,13 +31,13 @@ pub struct ReadStats {
     /// Number of receive calls that returned nothing because the writer kept overwriting what the
     /// reader copied. Such a call does not itself lose a message.
     pub busy: u64,
-    /// Number of publishers whose lane the last attempt could not map. Their messages count as
-    /// waiting.
+    /// Number of publishers whose lane could not be mapped at the last attempt. Their messages
+    /// count as `waiting`.
     pub unmapped: u64,
 }
 
 impl ReadStats {
-    /// Returns the sum of two ledgers.
+    /// Returns the sum of two ledgers, field by field.
     #[must_use]
     pub(super) const fn plus(self, other: Self) -> Self {
         // WHY wrapping: a damaged head makes wrong numbers, which must not cause a panic.
@@ -51,8 +52,8 @@ impl ReadStats {
         }
     }
 
-    /// Returns the ledger of a file that the reader leaves. Messages that still wait there count as
-    /// lost.
+    /// Returns the final ledger of a file that the reader leaves. Messages that were still waiting
+    /// there count as lost.
     #[must_use]
     pub(super) const fn as_left(mut self) -> Self {
         self.lost = self.lost.wrapping_add(self.waiting);
@@ -99,7 +100,8 @@ impl RawConsumer {
         block.busy.set(sum(LaneReader::busy_calls));
     }
 
-    /// Returns the ledger since this reader joined. Loads the head of every lane.
+    /// Returns the counters since this reader joined. Reads the position of the newest message in
+    /// every lane.
     #[must_use]
     pub fn stats(&self) -> ReadStats {
         self.publish_counters();
@@ -129,7 +131,8 @@ impl RawConsumer {
         self.plus_former_files(stats)
     }
 
-    /// Returns the number of messages of a lane that this reader has received, skipped or lost.
+    /// Returns the number of messages of a lane that this reader has passed: that is, received,
+    /// skipped or lost.
     fn passed_messages(&self, lane: u32, reader: Option<&LaneReader<RawLane>>) -> u64 {
         let first = self.starts[lane as usize].position;
         match reader {
@@ -141,8 +144,8 @@ impl RawConsumer {
         }
     }
 
-    /// Returns how many messages of a lane wait for this reader, and how many it has lost without
-    /// having noticed it.
+    /// Returns how many messages of a lane wait for this reader, and how many were lost although
+    /// this reader has not noticed it yet.
     fn unread(&self, lane: u32, followed: Option<&FollowedLane>) -> UnreadCounts {
         let LaneStart { position, number } = self.starts[lane as usize];
         let Ok(block) = self.segment.lane_block(lane, Access::Read) else {

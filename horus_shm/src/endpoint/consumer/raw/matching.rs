@@ -1,5 +1,5 @@
-//! Matching: finds the lanes whose publisher sends a different type, or offers less than this
-//! reader requests.
+//! Matching: finds the lanes that a reader cannot read, because the publisher sends a different
+//! type or offers less than the reader requests.
 
 use super::{FollowedLane, RawConsumer, ReadMode};
 use crate::file::card::{EndpointCard, Mismatch};
@@ -12,22 +12,23 @@ use crate::file::topic_type::Reliability;
 use crate::os::region::Access;
 use crate::protocol::sync::Word;
 
-/// The newest extent of a lane whose publisher does not offer what a reader requests.
+/// The newest extent (file of slots) of a lane that a reader does not read, because the publisher
+/// does not offer what the reader requests.
 #[derive(Debug)]
 pub(super) struct UnmatchedLane {
     id: ExtentId,
     cause: Mismatch,
     type_identity: [u64; 2],
-    /// Number of the publisher's claim of the lane, if it was reported; 0 if no publisher was
-    /// reported.
+    /// The number of the lane's claim for which the mismatch was last reported to the user; 0 if
+    /// none was reported.
     reported: u64,
-    /// The place in the lane from which on this reader gets no messages.
+    /// The position in the lane from which on this reader gets no messages.
     pub(super) base: ExtentBase,
 }
 
 impl RawConsumer {
-    /// Returns the reason why this reader must not read an extent; `None` if it may read the
-    /// extent.
+    /// Returns the reason why this reader must not read an extent, such as a different type; `None`
+    /// if it may read the extent.
     fn mismatch(&self, extent: &Extent) -> Option<Mismatch> {
         // WHY: the identity comes from another process, and fields of a fixed size cannot be read
         // from messages of any length.
@@ -36,8 +37,8 @@ impl RawConsumer {
         mismatch.or((!is_alike).then_some(Mismatch::Type))
     }
 
-    /// Returns the card of this reader: its type and reliability, which decide which publishers it
-    /// matches.
+    /// Returns the card (settings) of this reader: its type and reliability, which decide which
+    /// publishers it matches.
     #[must_use]
     pub fn card(&self) -> EndpointCard {
         EndpointCard {
@@ -49,7 +50,8 @@ impl RawConsumer {
         }
     }
 
-    /// Returns true if this reader may read an extent.
+    /// Returns true if the publisher of an extent matches this reader, so that the reader may read
+    /// the extent.
     pub(super) fn matches(&self, extent: &Extent) -> bool {
         self.mismatch(extent).is_none()
     }
@@ -121,20 +123,21 @@ impl RawConsumer {
         });
     }
 
-    /// Returns the newest extent of a lane if its publisher is known not to match; otherwise
-    /// `None`.
+    /// Returns the newest extent of the lane with index `lane` if the last check found that its
+    /// publisher does not match; otherwise `None`.
     pub(super) fn unmatched_in(&self, lane: u32) -> Option<&UnmatchedLane> {
         self.unmatched
             .iter()
             .find(|unmatched| unmatched.id.lane == lane)
     }
 
-    /// Returns true if an extent is known not to match.
+    /// Returns true if an earlier check found that the publisher of extent `id` does not match this
+    /// reader.
     pub(super) fn is_unmatched(&self, id: ExtentId) -> bool {
         self.unmatched.iter().any(|unmatched| unmatched.id == id)
     }
 
-    /// Returns an error if there are live publishers and none of them matches.
+    /// Returns an error if there are live publishers, but none that matches this reader.
     pub(super) fn expect_match(&self) -> Result<(), RecvError> {
         let lives = |lane| {
             let block = self.segment.lane_block(lane, Access::Read);
@@ -173,7 +176,7 @@ impl RawConsumer {
         })
     }
 
-    /// Stores the result of [`Self::expect_match`], so that the watches of this reader see it.
+    /// Stores the result of [`Self::expect_match`], so that watches on this reader can report it.
     pub(super) fn note_mismatch(&self) {
         self.progress.set_mismatch(match self.expect_match() {
             Err(RecvError::Incompatible { cause, .. }) => Some(cause),

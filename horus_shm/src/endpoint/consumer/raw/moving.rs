@@ -24,39 +24,41 @@ use crate::protocol::lane::{self, PollOutcome};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
-/// Minimum time between two attempts to move.
+/// Minimum time between two attempts of a reader to move to the file that has the topic's name now.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
-/// Minimum time between two checks of the owners of former files' lanes.
+/// Minimum time between two checks whether former files still have publishers.
 const LOOK_PERIOD: Duration = Duration::from_millis(10);
-/// Maximum number of sessions that a reader remembers from the files that it has left.
+/// Maximum number of publisher sessions that a reader remembers from the files that it has left.
+/// The oldest ones are forgotten first.
 const SESSIONS_MAX: usize = 1024;
 
 /// The files of the topic in which a reader was before its present file: those that it has left,
 /// and those that it still reads to the end.
 #[derive(Debug, Default)]
 pub(super) struct FormerFiles {
-    /// The readers of the files that are still being read, one for each file, from the oldest on.
+    /// One reader for each former file that is still being read, from the oldest file to the
+    /// newest.
     former: Vec<RawConsumer>,
-    /// The sum of the ledgers of the files that the reader has left.
+    /// The sum of the counters of the files that the reader has read to the end and left.
     ended: ReadStats,
-    /// The sessions of the lanes of the files that the reader has left.
+    /// The progress in the messages of each publisher, in the files that the reader has left.
     sessions: Vec<SessionProgress>,
     /// Used only in the reader of a former file: the files before that file, each with a bit mask
     /// of the lanes that were ignored there.
     earlier: Vec<(Weak<Segment>, u64)>,
-    /// Lane of the last message, if that message came from a former file.
+    /// Lane of the message that was received last, if it came from a former file; otherwise `None`.
     last_lane: Option<u32>,
-    /// The time at which the reader last checked whether the lanes of former files still have
-    /// owners.
+    /// The time of the last check whether former files still have publishers; `None` before the
+    /// first check.
     looked: Option<Instant>,
-    /// True if the reader never moves to another file.
+    /// True if the reader never moves to another file, even if its file loses its name.
     stays: bool,
-    /// True if sessions that were ignored in these files are included again.
+    /// True if the reader receives again from publishers that it ignored in these files.
     includes_all: bool,
-    /// Number of times that the reader has joined or left a file.
+    /// Number of times that the reader has joined or left a topic file.
     changes: u64,
-    /// Time and `errno` of the last attempt to move, if it failed. The `errno` is `None` if there
-    /// was no file to move to.
+    /// Time and `errno` of the last attempt to move to another file, if that attempt failed. The
+    /// `errno` is `None` if there was no such file.
     not_moved: Option<(Instant, Option<i32>)>,
 }
 
@@ -65,13 +67,15 @@ pub(super) struct FormerFiles {
 #[derive(Debug, Clone, Copy)]
 struct SessionProgress {
     id: u64,
-    /// Sequence number of the first message that the reader gets only from the new file.
+    /// Sequence number of the first message that the reader takes from the new file. It reads
+    /// earlier ones in the former file.
     number: u64,
     is_ignored: bool,
 }
 
 impl FormerFiles {
-    /// Returns what the reader of the present file still needs when that file becomes a former one.
+    /// Returns the data about former files that the reader of the present file still needs when
+    /// that file itself becomes a former file.
     fn for_former(&self) -> Self {
         let earlier = |former: &RawConsumer| (Arc::downgrade(&former.segment), former.ignored);
         Self {
@@ -120,8 +124,9 @@ impl RawConsumer {
         Ok(this)
     }
 
-    /// Stores the fault epoch of a check that found this reader usable. If this reader has to move,
-    /// or still reads former files, stores a value that makes each call check again.
+    /// Stores the value of the fault counter at which a check found this reader usable. If this
+    /// reader has to move, or still reads former files, stores a value that makes each call check
+    /// again.
     pub(super) fn note_epoch(&mut self, seen_epoch: u64) {
         if self.segment.name_state() == NameState::NamespaceRemoved {
             self.progress.set_namespace_removed();
@@ -133,25 +138,26 @@ impl RawConsumer {
         };
     }
 
-    /// Returns true if the file has lost its name and this reader has not moved yet.
+    /// Returns true if the topic's name no longer leads to this reader's file, and the reader has
+    /// not moved to another file yet.
     fn has_to_move(&self) -> bool {
         let stays = self.past.as_ref().is_some_and(|past| past.stays);
         self.segment.is_name_lost() && !self.progress.has_moved() && !stays
     }
 
-    /// Returns true while this reader still reads files that have lost their name.
+    /// Returns true while this reader still reads files that no longer have the topic's name.
     pub(super) fn is_draining(&self) -> bool {
         self.past
             .as_ref()
             .is_some_and(|past| !past.former.is_empty())
     }
 
-    /// Returns a number that changes whenever this reader joins or leaves a file.
+    /// Returns a counter that changes whenever this reader joins or leaves a topic file.
     pub(super) fn file_changes(&self) -> u64 {
         self.past.as_ref().map_or(0, |past| past.changes)
     }
 
-    /// Returns the readers of the former files that are still being read, one for each file.
+    /// Returns one reader for each former file that is still being read.
     pub(super) fn former(&self) -> &[Self] {
         self.past.as_ref().map_or(&[], |past| &past.former)
     }
@@ -214,8 +220,8 @@ impl RawConsumer {
         Ok(())
     }
 
-    /// Stores the present fault epoch, so that calls check this reader only after the next fault.
-    /// While this reader has to move, or reads former files, each call checks again instead.
+    /// Stores the present value of the fault counter, so that calls check this reader only after
+    /// the next fault. If it has to move, or reads former files, each call still checks.
     fn note_own_epoch(&mut self) {
         if let Ok(seen_epoch) = self.segment.check_health() {
             self.note_epoch(seen_epoch);
@@ -257,8 +263,8 @@ impl RawConsumer {
         self.publish_start(lane);
     }
 
-    /// Returns how far this reader has read a session in earlier files; `None` if it did not read
-    /// the session there.
+    /// Returns how far this reader has read the messages of a publisher session in earlier files;
+    /// `None` if it did not read them there.
     fn session_progress(&self, session: u64) -> Option<SessionProgress> {
         let past = self.past.as_ref().filter(|_| session != 0)?;
         let former = past
@@ -275,8 +281,8 @@ impl RawConsumer {
         reached.next().or_else(|| ended().copied())
     }
 
-    /// Polls the former files with `old`, and then each lane of the present file with `own`. The
-    /// caller has checked that this reader is usable.
+    /// Calls `old` for each former file, and then `own` for each lane of the present file, until a
+    /// call returns a message. The caller has checked that this reader is usable.
     ///
     /// WHY former files are polled twice: before a publisher sends its first message in the present
     /// file, it has sent all its messages in the former one. The second poll finds those messages
@@ -321,8 +327,8 @@ impl RawConsumer {
         None
     }
 
-    /// Leaves the former files whose messages have all been read, and to which no publisher can
-    /// send any more.
+    /// Stops reading former files that have been read to the end and to which no publisher can send
+    /// any more.
     fn leave_ended_files(&mut self) {
         let Some(past) = &mut self.past else { return };
         if past.looked.is_some_and(|at| at.elapsed() < LOOK_PERIOD) {
@@ -351,8 +357,8 @@ impl RawConsumer {
         self.note_own_epoch();
     }
 
-    /// Returns true if no publisher can send to this file any more, and everything readable has
-    /// been read.
+    /// Returns true if no publisher can send to this reader's file any more, and all readable
+    /// messages have been read.
     fn has_ended(&self) -> bool {
         if self.segment.check_health().is_err() {
             return true;
@@ -373,7 +379,8 @@ impl RawConsumer {
         stats.waiting == 0 || stats.unmapped > 0
     }
 
-    /// Receives as [`Self::recv`] does. Used while this reader still reads former files.
+    /// Receives a message while this reader still reads former files. Otherwise the same as
+    /// [`Self::recv`].
     ///
     /// # Safety
     ///
@@ -406,7 +413,8 @@ impl RawConsumer {
         })
     }
 
-    /// Receives as [`Self::recv_length`] does. Used while this reader still reads former files.
+    /// Receives a message while this reader still reads former files. Otherwise the same as
+    /// [`Self::recv_length`].
     #[cold]
     pub(super) fn recv_length_draining(&mut self) -> Option<usize> {
         if !self.can_drain() {
@@ -420,7 +428,8 @@ impl RawConsumer {
         self.turn_draining(Self::recv_length, own)
     }
 
-    /// Borrows as [`Self::borrow`] does. Used while this reader still reads former files.
+    /// Borrows a message while this reader still reads former files. Otherwise the same as
+    /// [`Self::borrow`].
     #[cold]
     pub(super) fn borrow_draining(&mut self) -> Result<Option<RawSample>, BorrowError> {
         if !self.can_drain() {
@@ -431,7 +440,7 @@ impl RawConsumer {
         found.transpose()
     }
 
-    /// Returns true if this reader reads former files and its present file is usable.
+    /// Returns true if this reader still reads former files, and its present file is usable.
     fn can_drain(&self) -> bool {
         self.is_draining() && self.segment.check_health().is_ok()
     }
@@ -451,7 +460,7 @@ impl RawConsumer {
         })
     }
 
-    /// Adds the ledgers of the former files to `stats`.
+    /// Returns `stats` plus the counters of all former files.
     pub(super) fn plus_former_files(&self, stats: ReadStats) -> ReadStats {
         let Some(past) = &self.past else {
             return stats;
@@ -460,7 +469,8 @@ impl RawConsumer {
         former.fold(stats.plus(past.ended), ReadStats::plus)
     }
 
-    /// Returns the lane of the last message, if that message came from a former file.
+    /// Returns the lane of the message that was received last, if it came from a former file;
+    /// otherwise `None`.
     pub(super) fn last_former_lane(&self) -> Option<u32> {
         self.past.as_ref()?.last_lane
     }
@@ -474,15 +484,15 @@ impl RawConsumer {
         })
     }
 
-    /// Includes the sessions again that this reader ignored in former files.
+    /// Makes this reader receive again from the publisher sessions that it ignored in former files.
     pub(super) fn include_former(&mut self) {
         if let Some(past) = &mut self.past {
             past.includes_all = true;
         }
     }
 
-    /// Returns the error of a topic whose namespace was removed, or to whose new file this reader
-    /// cannot move.
+    /// Returns an error if the topic's namespace was removed, or if this reader cannot move to the
+    /// topic's new file.
     pub(super) fn expect_name(&self) -> Result<(), RecvError> {
         let topic = self.segment.label();
         match self.segment.name_state() {

@@ -1,9 +1,10 @@
-//! The order in which a reader polls its lanes, and the pauses between polls.
+//! Decides in which order a reader polls its lanes, and how long it pauses between polls.
 
 use super::{NO_LANE, RawConsumer};
 use crate::protocol::tuning::{Pauses, Tuning};
 
-/// Number of lanes that a receive call polls in turn before it polls the lane of the last message.
+/// Number of lanes that a receive call polls in turn before it polls the lane from which the last
+/// message came.
 ///
 /// WHY the lane of the last message is not polled first: a publisher that floods the topic would
 /// keep the messages of others waiting. With this number, while a message waits, at most half as
@@ -11,8 +12,8 @@ use crate::protocol::tuning::{Pauses, Tuning};
 /// with 64 lanes of which one is active, that would cost 64 polls for each message.
 const LANES_BEFORE_LAST: usize = 2;
 
-/// Number of pauses at the end of a burst. Together they take some 0.1 µs (AMD Zen 5) to 0.5 µs
-/// (Intel since Skylake).
+/// Number of PAUSE instructions after a burst of messages. Together they take some 0.1 µs (Zen 5 of
+/// AMD) to 0.5 µs (Intel since Skylake).
 const BACK_OFF_PAUSES: u32 = 8;
 
 impl RawConsumer {
@@ -61,7 +62,8 @@ impl RawConsumer {
         lanes + usize::from(lanes > LANES_BEFORE_LAST)
     }
 
-    /// Returns the lane to poll in step number `look` of a receive call.
+    /// Returns the index in `lanes` of the lane to poll in step `look` of a receive call. The last
+    /// message's lane is polled twice if there are many lanes.
     #[inline(always)]
     pub(super) fn lane_to_look_at(&mut self, look: usize) -> usize {
         if look == LANES_BEFORE_LAST && self.last_lane != NO_LANE {
@@ -70,7 +72,8 @@ impl RawConsumer {
         self.next_lane()
     }
 
-    /// Returns the lane whose turn it is next.
+    /// Returns the index in `lanes` of the lane whose turn it is, and gives the turn to the lane
+    /// after it.
     #[inline(always)]
     pub(super) fn next_lane(&mut self) -> usize {
         let lane = self.next;
@@ -82,7 +85,8 @@ impl RawConsumer {
         lane
     }
 
-    /// Pauses at the end of a burst, so that the writers can continue. One more poll follows.
+    /// Pauses at the end of a burst of messages, so that writers can continue. The caller polls
+    /// once more afterwards.
     ///
     /// WHY: a reader that keeps up with a streaming writer takes away the cache line that is being
     /// written, for one message after another. Measured with [`BACK_OFF_PAUSES`], streaming 1:1,

@@ -1,4 +1,4 @@
-//! Waiting for messages, and waking publishers that wait for room in a lane.
+//! Waits for messages, and wakes the publishers that wait for room in a lane.
 
 use std::sync::atomic::AtomicU64;
 
@@ -15,12 +15,13 @@ use crate::wait::{
 };
 
 /// The eventcount at which reliable publishers sleep while their lanes are full. A gated reader
-/// wakes them.
+/// wakes them after it has freed slots.
 #[derive(Debug)]
 pub(super) struct PublisherRoom {
     block: *const WaitBlock<AtomicU64>,
     order: WakeOrder,
-    /// Number of successive wakes that woke no thread.
+    /// Number of wakes in a row that woke no thread. After too many of them, dead publishers are
+    /// removed from the list of sleepers.
     fruitless: u32,
 }
 
@@ -46,7 +47,8 @@ impl PublisherRoom {
 }
 
 impl RawConsumer {
-    /// Wakes the publishers that wait for room. Called after this reader's cursors have changed.
+    /// Wakes the publishers that sleep until a slot is free. The caller has just advanced this
+    /// reader's cursor, which frees slots.
     #[inline(always)]
     pub(super) fn wake_publishers_that_sleep(&mut self) {
         if self
@@ -127,8 +129,7 @@ impl RawConsumer {
         }
     }
 
-    /// Returns a watch on this consumer. With it, another thread can wait for the consumer's
-    /// messages.
+    /// Returns a watch, with which another thread can wait until this consumer has a message.
     #[must_use]
     pub fn watch(&self) -> Watch {
         Watch::new(&self.segment, &self.progress, self.place.as_ref())

@@ -1,4 +1,5 @@
-//! Claiming a lane: a new publisher chooses one by its history and its owner.
+//! Claims a lane for a new publisher, which prefers the lane that contains its own earlier
+//! messages.
 
 use std::sync::atomic::AtomicU64;
 
@@ -12,25 +13,25 @@ use crate::protocol::owner;
 use crate::protocol::sync::Word;
 use crate::protocol::takeover::end_history;
 
-/// A lane that a publisher has claimed but not yet taken over.
+/// A lane that a publisher has claimed, but into which it cannot write yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct LaneClaim {
     pub(super) lane: u32,
-    /// The mark of the publisher's history if that stays after the publisher has left; otherwise
-    /// `None`.
+    /// The description of the publisher's history if that history stays after the publisher has
+    /// left; otherwise `None`.
     latched: Option<LatchedHistory>,
     pub(super) found: FoundHistory,
-    /// True if the publisher is moving here from another file.
+    /// True if the publisher claims this lane because it is moving here from another file.
     pub(super) moves: bool,
 }
 
-/// The kind of history that the last publisher left in a claimed lane.
+/// The kind of history (earlier messages for new readers) that was found in a newly claimed lane.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum FoundHistory {
-    /// History that was kept under the new publisher's key. It stays until the new publisher sends
-    /// its first message.
+    /// History that was kept under the new publisher's key. Readers can get it until the new
+    /// publisher sends its first message.
     Own,
-    /// No history that was kept after its publisher had left.
+    /// There is no history that was to be kept after its publisher had left.
     None,
     /// History that was kept under another publisher's key, and ends now. The value is the number
     /// of that publisher's claim of the lane.
@@ -47,7 +48,8 @@ impl FoundHistory {
     }
 }
 
-/// Returns the kept history of a lane; `None` if the lane has none.
+/// Returns the description of the history that was kept in a lane; `None` if the lane has no such
+/// history.
 fn latched_in(block: &LaneBlock<AtomicU64>) -> Option<LatchedHistory> {
     // Relaxed: before the claim it only sets the order in which lanes are tried, and the claim
     // orders it.
@@ -106,7 +108,7 @@ impl LaneClaim {
         })
     }
 
-    /// Stores whose history the lane contains from now on. Called after the lane was taken over at
+    /// Stores under which key the lane's history is kept from now on. Called after the takeover at
     /// `position`, and before the first message. WHY in this order: a publisher that dies in
     /// between leaves no history under a key that is not its own.
     pub(super) fn announce(&self, block: &LaneBlock<AtomicU64>, position: u64) {

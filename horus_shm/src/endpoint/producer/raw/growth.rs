@@ -22,15 +22,16 @@ use crate::protocol::memory::RawLane;
 use crate::protocol::sync::Word as _;
 use crate::protocol::takeover::take_over;
 
-/// Maximum number of earlier extents that a publisher takes over from earlier publishers of its
-/// lane.
+/// Maximum number of earlier extents that a publisher takes over from the previous publishers of
+/// its lane.
 const FORMER_EXTENTS_MAX: usize = 16;
 
-/// An earlier extent of a lane, which readers may still have to read.
+/// An earlier extent (file of slots) of a lane, which some readers may not have read to its end
+/// yet.
 #[derive(Debug)]
 pub(super) struct FormerExtent {
     extent: Arc<Extent>,
-    /// The position after its last message.
+    /// The position in the lane after the last message of the extent.
     end: u64,
 }
 
@@ -49,7 +50,7 @@ impl FormerExtent {
 }
 
 /// A lane that a publisher has just claimed: its extents, and the position at which the publisher
-/// continues.
+/// begins to write.
 pub(super) struct ClaimedLane {
     pub(super) extent: Arc<Extent>,
     pub(super) raw: RawLane,
@@ -128,7 +129,8 @@ impl ClaimedLane {
         })
     }
 
-    /// Returns the extents from number `oldest` up to the one before `newest`, oldest first.
+    /// Returns the extents of a lane from number `oldest` up to the one before `newest`, oldest
+    /// first.
     fn extents_before(segment: &Segment, newest: ExtentId, oldest: u64) -> Vec<FormerExtent> {
         let first = oldest.max(newest.generation.saturating_sub(FORMER_EXTENTS_MAX as u64));
         let generations = first.max(1)..newest.generation;
@@ -146,13 +148,14 @@ impl ClaimedLane {
     }
 }
 
-/// Returns the lane with the slots of an extent, for the writer.
+/// Returns the memory of the lane with the slots of `extent`, for a writer.
 fn writer_lane(segment: &Segment, extent: &Arc<Extent>) -> Result<RawLane, OpenError> {
     segment.lane(extent, Access::Write, segment.readers(Access::Write)?)
 }
 
 impl RawProducer {
-    /// Returns the length in bytes of the longest message that fits in the present slots.
+    /// Returns the length in bytes of the longest message that fits in the slots that the publisher
+    /// uses now.
     #[inline(always)]
     #[must_use]
     pub const fn slot_bytes(&self) -> u64 {
@@ -232,8 +235,8 @@ impl RawProducer {
         self.confirm_file()
     }
 
-    /// Removes extents as [`Self::remove_former`] does, if it may be time to remove the first of
-    /// them.
+    /// Removes earlier extents as [`Self::remove_former`] does, but only once the writer's position
+    /// has reached `former_due`.
     #[inline(always)]
     pub(super) fn remove_former_if_due(&mut self) {
         if self.writer.position() >= self.former_due {
@@ -268,7 +271,7 @@ impl RawProducer {
         }
     }
 
-    /// Returns true if a live reliable reader still has to read the oldest extent.
+    /// Returns true if a live reliable reader still has to read messages in the oldest extent.
     fn is_oldest_unread(&self) -> bool {
         let Some(oldest) = self.former.first() else {
             return false;

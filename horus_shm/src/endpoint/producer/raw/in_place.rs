@@ -1,4 +1,4 @@
-//! Writing messages in place: loans, and slots that are not overwritten while readers read them.
+//! Writes messages in place: loans, and slots that are not overwritten while readers use them.
 
 use std::ptr::NonNull;
 use std::sync::Arc;
@@ -16,10 +16,12 @@ use crate::protocol::memory::LaneMemory;
 use crate::protocol::telemetry;
 use crate::wait::WaitPolicy;
 
-/// A slot that the writer has claimed for its next message.
+/// A slot that the writer has claimed for its next message, and in which no message is published
+/// yet.
 struct TakenSlot {
     index: u64,
-    /// True if no reader is copying a message out of this slot.
+    /// True if no reader is copying a message out of this slot. Only then may the caller write to
+    /// the slot with ordinary stores.
     is_alone: bool,
 }
 
@@ -31,15 +33,16 @@ struct TakenSlot {
 /// even if the reader discards what it loads.
 #[derive(Debug, Default)]
 pub(super) struct SeparateLoan {
-    /// The private memory, shared with each [`LoanMemory`] that keeps it alive.
+    /// The private memory. It is shared with each [`LoanMemory`] that keeps it alive.
     memory: Option<Arc<Region>>,
-    /// Position and index of the present loan's slot; `None` if the loan does not use private
-    /// memory.
+    /// Position of the loan in the lane, and index of its slot; `None` if there is no open loan, or
+    /// if it does not use private memory.
     slot: Option<(u64, u64)>,
 }
 
 impl SeparateLoan {
-    /// Returns memory of `bytes` bytes for a new loan. `bytes` must be the same in every call.
+    /// Returns the address of `bytes` bytes of private memory for a new loan. `bytes` must be the
+    /// same in every call.
     fn memory_for_new_loan(&mut self, bytes: u64) -> *mut u8 {
         // WHY not if it is shared: that loan is over, but may still be read.
         let memory = self
@@ -51,7 +54,7 @@ impl SeparateLoan {
     }
 }
 
-/// Keeps the memory of a loan alive, even after its publisher has been dropped.
+/// A guard that keeps the memory of a loan alive, even after its publisher has been dropped.
 #[derive(Debug)]
 pub struct LoanMemory {
     _extent: Arc<Extent>,
@@ -77,8 +80,8 @@ impl RawProducer {
         Ok(())
     }
 
-    /// Claims the next slot that no reader has pinned. If there is none, claims one that is pinned
-    /// only for a copy.
+    /// Claims the next slot that no reader has pinned. If there is none, claims a slot that is
+    /// pinned only while a reader copies it.
     fn take_free_slot(&mut self) -> Result<TakenSlot, NoRoom> {
         let capacity = self.extent.offer.shape.capacity();
         let mut skips = 0;
@@ -106,7 +109,7 @@ impl RawProducer {
         Err(NoRoom)
     }
 
-    /// Publishes the slot that [`Self::take_free_slot`] returned.
+    /// Publishes the slot that [`Self::take_free_slot`] returned, as a message of `bytes` bytes.
     fn publish_slot(&mut self, bytes: u64) {
         let pos = self.writer.position();
         if telemetry::is_sampled(pos) {
@@ -116,7 +119,7 @@ impl RawProducer {
         self.remove_former_if_due();
     }
 
-    /// Lends the next slot to the caller, who fills it in place.
+    /// Lends the next slot to the caller, who writes a message into it.
     ///
     /// Wait-free, except that it may check whether a reader is alive, and check the readers' pins.
     /// Only one loan can exist at a time.
@@ -165,8 +168,8 @@ impl RawProducer {
         })
     }
 
-    /// Returns a guard that keeps the memory of the present loan alive, or of the last one if none
-    /// is present.
+    /// Returns a guard that keeps the memory of the open loan alive; if no loan is open, that of
+    /// the last loan.
     #[must_use]
     pub fn lent_memory(&self) -> LoanMemory {
         LoanMemory {
@@ -175,7 +178,8 @@ impl RawProducer {
         }
     }
 
-    /// Publishes the first `bytes` bytes of the lent slot, or the whole slot if `bytes` is larger.
+    /// Publishes the first `bytes` bytes of the lent slot as a message, or the whole slot if
+    /// `bytes` is larger.
     ///
     /// # Errors
     ///
@@ -190,14 +194,14 @@ impl RawProducer {
         Ok(self.publish((bytes as u64).min(self.slot_bytes))?)
     }
 
-    /// Ends the loan that [`Self::lend`] began, without publishing it. Returns true if there was a
-    /// loan.
+    /// Ends the loan that [`Self::lend`] began without publishing a message. Returns true if a loan
+    /// was open.
     pub const fn discard_lent(&mut self) -> bool {
         self.lent.take().is_some()
     }
 
-    /// Claims the next slot for the caller to fill. A second call before the send returns the same
-    /// slot.
+    /// Claims the next slot, and returns its address. Until a message is sent, further calls return
+    /// the same slot.
     fn take_slot(&mut self) -> Result<*mut u8, LoanError> {
         if fault::epoch() != self.seen_epoch {
             self.check_health_and_move()?;
@@ -223,7 +227,7 @@ impl RawProducer {
         Ok(self.apart.memory_for_new_loan(self.slot_bytes))
     }
 
-    /// Publishes the first `bytes` bytes of the present loan.
+    /// Publishes the first `bytes` bytes of the lent slot as a message, and thereby ends the loan.
     pub(crate) fn publish(&mut self, bytes: u64) -> Result<(), SendError<()>> {
         self.confirm_file()?;
         if let Some((position, index)) = self.apart.slot.take()

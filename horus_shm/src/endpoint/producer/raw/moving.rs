@@ -31,21 +31,24 @@ use crate::protocol::sync::{Word, edge};
 /// Maximum time for which closing a publisher waits for readers that still have to move. Each
 /// process checks the names of its topics ten times a second.
 const CLOSE_WAIT_MAX: Duration = Duration::from_millis(500);
-/// Minimum time between two attempts to move.
+/// Minimum time between two attempts of a publisher to move to the file that has the topic's name
+/// now.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
 
-/// Minimum time between two checks of the readers of former files.
+/// Minimum time between two checks whether the readers of former files have moved.
 const LOOK_PERIOD: Duration = Duration::from_millis(10);
 
-/// The identity of a publisher and the number of its messages. A publisher keeps both when it moves
-/// to another file.
+/// The data that a publisher keeps when it moves to another topic file: its identity and the number
+/// of its messages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PublisherSession {
-    /// The random number that is stored in [`LaneBlock::session`].
+    /// The random number that identifies the publisher, as it is stored in [`LaneBlock::session`].
     pub(super) id: u64,
-    /// The number of messages that the publisher had sent before its first message in the new file.
+    /// The number of messages that the publisher had sent before its first message in its present
+    /// file.
     pub(super) number: u64,
-    /// Length in bytes of the longest message that fitted in its slots.
+    /// Length in bytes of the longest message that fitted in the publisher's slots in the former
+    /// file.
     slot_bytes: u64,
 }
 
@@ -62,7 +65,7 @@ impl PublisherSession {
             .unwrap_or_else(Self::with_new_id)
     }
 
-    /// Returns a new session with a random number.
+    /// Creates a new session: a random number as its id, and no messages sent yet.
     fn with_new_id() -> Self {
         let bytes = os::random_bytes().unwrap_or_default();
         let id = bytes.first_chunk().copied().map_or(0, u64::from_ne_bytes);
@@ -86,7 +89,8 @@ impl PublisherSession {
     }
 }
 
-/// A failed attempt of a publisher to move to another file: the time of the attempt, and the error.
+/// A failed attempt of a publisher to move to another topic file: the time of the attempt, and the
+/// error.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FailedMove {
     at: Instant,
@@ -176,7 +180,7 @@ impl RawProducer {
         Ok(moved)
     }
 
-    /// Sends again messages that this publisher sent in a former file.
+    /// Sends `messages` again, which this publisher had already sent in a former file.
     fn repeat_messages(&mut self, messages: &[Vec<u8>]) -> Result<(), SendError<()>> {
         // WHY: a message that is repeated must not make it move once more.
         self.is_repeating = true;
@@ -227,7 +231,8 @@ impl RawProducer {
         }
     }
 
-    /// Checks whether the readers of former files have moved, at most once in each [`LOOK_PERIOD`].
+    /// Checks whether the readers of former files have moved, unless the last check was less than
+    /// [`LOOK_PERIOD`] ago.
     fn poll_moved_readers(&mut self) {
         if self.awaited.is_empty() || self.looked.is_some_and(|at| at.elapsed() < LOOK_PERIOD) {
             return;
@@ -238,7 +243,8 @@ impl RawProducer {
         }
     }
 
-    /// Returns true if a reliable reader of a file that this publisher left has not moved yet.
+    /// Returns true if this publisher waits for a reliable reader that has not yet moved from a
+    /// file that the publisher has left.
     fn is_awaiting(&self) -> bool {
         let identity = self.extent.offer.type_info.identity();
         let file = self.segment.file_number();
@@ -246,7 +252,8 @@ impl RawProducer {
         awaited.any(|former| awaits_reader((&former.segment, former.lane), &identity, file))
     }
 
-    /// Returns true if the writer must wait until readers of former files have moved.
+    /// Returns true if the publisher must not send yet, because reliable readers of former files
+    /// have not moved yet.
     pub(super) fn is_held_back(&mut self) -> bool {
         if !self.awaited.is_empty() && !self.is_awaiting() {
             self.end_wait_for_readers();
@@ -264,7 +271,7 @@ impl RawProducer {
         }
     }
 
-    /// Stops waiting for the readers of former files.
+    /// Stops waiting for the readers of former files, so that the publisher may send without them.
     pub(super) fn end_wait_for_readers(&mut self) {
         self.awaited.clear();
         self.writer.stop_before(u64::MAX);

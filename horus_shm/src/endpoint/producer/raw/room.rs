@@ -1,4 +1,4 @@
-//! Full lanes: how a producer waits for room, and continues without readers that are dead or
+//! Full lanes: a producer waits for a free slot, and continues without readers that are dead or
 //! stalled.
 
 use std::sync::Arc;
@@ -16,13 +16,13 @@ use crate::wait::{
     Event, POLL_INTERVAL, SLEEP_MAX, Sleeper, WaitPolicy, WakeOrder, wait_in_slices,
 };
 
-/// Minimum time between two checks of the reader for which a producer with a full lane waits.
+/// Minimum time between two checks whether the reader for which a full lane waits is alive.
 const PROBE_PERIOD: Duration = Duration::from_millis(1);
 
-/// The action of a producer when a reliable reader is alive but does not read.
+/// The action of a producer whose lane is full because a live reliable reader does not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnStalled {
-    /// Refuse each send with [`SendError::Full`] until the reader reads again.
+    /// Every send fails with [`SendError::Full`] until the reader reads again.
     #[default]
     Full,
     /// Refuse sends for the time `after`, then continue without the reader until it reads again.
@@ -30,18 +30,18 @@ pub enum OnStalled {
     /// lane has slots. Until then, it may overwrite unread messages. The reader counts exactly how
     /// many messages it lost.
     Detach {
-        /// Time from the first refusal of the current message until the publisher stops waiting for
+        /// Time for which sends of one message are refused before the publisher stops waiting for
         /// the reader.
         after: Duration,
     },
 }
 
-/// Successive refusals of the same message because the lane is full.
+/// A run of refused sends of the same message, all because the lane is full.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RefusalRun {
     position: u64,
     since: Instant,
-    /// The time of the last check of the reader that stops the writer.
+    /// The time of the last check whether the reader that keeps the lane full is alive.
     probed: Instant,
 }
 
@@ -66,7 +66,7 @@ impl RawProducer {
         })
     }
 
-    /// Sends as [`Self::send`] does, but waits for room in the lane until `wait_policy` ends.
+    /// Sends as [`Self::send`] does, but waits for a free slot until `wait_policy` ends.
     ///
     /// Blocks: spins for a short time, then sleeps until a reader has read more. Polls at least
     /// every 50 ms.
@@ -90,8 +90,9 @@ impl RawProducer {
         })
     }
 
-    /// Repeats `attempt` as long as `is_full` is true for its error, until `wait_policy` ends.
-    /// Between attempts, sleeps until there may be room. After the wait, returns the last error.
+    /// Calls `attempt` again as long as its error is one for which `is_full` is true, until
+    /// `wait_policy` ends. Sleeps between the calls until there may be room. If the wait ends
+    /// first, returns such an error.
     #[inline]
     pub(super) fn until_room<T, E>(
         &mut self,
@@ -135,8 +136,9 @@ impl RawProducer {
         wait_in_slices(events, wait_policy, slice, || look(self))
     }
 
-    /// Handles the reader that stops this lane's writer: after an `Ok`, the caller tries again.
-    /// Returns the next value for `tries`, which must be 0 in the first call for a message.
+    /// Handles the reader that keeps the lane full: frees its slot if it is dead, or stops waiting
+    /// for it if it has stalled. After an `Ok`, the caller tries again; the value is the next
+    /// `tries`, which must be 0 in the first call for a message.
     ///
     /// # Errors
     ///
@@ -172,7 +174,7 @@ impl RawProducer {
         Err(self.full_error())
     }
 
-    /// Counts a refusal, and returns the run of refusals that it belongs to. Returns `None` if the
+    /// Counts a refused send, and returns the run of refusals to which it belongs; `None` if the
     /// reader was checked less than [`PROBE_PERIOD`] ago.
     fn note_refusal(&mut self) -> Option<RefusalRun> {
         let now = Instant::now();
