@@ -104,5 +104,5 @@ fn print(report: &Report, context: &mut Context) -> Result<(), Failure> {
     if report.foreign.is_empty() {
         return Ok(());
     }
-    Err(Failure::answer_no())
+    Err(Failure::check_answered_no())
 }

@@ -14,7 +14,7 @@ use crate::failure::Failure;
 
 /// Shell code that is appended to the generated script for bash. It completes the names of topics
 /// and nodes.
-const BASH: &str = include_str!("completion/live.bash");
+const BASH_LIVE_NAMES: &str = include_str!("completion/live.bash");
 
 /// Shell code that is added to the generated script for zsh. It completes the names of topics and
 /// nodes. The constant `FISH` is the same for fish.
@@ -56,7 +56,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     clap_complete::generate(arguments.shell, &mut Cli::command(), "horus", &mut script);
     let script = String::from_utf8_lossy(&script);
     let script = match arguments.shell {
-        Shell::Bash => script.into_owned() + BASH,
+        Shell::Bash => script.into_owned() + BASH_LIVE_NAMES,
         Shell::Fish => script.into_owned() + FISH,
         Shell::Zsh => complete_live_names_in_zsh(&script),
         _ => script.into_owned(),

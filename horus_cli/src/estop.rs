@@ -91,7 +91,7 @@ fn print_status(context: &mut Context) -> Result<(), Failure> {
     print_state(last.as_ref(), context)?;
     if last.is_some_and(|stop| stop.is_engaged()) {
         context.out.flush()?;
-        return Err(Failure::answer_no());
+        return Err(Failure::check_answered_no());
     }
     Ok(())
 }

@@ -20,7 +20,7 @@ const SIGNAL_POLL_PERIOD: Duration = Duration::from_millis(10);
 /// prints a stream prints its last output at the first signal, and ends at once at a second signal.
 #[derive(Debug)]
 pub(crate) struct StopSignal {
-    has_come: Arc<AtomicBool>,
+    is_received: Arc<AtomicBool>,
     /// True if the next signal ends the process at once, instead of only setting the flag.
     is_final: Arc<AtomicBool>,
 }
@@ -29,7 +29,7 @@ impl StopSignal {
     /// Installs the signal handlers. The first signal ends the process, unless
     /// [`Self::begin_stream`] was called before.
     pub(crate) fn install() -> io::Result<Self> {
-        let has_come = Arc::new(AtomicBool::new(false));
+        let is_received = Arc::new(AtomicBool::new(false));
         let is_final = Arc::new(AtomicBool::new(true));
         for signal in [SIGINT, SIGTERM] {
             // WHY this order: the handlers run in it, so the first signal of a stream only sets
@@ -40,9 +40,12 @@ impl StopSignal {
                 Arc::clone(&is_final),
             )?;
             flag::register(signal, Arc::clone(&is_final))?;
-            flag::register(signal, Arc::clone(&has_come))?;
+            flag::register(signal, Arc::clone(&is_received))?;
         }
-        Ok(Self { has_come, is_final })
+        Ok(Self {
+            is_received,
+            is_final,
+        })
     }
 
     /// Makes the next signal only set a flag instead of ending the process. A command that prints a
@@ -53,14 +56,14 @@ impl StopSignal {
     }
 
     /// Returns true if a signal that ends the command has been received.
-    pub(crate) fn has_come(&self) -> bool {
+    pub(crate) fn is_received(&self) -> bool {
         // Relaxed: as above.
-        self.has_come.load(Ordering::Relaxed)
+        self.is_received.load(Ordering::Relaxed)
     }
 
     /// Sleeps until `due`, or until a signal is received. Returns true if no signal was received.
     pub(crate) fn sleep_until(&self, due: Instant) -> bool {
-        while !self.has_come() {
+        while !self.is_received() {
             let left = due.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return true;

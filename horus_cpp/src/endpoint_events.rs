@@ -6,7 +6,7 @@ use std::ffi::c_char;
 use horus_core::topic::{EndpointChange, EndpointEvent, EndpointEvents, EndpointKind};
 use horus_core::{EndpointWaitError, Mismatch};
 
-use crate::ffi::{Out, SizedStruct, null_argument, run_guarded, wait_in_slices};
+use crate::ffi::{OutPointer, SizedStruct, null_argument, run_guarded, wait_in_slices};
 use crate::handle::Slab;
 use crate::inspect::{PROCESS_BYTES, process_of};
 use crate::publisher::{HorusPublisher, PUBLISHERS};
@@ -100,7 +100,7 @@ pub unsafe extern "C" fn horus_publisher_subscriber_events(
     out: *mut HorusEndpointEvents,
 ) -> i32 {
     run_guarded(|| {
-        let out = Out::new(out, "out")?;
+        let out = OutPointer::new(out, "out")?;
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let events = unsafe { PUBLISHERS.enter(publisher.id) }?
             .end
@@ -123,7 +123,7 @@ pub unsafe extern "C" fn horus_subscriber_publisher_events(
     out: *mut HorusEndpointEvents,
 ) -> i32 {
     run_guarded(|| {
-        let out = Out::new(out, "out")?;
+        let out = OutPointer::new(out, "out")?;
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let events = unsafe { SUBSCRIBERS.enter(subscriber.id) }?.publisher_events();
         let id = ENDPOINT_EVENTS.open(events)?;

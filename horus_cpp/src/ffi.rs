@@ -64,9 +64,9 @@ pub(crate) fn invalid_argument(text: impl Into<String>) -> Failure {
 
 /// A pointer from a C caller, not null, to which a function writes its result.
 #[derive(Debug)]
-pub(crate) struct Out<T>(*mut T);
+pub(crate) struct OutPointer<T>(*mut T);
 
-impl<T> Out<T> {
+impl<T> OutPointer<T> {
     /// Wraps the pointer `place`. Returns an error that contains `name` if the pointer is null.
     #[inline(always)]
     pub(crate) fn new(place: *mut T, name: &str) -> Result<Self, Failure> {

@@ -63,7 +63,7 @@ pub(crate) enum HandleError {
     /// The calling thread is using too many handles at the same time.
     #[error(
         "calls are nested too deeply: {} handles are in use by this thread",
-        hazard::NESTED_MAX
+        hazard::HANDLES_IN_USE_MAX
     )]
     Nested,
     /// The table has no free entry: too many handles of this kind are open.
@@ -269,11 +269,11 @@ impl<T> fmt::Debug for Guard<'_, T> {
 /// A table of values of one kind and their handles. A value can only be stored and taken out again;
 /// no call uses it in between. A vault is meant to be a `static`.
 #[derive(Debug)]
-pub(crate) struct Vault<T: 'static> {
+pub(crate) struct TransferTable<T: 'static> {
     table: Table<T>,
 }
 
-impl<T: Send> Vault<T> {
+impl<T: Send> TransferTable<T> {
     /// Creates an empty vault. `kind` is a number other than 0, which is part of each handle and
     /// differs from the kinds of all other tables.
     #[must_use]
@@ -410,7 +410,7 @@ mod tests {
     #[test]
     fn a_handle_in_use_is_not_used_or_closed_by_the_same_thread() {
         static SLAB: Slab<u8> = Slab::new(9);
-        let handles: Vec<_> = (0..=hazard::NESTED_MAX as u8)
+        let handles: Vec<_> = (0..=hazard::HANDLES_IN_USE_MAX as u8)
             .map(|n| SLAB.open(n).unwrap())
             .collect();
         let guard = enter(&SLAB, handles[0]).unwrap();
@@ -481,7 +481,7 @@ mod tests {
 
     #[test]
     fn an_entry_without_generations_left_stays_empty() {
-        static VAULT: Vault<u32> = Vault::new(9);
+        static VAULT: TransferTable<u32> = TransferTable::new(9);
         let first = VAULT.put(1).unwrap();
         let entry = VAULT.table.entry(first).unwrap();
         VAULT.take(first).unwrap();
@@ -498,7 +498,7 @@ mod tests {
 
     #[test]
     fn handles_have_a_limit_and_threads_come_and_go() {
-        static VAULT: Vault<u32> = Vault::new(9);
+        static VAULT: TransferTable<u32> = TransferTable::new(9);
         let handles: Vec<_> = (0..HANDLES_MAX as u32)
             .map(|n| VAULT.put(n).unwrap())
             .collect();

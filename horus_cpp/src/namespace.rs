@@ -7,7 +7,7 @@ use horus_core::namespace::{
     NameError, Namespace, NamespaceConfig, NamespaceError, NamespaceName, remove_topic, sweep,
 };
 
-use crate::ffi::{self, NAME_BYTES_MAX, Out, run_guarded, write_if_not_null};
+use crate::ffi::{self, NAME_BYTES_MAX, OutPointer, run_guarded, write_if_not_null};
 use crate::handle::Slab;
 use crate::status::{Failure, HORUS_E_BUSY, HORUS_E_NAME, HORUS_OK};
 
@@ -64,7 +64,7 @@ pub unsafe extern "C" fn horus_namespace_open_group(
     out: *mut HorusNamespace,
 ) -> i32 {
     run_guarded(|| {
-        let out = Out::new(out, "out")?;
+        let out = OutPointer::new(out, "out")?;
         // SAFETY: the caller's contract: `directory` is null or a terminated text.
         let directory = unsafe { ffi::optional_text(directory, "directory", NAME_BYTES_MAX) }?;
         // SAFETY: the caller's contract: `name` is null or a terminated text.

@@ -7,7 +7,8 @@ use horus_core::topic::DynamicPublisher;
 
 use crate::endpoint_wait::wait_for_endpoints;
 use crate::ffi::{
-    Out, SizedStruct, StatusResult, input_slice, run_cancellable, run_guarded, wait_in_slices,
+    OutPointer, SizedStruct, StatusResult, input_slice, run_cancellable, run_guarded,
+    wait_in_slices,
 };
 use crate::handle::{Guard, Slab};
 use crate::info::{HorusTopicInfo, topic_info};
@@ -92,7 +93,7 @@ pub unsafe extern "C" fn horus_publisher_open(
     out: *mut HorusPublisher,
 ) -> i32 {
     run_guarded(|| {
-        let out = Out::new(out, "out")?;
+        let out = OutPointer::new(out, "out")?;
         // SAFETY: the caller's contract: `topic` and `options` are as the header says of this
         // function.
         let end = unsafe { endpoint_builder(topic, options) }?.publisher()?;
@@ -203,7 +204,7 @@ pub unsafe extern "C" fn horus_publisher_loan(
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         with_topic_name(publisher, |publisher| {
-            let out_data = Out::new(out_data, "out_data")?;
+            let out_data = OutPointer::new(out_data, "out_data")?;
             publisher.check_no_loan()?;
             let slot = match publisher.end.lend() {
                 Ok(slot) => slot,

@@ -16,7 +16,7 @@ use entry::{
 use crate::callback::{DelayedCancel, is_in_callback};
 use crate::event::{EventCallback, EventListener};
 use crate::ffi::{
-    self, NAME_BYTES_MAX, Out, SizedStruct, StatusResult, null_argument, run_cancellable,
+    self, NAME_BYTES_MAX, OutPointer, SizedStruct, StatusResult, null_argument, run_cancellable,
     run_guarded,
 };
 use crate::namespace::{HorusNamespace, resolve_namespace};
@@ -83,7 +83,7 @@ pub unsafe extern "C" fn horus_scheduler_open(
     out: *mut HorusScheduler,
 ) -> i32 {
     run_guarded(|| {
-        let out = Out::new(out, "out")?;
+        let out = OutPointer::new(out, "out")?;
         let mut scheduler = Scheduler::new();
         // SAFETY: the caller's contract: `options` is null or readable for its `struct_bytes`.
         let options = unsafe { HorusSchedulerOptions::read(options, "options") }?;

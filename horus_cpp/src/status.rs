@@ -231,7 +231,7 @@ failures! {
         RecvTimeoutError::LaneNotMapped { .. } => HORUS_E_NO_MEMORY,
         RecvTimeoutError::Incompatible { cause, .. } => mismatch_status(cause),
         RecvTimeoutError::NamespaceRemoved { .. } => HORUS_E_NAMESPACE_REMOVED,
-        RecvTimeoutError::NameLost { errno, .. } => growth_status(errno),
+        RecvTimeoutError::NameLost { errno, .. } => mapping_error_status(errno),
         _ => HORUS_E_FORKED,
     };
     EndpointWaitError: |error| match error {
@@ -245,8 +245,8 @@ failures! {
         LoanError::NotPinnable { .. } => HORUS_E_NOT_PINNABLE,
         LoanError::RegionLost { .. } => HORUS_E_REGION_LOST,
         LoanError::TooLong { .. } | LoanError::SlotTooShort { .. } => HORUS_E_MESSAGE,
-        LoanError::NoSpace { errno, .. } => growth_status(errno),
-        LoanError::NameLost { errno, .. } => growth_status(errno),
+        LoanError::NoSpace { errno, .. } => mapping_error_status(errno),
+        LoanError::NameLost { errno, .. } => mapping_error_status(errno),
         LoanError::Ended { .. } => HORUS_E_LOAN,
         _ => HORUS_E_FORKED,
     };
@@ -254,8 +254,8 @@ failures! {
         SendError::Full { .. } => HORUS_FULL,
         SendError::RegionLost { .. } => HORUS_E_REGION_LOST,
         SendError::TooLong { .. } | SendError::Unencodable { .. } => HORUS_E_MESSAGE,
-        SendError::NoSpace { errno, .. } => growth_status(errno),
-        SendError::NameLost { errno, .. } => growth_status(errno),
+        SendError::NoSpace { errno, .. } => mapping_error_status(errno),
+        SendError::NameLost { errno, .. } => mapping_error_status(errno),
         _ => HORUS_E_FORKED,
     };
     RecvError: |error| match error {
@@ -263,7 +263,7 @@ failures! {
         RecvError::LaneNotMapped { .. } => HORUS_E_NO_MEMORY,
         RecvError::Incompatible { cause, .. } => mismatch_status(cause),
         RecvError::NamespaceRemoved { .. } => HORUS_E_NAMESPACE_REMOVED,
-        RecvError::NameLost { errno, .. } => growth_status(errno),
+        RecvError::NameLost { errno, .. } => mapping_error_status(errno),
         _ => HORUS_E_FORKED,
     };
     BorrowError: |error| match error {
@@ -319,7 +319,7 @@ const fn mismatch_status(cause: Mismatch) -> i32 {
 
 /// Returns the C status for `errno`, the error number of a failed attempt to map longer slots or a
 /// new topic file.
-fn growth_status(errno: i32) -> i32 {
+fn mapping_error_status(errno: i32) -> i32 {
     match system_status(&io::Error::from_raw_os_error(errno)) {
         // WHY: the file system has space, but this process may not map more.
         HORUS_E_SYSTEM if errno == ENOMEM => HORUS_E_NO_MEMORY,
@@ -413,7 +413,7 @@ mod tests {
             (13, HORUS_E_SYSTEM),
         ];
         for (errno, status) in wanted {
-            assert_eq!(growth_status(errno), status, "{errno}");
+            assert_eq!(mapping_error_status(errno), status, "{errno}");
         }
     }
 

@@ -8,10 +8,10 @@ use horus_core::{BorrowError, RecvError, RecvTimeoutError};
 
 use crate::endpoint_wait::wait_for_endpoints;
 use crate::ffi::{
-    Out, SizedStruct, StatusResult, invalid_argument, output_slice, run_cancellable, run_guarded,
-    wait_in_slices, write_if_not_null,
+    OutPointer, SizedStruct, StatusResult, invalid_argument, output_slice, run_cancellable,
+    run_guarded, wait_in_slices, write_if_not_null,
 };
-use crate::handle::{Guard, Slab, Vault};
+use crate::handle::{Guard, Slab, TransferTable};
 use crate::info::{HorusStats, HorusTopicInfo, topic_info};
 use crate::status::{Failure, HORUS_EMPTY, HORUS_OK, HORUS_TIMEOUT, HORUS_TRUNCATED};
 use crate::topic::{HorusTopicOptions, endpoint_builder};
@@ -36,7 +36,7 @@ pub struct HorusSample {
 }
 
 pub(crate) static SUBSCRIBERS: Slab<DynamicSubscriber> = Slab::new(3);
-static SAMPLES: Vault<RawSample> = Vault::new(4);
+static SAMPLES: TransferTable<RawSample> = TransferTable::new(4);
 
 /// Calls `call` with the subscriber and returns its result. If the result is an error, adds the
 /// name of the topic to its text.
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn horus_subscriber_open(
     out: *mut HorusSubscriber,
 ) -> i32 {
     run_guarded(|| {
-        let out = Out::new(out, "out")?;
+        let out = OutPointer::new(out, "out")?;
         // SAFETY: the caller's contract: `topic` and `options` are as the header says of this
         // function.
         let mut end = unsafe { endpoint_builder(topic, options) }?.subscriber()?;
@@ -295,7 +295,7 @@ unsafe fn borrow_with(
     // SAFETY: the caller's contract: no other thread is in a call with the handle.
     let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
     with_topic_name(subscriber, |subscriber| {
-        let out = Out::new(out, "out")?;
+        let out = OutPointer::new(out, "out")?;
         let Some(sample) = borrow(subscriber)? else {
             return no_message_status(subscriber);
         };

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use horus_core::topic::{Key, Ready, Reason, WaitSet};
 
-use crate::ffi::{Out, invalid_argument, run_guarded, wait_in_slices, write_if_not_null};
+use crate::ffi::{OutPointer, invalid_argument, run_guarded, wait_in_slices, write_if_not_null};
 use crate::handle::Slab;
 use crate::status::{Failure, HORUS_OK, HORUS_TIMEOUT};
 use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
@@ -82,7 +82,7 @@ static WAIT_SETS: Slab<WaitSetState> = Slab::new(5);
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn horus_wait_set_open(out: *mut HorusWaitSet) -> i32 {
     run_guarded(|| {
-        let out = Out::new(out, "out")?;
+        let out = OutPointer::new(out, "out")?;
         let id = WAIT_SETS.open(WaitSetState::default())?;
         // SAFETY: the caller's contract: `out` is valid for writes.
         unsafe { out.write(HorusWaitSet { id }) };
@@ -112,7 +112,7 @@ pub unsafe extern "C" fn horus_wait_set_add(
     out_key: *mut u64,
 ) -> i32 {
     run_guarded(|| {
-        let out_key = Out::new(out_key, "out_key")?;
+        let out_key = OutPointer::new(out_key, "out_key")?;
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
@@ -140,7 +140,7 @@ pub unsafe extern "C" fn horus_wait_set_add_interval(
     out_key: *mut u64,
 ) -> i32 {
     run_guarded(|| {
-        let out_key = Out::new(out_key, "out_key")?;
+        let out_key = OutPointer::new(out_key, "out_key")?;
         if period_ns == 0 {
             return Err(invalid_argument("period_ns is 0: wanted a positive period"));
         }
@@ -187,8 +187,8 @@ pub unsafe extern "C" fn horus_wait_set_wait(
     out_count: *mut usize,
 ) -> i32 {
     run_guarded(|| {
-        let first = Out::new(out, "out")?;
-        let out_count = Out::new(out_count, "out_count")?;
+        let first = OutPointer::new(out, "out")?;
+        let out_count = OutPointer::new(out_count, "out_count")?;
         if room == 0 {
             return Err(invalid_argument(
                 "room is 0: wanted room for at least one entry",

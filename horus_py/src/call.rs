@@ -14,7 +14,7 @@ use pyo3::types::{PyString, PyTuple, PyType};
 /// It is meant for functions that are called often. WHY: it skips PyO3's own wrapper. So PyO3 does
 /// not know that the interpreter is attached, and defers the release of every Python object that
 /// `call` drops. If `call` drops Python objects and succeeds (for example after it caught an
-/// exception), it must call [`release_deferred`], or be run by [`run_guarded_attached`].
+/// exception), it must call [`release_deferred_objects`], or be run by [`run_guarded_attached`].
 #[inline]
 pub(crate) fn run_guarded<T>(failed: T, call: impl FnOnce(Python<'_>) -> PyResult<T>) -> T {
     // SAFETY: Python calls the functions of a class with the interpreter attached.
@@ -24,7 +24,7 @@ pub(crate) fn run_guarded<T>(failed: T, call: impl FnOnce(Python<'_>) -> PyResul
         Ok(Err(error)) => error,
         Err(_) => panic_error(),
     };
-    release_deferred();
+    release_deferred_objects();
     error.restore(py);
     failed
 }
@@ -51,7 +51,7 @@ fn panic_error() -> PyErr {
 /// Makes PyO3 release the Python objects that were dropped while it did not know that the
 /// interpreter was attached.
 #[cold]
-pub(crate) fn release_deferred() {
+pub(crate) fn release_deferred_objects() {
     // WHY not `attach`: as above. Objects that are not released here are lost with the process.
     let _ = Python::try_attach(|_| ());
 }

@@ -9,7 +9,7 @@ use std::time::Instant;
 
 use horus_shm::internals::heap::{
     Activation, ActivationOutcome, Address, Behaviour, Event, Flow, Group, Mail, Panic,
-    RoomEventcounts, Runnable, answer, spawn,
+    RoomEventcounts, Runnable, answer_channel, spawn,
 };
 
 const MESSAGES: u64 = 1_000_000;
@@ -130,7 +130,7 @@ fn main() {
     }
     measure("answer, made, given and taken", MESSAGES, || {
         for number in 0..MESSAGES {
-            let (reply, mut asked) = answer();
+            let (reply, mut asked) = answer_channel();
             reply.send(number);
             black_box(asked.try_take());
         }

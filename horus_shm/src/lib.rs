@@ -54,7 +54,7 @@ pub use endpoint::ring::{FanoutShm, MpscShm, PodShm, RingOptions, SpscShm};
 pub use endpoint::sample::{BorrowError, RawSample, Sample};
 pub use file::card::{EndpointCard, Mismatch};
 pub use file::counters::{
-    LaneCounters, Participant, ReaderCounters, UnmatchedPair, UnmatchedPublisher,
+    LaneCounters, MismatchedPublisher, Participant, ReaderCounters, UnmatchedPair,
 };
 pub use file::error::{LaneNotMapped, OpenError, RecvError};
 pub use file::label::TopicLabel;
@@ -91,7 +91,7 @@ pub mod internals {
     pub use crate::file::name_watch::{forbid_name_thread, look_at_names};
     pub use crate::file::segment::Blocks;
     pub use crate::os::child;
-    pub use crate::os::cpu::retune;
+    pub use crate::os::cpu::set_tuning;
     pub use crate::os::descriptor::with_standard_streams_open;
     pub use crate::os::thread;
     pub use crate::os::thread_room::{ThreadRoom, thread_room};

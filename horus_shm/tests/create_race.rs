@@ -202,9 +202,9 @@ impl Track {
         loop {
             self.expect_no_fault();
             self.kill_due(doomed, now);
-            let has_come = |id: &u32| self.book.entry(*id).rested.get() >= now;
+            let is_received = |id: &u32| self.book.entry(*id).rested.get() >= now;
             let mut ids = (1..=self.racers.len() as u32).filter(|id| survivors >> id & 1 == 1);
-            if ids.all(|id| has_come(&id)) {
+            if ids.all(|id| is_received(&id)) {
                 return;
             }
             assert!(

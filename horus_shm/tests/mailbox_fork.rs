@@ -14,7 +14,8 @@ use std::thread;
 use actors::{Control, Queue};
 use common::{fork, join_fork};
 use horus_shm::internals::heap::{
-    self, Activation, Behaviour, End, Envelope, Event, Flow, Mail, NoAnswer, Panic, Refusal, answer,
+    self, Activation, Behaviour, End, Envelope, Event, Flow, Mail, NoAnswer, Panic, Refusal,
+    answer_channel,
 };
 use spawn::die_with_parent;
 
@@ -73,7 +74,7 @@ fn copies_are_inert<const BYTES: usize>() {
         let (address, sum) = spawn_sum::<BYTES>(&group);
         let asleep = spawn_sum::<BYTES>(&group);
         address.send(round).unwrap();
-        let (reply, question) = answer::<u64>();
+        let (reply, question) = answer_channel::<u64>();
         let mut copies = Some((address, asleep.0, question));
         let pid = fork(|| {
             die_with_parent();

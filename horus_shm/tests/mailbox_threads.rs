@@ -16,7 +16,7 @@ use std::time::Duration;
 use actors::{Control, Queue};
 use horus_shm::internals::heap::{
     Activation, Address, Answer, AnswerError, Behaviour, End, Envelope, Event, Flow, Mail,
-    NoAnswer, Panic, Refusal, Reply, SendOutcome, WaitRefusal, answer, reserve, spawn,
+    NoAnswer, Panic, Refusal, Reply, SendOutcome, WaitRefusal, answer_channel, reserve, spawn,
 };
 use horus_shm::internals::wait::WaitPolicy;
 
@@ -357,7 +357,7 @@ fn every_question_ends() {
                     let mut address = new();
                     for number in 0..questions {
                         let question = asker * questions + number;
-                        let (reply, mut answer) = answer();
+                        let (reply, mut answer) = answer_channel();
                         if let Err(refusal) = address.send((question, reply)) {
                             drop(refusal);
                             assert_eq!(answer.try_take(), Some(Err(NoAnswer)));
@@ -413,7 +413,7 @@ fn block_on<F: Future>(future: F) -> F::Output {
 #[test]
 fn an_answer_is_a_future() {
     for round in 0..if cfg!(miri) { 8 } else { 2000 } {
-        let (reply, answer) = answer::<Box<u64>>();
+        let (reply, answer) = answer_channel::<Box<u64>>();
         let replying = thread::spawn(move || {
             if round % 2 == 0 {
                 reply.send(Box::new(round));
@@ -433,7 +433,7 @@ fn an_answer_is_a_future() {
 /// A task that moves to another executor is woken there, and not where it was.
 #[test]
 fn the_latest_waker_is_called() {
-    let (reply, mut answer) = answer::<u8>();
+    let (reply, mut answer) = answer_channel::<u8>();
     let wakers = [0; 2].map(|_| Arc::new(Unpark(thread::current(), AtomicUsize::new(0))));
     for waker in &wakers {
         let waker = Waker::from(Arc::clone(waker));
@@ -452,7 +452,7 @@ fn the_latest_waker_is_called() {
 
 #[test]
 fn a_wait_can_time_out_and_be_repeated() {
-    let (reply, mut answer) = answer::<u8>();
+    let (reply, mut answer) = answer_channel::<u8>();
     let brief = || WaitPolicy::with_timeout(Duration::from_millis(1));
     assert_eq!(answer.wait(brief()), Err(AnswerError::Timeout));
     assert_eq!(answer.wait(brief()), Err(AnswerError::Timeout));
@@ -466,7 +466,7 @@ fn a_wait_can_time_out_and_be_repeated() {
 #[test]
 fn a_value_that_nobody_takes_is_dropped_once() {
     let token = Arc::new(());
-    let new = || answer::<Arc<()>>();
+    let new = || answer_channel::<Arc<()>>();
     let (reply, left) = new();
     drop(left);
     assert!(reply.is_cancelled());

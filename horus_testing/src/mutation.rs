@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 thread_local! {
     static MUTANT: Cell<Option<Mutant>> = const { Cell::new(None) };
-    static SITES: RefCell<BTreeSet<OrderingSite>> = const { RefCell::new(BTreeSet::new()) };
+    static VISITED_SITES: RefCell<BTreeSet<OrderingSite>> = const { RefCell::new(BTreeSet::new()) };
     static IS_QUIET: Cell<bool> = const { Cell::new(false) };
     static ITERATIONS: Cell<u64> = const { Cell::new(0) };
 }
@@ -98,7 +98,7 @@ fn is_weakened(site: OrderingSite) -> bool {
     if let Some(mutant) = MUTANT.get() {
         return mutant.affects(&site);
     }
-    SITES.with_borrow_mut(|sites| sites.insert(site));
+    VISITED_SITES.with_borrow_mut(|sites| sites.insert(site));
     false
 }
 
@@ -148,7 +148,7 @@ impl Model {
     /// the run.
     fn run_with_mutant(&self, mutant: Option<Mutant>) -> ModelResult {
         silence_panics();
-        SITES.take();
+        VISITED_SITES.take();
         ITERATIONS.set(0);
         MUTANT.set(mutant);
         IS_QUIET.set(true);
@@ -163,7 +163,7 @@ impl Model {
                 .unwrap_or_else(|| "a panic without text".to_owned())
         });
         ModelResult {
-            sites: SITES.take(),
+            sites: VISITED_SITES.take(),
             iterations: ITERATIONS.get(),
             took,
             failure,

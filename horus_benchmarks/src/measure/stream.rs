@@ -137,7 +137,7 @@ pub fn stream_receive<P: Payload>(
     watch: &PeerWatch,
 ) -> Result<StreamResult, WorkloadError> {
     let mut message = P::compose(0);
-    drop_leftovers(end, &mut message);
+    discard_last_copies(end, &mut message);
     message = P::compose(plan.first_seq);
     watch.spin_until(|| end.send(&message).then_some(()))?;
     let start = source.start();
@@ -197,7 +197,7 @@ fn deliver_last<P: Copy>(end: &mut impl Endpoint<P>, last: &P) {
 
 /// Receives and ignores the superfluous copies of messages that [`deliver_last`] sent. The receiver
 /// calls it before it reports that it is ready.
-fn drop_leftovers<P>(end: &mut impl Endpoint<P>, into: &mut P) {
+fn discard_last_copies<P>(end: &mut impl Endpoint<P>, into: &mut P) {
     while may_drop_last::<P, _>(end) && end.recv(into) {}
 }
 

@@ -183,7 +183,7 @@ impl<J: Send + 'static, R: Send + 'static> FarThread<J, R> {
         let abandoned = Flag::default();
         let ended = Flag::default();
         let stop = abandoned.clone();
-        let at_end = RaiseAtEnd(ended.clone());
+        let at_end = SetFlagOnDrop(ended.clone());
         let work = move || {
             let _at_end = at_end;
             if let Err(error) = pin::pin_current_thread(cpu) {
@@ -243,9 +243,9 @@ impl<J, R> Drop for FarThread<J, R> {
 }
 
 /// A guard that sets a flag when it is dropped, after a return and after a panic.
-struct RaiseAtEnd(Flag);
+struct SetFlagOnDrop(Flag);
 
-impl Drop for RaiseAtEnd {
+impl Drop for SetFlagOnDrop {
     fn drop(&mut self) {
         self.0.raise();
     }

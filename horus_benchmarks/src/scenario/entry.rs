@@ -28,7 +28,7 @@ fn apply_tuning() -> Result<(), String> {
     let Some(text) = env::var_os(TUNING_VARIABLE) else {
         return Ok(());
     };
-    internals::retune(&text.to_string_lossy())
+    internals::set_tuning(&text.to_string_lossy())
 }
 
 /// Parses the command line and runs the benchmark `name`. In a child process, performs the role of

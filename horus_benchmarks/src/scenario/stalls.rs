@@ -22,7 +22,7 @@ const LATE_NS: u64 = 20_000;
 /// Duration for which the thread looks for stalls before it sleeps for a short time. WHY: the
 /// kernel stops a real-time thread that uses more than 95 % of a second, which would look like a
 /// stall.
-const LOOK_TIME: Duration = Duration::from_millis(40);
+const SEARCH_TIME: Duration = Duration::from_millis(40);
 const REST_TIME: Duration = Duration::from_millis(10);
 
 /// The stalls of a CPU that a thread found by reading the clock continuously. A stall is a time in
@@ -84,11 +84,11 @@ fn look_for_stalls(cpu: usize, priority: u8, time: Duration) -> Stalls {
         ..Stalls::default()
     };
     let clock = Clock::kernel();
-    let rounds = time.as_nanos() / (LOOK_TIME + REST_TIME).as_nanos() + 1;
+    let rounds = time.as_nanos() / (SEARCH_TIME + REST_TIME).as_nanos() + 1;
     for _ in 0..rounds {
         let begin_ns = clock.now_ns();
         let mut last_ns = begin_ns;
-        while last_ns - begin_ns < LOOK_TIME.as_nanos() as u64 {
+        while last_ns - begin_ns < SEARCH_TIME.as_nanos() as u64 {
             let now_ns = clock.now_ns();
             stalls.note_gap(now_ns - last_ns);
             last_ns = now_ns;
@@ -126,6 +126,6 @@ mod tests {
     fn it_looks_for_as_long_as_it_is_told() {
         let cpu = crate::measure::pin::allowed_cpus().unwrap()[0];
         let stalls = Stalls::find(cpu, 80, Duration::from_millis(60)).unwrap();
-        assert!(stalls.looked_ns >= 2 * LOOK_TIME.as_nanos() as u64);
+        assert!(stalls.looked_ns >= 2 * SEARCH_TIME.as_nanos() as u64);
     }
 }

@@ -156,7 +156,7 @@ impl<T> PerPass<T> {
 
     /// Returns the cell with the value for the pass that is running now. The cell is empty until
     /// the pass has set its value.
-    fn of_this_pass(&self) -> &OnceLock<T> {
+    fn current_cell(&self) -> &OnceLock<T> {
         // Relaxed: stored before the threads of the pass start.
         &self.0[PASS_NUMBER.load(Ordering::Relaxed)]
     }
@@ -195,7 +195,7 @@ impl Gate {
     pub fn close(&self, parts: u64) {
         // Relaxed: the messages order it.
         self.left.store(parts, Ordering::Relaxed);
-        self.closed.of_this_pass().get_or_init(Moment::now);
+        self.closed.current_cell().get_or_init(Moment::now);
     }
 
     /// Counts one part of the work as done. Opens the gate if that was the last part.
@@ -220,15 +220,15 @@ impl Gate {
     /// `None` if one of the two did not happen, or if the run is wrong.
     pub fn moments(&self) -> Option<[Moment; 2]> {
         let moments = [
-            *self.closed.of_this_pass().get()?,
-            *self.opened.of_this_pass().get()?,
+            *self.closed.current_cell().get()?,
+            *self.opened.current_cell().get()?,
         ];
         (!self.is_wrong.load(Ordering::Relaxed)).then_some(moments)
     }
 
     #[cold]
     fn open(&self) {
-        self.opened.of_this_pass().get_or_init(Moment::now);
+        self.opened.current_cell().get_or_init(Moment::now);
         let waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(waker) = &*waker {
             waker.wake_by_ref();
@@ -243,7 +243,7 @@ impl Future for &Gate {
         let mut waker = self.waker.lock().unwrap_or_else(PoisonError::into_inner);
         *waker = Some(context.waker().clone());
         drop(waker);
-        match self.opened.of_this_pass().get() {
+        match self.opened.current_cell().get() {
             Some(_) => Poll::Ready(()),
             None => Poll::Pending,
         }

@@ -38,7 +38,7 @@ const ASLEEP_BEFORE_WAKE: Duration = Duration::from_micros(50);
 const NOT_BUILT_ERROR: &str = "built without iceoryx2";
 
 /// Number of topics that a wait set watches. Each message is sent to one of them.
-const SET_TOPICS: usize = 4;
+const WAIT_SET_TOPICS: usize = 4;
 
 type AnyError = Box<dyn Error + Send + Sync>;
 
@@ -140,7 +140,7 @@ fn near_driver(mut waker: WakeSender, lines: Lines) -> Driver {
         let state = opened.insert(state);
         let mut ticks = Samples::new();
         for number in plan.first_seq..plan.next_seq() {
-            await_sleep(awaited_seq(&lines), state, &timer.watch, number)?;
+            wait_until_asleep(awaited_seq(&lines), state, &timer.watch, number)?;
             let mut message = Packet16::compose(number);
             let begin = timer.source.start();
             message.restamp(begin.0);
@@ -184,7 +184,7 @@ fn refusal_error(error: impl ToString) -> WorkloadError {
 }
 
 /// Waits until the far side has been asleep for some time while it waits for message `number`.
-fn await_sleep(
+fn wait_until_asleep(
     blocked: &AtomicU64,
     state: &ThreadState,
     watch: &PeerWatch,

@@ -60,12 +60,12 @@ fn check_priority_limit() -> Option<Finding> {
     const CHECK_NAME: &str = "real-time priority";
     /// The bit of CAP_SYS_NICE in a set of capabilities. A process with this capability may use
     /// real-time priorities.
-    const SYS_NICE: u64 = 1 << 23;
+    const CAP_SYS_NICE_BIT: u64 = 1 << 23;
     let found = soft_limit("Max realtime priority")?;
     let status = read_trimmed("/proc/self/status")?;
     let capabilities = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let capabilities = capabilities.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
-    if capabilities.is_some_and(|bits| bits & SYS_NICE != 0) {
+    if capabilities.is_some_and(|bits| bits & CAP_SYS_NICE_BIT != 0) {
         return Some(Finding::ok(CHECK_NAME, "allowed"));
     }
     if found == "0" {

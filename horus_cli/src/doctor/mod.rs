@@ -131,7 +131,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         context.out.flush()?;
     }
     if findings.iter().any(Finding::is_fault) {
-        return Err(Failure::answer_no());
+        return Err(Failure::check_answered_no());
     }
     Ok(())
 }

@@ -19,7 +19,7 @@ use crate::output::format::bytes;
 
 /// Free space that a robot with cameras needs in the file system of the namespaces, in bytes. Less
 /// free space is reported.
-const FREE_LOW: u64 = 64 << 20;
+const FREE_BYTES_MIN: u64 = 64 << 20;
 
 /// Names of the environment variables that select a namespace.
 const VARIABLES: [&str; 3] = ["HORUS_SHM_DIR", "HORUS_NAMESPACE", "HORUS_SHM_GROUP"];
@@ -59,7 +59,7 @@ fn check_free_space(dir: &Path) -> Option<Finding> {
     let kilobytes = |index: usize| cells.get(index)?.parse::<u64>().ok();
     let (size, free) = (kilobytes(1)? << 10, kilobytes(3)? << 10);
     let found = format!("{} of {} free", bytes(free), bytes(size));
-    if free >= FREE_LOW {
+    if free >= FREE_BYTES_MIN {
         return Some(Finding::ok(CHECK_NAME, found));
     }
     let advice = "enlarge it (mount -o remount,size=1G /dev/shm; docker run --shm-size), or \

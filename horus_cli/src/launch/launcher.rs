@@ -100,7 +100,7 @@ impl<'a> Launcher<'a> {
     fn supervise(&mut self) -> Result<(), Failure> {
         let deadline = self.context.deadline();
         while self.is_active() {
-            if self.context.stop.has_come() || deadline.is_over() {
+            if self.context.stop.is_received() || deadline.is_over() {
                 self.is_stopping = true;
             }
             for index in 0..self.programs.len() {
@@ -134,7 +134,7 @@ impl<'a> Launcher<'a> {
                 }
             }
             State::Running(process) => {
-                let ended = process.take_end(&mut self.guard).map_err(|error| {
+                let ended = process.poll_exit_status(&mut self.guard).map_err(|error| {
                     Failure::system(format_args!("cannot wait for a program: {error}"))
                 })?;
                 match ended {

@@ -232,7 +232,7 @@ impl PrinterShared {
         let mut queue = self.lock();
         loop {
             if queue.waiting.len() <= LINES_MAX / 2 {
-                self.end_dropping(&mut queue);
+                self.report_dropped_lines(&mut queue);
             }
             if let Some(entry) = queue.waiting.pop_front() {
                 queue.is_writing = true;
@@ -246,7 +246,7 @@ impl PrinterShared {
     }
 
     /// Stops dropping lines. First adds an entry to the queue that reports the dropped lines.
-    fn end_dropping(&self, queue: &mut Queue) {
+    fn report_dropped_lines(&self, queue: &mut Queue) {
         queue.is_dropping = false;
         // WHY not if nothing waits: a closed output refuses the report, too, and then the next one.
         if queue.waiting.is_empty() {

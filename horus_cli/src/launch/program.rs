@@ -197,7 +197,10 @@ impl Process {
 
     /// Returns the exit status if the process has ended; otherwise `None`. When it has ended, also
     /// kills the remaining processes of its group.
-    pub(super) fn take_end(&mut self, guard: &mut Option<Guard>) -> io::Result<Option<ExitStatus>> {
+    pub(super) fn poll_exit_status(
+        &mut self,
+        guard: &mut Option<Guard>,
+    ) -> io::Result<Option<ExitStatus>> {
         if !has_ended(&self.child)? {
             return Ok(None);
         }

@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
 
 /// The URL of the web page, with its token.
 #[derive(Debug, Serialize)]
-struct PageAddress {
+struct PageUrl {
     url: String,
     port: u16,
     token: String,
@@ -82,7 +82,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let hub = Hub::new(arguments.allow_control);
     hub.publish(first, sampler.namespace());
     let (server, port) = Server::bind(arguments.port)?;
-    let address = PageAddress {
+    let address = PageUrl {
         url: format!("http://127.0.0.1:{port}/#t={token}"),
         port,
         token: token.clone(),
@@ -108,7 +108,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     sampled
 }
 
-fn print(address: &PageAddress, context: &mut Context) -> Result<(), Failure> {
+fn print(address: &PageUrl, context: &mut Context) -> Result<(), Failure> {
     if context.is_json() {
         return context.out.json(address);
     }

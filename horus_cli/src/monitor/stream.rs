@@ -85,7 +85,7 @@ pub(super) fn send_events(
         next_points: Instant::now(),
         next_values: Instant::now(),
     };
-    while !site.context.stop.has_come() && is_open_after(POLL_PERIOD, connection)? {
+    while !site.context.stop.is_received() && is_open_after(POLL_PERIOD, connection)? {
         let events = page.next_events(site);
         if !events.is_empty() {
             write(connection, &events)?;

@@ -58,7 +58,7 @@ pub(super) fn run(
     let mut echo = None;
     let mut due = Instant::now() + period;
     let mut is_outdated = true;
-    while !context.stop.has_come() {
+    while !context.stop.is_received() {
         if Instant::now() >= due {
             top.update(sampler.sample(context)?);
             // WHY not `due + period`: after a stop, all that was missed would come at once.

@@ -174,7 +174,7 @@ impl TopState {
             history.add_rate(sample.timestamp_ns, topic.rate_hz());
         }
         self.sample = sample;
-        self.follow_selection();
+        self.reselect_by_name();
     }
 
     /// Adds messages, as text, to the details of the topic that is shown.
@@ -301,7 +301,7 @@ impl TopState {
 
     fn set_filter(&mut self, filter: String) {
         self.filter = filter;
-        self.follow_selection();
+        self.reselect_by_name();
     }
 
     fn change_order(&mut self) {
@@ -309,7 +309,7 @@ impl TopState {
             Pane::Nodes => self.nodes.order = (self.nodes.order + 1) % NODE_ORDERS.len(),
             Pane::Topics => self.topics.order = (self.topics.order + 1) % TOPIC_ORDERS.len(),
         }
-        self.follow_selection();
+        self.reselect_by_name();
     }
 
     fn open_details(&mut self, echoes_only: bool) {
@@ -375,7 +375,7 @@ impl TopState {
 
     /// Finds the selected rows by their names and selects them again. Must be called after rows
     /// have moved or were filtered.
-    fn follow_selection(&mut self) {
+    fn reselect_by_name(&mut self) {
         for pane in [Pane::Nodes, Pane::Topics] {
             let names = self.row_names(pane);
             let rows = self.rows(pane);

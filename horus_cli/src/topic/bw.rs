@@ -145,7 +145,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         .iter()
         .any(|lengths| matches!(lengths, MessageLengths::ObservedLengths(..)));
     let wait = |context: &Context, due: Instant| {
-        while observes && !context.stop.has_come() && Instant::now() < due {
+        while observes && !context.stop.is_received() && Instant::now() < due {
             lengths
                 .borrow_mut()
                 .iter_mut()

@@ -83,10 +83,10 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         let due = end.map_or(due, |end| end.min(due));
         let due = deadline.or_earlier(due);
         let mut ages = Vec::new();
-        while !context.stop.has_come() && Instant::now() < due {
+        while !context.stop.is_received() && Instant::now() < due {
             reader.read(due, &mut ages)?;
         }
-        if context.stop.has_come() {
+        if context.stop.is_received() {
             return Ok(());
         }
         print_ages(name, &mut ages, context)?;

@@ -95,7 +95,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         has_header: false,
     };
     let mut next_print = Instant::now();
-    while wanted.is_none_or(|wanted| progress.printed < wanted) && !context.stop.has_come() {
+    while wanted.is_none_or(|wanted| progress.printed < wanted) && !context.stop.is_received() {
         let mut is_printed = false;
         if Instant::now() >= next_print
             && let Some(subscriber) = observer.subscriber()
@@ -111,7 +111,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         }
         context.out.flush()?;
         if deadline.is_over() {
-            return conclude_early(name, wanted, &progress);
+            return timeout_result(name, wanted, &progress);
         }
         context
             .stop
@@ -127,7 +127,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 
 /// Returns the result of a command that the time limit of `--timeout` has ended. It is a failure
 /// only if fewer than `wanted` messages were printed.
-fn conclude_early(name: &str, wanted: Option<u64>, progress: &EchoProgress) -> Result<(), Failure> {
+fn timeout_result(name: &str, wanted: Option<u64>, progress: &EchoProgress) -> Result<(), Failure> {
     match wanted {
         None => Ok(()),
         Some(wanted) => Err(Failure::timeout(format_args!(

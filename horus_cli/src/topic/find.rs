@@ -33,7 +33,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         let object = serde_json::json!({ "message_type": message_type, "topics": found });
         context.out.json(object)?;
         return if found.is_empty() {
-            Err(Failure::answer_no())
+            Err(Failure::check_answered_no())
         } else {
             Ok(())
         };

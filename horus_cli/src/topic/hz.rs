@@ -134,7 +134,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let gaps = RefCell::new(gaps.collect::<Result<Vec<_>, _>>()?);
     let mut totals: Vec<Option<Reading>> = meters.iter().map(|_| None).collect();
     let wait = |context: &Context, due: Instant| {
-        while arguments.jitter && !context.stop.has_come() && Instant::now() < due {
+        while arguments.jitter && !context.stop.is_received() && Instant::now() < due {
             gaps.borrow_mut().iter_mut().for_each(GapMeter::read_times);
             thread::sleep(PERIOD);
         }

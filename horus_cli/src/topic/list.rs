@@ -118,7 +118,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let deadline = context.deadline();
     loop {
         let rows = measure_topics(arguments, context, &namespace)?;
-        if arguments.watch && context.stop.has_come() {
+        if arguments.watch && context.stop.is_received() {
             return Ok(());
         }
         if arguments.watch && context.out.is_terminal() && !context.is_json() {

@@ -17,7 +17,7 @@ use crate::actor::inbox::Inbox;
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
 use crate::actor::registry::message_type_name;
-use crate::actor::safe_slot::SafeSlot;
+use crate::actor::safe_slot::ActorSafeState;
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::FailurePolicy;
 
@@ -232,7 +232,7 @@ impl<'a> SpawnOptions<'a> {
         mut extras: Option<ActorExtras<A>>,
     ) -> Result<Address<A::Message>, SpawnError> {
         let group = self.group;
-        let safe = self.has_safe_state.then(SafeSlot::default);
+        let safe = self.has_safe_state.then(ActorSafeState::default);
         let safe_state = safe.as_ref().map(|safe| Arc::clone(&safe.state));
         if let Some(extras) = &mut extras {
             extras.safe = safe;

@@ -101,7 +101,7 @@ impl<M: Send + 'static> Address<M> {
     /// [`AskError::Full`] if the mailbox is full, [`AskError::Disconnected`] if the actor has
     /// ended.
     pub fn ask<T: Send>(&self, make: impl FnOnce(Reply<T>) -> M) -> Result<Answer<T>, AskError> {
-        let (reply, answer) = heap::answer();
+        let (reply, answer) = heap::answer_channel();
         self.send_question(make(reply))?;
         Ok(Answer(answer))
     }

@@ -4,7 +4,7 @@ use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
 use crate::actor::children::{Child, Children};
 use crate::actor::context::StashAndChildren;
-use crate::actor::safe_slot::SafeSlot;
+use crate::actor::safe_slot::ActorSafeState;
 use crate::actor::stash::Stash;
 use crate::actor::swap::SwapTrial;
 use crate::actor::watch::ActorWatch;
@@ -26,7 +26,7 @@ pub(super) struct ActorExtras<A: Actor> {
     pub(super) trial: Option<SwapTrial<A>>,
     /// The progress of the actor towards its safe state; `None` if the actor was spawned without a
     /// safe state.
-    pub(super) safe: Option<SafeSlot>,
+    pub(super) safe: Option<ActorSafeState>,
     pub(super) children: Children,
     /// An address of this actor, held while the actor waits for its children to end. It keeps the
     /// actor alive for that time.

@@ -24,8 +24,8 @@ use crate::actor::timer::{PendingTimer, TimerMessage};
 use crate::actor::timers::Timers;
 use crate::actor::waiting::{PushOutcome, WaitingTasks};
 use crate::actor::watch::{ActorWatch, ChildEnd, Down};
+use crate::actor::worker_activity::{LongActivation, WorkerActivity, long_activations};
 use crate::actor::worker_context::WorkerContext;
-use crate::actor::worker_words::{LongActivation, WorkerWords, long_activations};
 use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::{Health, LiveMetrics};
 use crate::scheduler::api::policy::saturating_nanos;
@@ -110,7 +110,7 @@ pub(crate) struct ActorGroup {
     panics: AtomicU64,
     /// For each worker, the number of messages that it has handled and the actor that it runs at
     /// present. Other threads read these values.
-    words: Box<[WorkerWords]>,
+    words: Box<[WorkerActivity]>,
     recorder: OnceLock<Recorder>,
     /// The metrics of this group. The scheduler reports them as those of a node, under the group's
     /// name.
@@ -177,7 +177,9 @@ impl ActorGroup {
             undelivered: word(),
             failures: word(),
             panics: word(),
-            words: (0..queue_count).map(|_| WorkerWords::default()).collect(),
+            words: (0..queue_count)
+                .map(|_| WorkerActivity::default())
+                .collect(),
             recorder: OnceLock::new(),
             metrics: OnceLock::new(),
             last_error: Mutex::default(),
@@ -302,14 +304,14 @@ impl ActorGroup {
 
     /// Starts a timer, whose first message is due at `at_ns`.
     pub(crate) fn start_alarm(&self, at_ns: u64, alarm: PendingTimer) {
-        self.keep_alarm(at_ns, alarm);
+        self.store_alarm(at_ns, alarm);
         // WHY: a worker would notice it before it sleeps; other threads have to wake one.
         if !local::is_worker() {
             self.queues.wake_all();
         }
     }
 
-    fn keep_alarm(&self, at_ns: u64, alarm: PendingTimer) {
+    fn store_alarm(&self, at_ns: u64, alarm: PendingTimer) {
         self.timers.add(at_ns, TimerEntry::Alarm(alarm, at_ns));
         // WHY after: if the group ends later, it finds the timer.
         if self.is_over.get() != 0 {
@@ -324,15 +326,15 @@ impl ActorGroup {
         while let Some(due) = self.timers.take_due(now_ns) {
             match due {
                 TimerEntry::Pause(task) => return Some(task),
-                TimerEntry::Alarm(alarm, due_ns) => self.ring_alarm(alarm, due_ns, now_ns),
+                TimerEntry::Alarm(alarm, due_ns) => self.send_alarm_message(alarm, due_ns, now_ns),
             }
         }
         None
     }
 
-    fn ring_alarm(&self, mut alarm: PendingTimer, due_ns: u64, now_ns: u64) {
+    fn send_alarm_message(&self, mut alarm: PendingTimer, due_ns: u64, now_ns: u64) {
         match catch_panic(|| alarm.ring(due_ns, now_ns)) {
-            Ok(Some(next_ns)) => self.keep_alarm(next_ns, alarm),
+            Ok(Some(next_ns)) => self.store_alarm(next_ns, alarm),
             Ok(None) => self.drop_alarm(alarm),
             Err(panic) => {
                 self.record_failure(true, &panic);
@@ -357,7 +359,7 @@ impl ActorGroup {
     /// Returns the counter of handled messages and the present activation of the worker with this
     /// index.
     #[inline]
-    pub(crate) fn worker_words(&self, index: usize) -> &WorkerWords {
+    pub(crate) fn worker_activity(&self, index: usize) -> &WorkerActivity {
         &self.words[index]
     }
 
@@ -460,7 +462,7 @@ impl ActorGroup {
         for timed in self.timers.take_all() {
             match timed {
                 TimerEntry::Pause(task) => self.inject(task),
-                TimerEntry::Alarm(alarm, at_ns) => self.keep_alarm(at_ns, alarm),
+                TimerEntry::Alarm(alarm, at_ns) => self.store_alarm(at_ns, alarm),
             }
         }
     }
@@ -539,7 +541,11 @@ impl ActorGroup {
         // Relaxed, all: counters.
         ActorCounts {
             alive: self.spawned.get().saturating_sub(self.ended.get()),
-            handled: self.words.iter().map(WorkerWords::handled_messages).sum(),
+            handled: self
+                .words
+                .iter()
+                .map(WorkerActivity::handled_messages)
+                .sum(),
             failures: self.failures.get(),
             panics: self.panics.get(),
             undelivered: self.undelivered.get(),

@@ -21,12 +21,12 @@ const NEWEST_FIRST_STREAK_MAX: u32 = 32;
 
 /// A function that runs those actors of a threadless group that have mail. It returns false if no
 /// actor had mail, and `None` if another thread runs the actors of the group from now on.
-type RunGroup = Rc<dyn Fn() -> Option<bool>>;
+type RunGroupFn = Rc<dyn Fn() -> Option<bool>>;
 
 thread_local! {
     /// The groups whose actors this thread runs, because these groups have no threads. The key is
     /// the memory address of the group.
-    static THREADLESS_GROUPS: RefCell<Vec<(usize, RunGroup)>> = const { RefCell::new(Vec::new()) };
+    static THREADLESS_GROUPS: RefCell<Vec<(usize, RunGroupFn)>> = const { RefCell::new(Vec::new()) };
     static LOCAL_WORKER: RefCell<Option<LocalWorker>> = const { RefCell::new(None) };
     /// The address of the actor that this thread is spawning, 0 if there is none; and the task of
     /// that actor.
@@ -40,7 +40,7 @@ thread_local! {
 /// A guard for a handler that runs on a thread which is not a worker. Until it is dropped, calls on
 /// this thread must not wait for another actor.
 #[derive(Debug)]
-pub(crate) struct HandlerMark {
+pub(crate) struct HandlerGuard {
     /// True if the thread was already running a handler when this guard was created. The drop
     /// restores this state.
     before: bool,
@@ -48,13 +48,13 @@ pub(crate) struct HandlerMark {
 
 /// Marks the calling thread, which is not a worker, as running an actor. A handler must not wait,
 /// so calls that wait for another actor then return an error.
-pub(crate) fn mark_handler() -> HandlerMark {
-    HandlerMark {
+pub(crate) fn mark_thread_in_handler() -> HandlerGuard {
+    HandlerGuard {
         before: IN_HANDLER.replace(true),
     }
 }
 
-impl Drop for HandlerMark {
+impl Drop for HandlerGuard {
     fn drop(&mut self) {
         IN_HANDLER.set(self.before);
     }
@@ -104,7 +104,7 @@ pub fn is_worker() -> bool {
 /// Makes the calling thread run the actors of `group`, which has no threads, whenever the thread
 /// waits for an answer. If the thread does not do that already, stores the function that `make`
 /// returns, and later calls it to run the actors.
-pub(crate) fn add_threadless_group(group: &ActorGroup, make: impl FnOnce() -> RunGroup) {
+pub(crate) fn add_threadless_group(group: &ActorGroup, make: impl FnOnce() -> RunGroupFn) {
     let is_known = |turns: &Vec<(usize, _)>| {
         turns
             .iter()

@@ -61,7 +61,7 @@ impl<H> NumberedMembers<H> {
     }
 
     /// Removes all actors, and returns their handles in the reverse order of spawning.
-    pub(crate) fn take_last_first(&mut self) -> impl Iterator<Item = H> + use<H> {
+    pub(crate) fn take_all_reversed(&mut self) -> impl Iterator<Item = H> + use<H> {
         let chunks = std::mem::take(&mut self.chunks).into_values().rev();
         chunks.flat_map(|chunk| chunk.handles.into_iter().rev().flatten())
     }
@@ -87,7 +87,7 @@ mod tests {
         let left = (CHUNK_MEMBERS..=count)
             .rev()
             .filter(|number| number % 3 != 0 || *number == count);
-        assert!(members.take_last_first().eq(left));
+        assert!(members.take_all_reversed().eq(left));
         assert_eq!(members.remove(count), None);
     }
 }

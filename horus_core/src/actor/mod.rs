@@ -100,8 +100,8 @@ mod timer;
 pub(crate) mod timers;
 pub(crate) mod waiting;
 mod watch;
+pub(crate) mod worker_activity;
 pub(crate) mod worker_context;
-pub(crate) mod worker_words;
 
 pub use actors::{Actors, SpawnOptions};
 pub use address::{Address, Answer, WeakAddress};

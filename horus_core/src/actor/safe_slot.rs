@@ -10,14 +10,14 @@ use crate::scheduler::run::catch_panic::catch_panic;
 /// The safe state of an actor, as the thread that runs the actor sees it. The field `state` is
 /// shared with the group.
 #[derive(Debug, Default)]
-pub(super) struct SafeSlot {
+pub(super) struct ActorSafeState {
     pub(super) state: Arc<SafeState>,
     /// The number of the last emergency stop for which `enter_safe_state` was called; 0 if there
     /// was none.
     entered: u64,
 }
 
-impl SafeSlot {
+impl ActorSafeState {
     /// Makes the actor enter its safe state, if an emergency stop requires that. Returns false if
     /// the actor is not yet safe and has to be visited again. If the actor panics, the error is the
     /// text of the panic. `is_active` is false if the actor was shut down; such an actor counts as
@@ -31,7 +31,7 @@ impl SafeSlot {
             return Ok(true);
         }
         if is_active {
-            let wanted = self.state.wanted_stop();
+            let wanted = self.state.requested_stop_number();
             if std::mem::replace(&mut self.entered, wanted) != wanted {
                 catch_panic(|| actor.enter_safe_state())?;
             }
@@ -51,7 +51,7 @@ impl SafeSlot {
         actor: &mut A,
         safety: &Safety,
     ) -> Result<(), String> {
-        let wanted = safety.failing_stop();
+        let wanted = safety.failure_stop_number();
         if wanted == 0 || std::mem::replace(&mut self.entered, wanted) == wanted {
             return Ok(());
         }

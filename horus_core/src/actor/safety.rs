@@ -28,7 +28,7 @@ impl SafeState {
 
     /// Returns the number of the last emergency stop for which the actor was asked to enter its
     /// safe state.
-    pub(super) fn wanted_stop(&self) -> u64 {
+    pub(super) fn requested_stop_number(&self) -> u64 {
         self.wanted.get()
     }
 
@@ -238,7 +238,7 @@ impl Safety {
 
     /// Returns a number other than 0 if the actors have to enter their safe state before they are
     /// shut down, else 0. The number is that of the emergency stop, if there is one.
-    pub(super) fn failing_stop(&self) -> u64 {
+    pub(super) fn failure_stop_number(&self) -> u64 {
         // Relaxed: as above.
         self.failing.get()
     }
@@ -254,12 +254,12 @@ mod tests {
         let safety = Safety::default();
         safety.set_failing(true);
         safety.set_failing(false);
-        assert_eq!(safety.failing_stop(), 0);
+        assert_eq!(safety.failure_stop_number(), 0);
         safety.set_run_failed();
-        assert_eq!(safety.failing_stop(), 1);
+        assert_eq!(safety.failure_stop_number(), 1);
         safety.engage();
         assert!(safety.release().is_empty());
         safety.set_failing(false);
-        assert_eq!(safety.failing_stop(), 2, "the next emergency stop");
+        assert_eq!(safety.failure_stop_number(), 2, "the next emergency stop");
     }
 }

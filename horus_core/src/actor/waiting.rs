@@ -85,12 +85,12 @@ impl<T> WaitingTasks<T> {
         if self.is_open.get() == 0 {
             return PushOutcome::ForThreads(task);
         }
-        self.push_late(task)
+        self.push_locked(task)
     }
 
     /// Adds a task as [`Self::push`] does, but decides under the lock alone, in case threads took
     /// the tasks only a moment ago.
-    pub(crate) fn push_late(&self, task: T) -> PushOutcome<T> {
+    pub(crate) fn push_locked(&self, task: T) -> PushOutcome<T> {
         match &mut *self.lock() {
             TaskQueue::Waiting(tasks) => {
                 tasks.push_back(task);
@@ -162,7 +162,7 @@ impl<T> WaitingTasks<T> {
     }
 
     /// Sets the eventcount that [`Self::push`] notifies of each new task.
-    pub(crate) fn set_bell(&self, bell: &Arc<LocalEventcount>) {
+    pub(crate) fn set_eventcount(&self, bell: &Arc<LocalEventcount>) {
         // WHY ignored: a group is started once.
         let _ = self.bell.set(Arc::clone(bell));
     }

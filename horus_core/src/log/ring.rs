@@ -25,7 +25,7 @@ const RING_LANES: u32 = 4;
 /// The number of slots of the first lane, divided by the number of slots of each other lane.
 const FIRST_LANE_TO_OTHERS_RATIO: u64 = 8;
 
-/// The largest number of lines that one call of [`LogRing::take_deferred`] prints. WHY a limit:
+/// The largest number of lines that one call of [`LogRing::print_deferred_lines`] prints. WHY a limit:
 /// otherwise the call would not end while lines arrive as fast as they are read.
 const LINES_PER_CALL_MAX: usize = 4096;
 
@@ -128,7 +128,7 @@ impl LogRing {
     /// these lines were overwritten before they could be printed, calls `report` with their number.
     /// Returns at once if another thread is in this call. Costs two atomic loads if there are no
     /// such lines.
-    pub(super) fn take_deferred(&self, print: impl Fn(&LogLine), report: impl Fn(u32)) {
+    pub(super) fn print_deferred_lines(&self, print: impl Fn(&LogLine), report: impl Fn(u32)) {
         let Some(mut own) = try_lock(&self.own_reader) else {
             return;
         };

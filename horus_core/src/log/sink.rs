@@ -62,7 +62,7 @@ pub(super) fn print_deferred() {
     let Some(ring) = current_sink().and_then(LogSink::ring) else {
         return;
     };
-    ring.take_deferred(
+    ring.print_deferred_lines(
         |line| stderr::print_line(line, line.data()),
         |missing| {
             stderr::print_warning(format_args!(

@@ -308,7 +308,7 @@ impl AsMut<[u8]> for LoanedData<'_> {
 
 impl<'a, H: Header> FramedLoan<'a, H> {
     /// Makes a message in a loaned slot, which must have room for a message with this header.
-    pub(crate) fn on_loan(header: H, loan: RawLoan<'a>) -> Self {
+    pub(crate) fn from_loan(header: H, loan: RawLoan<'a>) -> Self {
         let room = loan.capacity_bytes() - size_of::<H>();
         let bytes = usize::try_from(header.data_bytes()).map_or(room, |bytes| bytes.min(room));
         Self {

@@ -201,9 +201,9 @@ struct SchemaWriter<'a> {
 }
 
 /// A field, and the field that contains it. The fields form a linked list, innermost field first.
-struct OuterField<'a> {
+struct EnclosingField<'a> {
     field: &'a Field,
-    around: Option<&'a OuterField<'a>>,
+    around: Option<&'a EnclosingField<'a>>,
 }
 
 impl<'a> SchemaWriter<'a> {
@@ -238,7 +238,7 @@ impl<'a> SchemaWriter<'a> {
         &mut self,
         schema: &Schema,
         offset: usize,
-        around: Option<&OuterField<'_>>,
+        around: Option<&EnclosingField<'_>>,
     ) {
         let mut index = 0;
         while index < schema.fields.len() {
@@ -246,7 +246,7 @@ impl<'a> SchemaWriter<'a> {
             match field.kind {
                 FieldKind::Primitive(primitive) => {
                     self.write_field_start(
-                        &OuterField { field, around },
+                        &EnclosingField { field, around },
                         primitive,
                         offset,
                         field.count,
@@ -255,7 +255,7 @@ impl<'a> SchemaWriter<'a> {
                     self.write_byte(b'\n');
                 }
                 FieldKind::Text(bytes) => {
-                    let text = OuterField { field, around };
+                    let text = EnclosingField { field, around };
                     self.write_field_start(&text, Primitive::Char, offset, bytes);
                     self.write_arrays(Some(&text));
                     self.write_byte(b'\n');
@@ -264,7 +264,7 @@ impl<'a> SchemaWriter<'a> {
                     self.write_fields(
                         inner,
                         offset + field.offset,
-                        Some(&OuterField { field, around }),
+                        Some(&EnclosingField { field, around }),
                     );
                 }
             }
@@ -275,7 +275,7 @@ impl<'a> SchemaWriter<'a> {
     /// Writes the first part of a field's line: its path, type, offset and number of elements.
     const fn write_field_start(
         &mut self,
-        this: &OuterField<'_>,
+        this: &EnclosingField<'_>,
         kind: Primitive,
         offset: usize,
         count: usize,
@@ -291,7 +291,7 @@ impl<'a> SchemaWriter<'a> {
         self.write_number(count);
     }
 
-    const fn write_path(&mut self, outer: Option<&OuterField<'_>>) {
+    const fn write_path(&mut self, outer: Option<&EnclosingField<'_>>) {
         if let Some(outer) = outer {
             self.write_path(outer.around);
             self.write_text(outer.field.name);
@@ -301,7 +301,7 @@ impl<'a> SchemaWriter<'a> {
 
     /// Writes the last part of a number's line: the arrays that enclose the number. Returns how
     /// many arrays these are.
-    const fn write_arrays(&mut self, outer: Option<&OuterField<'_>>) -> usize {
+    const fn write_arrays(&mut self, outer: Option<&EnclosingField<'_>>) -> usize {
         let Some(outer) = outer else { return 0 };
         let outside = self.write_arrays(outer.around);
         if outer.field.count == 1 {

@@ -126,12 +126,12 @@ macro_rules! ros_message {
     };
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]
         zero float64 $($ros:ident).+; $($rest:tt)*) => {
-        wire::ZeroNumber::$op(stringify!($($ros).+), $c)?;
+        wire::RosOnlyZero::$op(stringify!($($ros).+), $c)?;
         ros_message!(@ [$op $m $f $d $c] $($rest)*);
     };
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]
         absent $field:ident = $value:expr; $($rest:tt)*) => {
-        wire::NotOnWire::$op(ros_message!(@borrow $op $m.$field), $value);
+        wire::HorusOnlyField::$op(ros_message!(@borrow $op $m.$field), $value);
         ros_message!(@ [$op $m $f $d $c] $($rest)*);
     };
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]
@@ -142,7 +142,7 @@ macro_rules! ros_message {
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]
         $kind:ident[] data = $length:ident; $($rest:tt)*) => {
         wire::TrailingData::$op(ros_message!(@borrow $op $d), "data", $c)?;
-        wire::NotOnWire::$op(ros_message!(@borrow $op $m.$length), $d.len() as u64);
+        wire::HorusOnlyField::$op(ros_message!(@borrow $op $m.$length), $d.len() as u64);
         ros_message!(@ [$op $m $f $d $c] $($rest)*);
     };
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]
@@ -162,7 +162,7 @@ macro_rules! ros_message {
     };
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]
         $kind:ident[$n:literal] $($ros:ident).+ = $($field:ident).+; $($rest:tt)*) => {
-        <wire::Array<wire::$kind> as Wire<[_; $n]>>::$op(
+        <wire::Array<wire::$kind> as RosField<[_; $n]>>::$op(
             ros_message!(@borrow $op $m.$($field).+), stringify!($($ros).+), $c,
         )?;
         ros_message!(@ [$op $m $f $d $c] $($rest)*);
@@ -175,7 +175,7 @@ macro_rules! ros_message {
     };
     (@ [$op:ident $m:ident $f:ident $d:ident $c:ident]
         $kind:ident $($ros:ident).+ = $($field:ident).+; $($rest:tt)*) => {
-        <wire::$kind as Wire<_>>::$op(
+        <wire::$kind as RosField<_>>::$op(
             ros_message!(@borrow $op $m.$($field).+), stringify!($($ros).+), $c,
         )?;
         ros_message!(@ [$op $m $f $d $c] $($rest)*);

@@ -1,6 +1,6 @@
 //! Maps messages to the ROS types of `diagnostic_msgs`.
 
-use super::wire::{self, Wire};
+use super::wire::{self, RosField};
 use super::{CdrError, CdrReader, CdrWriteError, CdrWriter, FromCdr, RosMessage};
 use crate::message::{DiagnosticStatus, DiagnosticValue};
 

@@ -1,7 +1,7 @@
 //! Maps messages to the ROS types of `sensor_msgs` whose sequences are the trailing data of a horus
 //! message.
 
-use super::wire::{self, Wire};
+use super::wire::{self, RosField};
 use super::{CdrError, CdrReader, CdrWriteError, CdrWriter, FromCdr, RosMessage};
 use crate::message::{Framed, Joint, JointStateArrayHeader, LidarScanHeader, Zeroable};
 
@@ -128,11 +128,11 @@ impl FromCdr for Framed<JointStateArrayHeader> {
         ros_message!(@ [read message frames data from] Header header;);
         let mut state = Self::zeroed(message)?;
         // The minimum is the length of an empty string.
-        read_column(&mut state, "name", 4, from, |joint, from| {
+        read_joint_sequence(&mut state, "name", 4, from, |joint, from| {
             wire::string::read(&mut joint.name, "name", from)
         })?;
         for (field, number) in JOINT_NUMBERS {
-            read_column(&mut state, field, size_of::<f64>(), from, |joint, from| {
+            read_joint_sequence(&mut state, field, size_of::<f64>(), from, |joint, from| {
                 *number(joint) = from.f64()?;
                 Ok(())
             })?;
@@ -150,7 +150,7 @@ fn joints_in(data: &[u8]) -> impl ExactSizeIterator<Item = Joint> {
 
 /// Reads one of the parallel sequences of a `JointState`, which is empty or has one element for
 /// each joint. If the state has no joints yet, one is added for each element of the sequence.
-fn read_column(
+fn read_joint_sequence(
     state: &mut Framed<JointStateArrayHeader>,
     field: &'static str,
     element_bytes: usize,

@@ -1,6 +1,6 @@
 //! Maps messages to the ROS types of `geometry_msgs`.
 
-use super::wire::{self, Wire};
+use super::wire::{self, RosField};
 use super::{CdrError, CdrReader, CdrWriteError, CdrWriter, FromCdr, RosHeader, RosMessage};
 use crate::message::{
     Accel, CmdVel, Point3, Pose2D, Pose3D, PoseStamped, PoseWithCovariance, Quaternion, Transform,

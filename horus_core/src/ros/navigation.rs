@@ -1,6 +1,6 @@
 //! Maps messages to the ROS types of `nav_msgs` and `rosgraph_msgs`.
 
-use super::wire::{self, Wire};
+use super::wire::{self, RosField};
 use super::{CdrError, CdrReader, CdrWriteError, CdrWriter, FromCdr, RosFrames, RosMessage};
 use crate::message::{
     Clock, Framed, MapMetaData, NAV_PATH_WAYPOINTS_MAX, NavPath, OccupancyGridHeader, Odometry,

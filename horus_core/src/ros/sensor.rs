@@ -1,6 +1,6 @@
 //! Maps messages to the ROS types of `sensor_msgs`.
 
-use super::wire::{self, Wire};
+use super::wire::{self, RosField};
 use super::{CdrError, CdrReader, CdrWriteError, CdrWriter, FromCdr, RosHeader, RosMessage};
 use crate::message::{
     BatteryState, CameraInfo, CompressedImageHeader, FluidPressure, Framed, Illuminance,

@@ -13,7 +13,7 @@ type ReadResult = Result<(), CdrError>;
 
 /// A field type of ROS, with the code that writes and reads it as CDR. `T` is the type of the field
 /// in the horus message.
-pub(super) trait Wire<T: ?Sized> {
+pub(super) trait RosField<T: ?Sized> {
     /// Minimum number of bytes that a value of this type takes in CDR.
     const ENCODED_BYTES_MIN: usize;
 
@@ -28,7 +28,7 @@ macro_rules! numbers {
     ($($wire:ident $number:ident),+) => {$(
         pub(super) enum $wire {}
 
-        impl Wire<$number> for $wire {
+        impl RosField<$number> for $wire {
             const ENCODED_BYTES_MIN: usize = size_of::<$number>();
 
             fn write(value: &$number, _: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
@@ -53,7 +53,7 @@ pub(super) type byte = uint8;
 /// A boolean in ROS, stored as a `u8` in the horus message. Any number except 0 is written as 1.
 pub(super) enum bool {}
 
-impl Wire<u8> for bool {
+impl RosField<u8> for bool {
     const ENCODED_BYTES_MIN: usize = 1;
 
     fn write(value: &u8, _: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
@@ -70,7 +70,7 @@ impl Wire<u8> for bool {
 /// A `float64` in ROS, stored as an `f32` in the horus message.
 pub(super) enum float64_of_f32 {}
 
-impl Wire<f32> for float64_of_f32 {
+impl RosField<f32> for float64_of_f32 {
     const ENCODED_BYTES_MIN: usize = 8;
 
     fn write(value: &f32, _: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
@@ -97,7 +97,7 @@ pub(super) enum time {}
 
 const NS_PER_SECOND: u64 = 1_000_000_000;
 
-impl Wire<u64> for time {
+impl RosField<u64> for time {
     const ENCODED_BYTES_MIN: usize = 8;
 
     fn write(value: &u64, field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
@@ -134,7 +134,7 @@ impl Wire<u64> for time {
 /// A string. Stored in a `String`, it may have any length; stored in a [`Text`], at most `N` bytes.
 pub(super) enum string {}
 
-impl<const N: usize> Wire<Text<N>> for string {
+impl<const N: usize> RosField<Text<N>> for string {
     const ENCODED_BYTES_MIN: usize = 4;
 
     fn write(value: &Text<N>, field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
@@ -164,7 +164,7 @@ impl<const N: usize> Wire<Text<N>> for string {
     }
 }
 
-impl Wire<String> for string {
+impl RosField<String> for string {
     const ENCODED_BYTES_MIN: usize = 4;
 
     fn write(value: &String, field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
@@ -180,7 +180,7 @@ impl Wire<String> for string {
 /// A fixed array of `W`, or a struct of several numbers of this type, such as `Point`.
 pub(super) struct Array<W>(std::marker::PhantomData<W>);
 
-impl<T, W: Wire<T>, const N: usize> Wire<[T; N]> for Array<W> {
+impl<T, W: RosField<T>, const N: usize> RosField<[T; N]> for Array<W> {
     const ENCODED_BYTES_MIN: usize = N * W::ENCODED_BYTES_MIN;
 
     fn write(value: &[T; N], field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
@@ -203,7 +203,7 @@ pub(super) type Quaternion = Array<float64>;
 /// A field that is itself a message, and whose type has its own `ros_message!` description.
 pub(super) enum Nested {}
 
-impl<M: FromCdr<FrameNames = ()>> Wire<M> for Nested {
+impl<M: FromCdr<FrameNames = ()>> RosField<M> for Nested {
     // WHY 1: such a message has at least one field. A larger minimum would only refuse truncated
     // input earlier.
     const ENCODED_BYTES_MIN: usize = 1;
@@ -235,7 +235,7 @@ impl<W> Sequence<W> {
         out: &mut CdrWriter<'_>,
     ) -> WriteResult
     where
-        W: Wire<T>,
+        W: RosField<T>,
     {
         let found = *count as usize;
         let too_long = CdrWriteError::TooLong {
@@ -258,7 +258,7 @@ impl<W> Sequence<W> {
         from: &mut CdrReader<'_>,
     ) -> ReadResult
     where
-        W: Wire<T>,
+        W: RosField<T>,
     {
         let at = from.at_length();
         let found = from.count(W::ENCODED_BYTES_MIN)?;
@@ -289,7 +289,7 @@ impl<W> IgnoredSequence<W> {
 
     pub(super) fn read<T: Default>(from: &mut CdrReader<'_>) -> ReadResult
     where
-        W: Wire<T>,
+        W: RosField<T>,
     {
         let count = from.count(W::ENCODED_BYTES_MIN)?;
         (0..count).try_for_each(|_| W::read(&mut T::default(), "", from))
@@ -347,7 +347,7 @@ impl<W> ParallelSequence<W> {
         out: &mut CdrWriter<'_>,
     ) -> WriteResult
     where
-        W: Wire<T>,
+        W: RosField<T>,
     {
         let given = values
             .iter()
@@ -366,7 +366,7 @@ impl<W> ParallelSequence<W> {
         from: &mut CdrReader<'_>,
     ) -> ReadResult
     where
-        W: Wire<T>,
+        W: RosField<T>,
     {
         let at = from.at_length();
         let mut found = 0;
@@ -402,7 +402,7 @@ impl<W> CountedSequence<W> {
         out: &mut CdrWriter<'_>,
     ) -> WriteResult
     where
-        W: Wire<T>,
+        W: RosField<T>,
     {
         Sequence::<W>::write(values, count, field, out)
     }
@@ -414,7 +414,7 @@ impl<W> CountedSequence<W> {
         from: &mut CdrReader<'_>,
     ) -> ReadResult
     where
-        W: Wire<T>,
+        W: RosField<T>,
     {
         ParallelSequence::<W>::read(values, count, field, from)
     }
@@ -466,9 +466,9 @@ impl TrailingData {
 
 /// A field that the ROS type does not have. It is not written. When a message is read, it gets a
 /// given value.
-pub(super) struct NotOnWire;
+pub(super) struct HorusOnlyField;
 
-impl NotOnWire {
+impl HorusOnlyField {
     pub(super) const fn write<T: Copy>(_: &T, _: T) {}
 
     pub(super) fn read<T>(place: &mut T, value: T) {
@@ -478,9 +478,9 @@ impl NotOnWire {
 
 /// A `float64` that the horus message does not have. It is written as 0. Any other value is an
 /// error when a message is read.
-pub(super) struct ZeroNumber;
+pub(super) struct RosOnlyZero;
 
-impl ZeroNumber {
+impl RosOnlyZero {
     pub(super) fn write(_: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {
         out.f64(0.0);
         Ok(())
@@ -516,7 +516,7 @@ const DATATYPES: [Option<DType>; 9] = [
 /// `sensor_msgs/PointField` in ROS.
 pub(super) enum datatype {}
 
-impl Wire<u8> for datatype {
+impl RosField<u8> for datatype {
     const ENCODED_BYTES_MIN: usize = 1;
 
     fn write(value: &u8, field: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {

@@ -28,7 +28,7 @@ use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::scheduler::run::workers::{StartContext, Workers, threads_wanted};
 use crate::scheduler::watch::supervisor::Supervisor;
-use crate::scheduler::watch::topic_look::TopicLook;
+use crate::scheduler::watch::topic_look::LostWakeCheck;
 use crate::scheduler::watch::watched_group::WatchedGroup;
 use crate::scheduler::watch::watched_node::WatchedNode;
 
@@ -103,7 +103,7 @@ impl Running {
                 actors.set_recorder(monitor.recorder(lane));
                 groups.push(WatchedGroup::new(actors));
             }
-            topics.extend(TopicLook::new(&entry.wake, entry.runner.commands()));
+            topics.extend(LostWakeCheck::new(&entry.wake, entry.runner.commands()));
             let subscriptions = std::mem::take(&mut entry.subscriptions);
             nodes.push(WatchedNode::new(
                 &entry.runner,
@@ -335,7 +335,7 @@ impl Running {
             let event = NodeEvent::new(NodeEvent::STUCK, &node.name, Clock::kernel().now_ns());
             self.recorder
                 .record(event.with_text(node.last_error.as_deref().unwrap_or_default()));
-            self.shared.add_left_behind(&node.name);
+            self.shared.add_hanging_node(&node.name);
         }
         // In reverse order, so that a node is shut down before the nodes that it reads from.
         if reason.is_failure() {

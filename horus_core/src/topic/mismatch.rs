@@ -1,7 +1,7 @@
 //! Reports publishers and subscribers of a topic that do not match: logs a line for them, and finds
 //! the first difference between their message types.
 
-use horus_shm::{Mismatch, RawConsumer, RecvError, UnmatchedPublisher};
+use horus_shm::{Mismatch, MismatchedPublisher, RawConsumer, RecvError};
 
 use crate::message::{SchemaDifference, first_difference};
 
@@ -11,7 +11,7 @@ pub(super) fn log_mismatches(raw: &mut RawConsumer) {
 }
 
 #[cold]
-fn log_mismatch(found: &UnmatchedPublisher) {
+fn log_mismatch(found: &MismatchedPublisher) {
     let topic = found.topic;
     let process = found
         .publisher

@@ -276,6 +276,6 @@ impl<H: Header> Publisher<Framed<H>> {
     pub fn loan(&mut self, header: H) -> Result<FramedLoan<'_, H>, LoanError> {
         let raw = self.outbox.raw_mut();
         raw.reserve(header.message_bytes())?;
-        Ok(FramedLoan::on_loan(header, raw.loan()?))
+        Ok(FramedLoan::from_loan(header, raw.loan()?))
     }
 }

@@ -17,7 +17,7 @@ use super::sync::{self, Edge, Word, edge, load_pointer};
 
 /// Maximum number of handles that one thread can use at a time. A thread uses several handles if
 /// calls are nested in callbacks.
-pub(crate) const NESTED_MAX: usize = 7;
+pub(crate) const HANDLES_IN_USE_MAX: usize = 7;
 
 /// Number of times that a thread which closes a handle polls the hazard words without a pause.
 /// After these polls, it sleeps between two polls.
@@ -111,7 +111,7 @@ pub(crate) fn is_used<W: Word>(word: &W, handle: u64) -> bool {
 #[derive(Debug)]
 #[repr(align(128))]
 pub(crate) struct HazardRecord {
-    words: [AtomicU64; NESTED_MAX],
+    words: [AtomicU64; HANDLES_IN_USE_MAX],
     /// 1 while the record belongs to a live thread; 0 if another thread can take over the record.
     taken: AtomicU64,
     /// The number of the record, which identifies its thread among all live threads. Numbers start
@@ -131,14 +131,14 @@ thread_local! {
     // WHY two: the one that is read in each call has no destructor, so that no check is needed
     // whether it still exists.
     static THREAD_RECORD: Cell<*const HazardRecord> = const { Cell::new(ptr::null()) };
-    static RETURN_RECORD: ReturnRecord = const { ReturnRecord };
+    static RETURN_RECORD: FreeRecordAtThreadEnd = const { FreeRecordAtThreadEnd };
 }
 
 /// A value whose drop frees the record of a thread when the thread ends. A thread that ends within
 /// a call keeps its record, because the guard of that call still refers to a word of the record.
-struct ReturnRecord;
+struct FreeRecordAtThreadEnd;
 
-impl Drop for ReturnRecord {
+impl Drop for FreeRecordAtThreadEnd {
     fn drop(&mut self) {
         let record = THREAD_RECORD.replace(ptr::null());
         // SAFETY: null, or leaked by `HazardRecord::make`.
@@ -181,7 +181,7 @@ impl HazardRecord {
     fn claim_free() -> Option<&'static Self> {
         let uses_barriers = can_barrier_in_process();
         let claim = |record: &&Self| {
-            // ORDERING(record): pairs with the store in `ReturnRecord`.
+            // ORDERING(record): pairs with the store in `FreeRecordAtThreadEnd`.
             let claim = || record.taken.compare_exchange_at(0, 1, edge::RECORD_CLAIM);
             record.uses_barriers == uses_barriers && claim()
         };
@@ -190,7 +190,7 @@ impl HazardRecord {
 
     fn make() -> &'static Self {
         let record = Box::leak(Box::new(Self {
-            words: [const { AtomicU64::new(0) }; NESTED_MAX],
+            words: [const { AtomicU64::new(0) }; HANDLES_IN_USE_MAX],
             taken: AtomicU64::new(1),
             number: AtomicU64::new(0),
             next: AtomicPtr::new(ptr::null_mut()),

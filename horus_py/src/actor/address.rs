@@ -17,7 +17,7 @@ use crate::actor::error::{
 };
 use crate::actor::mail::Mail;
 use crate::actor::question::PyQuestion;
-use crate::call::{Arguments, add_method, release_deferred, run_guarded};
+use crate::call::{Arguments, add_method, release_deferred_objects, run_guarded};
 use crate::scheduler::handle::PySwap;
 use crate::wait::timeout::WaitPolicy;
 
@@ -211,7 +211,7 @@ unsafe extern "C" fn tell(
         match (this.get().address.tell_replacing(message), timeout) {
             (Ok(false), _) => {}
             // WHY: PyO3 has deferred the release of the message that was replaced.
-            (Ok(true), _) => release_deferred(),
+            (Ok(true), _) => release_deferred_objects(),
             (Err(TrySendError::Full(message)), Some(timeout)) => {
                 let wait_policy = WaitPolicy::from_timeout(&timeout)?;
                 this.get().tell_timeout(py, message, wait_policy)?;

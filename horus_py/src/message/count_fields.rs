@@ -50,7 +50,7 @@ const COUNTED_ARRAYS: &[CountedArrays] = &[
 
 /// Returns the names of the count fields of an array in a standard message. Their product is the
 /// number of elements in use. Returns an empty slice if the array is not counted.
-pub(crate) fn counts_of(message: &str, field: &str) -> &'static [&'static str] {
+pub(crate) fn count_fields_of(message: &str, field: &str) -> &'static [&'static str] {
     let mut found = COUNTED_ARRAYS.iter().filter(|counted| counted.0 == message);
     found
         .find(|counted| counted.1.contains(&field))

@@ -16,7 +16,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
-use crate::message::count_fields::counts_of;
+use crate::message::count_fields::count_fields_of;
 
 /// A message type, with the data that its Python class needs. It is never freed, like its Python
 /// class.
@@ -143,7 +143,7 @@ impl MessageKind {
             .any(|standard| standard.name == schema.name && standard.hash() == schema.hash());
         let field = |field: &horus_core::message::Field| Field {
             counts: if is_standard {
-                counts_of(schema.name, field.name)
+                count_fields_of(schema.name, field.name)
             } else {
                 &[]
             },

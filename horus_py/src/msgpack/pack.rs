@@ -141,7 +141,7 @@ fn write_dict(out: &mut MsgpackWriter<'_>, dict: &Bound<'_, PyDict>, depth: usiz
         if found == 0 {
             break;
         }
-        left = left.checked_sub(1).ok_or_else(size_changed)?;
+        left = left.checked_sub(1).ok_or_else(size_changed_error)?;
         // WHY owned references: writing a value may run Python code that changes the dict. Even
         // writing a text may: one that has no UTF-8 encoding is given to an error handler that
         // anybody may register.
@@ -162,7 +162,7 @@ fn write_dict(out: &mut MsgpackWriter<'_>, dict: &Bound<'_, PyDict>, depth: usiz
     if left == 0 {
         Ok(())
     } else {
-        Err(size_changed().into())
+        Err(size_changed_error().into())
     }
 }
 
@@ -172,7 +172,7 @@ fn write_list(out: &mut MsgpackWriter<'_>, list: &Bound<'_, PyList>, depth: usiz
     for index in 0..count {
         write_object(
             out,
-            &list.get_item(index).map_err(|_| size_changed())?,
+            &list.get_item(index).map_err(|_| size_changed_error())?,
             depth,
         )?;
     }
@@ -192,7 +192,7 @@ fn write_tuple(
 }
 
 #[cold]
-fn size_changed() -> PyErr {
+fn size_changed_error() -> PyErr {
     PyRuntimeError::new_err("a dict or list changed its size while it was sent")
 }
 

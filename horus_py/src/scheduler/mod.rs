@@ -32,7 +32,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     remote::register(module)?;
     module.add_function(wrap_pyfunction!(py_scheduler::_end_schedulers, module)?)?;
     module.add_function(wrap_pyfunction!(settings::_check_settings, module)?)?;
-    let forget = wrap_pyfunction!(py_scheduler::_forget_schedulers, module)?;
+    let forget = wrap_pyfunction!(py_scheduler::_forget_schedulers_after_fork, module)?;
     let keywords = PyDict::new(module.py());
     keywords.set_item("after_in_child", forget)?;
     let no_arguments = PyTuple::empty(module.py());

@@ -564,7 +564,7 @@ pub(super) fn _end_schedulers(py: Python<'_>) {
 
 /// Forgets all schedulers in the child after `fork`, where none of their threads exist.
 #[pyfunction]
-pub(super) fn _forget_schedulers() {
+pub(super) fn _forget_schedulers_after_fork() {
     std::mem::forget(std::mem::take(&mut *lock(&RUNNING_SCHEDULERS)));
     python_calls::reset_after_fork();
 }

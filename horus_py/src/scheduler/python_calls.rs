@@ -22,7 +22,7 @@ const INTERRUPT_AFTER: Duration = Duration::from_millis(200);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Maximum time for which the exit of the interpreter waits for functions that bring nodes into
 /// their safe states. After that, it interrupts these functions, too.
-const SAFE_STATE_MAX: Duration = Duration::from_millis(200);
+const SAFE_STATE_WAIT_MAX: Duration = Duration::from_millis(200);
 
 /// Number of calls from scheduler threads that are running in Python, or that are about to.
 static CALLS_IN_PYTHON: AtomicUsize = AtomicUsize::new(0);
@@ -100,7 +100,7 @@ impl Drop for PythonCall {
 }
 
 /// A guard that counts one call of the function that brings a node into its safe state. The exit of
-/// the interpreter waits for the call, at most for [`SAFE_STATE_MAX`].
+/// the interpreter waits for the call, at most for [`SAFE_STATE_WAIT_MAX`].
 ///
 /// Like [`PythonCall`], it stores the [`fork_generation`] of the process that counted the call.
 #[derive(Debug)]
@@ -215,7 +215,7 @@ pub(crate) fn close_python(py: Python<'_>, are_over: bool) {
     // WHY first: a safe state of several commands must not be interrupted after the first of them.
     // WHY not without limit: one that hangs has to get the exception, too.
     // Relaxed: only the time to wait depends on it.
-    while SAFE_STATE_CALLS.load(Ordering::Relaxed) > 0 && begin.elapsed() < SAFE_STATE_MAX {
+    while SAFE_STATE_CALLS.load(Ordering::Relaxed) > 0 && begin.elapsed() < SAFE_STATE_WAIT_MAX {
         py.detach(|| thread::sleep(POLL_INTERVAL));
     }
     // ORDERING(calls): SeqCst store, before the loads below. Pairs with `PythonCall::begin`.

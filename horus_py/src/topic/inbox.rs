@@ -234,7 +234,7 @@ impl Receiver {
                 Err(UnpackError::Python(error)) => return Err(error),
                 Err(UnpackError::Malformed) => {
                     self.end.refuse();
-                    call::release_deferred();
+                    call::release_deferred_objects();
                 }
             }
         }

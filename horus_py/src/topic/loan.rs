@@ -10,7 +10,7 @@ use crate::error::{self, SendFailedError};
 use crate::message;
 use crate::message::framed::base::Framed;
 use crate::message::framed::data::{
-    header_and_data, promised_bytes, size_mismatch_error, with_data,
+    announced_bytes, header_and_data, size_mismatch_error, with_data,
 };
 use crate::message::framed::draft::{complete_header, describe_as, new_draft};
 use crate::message::framed::loan::{end_loan, live_view, loan_of};
@@ -83,7 +83,7 @@ fn outbox_of<'a>(publisher: &'a Bound<'_, PyAny>) -> PyResult<&'a Outbox> {
 /// Publishes a message on loan with its present content, and ends its loan.
 fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
-    let bytes = promised_bytes(object)?;
+    let bytes = announced_bytes(object)?;
     if bytes > header_and_data(object).1.len() {
         return Err(size_mismatch_error(object, bytes));
     }
@@ -96,7 +96,7 @@ fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
     outbox.end.check_open()?;
     let mut end = outbox.end.enter(py)?;
     // WHY last: after this, no Python code runs until the message is published.
-    refuse_exported(object, &publisher, "publish()")?;
+    reject_if_exported(object, &publisher, "publish()")?;
     let header = message::message_bytes(object);
     // SAFETY: the slot is longer than the header, and on loan: nobody else uses it.
     unsafe {
@@ -115,7 +115,7 @@ fn discard(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let Some((publisher, _)) = loan_of(object) else {
         return Ok(());
     };
-    refuse_exported(object, &publisher, "discard()")?;
+    reject_if_exported(object, &publisher, "discard()")?;
     if let Some(publisher) = end_loan(object) {
         outbox_of(&publisher)?.discard_loan(object.py());
     }
@@ -124,7 +124,7 @@ fn discard(object: &Bound<'_, PyAny>) -> PyResult<()> {
 
 /// Returns an error if Python code can still write to the slot of a message on loan. WHY: a later
 /// write would change the message while its readers use it, or change the next message in the slot.
-fn refuse_exported(
+fn reject_if_exported(
     object: &Bound<'_, PyAny>,
     publisher: &Bound<'_, PyAny>,
     call: &str,

@@ -18,13 +18,13 @@ use crate::wait::timeout::WaitPolicy;
 /// A wait set. For each of its keys, it has the number that Python uses for the key, and the Python
 /// object that was added. `last` is the largest number so far.
 #[derive(Debug, Default)]
-struct NumberedSet {
+struct KeyedWaitSet {
     set: WaitSet,
     names: HashMap<Key, (u64, Py<PyAny>)>,
     last: u64,
 }
 
-impl NumberedSet {
+impl KeyedWaitSet {
     fn number_key(&mut self, key: Key, source: Py<PyAny>) -> u64 {
         self.last += 1;
         self.names.insert(key, (self.last, source));
@@ -38,7 +38,7 @@ impl NumberedSet {
 #[pyclass(frozen, name = "WaitSet", module = "horus", weakref)]
 #[derive(Debug)]
 pub(crate) struct PyWaitSet {
-    end: Exclusive<NumberedSet>,
+    end: Exclusive<KeyedWaitSet>,
 }
 
 /// An entry that is ready.
@@ -78,7 +78,7 @@ impl PyWaitSet {
     #[new]
     fn new() -> Self {
         Self {
-            end: Exclusive::new("the wait set", NumberedSet::default()),
+            end: Exclusive::new("the wait set", KeyedWaitSet::default()),
         }
     }
 
@@ -93,7 +93,7 @@ impl PyWaitSet {
     ) -> PyResult<u64> {
         let deadline = deadline.map(positive_duration).transpose()?;
         let mut entered = self.end.enter(py)?;
-        let NumberedSet { set, .. } = entered.get();
+        let KeyedWaitSet { set, .. } = entered.get();
         let key = if let Ok(subscriber) = subscriber.cast::<PySubscriber>() {
             add_inbox(py, set, &subscriber.get().inbox, deadline)?
         } else if let Ok(topic) = subscriber.cast::<PyTopic>() {
@@ -138,7 +138,7 @@ impl PyWaitSet {
     fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PyReady>> {
         let wait_policy = timeout.map_or(Ok(WaitPolicy::unlimited()), WaitPolicy::from_timeout)?;
         let mut entered = self.end.enter(py)?;
-        let NumberedSet { set, names, .. } = entered.get();
+        let KeyedWaitSet { set, names, .. } = entered.get();
         if timeout.is_none() && set.is_empty() {
             return Err(Error::new_err(WaitError::Empty.to_string()));
         }

@@ -14,7 +14,7 @@ const EXIT_WAIT_MAX: Duration = Duration::from_secs(1);
 const EXIT_POLL_INTERVAL: Duration = Duration::from_micros(100);
 
 static IS_EXITING: AtomicBool = AtomicBool::new(false);
-static RETURNING_THREADS: AtomicUsize = AtomicUsize::new(0);
+static THREADS_TAKING_GIL: AtomicUsize = AtomicUsize::new(0);
 
 thread_local! {
     /// True on the thread that shuts the interpreter down. This thread may still take the GIL.
@@ -32,11 +32,11 @@ pub(crate) fn run_detached<T: Send>(py: Python<'_>, wait: impl FnOnce() -> T + S
         // ORDERING(exit): SeqCst add, then SeqCst load. Pairs with `on_interpreter_exit`, as in
         // Dekker's algorithm: either this load sees that the interpreter shuts down, or the loop
         // there sees this thread.
-        RETURNING_THREADS.fetch_add(1, Ordering::SeqCst);
+        THREADS_TAKING_GIL.fetch_add(1, Ordering::SeqCst);
         // ORDERING(exit): as above.
         if IS_EXITING.load(Ordering::SeqCst) && !IS_EXIT_THREAD.get() {
             // Relaxed: it only ends the wait of `on_interpreter_exit`.
-            RETURNING_THREADS.fetch_sub(1, Ordering::Relaxed);
+            THREADS_TAKING_GIL.fetch_sub(1, Ordering::Relaxed);
             loop {
                 thread::park();
             }
@@ -44,7 +44,7 @@ pub(crate) fn run_detached<T: Send>(py: Python<'_>, wait: impl FnOnce() -> T + S
         result
     });
     // Relaxed: it only ends the wait of `on_interpreter_exit`; the GIL orders the rest.
-    RETURNING_THREADS.fetch_sub(1, Ordering::Relaxed);
+    THREADS_TAKING_GIL.fetch_sub(1, Ordering::Relaxed);
     result
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn on_interpreter_exit(py: Python<'_>) {
     py.detach(|| {
         let end = Instant::now() + EXIT_WAIT_MAX;
         // ORDERING(exit): as above.
-        while RETURNING_THREADS.load(Ordering::SeqCst) > 0 && Instant::now() < end {
+        while THREADS_TAKING_GIL.load(Ordering::SeqCst) > 0 && Instant::now() < end {
             thread::sleep(EXIT_POLL_INTERVAL);
         }
     });

@@ -121,7 +121,7 @@ impl ReaderSlot {
         if resumed {
             withdraw_all_but_gate(segment, index);
         } else {
-            withdraw_all(segment, index);
+            clear_announcements(segment, index);
         }
         if let Ok(block) = segment.reader_block(index, Access::Write) {
             identity.store(block);
@@ -301,7 +301,7 @@ impl Drop for ReaderSlot {
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
             let me = self.segment.me();
             owner::free_entry(&block.owner, me, me, || {
-                withdraw_all(&self.segment, self.index);
+                clear_announcements(&self.segment, self.index);
             });
         }
     }
@@ -309,7 +309,7 @@ impl Drop for ReaderSlot {
 
 /// Clears everything that an owner of a reader slot has announced to publishers: that it is gated,
 /// its pins, and that it sleeps. Only the present owner of the slot may call this.
-fn withdraw_all(segment: &Segment, index: u32) {
+fn clear_announcements(segment: &Segment, index: u32) {
     if let Ok(wait) = segment.wait_block(Access::Write) {
         gate::withdraw_gated_reader(&wait.gated, index);
     }
@@ -356,7 +356,7 @@ pub(crate) fn reap_dead_reader(segment: &Segment, index: u32) -> bool {
     if owner != 0 && is_gated {
         owner::clear_dead_entry(word, owner, me, || withdraw_all_but_gate(segment, index))
     } else {
-        owner::free_entry(word, owner, me, || withdraw_all(segment, index))
+        owner::free_entry(word, owner, me, || clear_announcements(segment, index))
     }
 }
 
@@ -366,7 +366,9 @@ pub(crate) fn reap_gated(segment: &Segment, index: u32) -> bool {
     // WHY this is enough: a probe by system call came before, and the dead reader's last loads
     // before its lock was released; the exchange excludes a second reaper.
     dead_owner(segment, index).is_some_and(|(word, owner)| {
-        owner::free_entry(word, owner, segment.me(), || withdraw_all(segment, index))
+        owner::free_entry(word, owner, segment.me(), || {
+            clear_announcements(segment, index)
+        })
     })
 }
 

@@ -133,7 +133,7 @@ pub struct UnmatchedPair {
 /// messages from that publisher.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct UnmatchedPublisher {
+pub struct MismatchedPublisher {
     /// The topic of the publisher and the reader.
     pub topic: TopicLabel,
     /// The process of the publisher; `None` if the publisher has left, so that only its messages

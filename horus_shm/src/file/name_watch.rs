@@ -19,7 +19,7 @@ use crate::process::fork::ForkLocal;
 use crate::protocol::sync::Word as _;
 
 /// The pause between two checks of the names of all open topic files.
-const LOOK_PERIOD: Duration = Duration::from_millis(100);
+const NAME_CHECK_PERIOD: Duration = Duration::from_millis(100);
 
 /// Size of the stack of the thread that checks the names. It is this large because the thread calls
 /// the program's logger.
@@ -28,7 +28,7 @@ const STACK_BYTES: usize = 256 << 10;
 static WATCHED_NAMES: ForkLocal<Mutex<WatchedNames>> = ForkLocal::new();
 
 /// Not 0 if this process must not start the thread that checks the names of topic files.
-static IS_THREAD_FORBIDDEN: AtomicU64 = AtomicU64::new(0);
+static IS_NAME_THREAD_FORBIDDEN: AtomicU64 = AtomicU64::new(0);
 
 /// The function to call once for each topic file that has lost its name, as [`set_on_name_lost`]
 /// set it.
@@ -67,7 +67,7 @@ pub struct NameLost {
 /// process, so threads that it does not trace would run the changed code, too.
 pub fn forbid_name_thread() {
     // Relaxed: the caller opens topics later.
-    IS_THREAD_FORBIDDEN.set(1);
+    IS_NAME_THREAD_FORBIDDEN.set(1);
 }
 
 /// Sets the function that the thread of this module calls once for each open topic file of this
@@ -144,7 +144,7 @@ impl Drop for NameWatch {
 /// thread.
 fn start_thread() -> bool {
     // Relaxed: as in `forbid_name_thread`.
-    if IS_THREAD_FORBIDDEN.get() != 0 {
+    if IS_NAME_THREAD_FORBIDDEN.get() != 0 {
         return false;
     }
     let thread = thread::Builder::new()
@@ -158,7 +158,7 @@ fn watch_names() {
     os::block_process_signals();
     rt::leave_real_time();
     loop {
-        thread::sleep(LOOK_PERIOD);
+        thread::sleep(NAME_CHECK_PERIOD);
         let Some(lost) = find_lost_names() else {
             return;
         };

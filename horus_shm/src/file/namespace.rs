@@ -273,7 +273,11 @@ impl Namespace {
     pub fn remove(&self) -> Result<(), NamespaceRemoveError> {
         // WHY: another thread that opens the namespace meanwhile finds all of it, or none.
         let _known = lock_open_namespaces();
-        match self.registry.exclude_all().map_err(self.io("lock"))? {
+        match self
+            .registry
+            .try_lock_out_others()
+            .map_err(self.io("lock"))?
+        {
             Ok(()) => {}
             Err(process) => {
                 return Err(NamespaceRemoveError::Attended {
@@ -284,7 +288,9 @@ impl Namespace {
         }
         let removed = self.remove_files();
         if removed.is_err() {
-            self.registry.admit_all().map_err(self.io("unlock"))?;
+            self.registry
+                .unlock_for_others()
+                .map_err(self.io("unlock"))?;
         }
         removed
     }

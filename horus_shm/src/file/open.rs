@@ -29,7 +29,7 @@ use crate::protocol::shape::TopicShape;
 const OPEN_ATTEMPTS_MAX: u32 = 1000;
 /// Number of attempts to open an unusable file that another process has open. After that, the error
 /// is reported.
-const IN_USE_ATTEMPTS_MAX: u32 = 30;
+const OPEN_ATTEMPTS_WHILE_IN_USE_MAX: u32 = 30;
 /// Number of attempts (some 30 ms) between two checks whether the process that is removing the file
 /// still runs.
 const ATTEMPTS_PER_HOLDER_CHECK: u32 = 25;
@@ -70,7 +70,7 @@ fn lock_attended_files() -> MutexGuard<'static, AttendedFiles> {
 
 /// Counts one segment of `file` less. If it was the last one in this process, removes the file from
 /// the table and calls `last`.
-pub(crate) fn leave_attended_files(file: &TopicFile, last: impl FnOnce()) {
+pub(crate) fn remove_attended_segment(file: &TopicFile, last: impl FnOnce()) {
     let mut table = lock_attended_files();
     if let Some(attended) = table.get_mut(&file.id) {
         attended.segments -= 1;
@@ -128,7 +128,9 @@ pub(crate) fn open(
                 }
             }
             OpenAttempt::Retiring => place.await_removal(attempt)?,
-            OpenAttempt::InUse(error) if attempt >= IN_USE_ATTEMPTS_MAX => return Err(*error),
+            OpenAttempt::InUse(error) if attempt >= OPEN_ATTEMPTS_WHILE_IN_USE_MAX => {
+                return Err(*error);
+            }
             OpenAttempt::InUse(_) => pause_before_retry(attempt),
         }
     }
@@ -155,7 +157,9 @@ pub(crate) fn inspect(
             OpenAttempt::Found(segment) => return Ok(segment),
             OpenAttempt::Gone => return Err(OpenError::NotFound { path: place.path() }),
             OpenAttempt::Retiring => place.await_removal(attempt)?,
-            OpenAttempt::InUse(error) if attempt >= IN_USE_ATTEMPTS_MAX => return Err(*error),
+            OpenAttempt::InUse(error) if attempt >= OPEN_ATTEMPTS_WHILE_IN_USE_MAX => {
+                return Err(*error);
+            }
             OpenAttempt::InUse(_) => pause_before_retry(attempt),
         }
     }

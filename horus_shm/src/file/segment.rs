@@ -530,7 +530,7 @@ impl Drop for TopicMemory {
             return;
         }
         if let SegmentBacking::File(file) = &self.backing {
-            open::leave_attended_files(file, || {
+            open::remove_attended_segment(file, || {
                 // WHY false if it cannot be read: a file that was truncated has no history.
                 if file.has_latched_history().unwrap_or(false) {
                     file.release();

@@ -7,16 +7,16 @@
 //! block, which the end that is dropped last frees.
 //!
 //! ```
-//! use horus_shm::internals::heap::{NoAnswer, answer};
+//! use horus_shm::internals::heap::{NoAnswer, answer_channel};
 //! use horus_shm::internals::wait::WaitPolicy;
 //!
-//! let (reply, mut question) = answer::<u32>();
+//! let (reply, mut question) = answer_channel::<u32>();
 //! std::thread::scope(|scope| {
 //!     scope.spawn(|| reply.send(42));
 //!     assert_eq!(question.wait(WaitPolicy::endless()), Ok(42));
 //! });
 //!
-//! let (reply, mut question) = answer::<u32>();
+//! let (reply, mut question) = answer_channel::<u32>();
 //! drop(reply);
 //! assert_eq!(question.try_take(), Some(Err(NoAnswer)));
 //! ```
@@ -205,7 +205,7 @@ impl From<NoAnswer> for AnswerError {
 /// Creates the two ends of a new answer: the [`Reply`] for the replier, and the [`Answer`] for the
 /// asker.
 #[must_use]
-pub fn answer<T: Send>() -> (Reply<T>, Answer<T>) {
+pub fn answer_channel<T: Send>() -> (Reply<T>, Answer<T>) {
     let place = AnswerPointer::new();
     let answer = Answer {
         place: Some(place),

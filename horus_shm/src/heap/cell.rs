@@ -271,16 +271,16 @@ struct Cell<B, G: Group> {
 }
 
 const _: () = {
-    assert!(offset_of!(Header<AssertionGroup>, inbox) == 64);
-    assert!(size_of::<Header<AssertionGroup>>() == 96);
-    assert!(size_of::<Cell<[u64; 4], AssertionGroup>>() == 128);
+    assert!(offset_of!(Header<LayoutCheckGroup>, inbox) == 64);
+    assert!(size_of::<Header<LayoutCheckGroup>>() == 96);
+    assert!(size_of::<Cell<[u64; 4], LayoutCheckGroup>>() == 128);
 };
 
 /// A group for which the layout assertions above are evaluated. They hold for every other group,
 /// too.
-enum AssertionGroup {}
+enum LayoutCheckGroup {}
 
-impl Group for AssertionGroup {
+impl Group for LayoutCheckGroup {
     type Control = ();
     type Worker = ();
 

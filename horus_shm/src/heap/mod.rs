@@ -32,7 +32,7 @@ mod tickets;
 mod worker;
 mod writer;
 
-pub use answer::{Answer, AnswerError, NoAnswer, Reply, answer};
+pub use answer::{Answer, AnswerError, NoAnswer, Reply, answer_channel};
 pub use blocks::{Envelope, RESERVED_BLOCKS_MAX, reserve};
 pub use cell::{
     Activation, ActivationOutcome, Address, Behaviour, ControlHandle, End, Event, Flow, Group,

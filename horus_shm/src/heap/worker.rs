@@ -130,7 +130,7 @@ impl<E: Entry> Worker<E> {
     pub fn push_next(&mut self, entry: E) {
         let former = run_queue::put_lifo(self.queue(), entry.into_raw().as_ptr());
         if let Some(former) = former {
-            self.append_former(former);
+            self.append_displaced_entry(former);
         }
         self.need_watcher();
     }
@@ -138,7 +138,7 @@ impl<E: Entry> Worker<E> {
     /// Appends an entry that was in the `lifo_slot`. WHY a separate function, which is not inlined:
     /// the `lifo_slot` is mostly empty.
     #[inline(never)]
-    fn append_former(&mut self, former: *mut E::Target) {
+    fn append_displaced_entry(&mut self, former: *mut E::Target) {
         self.append(former);
         self.notify();
     }

@@ -104,7 +104,7 @@ impl Machine {
 /// A message that says which part of `text` is wrong: an unknown setting or value, or one that
 /// needs an extension that the CPU does not have. In that case nothing is replaced.
 #[doc(hidden)]
-pub fn retune(text: &str) -> Result<(), String> {
+pub fn set_tuning(text: &str) -> Result<(), String> {
     let machine = machine();
     let mut tuning = machine.tuning;
     for part in text.split(',') {

@@ -33,7 +33,7 @@ const CHUNK_REGIONS: usize = 512;
 /// signal handler.
 const INSTALL_WAIT_LIMIT: u32 = 1000;
 
-/// The value of [`Mapping::fd`] for memory that has no file.
+/// The value of [`MappedRegion::fd`] for memory that has no file.
 const NO_FD: RawFd = -1;
 
 /// The table of the regions that this process has mapped. The signal handler looks up a faulting
@@ -103,7 +103,7 @@ impl RegionWatch {
         install_handler();
         let (fd, offset) = file;
         Self {
-            entry: MAPPED_REGIONS.enter(Mapping {
+            entry: MAPPED_REGIONS.enter(MappedRegion {
                 address,
                 bytes,
                 access,
@@ -130,7 +130,7 @@ impl Drop for RegionWatch {
 /// A region that this process has mapped: its address, length and access, and the file it is mapped
 /// from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Mapping {
+struct MappedRegion {
     address: *mut u8,
     bytes: usize,
     access: Access,
@@ -140,7 +140,7 @@ struct Mapping {
     offset: u64,
 }
 
-impl Mapping {
+impl MappedRegion {
     fn contains(&self, address: *mut u8) -> bool {
         address.addr().wrapping_sub(self.address.addr()) < self.bytes
     }
@@ -182,7 +182,7 @@ impl<const N: usize> MappingChunk<N> {
 
     /// Stores `mapping` in the first free entry, and returns that entry. Appends a chunk if no
     /// entry is free.
-    fn enter(&'static self, mapping: Mapping) -> &'static MappingEntry {
+    fn enter(&'static self, mapping: MappedRegion) -> &'static MappingEntry {
         let mut chunk = self;
         loop {
             let mut entries = chunk.entries.iter();
@@ -195,7 +195,7 @@ impl<const N: usize> MappingChunk<N> {
 
     /// Returns the mapping that contains `address`, and its entry; `None` if there is none.
     /// Async-signal-safe.
-    fn find(&'static self, address: *mut u8) -> Option<(&'static MappingEntry, Mapping)> {
+    fn find(&'static self, address: *mut u8) -> Option<(&'static MappingEntry, MappedRegion)> {
         let mut entered = self
             .entries()
             .filter_map(|entry| Some((entry, entry.mapping()?)));
@@ -249,7 +249,7 @@ impl MappingEntry {
     }
 
     /// Stores `mapping` in this entry, if the entry is free. Returns true if it was free.
-    fn claim(&self, mapping: Mapping) -> bool {
+    fn claim(&self, mapping: MappedRegion) -> bool {
         // ORDERING(watch): Acquire. Pairs with the Release in `store_even_version`.
         let version = self.version.load(Ordering::Acquire);
         if !version.is_multiple_of(2) || !self.address.load(Ordering::Relaxed).is_null() {
@@ -300,7 +300,7 @@ impl MappingEntry {
 
     /// Returns the mapping in this entry; `None` if the entry is free, or if another thread is
     /// changing it.
-    fn mapping(&self) -> Option<Mapping> {
+    fn mapping(&self) -> Option<MappedRegion> {
         // ORDERING(watch): Acquire. Pairs with the Release in `store_even_version`.
         let version = self.version.load(Ordering::Acquire);
         let address = self.address.load(Ordering::Relaxed);
@@ -317,7 +317,7 @@ impl MappingEntry {
         } else {
             Access::Read
         };
-        (is_whole && !address.is_null()).then_some(Mapping {
+        (is_whole && !address.is_null()).then_some(MappedRegion {
             address,
             bytes,
             access,
@@ -342,7 +342,7 @@ pub(crate) fn make_regions_private() {
         if mapping.access == Access::Read || mapping.fd == NO_FD {
             continue;
         }
-        let Mapping {
+        let MappedRegion {
             address,
             bytes,
             fd,
@@ -428,9 +428,9 @@ mod tests {
         Box::leak(Box::new(MappingChunk::new()))
     }
 
-    fn mapping(address: usize, bytes: usize) -> Mapping {
+    fn mapping(address: usize, bytes: usize) -> MappedRegion {
         let address = ptr::without_provenance_mut(address);
-        Mapping {
+        MappedRegion {
             address,
             bytes,
             access: Access::Write,

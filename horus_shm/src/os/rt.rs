@@ -74,7 +74,7 @@ pub fn lock_memory() -> io::Result<()> {
 
 /// The file by which a process limits how deeply CPUs sleep, that is, how long they take to wake up
 /// (Linux PM QoS).
-const LATENCY_FILE: &str = "/dev/cpu_dma_latency";
+const CPU_LATENCY_FILE: &str = "/dev/cpu_dma_latency";
 
 /// A request that keeps all CPUs of the machine out of sleep states while this value lives: an idle
 /// CPU polls for work instead. The kernel withdraws the request when the process ends, for whatever
@@ -92,7 +92,7 @@ impl CpuAwakeRequest {
     /// An error if `/dev/cpu_dma_latency` does not exist (a kernel without PM QoS, a container), or
     /// if this process may not write to it (usually only root may).
     pub fn new() -> io::Result<Self> {
-        Self::new_at(Path::new(LATENCY_FILE))
+        Self::new_at(Path::new(CPU_LATENCY_FILE))
     }
 
     fn new_at(path: &Path) -> io::Result<Self> {

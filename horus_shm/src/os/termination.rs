@@ -28,19 +28,19 @@ const ARMED_FLAG: u64 = 1 << 32;
 /// A flag in [`SIGNAL_STATE`]: [`TerminationSignals::received`] has returned the recorded signal to
 /// a caller.
 const REPORTED_FLAG: u64 = 1 << 33;
-static USERS: Mutex<ReasonUsers> = Mutex::new(ReasonUsers {
+static USERS: Mutex<SignalRecorders> = Mutex::new(SignalRecorders {
     count: 0,
     previous: None,
 });
 
 /// The number of [`TerminationSignals`] that exist, and the signal actions that were set before the
 /// first one.
-struct ReasonUsers {
+struct SignalRecorders {
     count: usize,
     previous: Option<[sigaction; 2]>,
 }
 
-fn lock_users() -> MutexGuard<'static, ReasonUsers> {
+fn lock_users() -> MutexGuard<'static, SignalRecorders> {
     USERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 

@@ -468,10 +468,10 @@ impl Registry {
     /// Keeps all other processes out of the registry, if none of them has joined it. Otherwise
     /// returns, as the inner error, the description of one process that has; `None` if that process
     /// has no description.
-    pub(crate) fn exclude_all(&self) -> io::Result<Result<(), Option<ProcessInfo>>> {
+    pub(crate) fn try_lock_out_others(&self) -> io::Result<Result<(), Option<ProcessInfo>>> {
         let fd = self.lock.get()?;
         // WHY only the entries: a process that is present at a topic also has an entry; and a lock
-        // over the presence bytes would replace this process's own, which `admit_all` could not
+        // over the presence bytes would replace this process's own, which `unlock_for_others` could not
         // restore.
         let lives = record::all_entries_lock()?;
         if try_lock(fd, lives, LockKind::Exclusive)? {
@@ -486,8 +486,8 @@ impl Registry {
         Ok(Err(info))
     }
 
-    /// Releases the lock by which [`Registry::exclude_all`] kept other processes out.
-    pub(crate) fn admit_all(&self) -> io::Result<()> {
+    /// Releases the lock by which [`Registry::try_lock_out_others`] kept other processes out.
+    pub(crate) fn unlock_for_others(&self) -> io::Result<()> {
         let entry = self.me.entry().unwrap_or(0);
         let fd = self.lock.get()?;
         record::all_entries_lock_without(entry)?

@@ -193,7 +193,7 @@ pub(super) fn draw_scaling(program: &ProgramRecord) -> Vec<Figure> {
             format: format_number,
         };
         draw_curves(program, title, [x, RATE_AXIS], |row| {
-            let (producers, consumers) = ends_of(&row.id)?;
+            let (producers, consumers) = endpoint_counts_of(&row.id)?;
             Some((pick(producers, consumers)?, row.msgs_per_s?))
         })
     });
@@ -268,7 +268,7 @@ pub(super) fn size_of(id: &str) -> Option<f64> {
 
 /// Returns the numbers of producers and consumers in a row's id, such as `4p2c` or `fanout_2p2s`;
 /// `None` if the id has no such numbers.
-fn ends_of(id: &str) -> Option<(f64, f64)> {
+fn endpoint_counts_of(id: &str) -> Option<(f64, f64)> {
     id.split(['/', '_']).find_map(|part| {
         let (producers, consumers) = part.split_once('p')?;
         let consumers = consumers.trim_start_matches('x').strip_suffix(['c', 's'])?;
@@ -286,8 +286,9 @@ fn count_of(id: &str) -> Option<f64> {
 /// Removes the message size and the numbers of endpoints from an id. Returns the last part of what
 /// remains, and the parts before it.
 fn without_numbers(id: &str) -> (String, String) {
-    let is_number =
-        |part: &str| size_of(part).is_some() || ends_of(part).is_some() && !part.contains('_');
+    let is_number = |part: &str| {
+        size_of(part).is_some() || endpoint_counts_of(part).is_some() && !part.contains('_')
+    };
     let id = match count_of(id) {
         Some(_) => id.rsplit_once('/').map_or(id, |(before, _)| before),
         None => id,
@@ -376,9 +377,12 @@ mod tests {
             [size_of("a/64KB"), size_of("a/b"), size_of("x/304B")],
             [Some(65536.0), None, Some(304.0)]
         );
-        assert_eq!(ends_of("t/fanout/8p4c"), Some((8.0, 4.0)));
-        assert_eq!(ends_of("t/fanout_shm_2p2s/16B"), Some((2.0, 2.0)));
-        assert_eq!(ends_of("one_way/spsc/16B"), None);
+        assert_eq!(endpoint_counts_of("t/fanout/8p4c"), Some((8.0, 4.0)));
+        assert_eq!(
+            endpoint_counts_of("t/fanout_shm_2p2s/16B"),
+            Some((2.0, 2.0))
+        );
+        assert_eq!(endpoint_counts_of("one_way/spsc/16B"), None);
         let split = |id: &str| without_numbers(id);
         assert_eq!(
             split("t/p/fanout_2p2s/16B"),

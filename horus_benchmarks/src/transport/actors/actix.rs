@@ -47,7 +47,7 @@ impl<P: WorkloadActor> Handler<Mail<P::Message>> for ActorAdapter<P> {
 
 fn next() -> Option<&'static ArbiterHandle> {
     let arbiters = ARBITERS
-        .of_this_pass()
+        .current_cell()
         .get()
         .filter(|arbiters| !arbiters.is_empty())?;
     let index = SPAWNED.fetch_add(1, Ordering::Relaxed) % arbiters.len();
@@ -64,7 +64,7 @@ impl Runtime for Actix {
         let system = System::new();
         let arbiters: Vec<_> = (0..threads).map(|_| Arbiter::new()).collect();
         ARBITERS
-            .of_this_pass()
+            .current_cell()
             .get_or_init(|| arbiters.iter().map(Arbiter::handle).collect());
         system.block_on(async {
             let _kept = work();

@@ -90,7 +90,7 @@ impl Actor for FutureActor {
 
 fn spawn<A: Actor>(actor: A) -> Address<A::Message> {
     let actors = ACTORS
-        .of_this_pass()
+        .current_cell()
         .get()
         .expect("`run` has made the group");
     actors.spawn(actor).expect("the group takes actors")
@@ -106,7 +106,7 @@ impl Runtime for Ours {
         let mut scheduler = Scheduler::new();
         let actors = scheduler.actors("players").threads(threads.max(1));
         let actors = actors.mailbox(Mailbox::unbounded()).build()?;
-        ACTORS.of_this_pass().get_or_init(|| actors);
+        ACTORS.current_cell().get_or_init(|| actors);
         let running = scheduler.start()?;
         if threads == 0 {
             let driver = spawn(CallingActor(Some(work), None));
@@ -128,7 +128,7 @@ impl Runtime for Ours {
         let mut scheduler = Scheduler::new();
         let actors = scheduler.actors("players").threads(0);
         let actors = actors.mailbox(Mailbox::unbounded()).build()?;
-        ACTORS.of_this_pass().get_or_init(|| actors);
+        ACTORS.current_cell().get_or_init(|| actors);
         let mut running = scheduler.start()?;
         running.tick_once()?;
         pollster::block_on(work());

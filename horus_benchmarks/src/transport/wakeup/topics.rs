@@ -7,7 +7,7 @@ use std::time::Duration;
 use horus_core::topic::{Qos, Subscriber, Topic, TopicBuilder, WaitSet, WakeEdge};
 use horus_shm::Namespace;
 
-use super::{AnyError, SET_TOPICS, Sleeper, WakeSender, make_sleeper};
+use super::{AnyError, Sleeper, WAIT_SET_TOPICS, WakeSender, make_sleeper};
 use crate::measure::micro::{self, MicroPlan, MicroResult, WORD_BATCH};
 use crate::measure::payload::Payload;
 use crate::measure::wait::{STALL_LIMIT, WaitError};
@@ -17,7 +17,7 @@ use crate::transport::rendezvous::Rendezvous;
 
 /// Time for which a reader sleeps without receiving a message, before the sends to its topic are
 /// timed.
-const VAIN_SLEEP: Duration = Duration::from_millis(1);
+const SLEEP_WITHOUT_MESSAGE: Duration = Duration::from_millis(1);
 
 fn topic_builder(namespace: &Arc<Namespace>, name: &str, edge: WakeEdge) -> TopicBuilder<Packet16> {
     Topic::builder(name)
@@ -66,7 +66,7 @@ pub(super) fn open_sleeper(
 
 /// Returns builders for the topics that a wait set watches.
 fn set_topics(rendezvous: &Rendezvous<'_>) -> impl Iterator<Item = TopicBuilder<Packet16>> {
-    (0..SET_TOPICS).map(|index| {
+    (0..WAIT_SET_TOPICS).map(|index| {
         let name = format!("{}-{index}", rendezvous.shared_direction().name);
         topic_builder(rendezvous.namespace, &name, WakeEdge::Membarrier)
     })
@@ -77,7 +77,7 @@ pub(super) fn set_waker(rendezvous: &Rendezvous<'_>) -> Result<WakeSender, AnyEr
     let publishers = set_topics(rendezvous).map(|topic| topic.publisher());
     let mut publishers = publishers.collect::<Result<Vec<_>, _>>()?;
     Ok(Box::new(move |message| {
-        let index = message.seq() as usize % SET_TOPICS;
+        let index = message.seq() as usize % WAIT_SET_TOPICS;
         Ok(publishers[index].send(message)?)
     }))
 }
@@ -110,7 +110,7 @@ pub fn awake_sends(
     let mut subscriber = topic().subscriber()?;
     let mut publisher = topic().publisher()?;
     subscriber.set_spin(Duration::ZERO);
-    if subscriber.recv_timeout(VAIN_SLEEP).is_ok() {
+    if subscriber.recv_timeout(SLEEP_WITHOUT_MESSAGE).is_ok() {
         return Err("a message that nobody sent".into());
     }
     let message = Packet16::compose(1);

@@ -25,7 +25,7 @@ impl ActorGroup {
         let handles = {
             let mut roll = lock(&self.roll);
             roll.is_closed = true;
-            roll.members.take_last_first()
+            roll.members.take_all_reversed()
         };
         self.registry.clear();
         // Relaxed: as in `set_running`.
@@ -89,7 +89,7 @@ impl ActorGroup {
     pub(super) fn end_late_task(&self, task: Task) {
         // WHY: as long as the group is being ended, its actors end in their order. After that, the
         // task comes back, and is dropped, which ends the actor.
-        drop(self.waiting.push_late(task));
+        drop(self.waiting.push_locked(task));
     }
 
     /// Returns a worker to the group when its thread ends. If the group has already ended, because
@@ -159,7 +159,7 @@ mod tests {
         assert_eq!(Arc::strong_count(&held), 1, "dropped by the end");
         group.start_alarm(7, alarm(0));
         assert_eq!(Arc::strong_count(&held), 1, "dropped at once");
-        group.ring_alarm(alarm(5), 7, 7);
+        group.send_alarm_message(alarm(5), 7, 7);
         assert_eq!(Arc::strong_count(&held), 1, "dropped after its message");
     }
 

@@ -17,7 +17,7 @@ pub(super) fn write_target(
     path: &str,
 ) -> Result<(), FieldError> {
     let mut writer = PartWriter { layout, message };
-    let trail = PathTrail::Start(path);
+    let trail = LazyPath::Start(path);
     match target {
         PathTarget::Part(part) => writer.write_part(part, value, &trail),
         PathTarget::Numbers(numbers) => writer.write_numbers(numbers, value, &trail),
@@ -36,13 +36,13 @@ pub(super) fn tail_element_count(value: &Value) -> usize {
 
 /// The path to a field, as a linked list on the stack. WHY a list: the path is formatted only if
 /// there is an error.
-enum PathTrail<'a> {
+enum LazyPath<'a> {
     Start(&'a str),
-    Name(&'a PathTrail<'a>, &'a str),
-    Index(&'a PathTrail<'a>, usize),
+    Name(&'a LazyPath<'a>, &'a str),
+    Index(&'a LazyPath<'a>, usize),
 }
 
-impl fmt::Display for PathTrail<'_> {
+impl fmt::Display for LazyPath<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Start(path) => f.write_str(path),
@@ -53,7 +53,7 @@ impl fmt::Display for PathTrail<'_> {
     }
 }
 
-impl PathTrail<'_> {
+impl LazyPath<'_> {
     fn type_error(&self, value: &Value, wanted: impl fmt::Display) -> FieldError {
         FieldError::Type {
             path: self.to_string(),
@@ -92,7 +92,7 @@ impl PartWriter<'_> {
         &mut self,
         part: SelectedField<'_>,
         value: &Value,
-        trail: &PathTrail<'_>,
+        trail: &LazyPath<'_>,
     ) -> Result<(), FieldError> {
         let Some(count) = part.element_count() else {
             return match part.numbers() {
@@ -107,7 +107,7 @@ impl PartWriter<'_> {
             let Some(element) = part.element(index) else {
                 break;
             };
-            self.write_part(element, value, &PathTrail::Index(trail, index))?;
+            self.write_part(element, value, &LazyPath::Index(trail, index))?;
         }
         Ok(())
     }
@@ -116,7 +116,7 @@ impl PartWriter<'_> {
         &mut self,
         part: SelectedField<'_>,
         value: &Value,
-        trail: &PathTrail<'_>,
+        trail: &LazyPath<'_>,
     ) -> Result<(), FieldError> {
         let pairs = value
             .as_map()
@@ -124,7 +124,7 @@ impl PartWriter<'_> {
         for (key, value) in pairs {
             let name = key.as_str();
             let name = name.ok_or_else(|| trail.type_error(key, "a message with named fields"))?;
-            let trail = PathTrail::Name(trail, name);
+            let trail = LazyPath::Name(trail, name);
             let tail = self.layout.trailing_numbers(self.message);
             let tail = tail.filter(|(tail, _)| part.node.is_root && *tail == name);
             if let Some(field) = part.node.child(name) {
@@ -144,7 +144,7 @@ impl PartWriter<'_> {
         &mut self,
         numbers: ContiguousNumbers,
         value: &Value,
-        trail: &PathTrail<'_>,
+        trail: &LazyPath<'_>,
     ) -> Result<(), FieldError> {
         let dtype = numbers.kind.dtype();
         let place = &mut self.message[numbers.byte_range()];
@@ -181,16 +181,11 @@ fn write_row(
     dtype: DType,
     place: &mut [u8],
     values: impl IntoIterator<Item = impl std::borrow::Borrow<Value>>,
-    trail: &PathTrail<'_>,
+    trail: &LazyPath<'_>,
 ) -> Result<(), FieldError> {
     let places = place.chunks_exact_mut(dtype.size());
     for (index, (place, value)) in places.zip(values).enumerate() {
-        write_number(
-            dtype,
-            place,
-            value.borrow(),
-            &PathTrail::Index(trail, index),
-        )?;
+        write_number(dtype, place, value.borrow(), &LazyPath::Index(trail, index))?;
     }
     Ok(())
 }
@@ -199,7 +194,7 @@ fn write_number(
     dtype: DType,
     place: &mut [u8],
     value: &Value,
-    trail: &PathTrail<'_>,
+    trail: &LazyPath<'_>,
 ) -> Result<(), FieldError> {
     let article = if dtype.name().starts_with(['i', 'f']) {
         "an"
@@ -249,7 +244,7 @@ fn integer_bytes(dtype: DType, number: i128) -> Option<[u8; 8]> {
         .then(|| (number as i64).to_le_bytes())
 }
 
-fn write_text(place: &mut [u8], value: &Value, trail: &PathTrail<'_>) -> Result<(), FieldError> {
+fn write_text(place: &mut [u8], value: &Value, trail: &LazyPath<'_>) -> Result<(), FieldError> {
     let room = place.len();
     let wanted = format_args!("a text of {room} bytes");
     let text = match value {

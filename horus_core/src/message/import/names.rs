@@ -137,7 +137,7 @@ const RESERVED_WORDS: &[&str] = &[
 
 /// Returns a name that is free to use in all languages: `name`, with an underscore after it if a
 /// language reserves it.
-pub(super) fn free_name(name: &str) -> String {
+pub(super) fn unreserved_name(name: &str) -> String {
     match RESERVED_WORDS.binary_search(&name) {
         Ok(_) => format!("{name}_"),
         Err(_) => name.to_owned(),
@@ -157,7 +157,7 @@ mod tests {
             ("EOF", "EOF_"),
             ("x", "x"),
         ] {
-            assert_eq!(free_name(name), wanted);
+            assert_eq!(unreserved_name(name), wanted);
         }
     }
 }

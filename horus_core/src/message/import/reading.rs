@@ -6,7 +6,7 @@ use std::path::Path;
 use super::comment::to_doc_comment;
 use super::error::ImportError;
 use super::layout::{LayoutPlan, PlannedField, leak_text};
-use super::names::free_name;
+use super::names::unreserved_name;
 use super::parse::{ArrayLength, DefinitionItem, ElementType};
 use super::value::{Literal, parse_defaults, parse_integer};
 use crate::message::{Constant, FRAME_ID_BYTES, FieldKind, Primitive};
@@ -167,7 +167,7 @@ impl<'p> MessageReading<'p> {
                 Ok(())
             }
             ElementType::Number(kind) => {
-                let name = free_name(&item.name);
+                let name = unreserved_name(&item.name);
                 self.reserve_name(item, &name)?;
                 let value = parse_integer(kind, value);
                 self.plan.constants.push(Constant {
@@ -224,7 +224,7 @@ impl<'p> MessageReading<'p> {
 fn field_name(item: &DefinitionItem) -> String {
     match item.element {
         ElementType::Time | ElementType::Duration => format!("{}_ns", item.name),
-        _ => free_name(&item.name),
+        _ => unreserved_name(&item.name),
     }
 }
 

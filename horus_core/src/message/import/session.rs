@@ -95,9 +95,9 @@ impl<'a> ImportSession<'a> {
         let declaration = reading.plan.lay_out(name);
         let declaration =
             declaration.map_err(|reason| ImportError::in_message(path, name, reason))?;
-        self.check_is_new(path, name)?;
+        self.check_name_is_new(path, name)?;
         if declaration.schema.tail.is_some() {
-            self.check_is_new(path, &format!("{name}Header"))?;
+            self.check_name_is_new(path, &format!("{name}Header"))?;
         }
         self.declarations.push(declaration);
         Ok(self.declarations.len() - 1)
@@ -115,7 +115,7 @@ impl<'a> ImportSession<'a> {
     }
 
     /// Returns an error if another imported message already declares a type of this name.
-    fn check_is_new(&self, path: &Path, name: &str) -> Result<(), ImportError> {
+    fn check_name_is_new(&self, path: &Path, name: &str) -> Result<(), ImportError> {
         let is_taken = self.declarations.iter().any(|other| {
             let header = name.strip_suffix("Header");
             let has_header = other.schema.tail.is_some() && header == Some(other.schema.name);

@@ -120,7 +120,7 @@ impl NodeEvent {
     #[must_use]
     pub fn new(kind: u8, node: &str, monotonic_ns: u64) -> Self {
         let timestamp_ns = timestamp_now_ns();
-        let level = Self::usual_level(kind);
+        let level = Self::default_log_level(kind);
         Self {
             timestamp_ns,
             monotonic_ns,
@@ -157,7 +157,7 @@ impl NodeEvent {
         self
     }
 
-    const fn usual_level(kind: u8) -> u8 {
+    const fn default_log_level(kind: u8) -> u8 {
         match kind {
             Self::FAILED | Self::PANICKED | Self::STUCK | Self::SAFE_STATE_ENTERED => {
                 DiagnosticStatus::ERROR
@@ -232,7 +232,7 @@ impl fmt::Display for NodeEvent {
             }
         };
         if self.value_ns > 0 && !value.is_empty() {
-            write!(f, "{value}{}", DisplayDuration(self.value_ns))?;
+            write!(f, "{value}{}", DisplayNanoseconds(self.value_ns))?;
         }
         if self.tick > 0 {
             write!(f, " in tick {}", self.tick)?;
@@ -246,9 +246,9 @@ impl fmt::Display for NodeEvent {
 }
 
 /// A duration in nanoseconds, which is displayed in a suitable unit with three decimals.
-struct DisplayDuration(u64);
+struct DisplayNanoseconds(u64);
 
-impl fmt::Display for DisplayDuration {
+impl fmt::Display for DisplayNanoseconds {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (unit_ns, unit) = match self.0 {
             0..1_000 => (1, "ns"),
@@ -392,8 +392,8 @@ impl fmt::Display for NodeMetrics {
         } else {
             ""
         };
-        let last = DisplayDuration(self.last_ns);
-        let longest = DisplayDuration(self.max_ns);
+        let last = DisplayNanoseconds(self.last_ns);
+        let longest = DisplayNanoseconds(self.max_ns);
         write!(
             f,
             "{name} {state}{paused}, {ticks} ticks, the last in {last}, the longest in {longest}, "

@@ -228,7 +228,7 @@ impl NodeSpec {
         let rate = checked(self.rate)?;
         let at_most = checked(self.at_most)?;
         self.check_times(class, rate)?;
-        self.check_thread(class, cores)?;
+        self.check_thread_settings(class, cores)?;
         let period = rate.map(Rate::period);
         let part = |percent| period.map(|period| period * percent / 100);
         let deadline = self
@@ -401,7 +401,7 @@ impl NodeSpec {
 
     /// Checks that a node of this class may have its settings for priority, CPU, sleep and chain.
     /// `cores` is the number of CPUs of the machine.
-    fn check_thread(&self, class: Class, cores: usize) -> Result<(), PlanError> {
+    fn check_thread_settings(&self, class: Class, cores: usize) -> Result<(), PlanError> {
         let is_shared = self.shared.is_some();
         if is_shared && class != Class::Event {
             return Err(PlanError::Meaningless {

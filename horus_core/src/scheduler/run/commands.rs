@@ -17,18 +17,18 @@ use crate::scheduler::run::pending_swap::PendingSwap;
 /// The commands to one node that the node's thread has not applied yet or has to remember.
 #[derive(Default)]
 pub(crate) struct Commands {
-    /// [`PENDING_NEW`] or [`PENDING_KNOWN`] while the node's thread has to read the wanted state
+    /// [`COMMANDS_UNAPPLIED`] or [`COMMANDS_FORBID_TICKS`] while the node's thread has to read the wanted state
     /// before each tick; 0 otherwise.
     pending: AtomicU64,
     wanted: Mutex<WantedState>,
     /// The listener that is notified of each command; empty if the node's executor checks for
     /// commands regularly.
-    listener: OnceLock<Box<dyn Listener>>,
+    listener: OnceLock<Box<dyn CommandListener>>,
 }
 
 /// An executor that does not check regularly for commands to its node. It is notified of each
 /// command.
-pub(crate) trait Listener: Send + Sync {
+pub(crate) trait CommandListener: Send + Sync {
     /// Applies the wanted state of the node immediately. Called while the commands are locked.
     fn apply(&self, _wanted: &WantedState) {}
 
@@ -37,11 +37,11 @@ pub(crate) trait Listener: Send + Sync {
 }
 
 /// The value of `pending` while there is a command that the node's thread has not applied yet.
-const PENDING_NEW: u64 = 2;
+const COMMANDS_UNAPPLIED: u64 = 2;
 
 /// The value of `pending` after the node's thread has applied the commands, as long as they prevent
 /// the node from ticking.
-const PENDING_KNOWN: u64 = 1;
+const COMMANDS_FORBID_TICKS: u64 = 1;
 
 /// The state into which commands want to bring a node.
 #[derive(Debug, Default)]
@@ -51,7 +51,7 @@ pub(crate) struct WantedState {
     pub(crate) is_emergency: bool,
     /// The requested new rate; `None` if none was requested, or once the node's thread has taken
     /// it.
-    pub(crate) pace: Option<TickPace>,
+    pub(crate) pace: Option<TickTimes>,
     /// The requested replacement of the node; `None` if none was requested, or once the node's
     /// thread has taken it.
     pub(crate) pending_swap: Option<PendingSwap>,
@@ -69,14 +69,14 @@ pub(crate) enum NodeMode {
 /// The rate of a node, and the times that depend on it. If the node has no budget or no deadline,
 /// that field is `u64::MAX`. If it has no rate, the period is 0.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct TickPace {
+pub(crate) struct TickTimes {
     pub(crate) rate: Option<Rate>,
     pub(crate) budget_ns: u64,
     pub(crate) deadline_ns: u64,
     pub(crate) period_ns: u64,
 }
 
-impl TickPace {
+impl TickTimes {
     pub(crate) fn from_plan(plan: &NodePlan) -> Self {
         let or_never = |time: Option<Duration>| time.map_or(u64::MAX, saturating_nanos);
         Self {
@@ -111,7 +111,7 @@ impl Commands {
         let answer = change(&mut wanted);
         // Relaxed: as in `are_pending`. Also set by a change back to normal, which the node's
         // thread does not know yet.
-        self.pending.set(PENDING_NEW);
+        self.pending.set(COMMANDS_UNAPPLIED);
         if let Some(listener) = self.listener.get() {
             listener.apply(&wanted);
         }
@@ -129,7 +129,7 @@ impl Commands {
     }
 
     /// Notifies `listener` of each command from now on. Only the first call has an effect.
-    pub(crate) fn set_listener(&self, listener: impl Listener + 'static) {
+    pub(crate) fn set_listener(&self, listener: impl CommandListener + 'static) {
         // WHY ignored: a node is run in one way.
         let _ = self.listener.set(Box::new(listener));
     }
@@ -138,7 +138,7 @@ impl Commands {
     /// atomic load.
     pub(crate) fn has_unapplied(&self) -> bool {
         // Relaxed: as in `are_pending`.
-        self.pending.get() == PENDING_NEW
+        self.pending.get() == COMMANDS_UNAPPLIED
     }
 
     /// Calls `look` with the node's wanted state and returns the result of `look`. Only the node's
@@ -161,7 +161,7 @@ impl Commands {
         self.pending.set(if is_plain && is_taken {
             0
         } else {
-            PENDING_KNOWN
+            COMMANDS_FORBID_TICKS
         });
         Some(answer)
     }
@@ -184,7 +184,7 @@ mod tests {
     fn attention_lasts_until_the_node_runs_and_all_commands_are_taken() {
         let commands = Commands::default();
         assert!(!commands.are_pending());
-        let pace = TickPace {
+        let pace = TickTimes {
             rate: None,
             budget_ns: 1,
             deadline_ns: 2,

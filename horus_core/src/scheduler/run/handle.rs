@@ -8,7 +8,7 @@ use crate::scheduler::api::node::Node;
 use crate::scheduler::api::plan::{NodeSpec, PlanError};
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::Reason;
-use crate::scheduler::run::commands::{NodeMode, TickPace};
+use crate::scheduler::run::commands::{NodeMode, TickTimes};
 use crate::scheduler::run::node_entry::NodeEntry;
 use crate::scheduler::run::pending_swap::{PendingSwap, Swap};
 use crate::scheduler::run::run_state::RunState;
@@ -167,7 +167,7 @@ impl Handle {
         }
         for entry in node_entries.iter_mut().filter(|entry| is_meant(entry)) {
             let spec = of_rate(entry);
-            let pace = TickPace::from_plan(&spec.clone().into_plan(self.cores)?);
+            let pace = TickTimes::from_plan(&spec.clone().into_plan(self.cores)?);
             entry
                 .commands
                 .change_wanted_state(|wanted| wanted.pace = Some(pace));

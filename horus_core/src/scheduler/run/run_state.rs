@@ -150,7 +150,7 @@ impl RunState {
 
     /// Adds the name of a node whose last tick has not ended. The supervisor then calls the node's
     /// safe-state callback.
-    pub(crate) fn add_left_behind(&self, node: &str) {
+    pub(crate) fn add_hanging_node(&self, node: &str) {
         let mut left_behind = self
             .left_behind
             .lock()
@@ -159,8 +159,8 @@ impl RunState {
     }
 
     /// Returns the names of nodes whose last tick has not ended, and removes them from the list.
-    /// [`Self::add_left_behind`] adds names to it.
-    pub(crate) fn take_left_behind(&self) -> Vec<String> {
+    /// [`Self::add_hanging_node`] adds names to it.
+    pub(crate) fn take_hanging_nodes(&self) -> Vec<String> {
         std::mem::take(
             &mut self
                 .left_behind

@@ -27,7 +27,7 @@ use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::catch_panic::catch_panic;
-use crate::scheduler::run::commands::{Commands, NodeMode, TickPace};
+use crate::scheduler::run::commands::{Commands, NodeMode, TickTimes};
 use crate::scheduler::run::deadline_watch::DeadlineWatch;
 use crate::scheduler::run::node_entry::NodeEntry;
 use crate::scheduler::run::pending_swap::Probation;
@@ -44,7 +44,7 @@ pub(crate) struct Runner {
     /// True while the node is in its safe state.
     is_in_safe_state: bool,
     tick: u64,
-    pace: TickPace,
+    pace: TickTimes,
     failures: FailureHistory,
     deadline_watch: DeadlineWatch,
     /// True if the miss policy lets the node tick only at every second due time.
@@ -125,7 +125,7 @@ impl std::fmt::Debug for Runner {
 
 impl Runner {
     pub(crate) fn new(node: Box<dyn Node>, plan: NodePlan, entry: &NodeEntry) -> Self {
-        let pace = TickPace::from_plan(&plan);
+        let pace = TickTimes::from_plan(&plan);
         entry.metrics.set_budget_ns(pace.budget_ns);
         Self {
             node,

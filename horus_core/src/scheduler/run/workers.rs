@@ -177,7 +177,7 @@ impl Workers {
                 let index = self.main.len();
                 self.main.push(runner);
                 if let Some(group) = group {
-                    group.waiting.set_bell(&self.main_bell);
+                    group.waiting.set_eventcount(&self.main_bell);
                     self.main_groups.push((index, group));
                 }
                 return Ok(());

@@ -18,7 +18,7 @@ use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::catch_panic::{catch_panic, drop_caught};
 use crate::scheduler::run::handle::{CommandError, Handle};
 use crate::scheduler::run::run_state::RunState;
-use crate::scheduler::watch::topic_look::TopicLook;
+use crate::scheduler::watch::topic_look::LostWakeCheck;
 use crate::scheduler::watch::watched_group::WatchedGroup;
 use crate::scheduler::watch::watched_node::{TickFinding, WatchedNode};
 use crate::topic::WaitSet;
@@ -40,7 +40,7 @@ const SAFE_STATE_CHECK_PERIOD_NS: u64 = 1_000_000;
 const TOPICS_CHECK_PERIOD_NS: u64 = 50_000_000;
 /// The longest time that the supervisor waits for the result of a safe-state callback that runs on
 /// another thread. Then it watches the other nodes again.
-const SAFE_STATE_WAIT: Duration = Duration::from_millis(20);
+const SAFE_STATE_RESULT_WAIT_MAX: Duration = Duration::from_millis(20);
 /// The largest number of commands or events that the supervisor handles between two checks of the
 /// nodes.
 const EVENTS_PER_CHECK_MAX: usize = 1024;
@@ -51,7 +51,7 @@ pub(crate) struct Supervisor {
     pub(crate) nodes: Vec<WatchedNode>,
     /// The topics whose messages wake nodes. The supervisor checks that no node sleeps although one
     /// of its topics has messages.
-    pub(crate) topics: Vec<TopicLook>,
+    pub(crate) topics: Vec<LostWakeCheck>,
     /// The groups of actors that the supervisor watches.
     pub(crate) groups: Vec<WatchedGroup>,
     pub(crate) shared: Arc<RunState>,
@@ -93,7 +93,7 @@ impl Supervisor {
                 topics_ns = now_ns.saturating_add(TOPICS_CHECK_PERIOD_NS);
                 self.topics
                     .iter_mut()
-                    .for_each(TopicLook::wake_for_messages);
+                    .for_each(LostWakeCheck::wake_for_messages);
             }
             self.make_left_behind_nodes_safe();
             self.poll_safe_state_results(Duration::ZERO);
@@ -226,7 +226,7 @@ impl Supervisor {
     /// Calls the safe-state callback of each node whose last tick has not ended although the run
     /// ends.
     fn make_left_behind_nodes_safe(&mut self) {
-        for name in self.shared.take_left_behind() {
+        for name in self.shared.take_hanging_nodes() {
             let is_meant = |node: &WatchedNode| node.name() == name;
             if let Some(index) = self.nodes.iter().position(is_meant) {
                 self.make_node_safe(index, &name);
@@ -251,7 +251,7 @@ impl Supervisor {
             Ok(None) => self.record_event(NodeEvent::SAFE_STATE_ENTERED, name, 0, ""),
             Ok(safe_state_result) => {
                 self.nodes[index].safe_state_result = safe_state_result;
-                self.poll_safe_state_results(SAFE_STATE_WAIT);
+                self.poll_safe_state_results(SAFE_STATE_RESULT_WAIT_MAX);
             }
             Err(panic) => {
                 let error = format!("panicked in safe_state: {panic}");

@@ -9,12 +9,12 @@ use crate::scheduler::run::commands::Commands;
 use crate::topic::WaitSet;
 
 /// Checks the topics of a sleeping node, and wakes the node's thread if one of them has messages.
-pub(crate) struct TopicLook {
+pub(crate) struct LostWakeCheck {
     watches: Vec<Watch>,
     commands: Arc<Commands>,
 }
 
-impl TopicLook {
+impl LostWakeCheck {
     /// Creates the check for the topics in `wake`. `commands` are the commands of the node that has
     /// these topics, and are used to wake its thread. Returns `None` if there are no topics.
     pub(crate) fn new(wake: &WaitSet, commands: &Arc<Commands>) -> Option<Self> {

@@ -7,7 +7,7 @@ use horus_shm::clock::Clock;
 
 use crate::actor::group::ActorGroup;
 use crate::actor::safety::SafetyReport;
-use crate::actor::worker_words::LongActivation;
+use crate::actor::worker_activity::LongActivation;
 use crate::message::NodeEvent;
 
 /// The time, in nanoseconds, after which actors that have not confirmed their safe state are

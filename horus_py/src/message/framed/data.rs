@@ -29,7 +29,7 @@ const _: () = assert!(EXTRA_BYTES.is_multiple_of(8) && align_of::<DataLocation>(
 
 /// Returns the data location of a message, which must have trailing data.
 #[inline]
-pub(super) fn data_of<'a>(object: &'a Bound<'_, PyAny>) -> &'a DataLocation {
+pub(super) fn data_location_of<'a>(object: &'a Bound<'_, PyAny>) -> &'a DataLocation {
     // SAFETY: written when the object was made, and only changed by `data_mut`.
     unsafe { &*instance::extra_bytes_of(object.as_ptr()).cast::<DataLocation>() }
 }
@@ -45,7 +45,7 @@ pub(super) fn data_of<'a>(object: &'a Bound<'_, PyAny>) -> &'a DataLocation {
     reason = "Python's objects are shared; the contract says the rest"
 )]
 pub(super) unsafe fn data_mut<'a>(object: &'a Bound<'_, PyAny>) -> &'a mut DataLocation {
-    // SAFETY: as in `data_of`, and by the contract nobody else looks.
+    // SAFETY: as in `data_location_of`, and by the contract nobody else looks.
     unsafe { &mut *instance::extra_bytes_of(object.as_ptr()).cast::<DataLocation>() }
 }
 
@@ -59,7 +59,7 @@ pub(super) fn framed_of(object: &Bound<'_, PyAny>) -> &'static FramedKind {
 /// Returns the bytes of the header and of the data. They must not be used while Python code may
 /// run, because Python code can change them.
 pub(crate) fn header_and_data<'a>(object: &'a Bound<'_, PyAny>) -> (&'a [u8], &'a [u8]) {
-    let data = data_of(object);
+    let data = data_location_of(object);
     // SAFETY: so many bytes lie there as long as the object lives; only who holds the GIL writes
     // those of a loan and of memory of its own.
     let bytes = unsafe { std::slice::from_raw_parts(data.address, data.bytes) };
@@ -200,10 +200,10 @@ pub(crate) fn copy_message<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'p
 
 /// Copies `data` to a new message, whose data must have exactly this length.
 pub(super) fn write_data(object: &Bound<'_, PyAny>, data: &[u8]) {
-    let to = data_of(object).address;
+    let to = data_location_of(object).address;
     assert_eq!(
         data.len(),
-        data_of(object).bytes,
+        data_location_of(object).bytes,
         "as many as it was made for"
     );
     // SAFETY: memory of its own, of so many bytes.
@@ -244,7 +244,7 @@ pub(super) fn replace_data(object: &Bound<'_, PyAny>, bytes: &[u8]) {
 }
 
 pub(crate) fn is_writeable(object: &Bound<'_, PyAny>) -> bool {
-    match &data_of(object).memory {
+    match &data_location_of(object).memory {
         DataOwner::Own(_) => true,
         DataOwner::Sample(_) => false,
         DataOwner::Loan(loan) => loan.publisher.is_some(),
@@ -254,19 +254,19 @@ pub(crate) fn is_writeable(object: &Bound<'_, PyAny>) -> bool {
 /// Returns true if the message is in a slot that a publisher has loaned. The slot has been neither
 /// published nor returned.
 pub(crate) fn is_on_loan(object: &Bound<'_, PyAny>) -> bool {
-    matches!(&data_of(object).memory, DataOwner::Loan(loan) if loan.publisher.is_some())
+    matches!(&data_location_of(object).memory, DataOwner::Loan(loan) if loan.publisher.is_some())
 }
 
 /// Checks that the message has as many data bytes as its header states.
 pub(crate) fn check_data_size(object: &Bound<'_, PyAny>) -> PyResult<()> {
-    match promised_bytes(object)? {
-        wanted if wanted == data_of(object).bytes => Ok(()),
+    match announced_bytes(object)? {
+        wanted if wanted == data_location_of(object).bytes => Ok(()),
         wanted => Err(size_mismatch_error(object, wanted)),
     }
 }
 
 /// Returns the number of data bytes that the header states.
-pub(crate) fn promised_bytes(object: &Bound<'_, PyAny>) -> PyResult<usize> {
+pub(crate) fn announced_bytes(object: &Bound<'_, PyAny>) -> PyResult<usize> {
     let bytes = framed_of(object).data_bytes(instance::message_bytes(object));
     bytes.map_err(|error| PyValueError::new_err(error.to_string()))
 }
@@ -274,7 +274,7 @@ pub(crate) fn promised_bytes(object: &Bound<'_, PyAny>) -> PyResult<usize> {
 #[cold]
 pub(crate) fn size_mismatch_error(object: &Bound<'_, PyAny>, wanted: usize) -> PyErr {
     let name = instance::kind_of(object).schema.name;
-    let found = data_of(object).bytes;
+    let found = data_location_of(object).bytes;
     let text = format!("the header of the {name} promises {wanted} bytes, it has {found}");
     PyValueError::new_err(text)
 }
@@ -303,7 +303,7 @@ pub(crate) fn array_layout(object: &Bound<'_, PyAny>) -> PyResult<ArrayLayout> {
 
 /// Returns the address of the data. The `bool` is true if the data may be written.
 pub(crate) fn data_address(object: &Bound<'_, PyAny>) -> (*mut u8, bool) {
-    (data_of(object).address, is_writeable(object))
+    (data_location_of(object).address, is_writeable(object))
 }
 
 /// Implements `tp_dealloc` of the class: ends a loan, releases the memory of the data, and frees

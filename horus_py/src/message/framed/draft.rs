@@ -12,7 +12,9 @@ use pyo3::types::{PyDict, PyString, PyTuple};
 use crate::buffer::{BufferView, dtype_from_format};
 use crate::call::run_guarded_attached;
 use crate::message::field;
-use crate::message::framed::data::{data_of, framed_of, promised_bytes, with_own_data, write_data};
+use crate::message::framed::data::{
+    announced_bytes, data_location_of, framed_of, with_own_data, write_data,
+};
 use crate::message::framed::tail::{element_type_of, encode_tail, take_tail};
 use crate::message::framed::view::has_structured_elements;
 use crate::message::instance;
@@ -81,7 +83,7 @@ pub(super) fn construct_message<'py>(
         instance::message_bytes(&draft),
         complete_header(&draft)?,
     )?;
-    let place = data_of(&object);
+    let place = data_location_of(&object);
     // SAFETY: memory of its own, of so many bytes, which nobody else knows.
     let place = unsafe { std::slice::from_raw_parts_mut(place.address, place.bytes) };
     view.copy_to(py, place)?;
@@ -100,7 +102,7 @@ fn with_numbers<'py>(
         draft.py(),
         kind,
         instance::message_bytes(draft),
-        promised_bytes(draft)?,
+        announced_bytes(draft)?,
     )?;
     write_data(&object, numbers);
     Ok(object)
@@ -133,7 +135,7 @@ pub(super) fn header_mut<'a>(draft: &'a Bound<'_, PyAny>) -> &'a mut [u8] {
 /// data bytes that the header then states.
 pub(crate) fn complete_header(draft: &Bound<'_, PyAny>) -> PyResult<usize> {
     framed_of(draft).complete(header_mut(draft));
-    promised_bytes(draft)
+    announced_bytes(draft)
 }
 
 /// Changes the header of a draft so that it describes an array of this shape and numpy type. The

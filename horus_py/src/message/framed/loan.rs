@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyWeakrefReference;
 
 use crate::error::SendFailedError;
-use crate::message::framed::data::{data_mut, data_of};
+use crate::message::framed::data::{data_location_of, data_mut};
 use crate::message::framed::memory::{DataOwner, Loan};
 
 /// Returns the publisher and the slot of a message on loan; `None` if the message is not on loan.
@@ -17,7 +17,7 @@ pub(crate) fn loan_of<'py>(
         publisher: Some(publisher),
         slot,
         ..
-    }) = &data_of(object).memory
+    }) = &data_location_of(object).memory
     else {
         return None;
     };
@@ -30,7 +30,7 @@ pub(crate) fn loan_of<'py>(
 pub(crate) fn live_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
     let DataOwner::Loan(Loan {
         view: Some(view), ..
-    }) = &data_of(object).memory
+    }) = &data_location_of(object).memory
     else {
         return Ok(None);
     };
@@ -47,7 +47,7 @@ pub(super) fn record_view<'py>(
     array: Bound<'py, PyAny>,
     is_writeable: bool,
 ) -> PyResult<Bound<'py, PyAny>> {
-    if !is_writeable || !matches!(data_of(object).memory, DataOwner::Loan(_)) {
+    if !is_writeable || !matches!(data_location_of(object).memory, DataOwner::Loan(_)) {
         return Ok(array);
     }
     let reference = PyWeakrefReference::new(&array)?.into_any().unbind();

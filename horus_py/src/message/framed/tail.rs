@@ -15,7 +15,7 @@ use crate::call::{run_guarded, run_guarded_attached};
 use crate::error;
 use crate::message::field::{number_object, write_number};
 use crate::message::framed::data::{
-    data_of, ensure_writeable, framed_of, header_and_data, replace_data,
+    data_location_of, ensure_writeable, framed_of, header_and_data, replace_data,
 };
 use crate::message::framed::memory::DataOwner;
 use crate::message::framed::view::array_view;
@@ -66,8 +66,8 @@ pub(crate) unsafe extern "C" fn set_tail(
         let bytes = encode_tail(kind, &value)?;
         // WHY last: what precedes runs Python code, which may publish a message on loan.
         ensure_writeable(&object)?;
-        let room = data_of(&object).bytes;
-        if bytes.len() > room && matches!(data_of(&object).memory, DataOwner::Loan(_)) {
+        let room = data_location_of(&object).bytes;
+        if bytes.len() > room && matches!(data_location_of(&object).memory, DataOwner::Loan(_)) {
             let size = primitive.size();
             let text = format!(
                 "{}.{name}: {} elements, and the loan has room for {}: loan more",

@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::call::run_guarded;
 use crate::message::framed::data::{
-    array_layout, check_data_size, data_address, data_of, with_own_data,
+    array_layout, check_data_size, data_address, data_location_of, with_own_data,
 };
 use crate::message::framed::loan::{live_view, record_view};
 use crate::message::instance;
@@ -116,7 +116,7 @@ fn structured_layout<'py>(
     } else {
         usize::MAX
     };
-    let bytes = data_of(object).bytes;
+    let bytes = data_location_of(object).bytes;
     match extent_bytes(itemsize, dimensions) {
         Some(extent) if extent <= bytes => Ok(Some(found)),
         _ => {

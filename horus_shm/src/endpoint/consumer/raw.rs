@@ -18,7 +18,7 @@ use std::sync::atomic::AtomicU64;
 
 use super::watch::{self, ConsumerHealth, ConsumerProgress};
 use crate::endpoint::reader_slot::ReaderSlot;
-use crate::file::counters::UnmatchedPublisher;
+use crate::file::counters::MismatchedPublisher;
 use crate::file::error::{OpenError, RecvError};
 use crate::file::extent::Extent;
 use crate::file::segment::{Blocks as _, Segment};
@@ -75,7 +75,7 @@ struct FollowedLane {
     shared: usize,
     /// The data for adding missing fields, with default values, to the messages of the lane; `None`
     /// if messages need no such completion.
-    other: Option<Box<grown::OtherVersion>>,
+    other: Option<Box<grown::VersionConverter>>,
 }
 
 /// The metadata of a received message: its sequence number and its length.
@@ -141,7 +141,7 @@ pub struct RawConsumer {
     /// The lanes that this consumer does not read, because their publishers do not offer what it
     /// requests.
     unmatched: Vec<matching::UnmatchedLane>,
-    on_mismatch: Option<fn(&UnmatchedPublisher)>,
+    on_mismatch: Option<fn(&MismatchedPublisher)>,
     place: Option<Arc<ReaderSlot>>,
     /// The eventcount at which publishers wait for this reader to free slots; `None` if the reader
     /// is not gated.
@@ -225,7 +225,7 @@ impl RawConsumer {
             received: 0,
             rested: 0,
             chance: 0,
-            known: join::NEVER_LOOKED,
+            known: join::NEVER_SEARCHED,
             failed: None,
             changes,
             seen_epoch,
@@ -293,7 +293,7 @@ impl RawConsumer {
                     polled => nothing = polled,
                 }
             } else {
-                for look in 0..self.looks_per_poll() {
+                for look in 0..self.polls_per_recv() {
                     let lane = self.lane_to_look_at(look);
                     let followed = &mut self.lanes[lane];
                     // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.

@@ -237,7 +237,7 @@ impl RawProducer {
             }
         }
         self.wake_readers();
-        self.confirm_file()
+        self.check_not_truncated()
     }
 
     /// Publishes `message`, the bytes of a message. Wait-free, except that it may check whether a
@@ -284,7 +284,7 @@ impl RawProducer {
     /// Checks the file again after a write; returns an error if the file was truncated, because the
     /// bytes may have gone to private zero pages.
     #[inline(always)]
-    fn confirm_file(&mut self) -> Result<(), SendError<()>> {
+    fn check_not_truncated(&mut self) -> Result<(), SendError<()>> {
         if fault::epoch_after_access() != self.seen_epoch {
             self.check_health()?;
         }
@@ -409,7 +409,7 @@ impl Drop for RawProducer {
             return;
         }
         self.wait_for_moving_readers();
-        self.publish_last_trace();
+        self.publish_final_counts();
         // SAFETY: as in `readers`.
         unsafe { &*self.wait }
             .room_waiters

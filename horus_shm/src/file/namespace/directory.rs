@@ -50,7 +50,7 @@ pub(super) fn open(
             }
         };
         match refused {
-            Some(refused) if !may_be_half_made(&refused) => return Err(refused),
+            Some(refused) if !may_be_incomplete(&refused) => return Err(refused),
             // WHY safe: only an empty directory can be removed, and that is simply made again.
             Some(refused) if os::remove_dir(parent, name).is_err() => return Err(refused),
             _ => {}
@@ -89,7 +89,7 @@ pub(super) fn io_error(
 
 /// Returns true if a directory that was refused may be incomplete: its creator may not yet have set
 /// the permission bits that the umask cleared, or may have died before it could.
-fn may_be_half_made(refused: &NamespaceError) -> bool {
+fn may_be_incomplete(refused: &NamespaceError) -> bool {
     match refused {
         NamespaceError::Refused {
             uid,

@@ -211,7 +211,7 @@ pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(
     let mut is_ending = false;
     loop {
         // SAFETY: the contract.
-        let stop = unsafe { batch_or_failure::<B, G>(&mut turn) };
+        let stop = unsafe { run_batch_catching_panics::<B, G>(&mut turn) };
         // WHY: by an address that was given away, a message may have come after the last look.
         is_ending &= !turn.take_address_made();
         match stop {
@@ -237,7 +237,7 @@ pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(
             SleepOutcome::Asleep { .. } => return ActivationOutcome::Slept,
             SleepOutcome::LookAgain { is_ending: again } => is_ending = again,
             // SAFETY: the contract.
-            SleepOutcome::End if unsafe { goes_on_without_address::<B, G>(&mut turn) } => {
+            SleepOutcome::End if unsafe { keeps_actor_alive::<B, G>(&mut turn) } => {
                 is_ending = false
             }
             SleepOutcome::End => {
@@ -270,7 +270,7 @@ pub(super) unsafe fn visit<B: Behaviour<G>, G: Group>(
 /// Asks the behaviour whether the actor should live on although no address is left. Returns true if
 /// it should, and an address exists now.
 #[cold]
-unsafe fn goes_on_without_address<B: Behaviour<G>, G: Group>(
+unsafe fn keeps_actor_alive<B: Behaviour<G>, G: Group>(
     turn: &mut Activation<'_, B::Message, G>,
 ) -> bool {
     let state = state_address::<B, G>(turn.cell);
@@ -286,14 +286,14 @@ unsafe fn goes_on_without_address<B: Behaviour<G>, G: Group>(
 /// Handles messages until the batch ends. If the behaviour panics, calls [`recover_from_panic`],
 /// and continues if the behaviour wants that.
 #[inline(always)]
-unsafe fn batch_or_failure<B: Behaviour<G>, G: Group>(
+unsafe fn run_batch_catching_panics<B: Behaviour<G>, G: Group>(
     turn: &mut Activation<'_, B::Message, G>,
 ) -> BatchEnd {
     loop {
         let mut end = None;
         let whole = AssertUnwindSafe(|| {
             // SAFETY: the contract of `run`.
-            unsafe { whole_batch::<B, G>(turn, &mut end) }
+            unsafe { run_batch_to_end::<B, G>(turn, &mut end) }
         });
         let panic = match catch_unwind(whole) {
             Ok(stop) => return stop,
@@ -345,7 +345,7 @@ impl Flow {
 /// Calls [`handle_batch`] and stores its result in `end`. Then calls [`Behaviour::end_batch`],
 /// unless the behaviour pauses.
 #[inline(always)]
-unsafe fn whole_batch<B: Behaviour<G>, G: Group>(
+unsafe fn run_batch_to_end<B: Behaviour<G>, G: Group>(
     turn: &mut Activation<'_, B::Message, G>,
     end: &mut Option<BatchEnd>,
 ) -> BatchEnd {
@@ -403,7 +403,7 @@ unsafe fn handle_batch<B: Behaviour<G>, G: Group>(
             unsafe { &mut *state }.handle(Event::Message(message), turn)
         } else {
             // SAFETY: the block was just taken.
-            match unsafe { handle_other::<B, G>(turn, taken) } {
+            match unsafe { handle_non_message::<B, G>(turn, taken) } {
                 Some(flow) => flow,
                 None => continue,
             }
@@ -424,7 +424,7 @@ unsafe fn handle_batch<B: Behaviour<G>, G: Group>(
 ///
 /// The caller is the runner, and has just taken the block.
 #[cold]
-unsafe fn handle_other<B: Behaviour<G>, G: Group>(
+unsafe fn handle_non_message<B: Behaviour<G>, G: Group>(
     turn: &mut Activation<'_, B::Message, G>,
     taken: TakenBlock,
 ) -> Option<Flow> {

@@ -282,7 +282,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
     ///
     /// [`PollOutcome::Empty`] or [`PollOutcome::Busy`]; no slot is pinned then.
     pub fn pin_next(&mut self, reader: u32, pin: u32) -> Result<PinnedMessage, PollOutcome> {
-        self.walk_to_next(|this| {
+        self.try_at_next(|this| {
             this.pin_current(reader, pin)
                 .then(|| this.pass_message(Jump::NONE))
         })
@@ -295,7 +295,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
     ///
     /// As [`Self::pin_next`].
     pub fn pin_latest(&mut self, reader: u32, pin: u32) -> Result<PinnedMessage, PollOutcome> {
-        self.walk_to_latest(|this, jump| {
+        self.try_at_latest(|this, jump| {
             this.pin_current(reader, pin)
                 .then(|| this.pass_message(jump))
         })
@@ -304,7 +304,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
     /// Moves to the newest message, and calls `attempt` to get it; returns the result of `attempt`.
     /// Its second argument says which positions were jumped over. If `attempt` returns `None`,
     /// because the writer has overwritten the message, tries again a few times.
-    fn walk_to_latest<R>(
+    fn try_at_latest<R>(
         &mut self,
         mut attempt: impl FnMut(&mut Self, Jump) -> Option<R>,
     ) -> Result<R, PollOutcome> {
@@ -449,9 +449,9 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
             copied
         };
         if copying.latest {
-            self.walk_to_latest(attempt)
+            self.try_at_latest(attempt)
         } else {
-            self.walk_to_next(|this| attempt(this, Jump::NONE))
+            self.try_at_next(|this| attempt(this, Jump::NONE))
         }
     }
 

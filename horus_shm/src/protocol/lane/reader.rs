@@ -143,7 +143,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     #[cold]
     fn find_past_skips(&mut self) -> PollOutcome {
-        self.walk_to_next(|_| Some(()))
+        self.try_at_next(|_| Some(()))
             .err()
             .unwrap_or(PollOutcome::Message)
     }
@@ -201,7 +201,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
                 let spot = first.behind(behind);
                 // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
                 if spot.stamp().load(edge::SLOT_SEE) != published(spot.pos) {
-                    progress.reader.caught_up(spot.pos);
+                    progress.reader.postpone_head_read(spot.pos);
                     break 'run;
                 }
                 let Some(message) = load(&spot.memory, spot.index) else {
@@ -270,7 +270,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// As [`Self::read`].
     #[cold]
     unsafe fn read_past_skips(&mut self, dst: *mut u8, bytes: usize) -> PollOutcome {
-        let copied = self.walk_to_next(|this| {
+        let copied = self.try_at_next(|this| {
             // SAFETY: `dst` is writable for `bytes`, which fit the payload, by the contract.
             unsafe { this.copy_out(&this.spot(), dst, bytes) }.then_some(())
         });
@@ -280,7 +280,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Moves to the next message, past skips and lost messages, and calls `attempt` to get the
     /// message at the current position; returns the result of `attempt`. If `attempt` returns
     /// `None`, because the writer has overwritten the message, tries again a few times.
-    pub(super) fn walk_to_next<R>(
+    pub(super) fn try_at_next<R>(
         &mut self,
         mut attempt: impl FnMut(&mut Self) -> Option<R>,
     ) -> Result<R, PollOutcome> {
@@ -331,13 +331,13 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     fn read_head(&mut self, pos: u64) {
         // Relaxed: no payload is read because of it.
         self.horizon = self.memory.block().head.get();
-        self.caught_up(pos);
+        self.postpone_head_read(pos);
     }
 
     /// Notes that the reader has read all messages, or nearly all: it loads the head again only
     /// after [`RUN_MESSAGES_MIN`] further positions.
     #[inline(always)]
-    fn caught_up(&mut self, pos: u64) {
+    fn postpone_head_read(&mut self, pos: u64) {
         self.next_head_read = pos + RUN_MESSAGES_MIN;
     }
 
@@ -355,7 +355,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// [`EMPTY_POLLS_PER_CHECK`] such polls, checks for damage.
     #[inline(always)]
     pub(super) fn count_empty_poll(&mut self) -> PollOutcome {
-        self.caught_up(self.pos);
+        self.postpone_head_read(self.pos);
         self.idle += 1;
         if self.idle.is_multiple_of(EMPTY_POLLS_PER_CHECK) {
             self.repair();
@@ -506,7 +506,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.end = UNKNOWN_END;
         self.horizon = 0;
         self.count_lost_to(base, number);
-        self.caught_up(self.pos);
+        self.postpone_head_read(self.pos);
     }
 
     /// Moves to position `pos`, and publishes it as this reader's cursor.

@@ -41,11 +41,11 @@ pub(crate) fn run_turns(
             break;
         };
         worker.begin_activation(now_ns);
-        group.worker_words(0).begin_activation(task.id(), now_ns);
-        let marked = local::mark_handler();
+        group.worker_activity(0).begin_activation(task.id(), now_ns);
+        let marked = local::mark_thread_in_handler();
         let ran = task.run(group, worker, MESSAGES_MAX);
         drop(marked);
-        group.worker_words(0).end_activation();
+        group.worker_activity(0).end_activation();
         match ran {
             ActivationOutcome::Slept | ActivationOutcome::Ended => {}
             ActivationOutcome::More(task) => group.inject(task),
@@ -55,7 +55,7 @@ pub(crate) fn run_turns(
         }
         let handled;
         (now_ns, handled) = worker.end_activation();
-        group.worker_words(0).count_handled_messages(handled);
+        group.worker_activity(0).count_handled_messages(handled);
         if let Some(error) = worker.fatal_error.take() {
             return Err(error.into());
         }
@@ -71,7 +71,7 @@ pub(crate) fn make_safe(group: &ActorGroup) {
     let mut worker = WorkerContext::new(&group.clock());
     let again = group.safety.take_tasks_to_revisit().into_iter();
     for mut task in again.chain(group.waiting.take_all()) {
-        let marked = local::mark_handler();
+        let marked = local::mark_thread_in_handler();
         task.visit(group, &mut worker);
         drop(marked);
         let is_safe = !std::mem::take(&mut worker.awaits_safe_state);

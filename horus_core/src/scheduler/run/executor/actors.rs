@@ -11,12 +11,12 @@ use horus_shm::internals::heap::{ActivationOutcome, ParkOutcome, Worker};
 use crate::actor::Idle;
 use crate::actor::group::{ActorGroup, Task};
 use crate::actor::local;
+use crate::actor::worker_activity::WorkerActivity;
 use crate::actor::worker_context::WorkerContext;
-use crate::actor::worker_words::WorkerWords;
 use crate::log::set_real_time_thread;
 use crate::scheduler::api::metrics::Health;
 use crate::scheduler::api::report::Reason;
-use crate::scheduler::run::commands::{Listener, NodeMode, WantedState};
+use crate::scheduler::run::commands::{CommandListener, NodeMode, WantedState};
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::Runner;
 
@@ -45,17 +45,17 @@ const SEARCH_NS_MAX: u64 = 60_000;
 const SEARCH_NS_MIN: u64 = 4_000;
 
 /// Number of searches in a row without a result after which the time of a search is halved.
-const VAIN_SEARCHES_MAX: u32 = 3;
+const FRUITLESS_SEARCHES_MAX: u32 = 3;
 
 /// The time, in nanoseconds, after which a thread leaves the `wrap_handlers` function of its group,
 /// so that other threads can get the locks that this function holds. WHY this time: threads of
 /// CPython take turns at the same interval.
-const BURST_NS: u64 = 5_000_000;
+const WRAPPED_RUN_NS_MAX: u64 = 5_000_000;
 
 /// Number of checks of other threads' queues after which a searching thread may yield its CPU.
 const CHECKS_PER_YIELD: u32 = 20;
 
-impl Listener for Arc<ActorGroup> {
+impl CommandListener for Arc<ActorGroup> {
     fn apply(&self, wanted: &WantedState) {
         let WantedState {
             mode, is_emergency, ..
@@ -173,7 +173,7 @@ pub(crate) struct ActorThread<'a> {
     shared: &'a RunState,
     /// The index of the worker (the queue of actors) that this thread uses.
     index: u8,
-    words: &'a WorkerWords,
+    words: &'a WorkerActivity,
     now_ns: u64,
     /// The time, in nanoseconds, at which the counters of the group have to be published again.
     publish_ns: u64,
@@ -193,7 +193,7 @@ impl<'a> ActorThread<'a> {
             context,
             shared,
             index: 0,
-            words: group.worker_words(0),
+            words: group.worker_activity(0),
             now_ns: 0,
             publish_ns: 0,
             search_ns: SEARCH_NS_MAX,
@@ -207,7 +207,7 @@ impl<'a> ActorThread<'a> {
     /// the commands to the group.
     pub(crate) fn run(&mut self, worker: Worker<Task>, mut runner: Option<&mut Runner>) {
         self.index = worker.index() as u8;
-        self.words = self.group.worker_words(worker.index());
+        self.words = self.group.worker_activity(worker.index());
         local::set_local_worker(self.group, worker);
         self.now_ns = self.context.clock.resync();
         while !self.shared.is_stopping() {
@@ -292,7 +292,7 @@ impl<'a> ActorThread<'a> {
 
     /// Runs an actor, and then others from the queues of this thread, in one burst. If the group
     /// has a `wrap_handlers` function, runs several bursts inside that function, for up to
-    /// [`BURST_NS`] nanoseconds.
+    /// [`WRAPPED_RUN_NS_MAX`] nanoseconds.
     #[inline]
     fn run_from(&mut self, task: Task) {
         match self.group.wrap_handlers() {
@@ -305,7 +305,7 @@ impl<'a> ActorThread<'a> {
     }
 
     fn run_bursts(&mut self, mut next: Option<Task>) {
-        let end_ns = self.now_ns.saturating_add(BURST_NS);
+        let end_ns = self.now_ns.saturating_add(WRAPPED_RUN_NS_MAX);
         while let Some(task) = next {
             self.run_burst(task);
             let goes_on =
@@ -485,7 +485,7 @@ impl<'a> ActorThread<'a> {
     /// CPU.
     fn shorten_search(&mut self) {
         self.vain += 1;
-        if self.vain < VAIN_SEARCHES_MAX {
+        if self.vain < FRUITLESS_SEARCHES_MAX {
             return;
         }
         self.vain = 0;

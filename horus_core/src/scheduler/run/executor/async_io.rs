@@ -27,7 +27,7 @@ use crate::scheduler::run::panics::ThreadNodesGuard;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 
-use super::thread::{ThreadMember, join_thread, spawn_thread};
+use super::thread::{NodeReportSource, join_thread, spawn_thread};
 
 /// The longest time that an asynchronous node sleeps between ticks. After it, the node's task
 /// applies pending commands.
@@ -286,7 +286,7 @@ async fn wait_until_ticks_must_drop(end: &mut watch::Receiver<TickDropDeadline>)
 pub(crate) struct AsyncIo {
     thread: JoinHandle<()>,
     end: watch::Sender<TickDropDeadline>,
-    members: Vec<ThreadMember>,
+    members: Vec<NodeReportSource>,
     ended: Arc<Mutex<Vec<Runner>>>,
 }
 
@@ -312,7 +312,7 @@ impl AsyncIo {
         })?;
         let members = tasks
             .iter()
-            .map(|task| ThreadMember::from_runner(&task.runner))
+            .map(|task| NodeReportSource::from_runner(&task.runner))
             .collect();
         // Cannot fail, because the thread waits for the tasks.
         let _ = give.send(std::mem::take(tasks));
@@ -334,13 +334,13 @@ impl AsyncIo {
         join_thread(self.thread, deadline);
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let runners = std::mem::take(&mut *ended);
-        let has_ended = |member: &&ThreadMember| {
+        let has_ended = |member: &&NodeReportSource| {
             runners
                 .iter()
                 .any(|runner| runner.position() == member.position())
         };
         let rest = self.members.iter().filter(|member| !has_ended(member));
-        let left_behind = rest.map(ThreadMember::left_behind_report).collect();
+        let left_behind = rest.map(NodeReportSource::hanging_node_report).collect();
         (runners, left_behind)
     }
 }

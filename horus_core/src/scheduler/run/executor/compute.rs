@@ -15,7 +15,7 @@ use crate::scheduler::run::panics::ThreadNodesGuard;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 
-use super::thread::{ThreadMember, join_thread, spawn_thread};
+use super::thread::{NodeReportSource, join_thread, spawn_thread};
 
 /// A compute node with its due times. WHY the runner is boxed: the queue moves its entries, and
 /// small values are cheap to move.
@@ -23,12 +23,12 @@ use super::thread::{ThreadMember, join_thread, spawn_thread};
 pub(crate) struct ComputeJob {
     timeline: Timeline,
     runner: Box<Runner>,
-    member: Arc<ThreadMember>,
+    member: Arc<NodeReportSource>,
 }
 
 impl ComputeJob {
     pub(crate) fn new(runner: Runner, timeline: Timeline) -> Self {
-        let member = Arc::new(ThreadMember::from_runner(&runner));
+        let member = Arc::new(NodeReportSource::from_runner(&runner));
         Self {
             timeline,
             runner: Box::new(runner),
@@ -90,7 +90,7 @@ struct SharedJobQueue {
 struct JobQueue {
     jobs: BinaryHeap<Reverse<ComputeJob>>,
     /// The nodes that are in a tick at present, and so are not in the queue.
-    running: Vec<Arc<ThreadMember>>,
+    running: Vec<Arc<NodeReportSource>>,
     /// The due time until which one thread sleeps, in nanoseconds; `None` if no thread sleeps until
     /// a due time. All other threads sleep until they are notified. WHY only one thread: otherwise
     /// all threads would wake for the same node.
@@ -287,7 +287,7 @@ impl ComputePool {
             queue
                 .running
                 .iter()
-                .map(|member| member.left_behind_report())
+                .map(|member| member.hanging_node_report())
                 .collect(),
         )
     }

@@ -7,7 +7,7 @@ use horus_shm::clock::Clock;
 use horus_shm::internals::wait::LocalEventcount;
 
 use crate::scheduler::api::policy::saturating_nanos;
-use crate::scheduler::run::commands::Listener;
+use crate::scheduler::run::commands::CommandListener;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::{Reason, WaitSet};
@@ -19,9 +19,9 @@ pub(super) const INPUT_CHECK_PERIOD: Duration = Duration::from_millis(20);
 
 /// The pause of the thread if messages wait but the node may not tick, for instance because it is
 /// paused. WHY: otherwise the waiting messages would wake the thread again immediately.
-pub(super) const IDLE_PAUSE: Duration = Duration::from_millis(1);
+pub(super) const BLOCKED_NODE_PAUSE: Duration = Duration::from_millis(1);
 
-impl Listener for Arc<LocalEventcount> {
+impl CommandListener for Arc<LocalEventcount> {
     fn wake(&self) {
         self.notify();
     }
@@ -62,7 +62,7 @@ pub(crate) fn run_event_node(
         let now_ns = clock.resync();
         let after = if runner.is_blocked(clock, now_ns) {
             if has_message {
-                shared.wait_for_stop(IDLE_PAUSE);
+                shared.wait_for_stop(BLOCKED_NODE_PAUSE);
             }
             AfterTurn::Continue
         } else if !has_message {
@@ -78,7 +78,7 @@ pub(crate) fn run_event_node(
             let (end_ns, after) = runner.run_turn(clock, due_ns, now_ns);
             (not_before_ns, seen_ns) = (now_ns.saturating_add(pause_ns), None);
             if after == AfterTurn::Continue && end_ns == now_ns {
-                shared.wait_for_stop(IDLE_PAUSE);
+                shared.wait_for_stop(BLOCKED_NODE_PAUSE);
             }
             after
         };

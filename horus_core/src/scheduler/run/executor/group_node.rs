@@ -90,7 +90,7 @@ impl GroupNode {
 
     /// Allows the calling thread, and no other, to run the actors also while it waits for an answer
     /// from one of them.
-    fn add_turns(&self, turns: &mut InlineActorRuns, clock: &Clock) {
+    fn allow_runs_while_waiting(&self, turns: &mut InlineActorRuns, clock: &Clock) {
         let thread = local::thread_number();
         if turns.thread != thread {
             turns.thread = thread;
@@ -105,9 +105,9 @@ impl GroupNode {
         });
     }
 
-    /// Reverts [`Self::add_turns`]: afterwards, no thread runs the actors while it waits for an
+    /// Reverts [`Self::allow_runs_while_waiting`]: afterwards, no thread runs the actors while it waits for an
     /// answer.
-    fn end_turns(&self) {
+    fn forbid_runs_while_waiting(&self) {
         local::remove_threadless_group(&self.group);
         // WHY not in vain: a thread that has the lock finds no actor when its handler returns.
         if let Some(mut turns) = try_lock(&self.turns) {
@@ -130,7 +130,7 @@ impl Node for GroupNode {
             return Ok(());
         };
         if self.group.threads() == 0 && context.clock.source() != ClockSource::Simulated {
-            self.add_turns(&mut turns, context.clock);
+            self.allow_runs_while_waiting(&mut turns, context.clock);
         }
         if let Some(error) = turns.error.take() {
             return Err(error);
@@ -144,7 +144,7 @@ impl Node for GroupNode {
     }
 
     fn shutdown(&mut self) -> NodeResult {
-        self.end_turns();
+        self.forbid_runs_while_waiting();
         self.group.end();
         self.group.publish_counts();
         Ok(())
@@ -165,7 +165,7 @@ impl Node for GroupNode {
 impl Drop for GroupNode {
     fn drop(&mut self) {
         // WHY again: without a run, nobody has shut the node down.
-        self.end_turns();
+        self.forbid_runs_while_waiting();
         self.group.end();
     }
 }

@@ -14,14 +14,14 @@ use crate::actor::{Actor, Actors, Address, Context, Mailbox};
 use crate::scheduler::api::node::NodeResult;
 use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::api::report::NodeReport;
-use crate::scheduler::run::commands::Listener;
+use crate::scheduler::run::commands::CommandListener;
 use crate::scheduler::run::panics::ThreadNodesGuard;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::WaitSet;
 
-use super::event::{IDLE_PAUSE, INPUT_CHECK_PERIOD};
-use super::thread::ThreadMember;
+use super::event::{BLOCKED_NODE_PAUSE, INPUT_CHECK_PERIOD};
+use super::thread::NodeReportSource;
 use super::topic_alarm::{TopicAlarms, WakingTopic};
 
 /// A node that will run on the threads of a group of actors, but does not run yet.
@@ -39,7 +39,7 @@ type RunnerSlot = Arc<Mutex<Option<Runner>>>;
 /// nodes' topics.
 #[derive(Debug, Default)]
 pub(crate) struct SharedNodes {
-    nodes: Vec<(RunnerSlot, ThreadMember)>,
+    nodes: Vec<(RunnerSlot, NodeReportSource)>,
     alarms: Vec<TopicAlarms>,
 }
 
@@ -87,9 +87,9 @@ impl SharedNodes {
             wake,
             group,
         } = node;
-        let member = ThreadMember::from_runner(&runner);
+        let member = NodeReportSource::from_runner(&runner);
         let (name, commands) = (runner.plan().name.clone(), Arc::clone(runner.commands()));
-        let actor = SharedNode::new(runner, wake.watches().to_vec(), clock, shared);
+        let actor = NodeActor::new(runner, wake.watches().to_vec(), clock, shared);
         self.nodes.push((Arc::clone(&actor.place), member));
         let group = Actors::from_group(group);
         let options = group.options().mailbox(Mailbox::latest()).safe_state();
@@ -125,14 +125,14 @@ impl SharedNodes {
             };
             match runner {
                 Some(runner) => runners.push(runner),
-                None => left_behind.push(member.left_behind_report()),
+                None => left_behind.push(member.hanging_node_report()),
             }
         }
         (runners, left_behind)
     }
 }
 
-impl Listener for Address<()> {
+impl CommandListener for Address<()> {
     fn wake(&self) {
         // WHY ignored: the actor keeps one wake, or the node is stopped.
         let _ = self.tell(());
@@ -141,7 +141,7 @@ impl Listener for Address<()> {
 
 /// The actor that runs a node. Each message to the actor makes it check whether there are commands
 /// to the node or messages in the node's topics.
-struct SharedNode {
+struct NodeActor {
     place: RunnerSlot,
     watches: Vec<Watch>,
     clock: Clock,
@@ -163,7 +163,7 @@ fn lock(place: &RunnerSlot) -> MutexGuard<'_, Option<Runner>> {
     place.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl SharedNode {
+impl NodeActor {
     fn new(runner: Runner, watches: Vec<Watch>, clock: &Clock, shared: &Arc<RunState>) -> Self {
         let plan = runner.plan();
         Self {
@@ -200,7 +200,7 @@ impl SharedNode {
     fn run_turn(&mut self, runner: &mut Runner, context: &mut Context<'_, Self>) -> AfterTurn {
         self.watches.iter_mut().for_each(Watch::follow);
         let now_ns = self.clock.resync();
-        let pause_ns = now_ns.saturating_add(saturating_nanos(IDLE_PAUSE));
+        let pause_ns = now_ns.saturating_add(saturating_nanos(BLOCKED_NODE_PAUSE));
         let has_message = self.has_message();
         if runner.is_blocked(&self.clock, now_ns) {
             // WHY not in a pause: the command that ends it wakes the actor.
@@ -234,7 +234,7 @@ impl SharedNode {
     }
 }
 
-impl Actor for SharedNode {
+impl Actor for NodeActor {
     type Message = ();
 
     fn init(&mut self, context: &mut Context<'_, Self>) -> NodeResult {

@@ -73,7 +73,7 @@ impl SimulatedNode {
                 true
             }
             Some(_) => false,
-            None if self.actors.is_some() => self.has_due_turns(clock, now_ns),
+            None if self.actors.is_some() => self.has_actors_to_run(clock, now_ns),
             None if now_ns < self.not_before_ns => false,
             None => self
                 .wake
@@ -89,7 +89,7 @@ impl SimulatedNode {
 
     /// Returns true if the node represents a group with actors to run. In an emergency stop, makes
     /// the actors enter their safe state instead, and returns false.
-    fn has_due_turns(&mut self, clock: &Clock, now_ns: u64) -> bool {
+    fn has_actors_to_run(&mut self, clock: &Clock, now_ns: u64) -> bool {
         self.has_run = true;
         self.runner.poll_commands(clock, now_ns);
         self.actors.as_ref().is_some_and(|actors| {

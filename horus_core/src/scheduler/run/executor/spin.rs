@@ -15,7 +15,7 @@ const LATE_TRIALS_ALLOWED: usize = 1;
 ///
 /// WHY it does not cover more wakes: if 99 of 100 ticks of a node must be in time, one late wake in
 /// 500 is acceptable, and ticks can be late for other reasons, too.
-const STEPS_IN_MAXIMUM: u64 = 10_000;
+const SPIN_STEPS: u64 = 10_000;
 const STEPS_UP_AFTER_LATE_WAKE: u64 = 499;
 /// The longest spin time, in percent of the period.
 const SPIN_PERCENT: u64 = 8;
@@ -147,7 +147,7 @@ impl Spin {
 
     /// Adapts the spin time to a sleep that has ended `late_ns` later than wanted.
     fn learn_from(&mut self, late_ns: u64) {
-        let down_ns = (self.max_ns / STEPS_IN_MAXIMUM).max(1);
+        let down_ns = (self.max_ns / SPIN_STEPS).max(1);
         self.ns = if late_ns <= self.ns {
             self.ns.saturating_sub(down_ns)
         } else if self.may_spin_whole_period() {

@@ -20,12 +20,12 @@ use super::real_time;
 #[derive(Debug)]
 pub(crate) struct NodeThread {
     thread: JoinHandle<Vec<Runner>>,
-    members: Vec<ThreadMember>,
+    members: Vec<NodeReportSource>,
 }
 
 /// The parts of a node that other threads can access while the node's thread owns its runner.
 #[derive(Debug)]
-pub(crate) struct ThreadMember {
+pub(crate) struct NodeReportSource {
     name: String,
     position: usize,
     class: Class,
@@ -40,7 +40,7 @@ impl NodeThread {
         shared: &Arc<RunState>,
         run: impl FnOnce(&mut [Runner], &RunState) -> AfterTurn + Send + 'static,
     ) -> Result<Self, (io::Error, Vec<Runner>)> {
-        let members = runners.iter().map(ThreadMember::from_runner).collect();
+        let members = runners.iter().map(NodeReportSource::from_runner).collect();
         let plan = runners[0].plan();
         let name = plan.chain.as_ref().unwrap_or(&plan.name).clone();
         let shared = Arc::clone(shared);
@@ -79,13 +79,13 @@ impl NodeThread {
         join_thread(thread, deadline).ok_or_else(|| {
             members
                 .iter()
-                .map(ThreadMember::left_behind_report)
+                .map(NodeReportSource::hanging_node_report)
                 .collect()
         })
     }
 }
 
-impl ThreadMember {
+impl NodeReportSource {
     pub(crate) fn from_runner(runner: &Runner) -> Self {
         let plan = runner.plan();
         let metrics = Arc::clone(runner.metrics());
@@ -104,7 +104,7 @@ impl ThreadMember {
     }
 
     /// Returns the report of this node, whose thread has not ended in time.
-    pub(crate) fn left_behind_report(&self) -> NodeReport {
+    pub(crate) fn hanging_node_report(&self) -> NodeReport {
         NodeReport {
             name: self.name.clone(),
             position: self.position,

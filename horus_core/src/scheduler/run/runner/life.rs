@@ -72,7 +72,7 @@ impl Runner {
     }
 
     /// Shuts down and drops a node that a swap has replaced.
-    pub(crate) fn shut_down_other(&mut self, mut node: Box<dyn Node>) {
+    pub(crate) fn shut_down_replaced_node(&mut self, mut node: Box<dyn Node>) {
         let scope = self.log_scope();
         let outcome = catch_panic(|| node.shutdown());
         drop(scope);
@@ -120,7 +120,7 @@ impl Runner {
         }
         // If a swap is on probation, the old node is shut down, too.
         if let Some(old) = self.probation.as_mut().and_then(Probation::take_old) {
-            self.shut_down_other(old);
+            self.shut_down_replaced_node(old);
         }
         self.state = NodeState::Over;
         self.publish_health();

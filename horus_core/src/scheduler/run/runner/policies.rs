@@ -89,12 +89,12 @@ impl Runner {
             .record_tick(self.plan.on_miss, is_miss, now_ns)
         {
             DeadlineAction::Fine => AfterTurn::Continue,
-            verdict => self.apply_verdict(verdict, fault, late_ns),
+            verdict => self.apply_deadline_action(verdict, fault, late_ns),
         }
     }
 
     #[cold]
-    fn apply_verdict(
+    fn apply_deadline_action(
         &mut self,
         verdict: DeadlineAction,
         fault: Option<TickFault>,

@@ -55,7 +55,7 @@ impl Runner {
             probation
                 .take_old()
                 .into_iter()
-                .for_each(|old| self.shut_down_other(old));
+                .for_each(|old| self.shut_down_replaced_node(old));
             probation.accept();
         }
     }
@@ -66,7 +66,9 @@ impl Runner {
         self.event_log
             .record(self.tick, NodeEvent::SWAP_FAILED, 0, why);
         match new {
-            Ok(new) => new.into_iter().for_each(|new| self.shut_down_other(new)),
+            Ok(new) => new
+                .into_iter()
+                .for_each(|new| self.shut_down_replaced_node(new)),
             Err(panic) => self.record_panic(&panic, " in a swap"),
         }
         // An old node that was not initialised before the swap still has to be.

@@ -43,7 +43,7 @@ impl RawConsumer {
                 position, number, ..
             } = left_out;
             self.lanes[at].reader.count_lost_to(position, number);
-            self.skip_unowed(at, left_out, extent.base);
+            self.skip_unowed_messages(at, left_out, extent.base);
             self.move_to_later(at, extent, raw);
         }
         Ok(())
@@ -51,7 +51,7 @@ impl RawConsumer {
 
     /// Skips messages that this reader must not receive, without counting them: the ledger
     /// continues as if there were no messages between `end` and `next`.
-    fn skip_unowed(&mut self, at: usize, end: ExtentBase, next: ExtentBase) {
+    fn skip_unowed_messages(&mut self, at: usize, end: ExtentBase, next: ExtentBase) {
         let FollowedLane { lane, reader, .. } = &mut self.lanes[at];
         let start = &mut self.starts[*lane as usize];
         let positions = next.position.saturating_sub(end.position);
@@ -64,7 +64,7 @@ impl RawConsumer {
     /// Moves the reader of the lane at index `at` to the later extent `extent`. If that extent
     /// counts messages in a different way, converts the lane's ledger (counters).
     fn move_to_later(&mut self, at: usize, extent: Arc<Extent>, raw: RawLane) {
-        let fit = self.version_of(&extent.offer.type_info);
+        let fit = self.converter_for(&extent.offer.type_info);
         let FollowedLane {
             lane,
             reader,
@@ -125,7 +125,7 @@ impl RawConsumer {
     /// In each lane, skips the remaining messages of every extent whose successor already contains
     /// messages.
     #[cold]
-    pub(super) fn skip_former(&mut self) {
+    pub(super) fn skip_ended_extents(&mut self) {
         for at in 0..self.lanes.len() {
             let lane = self.lanes[at].lane;
             while let Ok(Some(newest)) = self.newest_extent(lane)

@@ -53,7 +53,7 @@ impl PrivateCopies {
 /// Contains the lengths of both versions, and the reader's defaults. Created when the lane is
 /// mapped.
 #[derive(Debug)]
-pub(super) struct OtherVersion {
+pub(super) struct VersionConverter {
     /// The reader's default message, from which missing fields are filled in. If data of variable
     /// length follows the fields, it contains only the fields.
     defaults: Box<[u8]>,
@@ -80,7 +80,7 @@ struct HeadLengths {
     shared: usize,
 }
 
-impl OtherVersion {
+impl VersionConverter {
     fn new(request: &Request, head: Option<HeadLengths>) -> Self {
         let (bytes, copied) = match head {
             Some(head) => (head.own, 0),
@@ -169,11 +169,11 @@ impl RawConsumer {
     /// Compares the publisher's type `sent` with this reader's type. Returns the number of bytes
     /// that this reader copies of each message and, if missing fields have to be added, the data
     /// for that.
-    pub(super) fn version_of(&self, sent: &TypeInfo) -> (usize, Option<Box<OtherVersion>>) {
+    pub(super) fn converter_for(&self, sent: &TypeInfo) -> (usize, Option<Box<VersionConverter>>) {
         let request = self.segment.request();
         let own = &request.type_info;
         let shared = own.shared_bytes(sent) as usize;
-        let other = |head| Box::new(OtherVersion::new(request, head));
+        let other = |head| Box::new(VersionConverter::new(request, head));
         if !own.sized {
             let is_shorter = (shared as u64) < own.bytes;
             return (shared, is_shorter.then(|| other(None)));

@@ -31,7 +31,7 @@ impl RawConsumer {
         mut attempt: impl FnMut(&mut Self, usize) -> Result<(MessageInfo, R), PollOutcome>,
     ) -> Result<R, PollOutcome> {
         let mut nothing = PollOutcome::Empty;
-        for look in 0..self.looks_per_poll() {
+        for look in 0..self.polls_per_recv() {
             let lane = self.lane_to_look_at(look);
             match attempt(self, lane) {
                 Ok((arrival, found)) => {
@@ -116,7 +116,7 @@ impl RawConsumer {
             return self.recv_length_draining();
         }
         self.look_for_lanes();
-        let found = self.poll_lanes_in_turn(|this, lane| Ok((this.pass_next(lane)?, ())));
+        let found = self.poll_lanes_in_turn(|this, lane| Ok((this.recv_next_length(lane)?, ())));
         if found.is_err() {
             self.rested = self.received;
             self.spin_back_off();
@@ -127,7 +127,7 @@ impl RawConsumer {
 
     /// Receives the next message of the lane at index `lane` without copying its bytes. Returns
     /// only its metadata.
-    pub(super) fn pass_next(&mut self, lane: usize) -> Result<MessageInfo, PollOutcome> {
+    pub(super) fn recv_next_length(&mut self, lane: usize) -> Result<MessageInfo, PollOutcome> {
         let FollowedLane {
             reader,
             extent,

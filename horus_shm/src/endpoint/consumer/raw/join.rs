@@ -26,7 +26,7 @@ use crate::wait::WakeEdge;
 
 /// The value of the field `known` of [`RawConsumer`] before the first search for lanes. The change
 /// counter never has this value.
-pub(super) const NEVER_LOOKED: u64 = u64::MAX;
+pub(super) const NEVER_SEARCHED: u64 = u64::MAX;
 
 /// The place in a lane at which a reader began, or begins, to read.
 #[derive(Debug, Clone, Copy, Default)]
@@ -390,7 +390,7 @@ impl RawConsumer {
         }
         // WHY: what was in extents that are gone is lost.
         reader.move_to_extent(raw, extent.base.number);
-        let (shared, other) = self.version_of(&extent.offer.type_info);
+        let (shared, other) = self.converter_for(&extent.offer.type_info);
         self.lanes.push(FollowedLane {
             lane,
             reader,
@@ -407,7 +407,7 @@ impl RawConsumer {
         let lanes = || self.lanes.iter();
         let offers = || lanes().map(|followed| &followed.extent.offer);
         let own = self.segment.request().type_info.bytes;
-        let former = self.former_longest();
+        let former = self.former_limits();
         let longest = lanes().map(|followed| self.longest_of(followed)).max();
         self.longest = longest.unwrap_or(0).max(own as usize).max(former.0);
         self.lap = offers()
@@ -554,9 +554,9 @@ impl RawConsumer {
         self.publish_start(lane);
         self.ignored &= !bit;
         self.publish_counters();
-        self.include_former();
+        self.include_ignored_sessions();
         // WHY: the next call then looks for lanes.
-        self.known = NEVER_LOOKED;
+        self.known = NEVER_SEARCHED;
         self.note_failed(None);
         Ok(())
     }

@@ -61,7 +61,7 @@ impl RawConsumer {
     ) -> Option<M> {
         self.look_for_lanes();
         if self.has_later {
-            self.skip_former();
+            self.skip_ended_extents();
         }
         let mut best = None;
         let mut of_best = None;

@@ -55,7 +55,7 @@ impl ReadStats {
     /// Returns the final ledger of a file that the reader leaves. Messages that were still waiting
     /// there count as lost.
     #[must_use]
-    pub(super) const fn as_left(mut self) -> Self {
+    pub(super) const fn with_waiting_lost(mut self) -> Self {
         self.lost = self.lost.wrapping_add(self.waiting);
         self.waiting = 0;
         self.unmapped = 0;

@@ -3,7 +3,7 @@
 
 use super::{FollowedLane, RawConsumer, ReadMode};
 use crate::file::card::{EndpointCard, Mismatch};
-use crate::file::counters::UnmatchedPublisher;
+use crate::file::counters::MismatchedPublisher;
 use crate::file::error::RecvError;
 use crate::file::extent::Extent;
 use crate::file::header::{ExtentBase, ExtentId};
@@ -83,7 +83,7 @@ impl RawConsumer {
     /// call that finds the publisher calls the function.
     ///
     /// For publishers that were already found, the function is called at once.
-    pub fn set_on_mismatch(&mut self, on_mismatch: fn(&UnmatchedPublisher)) {
+    pub fn set_on_mismatch(&mut self, on_mismatch: fn(&MismatchedPublisher)) {
         self.on_mismatch = Some(on_mismatch);
         let lanes: Vec<_> = self.unmatched.iter().map(|found| found.id.lane).collect();
         lanes
@@ -114,7 +114,7 @@ impl RawConsumer {
         if std::mem::replace(&mut unmatched.reported, claim) == claim {
             return;
         }
-        on_mismatch(&UnmatchedPublisher {
+        on_mismatch(&MismatchedPublisher {
             topic: self.segment.label(),
             publisher,
             cause: unmatched.cause,

@@ -27,7 +27,7 @@ use crate::protocol::sync::{Word, edge};
 /// Minimum time between two attempts of a reader to move to the file that has the topic's name now.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
 /// Minimum time between two checks whether former files still have publishers.
-const LOOK_PERIOD: Duration = Duration::from_millis(10);
+const OWNER_CHECK_PERIOD: Duration = Duration::from_millis(10);
 /// Maximum number of publisher sessions that a reader remembers from the files that it has left.
 /// The oldest ones are forgotten first.
 const SESSIONS_MAX: usize = 1024;
@@ -287,7 +287,7 @@ impl RawConsumer {
     /// WHY former files are polled twice: before a publisher sends its first message in the present
     /// file, it has sent all its messages in the former one. The second poll finds those messages
     /// before the reader takes the message that it has seen in the present file.
-    fn turn_draining<R>(
+    fn poll_while_draining<R>(
         &mut self,
         mut old: impl FnMut(&mut Self) -> Option<R>,
         mut own: impl FnMut(&mut Self, usize) -> Option<R>,
@@ -331,7 +331,10 @@ impl RawConsumer {
     /// any more.
     fn leave_ended_files(&mut self) {
         let Some(past) = &mut self.past else { return };
-        if past.looked.is_some_and(|at| at.elapsed() < LOOK_PERIOD) {
+        if past
+            .looked
+            .is_some_and(|at| at.elapsed() < OWNER_CHECK_PERIOD)
+        {
             return;
         }
         past.looked = Some(Instant::now());
@@ -344,7 +347,7 @@ impl RawConsumer {
         let _uncancelled = NoCancelGuard::new();
         past.changes += ended.len() as u64;
         for former in &ended {
-            past.ended = past.ended.plus(former.stats().as_left());
+            past.ended = past.ended.plus(former.stats().with_waiting_lost());
             past.sessions
                 .extend(lane_sessions(&former.segment, former.ignored));
         }
@@ -405,7 +408,7 @@ impl RawConsumer {
             this.count_received(lane, arrival);
             Some(this.confirm_message())
         };
-        let found = self.turn_draining(old, own);
+        let found = self.poll_while_draining(old, own);
         found.unwrap_or_else(|| {
             self.publish_counters();
             self.spin_back_off();
@@ -421,11 +424,11 @@ impl RawConsumer {
             return None;
         }
         let own = |this: &mut Self, lane| {
-            let arrival = this.pass_next(lane).ok()?;
+            let arrival = this.recv_next_length(lane).ok()?;
             this.count_received(lane, arrival);
             (this.confirm_message() == PollOutcome::Message).then(|| this.length(this.longest))
         };
-        self.turn_draining(Self::recv_length, own)
+        self.poll_while_draining(Self::recv_length, own)
     }
 
     /// Borrows a message while this reader still reads former files. Otherwise the same as
@@ -436,7 +439,7 @@ impl RawConsumer {
             return Ok(None);
         }
         let own = |this: &mut Self, lane| this.borrow_from(lane).transpose();
-        let found = self.turn_draining(|former| former.borrow().transpose(), own);
+        let found = self.poll_while_draining(|former| former.borrow().transpose(), own);
         found.transpose()
     }
 
@@ -477,7 +480,7 @@ impl RawConsumer {
 
     /// Returns the length of the longest message that a publisher of a former file can send, and
     /// the largest number of slots of a lane there.
-    pub(super) fn former_longest(&self) -> (usize, u64) {
+    pub(super) fn former_limits(&self) -> (usize, u64) {
         let former = self.former().iter();
         former.fold((0, 1), |(longest, lap), former| {
             (longest.max(former.longest), lap.max(former.lap))
@@ -485,7 +488,7 @@ impl RawConsumer {
     }
 
     /// Makes this reader receive again from the publisher sessions that it ignored in former files.
-    pub(super) fn include_former(&mut self) {
+    pub(super) fn include_ignored_sessions(&mut self) {
         if let Some(past) = &mut self.past {
             past.includes_all = true;
         }

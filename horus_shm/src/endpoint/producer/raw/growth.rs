@@ -183,7 +183,7 @@ impl RawProducer {
     #[cold]
     fn add_longer_extent(&mut self, bytes: u64) -> Result<(), SendError<()>> {
         let _uncancelled = NoCancelGuard::new();
-        self.confirm_file()?;
+        self.check_not_truncated()?;
         let topic = self.segment.label();
         let request = self.segment.request();
         let Some(offer) = request.offer_for_longer(&self.extent.offer, bytes) else {
@@ -232,7 +232,7 @@ impl RawProducer {
         // WHY: a loan of a slot in the extent just left is over.
         self.lent = None;
         self.apart = Default::default();
-        self.confirm_file()
+        self.check_not_truncated()
     }
 
     /// Removes earlier extents as [`Self::remove_former`] does, but only once the writer's position

@@ -218,7 +218,7 @@ impl RawProducer {
                 Err(NoRoom) => tries = self.make_room(tries)?,
             }
         };
-        self.confirm_file()?;
+        self.check_not_truncated()?;
         if is_alone && !self.segment.has_observers() {
             self.apart.slot = None;
             return Ok(self.writer.memory().slot_address(index));
@@ -229,7 +229,7 @@ impl RawProducer {
 
     /// Publishes the first `bytes` bytes of the lent slot as a message, and thereby ends the loan.
     pub(crate) fn publish(&mut self, bytes: u64) -> Result<(), SendError<()>> {
-        self.confirm_file()?;
+        self.check_not_truncated()?;
         if let Some((position, index)) = self.apart.slot.take()
             && position == self.writer.position()
             && let Some(memory) = &self.apart.memory
@@ -245,6 +245,6 @@ impl RawProducer {
         }
         self.publish_slot(bytes);
         self.wake_readers();
-        self.confirm_file()
+        self.check_not_truncated()
     }
 }

@@ -36,7 +36,7 @@ const CLOSE_WAIT_MAX: Duration = Duration::from_millis(500);
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
 
 /// Minimum time between two checks whether the readers of former files have moved.
-const LOOK_PERIOD: Duration = Duration::from_millis(10);
+const READER_CHECK_PERIOD: Duration = Duration::from_millis(10);
 
 /// The data that a publisher keeps when it moves to another topic file: its identity and the number
 /// of its messages.
@@ -196,12 +196,12 @@ impl RawProducer {
     /// yet, they are all messages that were sent in this file.
     fn messages_to_repeat(&self) -> Result<Vec<Vec<u8>>, OpenError> {
         let mut messages = Vec::new();
-        let is_awaiting = self.is_awaiting();
-        if self.extent.offer.history == 0 && !is_awaiting {
+        let has_unmoved_readers = self.has_unmoved_readers();
+        if self.extent.offer.history == 0 && !has_unmoved_readers {
             return Ok(messages);
         }
         let segment = Arc::clone(&self.segment);
-        let mut reader = RawConsumer::observer_of(segment, self.lane, is_awaiting)?;
+        let mut reader = RawConsumer::observer_of(segment, self.lane, has_unmoved_readers)?;
         let mut buffer = vec![0; self.slot_bytes as usize];
         while let Some(bytes) = reader.recv_bytes(&mut buffer) {
             messages.push(buffer[..bytes].to_vec());
@@ -221,7 +221,7 @@ impl RawProducer {
         }
         self.awaited = std::mem::take(&mut former.awaited);
         self.awaited.push(former);
-        if self.is_awaiting() {
+        if self.has_unmoved_readers() {
             let memory = self.writer.memory();
             self.writer
                 .stop_before(memory.base_position().saturating_add(memory.lead_max()));
@@ -232,20 +232,24 @@ impl RawProducer {
     }
 
     /// Checks whether the readers of former files have moved, unless the last check was less than
-    /// [`LOOK_PERIOD`] ago.
+    /// [`READER_CHECK_PERIOD`] ago.
     fn poll_moved_readers(&mut self) {
-        if self.awaited.is_empty() || self.looked.is_some_and(|at| at.elapsed() < LOOK_PERIOD) {
+        if self.awaited.is_empty()
+            || self
+                .looked
+                .is_some_and(|at| at.elapsed() < READER_CHECK_PERIOD)
+        {
             return;
         }
         self.looked = Some(Instant::now());
-        if !self.is_awaiting() {
+        if !self.has_unmoved_readers() {
             self.end_wait_for_readers();
         }
     }
 
     /// Returns true if this publisher waits for a reliable reader that has not yet moved from a
     /// file that the publisher has left.
-    fn is_awaiting(&self) -> bool {
+    fn has_unmoved_readers(&self) -> bool {
         let identity = self.extent.offer.type_info.identity();
         let file = self.segment.file_number();
         let mut awaited = self.awaited.iter();
@@ -255,7 +259,7 @@ impl RawProducer {
     /// Returns true if the publisher must not send yet, because reliable readers of former files
     /// have not moved yet.
     pub(super) fn is_held_back(&mut self) -> bool {
-        if !self.awaited.is_empty() && !self.is_awaiting() {
+        if !self.awaited.is_empty() && !self.has_unmoved_readers() {
             self.end_wait_for_readers();
         }
         !self.awaited.is_empty()
@@ -266,8 +270,8 @@ impl RawProducer {
     /// has the file open, the file is removed, and the messages with it.
     pub(super) fn wait_for_moving_readers(&self) {
         let end = Instant::now() + CLOSE_WAIT_MAX;
-        while self.is_awaiting() && Instant::now() < end {
-            thread::sleep(LOOK_PERIOD);
+        while self.has_unmoved_readers() && Instant::now() < end {
+            thread::sleep(READER_CHECK_PERIOD);
         }
     }
 
@@ -280,7 +284,7 @@ impl RawProducer {
     /// Publishes the history and the number of messages in the file that has the topic's name now.
     /// Called when this publisher is dropped in a file that has lost the name. WHY: readers that
     /// never were in the old file then count these messages correctly.
-    pub(super) fn publish_last_trace(&self) {
+    pub(super) fn publish_final_counts(&self) {
         let is_last = self.segment.is_name_lost() && !self.has_moved;
         if is_last && self.segment.check_health().is_ok() {
             let _uncancelled = NoCancelGuard::new();

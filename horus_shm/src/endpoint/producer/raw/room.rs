@@ -17,7 +17,7 @@ use crate::wait::{
 };
 
 /// Minimum time between two checks whether the reader for which a full lane waits is alive.
-const PROBE_PERIOD: Duration = Duration::from_millis(1);
+const READER_PROBE_PERIOD: Duration = Duration::from_millis(1);
 
 /// The action of a producer whose lane is full because a live reliable reader does not read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -143,7 +143,7 @@ impl RawProducer {
     /// # Errors
     ///
     /// [`SendError::Full`] if nothing more can be done; otherwise the same as for
-    /// [`Self::confirm_file`].
+    /// [`Self::check_not_truncated`].
     #[cold]
     pub(super) fn make_room(&mut self, tries: u32) -> Result<u32, SendError<()>> {
         let _uncancelled = NoCancelGuard::new();
@@ -158,7 +158,7 @@ impl RawProducer {
                     self.end_wait_for_readers();
                 }
                 _ => {
-                    self.confirm_file()?;
+                    self.check_not_truncated()?;
                     return Err(self.full_error());
                 }
             }
@@ -166,23 +166,23 @@ impl RawProducer {
         // It may be necessary for every gated reader, one after the other.
         if let Some(run) = refused
             && tries < self.segment.shape().reader_limit()
-            && self.pass_slowest_reader(run.probed - run.since)
+            && self.release_slowest_reader(run.probed - run.since)
         {
             return Ok(tries + 1);
         }
-        self.confirm_file()?;
+        self.check_not_truncated()?;
         Err(self.full_error())
     }
 
     /// Counts a refused send, and returns the run of refusals to which it belongs; `None` if the
-    /// reader was checked less than [`PROBE_PERIOD`] ago.
+    /// reader was checked less than [`READER_PROBE_PERIOD`] ago.
     fn note_refusal(&mut self) -> Option<RefusalRun> {
         let now = Instant::now();
         self.writer.memory().block().refused.fetch_add_one();
         let position = self.position();
         // WHY: a send that succeeded since then began a new run, without storing that anywhere.
         let run = self.refused.filter(|run| run.position == position);
-        if run.is_some_and(|run| now - run.probed < PROBE_PERIOD) {
+        if run.is_some_and(|run| now - run.probed < READER_PROBE_PERIOD) {
             return None;
         }
         let since = run.map_or(now, |run| run.since);
@@ -196,7 +196,7 @@ impl RawProducer {
 
     /// Frees the slot of the slowest gated reader if that reader is dead, or stops waiting for it
     /// if it has not read for too long. Returns true if the caller should try again.
-    fn pass_slowest_reader(&mut self, stalled: Duration) -> bool {
+    fn release_slowest_reader(&mut self, stalled: Duration) -> bool {
         let Some((reader, cursor)) = self.writer.slowest_reader() else {
             return true;
         };

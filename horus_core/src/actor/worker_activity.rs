@@ -9,7 +9,7 @@ use horus_shm::internals::sync::Word;
 /// cache line of their own.
 #[derive(Debug, Default)]
 #[repr(align(128))]
-pub(crate) struct WorkerWords {
+pub(crate) struct WorkerActivity {
     /// Number of messages that the worker has handled so far.
     handled: AtomicU64,
     /// The time at which the worker began to run its present actor, in nanoseconds; 0 if it runs no
@@ -30,7 +30,7 @@ pub(crate) struct LongActivation {
     pub(crate) actor: usize,
 }
 
-impl WorkerWords {
+impl WorkerActivity {
     /// Adds `messages` to the number of messages that the worker has handled. Only the worker calls
     /// this.
     #[inline]
@@ -63,8 +63,8 @@ impl WorkerWords {
 
 /// Returns those workers' activations (runs of an actor) that began before `before_ns` and have not
 /// ended.
-pub(super) fn long_activations(workers: &[WorkerWords], before_ns: u64) -> Vec<LongActivation> {
-    let turn = |(index, words): (usize, &WorkerWords)| LongActivation {
+pub(super) fn long_activations(workers: &[WorkerActivity], before_ns: u64) -> Vec<LongActivation> {
+    let turn = |(index, words): (usize, &WorkerActivity)| LongActivation {
         index,
         began_ns: words.began_ns.get(),
         actor: words.actor.get() as usize,
