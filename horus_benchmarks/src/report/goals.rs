@@ -219,9 +219,9 @@ impl Verdict {
     }
 }
 
-/// Returns a verdict for each goal whose row is among `rows`. Reads the ratios between rows, and the
-/// states of the machine, from `settings`. If the machine was in two states, a ratio has to meet
-/// its goal in both.
+/// Returns a verdict for each goal whose row is among `rows`. Reads the ratios between rows, and
+/// the states of the machine, from `settings`. If the machine was in two states, a ratio has to
+/// meet its goal in both.
 pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
     let find = |id: &str| rows.iter().find(|row| row.id == id);
     let stalls = find(STALLS_ROW).and_then(|row| row.figures.stalled_percent);

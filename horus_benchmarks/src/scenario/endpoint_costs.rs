@@ -28,7 +28,7 @@ const CAPACITY: u64 = 8;
 
 type AnyError = Box<dyn Error>;
 
-/// What a row has many of.
+/// The kind of thing that a row has many of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
     /// Topics of one process. Each gets a message in turn.

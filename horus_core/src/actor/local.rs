@@ -26,7 +26,8 @@ type RunGroupFn = Rc<dyn Fn() -> Option<bool>>;
 thread_local! {
     /// The groups whose actors this thread runs, because these groups have no threads. The key is
     /// the memory address of the group.
-    static THREADLESS_GROUPS: RefCell<Vec<(usize, RunGroupFn)>> = const { RefCell::new(Vec::new()) };
+    static THREADLESS_GROUPS: RefCell<Vec<(usize, RunGroupFn)>> =
+        const { RefCell::new(Vec::new()) };
     static LOCAL_WORKER: RefCell<Option<LocalWorker>> = const { RefCell::new(None) };
     /// The address of the actor that this thread is spawning, 0 if there is none; and the task of
     /// that actor.

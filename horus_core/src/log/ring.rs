@@ -25,8 +25,8 @@ const RING_LANES: u32 = 4;
 /// The number of slots of the first lane, divided by the number of slots of each other lane.
 const FIRST_LANE_TO_OTHERS_RATIO: u64 = 8;
 
-/// The largest number of lines that one call of [`LogRing::print_deferred_lines`] prints. WHY a limit:
-/// otherwise the call would not end while lines arrive as fast as they are read.
+/// The largest number of lines that one call of [`LogRing::print_deferred_lines`] prints. WHY a
+/// limit: otherwise the call would not end while lines arrive as fast as they are read.
 const LINES_PER_CALL_MAX: usize = 4096;
 
 /// The largest number of logs of dead processes that are kept for one program.

@@ -2,7 +2,7 @@
 //!
 //! This is version 1 of the encoding (XCDR1) for final types, as specified in *Extensible and
 //! Dynamic Topic Types for DDS* (OMG DDS-XTypes 1.3, section 7.4), in the encapsulation that is
-//! specified in *The Real-time Publish-Subscribe Protocol DDS Interoperability RosField Protocol* (OMG
+//! specified in *The Real-time Publish-Subscribe Protocol DDS Interoperability Wire Protocol* (OMG
 //! DDSI-RTPS 2.3, section 10):
 //!
 //! ```text

@@ -337,7 +337,7 @@ impl WaitSet {
     ///
     /// Returns [`WaitError::Forked`] if a subscriber was inherited through `fork`.
     pub fn wait(&mut self, timeout: Duration) -> Result<&[Ready], WaitError> {
-        self.wait_until(Instant::now().checked_add(timeout), None)
+        self.wait_until(Some(timeout), None)
     }
 
     /// Waits as [`Self::wait`] does, but also returns if `bell` is notified and its function
@@ -350,7 +350,7 @@ impl WaitSet {
         timeout: Duration,
         bell: Bell<'_>,
     ) -> Result<&[Ready], WaitError> {
-        self.wait_until(Instant::now().checked_add(timeout), Some(bell))
+        self.wait_until(Some(timeout), Some(bell))
     }
 
     /// Returns the watches of the topics in the set, which find new messages.
@@ -373,18 +373,25 @@ impl WaitSet {
 
     fn wait_until(
         &mut self,
-        end: Option<Instant>,
+        timeout: Option<Duration>,
         bell: Option<Bell<'_>>,
     ) -> Result<&[Ready], WaitError> {
         let is_rung = || bell.is_some_and(|(_, is_rung)| is_rung());
         self.watches.iter_mut().for_each(Watch::follow);
+        let mut end = None;
         loop {
             if self.watches.iter().any(Watch::is_forked) {
                 return Err(WaitError::Forked);
             }
-            let now = Instant::now();
-            self.collect_ready(now);
-            if !self.ready.is_empty() || end.is_some_and(|end| end <= now) || is_rung() {
+            let mut clock = None;
+            self.collect_ready(&mut clock);
+            if !self.ready.is_empty() {
+                return Ok(&self.ready);
+            }
+            // WHY only now: a wait that finds a message at once does not read the clock.
+            let now = *clock.get_or_insert_with(Instant::now);
+            let end = *end.get_or_insert_with(|| timeout.and_then(|time| now.checked_add(time)));
+            if end.is_some_and(|end| end <= now) || is_rung() {
                 return Ok(&self.ready);
             }
             let deadline = self.next_due_time().into_iter().chain(end).min();
@@ -402,7 +409,9 @@ impl WaitSet {
 
     /// Collects all ready entries in the list of results, and removes the closed entries from the
     /// set.
-    fn collect_ready(&mut self, now: Instant) {
+    ///
+    /// `clock` is the present time if it was read already. Reads it only for deadlines and timers.
+    fn collect_ready(&mut self, clock: &mut Option<Instant>) {
         let Self {
             watches,
             topics,
@@ -425,12 +434,19 @@ impl WaitSet {
             if watch.has_message() {
                 add(Reason::Message);
             }
-            let deadline = topic.deadline.as_mut();
-            if let Some(silent) = deadline.and_then(|deadline| deadline.check_silence(watch, now)) {
+            let Some(deadline) = &mut topic.deadline else {
+                continue;
+            };
+            let now = *clock.get_or_insert_with(Instant::now);
+            if let Some(silent) = deadline.check_silence(watch, now) {
                 add(Reason::DeadlineMissed { silent });
             }
         }
-        for interval in intervals.iter_mut().filter(|interval| interval.due <= now) {
+        for interval in intervals.iter_mut() {
+            let now = *clock.get_or_insert_with(Instant::now);
+            if interval.due > now {
+                continue;
+            }
             let missed;
             (interval.due, missed) = next_interval(interval.due, interval.period, now);
             ready.push(Ready {

@@ -6,7 +6,7 @@ use super::files::{File, Repo, Violation};
 use super::lex::{self, Line};
 
 /// The file that declares the edges of the lane protocol.
-const EDGES: &str = "horus_shm/src/protocol/sync.rs";
+const EDGES: &str = "horus_shm/src/protocol/sync/edge.rs";
 
 /// The file that declares the edges of handles.
 const HANDLE_EDGES: &str = "horus_cpp/src/handle/sync.rs";
@@ -18,8 +18,10 @@ pub(crate) const DOCS: &str = "docs/memory-ordering.md";
 const STRONG: [&str; 4] = ["Acquire", "Release", "AcqRel", "SeqCst"];
 
 /// Files of `horus_shm` that name orderings, besides [`EDGES`].
-const ORDERING_PLACES: [&str; 5] = [
+const ORDERING_PLACES: [&str; 6] = [
     EDGES,
+    // Words, whose accesses get their orderings from edges.
+    "horus_shm/src/protocol/sync.rs",
     // Words of a payload: always relaxed, at any address.
     "horus_shm/src/protocol/copy.rs",
     // Statics of this process that `fork` handlers access; models do not replace that memory.

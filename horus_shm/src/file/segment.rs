@@ -5,7 +5,7 @@ use std::ops::Deref;
 use std::os::fd::BorrowedFd;
 use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::file::error::{OpenError, UnusableReason};
 use crate::file::extent::{self, Extent};
@@ -360,6 +360,7 @@ impl TopicMemory {
 
     /// Returns the address of a part of the segment. Maps the part first if it is not yet mapped
     /// with the access `access`.
+    #[inline]
     fn part(
         &self,
         maps: impl FnOnce(&TopicFile) -> &PartMappings,
@@ -379,9 +380,21 @@ impl TopicMemory {
         } else {
             &maps.write
         };
-        if let Some(region) = place.get() {
-            return Ok(region.address());
+        match place.get() {
+            Some(region) => Ok(region.address()),
+            None => self.map_part(file, place, range, access),
         }
+    }
+
+    /// Maps a part of the file, and stores the mapping in `place`. Returns its address.
+    #[cold]
+    fn map_part(
+        &self,
+        file: &TopicFile,
+        place: &OnceLock<Region>,
+        range: std::ops::Range<u64>,
+        access: Access,
+    ) -> Result<*mut u8, OpenError> {
         let bytes = (range.end - range.start) as usize;
         let fd = file.fd.get();
         let region = fd

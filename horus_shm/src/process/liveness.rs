@@ -471,8 +471,8 @@ impl Registry {
     pub(crate) fn try_lock_out_others(&self) -> io::Result<Result<(), Option<ProcessInfo>>> {
         let fd = self.lock.get()?;
         // WHY only the entries: a process that is present at a topic also has an entry; and a lock
-        // over the presence bytes would replace this process's own, which `unlock_for_others` could not
-        // restore.
+        // over the presence bytes would replace this process's own, which `unlock_for_others` could
+        // not restore.
         let lives = record::all_entries_lock()?;
         if try_lock(fd, lives, LockKind::Exclusive)? {
             return Ok(Ok(()));

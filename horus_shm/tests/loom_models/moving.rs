@@ -12,8 +12,8 @@ use crate::loom_memory::ends::{Consumer, Producer, messages};
 use crate::loom_memory::mutation::{explore, is_step_left_out};
 use crate::loom_memory::{CopyOptions, LoomLane, LoomWord};
 
-/// Polls the lane of the former file and that of the present one, as `RawConsumer::poll_while_draining`
-/// does. Returns true if the message is from the present one.
+/// Polls the lane of the former file and that of the present one, as
+/// `RawConsumer::poll_while_draining` does. Returns true if the message is from the present one.
 fn turn(former: &mut Consumer, present: &mut Consumer) -> Option<bool> {
     if former.poll() == PollOutcome::Message {
         return Some(false);

@@ -17,8 +17,8 @@ use crate::scheduler::run::pending_swap::PendingSwap;
 /// The commands to one node that the node's thread has not applied yet or has to remember.
 #[derive(Default)]
 pub(crate) struct Commands {
-    /// [`COMMANDS_UNAPPLIED`] or [`COMMANDS_FORBID_TICKS`] while the node's thread has to read the wanted state
-    /// before each tick; 0 otherwise.
+    /// [`COMMANDS_UNAPPLIED`] or [`COMMANDS_FORBID_TICKS`] while the node's thread has to read the
+    /// wanted state before each tick; 0 otherwise.
     pending: AtomicU64,
     wanted: Mutex<WantedState>,
     /// The listener that is notified of each command; empty if the node's executor checks for

@@ -12,6 +12,7 @@ use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::card::Mismatch;
 use crate::file::error::{LaneNotMapped, OpenError};
 use crate::file::segment::{Blocks as _, Segment};
+use crate::os::fault;
 use crate::os::futex::monotonic_time;
 use crate::os::region::Access;
 use crate::os::region::Region;
@@ -56,6 +57,9 @@ pub(crate) struct ConsumerProgress {
     /// The time, in nanoseconds of CLOCK_MONOTONIC, at which the consumer tries again to move to
     /// another file.
     retry_ns: AtomicU64,
+    /// The fault epoch in which a watch has last found the segment usable; `u64::MAX` before the
+    /// first check.
+    checked_epoch: AtomicU64,
     #[expect(dead_code, reason = "held for the memory behind `readers`")]
     memory: BlockMemory,
 }
@@ -133,6 +137,7 @@ impl ConsumerProgress {
             health,
             next,
             retry_ns,
+            checked_epoch: AtomicU64::new(u64::MAX),
             memory,
         }
     }
@@ -173,13 +178,15 @@ impl ConsumerProgress {
         self.read_lanes.publish(mask, changes);
     }
 
-    /// Returns the lanes that may have messages for the consumer. `changes` is the present value of
-    /// the change counter.
+    /// Returns the lanes that may have messages for the consumer; none if it is closed. `changes`
+    /// is the present value of the change counter.
     ///
     /// WHY not all lanes: a wait set polls its topics, and most topics have one publisher of 64.
     fn lanes_to_poll(&self, changes: u64) -> impl Iterator<Item = u32> + use<> {
         let all = u64::MAX >> (u64::BITS - self.lanes);
-        let mut left = self.read_lanes.mask_for(changes).unwrap_or(all) & all;
+        let lanes = self.read_lanes.mask_for(changes).unwrap_or(all) & all;
+        // WHY none of a closed consumer: its cursors may be those of another one by now.
+        let mut left = if self.closed.get() == 0 { lanes } else { 0 };
         iter::from_fn(move || {
             let lane = left.trailing_zeros();
             left &= left.wrapping_sub(1);
@@ -301,7 +308,7 @@ impl Watch {
     /// it stored the head, its last message becomes visible only when the next one is published.
     #[must_use]
     pub fn has_message(&self) -> bool {
-        self.segment.check_health().is_err()
+        !self.is_usable()
             || self
                 .lanes()
                 .any(|(head, position)| head > position && head <= POSITION_MAX)
@@ -310,6 +317,19 @@ impl Watch {
                 // WHY: the consumer has to be called so that it moves.
                 None => self.segment.is_name_lost() && self.progress.would_try_to_move(),
             }
+    }
+
+    /// Returns true if the segment can be used. Costs two relaxed loads, unless the process has
+    /// forked, or some memory was lost, since the last call.
+    fn is_usable(&self) -> bool {
+        // Relaxed: the value is an epoch in which some thread found the segment usable.
+        let checked_epoch = &self.progress.checked_epoch;
+        let checked = || {
+            self.segment
+                .check_health()
+                .map(|seen| checked_epoch.set(seen))
+        };
+        checked_epoch.get() == fault::epoch() || checked().is_ok()
     }
 
     /// Makes this watch refer to the file to which the consumer has moved. Does nothing if the
@@ -354,10 +374,7 @@ impl Watch {
     fn lanes(&self) -> impl Iterator<Item = (u64, u64)> {
         let control = self.segment.control(Access::Read);
         let changes = control.map_or(0, |control| control.changes.get());
-        // WHY none of a closed consumer: its cursors may be those of another one by now.
-        let is_open = self.progress.closed.get() == 0;
-        let lanes = is_open.then(|| self.progress.lanes_to_poll(changes));
-        lanes.into_iter().flatten().filter_map(|lane| {
+        self.progress.lanes_to_poll(changes).filter_map(|lane| {
             let cursor = self.progress.cursor(lane).get() & !JOINING_BIT;
             let position = cursor.checked_sub(1)?;
             let block = self.segment.lane_block(lane, Access::Read);

@@ -105,8 +105,8 @@ impl GroupNode {
         });
     }
 
-    /// Reverts [`Self::allow_runs_while_waiting`]: afterwards, no thread runs the actors while it waits for an
-    /// answer.
+    /// Reverts [`Self::allow_runs_while_waiting`]: afterwards, no thread runs the actors while it
+    /// waits for an answer.
     fn forbid_runs_while_waiting(&self) {
         local::remove_threadless_group(&self.group);
         // WHY not in vain: a thread that has the lock finds no actor when its handler returns.
