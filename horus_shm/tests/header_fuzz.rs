@@ -281,14 +281,15 @@ fn any_header_of_a_lane_file_is_refused_or_is_valid() {
         let stored = (image.file_bytes as usize).min(HEADER_BYTES);
         let bytes = &image.bytes[..stored];
         let fault = first_lane_fault(&image, &scene);
-        let Ok((offer, lane)) = header::decode_lane(bytes, image.file_bytes, provenance) else {
+        let Ok((offer, lane)) = header::decode_lane_header(bytes, image.file_bytes, provenance)
+        else {
             continue;
         };
         assert_eq!(fault, None, "seed {seed}: accepted");
         assert_eq!(offer.shape.file_bytes(), image.file_bytes);
         assert!(offer.shape.slots().end <= image.file_bytes);
         let again = header::encode_lane(&offer, &lane, provenance);
-        let again = header::decode_lane(
+        let again = header::decode_lane_header(
             &[again, vec![0; HEADER_BYTES]].concat()[..HEADER_BYTES],
             image.file_bytes,
             provenance,

@@ -80,8 +80,9 @@ impl<S> BracketedRounds<S> {
         Some([least, stats::median(&mut floors), largest])
     }
 
-    /// Returns a pair of medians for each round that counts: the median of the floor around the
-    /// round, and the median of the round itself, which `p50_ns` computes.
+    /// Returns a pair of medians for each round that was not rejected for a changing floor: the
+    /// median of the floor, measured just before and after the round, and the median of the round
+    /// itself, which `p50_ns` computes. Their ratio compares the round with the hardware's limit.
     pub fn floor_pairs(&self, p50_ns: impl Fn(&S) -> f64) -> PairedMedians {
         let mut pairs = PairedMedians::default();
         for bracket in self.rounds_that_count() {

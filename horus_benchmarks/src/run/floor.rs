@@ -28,9 +28,9 @@ use crate::run::peer::{self, Peer};
 /// role.
 pub const FLOOR_ROLE: &str = "floor";
 
-/// Number of rounds that are measured with each number of pauses at the beginning of a run, to
-/// report the best number of pauses. If the run itself has fewer rounds, only that many are
-/// measured.
+/// Number of rounds that are measured at the beginning of a run with each number of `PAUSE`
+/// instructions between two polls, to find the number with which the floor is lowest. If the run
+/// itself has fewer rounds, only that many are measured.
 const CHOICE_ROUNDS: u32 = 25;
 
 /// Number of recent rounds that are remembered. Their medians decide which number of pauses is

@@ -39,7 +39,7 @@ const SAMPLES: (u64, u64) = (20_000, 100_000);
 const DEADLINE_NS: f64 = 1000.0;
 
 /// Number of messages that the channel can hold. Topics have the same number by default.
-const CAPACITY: usize = 16;
+const RING_CAPACITY: usize = 16;
 
 const TOPIC_ROW: &str = "determinism/topic/16B";
 const CHANNEL_ROW: &str = "determinism/spsc/16B";
@@ -160,7 +160,7 @@ fn run_topic(
 }
 
 fn run_channel(plan: &RoundPlan, source: TickSource) -> RunSamples {
-    let (mut sender, mut receiver) = spsc::channel::<Packet16>(CAPACITY);
+    let (mut sender, mut receiver) = spsc::channel::<Packet16>(RING_CAPACITY);
     let mut ends = Closures(
         |message: &Packet16| sender.try_send(*message).is_ok(),
         || receiver.try_recv().ok(),

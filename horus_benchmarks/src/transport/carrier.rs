@@ -369,7 +369,8 @@ impl Carrier {
         }
     }
 
-    /// Returns the name of the carrier in the ids of rows.
+    /// Returns the short name of the carrier (the ring, topic or socket that transports messages),
+    /// which is a part of the id of each row of the results.
     pub const fn id(self) -> &'static str {
         self.name_and_description().0
     }

@@ -89,18 +89,24 @@ fn near_driver(
         let mut ticks = Samples::new();
         for seq in plan.first_seq..plan.next_seq() {
             let start = if is_lent {
-                let mut loan = out.loan(*buffer).map_err(refusal_error("a loan"))?;
-                fill_words(loan.data_as_mut().map_err(refusal_error("a header"))?, seq);
-                let start = timer.source.start();
-                loan.publish().map_err(refusal_error("a loan's message"))?;
-                start
-            } else {
+                let mut loan = out.loan(*buffer).map_err(refused_by_library("a loan"))?;
                 fill_words(
-                    buffer.data_as_mut().map_err(refusal_error("a header"))?,
+                    loan.data_as_mut().map_err(refused_by_library("a header"))?,
                     seq,
                 );
                 let start = timer.source.start();
-                out.send(&buffer).map_err(refusal_error("a message"))?;
+                loan.publish()
+                    .map_err(refused_by_library("a loan's message"))?;
+                start
+            } else {
+                fill_words(
+                    buffer
+                        .data_as_mut()
+                        .map_err(refused_by_library("a header"))?,
+                    seq,
+                );
+                let start = timer.source.start();
+                out.send(&buffer).map_err(refused_by_library("a message"))?;
                 start
             };
             await_answer(2 * seq)?;
@@ -126,18 +132,24 @@ fn far_driver(
         };
         let mut answer = |seq| {
             let sent = answers.send(Packet16::compose(seq));
-            sent.map_err(refusal_error("an answer"))
+            sent.map_err(refused_by_library("an answer"))
         };
         for seq in plan.first_seq..plan.next_seq() {
             if is_lent {
                 let message = timer.watch.spin_until(|| back.borrow().transpose())?;
-                let message = message.map_err(refusal_error("a sample"))?;
+                let message = message.map_err(refused_by_library("a sample"))?;
                 answer(2 * seq)?;
-                verify_words(message.data_as().map_err(refusal_error("a header"))?, seq)?;
+                verify_words(
+                    message.data_as().map_err(refused_by_library("a header"))?,
+                    seq,
+                )?;
             } else {
                 let message = timer.watch.spin_until(|| back.recv())?;
                 answer(2 * seq)?;
-                verify_words(message.data_as().map_err(refusal_error("a header"))?, seq)?;
+                verify_words(
+                    message.data_as().map_err(refused_by_library("a header"))?,
+                    seq,
+                )?;
             }
             answer(2 * seq + 1)?;
         }
@@ -145,6 +157,6 @@ fn far_driver(
     })
 }
 
-fn refusal_error<E>(what: &'static str) -> impl Fn(E) -> WorkloadError {
+fn refused_by_library<E>(what: &'static str) -> impl Fn(E) -> WorkloadError {
     move |_| WorkloadError::Refused(what.to_owned())
 }

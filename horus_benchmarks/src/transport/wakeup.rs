@@ -135,7 +135,7 @@ fn near_driver(mut waker: WakeSender, lines: Lines) -> Driver {
         };
         let state = match opened.take() {
             Some(state) => state,
-            None => ThreadState::open(&lines).map_err(refusal_error)?,
+            None => ThreadState::open(&lines).map_err(refused_by_library)?,
         };
         let state = opened.insert(state);
         let mut ticks = Samples::new();
@@ -144,7 +144,7 @@ fn near_driver(mut waker: WakeSender, lines: Lines) -> Driver {
             let mut message = Packet16::compose(number);
             let begin = timer.source.start();
             message.restamp(begin.0);
-            waker(message).map_err(refusal_error)?;
+            waker(message).map_err(refused_by_library)?;
             let sample = timer.source.stop().since(begin);
             if plan.is_timed(number) {
                 ticks.record(sample);
@@ -165,10 +165,10 @@ fn far_driver(mut sleeper: Sleeper, lines: Lines) -> Driver {
         for number in plan.first_seq..plan.next_seq() {
             // Relaxed: a hint; the near side asks the kernel as well.
             awaited_seq(&lines).store(number, atomic::Ordering::Relaxed);
-            let (message, end) = sleeper(timer.source).map_err(refusal_error)?;
+            let (message, end) = sleeper(timer.source).map_err(refused_by_library)?;
             message.check(number)?;
             let ticks = end.checked_since(Ticks(message.stamp()));
-            let ticks = ticks.ok_or_else(|| refusal_error(BACKWARDS_ERROR))?;
+            let ticks = ticks.ok_or_else(|| refused_by_library(BACKWARDS_ERROR))?;
             if plan.is_timed(number) {
                 forward.record(ticks);
             }
@@ -179,7 +179,7 @@ fn far_driver(mut sleeper: Sleeper, lines: Lines) -> Driver {
 
 const BACKWARDS_ERROR: &str = "a message arrived before it was sent, by the counters";
 
-fn refusal_error(error: impl ToString) -> WorkloadError {
+fn refused_by_library(error: impl ToString) -> WorkloadError {
     WorkloadError::Refused(error.to_string())
 }
 

@@ -45,8 +45,8 @@ pub struct Inbox<M> {
     pub(super) is_end_known: bool,
 }
 
-/// A carrier with two uses: it brings messages from the mailbox to the owner of the inbox, and
-/// gives the inbox's shared state the queue that the owner reads.
+/// The messages that were taken from the mailbox of an inbox in one batch, on their way to the
+/// owner of the inbox; or an empty queue, which the owner gives back to be filled.
 struct TakenMessages<M> {
     messages: VecDeque<M>,
     /// The queue into which a sender puts the task of the inbox when it wakes the inbox. The owner

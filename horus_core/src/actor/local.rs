@@ -224,7 +224,7 @@ impl LocalWorker {
         self.worker.begin_activation();
         // WHY: if the handler does not return, another thread has to keep the timers.
         if has_timers {
-            self.worker.need_watcher();
+            self.worker.request_watcher();
         }
     }
 

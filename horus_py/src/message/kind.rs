@@ -163,7 +163,7 @@ impl MessageKind {
         };
         let fields: Box<[Field]> = schema.fields.iter().map(field).collect();
         let mut runs = Vec::new();
-        add_runs(&mut runs, schema, 0);
+        add_field_byte_runs(&mut runs, schema, 0);
         let offset_of = |name: &str| {
             let mut fields = fields.iter();
             let field = fields.find(|field| field.name == name && field.is_u64())?;
@@ -223,13 +223,13 @@ impl Field {
     }
 }
 
-fn add_runs(runs: &mut Vec<ByteRun>, schema: &Schema, base: usize) {
+fn add_field_byte_runs(runs: &mut Vec<ByteRun>, schema: &Schema, base: usize) {
     for field in schema.fields {
         let offset = base + field.offset;
         let comparison = match field.kind {
             FieldKind::Message(inner) => {
                 for index in 0..field.count {
-                    add_runs(runs, inner, offset + index * inner.size);
+                    add_field_byte_runs(runs, inner, offset + index * inner.size);
                 }
                 continue;
             }

@@ -180,7 +180,7 @@ impl Extent {
         let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
         os::read_at(fd.as_fd(), &mut bytes, 0)
             .map_err(place.io("reading the header of a lane file of"))?;
-        let decoded = header::decode_lane(&bytes, stat.size_bytes, topic.provenance()?);
+        let decoded = header::decode_lane_header(&bytes, stat.size_bytes, topic.provenance()?);
         let (offer, header) = decoded.map_err(|error| place.header_error(error))?;
         place.check_header(&header)?;
         Ok((fd, header.base, offer))

@@ -232,7 +232,7 @@ pub fn decode(
 /// # Errors
 ///
 /// The same as for [`decode`].
-pub fn decode_lane(
+pub fn decode_lane_header(
     bytes: &[u8],
     file_bytes: u64,
     provenance: Provenance,

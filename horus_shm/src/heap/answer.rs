@@ -65,7 +65,7 @@ const POLLS_PER_CLOCK_READ: u32 = if cfg!(miri) { 1 } else { 16 };
 #[derive(Default)]
 struct AnswerEventcounts([LocalEventcount; EVENTCOUNTS]);
 
-static EVENTCOUNTS_OF_PROCESS: ForkLocal<AnswerEventcounts> = ForkLocal::new();
+static ANSWER_EVENTCOUNTS: ForkLocal<AnswerEventcounts> = ForkLocal::new();
 
 /// The memory of one answer, which its two ends (asker and replier) share.
 struct AnswerBlock<T> {
@@ -149,7 +149,7 @@ impl<T> AnswerPointer<T> {
     /// Returns the eventcount at which a thread that waits for this answer sleeps.
     fn event(self) -> &'static LocalEventcount {
         // WHY shifted: places are aligned to 32 bytes at least.
-        &EVENTCOUNTS_OF_PROCESS.get().0[(self.0.addr().get() >> 5) % EVENTCOUNTS]
+        &ANSWER_EVENTCOUNTS.get().0[(self.0.addr().get() >> 5) % EVENTCOUNTS]
     }
 }
 
@@ -164,7 +164,8 @@ unsafe impl<T: Send> Sync for Reply<T> {}
 
 /// The asker's end of an answer. The asker waits for the value as a thread or as a task.
 pub struct Answer<T> {
-    /// The memory of the answer; `None` after the asker has taken the reply.
+    /// The memory that the value of the reply passes through; `None` after the asker has taken the
+    /// value from there.
     place: Option<AnswerPointer<T>>,
     /// True while the answer contains a waker of the asker that the asker has not taken back.
     is_registered: bool,

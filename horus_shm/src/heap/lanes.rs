@@ -239,9 +239,9 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
         owner::release_entry(&self.blocks[lane as usize].owner);
     }
 
-    /// Frees the number `reader`, so that another reader can claim it. Does nothing if values are
-    /// moved out: the cursors of the only reader are still needed, to find the values that have to
-    /// be dropped.
+    /// Frees the number `reader`, so that another reader can claim it. Does nothing if the policy
+    /// `H` moves values out: the cursors of the only reader are still needed, to find the values
+    /// that have to be dropped.
     pub(super) fn release_reader(&self, reader: u32) {
         if H::KEEPS_VALUE {
             gate::withdraw_gated_reader(&self.gated, reader);

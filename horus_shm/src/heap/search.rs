@@ -259,7 +259,7 @@ pub fn wake_all<M: SearchMemory>(memory: &M) {
 /// it fills its `lifo_slot`: searchers do not look there, so only the watcher would find the entry
 /// if the worker stalls.
 #[inline]
-pub fn need_watcher<M: SearchMemory>(memory: &M) {
+pub fn request_watcher<M: SearchMemory>(memory: &M) {
     let state = load_state(memory);
     if state.watcher().is_none() && state.sleepers() != 0 {
         appoint_watcher(memory);

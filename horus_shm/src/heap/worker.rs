@@ -132,7 +132,7 @@ impl<E: Entry> Worker<E> {
         if let Some(former) = former {
             self.append_displaced_entry(former);
         }
-        self.need_watcher();
+        self.request_watcher();
     }
 
     /// Appends an entry that was in the `lifo_slot`. WHY a separate function, which is not inlined:
@@ -146,9 +146,9 @@ impl<E: Entry> Worker<E> {
     /// Makes sure that a sleeping worker watches the calling worker, which may stall while it runs
     /// an entry.
     #[inline]
-    pub fn need_watcher(&self) {
+    pub fn request_watcher(&self) {
         if self.has_peers() {
-            search::need_watcher(self.queues.group());
+            search::request_watcher(self.queues.group());
         }
     }
 

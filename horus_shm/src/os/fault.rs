@@ -64,8 +64,9 @@ pub(crate) fn epoch() -> u64 {
     FAULT_EPOCH.0.load(Ordering::Relaxed)
 }
 
-/// Returns the [`epoch`], for a caller that has just accessed shared memory. The value includes any
-/// fault that these accesses have caused.
+/// Returns the [`epoch`] (count of faults), for a caller that has just accessed shared memory. The
+/// value includes any fault that these accesses have caused. If it is not the value from before the
+/// accesses, the caller has to discard what it read.
 #[inline(always)]
 pub(crate) fn epoch_after_access() -> u64 {
     // ORDERING(fault): SeqCst compiler fence, which is no instruction: the accesses before it

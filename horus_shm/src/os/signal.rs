@@ -15,7 +15,7 @@ use crate::os::region::Access;
 
 /// This and the next constant: commands of the `membarrier` system call, as in linux/membarrier.h.
 /// The libc crate does not define them for every target.
-const PRIVATE_EXPEDITED: c_int = 1 << 3;
+const MEMBARRIER_PRIVATE_EXPEDITED: c_int = 1 << 3;
 const REGISTER_PRIVATE_EXPEDITED: c_int = 1 << 4;
 
 /// The type of a signal handler that receives details of the signal (flag `SA_SIGINFO`).
@@ -140,7 +140,7 @@ pub(crate) unsafe fn forbid_writes(address: *mut u8, bytes: usize) {
 /// Executes a full memory barrier in every running thread of this process, if the kernel supports
 /// it. Async-signal-safe.
 pub(crate) fn barrier_all_threads() {
-    for command in [REGISTER_PRIVATE_EXPEDITED, PRIVATE_EXPEDITED] {
+    for command in [REGISTER_PRIVATE_EXPEDITED, MEMBARRIER_PRIVATE_EXPEDITED] {
         // SAFETY: the call takes no pointer.
         unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) };
     }

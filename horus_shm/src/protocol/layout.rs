@@ -281,9 +281,10 @@ impl LatchedHistory {
     }
 }
 
-/// The content of the word [`LaneBlock::skips`]: the number of positions that were ever skipped,
-/// and the low bits of the position after the last skipped one. They are in one word so that both
-/// change in one store.
+/// The content of the word [`LaneBlock::skips`], by which readers do not count positions as lost
+/// that have no message: a publisher skips a position if a reader has pinned its slot. The word has
+/// the number of positions that were ever skipped, and the low bits of the position after the last
+/// skipped one. They are in one word so that both change in one store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SkipCounter {
     /// Number of positions that have been skipped since the lane exists.

@@ -346,8 +346,8 @@ pub enum MailboxLook<R> {
     Turning,
 }
 
-/// The result of putting an actor to sleep. The caller must not access the actor: by now, it may
-/// run elsewhere or be freed.
+/// The facts about an actor that a thread has just put to sleep. They give no access to the
+/// actor, which may already run in another thread or be freed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub struct SleepingActor {

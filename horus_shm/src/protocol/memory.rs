@@ -22,7 +22,7 @@ const PREFETCH_LINES_MAX: usize = 64;
 /// by the time it sees the stamp, and reading the time stamp counter would cost as much as is
 /// gained. WHY no longer ones: streams and single messages could not be distinguished by the time
 /// between two messages.
-const DEMOTED_LINES: RangeInclusive<usize> = 8..=32;
+const DEMOTED_LINE_COUNTS: RangeInclusive<usize> = 8..=32;
 
 /// The memory of one lane: its bookkeeping block, its slots, and the cursor of each reader.
 pub trait LaneMemory {
@@ -443,7 +443,7 @@ impl LaneMemory for RawLane {
     #[inline(always)]
     fn lines_to_demote(&self, bytes: usize) -> usize {
         let lines = bytes.div_ceil(CACHE_LINE_BYTES);
-        if DEMOTED_LINES.contains(&lines) && Tuning::current().demotes_lines {
+        if DEMOTED_LINE_COUNTS.contains(&lines) && Tuning::current().demotes_lines {
             lines
         } else {
             0

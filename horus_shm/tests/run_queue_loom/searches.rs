@@ -140,7 +140,7 @@ pub(crate) fn a_watcher_is_appointed_and_woken() {
             }
         });
         assert!(!search::withdraw_sleeper(&*group, 0, false));
-        search::need_watcher(&*group);
+        search::request_watcher(&*group);
         sleeper.join().unwrap();
     });
 }

@@ -20,7 +20,7 @@ use crate::scheduler::run::executor::actors::{ActorThread, ActorThreads};
 use crate::scheduler::run::executor::async_io::{AsyncIo, AsyncTask};
 use crate::scheduler::run::executor::compute::{self, ComputeJob, ComputePool};
 use crate::scheduler::run::executor::shared::{SharedNodes, SharingNode};
-use crate::scheduler::run::executor::spin::Spin;
+use crate::scheduler::run::executor::spin::SpinTime;
 use crate::scheduler::run::executor::thread::NodeThread;
 use crate::scheduler::run::executor::{actor_turns, event, real_time, topic_alarm};
 use crate::scheduler::run::pending_node::PendingNode;
@@ -216,7 +216,7 @@ impl Workers {
             let has_priority = runners
                 .iter()
                 .any(|runner| runner.plan().priority.is_some());
-            let spin = Spin::measure(&mut clock, timeline.period_ns(), has_priority);
+            let spin = SpinTime::measure(&mut clock, timeline.period_ns(), has_priority);
             // WHY: the first due time has passed during the measurement, and must not count as a
             // miss.
             let timeline = timeline.starting_after(clock.resync());

@@ -43,7 +43,7 @@ fn remove_orphan(
     let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
     os::read_at(fd.as_fd(), &mut bytes, 0)?;
     let provenance = provenance(namespace, Default::default).map_err(io::Error::other)?;
-    match header::decode_lane(&bytes, stat.size_bytes, provenance) {
+    match header::decode_lane_header(&bytes, stat.size_bytes, provenance) {
         Ok((_, lane)) if topics.contains(&lane.topic_inode) => Ok(()),
         Ok((_, lane)) => {
             let topic = FileId::new(stat.dev, lane.topic_inode);

@@ -12,7 +12,7 @@ use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 
 use super::best_effort::run_turns;
-use super::spin::Spin;
+use super::spin::SpinTime;
 
 /// Applies the thread settings of a node to the calling thread. Returns a guard that prevents the
 /// CPUs from sleeping (`None` if the node does not require that), and a list of the settings that
@@ -68,7 +68,7 @@ pub(crate) fn run_real_time_nodes(
     clock: &mut Clock,
     shared: &RunState,
     mut timeline: Timeline,
-    mut spin: Spin,
+    mut spin: SpinTime,
 ) -> AfterTurn {
     let mut slept_until_ns = None;
     while !shared.is_stopping() {

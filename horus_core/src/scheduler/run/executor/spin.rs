@@ -41,7 +41,7 @@ const FORCED_SLEEP_NS: u64 = 20_000;
 /// The spin time: a thread wakes this long before a due time, and spins until then. It covers the
 /// kernel's lateness in 499 of 500 wakes, up to [`spin_max_ns`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Spin {
+pub(crate) struct SpinTime {
     ns: u64,
     max_ns: u64,
     period_ns: u64,
@@ -55,7 +55,7 @@ pub(crate) struct Spin {
     awake_until_ns: u64,
 }
 
-impl Spin {
+impl SpinTime {
     /// Measures the first spin time with a few sleeps. Takes at most 10 ms, plus the kernel's
     /// lateness.
     ///
@@ -180,9 +180,9 @@ mod tests {
     }
 
     /// Returns the state of a thread with a real-time priority that has been awake for long.
-    fn spin(ns: u64, period_ns: u64) -> Spin {
+    fn spin(ns: u64, period_ns: u64) -> SpinTime {
         let max_ns = spin_max_ns(period_ns);
-        Spin {
+        SpinTime {
             ns,
             max_ns,
             period_ns,
@@ -252,14 +252,14 @@ mod tests {
         spin.end_sleep(205_000, 80_000);
         assert_eq!(spin.wake_ns(206_000, 300_000), 200_000);
         // A thread without a priority keeps no thread from the CPU.
-        let mut usual = Spin {
+        let mut usual = SpinTime {
             has_priority: false,
             awake_until_ns: 0,
             ..spin
         };
         assert_eq!(usual.wake_ns(206_000, 300_000), 200_000);
         // A thread that sleeps anyway keeps what it learned, however long a tick took.
-        let mut spin = Spin {
+        let mut spin = SpinTime {
             ns: 10_000,
             ..spin.at_period(1_000_000)
         };
