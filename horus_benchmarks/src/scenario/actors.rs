@@ -73,14 +73,23 @@ impl Workload {
             Self::Counting(_) => ("counting_all", 1_000_000, "a message of 64 sent at once"),
             Self::Ask => ("ask", 100_000, "a question of a task, and its answer"),
             Self::AskOutside => ("ask_outside", 10_000, "a question of a thread, timed alone"),
-            Self::ThreadRing => ("thread_ring", 1_000_000, "a hop"),
-            Self::ParallelThreadRing => ("parallel_ring", 1_000_000, "a hop, of 503 tokens"),
+            Self::ThreadRing => ("thread_ring", 100_000, "a hop"),
+            Self::ParallelThreadRing => ("parallel_ring", 100_000, "a hop, of 503 tokens"),
             Self::PingPong => ("ping_pong", 100_000, "a hop"),
             Self::ProducerConsumer(1) => {
                 ("producer_consumer", 1_000_000, "a message of two actors")
             }
             Self::ProducerConsumer(_) => ("producer_consumer_all", 1_000_000, "a message of 64"),
             Self::Blitz => ("blitz", 100_000, "all of it, to the end of the last actor"),
+        }
+    }
+
+    /// Returns by how much the number of operations may grow, so that a round lasts long enough on a
+    /// fast runtime. WHY not always: in some workloads each operation creates an actor.
+    const fn growth_max(self) -> u64 {
+        match self {
+            Self::ThreadRing | Self::ParallelThreadRing | Self::PingPong => 20,
+            _ => 1,
         }
     }
 
@@ -195,6 +204,11 @@ impl Benchmark {
         let args = &self.session.args;
         let divisor = args.quick_or_full((QUICK_DIVISOR, 1));
         let operations = args.samples.unwrap_or(operations / divisor);
+        let growth_max = if args.samples.is_some() {
+            1
+        } else {
+            workload.growth_max()
+        };
         let cpus = if is_single {
             &self.cpus[self.cpus.len() - 1..]
         } else {
@@ -219,6 +233,7 @@ impl Benchmark {
                     runtime: runtimes[index].to_owned(),
                     workload,
                     operations,
+                    operations_max: operations * growth_max,
                     cpus: cpus.to_vec(),
                     threads,
                 };
@@ -229,12 +244,12 @@ impl Benchmark {
             }
         }
         for (runtime, rounds) in runtimes.iter().zip(&all) {
-            let row = workload_row(&format!("{id}/{runtime}"), workload, operations, rounds);
+            let row = workload_row(&format!("{id}/{runtime}"), workload, rounds);
             self.session
                 .report
                 .push(row.with_busy_threads(cpus.len()), basis);
         }
-        self.compare_with_peers(&id, workload, operations, &all);
+        self.compare_with_peers(&id, workload, &all);
         Ok(())
     }
 
@@ -250,13 +265,7 @@ impl Benchmark {
     }
 
     /// Adds rows to the report that compare our runtime with the best of the other runtimes.
-    fn compare_with_peers(
-        &mut self,
-        id: &str,
-        workload: Workload,
-        operations: u64,
-        all: &[Vec<WorkloadResult>],
-    ) {
+    fn compare_with_peers(&mut self, id: &str, workload: Workload, all: &[Vec<WorkloadResult>]) {
         let figures = |measure, figure: &dyn Fn(&WorkloadResult) -> f64| {
             let of = |rounds: &Vec<WorkloadResult>| rounds.iter().map(figure).collect::<Vec<_>>();
             let (ours, theirs) = all.split_first()?;
@@ -264,25 +273,25 @@ impl Benchmark {
                 Measure::Latency => stats::median(&mut rounds.to_vec()),
                 Measure::Throughput => -stats::median(&mut rounds.to_vec()),
             };
-            let theirs = theirs.iter().map(of).zip(&self.runtimes[1..]);
-            let best = theirs.min_by(|(a, _), (b, _)| median(a).total_cmp(&median(b)));
-            let (best, name) = best.filter(|_| self.runtimes[0] == OURS)?;
-            Some((of(ours), best, *name))
+            let theirs = theirs.iter().zip(&self.runtimes[1..]);
+            let theirs = theirs.map(|(rounds, name)| (of(rounds), rounds, name));
+            let best = theirs.min_by(|(a, ..), (b, ..)| median(a).total_cmp(&median(b)));
+            let (best, rounds, name) = best.filter(|_| self.runtimes[0] == OURS)?;
+            let sent = [ours, rounds].map(|all| sent_messages(workload, all));
+            Some((of(ours), best, *name, sent[0] + sent[1]))
         };
         let latency = |figure| figures(Measure::Latency, figure);
-        let each = |measured: &WorkloadResult| each_ns(measured, operations);
-        let rate = |measured: &WorkloadResult| handled_per_s(measured, operations);
         let peak = latency(&|measured| measured.peak_bytes as f64);
         let times = match workload {
             Workload::Blitz => vec![
-                ("/throughput", figures(Measure::Throughput, &rate)),
+                ("/throughput", figures(Measure::Throughput, &handled_per_s)),
                 ("/all", latency(&|measured| measured.total_ns)),
             ],
-            _ => vec![("", latency(&each))],
+            _ => vec![("", latency(&each_ns))],
         };
         let report = &mut self.session.report;
         let memory =
-            peak.and_then(|(ours, best, _)| PairedMedians::from_medians(&best, &ours).ratio());
+            peak.and_then(|(ours, best, ..)| PairedMedians::from_medians(&best, &ours).ratio());
         if let Some(Ratio { median, low, high }) = memory {
             let note = json!({ goals::BEST_PEER: [median, low, high] });
             report.note(goals::RATIOS_GROUP, &format!("{id}/{OURS}"), note);
@@ -293,16 +302,15 @@ impl Benchmark {
             } else {
                 Measure::Latency
             };
-            let row = compared.and_then(|(ours, best, name)| {
+            let row = compared.and_then(|(ours, best, name, sent)| {
                 let row = versus::comparison_row(
                     &format!("vs_best_peer/{id}{end}"),
                     measure,
                     [&ours, &best],
                 );
-                row.map(|row| (row, 2 * best.len() as u64, name))
+                row.map(|row| (row, sent, name))
             });
-            if let Some((row, rounds, name)) = row {
-                let sent = rounds * workload.messages(operations);
+            if let Some((row, sent, name)) = row {
                 report.push(
                     Row {
                         sent,
@@ -316,31 +324,39 @@ impl Benchmark {
     }
 }
 
-fn each_ns(measured: &WorkloadResult, operations: u64) -> f64 {
+/// Returns the number of messages that the measured passes of `rounds` have handled.
+fn sent_messages(workload: Workload, rounds: &[WorkloadResult]) -> u64 {
+    let sent = rounds
+        .iter()
+        .map(|round| workload.messages(round.operations));
+    sent.sum()
+}
+
+fn each_ns(measured: &WorkloadResult) -> f64 {
     let calls_ps = measured.calls_ps.iter().sum::<u64>() as f64;
     let elapsed_ns = if measured.calls_ps.is_empty() {
         measured.elapsed_ns
     } else {
         calls_ps / 1e3
     };
-    elapsed_ns / operations as f64
+    elapsed_ns / measured.operations as f64
 }
 
-fn handled_per_s(measured: &WorkloadResult, operations: u64) -> f64 {
-    Workload::Blitz.messages(operations) as f64 / measured.messages_ns * 1e9
+fn handled_per_s(measured: &WorkloadResult) -> f64 {
+    Workload::Blitz.messages(measured.operations) as f64 / measured.messages_ns * 1e9
 }
 
 /// Creates the row of a workload on one runtime. A sample is the time of one operation. If
 /// operations were timed one by one, each is a sample. Otherwise, the mean time of each round is a
 /// sample.
-fn workload_row(id: &str, workload: Workload, operations: u64, rounds: &[WorkloadResult]) -> Row {
+fn workload_row(id: &str, workload: Workload, rounds: &[WorkloadResult]) -> Row {
     let mut samples = Samples::new();
     for measured in rounds {
         let mut round = Samples::new();
         match workload {
             Workload::AskOutside => measured.calls_ps.iter().for_each(|&ps| round.record(ps)),
             Workload::Blitz => round.record((measured.total_ns * 1e3) as u64),
-            _ => round.record((each_ns(measured, operations) * 1e3) as u64),
+            _ => round.record((each_ns(measured) * 1e3) as u64),
         }
         samples.merge(&round);
     }
@@ -349,19 +365,19 @@ fn workload_row(id: &str, workload: Workload, operations: u64, rounds: &[Workloa
             &mut rounds.iter().map(figure).collect::<Vec<_>>(),
         ))
     };
-    let each = |measured: &WorkloadResult| measured.grown_bytes as f64 / operations as f64;
+    let each = |measured: &WorkloadResult| measured.grown_bytes as f64 / measured.operations as f64;
     let is_create = workload == Workload::Create;
     let is_blitz = workload == Workload::Blitz;
     let figures = Figures {
         bytes_each: median(&each).filter(|_| is_create),
-        first_ns: median(&|measured| measured.first_ns / operations as f64)
+        first_ns: median(&|measured| measured.first_ns)
             .filter(|_| workload != Workload::AskOutside),
         peak_mib: median(&|measured| measured.peak_bytes as f64 / f64::from(1 << 20)),
         ..Figures::default()
     };
-    let sent = workload.messages(operations) * rounds.len() as u64;
-    let rates = |measured: &WorkloadResult| handled_per_s(measured, operations);
-    let rates: Vec<f64> = rounds.iter().filter(|_| is_blitz).map(rates).collect();
+    let sent = sent_messages(workload, rounds);
+    let rates = rounds.iter().filter(|_| is_blitz).map(handled_per_s);
+    let rates: Vec<f64> = rates.collect();
     let row = Row::from_samples(id, &samples, 1e-3);
     Row {
         sent,

@@ -54,11 +54,14 @@ pub enum Workload {
 }
 
 /// A job for a child process: the workload that it runs on one runtime.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct WorkloadJob {
     pub(super) runtime: String,
     pub(super) workload: Workload,
+    /// Number of operations of each pass, except that of the measured one if that is longer.
     pub(super) operations: u64,
+    /// Maximum number of operations of the measured pass.
+    pub(super) operations_max: u64,
     /// The numbers of the CPUs on which the process may run.
     pub(super) cpus: Vec<usize>,
     /// Number of threads of the runtime, in addition to the thread that sends. If it is 0, one
@@ -69,6 +72,8 @@ pub(super) struct WorkloadJob {
 /// The measurements of one child process that has run a workload.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) struct WorkloadResult {
+    /// Number of operations of the measured pass.
+    pub(super) operations: u64,
     /// Time from the first operation to the last one in nanoseconds.
     pub(super) elapsed_ns: f64,
     /// The time from the moment when the first message was sent to the end of the last operation,
@@ -79,7 +84,8 @@ pub(super) struct WorkloadResult {
     /// The time of each operation in picoseconds. Empty if the operations were not timed one by
     /// one.
     pub(super) calls_ps: Vec<u64>,
-    /// The value of `elapsed_ns` in the first pass, in which the process has to get new memory.
+    /// Mean time of an operation of the first pass, in which the process has to get new memory, in
+    /// nanoseconds.
     pub(super) first_ns: f64,
     /// The growth of the resident memory during the operations of the first pass, in bytes.
     pub(super) grown_bytes: u64,
@@ -101,6 +107,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Approximate duration of a measured pass of a workload whose number of operations may grow, in
+/// nanoseconds. WHY so long: a pass of a few milliseconds is over before the CPU has its speed.
+const PASS_NS: f64 = 50e6;
+
 /// Runs a job in this process. The returned times are those of the last pass, in which the process
 /// reuses the memory of the earlier passes, as a long-running program does. The workload `Blitz`
 /// has only one pass, because it measures a whole program.
@@ -109,7 +119,12 @@ pub(super) fn perform_job<R: Runtime>(job: &WorkloadJob) -> Result<WorkloadResul
     if job.workload == Workload::Blitz {
         return Ok(first);
     }
-    let last = perform_once::<R>(job, PASSES - 1)?;
+    let fitting = (PASS_NS / first.first_ns) as u64;
+    let last_job = WorkloadJob {
+        operations: fitting.clamp(job.operations, job.operations_max),
+        ..job.clone()
+    };
+    let last = perform_once::<R>(&last_job, PASSES - 1)?;
     Ok(WorkloadResult {
         first_ns: first.first_ns,
         grown_bytes: first.grown_bytes,
@@ -156,8 +171,9 @@ fn perform_once<R: Runtime>(
     let first = lock(&FIRST_MESSAGE_TIME).take().unwrap_or(begun.at);
     let ns = |from: Instant, to: Instant| to.duration_since(from).as_nanos() as f64;
     Ok(WorkloadResult {
+        operations: count,
         elapsed_ns: ns(begun.at, done.at),
-        first_ns: ns(begun.at, done.at),
+        first_ns: ns(begun.at, done.at) / count as f64,
         messages_ns: ns(first, done.at),
         total_ns: ns(begun.at, Instant::now()),
         calls_ps: std::mem::take(&mut *lock(&CALL_TIMES_PS)),
