@@ -10,8 +10,9 @@ use horus_benchmarks::scenario::entry::{self, Outcome};
 use horus_benchmarks::scenario::survey::Survey;
 use horus_benchmarks::transport::carrier::{Carrier, MessageSize, Transport};
 
-const ABOUT: &str = "Latency, cost of send and throughput of every channel, ring and topic, in one \
-thread, between two threads and between two processes, as multiples of what two cache lines do.";
+const ABOUT: &str = "Measures the latency, the cost of a send and the throughput of every \
+channel, ring and topic: in one thread, between two threads and between two processes. Latencies \
+are also shown as multiples of the floor, an exchange of two cache lines.";
 
 const ONE_THREAD_CARRIERS: [Carrier; 5] = [
     Carrier::DIRECT,

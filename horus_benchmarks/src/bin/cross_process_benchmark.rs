@@ -8,9 +8,10 @@ use horus_benchmarks::scenario::entry::{self, Outcome};
 use horus_benchmarks::scenario::survey::Survey;
 use horus_benchmarks::transport::carrier::{Carrier, MessageSize, Transport};
 
-const ABOUT: &str = "Latency (half a round trip and, where the counters of both CPUs agree, one \
-way), cost of send and throughput between two processes, from 8 bytes to 64 KiB, as multiples of \
-what two cache lines do.";
+const ABOUT: &str = "Measures the latency, the cost of a send and the throughput between two \
+processes, for messages of 8 bytes to 64 KiB. The latency is half a round trip and, where the \
+counters of both CPUs agree, also one way. It is also shown as a multiple of the floor, an \
+exchange of two cache lines.";
 
 const RING_CARRIERS: [Carrier; 4] = [
     Carrier::SpscShm,

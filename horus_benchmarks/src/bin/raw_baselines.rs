@@ -20,8 +20,8 @@ use horus_benchmarks::run::progress::Progress;
 use horus_benchmarks::run::session::BenchmarkSession;
 use horus_benchmarks::scenario::entry::{self, Outcome};
 
-const ABOUT: &str = "What the hardware does without any ring: atomic ping-pong between two cores \
-in one process and between two, store and load, memcpy, a shared mapping, the timer.";
+const ABOUT: &str = "Measures the hardware without any ring: atomic ping-pong between two cores \
+in one process and in two, store and load, memcpy, a shared mapping, and the timer.";
 
 fn main() -> ExitCode {
     entry::main("raw_baselines", ABOUT, &[], run)

@@ -11,9 +11,9 @@ use horus_benchmarks::scenario::robot::{ROBOT_CARRIER, add_headroom, real_time_t
 use horus_benchmarks::scenario::survey::Survey;
 use horus_benchmarks::transport::carrier::{MessageSize, Transport};
 
-const ABOUT: &str = "Latency, cost of send, throughput and headroom of the usual messages of \
-robots, over a topic, between two threads and between two processes; and how much of the period \
-of the usual control loops that is.";
+const ABOUT: &str = "Measures the common messages of robots over a topic, between two threads and \
+between two processes: latency, cost of a send, throughput and headroom, and the share of the \
+period of common control loops that they take.";
 
 fn main() -> ExitCode {
     entry::main("robotics_messages_benchmark", ABOUT, &[], run)

@@ -25,10 +25,10 @@ use crate::transport::carrier::{Carrier, MessageSize, Transport};
 use crate::transport::connection::Connection;
 use crate::transport::packet::Packet16;
 
-const ABOUT: &str = "How much the time of one message differs from that of another: a message of \
-16 bytes is sent and received, by one pinned thread, between two threads and between two \
-processes that are pinned, through a topic and through a channel in the process, and each is timed \
-by itself. A round is a run with ends of its own. No sample is left out.";
+const ABOUT: &str = "Measures how much the times of single messages of 16 bytes vary: within a \
+pinned thread, between two pinned threads and between two pinned processes, over a topic and over \
+a channel within the process. Each message is timed by itself, and each round has new endpoints. \
+No sample is left out.";
 
 const RUNS: u32 = 10;
 

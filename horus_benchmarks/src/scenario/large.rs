@@ -23,9 +23,9 @@ use crate::transport::carrier::{Carrier, MessageSize, Transport};
 use crate::transport::connection::Connection;
 use crate::transport::large::{CAPACITY, fill_words, verify_words};
 
-const ABOUT: &str = "Messages of 4 KiB to 8 MiB between two processes: copied in and out, or made \
-and read where they lie, beside a copy of as many bytes within one process. Timed from before the \
-send to after a small answer.";
+const ABOUT: &str = "Measures messages of 4 KiB to 8 MiB between two processes, from before the \
+send until a small answer has arrived. Each message is copied in and out, or written and read in \
+place. A copy of as many bytes within one process is measured beside it.";
 
 /// With `--quick`: the number of rounds, and the total size of the messages in each round in bytes.
 /// The next constant has the numbers without `--quick`.

@@ -34,10 +34,11 @@ use crate::transport::packet::Packet16;
 /// Name and function of the role of a child process that publishes or subscribes.
 const ROLE: ChildRole = ("scaling", serve_child);
 
-const ABOUT: &str = "Publishers and subscribers of one topic, 1 to 8 of each, as threads and as \
-processes: messages delivered a second to all of them together and by member, and messages lost. \
-Every subscriber gets every message. Besides, what a message costs in one thread with up to 1,000 \
-topics, with up to 128 in a wait set, and with up to 64 publishers or subscribers of a topic.";
+const ABOUT: &str = "Measures one topic with 1 to 8 publishers and as many subscribers, as \
+threads and as processes: the messages delivered per second, in all and per endpoint, and the \
+lost messages. Every subscriber gets every message. Also measures the cost of a message in one \
+thread beside up to 1,000 topics, 128 topics of a wait set, and 64 publishers or subscribers of a \
+topic.";
 
 const BASIS: &str = "best-effort topic, 16 B; a message counts once for each subscriber";
 

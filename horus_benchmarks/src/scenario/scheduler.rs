@@ -10,9 +10,10 @@ use crate::scenario::entry::{self, Outcome};
 use crate::scenario::{lateness, swapping, ticking, wakeup};
 use crate::transport::carrier::Mechanism;
 
-const ABOUT: &str = "What a scheduler costs for each of its nodes, how late a node with a rate \
-begins, beside a thread that only sleeps, how long it takes to wake a node in another process by \
-a topic, beside a bare futex, and how fast a node can be replaced while messages go through it.";
+const ABOUT: &str = "Measures the cost of a scheduler for each of its nodes; the lateness of a \
+node with a rate, beside that of a thread that only sleeps; the time to wake a node in another \
+process through a topic, beside a bare futex; and the rate at which a node can be replaced while \
+messages are sent to it.";
 
 /// Runs the benchmark `scheduler_benchmark`.
 pub fn main() -> ExitCode {

@@ -25,9 +25,9 @@ use crate::transport::connection::Connection;
 use crate::transport::rendezvous::ConnectionError;
 use crate::transport::wakeup::awake_sends;
 
-const ABOUT: &str = "How long it takes to wake a receiver that is blocked in another process, from \
-before the send to after its blocked call returned: topics, a wait set, a bare futex, a pipe and, \
-with the feature iceoryx2, an iceoryx2 event. And what a send costs when nobody sleeps.";
+const ABOUT: &str = "Measures the time to wake a receiver that is blocked in another process, \
+from before the send until its call has returned: for topics, a wait set, a bare futex, a pipe \
+and, with the feature iceoryx2, an iceoryx2 event. Also measures a send while no receiver sleeps.";
 
 /// Number of wake-ups in a round: with `--quick`, and without it. Each wake-up takes a tenth of a
 /// millisecond.
