@@ -173,7 +173,24 @@ fn crowds_receive_or_lose_what_is_sent_and_say_if_they_want_more_cpus() {
     let cpus = horus_benchmarks::measure::pin::allowed_cpus()
         .unwrap()
         .len();
-    assert_eq!(report.rows.len(), 2 * EndpointCounts::all().count());
+    let subjects: [(&str, &[u64]); 5] = [
+        ("topics", &[1, 10, 100, 1000]),
+        ("wait_set", &[1, 2, 8, 32, 128]),
+        ("publishers", &[1, 2, 4, 8, 16, 64]),
+        ("idle_publishers", &[1, 2, 4, 8, 16, 64]),
+        ("subscribers", &[1, 2, 4, 8, 16, 64]),
+    ];
+    for (subject, counts) in subjects {
+        for count in counts {
+            let id = format!("cost/{subject}/{count}");
+            let row = report.row(&id).unwrap_or_else(|| panic!("no {id}"));
+            assert_row_is_sound(row);
+            assert!(row.sent > 0 && row.lost == 0, "{id}");
+        }
+    }
+    let costs = subjects.iter().map(|(_, counts)| counts.len());
+    let rows = 2 * EndpointCounts::all().count() + costs.sum::<usize>();
+    assert_eq!(report.rows.len(), rows);
     for members in ["threads", "processes"] {
         for crowd in EndpointCounts::all() {
             let id = format!("scalability/{members}/{}", crowd.id());
