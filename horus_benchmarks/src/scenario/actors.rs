@@ -84,8 +84,8 @@ impl Workload {
         }
     }
 
-    /// Returns by how much the number of operations may grow, so that a round lasts long enough on a
-    /// fast runtime. WHY not always: in some workloads each operation creates an actor.
+    /// Returns the factor by which the number of operations may grow, so that a round lasts long
+    /// enough on a fast runtime. WHY not always: in some workloads each operation creates an actor.
     const fn growth_max(self) -> u64 {
         match self {
             Self::ThreadRing | Self::ParallelThreadRing | Self::PingPong => 20,
