@@ -177,7 +177,7 @@ impl Qos {
     /// false. A topic may then carry several types, and each subscriber gets the messages of its
     /// type.
     ///
-    /// Whether opening fails depends on which program started first. The result of
+    /// The result of opening depends on which program started first. That of
     /// [`Subscriber::check`](crate::topic::Subscriber::check) does not.
     pub const fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
