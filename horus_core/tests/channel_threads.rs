@@ -119,6 +119,55 @@ fn one_to_one_delivers_all_in_order() {
     report("spsc", messages() * CAPACITIES.len() as u64);
 }
 
+/// Sends `make` of each number from one thread to another, in a channel of each capacity, and
+/// receives alternately one by one and by `drain`. `number` returns the number of a message.
+fn exchange_small<T: Send>(make: impl Fn(u64) -> T + Sync, number: impl Fn(T) -> u64) {
+    for &capacity in CAPACITIES {
+        let (mut tx, mut rx) = spsc::channel(capacity);
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                for next in 0..messages() {
+                    tx.send(make(next)).unwrap();
+                }
+            });
+            let mut next = 0;
+            while next < messages() {
+                let mut take = |message| {
+                    assert_eq!(number(message), next);
+                    next += 1;
+                };
+                take(rx.recv().unwrap());
+                rx.drain(take);
+            }
+            assert!(rx.try_recv().is_err());
+        });
+    }
+}
+
+/// Small messages arrive whichever way the sender publishes them, and each is dropped once.
+#[test]
+fn small_messages_are_published_by_head_or_stamp() {
+    for publish in ["publish=head", "publish=stamps"] {
+        horus_shm::internals::set_tuning(publish).unwrap();
+        exchange_small(|number| number, |message| message);
+        exchange_small(Box::new, |message| *message);
+        exchange_small(
+            |number| [number; 8],
+            |message| {
+                assert_eq!(message, [message[0]; 8]);
+                message[0]
+            },
+        );
+        let ledger = Ledger::new();
+        let (mut tx, rx) = spsc::channel(4);
+        for number in 0..3 {
+            tx.send(Box::new(ledger.message(number))).unwrap();
+        }
+        drop((tx, rx));
+        assert_eq!(ledger.alive(), 0);
+    }
+}
+
 #[test]
 fn many_to_one_delivers_all_of_each_in_order() {
     for &capacity in CAPACITIES {

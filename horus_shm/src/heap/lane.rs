@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use core::mem::{needs_drop, size_of};
 use core::sync::atomic::AtomicU64;
 
-use super::slot::{Packing, Slot, SlotRow};
+use super::slot::{Packing, SlotRow};
 use crate::protocol::copy::PrefetchIntent;
 use crate::protocol::layout::LaneBlock;
 use crate::protocol::memory::LaneMemory;
@@ -100,18 +100,18 @@ impl Packing for ShareValues {
 
 const _: () = {
     assert!(
-        Slot::<()>::slot_distance::<MoveValues>() == 8
-            && Slot::<u64>::slot_distance::<MoveValues>() == 16
+        SlotRow::<(), MoveValues>::SLOT_DISTANCE == 8
+            && SlotRow::<u64, MoveValues>::SLOT_DISTANCE == 16
     );
     assert!(
-        Slot::<[u64; 2]>::slot_distance::<MoveValues>() == 32
-            && Slot::<[u64; 4]>::slot_distance::<MoveValues>() == 64
+        SlotRow::<[u64; 2], MoveValues>::SLOT_DISTANCE == 32
+            && SlotRow::<[u64; 4], MoveValues>::SLOT_DISTANCE == 64
     );
-    assert!(Slot::<u64>::slot_distance::<ShareValues>() == 64);
-    assert!(Slot::<[u64; 8]>::slot_distance::<ShareValues>() == 72);
+    assert!(SlotRow::<u64, ShareValues>::SLOT_DISTANCE == 64);
+    assert!(SlotRow::<[u64; 8], ShareValues>::SLOT_DISTANCE == 72);
     assert!(
-        Slot::<[u64; 7]>::slot_distance::<MoveValues>() == 64
-            && Slot::<[u64; 32]>::slot_distance::<MoveValues>() == 320
+        SlotRow::<[u64; 7], MoveValues>::SLOT_DISTANCE == 64
+            && SlotRow::<[u64; 32], MoveValues>::SLOT_DISTANCE == 320
     );
 };
 
@@ -194,7 +194,7 @@ impl<T, H: ReadPolicy<T>> ValueLane<T, H> {
     #[inline(always)]
     pub(super) unsafe fn load(&self, index: u64) -> T {
         // SAFETY: the slot holds a value, and the cursor keeps the writer out, by the contract.
-        unsafe { H::load(self.slot(index).value()) }
+        unsafe { H::load(self.value(index)) }
     }
 
     /// Calls `each` with a reference to the value in slot `index`, and returns what the caller has
@@ -205,7 +205,7 @@ impl<T, H: ReadPolicy<T>> ValueLane<T, H> {
     /// The contract of [`Self::load`]. If `each` panics, the value is still in the slot.
     #[inline(always)]
     pub(super) unsafe fn pass_to(&self, index: u64, each: &mut impl FnMut(&T)) -> H::Remainder {
-        let value = self.slot(index).value();
+        let value = self.value(index);
         // SAFETY: there is a value and no thread writes it, by the contract.
         each(unsafe { &*value });
         // SAFETY: the slot holds a value, and the cursor keeps the writer out, by the contract.
@@ -213,11 +213,9 @@ impl<T, H: ReadPolicy<T>> ValueLane<T, H> {
     }
 
     #[inline(always)]
-    fn slot(&self, index: u64) -> &Slot<T> {
+    const fn value(&self, index: u64) -> *mut T {
         // SAFETY: `index` is below the number of slots, which exist by the contract of `new`.
-        let slot = unsafe { self.slots.at(index) };
-        // SAFETY: the slot is alive by the contract of `new`, and made for shared access.
-        unsafe { &*slot }
+        unsafe { self.slots.value(index) }
     }
 }
 
@@ -263,12 +261,18 @@ impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
     }
 
     #[inline(always)]
+    fn publishes_by_head(&self) -> bool {
+        !self.slots.has_stamps()
+    }
+
+    #[inline(always)]
     fn lead_max(&self) -> u64 {
         self.room
     }
 
     fn slot_lines(&self) -> u64 {
-        Slot::<T>::LINES as u64
+        // The head is in another line than the values.
+        SlotRow::<T, H>::LINES as u64 + u64::from(self.publishes_by_head())
     }
 
     #[inline(always)]
@@ -279,7 +283,11 @@ impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
 
     #[inline(always)]
     fn stamp(&self, index: u64) -> &AtomicU64 {
-        &self.slot(index).stamp
+        if self.publishes_by_head() {
+            return &self.block().head;
+        }
+        // SAFETY: `index` is below the number of slots, which exist by the contract of `new`.
+        unsafe { self.slots.stamp(index) }
     }
 
     #[inline(always)]
@@ -318,15 +326,14 @@ impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
     #[inline(always)]
     unsafe fn store_exclusive(&self, index: u64, src: *const u8, bytes: usize) {
         debug_assert_eq!(bytes, size_of::<T>());
-        let slot = self.slot(index);
         // Relaxed: only the writers of this lane store it, one after another.
-        let keeps = const { H::KEEPS_VALUE && needs_drop::<T>() } && slot.stamp.get() != 0;
+        let keeps = const { H::KEEPS_VALUE && needs_drop::<T>() } && self.stamp(index).get() != 0;
         // SAFETY: a slot that keeps values holds one from its first stamp on, and no reader is in
         // it. It is overwritten below before anything can panic.
-        let old = keeps.then(|| unsafe { slot.value().read() });
+        let old = keeps.then(|| unsafe { self.value(index).read() });
         // SAFETY: `src` is a `T` of which the caller gives up the ownership, and no reader is in
-        // the slot.
-        unsafe { slot.put(src.cast()) };
+        // the slot. The slots exist by the contract of `new`.
+        unsafe { self.slots.put(index, src.cast()) };
         drop(old);
     }
 
@@ -346,6 +353,7 @@ impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
 
     #[inline(always)]
     fn prefetch(&self, index: u64, intent: PrefetchIntent) {
-        self.slot(index).prefetch(intent);
+        // SAFETY: `index` is below the number of slots, which exist by the contract of `new`.
+        unsafe { self.slots.prefetch(index, intent) };
     }
 }

@@ -9,11 +9,13 @@ use super::lane::{MoveValues, ReadPolicy, ShareValues, ValueLane, ValueLaneParts
 use super::reader::{FanReader, ValueReader};
 use super::slot::{SlotRow, Slots};
 use super::writer::ValueWriter;
+use crate::os::cpu;
 use crate::protocol::gate;
 use crate::protocol::lane::LaneReader;
 use crate::protocol::layout::{LaneBlock, SEPARATION_BYTES};
 use crate::protocol::owner;
 use crate::protocol::sync::{Word, edge};
+use crate::protocol::tuning::Tuning;
 
 /// Maximum number of lanes of one channel, and also of its readers: masks have one bit for each
 /// lane or reader.
@@ -64,6 +66,8 @@ pub struct Lanes<T, H: ReadPolicy<T>> {
     /// The slots of each lane. They are allocated when a writer claims the lane for the first time.
     slots: Box<[OnceLock<Slots<T, H>>]>,
     capacity: u64,
+    /// True if the writers publish by the heads of their lanes, if the values permit it.
+    by_head: bool,
     handling: core::marker::PhantomData<H>,
 }
 
@@ -83,6 +87,20 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
     /// or if `capacity` is 0, or so large that the size of the memory overflows.
     #[must_use]
     pub fn new(lane_limit: usize, reader_limit: usize, capacity: usize) -> Arc<Self> {
+        // WHY first: it chooses the settings.
+        cpu::machine();
+        let by_head = Tuning::current().publishes_by_head;
+        Self::publishing(by_head, lane_limit, reader_limit, capacity)
+    }
+
+    /// As [`Self::new`]. `by_head` decides whether the writers publish by the heads of their lanes,
+    /// if the values permit it.
+    fn publishing(
+        by_head: bool,
+        lane_limit: usize,
+        reader_limit: usize,
+        capacity: usize,
+    ) -> Arc<Self> {
         let limits = 1..=LANES_MAX;
         assert!(limits.contains(&lane_limit) && limits.contains(&reader_limit));
         assert!(
@@ -101,6 +119,7 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
                 .collect(),
             slots: (0..lane_limit).map(|_| OnceLock::new()).collect(),
             capacity: capacity as u64,
+            by_head,
             handling: core::marker::PhantomData,
         };
         if !H::KEEPS_VALUE {
@@ -119,7 +138,7 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
     pub fn writer(self: &Arc<Self>) -> Option<ValueWriter<T, H>> {
         let owners = self.blocks.iter().map(|block| &block.owner);
         let (lane, _) = owner::claim_first_free(owners, CLAIMED_OWNER, |_| false)?;
-        self.slots[lane as usize].get_or_init(|| Slots::new(self.capacity, |_| 0));
+        self.slots[lane as usize].get_or_init(|| Slots::new(self.capacity, self.by_head, |_| 0));
         // ORDERING(ready): pairs with the load in `ready_lanes`.
         self.ready.0.set_bits_at(1 << lane, edge::READY_PUBLISH);
         Some(ValueWriter::new(Arc::clone(self), lane))
@@ -309,56 +328,62 @@ mod tests {
 
     #[test]
     fn unread_values_are_dropped_once() {
-        let tokens = tokens(10);
-        let lanes = Lanes::<_, MoveValues>::new(2, 1, 4);
-        let mut writers = [lanes.writer().unwrap(), lanes.writer().unwrap()];
-        let [first, second] = &mut writers;
-        let sent = tokens[..7]
-            .iter()
-            .filter(|token| first.push(Arc::clone(token)).is_ok())
-            .count();
-        assert_eq!(
-            sent, 4,
-            "nothing is read, and a value to be moved is not overwritten"
-        );
-        second.push(Arc::clone(&tokens[9])).unwrap();
-        drop((writers, lanes));
-        assert_dropped_once(&tokens);
+        for by_head in [false, true] {
+            let tokens = tokens(10);
+            let lanes = Lanes::<_, MoveValues>::publishing(by_head, 2, 1, 4);
+            let mut writers = [lanes.writer().unwrap(), lanes.writer().unwrap()];
+            let [first, second] = &mut writers;
+            let sent = tokens[..7]
+                .iter()
+                .filter(|token| first.push(Arc::clone(token)).is_ok())
+                .count();
+            assert_eq!(
+                sent, 4,
+                "nothing is read, and a value to be moved is not overwritten"
+            );
+            second.push(Arc::clone(&tokens[9])).unwrap();
+            drop((writers, lanes));
+            assert_dropped_once(&tokens);
+        }
     }
 
     #[test]
     fn a_late_reader_gets_earlier_values() {
-        let tokens = tokens(12);
-        let lanes = Lanes::<_, MoveValues>::new(1, 1, 4);
-        let mut writer = lanes.writer().unwrap();
-        for token in &tokens[..4] {
-            writer.push(Arc::clone(token)).unwrap();
+        for by_head in [false, true] {
+            let tokens = tokens(12);
+            let lanes = Lanes::<_, MoveValues>::publishing(by_head, 1, 1, 4);
+            let mut writer = lanes.writer().unwrap();
+            for token in &tokens[..4] {
+                writer.push(Arc::clone(token)).unwrap();
+            }
+            let mut reader = lanes.reader().unwrap();
+            for (read, token) in tokens[4..].iter().enumerate() {
+                let taken = reader.find().map(|take| take()).expect("a value is there");
+                assert!(Arc::ptr_eq(&taken, &tokens[read]));
+                writer.push(Arc::clone(token)).unwrap();
+            }
+            assert_eq!((reader.waiting(), writer.waiting()), (4, 4));
+            drop((writer, reader, lanes));
+            assert_dropped_once(&tokens);
         }
-        let mut reader = lanes.reader().unwrap();
-        for (read, token) in tokens[4..].iter().enumerate() {
-            let taken = reader.find().map(|take| take()).expect("a value is there");
-            assert!(Arc::ptr_eq(&taken, &tokens[read]));
-            writer.push(Arc::clone(token)).unwrap();
-        }
-        assert_eq!((reader.waiting(), writer.waiting()), (4, 4));
-        drop((writer, reader, lanes));
-        assert_dropped_once(&tokens);
     }
 
     #[test]
     fn a_value_is_moved_to_only_one_reader() {
-        let tokens = tokens(3);
-        let lanes = Lanes::<_, MoveValues>::new(1, 1, 4);
-        let mut writer = lanes.writer().unwrap();
-        for token in &tokens {
-            writer.push(Arc::clone(token)).unwrap();
+        for by_head in [false, true] {
+            let tokens = tokens(3);
+            let lanes = Lanes::<_, MoveValues>::publishing(by_head, 1, 1, 4);
+            let mut writer = lanes.writer().unwrap();
+            for token in &tokens {
+                writer.push(Arc::clone(token)).unwrap();
+            }
+            let mut reader = lanes.reader().unwrap();
+            drop(reader.find().map(|take| take()));
+            drop(reader);
+            assert!(lanes.reader().is_none());
+            drop((writer, lanes));
+            assert_dropped_once(&tokens);
         }
-        let mut reader = lanes.reader().unwrap();
-        drop(reader.find().map(|take| take()));
-        drop(reader);
-        assert!(lanes.reader().is_none());
-        drop((writer, lanes));
-        assert_dropped_once(&tokens);
     }
 
     #[test]

@@ -1,8 +1,8 @@
-//! Slots on the heap: each has a stamp, and memory for a value of any type.
+//! Slots on the heap, with memory for values of any type. Each slot has a stamp, unless the writer
+//! publishes by the head of its lane.
 
-use core::cell::UnsafeCell;
 use core::marker::PhantomData;
-use core::mem::MaybeUninit;
+use core::mem::{MaybeUninit, offset_of};
 use core::ops::Range;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::AtomicU64;
@@ -14,17 +14,19 @@ use crate::protocol::sync;
 /// Maximum number of cache lines of a slot that are prefetched.
 const PREFETCH_LINES_MAX: usize = 64;
 
-/// A slot of a lane or a ring: a stamp, and memory for one value.
+/// The layout of a slot with a stamp of its own: the stamp, then the value.
 #[repr(C)]
-pub(super) struct Slot<T> {
-    pub(super) stamp: AtomicU64,
-    value: UnsafeCell<MaybeUninit<T>>,
+struct Slot<T> {
+    stamp: AtomicU64,
+    value: MaybeUninit<T>,
 }
 
 impl<T> Slot<T> {
+    const VALUE_OFFSET: usize = offset_of!(Self, value);
+
     /// Number of cache lines that a slot occupies if it begins at a cache line. It may use only a
     /// part of the last one.
-    pub(super) const LINES: usize = size_of::<Self>().div_ceil(CACHE_LINE_BYTES);
+    const LINES: usize = size_of::<Self>().div_ceil(CACHE_LINE_BYTES);
 
     /// True if a slot needs several cache lines and, if it begins at a cache line, more than a
     /// quarter of their bytes are padding.
@@ -32,73 +34,6 @@ impl<T> Slot<T> {
         let lines = Self::LINES * CACHE_LINE_BYTES;
         Self::LINES > 1 && 4 * (lines - size_of::<Self>()) > lines
     };
-
-    /// Returns the distance between the starts of two neighbouring slots in bytes. It is a number
-    /// of whole cache lines, unless `P` packs slots of this size.
-    pub(super) const fn slot_distance<P: Packing>() -> usize {
-        if P::PACKS_SPARSE && Self::WASTES_CACHE_LINES {
-            size_of::<Self>()
-        } else if P::PACKS_SMALL && Self::LINES == 1 {
-            // WHY a power of two: then no slot lies in two lines.
-            size_of::<Self>().next_power_of_two()
-        } else {
-            Self::LINES * CACHE_LINE_BYTES
-        }
-    }
-
-    /// Returns the address of the value, which is aligned for its type. Only code that may access
-    /// the slot according to its stamp may use the address.
-    #[inline(always)]
-    pub(super) const fn value(&self) -> *mut T {
-        self.value.get().cast()
-    }
-
-    /// Copies the value at `src` into the slot, one cache line after the other. The part of the
-    /// value in the stamp's line is copied last, if the slot begins at a cache line.
-    ///
-    /// WHY the stamp's line last: a waiting reader polls the stamp. A write to the stamp's line
-    /// long before the store of the stamp costs one more transfer of that line: 40 ns for a value
-    /// of 256 bytes. WHY one line after the other: a waiting reader prefetches the other lines, and
-    /// may take a line away while it is only partly written. For 512 bytes from one thread to
-    /// another, this reduces the latency from 340 to 220 ns.
-    ///
-    /// # Safety
-    ///
-    /// There is a `T` at `src`, of which the caller gives up the ownership, and no other code is in
-    /// the slot.
-    #[inline(always)]
-    pub(super) unsafe fn put(&self, src: *const T) {
-        let src = src.cast::<u8>();
-        let dst = self.value().cast::<u8>();
-        let near = size_of::<T>().min(CACHE_LINE_BYTES - size_of::<AtomicU64>());
-        let mut at = near;
-        // WHY in two parts: a whole line is copied without a call.
-        while size_of::<T>() - at >= CACHE_LINE_BYTES {
-            let from = src.wrapping_add(at);
-            let to = dst.wrapping_add(at);
-            // SAFETY: a part of the value, behind the part in the stamp's line.
-            unsafe { ptr::copy_nonoverlapping(from, to, CACHE_LINE_BYTES) };
-            // ORDERING(copy_order): for the compiler only; line by line, the stamp's line last.
-            sync::keep_compiler_order();
-            at += CACHE_LINE_BYTES;
-        }
-        let from = src.wrapping_add(at);
-        let to = dst.wrapping_add(at);
-        // SAFETY: the end of the value; empty if the value fits into the stamp's line.
-        unsafe { ptr::copy_nonoverlapping(from, to, size_of::<T>() - at) };
-        // ORDERING(copy_order): as above.
-        sync::keep_compiler_order();
-        // SAFETY: the beginning of the value.
-        unsafe { ptr::copy_nonoverlapping(src, dst, near) };
-    }
-
-    /// Prefetches the cache lines of the slot, but at most [`PREFETCH_LINES_MAX`]. It is only a
-    /// hint.
-    #[inline(always)]
-    pub(super) fn prefetch(&self, intent: PrefetchIntent) {
-        let lines = Self::LINES.min(PREFETCH_LINES_MAX);
-        copy::prefetch(ptr::from_ref(self).cast(), lines, intent);
-    }
 }
 
 /// A policy that decides which slots share cache lines. WHY slots share lines: it takes 7 ns to
@@ -115,7 +50,8 @@ pub trait Packing {
     const PACKS_SPARSE: bool;
 
     /// True if slots that are smaller than a cache line are packed: the distance between two slots
-    /// is the smallest power of two that is large enough.
+    /// is the smallest power of two that is large enough. If the writer publishes by the
+    /// head, slots for up to 8 and for 57 to 64 bytes have no stamps.
     ///
     /// Between two threads on two cores, the latency of one message of 8 or 16 bytes is the same as
     /// with slots on separate lines (161 -> 159 ns, 160 -> 162 ns). The throughput increases from
@@ -139,17 +75,46 @@ impl Packing for Unpacked {
 
 /// The address and the number of the slots of a lane. A copy refers to the same slots.
 pub(super) struct SlotRow<T, P> {
-    first: NonNull<Slot<T>>,
+    memory: NonNull<u8>,
     slots: u64,
-    packing: PhantomData<P>,
+    has_stamps: bool,
+    packing: PhantomData<(*mut T, P)>,
 }
 
 impl<T, P: Packing> SlotRow<T, P> {
     /// A row without slots, for code that uses only other parts of a lane.
     pub(super) const EMPTY: Self = Self {
-        first: NonNull::dangling(),
+        memory: NonNull::dangling(),
         slots: 0,
+        has_stamps: true,
         packing: PhantomData,
+    };
+
+    /// Number of cache lines that a slot with a stamp occupies if it begins at a cache line. It may
+    /// use only a part of the last one.
+    pub(super) const LINES: usize = Slot::<T>::LINES;
+
+    /// Distance in bytes between the starts of two neighbouring slots with stamps. It is a number
+    /// of whole cache lines, unless `P` packs slots of this size.
+    pub(super) const SLOT_DISTANCE: usize = if P::PACKS_SPARSE && Slot::<T>::WASTES_CACHE_LINES {
+        size_of::<Slot<T>>()
+    } else if P::PACKS_SMALL && Self::LINES == 1 {
+        // WHY a power of two: then no slot lies in two lines.
+        size_of::<Slot<T>>().next_power_of_two()
+    } else {
+        Self::LINES * CACHE_LINE_BYTES
+    };
+
+    /// True if the slots have no stamps where the CPU is better off without them.
+    ///
+    /// WHY only for values of at most 8 bytes, and of 57 to 64: there a stamp costs the most. It
+    /// doubles the size of the slots, or makes them lie in two cache lines. Values of 16 to 56
+    /// bytes were not faster without stamps.
+    const MAY_OMIT_STAMPS: bool = {
+        let bytes = size_of::<T>();
+        let is_tiny = bytes > 0 && bytes <= size_of::<AtomicU64>();
+        let fills_line = bytes <= CACHE_LINE_BYTES && Self::LINES > 1;
+        P::PACKS_SMALL && (is_tiny || fills_line)
     };
 
     /// Returns the number of slots.
@@ -158,27 +123,135 @@ impl<T, P: Packing> SlotRow<T, P> {
         self.slots
     }
 
-    /// Returns the address of the slot with index `index`.
+    /// Returns true if each slot has a stamp; false if the values follow each other without gaps.
+    #[inline(always)]
+    pub(super) const fn has_stamps(&self) -> bool {
+        !Self::MAY_OMIT_STAMPS || self.has_stamps
+    }
+
+    /// Returns the address of slot `index`.
     ///
     /// # Safety
     ///
     /// `index` is below [`Self::len`], and the [`Slots`] exist.
     #[inline(always)]
-    pub(super) unsafe fn at(&self, index: u64) -> *mut Slot<T> {
+    const unsafe fn slot(&self, index: u64) -> *mut u8 {
         debug_assert!(index < self.slots);
+        let distance = if self.has_stamps() {
+            Self::SLOT_DISTANCE
+        } else {
+            size_of::<T>()
+        };
         // SAFETY: within the memory of the slots, as `index` is below their number by the contract.
-        unsafe {
-            self.first
-                .as_ptr()
-                .byte_add(index as usize * Slot::<T>::slot_distance::<P>())
-        }
+        unsafe { self.memory.as_ptr().add(index as usize * distance) }
     }
 
-    /// Returns the memory layout of all slots together; `None` if its size would overflow.
-    fn layout(&self) -> Option<Layout> {
-        let bytes = usize::try_from(self.slots)
-            .ok()?
-            .checked_mul(Slot::<T>::slot_distance::<P>())?;
+    /// Returns the stamp of slot `index`.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Self::value`], for as long as the reference is used. The slots have
+    /// stamps.
+    #[inline(always)]
+    pub(super) const unsafe fn stamp<'a>(&self, index: u64) -> &'a AtomicU64 {
+        debug_assert!(self.has_stamps());
+        // SAFETY: the index and the slots are valid by the contract.
+        let slot = unsafe { self.slot(index) };
+        // SAFETY: the stamp comes first, was initialised in `Slots::new`, and is an atomic.
+        unsafe { &*slot.cast() }
+    }
+
+    /// Returns the address of the value in slot `index`, which is aligned for its type. Only code
+    /// that has access to the slot by the algorithms of lanes or rings may use the address.
+    ///
+    /// # Safety
+    ///
+    /// `index` is below [`Self::len`], and the [`Slots`] exist.
+    #[inline(always)]
+    pub(super) const unsafe fn value(&self, index: u64) -> *mut T {
+        let offset = if self.has_stamps() {
+            Slot::<T>::VALUE_OFFSET
+        } else {
+            0
+        };
+        // SAFETY: the index and the slots are valid by the contract.
+        let slot = unsafe { self.slot(index) };
+        // SAFETY: the value is in the slot.
+        unsafe { slot.add(offset).cast() }
+    }
+
+    /// Copies the value at `src` into slot `index`, one cache line after the other. The part of the
+    /// value in the stamp's line is copied last, if the slot begins at a cache line.
+    ///
+    /// WHY the stamp's line last: a waiting reader polls the stamp. A write to the stamp's line
+    /// long before the store of the stamp costs one more transfer of that line: 40 ns for a value
+    /// of 256 bytes. WHY one line after the other: a waiting reader prefetches the other lines, and
+    /// may take a line away while it is only partly written. For 512 bytes from one thread to
+    /// another, this reduces the latency from 340 to 220 ns.
+    ///
+    /// # Safety
+    ///
+    /// * There is a `T` at `src`, of which the caller gives up the ownership, and no other code is
+    ///   in the slot.
+    /// * The contract of [`Self::value`].
+    #[inline(always)]
+    pub(super) unsafe fn put(&self, index: u64, src: *const T) {
+        // SAFETY: the index and the slots are valid by the contract.
+        let dst = unsafe { self.value(index) };
+        let near = CACHE_LINE_BYTES - size_of::<AtomicU64>();
+        if size_of::<T>() <= near || !self.has_stamps() {
+            // SAFETY: the value, and the memory for it.
+            unsafe { ptr::copy_nonoverlapping(src, dst, 1) };
+            return;
+        }
+        let src = src.cast::<u8>();
+        let dst = dst.cast::<u8>();
+        let mut at = near;
+        // WHY in two parts: a whole line is copied without a call.
+        while size_of::<T>() - at >= CACHE_LINE_BYTES {
+            let from = src.wrapping_add(at);
+            let to = dst.wrapping_add(at);
+            // SAFETY: a part of the value, behind the part in the stamp's line.
+            unsafe { ptr::copy_nonoverlapping(from, to, CACHE_LINE_BYTES) };
+            // ORDERING(copy_order): for the compiler only; line by line, the stamp's line last.
+            sync::keep_compiler_order();
+            at += CACHE_LINE_BYTES;
+        }
+        let from = src.wrapping_add(at);
+        let to = dst.wrapping_add(at);
+        // SAFETY: the end of the value.
+        unsafe { ptr::copy_nonoverlapping(from, to, size_of::<T>() - at) };
+        // ORDERING(copy_order): as above.
+        sync::keep_compiler_order();
+        // SAFETY: the beginning of the value.
+        unsafe { ptr::copy_nonoverlapping(src, dst, near) };
+    }
+
+    /// Prefetches the cache lines of slot `index`, but at most [`PREFETCH_LINES_MAX`]. It is only a
+    /// hint.
+    ///
+    /// # Safety
+    ///
+    /// The contract of [`Self::value`].
+    #[inline(always)]
+    pub(super) unsafe fn prefetch(&self, index: u64, intent: PrefetchIntent) {
+        let lines = if self.has_stamps() {
+            Self::LINES.min(PREFETCH_LINES_MAX)
+        } else {
+            1
+        };
+        // SAFETY: the index and the slots are valid by the contract.
+        copy::prefetch(unsafe { self.slot(index) }, lines, intent);
+    }
+
+    /// Returns the memory layout of `slots` slots together; `None` if its size would overflow.
+    fn layout(slots: u64, has_stamps: bool) -> Option<Layout> {
+        let distance = if has_stamps {
+            Self::SLOT_DISTANCE
+        } else {
+            size_of::<T>()
+        };
+        let bytes = usize::try_from(slots).ok()?.checked_mul(distance)?;
         Layout::from_size_align(bytes, align_of::<Slot<T>>().max(CACHE_LINE_BYTES)).ok()
     }
 }
@@ -204,38 +277,40 @@ unsafe impl<T: Send, P: Packing> Send for Slots<T, P> {}
 
 impl<T, P: Packing> Slots<T, P> {
     /// Allocates empty slots for `capacity` values, rounded up to a power of two. `stamp` returns
-    /// the first stamp of the slot with the given index.
+    /// the first stamp of the slot with the given index. If `by_head` is true, the slots have no
+    /// stamps, provided that `P` and the size of the values permit it.
     ///
     /// # Panics
     ///
     /// If the number of slots, or the size of their memory, overflows.
-    pub(super) fn new(capacity: u64, stamp: impl Fn(u64) -> u64) -> Self {
+    pub(super) fn new(capacity: u64, by_head: bool, stamp: impl Fn(u64) -> u64) -> Self {
+        let has_stamps = !(by_head && SlotRow::<T, P>::MAY_OMIT_STAMPS);
         let slots = capacity
             .checked_next_power_of_two()
             .expect("capacity overflow");
-        let mut row = SlotRow {
-            slots,
-            ..SlotRow::EMPTY
-        };
-        let layout = row.layout().expect("capacity overflow");
+        let layout = SlotRow::<T, P>::layout(slots, has_stamps).expect("capacity overflow");
         // SAFETY: a slot does not have size 0, and there is at least one.
         let memory = unsafe { alloc::alloc(layout) };
-        let Some(first) = NonNull::new(memory.cast()) else {
+        let Some(memory) = NonNull::new(memory) else {
             alloc::handle_alloc_error(layout)
         };
-        row.first = first;
+        let row = SlotRow {
+            memory,
+            slots,
+            has_stamps,
+            packing: PhantomData,
+        };
         // WHY before the loop: if `stamp` panics, the memory is freed.
         let made = Self { row, left: 0..0 };
-        for index in 0..slots {
-            let value = UnsafeCell::new(MaybeUninit::uninit());
-            let slot = Slot {
-                stamp: AtomicU64::new(stamp(index)),
-                value,
-            };
+        for index in (0..slots).filter(|_| has_stamps) {
             // SAFETY: `index` is below the number of slots.
-            let place = unsafe { row.at(index) };
+            let place = unsafe { row.slot(index) };
             // SAFETY: in bounds and aligned, and no other code knows of it.
-            unsafe { place.write(slot) };
+            unsafe {
+                place
+                    .cast::<AtomicU64>()
+                    .write(AtomicU64::new(stamp(index)))
+            };
         }
         made
     }
@@ -252,18 +327,63 @@ impl<T, P: Packing> Slots<T, P> {
         self.row.len()
     }
 
-    /// Returns slot `index`.
+    /// Returns the stamp of slot `index`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no such slot, or the slots have no stamps.
+    #[inline(always)]
+    pub(super) fn stamp(&self, index: u64) -> &AtomicU64 {
+        self.check(index);
+        assert!(self.row.has_stamps(), "slots without stamps");
+        // SAFETY: both were just checked, and the slots live as long as the borrow.
+        unsafe { self.row.stamp(index) }
+    }
+
+    /// Returns the address of the value in slot `index`; see [`SlotRow::value`].
     ///
     /// # Panics
     ///
     /// If there is no such slot.
     #[inline(always)]
-    pub(super) fn at(&self, index: u64) -> &Slot<T> {
-        assert!(index < self.len(), "no slot {index}");
+    pub(super) fn value(&self, index: u64) -> *mut T {
+        self.check(index);
         // SAFETY: `index` was just checked.
-        let slot = unsafe { self.row.at(index) };
-        // SAFETY: it was initialised in `new`, and is made for shared access.
-        unsafe { &*slot }
+        unsafe { self.row.value(index) }
+    }
+
+    /// Copies the value at `src` into slot `index`; see [`SlotRow::put`].
+    ///
+    /// # Panics
+    ///
+    /// If there is no such slot.
+    ///
+    /// # Safety
+    ///
+    /// There is a `T` at `src`, of which the caller gives up the ownership, and no other code is in
+    /// the slot.
+    #[inline(always)]
+    pub(super) unsafe fn put(&self, index: u64, src: *const T) {
+        self.check(index);
+        // SAFETY: `index` was just checked; the rest is in the contract.
+        unsafe { self.row.put(index, src) };
+    }
+
+    /// Prefetches slot `index`; see [`SlotRow::prefetch`].
+    ///
+    /// # Panics
+    ///
+    /// If there is no such slot.
+    #[inline(always)]
+    pub(super) fn prefetch(&self, index: u64, intent: PrefetchIntent) {
+        self.check(index);
+        // SAFETY: `index` was just checked.
+        unsafe { self.row.prefetch(index, intent) };
+    }
+
+    #[inline(always)]
+    fn check(&self, index: u64) {
+        assert!(index < self.len(), "no slot {index}");
     }
 
     /// States that only the slots of the positions `left` still contain values, which are then
@@ -279,7 +399,7 @@ impl<T, P: Packing> Slots<T, P> {
     fn drop_remaining(&mut self) {
         let mask = self.len() - 1;
         while let Some(pos) = self.left.next() {
-            let value = self.at(pos & mask).value();
+            let value = self.value(pos & mask);
             // SAFETY: each position has a value by the contract of `leave`, and this one was just
             // removed from the range; the exclusive borrow excludes all other access.
             unsafe { value.drop_in_place() };
@@ -309,12 +429,10 @@ struct SlotMemory<T, P: Packing>(SlotRow<T, P>);
 
 impl<T, P: Packing> Drop for SlotMemory<T, P> {
     fn drop(&mut self) {
-        let layout = self
-            .0
-            .layout()
-            .expect("the memory was allocated with this layout");
+        let layout = SlotRow::<T, P>::layout(self.0.slots, self.0.has_stamps());
+        let layout = layout.expect("the memory was allocated with this layout");
         // SAFETY: `Slots::new` allocated it with this layout, and only their drop frees it.
-        unsafe { alloc::dealloc(self.0.first.as_ptr().cast(), layout) };
+        unsafe { alloc::dealloc(self.0.memory.as_ptr(), layout) };
     }
 }
 
@@ -333,18 +451,20 @@ mod tests {
 
     /// Checks that each slot keeps its stamp and its value when the other slots are written.
     fn slots_do_not_overlap<T: Copy + PartialEq, P: Packing>(make: impl Fn(u8) -> T) {
-        let slots = Slots::<T, P>::new(7, |index| index);
-        assert_eq!(slots.len(), 8);
-        for value in 0..2 {
-            for index in (0..8).rev() {
-                // SAFETY: no other code uses the slots, and the value has no drop.
-                unsafe { slots.at(index).put(&make(value + index as u8)) };
-            }
-            for index in 0..8 {
-                assert_eq!(slots.at(index).stamp.get(), index);
-                assert!(slots.at(index).value().is_aligned());
-                // SAFETY: it was put there.
-                assert!(unsafe { slots.at(index).value().read() } == make(value + index as u8));
+        for by_head in [false, true] {
+            let slots = Slots::<T, P>::new(7, by_head, |index| index);
+            assert_eq!(slots.len(), 8);
+            for value in 0..2 {
+                for index in (0..8).rev() {
+                    // SAFETY: no other code uses the slots, and the value has no drop.
+                    unsafe { slots.put(index, &make(value + index as u8)) };
+                }
+                for index in 0..8 {
+                    assert!(!slots.row.has_stamps() || slots.stamp(index).get() == index);
+                    assert!(slots.value(index).is_aligned());
+                    // SAFETY: it was put there.
+                    assert!(unsafe { slots.value(index).read() } == make(value + index as u8));
+                }
             }
         }
     }
@@ -372,14 +492,14 @@ mod tests {
     /// Checks that each of the remaining values is dropped exactly once.
     fn check_remaining_values_are_dropped<P: Packing>() {
         let token = Arc::new(());
-        let mut slots = Slots::<(Arc<()>, [u64; 7]), P>::new(4, |_| 0);
+        let mut slots = Slots::<(Arc<()>, [u64; 7]), P>::new(4, false, |_| 0);
         for index in 0..4 {
             let value = ManuallyDrop::new((Arc::clone(&token), [index; 7]));
             // SAFETY: no other code uses the slots, and the ownership of the value is given up.
-            unsafe { slots.at(index).put(&raw const *value) };
+            unsafe { slots.put(index, &raw const *value) };
         }
         // SAFETY: the value of slot 1 is taken here, and only here.
-        drop(unsafe { slots.at(1).value().read() });
+        drop(unsafe { slots.value(1).read() });
         // SAFETY: each of the other slots has a value, which no code uses.
         unsafe { slots.set_remaining(2..5) };
         assert_eq!(Arc::strong_count(&token), 4);
@@ -396,6 +516,6 @@ mod tests {
     #[test]
     #[should_panic(expected = "no slot 8")]
     fn there_is_no_slot_behind_the_last() {
-        Slots::<u8, MoveValues>::new(8, |_| 0).at(8);
+        Slots::<u8, MoveValues>::new(8, false, |_| 0).value(8);
     }
 }

@@ -4,8 +4,10 @@
 //! Before it writes the message, it stores the odd stamp, which marks the slot as invalid. A reader
 //! that copies the slot at that time notices this, and discards its copy. On an *exclusive* lane (a
 //! channel between threads) every reader is gated, so that no reader accesses a slot that is being
-//! written, and the writer omits the odd stamp.
+//! written, and the writer omits the odd stamp. The slots of such a lane may have no stamps: the
+//! writer then publishes by the lane's head ([`LaneMemory::publishes_by_head`]).
 
+mod drain;
 mod in_place;
 mod losses;
 mod reader;

@@ -44,6 +44,14 @@ pub trait LaneMemory {
         false
     }
 
+    /// Returns true if the writer publishes messages by the lane's head, and not by stamps, which
+    /// the slots then do not have. Such a lane is exclusive, and none of its positions is ever
+    /// skipped.
+    #[inline(always)]
+    fn publishes_by_head(&self) -> bool {
+        false
+    }
+
     /// Returns the maximum number of positions that a writer may be ahead of a gated reader: the
     /// number of slots, or fewer.
     fn lead_max(&self) -> u64 {
@@ -71,7 +79,8 @@ pub trait LaneMemory {
     /// Returns the bookkeeping block of the lane: its owner, its head and its counters.
     fn block(&self) -> &LaneBlock<Self::Word>;
 
-    /// Returns the stamp of the slot with index `index`, which must be below the capacity.
+    /// Returns the stamp of the slot with index `index`, which must be below the capacity. Not used
+    /// if the writer publishes by the head.
     fn stamp(&self, index: u64) -> &Self::Word;
 
     /// Returns the maximum number of readers of the topic, which is at most 64.

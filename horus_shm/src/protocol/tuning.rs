@@ -49,6 +49,10 @@ pub struct Tuning {
     /// so that its reader finds them there. This is not done for messages that follow each other
     /// quickly.
     pub demotes_lines: bool,
+    /// True if the sender of an `spsc` channel publishes messages of up to 8 and of 57 to 64 bytes
+    /// by the channel's head, and the messages follow each other in memory without gaps; false if
+    /// it publishes them, as all others, by a stamp in each message's slot.
+    pub publishes_by_head: bool,
 }
 
 /// The [`Tuning`] of this process, encoded in one word. 0 means that none was chosen, so that the
@@ -82,7 +86,8 @@ impl Tuning {
             Pauses::One => 1,
             Pauses::None => 2,
         };
-        bytes_min << 32 | (self.demotes_lines as u64) << 16 | pauses << 8 | self.vectors as u64
+        let flags = (self.publishes_by_head as u64) << 1 | self.demotes_lines as u64;
+        bytes_min << 32 | flags << 16 | pauses << 8 | self.vectors as u64
     }
 
     #[inline(always)]
@@ -100,6 +105,7 @@ impl Tuning {
             },
             string_copy_bytes_min: !((word >> 32) as u32),
             demotes_lines: word >> 16 & 1 == 1,
+            publishes_by_head: word >> 17 & 1 == 1,
         }
     }
 }
@@ -125,6 +131,12 @@ impl fmt::Display for Tuning {
         if self.demotes_lines {
             write!(f, "; lines handed over")?;
         }
+        if self.publishes_by_head {
+            write!(
+                f,
+                "; spsc messages of up to 8 and of 57 to 64 B published by the head"
+            )?;
+        }
         Ok(())
     }
 }
@@ -149,6 +161,7 @@ mod tests {
                         pauses,
                         string_copy_bytes_min,
                         demotes_lines: true,
+                        publishes_by_head: pauses == Pauses::One,
                     };
                     assert_eq!(Tuning::unpack(tuning.pack()), tuning);
                 }

@@ -207,7 +207,9 @@ impl Consumer {
                 // SAFETY: the message is writable for its size.
                 CopyOptions::Racing => unsafe { lane.load_racing(index, dst, MESSAGE_BYTES) },
                 // SAFETY: as above, and the reader is gated.
-                CopyOptions::Exclusive => unsafe { lane.load_exclusive(index, dst, MESSAGE_BYTES) },
+                CopyOptions::Exclusive | CopyOptions::ByHead => unsafe {
+                    lane.load_exclusive(index, dst, MESSAGE_BYTES)
+                },
             }
             Some(bytes)
         };

@@ -61,7 +61,9 @@ impl Lender {
             // SAFETY: a message is readable for its size; only this endpoint writes the slot.
             CopyOptions::Racing => unsafe { memory.store_racing(index, src, MESSAGE_BYTES) },
             // SAFETY: as above.
-            CopyOptions::Exclusive => unsafe { memory.store_exclusive(index, src, MESSAGE_BYTES) },
+            CopyOptions::Exclusive | CopyOptions::ByHead => unsafe {
+                memory.store_exclusive(index, src, MESSAGE_BYTES)
+            },
         }
         self.0.publish_claimed(MESSAGE_BYTES as u64);
     }
@@ -205,7 +207,9 @@ impl Borrower {
                 // SAFETY: a message is writable for its size.
                 CopyOptions::Racing => unsafe { lane.load_racing(index, dst, bytes) },
                 // SAFETY: as above; the checker fails if a writer is in the slot.
-                CopyOptions::Exclusive => unsafe { lane.load_exclusive(index, dst, bytes) },
+                CopyOptions::Exclusive | CopyOptions::ByHead => unsafe {
+                    lane.load_exclusive(index, dst, bytes)
+                },
             }
             true
         };
@@ -264,7 +268,9 @@ fn check(lane: &LoomLane, pinned: PinnedMessage) {
         // SAFETY: a message is writable for its size; the slot is pinned.
         CopyOptions::Racing => unsafe { lane.load_racing(pinned.index, dst, MESSAGE_BYTES) },
         // SAFETY: as above.
-        CopyOptions::Exclusive => unsafe { lane.load_exclusive(pinned.index, dst, MESSAGE_BYTES) },
+        CopyOptions::Exclusive | CopyOptions::ByHead => unsafe {
+            lane.load_exclusive(pinned.index, dst, MESSAGE_BYTES)
+        },
     }
     assert_eq!(
         bytes,

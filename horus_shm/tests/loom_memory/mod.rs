@@ -231,6 +231,8 @@ pub(crate) enum CopyOptions {
     Racing,
     /// A lane of a channel between threads.
     Exclusive,
+    /// A lane of a channel between threads whose writer publishes by the head.
+    ByHead,
 }
 
 #[derive(Debug)]
@@ -405,7 +407,9 @@ impl Payload {
     fn new(copying: CopyOptions) -> Self {
         match copying {
             CopyOptions::Racing => Self::Racing([LoomWord::new(0), LoomWord::new(0)]),
-            CopyOptions::Exclusive => Self::Exclusive([UnsafeCell::new(0), UnsafeCell::new(0)]),
+            CopyOptions::Exclusive | CopyOptions::ByHead => {
+                Self::Exclusive([UnsafeCell::new(0), UnsafeCell::new(0)])
+            }
         }
     }
 }
@@ -433,11 +437,16 @@ impl LaneMemory for LoomLane {
     }
 
     fn stamp(&self, index: u64) -> &LoomWord {
+        assert!(!self.publishes_by_head(), "a slot without a stamp");
         &self.slot(index).stamp
     }
 
     fn is_exclusive(&self) -> bool {
-        self.0.copying == CopyOptions::Exclusive && self.0.pins.is_empty()
+        self.0.copying != CopyOptions::Racing && self.0.pins.is_empty()
+    }
+
+    fn publishes_by_head(&self) -> bool {
+        self.0.copying == CopyOptions::ByHead
     }
 
     fn reader_limit(&self) -> u32 {

@@ -15,9 +15,15 @@ use crate::loom_memory::{CopyOptions, LoomLane, killed_after};
 
 const EACH_COPYING: [CopyOptions; 2] = [CopyOptions::Racing, CopyOptions::Exclusive];
 
+const EACH_LANE: [CopyOptions; 3] = [
+    CopyOptions::Racing,
+    CopyOptions::Exclusive,
+    CopyOptions::ByHead,
+];
+
 /// A gated reader gets every message, and the writer is never in a slot that is being read.
 pub(crate) fn a_gated_reader_gets_every_message() {
-    for copying in EACH_COPYING {
+    for copying in EACH_LANE {
         explore(3, move || {
             let lane = LoomLane::new(2, 1, copying, 1);
             let mut consumer = Consumer::join(&lane, 0);
@@ -41,7 +47,7 @@ pub(crate) fn a_gated_reader_gets_every_message() {
 
 /// A reader that publishes its cursor late gets every message, too.
 pub(crate) fn a_drained_lane_gives_every_message() {
-    for copying in EACH_COPYING {
+    for copying in EACH_LANE {
         explore(3, move || {
             let lane = LoomLane::new(2, 1, copying, 1);
             let mut consumer = Consumer::join(&lane, 0);

@@ -128,6 +128,13 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     #[inline(always)]
     pub fn find_message(&mut self) -> PollOutcome {
         debug_assert!(self.memory.is_exclusive());
+        if self.memory.publishes_by_head() {
+            return if self.messages_from(self.pos) > 0 {
+                PollOutcome::Message
+            } else {
+                PollOutcome::Empty
+            };
+        }
         let want = published(self.pos);
         // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
         let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
@@ -139,6 +146,19 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         } else {
             self.find_past_skips()
         }
+    }
+
+    /// Returns the number of messages from position `pos` on that are known to be published, in a
+    /// lane whose writer publishes by the head.
+    ///
+    /// WHY the head is loaded only if none is known: its cache line belongs to the writer.
+    #[inline(always)]
+    pub(super) fn messages_from(&mut self, pos: u64) -> u64 {
+        if pos >= self.horizon {
+            // ORDERING(head): pairs with the store in `LaneWriter::publish`.
+            self.horizon = self.memory.block().head.load(edge::HEAD_SEE);
+        }
+        self.horizon.saturating_sub(pos)
     }
 
     #[cold]
@@ -160,67 +180,6 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let spot = self.spot();
         self.advance_to(spot.pos + 1);
         self.prefetch_next(&spot);
-    }
-
-    /// Reads up to `limit` messages in a row, and returns their number. Stops at the first message
-    /// that has not been published yet, or that was overwritten. For each message, calls `load`
-    /// with the memory and the index of the slot, moves on to the next position, and then calls
-    /// `each` with the result of `load`. Never blocks.
-    ///
-    /// The cursor is published after every `step` messages, at the end of a lap, and at the end of
-    /// the call, even if `each` panics. The call ends early if `load` returns `None`; the message
-    /// is then not read.
-    ///
-    /// On a lane that is not exclusive the message that `load` copies may be torn; `each` is called
-    /// only if the message is whole. This function stops at skips and overwritten messages;
-    /// [`Self::read`] handles them.
-    ///
-    /// WHY the cursor is not published for each message: if the writer keeps the lane full, that
-    /// would cost two transfers of a cache line for each message.
-    #[inline(always)]
-    pub fn drain<R>(
-        &mut self,
-        limit: u64,
-        step: u64,
-        mut load: impl FnMut(&M, u64) -> Option<R>,
-        mut each: impl FnMut(R),
-    ) -> u64 {
-        let start = self.pos;
-        let last = start.saturating_add(limit);
-        let mut first = self.spot();
-        let mut progress = CursorPublisher {
-            pos: start,
-            published_pos: start,
-            reader: self,
-        };
-        'run: while progress.pos < last {
-            first = first.at(progress.pos);
-            // WHY not across the end of the lap: consecutive slots need no mask.
-            let slots = step.min(last - first.pos).min(first.mask + 1 - first.index);
-            for behind in 0..slots {
-                let spot = first.behind(behind);
-                // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
-                if spot.stamp().load(edge::SLOT_SEE) != published(spot.pos) {
-                    progress.reader.postpone_head_read(spot.pos);
-                    break 'run;
-                }
-                let Some(message) = load(&spot.memory, spot.index) else {
-                    break 'run;
-                };
-                if !spot.is_unchanged() {
-                    break 'run;
-                }
-                progress.pos = spot.pos + 1;
-                if M::PREFETCHES_WHILE_DRAINING {
-                    progress.reader.prefetch_next(&spot);
-                }
-                if behind + 1 == slots {
-                    progress.publish_cursor();
-                }
-                each(message);
-            }
-        }
-        progress.pos - start
     }
 
     /// Returns the position of the next message, and the slot of that position.
@@ -318,7 +277,10 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// cache line away from the writer. The head is loaded only while the reader reads many
     /// messages in a row, because its cache line belongs to the writer, too.
     #[inline(always)]
-    fn prefetch_next(&mut self, spot: &LaneSlot<M>) {
+    pub(super) fn prefetch_next(&mut self, spot: &LaneSlot<M>) {
+        if spot.memory.publishes_by_head() {
+            return;
+        }
         let pos = spot.pos + self.ahead;
         if pos < self.horizon {
             spot.memory.prefetch(pos & spot.mask, PrefetchIntent::Read);
@@ -337,7 +299,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Notes that the reader has read all messages, or nearly all: it loads the head again only
     /// after [`RUN_MESSAGES_MIN`] further positions.
     #[inline(always)]
-    fn postpone_head_read(&mut self, pos: u64) {
+    pub(super) fn postpone_head_read(&mut self, pos: u64) {
         self.next_head_read = pos + RUN_MESSAGES_MIN;
     }
 
@@ -522,7 +484,10 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Returns true if the next message of this reader has been published.
     #[inline]
     pub fn has_message(&self) -> bool {
-        // Relaxed: no payload is read because of it; `read` loads the stamp again.
+        // Relaxed, both: no payload is read because of it; `read` loads the word again.
+        if self.memory.publishes_by_head() {
+            return self.pos < self.horizon || self.pos < self.memory.block().head.get();
+        }
         self.memory.stamp(self.pos & self.mask).get() & !SKIP >= published(self.pos)
     }
 
@@ -566,33 +531,5 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Returns the memory of the lane.
     pub const fn memory(&self) -> &M {
         &self.memory
-    }
-}
-
-/// A guard that publishes the reader's cursor once for several messages: on request, and on drop.
-struct CursorPublisher<'a, M: LaneMemory + Clone> {
-    reader: &'a mut LaneReader<M>,
-    /// The reader's position. WHY a copy here: the compiler can keep it in a register, instead of
-    /// loading and storing it for each message.
-    pos: u64,
-    /// The position that the reader's cursor in shared memory has now.
-    published_pos: u64,
-}
-
-impl<M: LaneMemory + Clone> CursorPublisher<'_, M> {
-    #[inline(always)]
-    fn publish_cursor(&mut self) {
-        // WHY not always: a poll that finds nothing must not write the cursor's line.
-        if self.pos != self.published_pos {
-            self.published_pos = self.pos;
-            self.reader.advance_to(self.pos);
-        }
-    }
-}
-
-impl<M: LaneMemory + Clone> Drop for CursorPublisher<'_, M> {
-    #[inline(always)]
-    fn drop(&mut self) {
-        self.publish_cursor();
     }
 }

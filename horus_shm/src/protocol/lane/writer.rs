@@ -123,9 +123,14 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// after `spot`.
     ///
     /// Returns `None` if that slot is not known to be free: a prefetch could then take a cache line
-    /// away from a reader.
+    /// away from a reader. Also returns `None` for slots without stamps: there a prefetch lengthens
+    /// the latency of messages of 64 bytes from 63 to 86 ns on a Zen 4, and streams do not become
+    /// faster.
     #[inline(always)]
     pub(super) fn slot_to_prefetch(&self, spot: &LaneSlot<M>) -> Option<u64> {
+        if spot.memory.publishes_by_head() {
+            return None;
+        }
         let pos = spot.pos + 1 + self.ahead;
         (pos < self.limit).then_some(pos & spot.mask)
     }
@@ -135,10 +140,12 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     #[inline(always)]
     pub(super) fn publish(&mut self, spot: &LaneSlot<M>, stamp: u64) {
         let next = spot.pos + 1;
-        // ORDERING(slot): pairs with the load in `LaneReader::read`.
-        spot.stamp().store(stamp, edge::SLOT_PUBLISH);
-        // ORDERING(head): pairs with the loads in `LaneReader::resync` and
-        // `takeover::live_session`.
+        if !spot.memory.publishes_by_head() {
+            // ORDERING(slot): pairs with the load in `LaneReader::read`.
+            spot.stamp().store(stamp, edge::SLOT_PUBLISH);
+        }
+        // ORDERING(head): pairs with the loads in `LaneReader::messages_from`,
+        // `LaneReader::resync` and `takeover::live_session`.
         spot.memory.block().head.store(next, edge::HEAD_PUBLISH);
         self.pos = next;
     }
