@@ -118,7 +118,7 @@ impl Request {
         match length.parse::<usize>() {
             Ok(length) if is_number && length <= BODY_BYTES_MAX => Ok(length),
             Ok(_) if is_number => Err(Response::error(413, "the body is too long")),
-            _ => Err(Response::error(400, "the Content-Length is no number")),
+            _ => Err(Response::error(400, "the Content-Length is not a number")),
         }
     }
 }

@@ -161,7 +161,7 @@ fn parse_value(typed: &str) -> Result<Value, Failure> {
         None => (typed.to_owned(), typed),
     };
     let value: Value = json5::from_str(&text)
-        .map_err(|error| Failure::usage(format_args!("{origin} is no value of JSON5: {error}")))?;
+        .map_err(|error| Failure::usage(format_args!("{origin} is not valid JSON5: {error}")))?;
     if value.get(TYPES_KEY).is_none() {
         return Ok(value);
     }

@@ -123,7 +123,7 @@ fn declared_tail(
 ) -> PyResult<&'static FramedKind> {
     let message = schema.name;
     let primitive = Primitive::ALL.iter().find(|other| other.name() == number);
-    let wanted = || PyTypeError::new_err(format!("{message}.{tail}: {number} is no number"));
+    let wanted = || PyTypeError::new_err(format!("{message}.{tail}: {number} is not a number"));
     let primitive = *primitive.ok_or_else(wanted)?;
     let size = primitive.size();
     if !schema.size.is_multiple_of(size) {
