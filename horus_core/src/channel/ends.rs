@@ -107,11 +107,11 @@ macro_rules! kind {
             }
 
             fn unreceived_count(writer: &Self::Writer) -> usize {
-                writer.waiting()
+                writer.waiting_values()
             }
 
             fn waiting_count(reader: &Self::Reader) -> usize {
-                reader.waiting()
+                reader.waiting_values()
             }
 
             fn writer_capacity(writer: &Self::Writer) -> usize {

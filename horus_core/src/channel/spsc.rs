@@ -1,7 +1,8 @@
 //! A channel with one sender and one receiver.
 //!
-//! Both sides are wait-free. The only memory that both sides access is the slot that is passed and,
-//! once per lap of the ring, the receiver's position.
+//! Both sides are wait-free. The only memory that both sides access is the slot that is passed,
+//! once per lap of the ring the receiver's position and, for some sizes of messages on AMD CPUs,
+//! the sender's position.
 //!
 //! ```
 //! let (mut tx, mut rx) = horus_core::channel::spsc::channel(64);

@@ -89,13 +89,13 @@ impl<T: Clone> ReadPolicy<T> for ShareValues {
 }
 
 impl Packing for MoveValues {
-    const PACKS_SPARSE: bool = true;
-    const PACKS_SMALL: bool = true;
+    const AVOIDS_PADDING: bool = true;
+    const SHARES_CACHE_LINES: bool = true;
 }
 
 impl Packing for ShareValues {
-    const PACKS_SPARSE: bool = true;
-    const PACKS_SMALL: bool = false;
+    const AVOIDS_PADDING: bool = true;
+    const SHARES_CACHE_LINES: bool = false;
 }
 
 const _: () = {
@@ -106,6 +106,11 @@ const _: () = {
     assert!(
         SlotRow::<[u64; 2], MoveValues>::SLOT_DISTANCE == 32
             && SlotRow::<[u64; 4], MoveValues>::SLOT_DISTANCE == 64
+    );
+    assert!(
+        SlotRow::<u64, MoveValues>::MAY_OMIT_STAMPS
+            && !SlotRow::<(), MoveValues>::MAY_OMIT_STAMPS
+            && !SlotRow::<u64, ShareValues>::MAY_OMIT_STAMPS
     );
     assert!(SlotRow::<u64, ShareValues>::SLOT_DISTANCE == 64);
     assert!(SlotRow::<[u64; 8], ShareValues>::SLOT_DISTANCE == 72);
@@ -189,8 +194,8 @@ impl<T, H: ReadPolicy<T>> ValueLane<T, H> {
     ///
     /// # Safety
     ///
-    /// The reader saw by the stamp that there is a value, and the reader's cursor keeps the writer
-    /// out of the slot.
+    /// The reader found a value in the slot, and the reader's cursor keeps the writer out of the
+    /// slot.
     #[inline(always)]
     pub(super) unsafe fn load(&self, index: u64) -> T {
         // SAFETY: the slot holds a value, and the cursor keeps the writer out, by the contract.
@@ -271,8 +276,11 @@ impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
     }
 
     fn slot_lines(&self) -> u64 {
-        // The head is in another line than the values.
-        SlotRow::<T, H>::LINES as u64 + u64::from(self.publishes_by_head())
+        if self.publishes_by_head() {
+            // That of the head, and that of the value.
+            return 2;
+        }
+        SlotRow::<T, H>::LINES as u64
     }
 
     #[inline(always)]
@@ -284,7 +292,7 @@ impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
     #[inline(always)]
     fn stamp(&self, index: u64) -> &AtomicU64 {
         if self.publishes_by_head() {
-            return &self.block().head;
+            unreachable!("these slots have no stamps");
         }
         // SAFETY: `index` is below the number of slots, which exist by the contract of `new`.
         unsafe { self.slots.stamp(index) }

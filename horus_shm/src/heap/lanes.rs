@@ -87,9 +87,11 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
     /// or if `capacity` is 0, or so large that the size of the memory overflows.
     #[must_use]
     pub fn new(lane_limit: usize, reader_limit: usize, capacity: usize) -> Arc<Self> {
-        // WHY first: it chooses the settings.
-        cpu::machine();
-        let by_head = Tuning::current().publishes_by_head;
+        let by_head = SlotRow::<T, H>::MAY_OMIT_STAMPS && {
+            // WHY first: it chooses the settings.
+            cpu::machine();
+            Tuning::current().publishes_by_head
+        };
         Self::publishing(by_head, lane_limit, reader_limit, capacity)
     }
 
@@ -362,7 +364,7 @@ mod tests {
                 assert!(Arc::ptr_eq(&taken, &tokens[read]));
                 writer.push(Arc::clone(token)).unwrap();
             }
-            assert_eq!((reader.waiting(), writer.waiting()), (4, 4));
+            assert_eq!((reader.waiting_values(), writer.waiting_values()), (4, 4));
             drop((writer, reader, lanes));
             assert_dropped_once(&tokens);
         }
@@ -382,6 +384,32 @@ mod tests {
             drop(reader);
             assert!(lanes.reader().is_none());
             drop((writer, lanes));
+            assert_dropped_once(&tokens);
+        }
+    }
+
+    #[test]
+    fn a_panic_in_a_drain_loses_only_the_value_that_it_got() {
+        for by_head in [false, true] {
+            let tokens = tokens(6);
+            let lanes = Lanes::<_, MoveValues>::publishing(by_head, 1, 1, 8);
+            let mut writer = lanes.writer().unwrap();
+            for token in &tokens {
+                writer.push(Arc::clone(token)).unwrap();
+            }
+            let mut reader = lanes.reader().unwrap();
+            let mut drained = 0;
+            let panicking = std::panic::AssertUnwindSafe(|| {
+                reader.drain(|_| {
+                    drained += 1;
+                    assert!(drained < 3, "the third value");
+                })
+            });
+            std::panic::catch_unwind(panicking).unwrap_err();
+            assert_eq!(reader.waiting_values(), 3);
+            let next = reader.find().map(|take| take()).expect("a value is there");
+            assert!(Arc::ptr_eq(&next, &tokens[3]));
+            drop((next, writer, reader, lanes));
             assert_dropped_once(&tokens);
         }
     }

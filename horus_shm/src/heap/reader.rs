@@ -89,7 +89,7 @@ impl<T, H: ReadPolicy<T>> ValueReader<T, H> {
 
     /// Returns the number of values in the lane that this reader has not read yet.
     #[must_use]
-    pub fn waiting(&self) -> usize {
+    pub fn waiting_values(&self) -> usize {
         self.lanes.waiting_values(0, self.index) as usize
     }
 
@@ -269,7 +269,7 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
 
     /// Returns the number of values in all lanes that this reader has not read yet.
     #[must_use]
-    pub fn waiting(&self) -> usize {
+    pub fn waiting_values(&self) -> usize {
         let lanes = 0..self.lanes.lane_limit() as u32;
         lanes
             .map(|lane| self.lanes.waiting_values(lane, self.index) as usize)

@@ -47,11 +47,11 @@ pub trait Packing {
     /// 65 to 82 if the core's other hardware thread is busy). With 128 B the throughput increases
     /// from 51 to 64 million, and the latency by 4 %. WHY not if several threads write: two of them
     /// send only 12 million messages of 64 B a second, instead of 17 million.
-    const PACKS_SPARSE: bool;
+    const AVOIDS_PADDING: bool;
 
     /// True if slots that are smaller than a cache line are packed: the distance between two slots
     /// is the smallest power of two that is large enough. If the writer publishes by the
-    /// head, slots for up to 8 and for 57 to 64 bytes have no stamps.
+    /// head, slots for 1 to 8 and for 64 bytes have no stamps.
     ///
     /// Between two threads on two cores, the latency of one message of 8 or 16 bytes is the same as
     /// with slots on separate lines (161 -> 159 ns, 160 -> 162 ns). The throughput increases from
@@ -60,7 +60,7 @@ pub trait Packing {
     /// because a slot may lie in two lines. WHY not if several threads read: each of them takes the
     /// line away from the writer, and the throughput of messages of 8 bytes to two readers
     /// decreases from 73 to 14 million.
-    const PACKS_SMALL: bool;
+    const SHARES_CACHE_LINES: bool;
 }
 
 /// The packing policy of rings to whose slots several threads write: no two slots share a cache
@@ -69,8 +69,8 @@ pub trait Packing {
 pub(super) enum Unpacked {}
 
 impl Packing for Unpacked {
-    const PACKS_SPARSE: bool = false;
-    const PACKS_SMALL: bool = false;
+    const AVOIDS_PADDING: bool = false;
+    const SHARES_CACHE_LINES: bool = false;
 }
 
 /// The address and the number of the slots of a lane. A copy refers to the same slots.
@@ -96,26 +96,22 @@ impl<T, P: Packing> SlotRow<T, P> {
 
     /// Distance in bytes between the starts of two neighbouring slots with stamps. It is a number
     /// of whole cache lines, unless `P` packs slots of this size.
-    pub(super) const SLOT_DISTANCE: usize = if P::PACKS_SPARSE && Slot::<T>::WASTES_CACHE_LINES {
+    pub(super) const SLOT_DISTANCE: usize = if P::AVOIDS_PADDING && Slot::<T>::WASTES_CACHE_LINES {
         size_of::<Slot<T>>()
-    } else if P::PACKS_SMALL && Self::LINES == 1 {
+    } else if P::SHARES_CACHE_LINES && Self::LINES == 1 {
         // WHY a power of two: then no slot lies in two lines.
         size_of::<Slot<T>>().next_power_of_two()
     } else {
         Self::LINES * CACHE_LINE_BYTES
     };
 
-    /// True if the slots have no stamps where the CPU is better off without them.
+    /// True if the slots have no stamps where the writer publishes by the head.
     ///
-    /// WHY only for values of at most 8 bytes, and of 57 to 64: there a stamp costs the most. It
-    /// doubles the size of the slots, or makes them lie in two cache lines. Values of 16 to 56
-    /// bytes were not faster without stamps.
-    const MAY_OMIT_STAMPS: bool = {
-        let bytes = size_of::<T>();
-        let is_tiny = bytes > 0 && bytes <= size_of::<AtomicU64>();
-        let fills_line = bytes <= CACHE_LINE_BYTES && Self::LINES > 1;
-        P::PACKS_SMALL && (is_tiny || fills_line)
-    };
+    /// WHY only for values of 1 to 8 bytes, and of 64: there a stamp costs the most. It doubles the
+    /// size of the slots, or makes them lie in two cache lines. Values of 16 to 56 bytes were not
+    /// faster without stamps.
+    pub(super) const MAY_OMIT_STAMPS: bool =
+        P::SHARES_CACHE_LINES && matches!(size_of::<T>(), 1..=8 | CACHE_LINE_BYTES);
 
     /// Returns the number of slots.
     #[inline(always)]
@@ -449,6 +445,10 @@ mod tests {
     #[derive(Debug, Clone, Copy, PartialEq)]
     struct Aligned([u8; 3]);
 
+    #[repr(align(128))]
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    struct AlignedUnit;
+
     /// Checks that each slot keeps its stamp and its value when the other slots are written.
     fn slots_do_not_overlap<T: Copy + PartialEq, P: Packing>(make: impl Fn(u8) -> T) {
         for by_head in [false, true] {
@@ -487,6 +487,7 @@ mod tests {
         any(|byte| [u64::from(byte); 16]);
         any(|byte| [byte; 1480]);
         any(|byte| Aligned([byte; 3]));
+        any(|_| AlignedUnit);
     }
 
     /// Checks that each of the remaining values is dropped exactly once.

@@ -162,7 +162,7 @@ impl<T> TicketWriter<T> {
 
     /// Returns the number of values in the ring that the receiver has not taken yet.
     #[must_use]
-    pub fn waiting(&self) -> usize {
+    pub fn waiting_values(&self) -> usize {
         ticket::waiting_values(&*self.0) as usize
     }
 
@@ -259,7 +259,7 @@ impl<T> TicketReader<T> {
 
     /// Returns the number of values in the ring that the receiver has not taken yet.
     #[must_use]
-    pub fn waiting(&self) -> usize {
+    pub fn waiting_values(&self) -> usize {
         ticket::waiting_values(&*self.0) as usize
     }
 
@@ -273,7 +273,7 @@ impl<T> TicketReader<T> {
 impl<T> fmt::Debug for TicketWriter<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TicketWriter")
-            .field("waiting", &self.waiting())
+            .field("waiting", &self.waiting_values())
             .finish_non_exhaustive()
     }
 }
@@ -281,7 +281,7 @@ impl<T> fmt::Debug for TicketWriter<T> {
 impl<T> fmt::Debug for TicketReader<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("TicketReader")
-            .field("waiting", &self.waiting())
+            .field("waiting", &self.waiting_values())
             .finish_non_exhaustive()
     }
 }
@@ -302,7 +302,7 @@ mod tests {
         drop(refused);
         let take = rx.find().unwrap();
         assert_eq!(take().0, 0);
-        assert_eq!((rx.waiting(), Arc::strong_count(&token)), (1, 2));
+        assert_eq!((rx.waiting_values(), Arc::strong_count(&token)), (1, 2));
         drop((tx, rx));
         assert_eq!(Arc::strong_count(&token), 1);
     }

@@ -68,8 +68,9 @@ pub struct Machine {
 }
 
 /// Returns what this process knows of its machine. The first call examines the CPU, which takes
-/// some 0.1 ms, and chooses the settings of the process. (Opening the first topic does the same.)
-/// Makes no system call, and writes to no file.
+/// some 0.1 ms, and chooses the settings of the process. (Opening the first topic does the same, as
+/// does creating a channel that depends on the settings.) Makes no system call, and writes to no
+/// file.
 pub fn machine() -> &'static Machine {
     static MACHINE: OnceLock<Machine> = OnceLock::new();
     MACHINE.get_or_init(|| {
@@ -200,10 +201,11 @@ fn tuning_for(vendor: &str, features: Features, ticks_ns: f64) -> Tuning {
         // One way between processes on an Emerald Rapids: 1480 B 584 -> 505 ns.
         demotes_lines: features.cldemote && ticks_ns <= TICKS_NS_MAX,
         // Streams between two threads on a Zen 4, stamps -> head, in millions of messages a second:
-        // 8 B 121 to 177 -> 246 to 314, 64 B 36 -> 97. Single messages take as long, or less (64 B
-        // 92 -> 63 ns). On Intel servers a head was slower: there each message moves the line of
-        // the head and that of the value, one after the other (8 and 16 B, rtrb, which has a head,
-        // 205 ns and 22 to 27 million a second; stamps 141 ns and 116 to 137 million).
+        // 8 B 118 to 128 -> 215, 64 B 23 -> 81; where the CPUs share no cache, 8 B 32 to 47 -> 42
+        // to 59. Single messages take as long, or less. On Intel servers a head was slower: there
+        // each message moves the line of the head and that of the value, one after the other (8 and
+        // 16 B, rtrb, which has a head, 205 ns and 22 to 27 million a second; stamps 141 ns and 116
+        // to 137 million). Other AMD CPUs were not measured.
         publishes_by_head: vendor == "AuthenticAMD",
     }
 }

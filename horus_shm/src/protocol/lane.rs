@@ -1,4 +1,4 @@
-//! Lanes: rings of slots with one writer and any number of readers. Every slot has a stamp.
+//! Lanes: rings of slots with one writer and any number of readers. The slots have stamps.
 //!
 //! A writer publishes position `p` by one store of the even stamp into slot `p mod capacity`.
 //! Before it writes the message, it stores the odd stamp, which marks the slot as invalid. A reader

@@ -216,7 +216,8 @@ pub struct LaneBlock<W> {
     pub epoch_owner: W,
     /// The number of the lane's oldest extent whose file still exists; 0 before the first extent.
     pub oldest: W,
-    /// The head: the position after the newest message. No reader polls this cache line.
+    /// The head: the position after the newest message. No reader polls this cache line, except in
+    /// a channel whose sender publishes by the head.
     pub head: W,
     /// Number of positions that were skipped because readers had pinned the slots; see
     /// [`SkipCounter`] for the encoding.

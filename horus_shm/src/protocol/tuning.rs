@@ -1,9 +1,9 @@
-//! The settings that depend on the CPU: how messages are copied, and how long a polling reader
-//! pauses between polls.
+//! The settings that depend on the CPU: how messages are copied, how long a polling reader pauses
+//! between polls, and how channels publish small messages.
 //!
 //! This module does not examine the CPU. `os::cpu` chooses the settings once, before the process
-//! opens its first topic. Until then the defaults are used, which work on every CPU. Every endpoint
-//! reads the settings from one word.
+//! opens its first topic, or creates its first channel that depends on them. Until then the
+//! defaults are used, which work on every CPU. Every endpoint reads the settings from one word.
 
 use core::fmt;
 use core::sync::atomic::AtomicU64;
@@ -49,8 +49,8 @@ pub struct Tuning {
     /// so that its reader finds them there. This is not done for messages that follow each other
     /// quickly.
     pub demotes_lines: bool,
-    /// True if the sender of an `spsc` channel publishes messages of up to 8 and of 57 to 64 bytes
-    /// by the channel's head, and the messages follow each other in memory without gaps; false if
+    /// True if the sender of an `spsc` channel publishes messages of 1 to 8 and of 64 bytes by the
+    /// channel's head, and the messages follow each other in memory without gaps; false if
     /// it publishes them, as all others, by a stamp in each message's slot.
     pub publishes_by_head: bool,
 }
@@ -134,7 +134,7 @@ impl fmt::Display for Tuning {
         if self.publishes_by_head {
             write!(
                 f,
-                "; spsc messages of up to 8 and of 57 to 64 B published by the head"
+                "; spsc messages of 1 to 8 and of 64 B published by the head"
             )?;
         }
         Ok(())

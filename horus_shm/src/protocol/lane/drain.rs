@@ -19,6 +19,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// only if the message is whole. This function stops at skips and overwritten messages;
     /// [`Self::read`] handles them.
     ///
+    /// In a lane whose writer publishes by the head, the cursor is also published whenever the
+    /// reader has read all messages before the head that it knew.
+    ///
     /// WHY the cursor is not published for each message: if the writer keeps the lane full, that
     /// would cost two transfers of a cache line for each message.
     #[inline(always)]

@@ -17,7 +17,8 @@ pub const OVERWRITE_BEGIN: Edge = Edge::new("overwrite/begin", Ordering::Release
 pub const OVERWRITE_CHECK: Edge = Edge::new("overwrite/check", Ordering::Acquire);
 
 /// ORDERING(head): Release store of the head. Pairs with [`HEAD_SEE`]: a reader that starts at
-/// or below this head finds published slots, and sees the epoch they belong to.
+/// or below this head finds published slots, and sees the epoch they belong to. Where slots have
+/// no stamps, it sees the messages.
 pub const HEAD_PUBLISH: Edge = Edge::new("head/publish", Ordering::Release);
 /// ORDERING(head): Acquire load of a lane's head. Pairs with [`HEAD_PUBLISH`].
 pub const HEAD_SEE: Edge = Edge::new("head/see", Ordering::Acquire);
