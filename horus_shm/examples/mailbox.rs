@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use horus_shm::internals::heap::{
-    Activation, ActivationOutcome, Address, Behaviour, Event, Flow, Group, Mail, Panic,
+    Activation, ActivationOutcome, Address, Behaviour, Event, Flow, Group, MailLimit, Panic,
     RoomEventcounts, Runnable, answer_channel, spawn,
 };
 
@@ -111,8 +111,8 @@ fn resident_bytes() -> usize {
 fn main() {
     let group = Arc::new(Queue::default());
     for (name, mail) in [
-        ("bounded", Mail::Bounded(1024)),
-        ("unbounded", Mail::Unbounded),
+        ("bounded", MailLimit::Bounded(1024)),
+        ("unbounded", MailLimit::Unbounded),
     ] {
         let address = spawn(Arc::clone(&group), Sum(0), mail);
         measure(&format!("{name}, alone"), MESSAGES, || {
@@ -139,7 +139,7 @@ fn main() {
     let mut actors = Vec::with_capacity(ACTORS);
     let begin = Instant::now();
     for _ in 0..ACTORS {
-        actors.push(spawn(Arc::clone(&group), Sum(0), Mail::Bounded(8)));
+        actors.push(spawn(Arc::clone(&group), Sum(0), MailLimit::Bounded(8)));
     }
     let took = begin.elapsed().as_nanos() as f64 / ACTORS as f64;
     let bytes = (resident_bytes() - before) as f64 / ACTORS as f64;

@@ -14,7 +14,7 @@ use std::thread;
 use actors::{Control, Queue};
 use common::{fork, join_fork};
 use horus_shm::internals::heap::{
-    self, Activation, Behaviour, End, Envelope, Event, Flow, Mail, NoAnswer, Panic, Refusal,
+    self, Activation, Behaviour, End, Envelope, Event, Flow, MailLimit, NoAnswer, Panic, Refusal,
     answer_channel,
 };
 use spawn::die_with_parent;
@@ -54,7 +54,10 @@ fn spawn_sum<const BYTES: usize>(
         sum: Arc::clone(&sum),
         _state: [0; BYTES],
     };
-    (heap::spawn(Arc::clone(group), state, Mail::Bounded(8)), sum)
+    (
+        heap::spawn(Arc::clone(group), state, MailLimit::Bounded(8)),
+        sum,
+    )
 }
 
 /// Sends to a new actor, and returns true if it handles the message and ends.

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use horus_shm::internals::heap::{
-    Activation, ActivationOutcome, Address, Behaviour, Event, Flow, Group, Mail, Panic,
+    Activation, ActivationOutcome, Address, Behaviour, Event, Flow, Group, MailLimit, Panic,
     RoomEventcounts, Runnable, spawn,
 };
 use horus_testing as _;
@@ -81,7 +81,7 @@ fn a_message_sent_by_an_address_that_then_leaves_is_handled() {
         let giving = Giving {
             handled: Arc::clone(&handled),
         };
-        let address = spawn(Arc::clone(&group), giving, Mail::Unbounded);
+        let address = spawn(Arc::clone(&group), giving, MailLimit::Unbounded);
         group.late.lock().unwrap().extend(0..late);
         address.send(0).unwrap();
         drop(address);
@@ -183,7 +183,7 @@ fn run_script(
         has_kept: false,
         seen: Arc::clone(&seen),
     };
-    let address = spawn(Arc::clone(&group), scripted, Mail::Bounded(2));
+    let address = spawn(Arc::clone(&group), scripted, MailLimit::Bounded(2));
     (0..messages).for_each(|message| address.send(message).map(drop).unwrap());
     let address = is_kept.then_some(address);
     let runnable = group.runnable.lock().unwrap().pop_front().unwrap();

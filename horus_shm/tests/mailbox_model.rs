@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use actors::{Control, Queue};
 use horus_shm::internals::heap::{
-    Activation, Address, Behaviour, ControlHandle, End, Event, Flow, Mail, Panic, Refusal,
+    Activation, Address, Behaviour, ControlHandle, End, Event, Flow, MailLimit, Panic, Refusal,
     SendOutcome, WeakAddress, spawn,
 };
 use proptest::prelude::*;
@@ -36,7 +36,7 @@ struct Logger {
 }
 
 impl Logger {
-    fn spawn(group: &Arc<Queue>, mail: Mail) -> (Address<u64, Queue>, Log) {
+    fn spawn(group: &Arc<Queue>, mail: MailLimit) -> (Address<u64, Queue>, Log) {
         let log = Log::default();
         let logger = Self {
             version: 0,
@@ -122,17 +122,17 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-fn mail() -> impl Strategy<Value = Mail> {
+fn mail() -> impl Strategy<Value = MailLimit> {
     prop_oneof![
-        (1_u16..20).prop_map(Mail::Bounded),
-        Just(Mail::Unbounded),
-        Just(Mail::Latest),
+        (1_u16..20).prop_map(MailLimit::Bounded),
+        Just(MailLimit::Unbounded),
+        Just(MailLimit::Latest),
     ]
 }
 
 /// The slow and obvious mailbox.
 struct Oracle {
-    mail: Mail,
+    mail: MailLimit,
     items: VecDeque<Item>,
     log: Vec<Entry>,
     version: u32,
@@ -157,14 +157,14 @@ impl Oracle {
 
     fn has_room(&self, count: usize) -> bool {
         match self.mail {
-            Mail::Bounded(capacity) => self.depth() + count <= usize::from(capacity),
-            Mail::Unbounded | Mail::Latest => true,
+            MailLimit::Bounded(capacity) => self.depth() + count <= usize::from(capacity),
+            MailLimit::Unbounded | MailLimit::Latest => true,
         }
     }
 
     /// Returns true if it replaced a message.
     fn send(&mut self, message: u64) -> bool {
-        if self.mail != Mail::Latest {
+        if self.mail != MailLimit::Latest {
             self.items.push_back(Item::Message(message));
             return false;
         }
@@ -220,7 +220,7 @@ struct World {
 }
 
 impl World {
-    fn new(mail: Mail) -> Self {
+    fn new(mail: MailLimit) -> Self {
         let group = Queue::new();
         let (address, log) = Logger::spawn(&group, mail);
         let oracle = Oracle {
@@ -452,7 +452,7 @@ fn a_mailbox_holds_its_capacity() {
     };
     for capacity in capacities {
         let group = Queue::new();
-        let (address, log) = Logger::spawn(&group, Mail::Bounded(capacity));
+        let (address, log) = Logger::spawn(&group, MailLimit::Bounded(capacity));
         for max in [u32::MAX, 1, 3, 7, u32::MAX] {
             for _ in address.waiting()..u32::from(capacity) {
                 assert_eq!(address.send(0), Ok(SendOutcome::Added));
@@ -492,7 +492,7 @@ fn a_handler_finds_its_mailbox_filled_up_to_an_eighth() {
                 pending: usize::from(before) + 1,
                 accepted: Arc::clone(&seen),
             };
-            let address = spawn(Arc::clone(&group), filler, Mail::Bounded(capacity));
+            let address = spawn(Arc::clone(&group), filler, MailLimit::Bounded(capacity));
             for message in (0..before).map(|_| false).chain([true]) {
                 assert_eq!(address.send(message), Ok(SendOutcome::Added));
             }
@@ -540,7 +540,7 @@ impl Behaviour<Queue> for Stasher {
 #[test]
 fn messages_put_aside_stay_in_the_depth() {
     let group = Queue::new();
-    let address = spawn(Arc::clone(&group), Stasher(Vec::new()), Mail::Bounded(4));
+    let address = spawn(Arc::clone(&group), Stasher(vec![]), MailLimit::Bounded(4));
     for _ in 0..3 {
         address.send(true).unwrap();
         group.run_all();
@@ -563,7 +563,7 @@ fn messages_put_aside_stay_in_the_depth() {
 #[test]
 fn a_long_list_is_handled_in_order() {
     let group = Queue::new();
-    let (address, log) = Logger::spawn(&group, Mail::Unbounded);
+    let (address, log) = Logger::spawn(&group, MailLimit::Unbounded);
     let numbers = (0..20_000)
         .filter(|&number| !fails(number))
         .take(if cfg!(miri) { 4200 } else { 10_000 });
@@ -587,7 +587,7 @@ fn a_long_list_is_handled_in_order() {
 #[test]
 fn an_end_in_the_middle_of_a_walk_discards_all() {
     let group = Queue::new();
-    let (address, log) = Logger::spawn(&group, Mail::Unbounded);
+    let (address, log) = Logger::spawn(&group, MailLimit::Unbounded);
     let count = if cfg!(miri) { 4200 } else { 10_000 };
     address
         .send_all((0..count).map(|number| number * 7))

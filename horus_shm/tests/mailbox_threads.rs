@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use actors::{Control, Queue};
 use horus_shm::internals::heap::{
-    Activation, Address, Answer, AnswerError, Behaviour, End, Envelope, Event, Flow, Mail,
+    Activation, Address, Answer, AnswerError, Behaviour, End, Envelope, Event, Flow, MailLimit,
     NoAnswer, Panic, Refusal, Reply, SendOutcome, WaitRefusal, answer_channel, reserve, spawn,
 };
 use horus_shm::internals::wait::WaitPolicy;
@@ -183,10 +183,10 @@ fn send_all_of(address: &Address<Counted, Queue>, sender: u64, counts: &Arc<Coun
 #[test]
 fn each_message_has_one_fate() {
     for mail in [
-        Mail::Bounded(1),
-        Mail::Bounded(16),
-        Mail::Bounded(1024),
-        Mail::Unbounded,
+        MailLimit::Bounded(1),
+        MailLimit::Bounded(16),
+        MailLimit::Bounded(1024),
+        MailLimit::Unbounded,
     ] {
         for stops in [u64::MAX, MESSAGES] {
             let (group, counts) = (Queue::new(), Arc::<Counts>::default());
@@ -225,7 +225,7 @@ fn each_latest_message_has_one_fate() {
     for stops in [u64::MAX, 20] {
         let (group, counts) = (Queue::new(), Arc::<Counts>::default());
         let checker = Checker::new(17, stops, &counts);
-        let address = spawn(Arc::clone(&group), checker, Mail::Latest);
+        let address = spawn(Arc::clone(&group), checker, MailLimit::Latest);
         let (added, replaced) = (AtomicU64::new(0), AtomicU64::new(0));
         with_workers(&group, || {
             thread::scope(|scope| {
@@ -296,7 +296,7 @@ fn a_chain_of_actors_ends_with_its_first_address() {
             next: next.take(),
             hops: Arc::clone(&hops),
         };
-        next = Some(spawn(Arc::clone(&group), hop, Mail::Unbounded));
+        next = Some(spawn(Arc::clone(&group), hop, MailLimit::Unbounded));
     }
     with_workers(&group, || {
         let first = next.take().unwrap();
@@ -353,7 +353,7 @@ fn every_question_ends() {
             for asker in 0..2 {
                 let (group, answered, unanswered) = (&group, &answered, &unanswered);
                 scope.spawn(move || {
-                    let new = || spawn(Arc::clone(group), Oracle(0), Mail::Bounded(8));
+                    let new = || spawn(Arc::clone(group), Oracle(0), MailLimit::Bounded(8));
                     let mut address = new();
                     for number in 0..questions {
                         let question = asker * questions + number;
@@ -534,7 +534,7 @@ fn messages_of_any_size_and_alignment_are_whole() {
 fn a_wait_for_room_ends() {
     let (group, counts) = (Queue::new(), Arc::<Counts>::default());
     let checker = Checker::new(u64::MAX, u64::MAX, &counts);
-    let address = spawn(Arc::clone(&group), checker, Mail::Bounded(1));
+    let address = spawn(Arc::clone(&group), checker, MailLimit::Bounded(1));
     assert!(address.send(Counted::new(0, 0, &counts)).is_ok());
     let policy = WaitPolicy::with_timeout(Duration::from_millis(1));
     let refused = address.send_wait(Counted::new(0, 1, &counts), policy);
@@ -561,7 +561,7 @@ fn a_wait_for_room_ends() {
 fn messages_of_a_chain_are_dropped_once() {
     let (group, counts) = (Queue::new(), Arc::<Counts>::default());
     let checker = Checker::new(u64::MAX, u64::MAX, &counts);
-    let address = spawn(Arc::clone(&group), checker, Mail::Bounded(2));
+    let address = spawn(Arc::clone(&group), checker, MailLimit::Bounded(2));
     let make = |number| {
         if number == 2 {
             std::panic::resume_unwind(Box::new(OnPurpose));

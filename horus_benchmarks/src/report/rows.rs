@@ -18,7 +18,7 @@ use crate::report::figures::Figures;
 use crate::report::histograms::{self, TimedSamples};
 
 /// Name of the setting in a report that says how each row was measured.
-const BASIS_SETTING: &str = "basis";
+const MEASURED_HOW_SETTING: &str = "basis";
 
 /// One result of a benchmark, which is a line in the tables of the report. Values that do not apply
 /// are absent.
@@ -237,7 +237,7 @@ impl Report {
     /// 1024`).
     pub fn push(&mut self, mut row: Row, basis: &str) {
         row.oversubscribed |= row.busy_threads() > self.machine.usable_cpus();
-        self.note(BASIS_SETTING, &row.id, basis);
+        self.note(MEASURED_HOW_SETTING, &row.id, basis);
         self.rows.push(row);
     }
 
@@ -276,7 +276,7 @@ impl Report {
     /// Returns a text that says how the row `id` was measured, such as `RTT/2`.
     pub fn basis(&self, id: &str) -> &str {
         self.settings
-            .get(BASIS_SETTING)
+            .get(MEASURED_HOW_SETTING)
             .and_then(|notes| notes.get(id)?.as_str())
             .unwrap_or_default()
     }

@@ -210,8 +210,8 @@ struct SampleUnit {
 }
 
 impl SampleUnit {
-    /// Returns the unit of samples that are ticks and that consist of `ways` one-way times. A round
-    /// trip consists of two.
+    /// Returns the unit of samples that were measured in ticks of the time stamp counter. Each
+    /// sample lasts for `ways` one-way times: 1, or 2 if it is a round trip.
     fn new(clock: &TscClock, ways: u32) -> SampleUnit {
         SampleUnit {
             ns: clock.ns_per_tick() / f64::from(ways),

@@ -29,8 +29,8 @@ use crate::transport::rendezvous::ConnectionError;
 const QUICK_ROUNDS_AND_SAMPLES: (u32, u64) = (20, 6_000);
 const FULL_ROUNDS_AND_SAMPLES: (u32, u64) = (40, 20_000);
 
-/// Number of additional rounds for each of two other timings: the `send` call alone, and one way
-/// with the counters of both cores.
+/// Number of additional rounds for each of two other measurements: the duration of the `send` call
+/// alone, and the one-way time from the time stamp counter of one core to that of the other.
 const EXTRA_ROUNDS: u32 = 4;
 
 /// Number of messages in a stream for each timed message in a round. It applies to messages of at

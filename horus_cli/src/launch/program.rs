@@ -32,7 +32,7 @@ pub(super) struct Program<'a> {
     /// first attempt.
     started_ns: u64,
     /// The exit status of the last run that has ended; `None` before the first run has ended.
-    last_end: Option<ExitStatus>,
+    last_exit: Option<ExitStatus>,
 }
 
 /// The state of a program in a launch file.
@@ -66,7 +66,7 @@ impl<'a> Program<'a> {
             has_failed: false,
             starts: 0,
             started_ns: 0,
-            last_end: None,
+            last_exit: None,
         }
     }
 
@@ -84,7 +84,7 @@ impl<'a> Program<'a> {
     /// Records that the process of the program has ended with `status`. [`Self::status`] reports
     /// it.
     pub(super) const fn note_end(&mut self, status: ExitStatus) {
-        self.last_end = Some(status);
+        self.last_exit = Some(status);
     }
 
     /// Returns the status of the program that the launcher publishes for other processes.
@@ -102,8 +102,8 @@ impl<'a> Program<'a> {
             pid,
             restarts: self.starts.saturating_sub(1),
             started_ns: self.started_ns,
-            exit_code: self.last_end.and_then(|end| end.code()),
-            signal: self.last_end.and_then(|end| end.signal()),
+            exit_code: self.last_exit.and_then(|end| end.code()),
+            signal: self.last_exit.and_then(|end| end.signal()),
         }
     }
 

@@ -98,7 +98,7 @@ impl ProgramState {
 
 impl ProgramStatus {
     /// Returns a text that says how the program's last run ended; empty if no run has ended.
-    pub(crate) fn last_end(&self) -> String {
+    pub(crate) fn last_exit(&self) -> String {
         match (self.exit_code, self.signal) {
             (Some(code), _) => format!("exit code {code}"),
             (None, Some(signal)) => format!("signal {signal}"),

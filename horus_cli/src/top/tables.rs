@@ -120,7 +120,7 @@ pub(super) fn program_table<'a>(
             pid.unwrap_or_else(nothing).into(),
             restarts_cell(status.restarts),
             up.unwrap_or_else(nothing).into(),
-            status.last_end().into(),
+            status.last_exit().into(),
             visible(file).into(),
         ]);
     }

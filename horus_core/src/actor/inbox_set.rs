@@ -90,7 +90,7 @@ impl<M: Send + 'static> InboxSet<M> {
         let is_awake = self.inboxes.get(&id.0)?.wake();
         let has_task = |set: &Self| set.inboxes[&id.0].task.is_some();
         while is_awake && !has_task(self) {
-            let woken = self.await_tasks(WaitPolicy::endless());
+            let woken = self.wait_for_inboxes(WaitPolicy::endless());
             // WHY: an inbox that has its task is not pushed again, so the next wait looks at it.
             let known: HashSet<_> = self.returned.iter().copied().collect();
             let new = woken.into_iter().filter(|id| !known.contains(id));
@@ -141,7 +141,7 @@ impl<M: Send + 'static> InboxSet<M> {
             } else {
                 WaitPolicy::with_timeout(Duration::ZERO)
             };
-            let woken = self.await_tasks(policy);
+            let woken = self.wait_for_inboxes(policy);
             let is_over = woken.is_empty();
             ready.extend(woken.into_iter().filter(|id| self.has_mail(*id)));
             if is_over || !ready.is_empty() {
@@ -166,7 +166,7 @@ impl<M: Send + 'static> InboxSet<M> {
 impl<M> InboxSet<M> {
     /// Waits until at least one inbox is awake, and gives each such inbox its task. Returns these
     /// inboxes.
-    fn await_tasks(&mut self, wait_policy: WaitPolicy) -> Vec<ActorId> {
+    fn wait_for_inboxes(&mut self, wait_policy: WaitPolicy) -> Vec<ActorId> {
         let mut woken = Vec::new();
         let Self { queue, inboxes, .. } = self;
         queue.wait_until(wait_policy, || {
@@ -189,7 +189,7 @@ impl<M> Drop for InboxSet<M> {
         let woken = self.inboxes.values().filter(asleep);
         let mut left = woken.filter(|inbox| inbox.wake()).count();
         while left > 0 {
-            left -= self.await_tasks(WaitPolicy::endless()).len();
+            left -= self.wait_for_inboxes(WaitPolicy::endless()).len();
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The kinds of mailboxes.
 
-use horus_shm::internals::heap::Mail;
+use horus_shm::internals::heap::MailLimit;
 
 /// The kind of an actor's mailbox. Default: bounded by 1024 messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mailbox(Mail);
+pub struct Mailbox(MailLimit);
 
 impl Mailbox {
     /// The maximum capacity of a bounded mailbox, in messages.
@@ -16,23 +16,23 @@ impl Mailbox {
     /// is free.
     #[must_use]
     pub const fn bounded(capacity: u16) -> Self {
-        Self(Mail::Bounded(capacity))
+        Self(MailLimit::Bounded(capacity))
     }
 
     /// Returns a mailbox without a limit on the number of messages.
     #[must_use]
     pub const fn unbounded() -> Self {
-        Self(Mail::Unbounded)
+        Self(MailLimit::Unbounded)
     }
 
     /// Returns a mailbox that keeps only the latest message: a new message replaces one that still
     /// waits.
     #[must_use]
     pub const fn latest() -> Self {
-        Self(Mail::Latest)
+        Self(MailLimit::Latest)
     }
 
-    pub(crate) const fn mail(self) -> Mail {
+    pub(crate) const fn mail(self) -> MailLimit {
         self.0
     }
 }

@@ -29,19 +29,19 @@ const LINGER_NS: u64 = 2_000;
 
 /// The maximum number of times in a row that a worker skips the short wait for another message. It
 /// skips the wait because earlier waits were in vain.
-const LINGER_SKIPS_MAX: u32 = 1023;
+const WAIT_SKIPS_MAX: u32 = 1023;
 
 /// The state of the short wait for another message, which a worker makes before it puts an actor
 /// without mail to sleep.
 #[derive(Debug, Default)]
-struct Linger {
+struct WaitForMail {
     /// The time at which the present wait ends, in nanoseconds; 0 if the worker does not wait.
     end_ns: u64,
     /// The value of `WorkerContext::handled` when the present wait began. If it has changed, a
     /// message has arrived during the wait.
     handled: u64,
     /// Decides when the worker waits: after each wait in vain, it skips the wait more often.
-    occasions: Backoff<LINGER_SKIPS_MAX>,
+    occasions: Backoff<WAIT_SKIPS_MAX>,
 }
 
 /// The state of a worker that handlers of its actors use: the clock, the limit of an activation,
@@ -62,7 +62,7 @@ pub(crate) struct WorkerContext {
     /// next.
     clock_at: u64,
     messages_per_clock_read: u32,
-    linger: Linger,
+    linger: WaitForMail,
     /// True if an actor that is being spawned has given out its own address in `init`.
     pub(crate) has_given_address: bool,
     /// True if an actor could not be spawned because its group has already ended.
@@ -91,7 +91,7 @@ impl WorkerContext {
             handled_before: 0,
             clock_at: 1,
             messages_per_clock_read: 1,
-            linger: Linger::default(),
+            linger: WaitForMail::default(),
             has_given_address: false,
             is_refused: false,
             init_error: None,
@@ -268,7 +268,7 @@ mod tests {
         while !activation(&mut context, true) {}
         assert!(!activation(&mut context, true), "the last one was in vain");
         assert!(activation(&mut context, false));
-        context.linger = Linger::default();
+        context.linger = WaitForMail::default();
         context.begin_activation(now_ns);
         assert!(
             !context.should_look_again(|| true),

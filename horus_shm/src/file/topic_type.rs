@@ -126,9 +126,9 @@ impl TypeInfo {
         }
     }
 
-    /// Returns the length in bytes of the beginning that messages of the type `sent` (or their
-    /// heads) have in common with messages of this type. A reader of this type fills the rest with
-    /// its defaults.
+    /// Returns how many bytes at the beginning of a message of the type `sent` (or of its head, the
+    /// part of a fixed length) have the same meaning in messages of this type. A reader of this
+    /// type fills the rest with its defaults.
     #[must_use]
     pub fn shared_bytes(&self, sent: &Self) -> u64 {
         let least = if self.sized {

@@ -21,8 +21,8 @@
 //! use std::sync::{Arc, Mutex};
 //!
 //! use horus_shm::internals::heap::{
-//!     ActivationOutcome, Behaviour, Event, Flow, Group, Mail, Panic, RoomEventcounts, Runnable,
-//!     Activation, spawn,
+//!     Activation, ActivationOutcome, Behaviour, Event, Flow, Group, MailLimit, Panic,
+//!     RoomEventcounts, Runnable, spawn,
 //! };
 //!
 //! /// A group with one queue, and no threads.
@@ -56,7 +56,7 @@
 //! }
 //!
 //! let (group, sum) = (Arc::new(Queue::default()), Arc::new(Mutex::new(0)));
-//! let address = spawn(Arc::clone(&group), Sum(Arc::clone(&sum)), Mail::Bounded(8));
+//! let address = spawn(Arc::clone(&group), Sum(Arc::clone(&sum)), MailLimit::Bounded(8));
 //! address.send(3)?;
 //! address.send(4)?;
 //! let runnable = group.0.lock().unwrap().pop().expect("the first message woke it");
@@ -189,7 +189,7 @@ pub struct End {
 
 /// The kind of a mailbox, which decides how many messages it holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mail {
+pub enum MailLimit {
     /// The mailbox holds at most this number of messages. The number is from 1 to [`CAPACITY_MAX`].
     Bounded(u16),
     /// The mailbox holds any number of messages, so it is never full.
@@ -198,7 +198,7 @@ pub enum Mail {
     Latest,
 }
 
-impl Mail {
+impl MailLimit {
     fn capacity(self) -> u16 {
         match self {
             Self::Bounded(capacity) => capacity.clamp(1, CAPACITY_MAX),
@@ -504,7 +504,7 @@ impl<B: Behaviour<G>, G: Group> Cell<B, G> {
 pub fn spawn<B: Behaviour<G>, G: Group>(
     group: Arc<G>,
     behaviour: B,
-    mail: Mail,
+    mail: MailLimit,
 ) -> Address<B::Message, G> {
     Address::from_counted(make_cell(
         group,
@@ -519,7 +519,7 @@ pub fn spawn<B: Behaviour<G>, G: Group>(
 pub fn spawn_with_handle<B: Behaviour<G>, G: Group>(
     group: Arc<G>,
     behaviour: B,
-    mail: Mail,
+    mail: MailLimit,
 ) -> (Address<B::Message, G>, ControlHandle<G>) {
     let cell = make_cell(group, behaviour, mail, Holders::with_one_address_and_hold());
     (
@@ -531,7 +531,7 @@ pub fn spawn_with_handle<B: Behaviour<G>, G: Group>(
 fn make_cell<B: Behaviour<G>, G: Group>(
     group: Arc<G>,
     behaviour: B,
-    mail: Mail,
+    mail: MailLimit,
     holders: Holders<AtomicU64>,
 ) -> CellPointer<G> {
     let cell = Cell {

@@ -53,7 +53,7 @@ impl NamespaceRemoval {
         }
     }
 
-    fn attended(&self, process: Option<ProcessInfo>) -> NamespaceRemoveError {
+    fn in_use_error(&self, process: Option<ProcessInfo>) -> NamespaceRemoveError {
         NamespaceRemoveError::Attended {
             path: self.path.clone(),
             process,
@@ -100,7 +100,7 @@ impl NamespaceRemoval {
         // WHY held until the end: no process can join meanwhile.
         let _lock = match liveness::lock_out_all(dir).map_err(self.io("lock the registry of"))? {
             Ok(lock) => lock,
-            Err(process) => return Err(self.attended(process)),
+            Err(process) => return Err(self.in_use_error(process)),
         };
         let topics = match os::open_dir(dir, TOPICS_DIRECTORY) {
             Ok(topics) => Some(topics),
@@ -136,13 +136,13 @@ impl NamespaceRemoval {
                 }
                 // WHY: another process has a lease on it, because it removes or replaces the file.
                 Err(error) if error.kind() == WouldBlock => {
-                    return Err(self.attended(liveness::find_user(&stat)));
+                    return Err(self.in_use_error(liveness::find_user(&stat)));
                 }
                 Err(error) => return Err(self.io("open a topic of")(error)),
             };
             match lock::try_write_lease(fd.as_fd()) {
                 Ok(true) => leases.push(fd),
-                Ok(false) => return Err(self.attended(liveness::find_user(&stat))),
+                Ok(false) => return Err(self.in_use_error(liveness::find_user(&stat))),
                 Err(error) => {
                     self.expect_owner(&stat)?;
                     return Err(self.io("lease a topic of")(error));

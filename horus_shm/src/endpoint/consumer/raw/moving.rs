@@ -338,8 +338,10 @@ impl RawConsumer {
             return;
         }
         past.looked = Some(Instant::now());
-        let (ended, left): (Vec<_>, Vec<_>) =
-            past.former.drain(..).partition(RawConsumer::has_ended);
+        let (ended, left): (Vec<_>, Vec<_>) = past
+            .former
+            .drain(..)
+            .partition(RawConsumer::is_file_used_up);
         past.former = left;
         if ended.is_empty() {
             return;
@@ -362,7 +364,7 @@ impl RawConsumer {
 
     /// Returns true if no publisher can send to this reader's file any more, and all readable
     /// messages have been read.
-    fn has_ended(&self) -> bool {
+    fn is_file_used_up(&self) -> bool {
         if self.segment.check_health().is_err() {
             return true;
         }
@@ -382,7 +384,8 @@ impl RawConsumer {
         stats.waiting == 0 || stats.unmapped > 0
     }
 
-    /// Receives a message while this reader still reads former files. Otherwise the same as
+    /// Receives a message after the topic has moved to another file, while this reader has not read
+    /// all messages in the former files, which come first. Otherwise the same as
     /// [`Self::recv`].
     ///
     /// # Safety
@@ -416,7 +419,8 @@ impl RawConsumer {
         })
     }
 
-    /// Receives a message while this reader still reads former files. Otherwise the same as
+    /// Receives a message after the topic has moved to another file, while this reader has not read
+    /// all messages in the former files, which come first. Otherwise the same as
     /// [`Self::recv_length`].
     #[cold]
     pub(super) fn recv_length_draining(&mut self) -> Option<usize> {
@@ -431,7 +435,8 @@ impl RawConsumer {
         self.poll_while_draining(Self::recv_length, own)
     }
 
-    /// Borrows a message while this reader still reads former files. Otherwise the same as
+    /// Borrows a message after the topic has moved to another file, while this reader has not read
+    /// all messages in the former files, which come first. Otherwise the same as
     /// [`Self::borrow`].
     #[cold]
     pub(super) fn borrow_draining(&mut self) -> Result<Option<RawSample>, BorrowError> {
