@@ -33,7 +33,7 @@ type AnyError = Box<dyn Error>;
 enum Subject {
     /// Topics of one process. Each gets a message in turn.
     Topics,
-    /// Topics of one wait set. Each gets a message in turn, for which the set waits.
+    /// Topics of one wait set. One after another gets a message, and the set waits for it.
     WaitSet,
     /// Publishers of one topic. Each sends in turn.
     Publishers,

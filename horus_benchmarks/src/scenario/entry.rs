@@ -24,7 +24,7 @@ pub type ChildRole = (&'static str, fn(&ChildContext) -> ExitCode);
 /// in spin loops, in this process and in its children.
 const TUNING_VARIABLE: &str = "HORUS_BENCH_TUNING";
 
-fn apply_tuning() -> Result<(), String> {
+fn apply_tuning_variable() -> Result<(), String> {
     let Some(text) = env::var_os(TUNING_VARIABLE) else {
         return Ok(());
     };
@@ -39,7 +39,7 @@ pub fn main(
     roles: &[ChildRole],
     run: impl FnOnce(Args) -> Outcome,
 ) -> ExitCode {
-    if let Err(error) = apply_tuning() {
+    if let Err(error) = apply_tuning_variable() {
         eprintln!("{name}: {TUNING_VARIABLE}: {error}");
         return ExitCode::from(2);
     }

@@ -386,7 +386,7 @@ fn file_name(topic: &TopicFile, id: ExtentId) -> String {
 
 /// Returns true if the lane file of extent `id` still exists in the directory, so that readers can
 /// open it.
-pub(crate) fn is_linked(topic: &TopicFile, id: ExtentId) -> bool {
+pub(crate) fn lane_file_exists(topic: &TopicFile, id: ExtentId) -> bool {
     let dir = topic.namespace.topics_dir();
     dir.is_ok_and(|dir| os::fstatat(dir, file_name(topic, id)).is_ok())
 }

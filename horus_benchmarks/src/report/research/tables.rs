@@ -49,7 +49,7 @@ struct ReferenceLine {
     stream: Vec<String>,
 }
 
-/// A section of the page in the layout.
+/// A section of the report page, as the layout file describes it: its texts, tables and figures.
 #[derive(Default, Deserialize, Serialize)]
 #[serde(default, deny_unknown_fields)]
 struct Section {

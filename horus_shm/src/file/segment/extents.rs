@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 use crate::file::error::OpenError;
-use crate::file::extent::{Extent, ExtentUse, is_linked, remove_lane_file};
+use crate::file::extent::{Extent, ExtentUse, lane_file_exists, remove_lane_file};
 use crate::file::header::{ExtentBase, ExtentId};
 use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, TopicMemory};
@@ -195,7 +195,7 @@ impl TopicMemory {
         let is_it =
             |extent: &Arc<Extent>| extent.id == id && (extent.usage != ExtentUse::Write || on_heap);
         let is_mapped = self.lock_extents().iter().any(is_it);
-        is_mapped || self.file().is_some_and(|file| is_linked(file, id))
+        is_mapped || self.file().is_some_and(|file| lane_file_exists(file, id))
     }
 
     /// Removes an extent of a file from the list of mapped extents. It is unmapped when its last
