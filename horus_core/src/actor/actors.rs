@@ -247,7 +247,7 @@ impl<'a> SpawnOptions<'a> {
             return Err(closed());
         };
         task.set_last_worker(group.next_worker());
-        let mut context = WorkerContext::without_linger(&group.clock());
+        let mut context = WorkerContext::without_wait(&group.clock());
         // WHY two: a thing more than `init`, so that the actor is asleep afterwards.
         match task.run(group, &mut context, 2) {
             ActivationOutcome::More(task) | ActivationOutcome::Suspended(task) => {

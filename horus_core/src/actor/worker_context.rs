@@ -25,7 +25,7 @@ const MESSAGES_PER_CLOCK_READ_MAX: u32 = 16;
 ///
 /// WHY: a message that arrives in this time needs no system call to wake the actor, and messages
 /// that follow each other closely are handled as one batch.
-const LINGER_NS: u64 = 2_000;
+const WAIT_FOR_MAIL_NS: u64 = 2_000;
 
 /// The maximum number of times in a row that a worker skips the short wait for another message. It
 /// skips the wait because earlier waits were in vain.
@@ -62,7 +62,7 @@ pub(crate) struct WorkerContext {
     /// next.
     clock_at: u64,
     messages_per_clock_read: u32,
-    linger: WaitForMail,
+    wait: WaitForMail,
     /// True if an actor that is being spawned has given out its own address in `init`.
     pub(crate) has_given_address: bool,
     /// True if an actor could not be spawned because its group has already ended.
@@ -91,7 +91,7 @@ impl WorkerContext {
             handled_before: 0,
             clock_at: 1,
             messages_per_clock_read: 1,
-            linger: WaitForMail::default(),
+            wait: WaitForMail::default(),
             has_given_address: false,
             is_refused: false,
             init_error: None,
@@ -104,9 +104,9 @@ impl WorkerContext {
 
     /// Creates the context for a thread that puts an actor without mail to sleep at once, without a
     /// short wait for another message.
-    pub(crate) fn without_linger(clock: &Clock) -> Self {
+    pub(crate) fn without_wait(clock: &Clock) -> Self {
         let mut context = Self::new(clock);
-        context.linger.occasions = Backoff::never_due();
+        context.wait.occasions = Backoff::never_due();
         context
     }
 
@@ -116,7 +116,7 @@ impl WorkerContext {
     pub(crate) const fn begin_activation(&mut self, now_ns: u64) {
         self.begin_ns = now_ns;
         self.handled_before = self.handled;
-        self.linger.end_ns = 0;
+        self.wait.end_ns = 0;
         if now_ns > self.last_ns {
             self.last_ns = now_ns;
         }
@@ -165,26 +165,26 @@ impl WorkerContext {
     /// actor to sleep. `has_work` returns true if the worker has another actor to run.
     #[inline]
     pub(crate) fn should_look_again(&mut self, has_work: impl FnOnce() -> bool) -> bool {
-        self.linger.occasions.is_due() && self.linger(has_work)
+        self.wait.occasions.is_due() && self.wait_for_mail(has_work)
     }
 
     #[cold]
-    fn linger(&mut self, has_work: impl FnOnce() -> bool) -> bool {
+    fn wait_for_mail(&mut self, has_work: impl FnOnce() -> bool) -> bool {
         let now_ns = self.clock.now_ns();
-        let linger = &mut self.linger;
-        let has_begun = linger.end_ns != 0;
-        if has_begun && linger.handled != self.handled {
-            linger.occasions.succeed();
+        let wait = &mut self.wait;
+        let has_begun = wait.end_ns != 0;
+        if has_begun && wait.handled != self.handled {
+            wait.occasions.succeed();
         }
-        let is_in_vain = has_begun && linger.handled == self.handled && now_ns >= linger.end_ns;
+        let is_in_vain = has_begun && wait.handled == self.handled && now_ns >= wait.end_ns;
         if is_in_vain || has_work() {
-            linger.occasions.fail();
-            linger.end_ns = 0;
+            wait.occasions.fail();
+            wait.end_ns = 0;
             return false;
         }
-        if !has_begun || linger.handled != self.handled {
-            linger.handled = self.handled;
-            linger.end_ns = now_ns.saturating_add(LINGER_NS);
+        if !has_begun || wait.handled != self.handled {
+            wait.handled = self.handled;
+            wait.end_ns = now_ns.saturating_add(WAIT_FOR_MAIL_NS);
         }
         true
     }
@@ -235,40 +235,40 @@ mod tests {
     }
 
     #[test]
-    fn an_actor_lingers_ever_more_seldom_unless_that_pays_off() {
+    fn a_worker_waits_for_mail_ever_more_seldom_unless_that_pays_off() {
         let mut context = WorkerContext::new(&Clock::simulated(1));
         let mut now_ns = 1;
-        // Returns true if an activation lingers; a message comes meanwhile, or none.
+        // Returns true if the worker waits for mail; a message comes meanwhile, or none.
         let mut activation = |context: &mut WorkerContext, comes: bool| {
             context.begin_activation(now_ns);
             context.count_message();
-            let lingers = context.should_look_again(|| false);
-            if lingers && comes {
+            let waits = context.should_look_again(|| false);
+            if waits && comes {
                 context.count_message();
                 assert!(
                     context.should_look_again(|| false),
                     "the next one is waited for, too"
                 );
             }
-            if lingers {
+            if waits {
                 assert!(context.should_look_again(|| false), "the time is not over");
-                now_ns += LINGER_NS;
+                now_ns += WAIT_FOR_MAIL_NS;
                 context.clock.set(now_ns);
                 assert!(!context.should_look_again(|| false), "the time is over");
             }
-            lingers
+            waits
         };
-        let mut lingered = Vec::new();
+        let mut waited = Vec::new();
         for index in 0..12 {
             if activation(&mut context, false) {
-                lingered.push(index);
+                waited.push(index);
             }
         }
-        assert_eq!(lingered, [0, 2, 6]);
+        assert_eq!(waited, [0, 2, 6]);
         while !activation(&mut context, true) {}
         assert!(!activation(&mut context, true), "the last one was in vain");
         assert!(activation(&mut context, false));
-        context.linger = WaitForMail::default();
+        context.wait = WaitForMail::default();
         context.begin_activation(now_ns);
         assert!(
             !context.should_look_again(|| true),

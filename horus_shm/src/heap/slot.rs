@@ -195,7 +195,7 @@ impl<T, P: Packing> SlotRow<T, P> {
         // SAFETY: the index and the slots are valid by the contract.
         let dst = unsafe { self.value(index) };
         let near = CACHE_LINE_BYTES - size_of::<AtomicU64>();
-        if size_of::<T>() <= near || !self.has_stamps() {
+        if size_of::<T>() <= near {
             // SAFETY: the value, and the memory for it.
             unsafe { ptr::copy_nonoverlapping(src, dst, 1) };
             return;

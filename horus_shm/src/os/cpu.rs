@@ -201,7 +201,7 @@ fn tuning_for(vendor: &str, features: Features, ticks_ns: f64) -> Tuning {
         // One way between processes on an Emerald Rapids: 1480 B 584 -> 505 ns.
         demotes_lines: features.cldemote && ticks_ns <= TICKS_NS_MAX,
         // Streams between two threads on a Zen 4, stamps -> head, in millions of messages a second:
-        // 8 B 118 to 128 -> 215, 64 B 23 -> 81; where the CPUs share no cache, 8 B 32 to 47 -> 42
+        // 8 B 118 to 128 -> 215, 64 B 33 -> 81; where the CPUs share no cache, 8 B 32 to 47 -> 42
         // to 59. Single messages take as long, or less. On Intel servers a head was slower: there
         // each message moves the line of the head and that of the value, one after the other (8 and
         // 16 B, rtrb, which has a head, 205 ns and 22 to 27 million a second; stamps 141 ns and 116

@@ -50,8 +50,8 @@ pub struct Tuning {
     /// quickly.
     pub demotes_lines: bool,
     /// True if the sender of an `spsc` channel publishes messages of 1 to 8 and of 64 bytes by the
-    /// channel's head, and the messages follow each other in memory without gaps; false if
-    /// it publishes them, as all others, by a stamp in each message's slot.
+    /// channel's head, and the messages follow each other in memory without gaps; false if it
+    /// publishes them, as all others, by a stamp in each message's slot.
     pub publishes_by_head: bool,
 }
 

@@ -94,7 +94,7 @@ impl GroupNode {
         let thread = local::thread_number();
         if turns.thread != thread {
             turns.thread = thread;
-            turns.worker = Some(WorkerContext::without_linger(clock));
+            turns.worker = Some(WorkerContext::without_wait(clock));
         }
         local::add_threadless_group(&self.group, || {
             let (group, turns) = (Arc::clone(&self.group), Arc::clone(&self.turns));
@@ -117,7 +117,7 @@ impl GroupNode {
 
     fn run_turns(&self, clock: &Clock) -> NodeResult {
         // WHY: it has no worker of its own, and a simulated time would never end the wait.
-        let mut worker = WorkerContext::without_linger(clock);
+        let mut worker = WorkerContext::without_wait(clock);
         let now_ns = clock.now_ns();
         actor_turns::run_turns(&self.group, &mut worker, now_ns)
     }
