@@ -50,7 +50,7 @@ def echo(kind, how):
 def produce(kind, count):
     """Sends `count` messages as fast as there is room, after `go` is sent."""
     types, message = made(kind)
-    publisher = horus.Publisher("stream", *types)
+    publisher = horus.Publisher("stream", *types, qos="reliable")
     go = horus.Subscriber("go", horus.CmdVel)
     print("ready", flush=True)
     go.recv(timeout=PATIENCE_S)
@@ -67,7 +67,7 @@ def produce(kind, count):
 def consume(kind, count):
     """Receives `count` messages; prints the time of the last one, and the number lost."""
     types, _ = made(kind)
-    subscriber = horus.Subscriber("stream", *types)
+    subscriber = horus.Subscriber("stream", *types, qos="reliable")
     print("ready", flush=True)
     recv = subscriber.recv
     received = 0

@@ -9,8 +9,8 @@ import pytest
 from conftest import ROOT
 
 RECORDED = sorted((ROOT / "benchmarks" / "record").glob("*/*/all_paths_latency.json"))[-1]
-# WHY not all: rows with a rate and streams always take some seconds.
-SECTIONS = ["typed", "generic", "image", "attribution", "cross_process"]
+# WHY not all: rows with a rate always take some seconds.
+SECTIONS = ["typed", "generic", "image", "attribution", "cross_process", "streams"]
 
 
 def run(*arguments, cwd):
