@@ -48,7 +48,7 @@ impl MachineState {
 ///
 /// `floors_ns` has the floor of each round in nanoseconds, and `pairs` has the divisor and the
 /// dividend of its ratio.
-pub fn machine_states(floors_ns: &[f64], pairs: &[(f64, f64)]) -> Vec<MachineState> {
+pub fn split_by_state(floors_ns: &[f64], pairs: &[(f64, f64)]) -> Vec<MachineState> {
     let smallest = floors_ns.iter().copied().fold(f64::INFINITY, f64::min);
     let largest = floors_ns.iter().copied().fold(0.0, f64::max);
     let split_ns = if largest > STATE_RATIO_MIN * smallest {

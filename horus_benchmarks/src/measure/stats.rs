@@ -5,7 +5,7 @@ use fastrand::Rng;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::measure::state::{MachineState, machine_states};
+use crate::measure::state::{MachineState, split_by_state};
 
 /// The random seed of every bootstrap, so that the same samples give the same interval.
 pub const BOOTSTRAP_SEED: u64 = 7;
@@ -379,7 +379,7 @@ impl PairedMedians {
     /// them. The medians have to be in nanoseconds.
     pub fn states(&self) -> Vec<MachineState> {
         let floors_ns: Vec<f64> = self.pairs.iter().map(|&(floor, _)| floor).collect();
-        machine_states(&floors_ns, &self.pairs)
+        split_by_state(&floors_ns, &self.pairs)
     }
 
     /// Returns the ratio of subject to floor: see [`paired_ratio`].

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::measure::micro::{MicroPlan, MicroResult};
 use crate::measure::rounds::alternating_order;
-use crate::measure::state::{MachineState, machine_states};
+use crate::measure::state::{MachineState, split_by_state};
 use crate::measure::stats::{self, PairedMedians};
 use crate::measure::stream::StreamResult;
 use crate::measure::workload::{Round, Timing};
@@ -281,7 +281,7 @@ impl<'a> Comparison<'a> {
                 continue;
             };
             let pairs = versus::ratio_pairs(measure, figures);
-            self.note_states(&id, machine_states(floors_ns, &pairs))?;
+            self.note_states(&id, split_by_state(floors_ns, &pairs))?;
             let report = &mut self.session.report;
             let rows = [ours, theirs].map(|one| report.row(&group.id(measure, one)));
             let sum = |field: fn(&Row) -> u64| rows.iter().flatten().map(|row| field(row)).sum();

@@ -99,12 +99,15 @@ impl Survey {
         Ok(self.session.finish()?)
     }
 
-    /// Shows the row `id` on the progress bar, and counts a step. Returns true if the command line
-    /// selects the row, so that it has to be measured.
+    /// Returns true if the command line selects the row `id`, so that it has to be measured. The
+    /// progress bar counts the row in either case, and shows the id of a selected one.
     fn wants_row(&self, id: &str) -> bool {
         self.progress.step();
-        self.progress.label(id);
-        self.session.args.wants_row(id)
+        let wants = self.session.args.wants_row(id);
+        if wants {
+            self.progress.label(id);
+        }
+        wants
     }
 
     /// Returns the number of messages that a stream of messages of this size has.

@@ -51,8 +51,8 @@ pub const TYPES_KEY: &str = "$types";
 /// The key under which the outermost JSON object contains a value that is not an object itself.
 const VALUE_KEY: &str = "value";
 
-/// The entry in the list of types for a value that needs no conversion. Only the outermost value
-/// has such an entry.
+/// The name that the list of types gives to an outermost value that JSON can express, but that is
+/// not an object, such as a number. Other values that JSON can express are not in the list.
 const JSON_TYPE: &str = "json";
 
 const BYTES_TYPE: &str = "bytes";

@@ -69,6 +69,7 @@ impl LayoutSlot {
 
 /// The initial and the smallest number of equal dicts before a layout is made.
 const REPEATS_MIN: u32 = 2;
+/// The largest number of equal dicts that is required before a layout is made.
 const REPEATS_MAX: u32 = 1024;
 
 impl fmt::Debug for KeyCache {

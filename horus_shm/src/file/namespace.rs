@@ -95,7 +95,7 @@ fn describe_process(process: &Option<ProcessInfo>) -> String {
 }
 
 /// The result of [`Namespace::join`]: the namespace, and how it was obtained.
-struct JoinResult {
+struct JoinedNamespace {
     namespace: Arc<Namespace>,
     /// True if this call opened the namespace; false if this process had already opened it.
     is_new: bool,
@@ -118,7 +118,7 @@ pub struct Namespace {
 impl Namespace {
     /// Joins the namespace that `config` selects, or returns it if this process has already opened
     /// it. Tries again if other processes remove the namespace at the same time.
-    fn join(config: &NamespaceConfig) -> Result<JoinResult, NamespaceError> {
+    fn join(config: &NamespaceConfig) -> Result<JoinedNamespace, NamespaceError> {
         let mut known = lock_open_namespaces();
         for _ in 1..OPEN_ATTEMPTS {
             match Self::join_once(config, &mut known) {
@@ -135,7 +135,7 @@ impl Namespace {
     fn join_once(
         config: &NamespaceConfig,
         known: &mut Vec<Weak<Self>>,
-    ) -> Result<JoinResult, NamespaceError> {
+    ) -> Result<JoinedNamespace, NamespaceError> {
         let access = config.access();
         let (place, name) = directory::open_parent(config.dir())?;
         let parent = directory::open(place.as_fd(), name, config.dir(), access)?;
@@ -154,7 +154,7 @@ impl Namespace {
                     .is_name_current()
                     .map_err(directory::io_error("examine", &path))?
             {
-                return Ok(JoinResult {
+                return Ok(JoinedNamespace {
                     namespace: open,
                     is_new: false,
                 });
@@ -187,7 +187,7 @@ impl Namespace {
             path,
         });
         known.push(Arc::downgrade(&namespace));
-        Ok(JoinResult {
+        Ok(JoinedNamespace {
             namespace,
             is_new: true,
         })

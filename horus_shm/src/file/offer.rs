@@ -13,8 +13,8 @@ use crate::protocol::layout::{
 use crate::protocol::shape::{LaneShape, ShapeError, ShapeRequest, default_capacity, stride_for};
 use crate::wait::WakeEdge;
 
-/// Messages of at least this size, in bytes, are pinnable by default. WHY: copying them costs more
-/// than writing and reading them in place.
+/// Size in bytes from which messages are pinnable by default: they can be written and read in place
+/// (loaned and borrowed). WHY: copying such a message costs more than that.
 pub const PINNABLE_BYTES_MIN: u64 = 4096;
 
 /// Length in bytes of the longest message for which a slot can be made.

@@ -445,13 +445,13 @@ impl TopicMemory {
         Ok(unsafe { Readers::new(area.cast(), blocks, self.shape().reader_bytes(), limit) })
     }
 
-    /// Returns the lane with index `lane` without its slots, which suffices to publish a cursor in
-    /// it.
+    /// Returns the control block and the cursors of the lane with index `lane`, without its slots.
+    /// This suffices to publish a cursor in the lane.
     ///
     /// # Errors
     ///
     /// [`OpenError::Io`] if a part cannot be mapped.
-    pub(crate) fn lane_without_slots(
+    pub(crate) fn lane_control(
         &self,
         lane: u32,
         lane_area: Access,
@@ -490,7 +490,7 @@ impl TopicMemory {
             stride: shape.stride() as usize,
             capacity: shape.capacity(),
             type_identity: &raw const extent.type_identity,
-            ..self.lane_without_slots(extent.id.lane, block, readers)?
+            ..self.lane_control(extent.id.lane, block, readers)?
         };
         // SAFETY: slots and identity are there for as long as the extent lives, and the block for
         // as long as this segment, with the access that the caller requests for its use; every

@@ -143,7 +143,7 @@ fn publish_tail<M: RunQueueMemory>(memory: &M, tail: u32) {
 /// hint.
 #[inline]
 pub fn free_slots<M: RunQueueMemory>(memory: &M) -> u32 {
-    // ORDERING(stolen): pairs with the exchange in `free`.
+    // ORDERING(stolen): pairs with the exchange in `free_claimed`.
     let heads = RingHeads::from_word(memory.heads().load(edge::STOLEN_SEE));
     // Relaxed: only the owner stores it.
     let tail = memory.tail().get() as u32;
@@ -190,7 +190,7 @@ pub unsafe fn steal<M: RunQueueMemory>(from: &M, to: &M) -> Option<*mut M::Item>
     let tail = to.tail().get() as u32;
     let entry = |offset: u32| {
         // SAFETY: the index is masked; the entry is claimed, so its slot stays as it is until
-        // `free`.
+        // `free_claimed`.
         unsafe { from.read(first.wrapping_add(offset) & (from.slots() - 1)) }
     };
     let stolen = entry(0);
@@ -214,7 +214,7 @@ fn claim_half<M: RunQueueMemory>(from: &M, most: u32) -> Option<(u32, u32)> {
         // Relaxed: the exchange decides.
         let word = from.heads().get();
         let heads = RingHeads::from_word(word);
-        // ORDERING(queue): pairs with the store in `publish`.
+        // ORDERING(queue): pairs with the store in `publish_tail`.
         let tail = from.tail().load(edge::QUEUE_SEE) as u32;
         let waiting = entries_between(heads.real, tail);
         if waiting == 0 || heads.is_being_stolen_from() {
@@ -224,7 +224,8 @@ fn claim_half<M: RunQueueMemory>(from: &M, most: u32) -> Option<(u32, u32)> {
         // WHY the check: heads that are older than the tail seem to leave more than fits.
         if waiting <= from.slots() {
             let claimed = heads.claim(count).to_word();
-            // Relaxed: the tail ordered the loads of the slots, and `free` orders their end.
+            // Relaxed: the tail ordered the loads of the slots, and `free_claimed` orders their
+            // end.
             if from.heads().compare_exchange_relaxed(word, claimed) {
                 return Some((heads.real, count));
             }

@@ -21,11 +21,12 @@ pub fn announce_gated_reader<W: Word>(gated: &W, reader: u32) {
     gated.set_bits_relaxed(1 << reader);
 }
 
-/// Makes the cursor of `reader`, which is gated, hold back the writer of a lane. Returns the
-/// position from which on no message is overwritten: the head, or `back_to` if that is lower.
+/// Publishes the cursor of the gated reader `reader` in a lane. From then on the writer does not
+/// overwrite messages that this reader has not read. Returns the position at which the reader has
+/// to begin: the head, or `back_to` if that is lower.
 ///
-/// The writer may overwrite positions before the head until the next time that it reads the
-/// cursors. On an exclusive lane `back_to` must therefore not be below the head.
+/// Until the writer next reads the cursors, it may still overwrite positions before the head. On an
+/// exclusive lane `back_to` must therefore not be below the head.
 pub fn join_lane<M: LaneMemory>(memory: &M, reader: u32, back_to: u64) -> u64 {
     let head = &memory.block().head;
     let cursor = memory.cursor(reader);

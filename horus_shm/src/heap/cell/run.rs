@@ -479,9 +479,9 @@ unsafe fn put_to_sleep<M, G: Group>(turn: &Activation<'_, M, G>, is_ending: bool
     let cell = turn.cell;
     let inbox = turn.header().inbox.get();
     let wake = || {
-        // SAFETY: `rest` has just woken the actor again.
+        // SAFETY: `sleep_or_end` has just woken the actor again.
         let runnable = unsafe { Runnable::from_woken(cell) };
-        // SAFETY: `rest` has a hold of the cell.
+        // SAFETY: `sleep_or_end` keeps the cell.
         unsafe { runnable.schedule() };
     };
     // SAFETY: the inbox is that of the cell, and was found empty.

@@ -125,7 +125,7 @@ impl RawConsumer {
     /// publishes its cursor there first.
     fn start_at_beginning(&self, lane: u32) -> Result<LaneStart, OpenError> {
         if self.reading == ReadMode::Gated {
-            gate::join_lane(&self.lane_without_slots(lane)?, self.progress.reader(), 0);
+            gate::join_lane(&self.lane_control(lane)?, self.progress.reader(), 0);
         }
         Ok(LaneStart {
             position: 0,
@@ -178,7 +178,7 @@ impl RawConsumer {
         }
         let mut position = back_to.unwrap_or(head);
         if self.reading == ReadMode::Gated {
-            let memory = self.lane_without_slots(lane)?;
+            let memory = self.lane_control(lane)?;
             let reader = self.progress.reader();
             if let Some(position) = gate::resume_position(&memory, reader).filter(|_| resumed) {
                 let number = lane::message_number_at(block, position);
@@ -271,12 +271,10 @@ impl RawConsumer {
         Ok((extent, raw))
     }
 
-    /// Returns the bookkeeping block and the cursors of a lane, without mapping any slots.
-    fn lane_without_slots(&self, lane: u32) -> Result<RawLane, OpenError> {
+    /// Returns the control block and the cursors of a lane, without mapping any slots.
+    fn lane_control(&self, lane: u32) -> Result<RawLane, OpenError> {
         let readers = self.progress.readers();
-        let parts = self
-            .segment
-            .lane_without_slots(lane, Access::Read, readers)?;
+        let parts = self.segment.lane_control(lane, Access::Read, readers)?;
         // SAFETY: block and cursors are mapped by the segment; no slot is accessed.
         Ok(unsafe { RawLane::new(parts) })
     }
@@ -531,7 +529,7 @@ impl RawConsumer {
         let Some(bit) = self.lane_bit(lane).filter(|bit| self.ignored & bit != 0) else {
             return Ok(());
         };
-        let memory = self.lane_without_slots(lane)?;
+        let memory = self.lane_control(lane)?;
         let position = match self.reading {
             ReadMode::Gated => gate::join_lane(&memory, self.progress.reader(), u64::MAX),
             // ORDERING(head): pairs with the store in `LaneWriter::publish`.
