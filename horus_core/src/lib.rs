@@ -82,18 +82,21 @@ pub mod prelude {
     pub use crate::{Error, RecvError, RecvTimeoutError, Result, SendError, TopicError, message};
 }
 
-/// Holds the code examples of the README, so that `cargo test` compiles them.
+/// Holds the code examples of the README and of the guides, so that `cargo test` compiles them.
 #[cfg(doctest)]
-#[doc = include_str!("../../README.md")]
-struct ReadmeDoctests;
+mod guides {
+    #[doc = include_str!("../../README.md")]
+    struct Readme;
 
-/// Holds the code examples of the guide to logging, so that `cargo test` compiles them.
-#[cfg(doctest)]
-#[doc = include_str!("../../docs/logging.md")]
-struct LoggingDoctests;
+    #[doc = include_str!("../../docs/actors.md")]
+    struct Actors;
 
-/// Holds the code examples of the guide to user-defined messages, so that `cargo test` compiles
-/// them.
-#[cfg(doctest)]
-#[doc = include_str!("../../docs/own-messages.md")]
-struct OwnMessagesDoctests;
+    #[doc = include_str!("../../docs/channels.md")]
+    struct Channels;
+
+    #[doc = include_str!("../../docs/logging.md")]
+    struct Logging;
+
+    #[doc = include_str!("../../docs/own-messages.md")]
+    struct OwnMessages;
+}

@@ -26,14 +26,18 @@ const TABLES: &str = include_str!("readme.json");
 /// Name of the table of missed goals in the marker lines of a document.
 const GOALS: &str = "goals";
 
-/// Name of the benchmark program whose rows the tables show.
+/// Name of the benchmark program that every shown record must have. Its rows come before rows of
+/// other programs with the same id.
 const SHOWN_PROGRAM: &str = "all_paths_latency";
+
+/// Name of the tables of actors in the marker lines of a document.
+const ACTORS: &str = "actors";
 
 /// Groups of tables that stand together in a document. The key is the name of the group in the
 /// marker lines of the document.
 type Tables = BTreeMap<String, Vec<ReadmeTable>>;
 
-/// A table of rows of the program [`SHOWN_PROGRAM`].
+/// A table of rows of a record.
 #[derive(Deserialize)]
 struct ReadmeTable {
     /// The columns of the table. For each one: a heading, and a template that is filled from a row.
@@ -50,7 +54,7 @@ struct ReadmeTable {
 pub enum ReadmeError {
     #[error("the document has no line '{0}' where it belongs")]
     Marker(String),
-    #[error("the record has no row '{0}': record a full run of all_paths_latency")]
+    #[error("the record has no row '{0}': record a full run of all programs")]
     Row(String),
     #[error(
         "{}: {error}: name a directory like benchmarks/record/<cpu>/<date>-<commit>",
@@ -101,11 +105,16 @@ impl Records {
         Ok(Records { shown, all })
     }
 
-    /// Returns the JSON of the row `id` of the program [`SHOWN_PROGRAM`] in the shown record. Adds
-    /// to it the range of each value over all records.
+    /// Returns the JSON of the row `id` in the shown record. Adds to it the text that says what was
+    /// measured (`basis`), and the range of each value over all records.
     fn row(&self, id: &str) -> Option<Value> {
-        let row = self.shown.program(SHOWN_PROGRAM)?.row(id)?;
+        let programs = self.shown.program(SHOWN_PROGRAM).into_iter();
+        let (program, row) = programs
+            .chain(&self.shown.programs)
+            .find_map(|program| Some((program, program.row(id)?)))?;
         let mut value = json!(row);
+        let basis = program.settings.get("basis");
+        value["basis"] = json!(basis.and_then(|all| all.get(id)));
         value["span"] = json!({
             "p50": self.value_range(id, |row| Some(row.ns?.p50)),
             "floor_ratio": self.value_range(id, |row| row.floor_ratio),
@@ -152,8 +161,8 @@ impl Records {
         let verdicts = self.verdicts();
         let missed = verdicts.iter().filter(|(_, one)| !one.is_met()).count();
         format!(
-            "{cpu} ({} cores), kernel {kernel}, {rustc}, commit `{commit}` ([record]({link})). Of \
-             the {} goals that this record was held against, **{missed} were missed**.",
+            "{cpu} ({} cores), kernel {kernel}, {rustc}, commit `{commit}` ([record]({link})). \
+             Held to the {} present goals, this record misses **{missed}**.",
             cores.unwrap_or_default(),
             verdicts.len(),
         )
@@ -164,8 +173,10 @@ impl Records {
     /// all records of this CPU. `link` leads to the record.
     fn times_introduction(&self, link: &str) -> String {
         format!(
-            "{}\nTwo pinned processes, half a round trip, all samples, nothing subtracted. The \
-             spans are of the same row in all programs of the {} records of this CPU.\n\n",
+            "{}\nTwo pinned processes, half a round trip, all samples, nothing subtracted. *span*: \
+             the lowest and the highest value of the row in all programs of the {} records of this \
+             CPU. *× floor*: the median, over the rounds, of the ratio to the floor beside the \
+             round; it differs from the quotient of the medians.\n\n",
             self.heading(link),
             self.all.len(),
         )
@@ -225,7 +236,7 @@ pub fn update_tables(document: &str, records: &Records, link: &str) -> Result<St
             .split_once(&end)
             .ok_or(ReadmeError::Marker(end.clone()))?;
         let table = match tables.get(name) {
-            Some(tables) => render_times(tables, records, link)?,
+            Some(tables) => render_tables(name, tables, records, link)?,
             None => render_goals(records, link),
         };
         text = format!("{before}{begin}\n{table}{end}{after}");
@@ -237,13 +248,19 @@ pub fn update_tables(document: &str, records: &Records, link: &str) -> Result<St
     }
 }
 
-fn render_times(
+fn render_tables(
+    name: &str,
     tables: &[ReadmeTable],
     records: &Records,
     link: &str,
 ) -> Result<String, ReadmeError> {
     let tables: Result<Vec<_>, _> = tables.iter().map(|table| table.render(records)).collect();
-    Ok(records.times_introduction(link) + &tables?.join("\n"))
+    let introduction = if name == ACTORS {
+        format!("{}\n\n", records.heading(link))
+    } else {
+        records.times_introduction(link)
+    };
+    Ok(introduction + &tables?.join("\n"))
 }
 
 impl ReadmeTable {

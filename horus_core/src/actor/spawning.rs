@@ -9,8 +9,9 @@ use crate::actor::error::SpawnError;
 
 impl<A: Actor> Context<'_, A> {
     /// Spawns a child of this actor in the same group, as [`Actors::spawn`] does. The child stays
-    /// alive even if no address of it is kept. It ends before its parent ends or restarts. If the
-    /// child fails and is not restarted, its parent fails.
+    /// alive even if no address of it is kept. It ends before its parent ends. If its parent
+    /// restarts, the child is told to end, and first handles the messages in its mailbox, while the
+    /// new parent may already run. If the child fails and is not restarted, its parent fails.
     ///
     /// # Errors
     ///

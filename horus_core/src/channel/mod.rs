@@ -10,8 +10,8 @@
 //!
 //! All channels are bounded and lose no message: a send to a full channel blocks, or fails and
 //! returns the message. Messages of one sender arrive in order. Every message is dropped exactly
-//! once. Once an endpoint exists, its calls take no locks and allocate no memory. They make no
-//! system calls, unless they block or have to wake a sleeping thread.
+//! once. Sends and receives take no locks and allocate no memory; only creating an endpoint does.
+//! They make no system calls, unless they block or have to wake a sleeping thread.
 //!
 //! A channel is *disconnected* for its senders when the last receiver is gone. It is disconnected
 //! for a receiver when the last sender is gone and everything was received. A disconnection is
