@@ -561,6 +561,29 @@ def test_a_worker_takes_the_gil_once_for_many_messages(directory):
     assert bursts <= 10_000 / 50
 
 
+def test_other_threads_run_beside_actors_that_always_have_mail(directory):
+    def work():
+        begin = time.perf_counter()
+        for _ in range(1_000_000):
+            pass
+        return time.perf_counter() - begin
+
+    def again(message, context):
+        context.address().tell(message)
+
+    alone = min(work() for _ in range(5))
+    scheduler = horus.Scheduler("robot")
+    actors = scheduler.actors("fleet")
+    kept = [actors.spawn(again) for _ in range(100)]
+    for address in kept:
+        address.tell_all(range(500))
+    with scheduler:
+        # Two threads take turns, so twice the time is expected. A thread that gets the GIL only by
+        # chance needed a hundred times as long.
+        beside = sorted(work() for _ in range(5))[2]
+    assert beside < 20 * alone
+
+
 def test_a_handler_in_c_lets_other_threads_run(directory):
     """It has no bytecode, in which Python would switch threads."""
     scheduler = horus.Scheduler("robot")

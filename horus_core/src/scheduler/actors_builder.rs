@@ -84,7 +84,7 @@ impl<'a> ActorsBuilder<'a> {
         self
     }
 
-    /// Sets a function inside which each thread runs actors, for up to 5 ms at a time. The actors
+    /// Sets a function inside which each thread runs actors, for up to 20 ms at a time. The actors
     /// are also ended inside this function. Actors that are written in another language need it,
     /// for instance to attach the thread to an interpreter.
     #[doc(hidden)]

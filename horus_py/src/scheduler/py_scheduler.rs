@@ -25,8 +25,8 @@ use crate::wait::duration::duration_from_secs;
 use crate::wait::gil::run_detached;
 
 /// The time between two checks for signals while a scheduler runs. A Ctrl-C takes effect after at
-/// most this time.
-const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(40);
+/// most this time, and the time that the run takes to end.
+const SIGNAL_CHECK_INTERVAL: Duration = Duration::from_millis(30);
 /// Maximum time for which the exit of the interpreter waits for threads that run schedulers.
 const EXIT_WAIT_MAX: Duration = Duration::from_secs(2);
 

@@ -48,9 +48,13 @@ const SEARCH_NS_MIN: u64 = 4_000;
 const FRUITLESS_SEARCHES_MAX: u32 = 3;
 
 /// The time, in nanoseconds, after which a thread leaves the `wrap_handlers` function of its group,
-/// so that other threads can get the locks that this function holds. WHY this time: threads of
-/// CPython take turns at the same interval.
-const WRAPPED_RUN_NS_MAX: u64 = 5_000_000;
+/// so that other threads can get the locks that this function holds.
+///
+/// WHY this time: it is several of the intervals (5 ms) at which threads of CPython take turns. A
+/// thread that waits for the GIL requests it after one interval, and then gets it. A release before
+/// that request starts its wait anew, and does not hand the GIL over: this thread takes it again
+/// before the other one has woken. With 5 ms, another thread waited for up to 30 s.
+const WRAPPED_RUN_NS_MAX: u64 = 20_000_000;
 
 /// Number of checks of other threads' queues after which a searching thread may yield its CPU.
 const CHECKS_PER_YIELD: u32 = 20;
