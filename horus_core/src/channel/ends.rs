@@ -474,8 +474,8 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
         found.unwrap_or(Err(RecvTimeoutError::Timeout))
     }
 
-    /// Receives the messages that are available, at most as many as the channel can hold. Passes
-    /// each to `each`, and returns their number. Does not block.
+    /// Receives the messages that are available, but at most `capacity` (in a `fanout`: of all
+    /// senders together). Passes each to `each`, and returns their number. Does not block.
     ///
     /// This is the fastest way to empty an `spsc`, `spmc` or `mpsc` channel that is kept full. The
     /// read position is published in a few steps instead of after each message. While this runs,
