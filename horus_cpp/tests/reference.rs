@@ -51,12 +51,10 @@ fn checkout() -> tempfile::TempDir {
 fn run(line: &str, dir: &Path) -> String {
     println!("$ {line}");
     let mut shell = Command::new("sh");
-    // WHY: the settings of the cargo that runs this test would be passed to this one. Settings of
-    // profiles are meant for it, too.
+    // WHY: the settings of the cargo that runs this test would be passed to this one.
     for (name, _) in std::env::vars_os() {
         let name = name.to_string_lossy();
-        let is_wanted = name == "CARGO_HOME" || name.starts_with("CARGO_PROFILE_");
-        if name.starts_with("CARGO_") && !is_wanted {
+        if name.starts_with("CARGO_") && name != "CARGO_HOME" {
             shell.env_remove(&*name);
         }
     }
