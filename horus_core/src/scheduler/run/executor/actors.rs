@@ -53,7 +53,7 @@ const FRUITLESS_SEARCHES_MAX: u32 = 3;
 /// WHY this time: it is several of the intervals (5 ms) at which threads of CPython take turns. A
 /// thread that waits for the GIL requests it after one interval, and then gets it. A release before
 /// that request starts its wait anew, and does not hand the GIL over: this thread takes it again
-/// before the other one has woken. With 5 ms, another thread waited for up to 30 s.
+/// before the other one has woken. With 5 ms, another thread needed up to 30 s for what takes 0.05.
 const WRAPPED_RUN_NS_MAX: u64 = 20_000_000;
 
 /// Number of checks of other threads' queues after which a searching thread may yield its CPU.
