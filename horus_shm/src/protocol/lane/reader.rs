@@ -12,7 +12,12 @@ const EMPTY_POLLS_PER_CHECK: u64 = 256;
 
 /// Minimum number of messages that a reader reads before it loads the head again to see how many
 /// there are.
-const RUN_MESSAGES_MIN: u64 = 16;
+///
+/// WHY not fewer: each load takes the head's cache line away from the writer, which stores to it
+/// for every message. Measured on a Zen 4 between two processes, 16 B, 16 → 64 messages, in
+/// millions of messages a second: 50 → 53; if the slots are mapped writable, 124 → 132; on cores
+/// that share no cache 11 → 13 and 18 → 25. 256 messages gain no more.
+const RUN_MESSAGES_MIN: u64 = 64;
 
 /// The value of [`LaneReader::end`] while no later extent of the lane is known.
 const UNKNOWN_END: u64 = u64::MAX;
