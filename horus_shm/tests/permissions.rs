@@ -1,5 +1,6 @@
-//! Permissions: files are private whatever the umask is, and a file that another user could own or
-//! change is refused by an error that names its owner.
+//! Permissions: files are private whatever the umask is, a file that another user could own or
+//! change is refused by an error that names its owner, and only readers that are declared to be
+//! alone map messages writable.
 
 use horus_testing as _;
 
@@ -11,12 +12,13 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::path::{Path, PathBuf};
 
+use horus_shm::internals::set_tuning;
 use horus_shm::{
-    Namespace, NamespaceConfig, NamespaceError, NamespaceName, OpenError, RegistryError, Segment,
-    sweep,
+    FanoutShm, MpscShm, Namespace, NamespaceConfig, NamespaceError, NamespaceName, OpenError,
+    RegistryError, RingOptions, Segment, SpscShm, machine, sweep,
 };
 
-use common::Child;
+use common::{Child, fork, join_fork};
 use hostile::{FILE_NAME, expect_usable, open_request, request, topic};
 use spawn::STRANGER;
 
@@ -373,4 +375,92 @@ fn a_process_that_gave_up_root_lives_in_a_directory_of_its_own() {
 #[test]
 fn all_of_this_holds_for_a_user_who_is_not_root() {
     spawn::test_again_as_stranger("all_of_this_holds");
+}
+
+/// Returns the permissions, such as `r--s`, of the mappings that this process has of lane files in
+/// `dir` for reading. (The writer maps a lane file before the file has a name.)
+fn reader_mappings(dir: &Path) -> Vec<String> {
+    let lane_files = format!("{}/default/topics/.", dir.display());
+    let maps = fs::read_to_string("/proc/self/maps").unwrap();
+    let lines = maps.lines().filter(|line| line.contains(&lane_files));
+    lines
+        .map(|line| line.split(' ').nth(1).unwrap().to_owned())
+        .collect()
+}
+
+/// Sends a message through a ring, and returns the permissions with which the consumer maps the
+/// slots. Checks that a forked child cannot write to them, and that no writable mapping is left
+/// when the consumer is dropped.
+macro_rules! consumer_permissions {
+    ($ring:ident, $consumers:expr) => {
+        consumer_permissions!($ring, $consumers, 8)
+    };
+    ($ring:ident, $consumers:expr, $slots:expr) => {{
+        let dir = spawn::shm_dir();
+        let namespace = spawn::namespace(dir.path());
+        let options = RingOptions {
+            consumers: $consumers,
+            ..RingOptions::capacity($slots)
+        };
+        let ring = $ring::<u64>::create(&namespace, "topic", &options).unwrap();
+        let (mut producer, mut consumer) = (ring.producer().unwrap(), ring.consumer().unwrap());
+        producer.send(7).unwrap();
+        assert_eq!(consumer.recv(), Some(7));
+        let child = fork(|| reader_mappings(dir.path()) == ["r--s"]);
+        assert!(join_fork(child), "a child can write to shared slots");
+        let mut found = reader_mappings(dir.path());
+        assert_eq!(found.len(), 1, "{found:?}");
+        drop(consumer);
+        let is_writable = |permissions: &String| permissions.contains('w');
+        let left = reader_mappings(dir.path());
+        assert!(!left.iter().any(is_writable), "still mapped: {left:?}");
+        found.remove(0)
+    }};
+}
+
+#[test]
+fn only_a_reader_that_is_declared_the_only_one_maps_slots_writable() {
+    let own = if machine().tuning.maps_slots_writable {
+        "slots=writable"
+    } else {
+        "slots=read-only"
+    };
+    for (setting, alone) in [
+        ("slots=read-only", "r--s"),
+        ("slots=writable", "rw-s"),
+        (
+            own,
+            if own == "slots=writable" {
+                "rw-s"
+            } else {
+                "r--s"
+            },
+        ),
+    ] {
+        set_tuning(setting).unwrap();
+        assert_eq!(consumer_permissions!(SpscShm, None), alone, "{setting}");
+        assert_eq!(consumer_permissions!(MpscShm, None), alone, "{setting}");
+        assert_eq!(
+            consumer_permissions!(FanoutShm, Some(1)),
+            alone,
+            "{setting}"
+        );
+        assert_eq!(
+            consumer_permissions!(SpscShm, None, 256),
+            alone,
+            "{setting}: 16 KiB"
+        );
+        assert_eq!(
+            consumer_permissions!(SpscShm, None, 512),
+            "r--s",
+            "{setting}: 32 KiB"
+        );
+        for consumers in [None, Some(2)] {
+            assert_eq!(
+                consumer_permissions!(FanoutShm, consumers),
+                "r--s",
+                "{setting}"
+            );
+        }
+    }
 }

@@ -287,11 +287,13 @@ impl Carrier {
             Carrier::PodShm => ("pod_shm", "1:1, latest()"),
             Carrier::Topic => (
                 "topic",
-                "1:1, best-effort topic (open lane); send; recv_into, streams received by drain",
+                "1:1, best-effort topic (open lane), subscribers_max(1); send; recv_into, streams \
+                 received by drain",
             ),
             Carrier::TopicReliable => (
                 "topic_reliable",
-                "1:1, reliable topic; send; recv_into, streams received by drain",
+                "1:1, reliable topic, subscribers_max(1); send; recv_into, streams received by \
+                 drain",
             ),
             Carrier::TopicDefault => (
                 "topic_default",

@@ -159,8 +159,9 @@ fn open_many<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> Op
 fn open_topic<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     let capacity = transport.size.capacity();
     let qos = match transport.carrier {
-        Carrier::Topic => Qos::new().capacity(capacity),
-        Carrier::TopicReliable => Qos::reliable().capacity(capacity),
+        // WHY the limit: these rows are compared with transports that have one receiver, too.
+        Carrier::Topic => Qos::new().capacity(capacity).subscribers_max(1),
+        Carrier::TopicReliable => Qos::reliable().capacity(capacity).subscribers_max(1),
         Carrier::TopicDefault => Qos::new(),
         _ => Qos::new().pinnable(true),
     };

@@ -160,6 +160,11 @@ impl Qos {
     /// Limits the number of subscribers that are open with this setting at a time. A topic has 64
     /// places for subscribers, and this subscriber takes one of the first `subscribers` places.
     /// Default: 64.
+    ///
+    /// With 1, a subscriber declares that the topic has no other one. On some CPUs it then maps the
+    /// slots writable if they take at most 16 KiB, because that makes streams faster
+    /// (`docs/performance.md`). It never stores to them. But what a stray store of its process
+    /// damages, a subscriber without this setting, an observer or a later subscriber could receive.
     pub const fn subscribers_max(mut self, subscribers: u32) -> Self {
         self.subscribers_max = Some(subscribers);
         self

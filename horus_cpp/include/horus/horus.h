@@ -200,7 +200,7 @@ typedef struct horus_qos {
     int32_t wake_edge;          /* HORUS_WAKE_*: a membarrier per sleep, or a fence per send */
     int32_t pinnable;           /* HORUS_YES: loans and borrows below 4 KiB, too */
     uint32_t publishers_max;    /* HORUS_E_LIMIT if that many are open already; default 64 */
-    uint32_t subscribers_max;   /* the same for subscribers */
+    uint32_t subscribers_max;   /* the same for subscribers; 1: the only one */
     int32_t strict;             /* HORUS_YES: opening fails if the types differ; see above */
     uint64_t detach_after_ns;   /* no longer wait for a subscriber that was stalled for this time */
     int32_t strict_schema;      /* HORUS_YES: only the same version of the message matches */

@@ -146,7 +146,9 @@ class Qos {
     constexpr Qos publishers_max(std::uint32_t max) const noexcept {
         return with(&horus_qos_t::publishers_max, max);
     }
-    /// Sets the same maximum for subscribers.
+    /// Sets the same maximum for subscribers. With 1, a subscriber declares that the topic has no
+    /// other one, which makes
+    /// streams of small messages faster on some CPUs (docs/performance.md).
     constexpr Qos subscribers_max(std::uint32_t max) const noexcept {
         return with(&horus_qos_t::subscribers_max, max);
     }

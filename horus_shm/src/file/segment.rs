@@ -375,10 +375,9 @@ impl TopicMemory {
             SegmentBacking::File(file) => file,
         };
         let maps = maps(file);
-        let place = if access == Access::Read {
-            &maps.read
-        } else {
-            &maps.write
+        let place = match access {
+            Access::Read | Access::ReadWritable => &maps.read,
+            Access::Write => &maps.write,
         };
         match place.get() {
             Some(region) => Ok(region.address()),

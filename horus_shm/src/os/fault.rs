@@ -167,7 +167,8 @@ struct MappingEntry {
     /// Address of the first byte of the mapping; null if the entry is free.
     address: AtomicPtr<u8>,
     bytes: AtomicUsize,
-    writable: AtomicBool,
+    /// The [`Access`] of the mapping.
+    access: AtomicU8,
     fd: AtomicI32,
     offset: AtomicU64,
     lost: AtomicBool,
@@ -242,7 +243,7 @@ impl MappingEntry {
             version: AtomicU64::new(0),
             address: AtomicPtr::new(ptr::null_mut()),
             bytes: AtomicUsize::new(0),
-            writable: AtomicBool::new(false),
+            access: AtomicU8::new(Access::Read as u8),
             fd: AtomicI32::new(NO_FD),
             offset: AtomicU64::new(0),
             lost: AtomicBool::new(false),
@@ -268,8 +269,7 @@ impl MappingEntry {
         }
         self.fence_odd_version();
         self.bytes.store(mapping.bytes, Ordering::Relaxed);
-        self.writable
-            .store(mapping.access == Access::Write, Ordering::Relaxed);
+        self.access.store(mapping.access as u8, Ordering::Relaxed);
         self.fd.store(mapping.fd, Ordering::Relaxed);
         self.offset.store(mapping.offset, Ordering::Relaxed);
         self.lost.store(false, Ordering::Relaxed);
@@ -306,18 +306,17 @@ impl MappingEntry {
         let version = self.version.load(Ordering::Acquire);
         let address = self.address.load(Ordering::Relaxed);
         let bytes = self.bytes.load(Ordering::Relaxed);
-        let writable = self.writable.load(Ordering::Relaxed);
+        let access = self.access.load(Ordering::Relaxed);
         let fd = self.fd.load(Ordering::Relaxed);
         let offset = self.offset.load(Ordering::Relaxed);
         // ORDERING(watch): Acquire fence. Pairs with the one in `fence_odd_version`: a thread that
         // read a new word sees that the version has changed.
         fence(Ordering::Acquire);
         let is_whole = version.is_multiple_of(2) && self.version.load(Ordering::Relaxed) == version;
-        let access = if writable {
-            Access::Write
-        } else {
-            Access::Read
-        };
+        let access = [Access::Write, Access::ReadWritable]
+            .into_iter()
+            .find(|&known| known as u8 == access)
+            .unwrap_or(Access::Read);
         (is_whole && !address.is_null()).then_some(MappedRegion {
             address,
             bytes,
@@ -328,9 +327,11 @@ impl MappingEntry {
     }
 }
 
-/// Replaces each writable region in a forked child by a private copy: what the child writes through
-/// an inherited loan must not reach other processes. The content stays the same, or becomes zeros
-/// if the file cannot be mapped.
+/// Takes from a forked child the permission to write to the regions that this table contains.
+/// Replaces each region that the process wrote to by a private copy, because the child may write
+/// through an inherited loan. The content stays the same, or becomes zeros if the file cannot be
+/// mapped. Makes the other regions read-only. A region that another thread was mapping or unmapping
+/// at the time of the fork is not in the table.
 ///
 /// Runs in the child, in its only thread. Async-signal-safe.
 pub(crate) fn make_regions_private() {
@@ -340,25 +341,35 @@ pub(crate) fn make_regions_private() {
         };
         // Relaxed: there is no other thread. WHY: a grandchild gets the child's memory as it is.
         entry.fd.store(NO_FD, Ordering::Relaxed);
-        if mapping.access == Access::Read || mapping.fd == NO_FD {
-            continue;
-        }
-        let MappedRegion {
-            address,
-            bytes,
-            fd,
-            offset,
-            ..
-        } = mapping;
-        // SAFETY: the owner of the entry has the region mapped, and a private copy has the same
-        // content.
-        let is_private = unsafe { signal::map_private(address, bytes, fd, offset) };
-        // SAFETY: as above; any bytes are a valid value for the inert handles of a child.
-        if !is_private && !unsafe { signal::map_zeros(address, bytes, Access::Write) } {
-            // SAFETY: as above. A write then kills the child, and does not reach its parent.
-            unsafe { signal::forbid_writes(address, bytes) };
+        let MappedRegion { address, bytes, .. } = mapping;
+        let may_write = match mapping.access {
+            Access::Read => false,
+            Access::ReadWritable => true,
+            Access::Write => mapping.fd != NO_FD && !make_private(mapping),
+        };
+        // SAFETY: the owner of the entry has the region mapped. A write then kills the child, and
+        // does not reach its parent.
+        if may_write && !unsafe { signal::forbid_writes(address, bytes) } {
+            // SAFETY: as above; any bytes are a valid value for the inert handles of a child.
+            unsafe { signal::map_zeros(address, bytes, Access::Read) };
         }
     }
+}
+
+/// Replaces a region by a private copy, or else by zeros. Returns false if the kernel refuses both.
+fn make_private(mapping: MappedRegion) -> bool {
+    let MappedRegion {
+        address,
+        bytes,
+        fd,
+        offset,
+        ..
+    } = mapping;
+    // SAFETY: the owner of the entry has the region mapped, and a private copy has the same
+    // content.
+    let is_copied = unsafe { signal::map_private(address, bytes, fd, offset) };
+    // SAFETY: as above; any bytes are a valid value for the inert handles of a child.
+    is_copied || unsafe { signal::map_zeros(address, bytes, Access::Write) }
 }
 
 /// Installs the handler, once in each process. If that fails, a fault ends the process as it would

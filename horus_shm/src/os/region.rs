@@ -22,6 +22,11 @@ const POPULATED_BYTES_MAX: usize = 64 << 10;
 pub enum Access {
     /// Only loads are permitted; a store causes a fault.
     Read,
+    /// The process only loads, but the mapping permits stores: some CPUs move cache lines faster to
+    /// a reader that could store to them ([`Tuning::maps_slots_writable`]).
+    ///
+    /// [`Tuning::maps_slots_writable`]: crate::protocol::tuning::Tuning::maps_slots_writable
+    ReadWritable,
     /// Loads and stores are permitted.
     Write,
 }
@@ -93,8 +98,8 @@ impl Region {
     }
 
     /// Maps the `bytes` bytes of `file` that begin at `offset`, shared with other processes.
-    /// Populates all pages of a short mapping. The file must stay open while the region is used,
-    /// because a forked child maps it again.
+    /// Populates all pages of a short mapping. With [`Access::Write`], the file must stay open
+    /// while the region is used, because a forked child maps it again.
     ///
     /// # Errors
     ///
@@ -112,7 +117,7 @@ impl Region {
         }
         let map = match access {
             Access::Read => options.map_raw_read_only(file.as_raw_fd())?,
-            Access::Write => options.map_raw(file.as_raw_fd())?,
+            Access::ReadWritable | Access::Write => options.map_raw(file.as_raw_fd())?,
         };
         let address = map.as_mut_ptr();
         let watch = RegionWatch::new(address, bytes, access, (file.as_raw_fd(), offset));

@@ -100,7 +100,7 @@ pub(crate) fn preserve_errno<T>(body: impl FnOnce() -> T) -> T {
 /// content.
 pub(crate) unsafe fn map_zeros(address: *mut u8, bytes: usize, access: Access) -> bool {
     let protection = match access {
-        Access::Read => libc::PROT_READ,
+        Access::Read | Access::ReadWritable => libc::PROT_READ,
         Access::Write => libc::PROT_READ | libc::PROT_WRITE,
     };
     let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
@@ -127,14 +127,15 @@ pub(crate) unsafe fn map_private(address: *mut u8, bytes: usize, fd: c_int, offs
     map != libc::MAP_FAILED
 }
 
-/// Makes a mapping read-only, so that a write to it ends the process. Async-signal-safe.
+/// Makes a mapping read-only, so that a write to it ends the process. Returns false if the kernel
+/// refuses. Async-signal-safe.
 ///
 /// # Safety
 ///
 /// A mapping of the caller begins at `address` and has `bytes` bytes.
-pub(crate) unsafe fn forbid_writes(address: *mut u8, bytes: usize) {
+pub(crate) unsafe fn forbid_writes(address: *mut u8, bytes: usize) -> bool {
     // SAFETY: the mapping is the caller's by the contract; its content stays.
-    unsafe { libc::mprotect(address.cast(), bytes, libc::PROT_READ) };
+    unsafe { libc::mprotect(address.cast(), bytes, libc::PROT_READ) == 0 }
 }
 
 /// Executes a full memory barrier in every running thread of this process, if the kernel supports

@@ -241,7 +241,7 @@ extern "C" fn count_fork_ended() {
 }
 
 /// The fork handler of the child. Because the child has only this thread, and locks may be held, it
-/// uses only atomics, `mmap` and `close`.
+/// uses only atomics, `mmap`, `mprotect` and `close`.
 extern "C" fn renew_in_child() {
     // Relaxed, all of it: there is no other thread.
     FORK_EPOCH.fetch_add(1, Ordering::Relaxed);

@@ -1,5 +1,5 @@
 //! The settings that depend on the CPU: how messages are copied, how long a polling reader pauses
-//! between polls, and how channels publish small messages.
+//! between polls, how channels publish small messages, and how a reader maps slots.
 //!
 //! This module does not examine the CPU. `os::cpu` chooses the settings once, before the process
 //! opens its first topic, or creates its first channel that depends on them. Until then the
@@ -53,6 +53,9 @@ pub struct Tuning {
     /// channel's head, and the messages follow each other in memory without gaps; false if it
     /// publishes them, as all others, by a stamp in each message's slot.
     pub publishes_by_head: bool,
+    /// True if a reader whose user has declared that the topic has no other reader maps the slots
+    /// writable, though it never stores to them.
+    pub maps_slots_writable: bool,
 }
 
 /// The [`Tuning`] of this process, encoded in one word. 0 means that none was chosen, so that the
@@ -86,7 +89,9 @@ impl Tuning {
             Pauses::One => 1,
             Pauses::None => 2,
         };
-        let flags = (self.publishes_by_head as u64) << 1 | self.demotes_lines as u64;
+        let flags = (self.maps_slots_writable as u64) << 2
+            | (self.publishes_by_head as u64) << 1
+            | self.demotes_lines as u64;
         bytes_min << 32 | flags << 16 | pauses << 8 | self.vectors as u64
     }
 
@@ -106,6 +111,7 @@ impl Tuning {
             string_copy_bytes_min: !((word >> 32) as u32),
             demotes_lines: word >> 16 & 1 == 1,
             publishes_by_head: word >> 17 & 1 == 1,
+            maps_slots_writable: word >> 18 & 1 == 1,
         }
     }
 }
@@ -137,6 +143,9 @@ impl fmt::Display for Tuning {
                 "; spsc messages of 1 to 8 and of 64 B published by the head"
             )?;
         }
+        if self.maps_slots_writable {
+            write!(f, "; slots mapped writable by a topic's only subscriber")?;
+        }
         Ok(())
     }
 }
@@ -162,6 +171,7 @@ mod tests {
                         string_copy_bytes_min,
                         demotes_lines: true,
                         publishes_by_head: pauses == Pauses::One,
+                        maps_slots_writable: pauses == Pauses::None,
                     };
                     assert_eq!(Tuning::unpack(tuning.pack()), tuning);
                 }

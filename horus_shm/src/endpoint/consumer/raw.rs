@@ -546,6 +546,9 @@ impl Drop for RawConsumer {
         if let Some(place) = &self.place {
             place.announce_leave();
         }
+        self.lanes
+            .iter()
+            .for_each(|followed| self.segment.forget_writable_slots(&followed.extent));
         if self.reading == ReadMode::Observer {
             self.segment.remove_observer();
         }

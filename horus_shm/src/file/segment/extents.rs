@@ -33,9 +33,14 @@ impl TopicMemory {
     pub(crate) fn extent(&self, id: ExtentId, usage: ExtentUse) -> Result<Arc<Extent>, OpenError> {
         let mut extents = self.lock_extents();
         let on_heap = self.file().is_none();
+        let suits = |extent: &Arc<Extent>| {
+            extent.usage == usage
+                || on_heap
+                || (usage, extent.usage) == (ExtentUse::ReadAlone, ExtentUse::Read)
+        };
         let known = extents
             .iter()
-            .find(|extent| extent.id == id && (extent.usage == usage || on_heap));
+            .find(|extent| extent.id == id && suits(extent));
         if let Some(extent) = known {
             return Ok(Arc::clone(extent));
         }
@@ -205,6 +210,15 @@ impl TopicMemory {
         if self.file().is_some() {
             self.lock_extents()
                 .retain(|known| !Arc::ptr_eq(known, extent));
+        }
+    }
+
+    /// Forgets an extent whose only reader leaves it, as [`Self::forget_extent`] does: the mapping
+    /// may be writable, and another process may read the slots from now on. Truncated extents stay
+    /// in the list. WHY: they show that the segment's memory is lost.
+    pub(crate) fn forget_writable_slots(&self, extent: &Arc<Extent>) {
+        if extent.usage == ExtentUse::ReadAlone && !extent.is_truncated() {
+            self.forget_extent(extent);
         }
     }
 

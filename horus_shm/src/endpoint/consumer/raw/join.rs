@@ -260,10 +260,10 @@ impl RawConsumer {
     /// Maps an extent (file of slots) of a lane. Returns the extent, and the lane with the slots of
     /// this extent.
     pub(super) fn map_extent(&self, id: ExtentId) -> Result<(Arc<Extent>, RawLane), OpenError> {
-        let usage = if self.reading == ReadMode::Observer {
-            ExtentUse::Observe
-        } else {
-            ExtentUse::Read
+        let usage = match self.reading {
+            ReadMode::Observer => ExtentUse::Observe,
+            _ if self.segment.request().reader_limit == Some(1) => ExtentUse::ReadAlone,
+            _ => ExtentUse::Read,
         };
         let extent = self.segment.extent(id, usage)?;
         let readers = self.progress.readers();
@@ -496,7 +496,8 @@ impl RawConsumer {
         };
         self.ignored |= bit;
         if let Some(at) = self.lanes.iter().position(|followed| followed.lane == lane) {
-            let reader = self.lanes.remove(at).reader;
+            let FollowedLane { reader, extent, .. } = self.lanes.remove(at);
+            self.segment.forget_writable_slots(&extent);
             let start = self.starts[lane as usize];
             let passed = match reader.accounted_numbers() {
                 Some((first, next)) => next.wrapping_sub(first),
