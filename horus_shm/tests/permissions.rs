@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use horus_shm::internals::set_tuning;
 use horus_shm::{
     FanoutShm, MpscShm, Namespace, NamespaceConfig, NamespaceError, NamespaceName, OpenError,
-    RegistryError, RingOptions, Segment, SpscShm, machine, sweep,
+    RegistryError, RingOptions, Segment, SpscShm, sweep,
 };
 
 use common::{Child, fork, join_fork};
@@ -420,23 +420,7 @@ macro_rules! consumer_permissions {
 
 #[test]
 fn only_a_reader_that_is_declared_the_only_one_maps_slots_writable() {
-    let own = if machine().tuning.maps_slots_writable {
-        "slots=writable"
-    } else {
-        "slots=read-only"
-    };
-    for (setting, alone) in [
-        ("slots=read-only", "r--s"),
-        ("slots=writable", "rw-s"),
-        (
-            own,
-            if own == "slots=writable" {
-                "rw-s"
-            } else {
-                "r--s"
-            },
-        ),
-    ] {
+    for (setting, alone) in [("slots=read-only", "r--s"), ("slots=writable", "rw-s")] {
         set_tuning(setting).unwrap();
         assert_eq!(consumer_permissions!(SpscShm, None), alone, "{setting}");
         assert_eq!(consumer_permissions!(MpscShm, None), alone, "{setting}");

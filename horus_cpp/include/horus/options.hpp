@@ -147,8 +147,7 @@ class Qos {
         return with(&horus_qos_t::publishers_max, max);
     }
     /// Sets the same maximum for subscribers. With 1, a subscriber declares that the topic has no
-    /// other one, which makes
-    /// streams of small messages faster on some CPUs (docs/performance.md).
+    /// other one, which makes streams of small messages faster on some CPUs (docs/performance.md).
     constexpr Qos subscribers_max(std::uint32_t max) const noexcept {
         return with(&horus_qos_t::subscribers_max, max);
     }

@@ -53,8 +53,8 @@ pub(crate) enum ExtentUse {
 
 impl ExtentUse {
     /// Returns how an endpoint maps slots that have `bytes` bytes together. WHY only a reader that
-    /// is alone may map them writable: what a stray store of its process damages is lost to no
-    /// other reader that lives at that time.
+    /// is declared to be alone may map them writable: a stray store of its process could damage a
+    /// message that another reader receives.
     fn access(self, bytes: usize) -> Access {
         let is_faster = || bytes <= WRITABLE_BYTES_MAX && Tuning::current().maps_slots_writable;
         match self {
