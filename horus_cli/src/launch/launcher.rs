@@ -179,11 +179,13 @@ impl<'a> Launcher<'a> {
         self.programs[index].note_start();
         let program = &self.programs[index];
         let command = self.build_command(program);
-        match Process::start(command, index, &self.printer, &mut self.guard) {
-            Ok(process) => {
+        match Process::start(command, &mut self.guard) {
+            Ok(mut process) => {
                 let pid = process.id();
-                self.programs[index].state = State::Running(process);
                 self.report(index, ProgramEvent::Started { pid });
+                // WHY after the report: no line of a program may come before its start.
+                process.print_output(index, &self.printer);
+                self.programs[index].state = State::Running(process);
             }
             Err(error) => {
                 // WHY not later: a program that ran may be replaced by a new one at this moment.

@@ -127,28 +127,17 @@ impl<'a> Program<'a> {
 
 impl Process {
     /// Starts the program in a new process group. So Ctrl-C on a terminal reaches only the
-    /// launcher, which then stops the programs in order. `index` identifies the program in its
-    /// output lines. If there is a guard, the process does not outlive the launcher.
-    pub(super) fn start(
-        mut command: Command,
-        index: usize,
-        printer: &Printer,
-        guard: &mut Option<Guard>,
-    ) -> io::Result<Self> {
+    /// launcher, which then stops the programs in order. If there is a guard, the process does not
+    /// outlive the launcher. [`Self::print_output`] has to be called after it.
+    pub(super) fn start(mut command: Command, guard: &mut Option<Guard>) -> io::Result<Self> {
         if guard.is_some() {
             kill_with_parent(&mut command);
         }
         command.process_group(0).stdin(Stdio::null());
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn()?;
+        let child = command.spawn()?;
         if let Some(guard) = guard {
             guard.add(child.id());
-        }
-        if let Some(pipe) = child.stdout.take() {
-            log::start_reader(pipe, printer.line_source(index, "stdout"));
-        }
-        if let Some(pipe) = child.stderr.take() {
-            log::start_reader(pipe, printer.line_source(index, "stderr"));
         }
         Ok(Self {
             child,
@@ -157,6 +146,16 @@ impl Process {
             stopped: None,
             is_killed: false,
         })
+    }
+
+    /// Starts to print the lines of the program. `index` identifies the program in them.
+    pub(super) fn print_output(&mut self, index: usize, printer: &Printer) {
+        if let Some(pipe) = self.child.stdout.take() {
+            log::start_reader(pipe, printer.line_source(index, "stdout"));
+        }
+        if let Some(pipe) = self.child.stderr.take() {
+            log::start_reader(pipe, printer.line_source(index, "stderr"));
+        }
     }
 
     /// Returns the id of the process, which is also the id of its process group.
