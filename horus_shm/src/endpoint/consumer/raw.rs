@@ -283,46 +283,18 @@ impl RawConsumer {
         if self.would_cut(bytes) {
             return PollOutcome::Empty;
         }
-        let mut backed_off = false;
-        loop {
-            let mut nothing = PollOutcome::Empty;
-            if self.in_place {
-                // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
-                match unsafe { self.poll_in_place(dst, bytes) } {
-                    PollOutcome::Message => return self.confirm_message(),
-                    polled => nothing = polled,
-                }
-            } else {
-                for look in 0..self.polls_per_recv() {
-                    let lane = self.lane_to_look_at(look);
-                    let followed = &mut self.lanes[lane];
-                    // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
-                    let polled = unsafe { followed.reader.read(dst, bytes) };
-                    let number = followed.reader.position();
-                    match polled {
-                        PollOutcome::Message => {
-                            self.count_received_at(lane, number, MessageInfo { number, bytes });
-                            return self.confirm_message();
-                        }
-                        PollOutcome::Busy => nothing = PollOutcome::Busy,
-                        PollOutcome::Empty => {}
-                    }
-                    self.wake_publishers_that_sleep();
-                }
-            }
-            if self.received.wrapping_sub(self.rested) < BURST_MESSAGES_MIN {
-                self.rested = self.received;
-                self.spin_back_off();
-                return nothing;
-            }
-            if backed_off {
-                self.rested = self.received;
-                self.publish_counters();
-                return nothing;
-            }
-            self.back_off();
-            backed_off = true;
+        // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
+        let polled = unsafe { self.poll(dst, bytes) };
+        if polled == PollOutcome::Message {
+            return self.confirm_message();
         }
+        if self.received.wrapping_sub(self.rested) >= BURST_MESSAGES_MIN {
+            // SAFETY: as above.
+            return unsafe { self.poll_after_burst(dst, bytes) };
+        }
+        self.rested = self.received;
+        self.spin_back_off();
+        polled
     }
 
     /// Copies messages into `dst` one after another, and calls `each` after each message. Ends when

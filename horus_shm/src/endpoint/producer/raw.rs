@@ -216,28 +216,35 @@ impl RawProducer {
         if fault::epoch() != self.seen_epoch {
             self.check_health_and_move()?;
         }
-        let mut tries = 0;
-        loop {
-            let written = if self.in_place {
-                // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract.
-                unsafe { self.write_in_place(src, bytes) }
-            } else {
-                let pos = self.writer.position();
-                if telemetry::is_sampled(pos) {
-                    telemetry::note_published(self.writer.memory().block(), pos, monotonic_time);
-                    self.remove_former_if_due();
-                }
-                // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract; this
-                // producer owns the lane.
-                unsafe { self.writer.write(src, bytes) }
-            };
-            match written {
-                Ok(()) => break,
-                Err(NoRoom) => tries = self.make_room(tries)?,
-            }
+        // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract.
+        if unsafe { self.write(src, bytes) }.is_err() {
+            // SAFETY: as above.
+            self.retry_with_room(|this| unsafe { this.write(src, bytes) })?;
         }
         self.wake_readers();
         self.check_not_truncated()
+    }
+
+    /// Copies the `bytes` bytes at `src` into the next slot, and publishes the slot, if it is free.
+    /// Wait-free.
+    ///
+    /// # Safety
+    ///
+    /// The same as for [`Self::send`].
+    #[inline(always)]
+    unsafe fn write(&mut self, src: *const u8, bytes: usize) -> Result<(), NoRoom> {
+        if self.in_place {
+            // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract.
+            return unsafe { self.write_in_place(src, bytes) };
+        }
+        let pos = self.writer.position();
+        if telemetry::is_sampled(pos) {
+            telemetry::note_published(self.writer.memory().block(), pos, monotonic_time);
+            self.remove_former_if_due();
+        }
+        // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract; this
+        // producer owns the lane.
+        unsafe { self.writer.write(src, bytes) }
     }
 
     /// Publishes `message`, the bytes of a message. Wait-free, except that it may check whether a

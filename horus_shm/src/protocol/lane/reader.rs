@@ -23,7 +23,6 @@ const SHORT_RUN_MESSAGES_MIN: u64 = 16;
 
 /// Returns the minimum number of messages between two loads of the head, in a lane of `capacity`
 /// slots.
-#[inline(always)]
 const fn run_messages_min(capacity: u64) -> u64 {
     let half = capacity / 2;
     if half < SHORT_RUN_MESSAGES_MIN {
@@ -61,6 +60,8 @@ pub struct LaneReader<M> {
     pub(super) horizon: u64,
     /// The position at which this reader loads the lane's head again.
     pub(super) next_head_read: u64,
+    /// Minimum number of messages between two loads of the head; see [`run_messages_min`].
+    pub(super) run: u64,
     /// True if lost messages are counted by message numbers; false if by positions.
     pub(super) numbered: bool,
     pub(super) first_number: Option<u64>,
@@ -81,7 +82,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let next_number = None;
         let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
         let horizon = 0;
-        let next_head_read = pos + run_messages_min(memory.capacity());
+        let run = run_messages_min(memory.capacity());
+        let next_head_read = pos + run;
         Self {
             memory,
             mask,
@@ -95,6 +97,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             ahead,
             horizon,
             next_head_read,
+            run,
             numbered,
             first_number,
             next_number,
@@ -321,7 +324,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// after some further positions ([`run_messages_min`]).
     #[inline(always)]
     pub(super) fn postpone_head_read(&mut self, pos: u64) {
-        self.next_head_read = pos + run_messages_min(self.mask + 1);
+        self.next_head_read = pos + self.run;
     }
 
     /// Prefetches all cache lines of the slot of the next message, if that is worthwhile for a
@@ -485,6 +488,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let base = memory.base_position();
         self.mask = memory.capacity() - 1;
         self.ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
+        self.run = run_messages_min(memory.capacity());
         self.memory = memory;
         self.end = UNKNOWN_END;
         self.horizon = 0;

@@ -31,8 +31,12 @@ impl RawConsumer {
         mut attempt: impl FnMut(&mut Self, usize) -> Result<(MessageInfo, R), PollOutcome>,
     ) -> Result<R, PollOutcome> {
         let mut nothing = PollOutcome::Empty;
-        for look in 0..self.polls_per_recv() {
-            let lane = self.lane_to_look_at(look);
+        if self.lanes.is_empty() {
+            return Err(nothing);
+        }
+        let mut lane = self.next_lane();
+        let mut polls = 0;
+        loop {
             match attempt(self, lane) {
                 Ok((arrival, found)) => {
                     self.count_received(lane, arrival);
@@ -42,8 +46,12 @@ impl RawConsumer {
                 Err(_) => {}
             }
             self.wake_publishers_that_sleep();
+            polls += 1;
+            lane = match self.lane_to_poll_after(polls) {
+                Some(lane) => lane,
+                None => return Err(nothing),
+            };
         }
-        Err(nothing)
     }
 
     /// Copies the next message of a lane into `dst`, or the lane's newest message if `latest` is

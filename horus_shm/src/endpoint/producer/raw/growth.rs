@@ -17,7 +17,7 @@ use crate::file::topic_type::Reliability;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::region::Access;
 use crate::protocol::identity::TypeIdentity;
-use crate::protocol::lane;
+use crate::protocol::lane::{self, NoRoom};
 use crate::protocol::memory::RawLane;
 use crate::protocol::sync::Word as _;
 use crate::protocol::takeover::take_over;
@@ -196,9 +196,14 @@ impl RawProducer {
         };
         self.remove_former();
         let is_last = self.former.len() + 1 >= EXTENTS_MAX;
-        let mut tries = 0;
-        while is_last && self.is_oldest_unread() {
-            tries = self.make_room(tries)?;
+        if is_last && self.is_oldest_unread() {
+            self.retry_with_room(|this| {
+                if this.is_oldest_unread() {
+                    Err(NoRoom)
+                } else {
+                    Ok(())
+                }
+            })?;
         }
         let position = self.writer.position();
         let grown = self

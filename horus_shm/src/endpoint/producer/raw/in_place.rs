@@ -211,12 +211,9 @@ impl RawProducer {
                 topic: self.segment.label(),
             });
         }
-        let mut tries = 0;
-        let TakenSlot { index, is_alone } = loop {
-            match self.take_free_slot() {
-                Ok(begun) => break begun,
-                Err(NoRoom) => tries = self.make_room(tries)?,
-            }
+        let TakenSlot { index, is_alone } = match self.take_free_slot() {
+            Ok(taken) => taken,
+            Err(NoRoom) => self.retry_with_room(Self::take_free_slot)?,
         };
         self.check_not_truncated()?;
         if is_alone && !self.segment.has_observers() {

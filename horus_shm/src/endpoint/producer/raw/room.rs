@@ -10,6 +10,7 @@ use crate::endpoint::reader_slot;
 use crate::file::segment::Blocks as _;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::region::Access;
+use crate::protocol::lane::NoRoom;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::Word;
 use crate::wait::{
@@ -136,6 +137,26 @@ impl RawProducer {
         wait_in_slices(events, wait_policy, slice, || look(self))
     }
 
+    /// Makes room in a full lane, and calls `attempt` again until it finds room. Returns the result
+    /// of that call.
+    ///
+    /// # Errors
+    ///
+    /// The same as for [`Self::make_room`].
+    #[cold]
+    pub(super) fn retry_with_room<R>(
+        &mut self,
+        mut attempt: impl FnMut(&mut Self) -> Result<R, NoRoom>,
+    ) -> Result<R, SendError<()>> {
+        let mut tries = 0;
+        loop {
+            tries = self.make_room(tries)?;
+            if let Ok(done) = attempt(self) {
+                return Ok(done);
+            }
+        }
+    }
+
     /// Handles the reader that keeps the lane full: frees its slot if it is dead, or stops waiting
     /// for it if it has stalled. After an `Ok`, the caller tries again; the value is the next
     /// `tries`, which must be 0 in the first call for a message.
@@ -144,8 +165,7 @@ impl RawProducer {
     ///
     /// [`SendError::Full`] if nothing more can be done; otherwise the same as for
     /// [`Self::check_not_truncated`].
-    #[cold]
-    pub(super) fn make_room(&mut self, tries: u32) -> Result<u32, SendError<()>> {
+    fn make_room(&mut self, tries: u32) -> Result<u32, SendError<()>> {
         let _uncancelled = NoCancelGuard::new();
         let refused = if tries == 0 {
             self.note_refusal()
