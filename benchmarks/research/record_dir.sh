@@ -8,8 +8,14 @@ root=$(cd "$(dirname "$0")/../.." && pwd)
 records=${2:-benchmarks/record}
 cd "$root"
 
-cpu=$(sed -n 's/(R)//g; s/(TM)//g; s/^model name[^:]*: *//p' /proc/cpuinfo | head -n 1 |
-    tr -d '\n' | tr '[:upper:]' '[:lower:]' | tr -cs '[:lower:][:digit:]' -)
+# Prints what /proc/cpuinfo says about the first CPU.
+of_cpu() { sed -n "s/(R)//g; s/(TM)//g; s/^$1[[:space:]]*: *//p" /proc/cpuinfo | head -n 1; }
+
+# With family and model, because virtual machines with different CPUs say the same name.
+cpu=$(of_cpu 'model name')
+family=$(of_cpu 'cpu family')
+cpu=$(printf '%s' "$cpu${family:+ family $family model $(of_cpu model)}" |
+    tr '[:upper:]' '[:lower:]' | tr -cs '[:lower:][:digit:]' -)
 commit=$(git describe --always --abbrev=12 --exclude='*' --dirty 2>/dev/null) || commit=unknown
 base=$records/${cpu:-unknown-cpu}/$(date -u +%Y-%m-%d)-$commit
 directory=$base

@@ -32,6 +32,8 @@ struct Judged {
     std::string id, goal, measured, verdict;
 };
 
+inline const std::string unknown = "unknown";
+
 /// Returns the first line of a file, or the text after the colon of the first line that begins with
 /// `key`.
 inline std::string said(const char *path, const std::string &key = "") {
@@ -45,7 +47,7 @@ inline std::string said(const char *path, const std::string &key = "") {
             return colon == std::string::npos ? "" : line.substr(colon + 2);
         }
     }
-    return "unknown";
+    return unknown;
 }
 
 /// Returns a JSON string. The system's texts here have neither quotes nor control characters.
@@ -80,6 +82,18 @@ inline std::string allowed_cpus() {
     return listed(list);
 }
 
+/// Returns the name of the CPU, on x86 with its family and model. WHY these: virtual machines with
+/// different CPUs say the same name.
+inline std::string cpu_name() {
+    const char *info = "/proc/cpuinfo";
+    const std::string name = said(info, "model name");
+    const std::string family = said(info, "cpu family");
+    if (family == unknown) {
+        return name;
+    }
+    return name + " (family " + family + ", model " + said(info, "model\t") + ")";
+}
+
 /// Describes the machine, and the conditions that make the results worse.
 inline std::string machine_json(double timer_ns) {
     utsname system{};
@@ -108,7 +122,7 @@ inline std::string machine_json(double timer_ns) {
     const std::string profile = "debug";
 #endif
     std::ostringstream out;
-    out << "{\"cpu\": " << quoted(said("/proc/cpuinfo", "model name"))
+    out << "{\"cpu\": " << quoted(cpu_name())
         << ", \"cores\": " << sysconf(_SC_NPROCESSORS_ONLN)
         << ", \"allowed_cpus\": " << allowed_cpus() << ", \"pinned\": {\"near\": " << cpu
         << ", \"far\": " << cpu << "}, \"isolated_cpus\": "

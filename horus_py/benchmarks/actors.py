@@ -23,6 +23,7 @@ import tempfile
 import time
 
 import horus
+from cpu import cpu_name
 
 MESSAGES = 1_000_000
 RING = 503
@@ -181,10 +182,8 @@ def measured(name, scale):
 
 
 def machine():
-    cpuinfo = pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    models = [text.split(":")[1].strip() for text in cpuinfo if text.startswith("model name")]
     return {
-        "cpu": models[0] if models else "unknown",
+        "cpu": cpu_name(),
         "cores": os.cpu_count(),
         "python": sys.version.split()[0],
         "horus": horus.__version__,

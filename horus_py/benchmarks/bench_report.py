@@ -18,6 +18,7 @@ import time
 
 import horus
 import numpy
+from cpu import cpu_name
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
 UNKNOWN = "unknown"
@@ -240,9 +241,8 @@ def cpu_times(cpus):
 def machine(pinned):
     """Returns the machine, the build, and their state."""
     cpuinfo = read("/proc/cpuinfo")
-    models = [text.split(":")[1] for text in cpuinfo.splitlines() if text.startswith("model name")]
     found = {
-        "cpu": models[0].strip() if models else platform.machine(),
+        "cpu": cpu_name(cpuinfo),
         "cores": os.cpu_count(),
         "allowed_cpus": sorted(os.sched_getaffinity(0)),
         "pinned": {"near": pinned[0], "far": pinned[1]},

@@ -8,6 +8,7 @@ import sys
 import pytest
 from conftest import ROOT
 
+BENCHMARKS = ROOT / "horus_py" / "benchmarks"
 RECORDED = sorted((ROOT / "benchmarks" / "record").glob("*/*/all_paths_latency.json"))[-1]
 # WHY not all: rows with a rate always take some seconds.
 SECTIONS = ["typed", "generic", "image", "attribution", "cross_process", "streams"]
@@ -19,6 +20,22 @@ def run(*arguments, cwd):
     return subprocess.run(
         command, cwd=cwd, capture_output=True, text=True, timeout=240, env=environment, check=False
     )
+
+
+@pytest.mark.parametrize(
+    ("cpuinfo", "name"),
+    [
+        ("cpu family\t: 25\nmodel\t\t: 17\nmodel name\t: AMD EPYC\n", "(family 25, model 17)"),
+        ("model name\t: AMD EPYC\nmodel\t\t: 1\n", "AMD EPYC"),
+    ],
+)
+def test_the_name_of_a_cpu_has_its_family_and_model(cpuinfo, name):
+    code = "import cpu, sys; print(cpu.cpu_name(sys.argv[1]))"
+    command = [sys.executable, "-c", code, cpuinfo]
+    told = subprocess.run(
+        command, cwd=BENCHMARKS, capture_output=True, text=True, timeout=60, check=True
+    )
+    assert told.stdout.strip().endswith(name)
 
 
 @pytest.mark.parametrize("section", SECTIONS)

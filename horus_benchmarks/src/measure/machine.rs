@@ -25,7 +25,7 @@ const UNKNOWN: &str = "unknown";
 /// The description of the machine and of the build, and their state at the time of the measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// The model name of the CPU.
+    /// The name of the CPU, with its family and model.
     pub cpu: String,
     /// Number of CPUs that are online.
     pub cores: usize,
@@ -274,11 +274,19 @@ fn find_warnings(machine: &Machine, share_core: bool) -> Vec<String> {
     warnings
 }
 
+/// Returns the name of the CPU, on x86 with its family and model.
+///
+/// WHY these: virtual machines with different CPUs say the same name, as "AMD EPYC" does for at
+/// least two.
 fn read_cpu_model(cpuinfo: &str) -> String {
-    ["model name", "Model", "Hardware"]
+    let name = ["model name", "Model", "Hardware"]
         .iter()
         .find_map(|key| field_value(cpuinfo, key))
-        .unwrap_or_else(|| UNKNOWN.to_owned())
+        .unwrap_or_else(|| UNKNOWN.to_owned());
+    match ["cpu family", "model"].map(|key| field_value(cpuinfo, key)) {
+        [Some(family), Some(model)] => format!("{name} (family {family}, model {model})"),
+        _ => name,
+    }
 }
 
 /// Returns the value in the first line of `text` that has the form `key : value`; `None` if there
@@ -419,6 +427,8 @@ mod tests {
     fn fields_are_found_by_their_whole_name() {
         let text = "model\t\t: 2\nmodel name\t: A CPU: fast\n";
         assert_eq!(read_cpu_model(text), "A CPU: fast");
+        let x86 = format!("cpu family\t: 25\n{text}");
+        assert_eq!(read_cpu_model(&x86), "A CPU: fast (family 25, model 2)");
         assert_eq!(field_value(text, "mod"), None);
     }
 }
