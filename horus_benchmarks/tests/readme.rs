@@ -22,6 +22,10 @@ fn the_documents_show_what_their_records_say() {
             "benchmarks/record/amd-epyc/README.md",
             "| 1:1, topic, 16 B | ",
         ),
+        (
+            "benchmarks/record/amd-epyc-family-25-model-17/README.md",
+            "| 1:1, topic, 16 B | ",
+        ),
     ] {
         let path = root.join(document);
         let text = fs::read_to_string(&path).unwrap();

@@ -226,7 +226,7 @@ impl RawProducer {
     }
 
     /// Copies the `bytes` bytes at `src` into the next slot, and publishes the slot, if it is free.
-    /// Wait-free.
+    /// Wait-free, except that it may check whether a reader is alive.
     ///
     /// # Safety
     ///

@@ -11,7 +11,7 @@ use crate::protocol::layout::CAPACITY_MIN;
 
 impl RawConsumer {
     /// Polls each lane once, in turn, and copies the first message that it finds to `dst`.
-    /// [`Self::recv`] calls it if the slots of a lane can be pinned.
+    /// [`Self::poll`] calls it if the slots of a lane can be pinned.
     ///
     /// # Safety
     ///
