@@ -9,7 +9,9 @@ records=${2:-benchmarks/record}
 cd "$root"
 
 # Prints what /proc/cpuinfo says about the first CPU.
-of_cpu() { sed -n "s/(R)//g; s/(TM)//g; s/^$1[[:space:]]*: *//p" /proc/cpuinfo | head -n 1; }
+of_cpu() {
+    sed -n "/^$1[[:space:]]*:/{ s/(R)//g; s/(TM)//g; s/^[^:]*: *//p; q; }" /proc/cpuinfo
+}
 
 # With family and model, because virtual machines with different CPUs say the same name.
 cpu=$(of_cpu 'model name')

@@ -1,4 +1,4 @@
-//! Decides in which order a reader polls its lanes, and how long it pauses between polls.
+//! Polls the lanes of a reader: in which order, and with which pauses between polls.
 
 use super::{FollowedLane, MessageInfo, NO_LANE, RawConsumer};
 use crate::protocol::lane::PollOutcome;
@@ -56,6 +56,9 @@ impl RawConsumer {
     }
 
     /// Polls the lanes in turn, and copies the first message that it finds to `dst`.
+    ///
+    /// WHY not by `poll_lanes_in_turn`, which has the same loop: the compiler does not inline the
+    /// closure. A receive then executed 152 instructions instead of 101.
     ///
     /// # Safety
     ///
