@@ -341,31 +341,56 @@ fn a_dropped_subscriber_is_reported_once_and_removed() {
 }
 
 #[test]
-fn a_set_is_full_with_128_topics() {
+fn a_set_is_full_with_4096_topics() {
     let private = Private::new();
-    let mut subscribers: Vec<_> = (0..129)
-        .map(|index| subscriber(&private, &format!("t{index}")))
-        .collect();
+    let mut subscriber = subscriber(&private, "t");
     let mut set = WaitSet::new();
-    let keys: Vec<_> = subscribers[..128]
-        .iter()
-        .map(|one| set.add(one).unwrap())
-        .collect();
-    let full = set.add(&subscribers[128]).unwrap_err();
-    assert_eq!((full.limit, set.len()), (128, 128));
-    assert!(full.to_string().contains("at most 128 topics"), "{full}");
-    let mut publisher = private.publisher("t127", Qos::new());
+    let keys: Vec<_> = (0..4096).map(|_| set.add(&subscriber).unwrap()).collect();
+    let full = set.add(&subscriber).unwrap_err();
+    assert_eq!((full.limit, set.len()), (4096, 4096));
+    assert!(full.to_string().contains("at most 4096 topics"), "{full}");
+    let mut publisher = private.publisher("t", Qos::new());
     publisher.send(numbered(1)).unwrap();
-    assert_eq!(
-        set.wait(GUARD),
-        Ok(&[Ready {
-            key: keys[127],
-            reason: Reason::Message
-        }][..])
-    );
-    assert!(subscribers[127].recv().is_some());
+    let ready = set.wait(GUARD).unwrap();
+    assert!(ready.iter().map(|ready| ready.key).eq(keys.iter().copied()));
+    assert!(subscriber.recv().is_some());
     assert!(set.remove(keys[0]));
-    set.add(&subscribers[128]).unwrap();
+    set.add(&subscriber).unwrap();
+}
+
+#[test]
+fn a_message_of_each_of_1000_topics_ends_a_wait() {
+    let private = Private::new();
+    let small = || Qos::new().capacity(2);
+    let name = |index| format!("t{index}");
+    let mut set = WaitSet::new();
+    let mut subscribers = Vec::new();
+    for index in 0..1000 {
+        let builder = private.builder::<CmdVel>(&name(index)).qos(small());
+        subscribers.push(builder.subscriber().unwrap());
+        set.add(&subscribers[index]).unwrap();
+    }
+    // Index 125 is the last one for which the thread sleeps itself.
+    for index in [0, 125, 126, 253, 999] {
+        let mut publisher = private.publisher(&name(index), small());
+        let sending = thread::spawn(move || {
+            thread::sleep(SHORT);
+            publisher.send(numbered(1)).unwrap();
+            publisher
+        });
+        let ready = set.wait_blocking().unwrap().to_vec();
+        assert_eq!(ready.len(), 1, "{ready:?}");
+        assert_eq!(
+            (ready[0].key.to_u64(), ready[0].reason),
+            (index as u64 + 1, Reason::Message)
+        );
+        assert_eq!(subscribers[index].recv(), Some(numbered(1)));
+        drop(sending.join().unwrap());
+    }
+    drop(subscribers.pop());
+    assert_eq!(set.wait_blocking().unwrap()[0].reason, Reason::Closed);
+    assert_eq!(set.len(), 999);
+    assert_eq!(set.wait(SHORT), Ok(&[][..]));
 }
 
 #[test]

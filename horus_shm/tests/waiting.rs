@@ -7,15 +7,15 @@ mod common;
 mod sleeper;
 
 use std::sync::Arc;
-#[cfg(not(miri))]
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use horus_shm::internals::wait::{SLEEP_MAX, WaitPolicy, overslept_count};
 use horus_shm::{
-    FanoutShm, OnStalled, Producer, RawConsumer, RawProducer, ReadMode, RingOptions, Segment,
-    SpscShm, WakeEdge, Watch,
+    Alarm, FanoutShm, OnStalled, Producer, RawConsumer, RawProducer, ReadMode, RingOptions,
+    Segment, SpscShm, WakeEdge, Watch,
 };
 
 use common::eventually;
@@ -328,6 +328,50 @@ fn more_watches_than_the_kernel_takes_at_once_all_wake() {
         sending.join().unwrap();
         assert_eq!(readers[late].recv(), Some([7; 3]));
     }
+}
+
+/// Counts the tasks that an alarm has woken.
+#[derive(Default)]
+struct WakeCounter(AtomicU64);
+
+impl Wake for WakeCounter {
+    fn wake(self: Arc<Self>) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn each_alarm_goes_off_if_one_thread_cannot_sleep_for_all() {
+    let segments = [(); 3].map(|()| topic_on_heap(WakeEdge::Fence));
+    let mut readers: Vec<_> = segments.iter().map(consumer).collect();
+    let counters = [(); 3].map(|()| Arc::new(WakeCounter::default()));
+    let mut alarms = Vec::new();
+    for _ in 0..100 {
+        for (reader, counter) in readers.iter().zip(&counters) {
+            let mut alarm = Alarm::new(reader.raw().watch());
+            alarm.set(&Waker::from(Arc::clone(counter)));
+            alarms.push(alarm);
+        }
+    }
+    let woken = || counters.each_ref().map(|it| it.0.load(Ordering::Relaxed));
+    assert_eq!(woken(), [0; 3]);
+    producer(&segments[2]).send([7; 3]).unwrap();
+    eventually("those of one topic go off", || woken() == [0, 0, 100]);
+    drop(readers.remove(1));
+    eventually("the drop of a consumer ends its alarms", || {
+        woken() == [0, 100, 100]
+    });
+    assert_eq!(readers[1].recv(), Some([7; 3]));
+    for alarm in &mut alarms {
+        alarm.cancel();
+    }
+    producer(&segments[0]).send([7; 3]).unwrap();
+    let own = Arc::new(WakeCounter::default());
+    alarms[0].set(&Waker::from(Arc::clone(&own)));
+    eventually("an alarm can be set again", || {
+        own.0.load(Ordering::Relaxed) == 1
+    });
+    assert_eq!(woken(), [0, 100, 100], "an alarm that was cancelled");
 }
 
 /// Returns true if the kernel has `futex_waitv`, and so can end a sleep at several topics.

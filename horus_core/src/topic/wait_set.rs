@@ -1,5 +1,8 @@
 //! Wait sets: one thread waits for many topics, deadlines and timers.
 
+mod topic_alarm;
+
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use horus_shm::Watch;
@@ -7,10 +10,19 @@ use horus_shm::internals::wait::{EVENTS_MAX, LocalEventcount, WaitPolicy};
 
 use super::{DynamicSubscriber, Payload, Subscriber};
 use crate::topic::error::{WaitError, WaitSetFull};
+use topic_alarm::{AlarmCounter, TopicAlarm};
 
 /// An additional eventcount that can end a wait, with a function that is called after each
 /// notification of this eventcount. The wait ends if the function returns true.
 pub(crate) type Bell<'a> = (&'a LocalEventcount, &'a dyn Fn() -> bool);
+
+/// The maximum number of topics in one wait set.
+const TOPICS_MAX: usize = 4096;
+
+/// The number of topics of a wait set for which the waiting thread sleeps itself: those that were
+/// added first. Each other topic has an alarm, which a thread of this process serves. WHY two less
+/// than the number of events: the thread also sleeps for the alarms, and for a bell.
+const TOPICS_WITHOUT_ALARM: usize = EVENTS_MAX - 2;
 
 /// The maximum number of timers in one wait set.
 const INTERVALS_MAX: usize = 1024;
@@ -101,6 +113,10 @@ pub struct Ready {
 /// two waits. A set is level-triggered: as long as a topic has unread messages, every wait returns
 /// at once and reports the topic as ready.
 ///
+/// Threads named `horus-alarms` wait for the topics from the 127th on, each for up to 127 topics.
+/// They start with the first wait that has to sleep. A message of such a topic ends a wait a thread
+/// switch later than one of the first 126.
+///
 /// ```
 /// # fn main() -> horus_core::Result<()> {
 /// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -146,13 +162,17 @@ pub struct WaitSet {
     ready: Vec<Ready>,
     last_key: u64,
     spin: Duration,
+    /// Counts the alarms of `topics`; `None` until the first one is set.
+    alarm_counter: Option<Arc<AlarmCounter>>,
 }
 
-/// A subscriber in the set, with its key and its deadline.
+/// A subscriber in the set, with its key, its deadline and its alarm.
 #[derive(Debug)]
 struct WatchedSubscriber {
     key: Key,
     deadline: Option<Deadline>,
+    /// `None` if the waiting thread can sleep for the topic itself, or has not slept yet.
+    alarm: Option<TopicAlarm>,
 }
 
 /// The longest time for which a topic may have no message, and when it last had one.
@@ -201,6 +221,7 @@ impl WaitSet {
             ready: Vec::new(),
             last_key: 0,
             spin: WaitPolicy::SPIN,
+            alarm_counter: None,
         }
     }
 
@@ -209,7 +230,7 @@ impl WaitSet {
     ///
     /// # Errors
     ///
-    /// Returns [`WaitSetFull`] if the set already has 128 topics.
+    /// Returns [`WaitSetFull`] if the set already has 4096 topics.
     pub fn add(&mut self, subscriber: &impl Watchable) -> Result<Key, WaitSetFull> {
         self.add_watch(subscriber.watch(), None)
     }
@@ -222,7 +243,7 @@ impl WaitSet {
     ///
     /// # Errors
     ///
-    /// Returns [`WaitSetFull`] if the set already has 128 topics.
+    /// Returns [`WaitSetFull`] if the set already has 4096 topics.
     ///
     /// # Panics
     ///
@@ -252,15 +273,19 @@ impl WaitSet {
     }
 
     fn add_watch(&mut self, watch: Watch, deadline: Option<Deadline>) -> Result<Key, WaitSetFull> {
-        if self.watches.len() == EVENTS_MAX {
+        if self.watches.len() == TOPICS_MAX {
             return Err(WaitSetFull {
                 kind: "topics",
-                limit: EVENTS_MAX,
+                limit: TOPICS_MAX,
             });
         }
         let key = self.next_key();
         self.watches.push(watch);
-        self.topics.push(WatchedSubscriber { key, deadline });
+        self.topics.push(WatchedSubscriber {
+            key,
+            deadline,
+            alarm: None,
+        });
         Ok(key)
     }
 
@@ -331,7 +356,8 @@ impl WaitSet {
     /// first, in the order in which they were added. The result is empty after a timeout.
     ///
     /// Blocks: spins briefly, then sleeps in slices of 50 ms. It polls every millisecond if one of
-    /// the subscribers is an observer or the kernel has no `futex_waitv` (Linux before 5.16).
+    /// the first 126 subscribers is an observer or the kernel has no `futex_waitv` (Linux before
+    /// 5.16).
     ///
     /// # Errors
     ///
@@ -395,16 +421,50 @@ impl WaitSet {
                 return Ok(&self.ready);
             }
             let deadline = self.next_due_time().into_iter().chain(end).min();
-            let look = || (self.watches.iter().any(Watch::is_due) || is_rung()).then_some(());
             let wait_policy = WaitPolicy {
                 deadline,
                 spin: self.spin,
             };
-            match bell {
-                None => Watch::wait_any(&self.watches, wait_policy, look),
-                Some((own, _)) => Watch::wait_any_guarded(own, &self.watches, wait_policy, look),
-            };
+            self.sleep(wait_policy, bell);
         }
+    }
+
+    /// Sleeps until a topic is due, an alarm goes off, or `bell` is notified and its function
+    /// returns true; but not beyond the deadline of `wait_policy`.
+    fn sleep(&mut self, wait_policy: WaitPolicy, bell: Option<Bell<'_>>) {
+        let alarms = self.set_alarms();
+        let alarms = alarms.as_ref().map(|(counter, count)| (&**counter, *count));
+        let look = || {
+            let is_due = self.watches.iter().any(Watch::is_due)
+                || alarms.is_some_and(|(counter, count)| counter.count() != count)
+                || bell.is_some_and(|(_, is_rung)| is_rung());
+            is_due.then_some(())
+        };
+        let own = bell.iter().map(|(own, _)| *own);
+        let own: Vec<_> = own
+            .chain(alarms.iter().map(|(counter, _)| counter.event()))
+            .collect();
+        let watches = &self.watches[..self.watches.len().min(TOPICS_WITHOUT_ALARM)];
+        match bell {
+            None => Watch::wait_any_or_notified(&own, watches, wait_policy, look),
+            Some(_) => Watch::wait_any_guarded(&own, watches, wait_policy, look),
+        };
+    }
+
+    /// Sets the alarms of the topics for which this thread cannot sleep itself. Returns the counter
+    /// of the alarms, and the value that it had before; `None` if there are no such topics.
+    fn set_alarms(&mut self) -> Option<(Arc<AlarmCounter>, u64)> {
+        if self.topics.len() <= TOPICS_WITHOUT_ALARM {
+            return None;
+        }
+        let counter = Arc::clone(self.alarm_counter.get_or_insert_default());
+        let count = counter.count();
+        let topics = self.watches.iter().zip(&mut self.topics);
+        for (watch, topic) in topics.skip(TOPICS_WITHOUT_ALARM) {
+            let new = || TopicAlarm::new(watch, &counter);
+            topic.alarm.get_or_insert_with(new).set();
+        }
+        Some((counter, count))
     }
 
     /// Collects all ready entries in the list of results, and removes the closed entries from the

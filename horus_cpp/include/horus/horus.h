@@ -648,7 +648,7 @@ horus_status_t horus_wait_set_close(horus_wait_set_t wait_set);
  * 0, whenever no message was published for that time. `out_key` is never 0, and is unique in this
  * set. The set does not own the subscriber, which can be used as usual between waits.
  *
- * Errors: HORUS_E_LIMIT with 128 topics.
+ * Errors: HORUS_E_LIMIT with 4096 topics.
  */
 horus_status_t horus_wait_set_add(horus_wait_set_t wait_set, horus_subscriber_t subscriber,
                                   uint64_t silent_max_ns, uint64_t *out_key);

@@ -1,9 +1,10 @@
-//! Alarms: an alarm wakes a task when its consumer has a message. One thread of this process serves
-//! all alarms.
+//! Alarms: an alarm wakes a task when its consumer has a message. Threads of this process serve the
+//! alarms, each as many as one thread can sleep for.
 //!
-//! The first task that finds no message starts the thread. The thread sleeps until one of the
-//! topics for which tasks wait has a message, or the set of alarms changes. It ends when no task
-//! has waited for a second. A forked child has no such thread until one of its own tasks waits.
+//! The first task that finds no message starts the first thread. A thread sleeps until one of the
+//! topics for which its tasks wait has a message, or the set of its alarms changes. It ends when it
+//! has had no alarm for a second. A forked child has no such thread until one of its own tasks
+//! waits.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU64;
@@ -16,24 +17,37 @@ use super::watch::{ConsumerProgress, Watch};
 use crate::os;
 use crate::process::fork::{ForkLocal, fork_epoch};
 use crate::protocol::sync::Word;
-use crate::wait::{LocalEventcount, SLEEP_MAX, WaitPolicy};
+use crate::wait::{EVENTS_MAX, LocalEventcount, WaitPolicy};
 
-/// Time without waiting tasks after which the thread that serves alarms ends.
+/// Maximum number of threads that serve alarms. If there are more alarms than these threads can
+/// sleep for, the last thread takes the rest, and polls its topics every millisecond.
+const THREADS_MAX: usize = 32;
+
+/// Maximum number of alarms of each thread except the last one. It is one less than the number of
+/// events for which a thread can sleep, because the thread also waits for changes.
+const ALARMS_PER_THREAD: usize = EVENTS_MAX - 1;
+
+/// Time without waiting tasks after which a thread that serves alarms ends.
 const IDLE_TIMEOUT: Duration = Duration::from_secs(1);
 
 static ALARMS: ForkLocal<Alarms> = ForkLocal::new();
 
-/// All alarms of this process: the list of alarms that are set, and the means to wake the thread
-/// that serves them.
+/// All alarms of this process, by the thread that serves them.
 #[derive(Debug, Default)]
 struct Alarms {
+    threads: [AlarmThread; THREADS_MAX],
+}
+
+/// The alarms that one thread serves, and the means to wake this thread.
+#[derive(Debug, Default)]
+struct AlarmThread {
     state: Mutex<AlarmState>,
-    /// A counter that is incremented whenever the thread that serves alarms has to look at `state`
-    /// again, for example because an alarm was added.
+    /// A counter that is incremented whenever the thread has to look at `state` again, for example
+    /// because an alarm was added.
     version: AtomicU64,
     changed: LocalEventcount,
-    /// Notified when the thread that serves alarms no longer uses the watches in
-    /// [`AlarmState::lent`], so that their consumers can be dropped.
+    /// Notified when the thread no longer uses the watches in [`AlarmState::lent`], so that their
+    /// consumers can be dropped.
     watches_dropped: Condvar,
 }
 
@@ -41,10 +55,10 @@ struct Alarms {
 struct AlarmState {
     pending: Vec<PendingAlarm>,
     last_id: u64,
-    /// True while the thread that serves alarms runs. If false, the next alarm starts a thread.
+    /// True while the thread runs. If false, the next alarm starts it.
     has_thread: bool,
-    /// The consumers that the thread that serves alarms watches while it sleeps; empty while it is
-    /// awake. The pointers are only compared.
+    /// The consumers that the thread watches while it sleeps; empty while it is awake. The pointers
+    /// are only compared.
     lent: Vec<*const ConsumerProgress>,
 }
 
@@ -68,6 +82,8 @@ struct PendingAlarm {
 pub struct Alarm {
     watch: Watch,
     epoch: u64,
+    /// The index in [`Alarms::threads`] of the thread that serves, or last served, the alarm.
+    thread: usize,
     /// The number of the alarm in [`AlarmState::pending`]; 0 before the alarm is set for the first
     /// time.
     id: u64,
@@ -82,6 +98,7 @@ impl Alarm {
         Self {
             watch,
             epoch: fork_epoch(),
+            thread: 0,
             id: 0,
         }
     }
@@ -89,8 +106,9 @@ impl Alarm {
     /// Sets the alarm: it wakes the task of `waker` once, as soon as there is a message. If there
     /// is one already, wakes the task at once.
     ///
-    /// Does not block for long: takes a lock, and starts the thread that serves alarms if it is not
-    /// running. If the thread cannot be started, or in a forked child, the task is woken at once.
+    /// Does not block for long: takes one or two locks, more if more than 127 alarms are set, and
+    /// starts a thread that serves alarms if none has room. If the thread cannot be started, or in
+    /// a forked child, the task is woken at once.
     pub fn set(&mut self, waker: &Waker) {
         if self.epoch != fork_epoch() {
             return waker.wake_by_ref();
@@ -100,28 +118,31 @@ impl Alarm {
         let alarms = ALARMS.get();
         // WHY outside of the lock: cloning or dropping a waker runs unknown code.
         let copy = waker.clone();
-        let mut state = alarms.lock();
+        let mut state = alarms.threads[self.thread].lock();
         if let Some(alarm) = state.pending.iter_mut().find(|alarm| alarm.id == self.id) {
             let former = std::mem::replace(&mut alarm.waker, copy);
             drop(state);
             drop(former);
             return;
         }
-        state.last_id += 1;
-        self.id = state.last_id;
-        if !state.has_thread && !alarms.start_thread() {
+        drop(state);
+        let (index, mut state) = alarms.lock_thread_with_room();
+        let thread = &alarms.threads[index];
+        if !state.has_thread && !thread.start() {
             drop(state);
             return copy.wake();
         }
         state.has_thread = true;
+        state.last_id += 1;
+        (self.thread, self.id) = (index, state.last_id);
         state.pending.push(PendingAlarm {
             id: self.id,
             watch: self.watch.clone(),
             waker: copy,
         });
-        alarms.version.fetch_add_one();
+        thread.version.fetch_add_one();
         drop(state);
-        alarms.changed.notify();
+        thread.changed.notify();
     }
 
     /// Cancels the alarm if it is set, so that it does not wake its task any more.
@@ -129,14 +150,14 @@ impl Alarm {
         if self.id == 0 || self.epoch != fork_epoch() {
             return;
         }
-        let alarms = ALARMS.get();
-        let mut state = alarms.lock();
+        let thread = &ALARMS.get().threads[self.thread];
+        let mut state = thread.lock();
         let at = state.pending.iter().position(|alarm| alarm.id == self.id);
         let Some(alarm) = at.map(|at| state.pending.swap_remove(at)) else {
             return;
         };
         // WHY without a wake: the thread finds out within a slice, which is soon enough.
-        alarms.version.fetch_add_one();
+        thread.version.fetch_add_one();
         drop(state);
         drop(alarm);
     }
@@ -148,55 +169,75 @@ impl Drop for Alarm {
     }
 }
 
-/// Removes all alarms of a consumer. After the call, the thread that serves alarms holds no
-/// reference to the consumer's topic.
+/// Removes all alarms of a consumer, and wakes their tasks. After the call, no thread that serves
+/// alarms holds a reference to the consumer's topic.
 ///
 /// WHY: a process may end right after it has dropped its last handle. The topic's file would then
-/// not be removed if the thread still had a reference to the topic.
+/// not be removed if a thread still had a reference to the topic.
 pub(super) fn remove_alarms(progress: &Arc<ConsumerProgress>) {
-    let alarms = ALARMS.get();
-    let name = Arc::as_ptr(progress);
-    let mut state = alarms.lock();
-    let of_it = |alarm: &mut PendingAlarm| Arc::as_ptr(alarm.watch.progress()) == name;
-    let gone: Vec<PendingAlarm> = state.pending.extract_if(.., of_it).collect();
-    if state.lent.contains(&name) {
-        alarms.version.fetch_add_one();
-        drop(state);
-        alarms.changed.notify();
-        state = alarms.lock();
-        while state.lent.contains(&name) {
-            state = alarms
-                .watches_dropped
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
+    for thread in &ALARMS.get().threads {
+        thread.remove_alarms(progress);
     }
-    drop(state);
-    drop(gone);
 }
 
-/// The next step of the thread that serves alarms: wake tasks, sleep, or end.
+/// The next step of a thread that serves alarms: wake tasks, sleep, or end.
 enum NextStep {
     Wake(Vec<Waker>),
-    /// Sleep until [`Alarms::version`] differs from this value, or until one of the watched
+    /// Sleep until [`AlarmThread::version`] differs from this value, or until one of the watched
     /// consumers may have a message.
     Sleep(u64),
     End,
 }
 
 impl Alarms {
+    /// Locks the alarms of the first thread that can take another one. Returns its index, and the
+    /// locked alarms.
+    fn lock_thread_with_room(&self) -> (usize, MutexGuard<'_, AlarmState>) {
+        let last = THREADS_MAX - 1;
+        for (index, thread) in self.threads[..last].iter().enumerate() {
+            let state = thread.lock();
+            if state.pending.len() < ALARMS_PER_THREAD {
+                return (index, state);
+            }
+        }
+        (last, self.threads[last].lock())
+    }
+}
+
+impl AlarmThread {
     fn lock(&self) -> MutexGuard<'_, AlarmState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Starts the thread that serves alarms. Returns false if the system could not create the
-    /// thread.
-    fn start_thread(&'static self) -> bool {
+    /// Starts the thread. Returns false if the system could not create it.
+    fn start(&'static self) -> bool {
         let thread = thread::Builder::new().name("horus-alarms".into());
-        thread.spawn(|| self.run_thread()).is_ok()
+        thread.spawn(|| self.run()).is_ok()
     }
 
-    fn run_thread(&self) {
+    fn remove_alarms(&self, progress: &Arc<ConsumerProgress>) {
+        let name = Arc::as_ptr(progress);
+        let mut state = self.lock();
+        let of_it = |alarm: &mut PendingAlarm| Arc::as_ptr(alarm.watch.progress()) == name;
+        let gone: Vec<PendingAlarm> = state.pending.extract_if(.., of_it).collect();
+        if state.lent.contains(&name) {
+            self.version.fetch_add_one();
+            drop(state);
+            self.changed.notify();
+            state = self.lock();
+            while state.lent.contains(&name) {
+                state = self
+                    .watches_dropped
+                    .wait(state)
+                    .unwrap_or_else(PoisonError::into_inner);
+            }
+        }
+        drop(state);
+        gone.into_iter()
+            .for_each(|alarm| wake_catching_panic(alarm.waker));
+    }
+
+    fn run(&self) {
         // WHY: sent signals are for the threads of the program. SIGBUS is for this one, which
         // raises it when it reads a truncated topic.
         os::block_process_signals();
@@ -250,8 +291,7 @@ impl Alarms {
         };
         let wait_policy = wait_policy.with_spin(Duration::ZERO);
         let look = || (self.version.get() != version || watches.iter().any(is_due)).then_some(());
-        let own = (Some(self.changed.event()), SLEEP_MAX);
-        Watch::wait_any_or_event(own, watches, wait_policy, look)
+        Watch::wait_any_or_notified(&[&self.changed], watches, wait_policy, look)
     }
 }
 

@@ -394,26 +394,36 @@ impl Watch {
         wait_policy: WaitPolicy,
         look: impl FnMut() -> Option<R>,
     ) -> Option<R> {
-        Self::wait_any_or_event((None, SLEEP_MAX), watches, wait_policy, look)
+        Self::wait_any_or_notified(&[], watches, wait_policy, look)
     }
 
-    /// Waits as [`Self::wait_any`] does, but also wakes up when `own` is notified, and does not
-    /// wake up every 50 ms.
+    /// Waits as [`Self::wait_any`] does, but also wakes up when one of `own` is notified.
     ///
-    /// Requires that another thread checks the watches every 50 ms, and notifies `own` if one of
-    /// them [is due](Self::is_due). WHY: the wake for a message may be lost.
-    pub fn wait_any_guarded<R>(
-        own: &LocalEventcount,
+    /// Each of `own` takes the place of one watch among the 128 that can end a sleep.
+    pub fn wait_any_or_notified<R>(
+        own: &[&LocalEventcount],
         watches: &[Self],
         wait_policy: WaitPolicy,
         look: impl FnMut() -> Option<R>,
     ) -> Option<R> {
-        Self::wait_any_or_event(
-            (Some(own.event()), GUARDED_SLEEP_MAX),
-            watches,
-            wait_policy,
-            look,
-        )
+        Self::with_eventcounts(own, watches, SLEEP_MAX, |events, slice| {
+            wait_in_slices(events, wait_policy, slice, look)
+        })
+    }
+
+    /// Waits as [`Self::wait_any_or_notified`] does, but does not wake up every 50 ms.
+    ///
+    /// Requires that another thread checks the watches every 50 ms, and notifies one of `own` if a
+    /// watch [is due](Self::is_due). WHY: the wake for a message may be lost.
+    pub fn wait_any_guarded<R>(
+        own: &[&LocalEventcount],
+        watches: &[Self],
+        wait_policy: WaitPolicy,
+        look: impl FnMut() -> Option<R>,
+    ) -> Option<R> {
+        Self::with_eventcounts(own, watches, GUARDED_SLEEP_MAX, |events, slice| {
+            wait_in_slices(events, wait_policy, slice, look)
+        })
     }
 
     /// Sleeps once, for at most an hour. The sleep ends early if `own` is notified, if one of
@@ -428,11 +438,9 @@ impl Watch {
         watches: &[Self],
         look: impl FnOnce() -> Option<R>,
     ) -> Option<R> {
-        Self::with_eventcounts(
-            (Some(own.event()), GUARDED_SLEEP_MAX),
-            watches,
-            |events, slice| sleep_once(events, slice, look),
-        )
+        Self::with_eventcounts(&[own], watches, GUARDED_SLEEP_MAX, |events, slice| {
+            sleep_once(events, slice, look)
+        })
     }
 
     /// Returns true if the consumer should be polled now: it may have a message or an error, or it
@@ -442,24 +450,12 @@ impl Watch {
         self.has_message() || self.is_closed()
     }
 
-    /// Does the same as [`Self::wait_any`], but also wakes up when `own` is notified, and sleeps
-    /// for at most `longest` between two calls of `look`.
-    pub(super) fn wait_any_or_event<R>(
-        (own, longest): (Option<Event<'_>>, Duration),
-        watches: &[Self],
-        wait_policy: WaitPolicy,
-        look: impl FnMut() -> Option<R>,
-    ) -> Option<R> {
-        Self::with_eventcounts((own, longest), watches, |events, slice| {
-            wait_in_slices(events, wait_policy, slice, look)
-        })
-    }
-
-    /// Calls `sleep` with the eventcount in `own` (if any), those of the watched topics, and the
-    /// maximum time to sleep.
+    /// Calls `sleep` with the eventcounts in `own`, those of the watched topics, and the maximum
+    /// time to sleep: `longest`, or less if not all of them can end a sleep.
     fn with_eventcounts<R>(
-        (own, longest): (Option<Event<'_>>, Duration),
+        own: &[&LocalEventcount],
         watches: &[Self],
+        longest: Duration,
         sleep: impl FnOnce(&[&Event<'_>], Duration) -> R,
     ) -> R {
         // WHY kept: the bit under which this thread sleeps must not be given to another reader.
@@ -468,9 +464,9 @@ impl Watch {
             .iter()
             .for_each(|watch| watch.add_slots(&mut places));
         let theirs = places.iter().filter_map(|place| place.event());
-        let events: Vec<_> = own.into_iter().chain(theirs).take(EVENTS_MAX).collect();
-        let open = watches.iter().map(Self::open_files).sum::<usize>();
-        let all = open + usize::from(own.is_some());
+        let own_events = own.iter().map(|own| own.event());
+        let events: Vec<_> = own_events.chain(theirs).take(EVENTS_MAX).collect();
+        let all = own.len() + watches.iter().map(Self::open_files).sum::<usize>();
         let slice = if events.len() < all {
             POLL_INTERVAL
         } else {
