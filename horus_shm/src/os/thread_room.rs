@@ -172,6 +172,10 @@ mod tests {
     }
 
     #[test]
+    #[cfg_attr(
+        any(horus_sanitizer = "address", horus_sanitizer = "thread"),
+        ignore = "the sanitizer maps memory for each thread, too"
+    )]
     fn the_mappings_of_threads_are_those_that_are_counted() {
         // WHY again: other tests of this process map and unmap memory at the same time. They end
         // within seconds.
