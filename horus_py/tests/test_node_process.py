@@ -79,6 +79,31 @@ def test_a_handler_of_the_program_is_called_after_the_run(directory):
     assert (output, process.returncode) == ("shutdown\nhandled\n2\n", 0)
 
 
+def interrupt_end_of_block(kind, delay):
+    process = start(
+        "import threading\n"
+        f"block = horus.{kind}('child')\n"
+        "if isinstance(block, horus.Scheduler):\n"
+        "    block.add(horus.Node('idle', tick=lambda context: None))\n"
+        "with block:\n"
+        "    interrupt = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
+        "    print('ready', flush=True)\n"
+        f"    threading.Timer(0.05 + {delay}, interrupt).start()\n"
+        "    time.sleep(0.05)\n"
+        "    raise ValueError('of the program')\n"
+    )
+    return process.communicate(timeout=PATIENCE)[1]
+
+
+@pytest.mark.parametrize("kind", ["Scheduler", "Actors"])
+def test_ctrl_c_while_a_block_ends_by_an_exception_keeps_the_traceback(directory, kind):
+    errors = [interrupt_end_of_block(kind, run / 2000) for run in range(10)]
+    # Python prints this if a signal interrupts it while it prints an exception.
+    lost = sum("lost sys.stderr" in text for text in errors)
+    # WHY some: the signal may also come when the block has ended.
+    assert lost <= 3
+
+
 @pytest.mark.parametrize(
     "script",
     [

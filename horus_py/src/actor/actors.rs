@@ -314,7 +314,9 @@ impl PyActors {
         if exception.iter().all(|part| part.is_none()) {
             closed
         } else {
-            Ok(())
+            // WHY: a signal that arrived meanwhile would interrupt Python while it prints the
+            // exception.
+            py.check_signals()
         }
     }
 

@@ -249,10 +249,12 @@ impl PyScheduler {
         // WHY: an exception of the `with` block must not be replaced by that of a node.
         let check = exception.iter().all(|part| part.is_none());
         let mut entered = self.enter_stage(py)?;
-        match entered.get() {
-            SchedulerStage::Running(_) => self.finish_run(py, entered.get(), None, check).map(drop),
-            _ => Ok(()),
+        if let SchedulerStage::Running(_) = entered.get() {
+            self.finish_run(py, entered.get(), None, check)?;
         }
+        // WHY: a signal that arrived meanwhile would interrupt Python while it prints the
+        // exception.
+        if check { Ok(()) } else { py.check_signals() }
     }
 
     fn __repr__(&self) -> String {
