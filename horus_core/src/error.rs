@@ -2,6 +2,8 @@
 //!
 //! This file imports from all modules. Of the modules, only `lib.rs` imports it.
 
+use std::fmt;
+
 use horus_shm::{NameError, NamespaceError, NamespaceRemoveError};
 
 use crate::message::TextTooLong;
@@ -13,7 +15,10 @@ use crate::topic::error::{
 
 /// Any error of this library. Programs can return it from functions that use `?` on errors of
 /// different types.
-#[derive(Debug, thiserror::Error)]
+///
+/// `Debug` prints the same text as `Display`: it is what a program prints whose `main` returns this
+/// error.
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
     /// A topic could not be opened.
@@ -73,6 +78,12 @@ pub enum Error {
     /// An operation on the files of topics failed, for instance the listing of topics.
     #[error(transparent)]
     Open(#[from] OpenError),
+}
+
+impl fmt::Debug for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
 }
 
 impl<T> From<SendError<T>> for Error {

@@ -391,6 +391,7 @@ fn policies_decide_about_failures() {
     let begin = std::time::Instant::now();
     assert_eq!(ask(&skipping), Ok(3));
     assert!(begin.elapsed() >= Duration::from_millis(15), "it rests");
+    actors.register("the last one", &fatal).unwrap();
     fatal.tell(Order::Fail).unwrap();
     until("the run stops", || running.is_stopping());
     let Err(RunError::Failed(report)) = running.finish() else {
@@ -398,7 +399,7 @@ fn policies_decide_about_failures() {
     };
     let wanted = Reason::Node {
         name: "fleet".to_owned(),
-        error: "told to fail".to_owned(),
+        error: "actor 'the last one': told to fail".to_owned(),
     };
     assert_eq!(report.reason, wanted);
 }

@@ -213,6 +213,15 @@ fn a_start_without_room_for_a_thread_fails_and_shuts_initialised_nodes_down() {
     result("scheduler_start/no_room", found);
 }
 
+#[test]
+fn a_scheduler_without_nodes_is_refused() {
+    let (scheduler, private) = Private::alone();
+    assert!(matches!(scheduler.start(), Err(StartError::NoNodes)));
+    let mut scheduler = private.scheduler();
+    scheduler.actors("fleet").build().unwrap();
+    scheduler.start().unwrap().finish().unwrap();
+}
+
 /// WHY 40,000: more threads than the mappings of a process suffice for, by the kernel's default.
 #[test]
 fn a_start_with_more_threads_than_the_system_allows_is_an_error() {

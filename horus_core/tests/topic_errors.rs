@@ -28,10 +28,12 @@ horus_core::message! {
     }
 }
 
-/// Returns the text of an error, which [`Error`] shows as well.
+/// Returns the text of an error, which [`Error`] shows as well, also if `main` returns it.
 fn text<E: Display + Into<Error>>(error: E) -> String {
     let text = error.to_string();
-    assert_eq!(error.into().to_string(), text);
+    let error: Error = error.into();
+    assert_eq!(error.to_string(), text);
+    assert_eq!(format!("{error:?}"), text);
     text
 }
 

@@ -203,6 +203,7 @@ failures! {
     PlanError: |_error| HORUS_E_NODE;
     CommandError: |_error| HORUS_E_NODE;
     StartError: |error| match &error {
+        StartError::NoNodes => HORUS_E_NODE,
         StartError::Monitor(error) => error.as_open_error().map_or(HORUS_E_SYSTEM, open_status),
         _ => HORUS_E_SYSTEM,
     };

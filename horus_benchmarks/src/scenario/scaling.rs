@@ -37,8 +37,8 @@ const ROLE: ChildRole = ("scaling", serve_child);
 const ABOUT: &str = "Measures one topic with 1 to 8 publishers and as many subscribers, as \
 threads and as processes: the messages delivered per second, in all and per endpoint, and the \
 lost messages. Every subscriber gets every message. Also measures the cost of a message in one \
-thread beside up to 1,000 topics, 1,000 topics of a wait set, and 64 publishers or subscribers of a \
-topic.";
+thread beside up to 1,000 topics, 1,000 topics of a wait set, and 64 publishers or subscribers of \
+a topic.";
 
 const BASIS: &str = "best-effort topic, 16 B; a message counts once for each subscriber";
 

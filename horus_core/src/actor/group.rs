@@ -385,6 +385,15 @@ impl ActorGroup {
         )
     }
 
+    /// Returns the text of an error of an actor, with the actor's name if it is registered. `actor`
+    /// is the id of the actor.
+    pub(crate) fn add_name(&self, actor: usize, error: &str) -> String {
+        match self.registry.name_of(actor) {
+            Some(name) => format!("actor '{name}': {error}"),
+            None => error.to_owned(),
+        }
+    }
+
     /// Sets the recorder, which stores the failures of actors in the scheduler's event log.
     pub(crate) fn set_recorder(&self, recorder: Recorder) {
         // WHY ignored: a group is started once.

@@ -227,7 +227,8 @@ impl<A: Actor> HostedActor<A> {
         turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
         let text = error_text(&**error);
-        turn.group().record_failure(is_panic, &text);
+        let report = turn.group().add_name(turn.address().id(), &text);
+        turn.group().record_failure(is_panic, &report);
         if let Err(panic) = catch_panic(|| self.actor.on_error(error)) {
             turn.group().record_failure(true, &panic);
         }
@@ -256,7 +257,7 @@ impl<A: Actor> HostedActor<A> {
             Remedy::Restart { at_ns } => self.pause_before_restart(at_ns, turn),
             Remedy::Stop => {
                 if policy == FailurePolicy::Fatal {
-                    turn.worker().fatal_error = Some(text.clone());
+                    turn.worker().fatal_error = Some(report);
                 }
                 extras.error = Some(text);
                 Flow::Stop

@@ -49,6 +49,9 @@ impl Names {
     }
 }
 
+/// Maximum number of names among which [`Registry::name_of`] searches.
+const SEARCHED_NAMES_MAX: usize = 4096;
+
 /// Number of entries below which actors that have ended are not removed.
 const ENTRIES_MIN: usize = 64;
 
@@ -128,9 +131,13 @@ impl Registry {
     }
 
     /// Returns a name under which the actor with this [`ActorId`](crate::actor::ActorId) number is
-    /// registered; `None` if it has no name.
+    /// registered; `None` if it has no name, or if there are too many names to search.
     pub(crate) fn name_of(&self, number: usize) -> Option<String> {
         let names = self.lock();
+        // WHY: many actors may fail at once, and the search takes a time for each name.
+        if names.addresses.len() > SEARCHED_NAMES_MAX {
+            return None;
+        }
         let mut of_it = names
             .addresses
             .iter()

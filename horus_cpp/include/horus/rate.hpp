@@ -3,6 +3,7 @@
 #define HORUS_RATE_HPP
 
 #include <chrono>
+#include <limits>
 
 namespace horus {
 
@@ -14,6 +15,16 @@ struct Rate {
         return Rate{1e9 / static_cast<double>(period.count())};
     }
 };
+
+namespace detail {
+
+/// Returns the frequency for the C functions, where 0 stands for no rate. WHY not a number: a rate
+/// of 0 that a program gives has to be refused.
+constexpr double given_hz(Rate rate) noexcept {
+    return rate.hz == 0.0 ? std::numeric_limits<double>::quiet_NaN() : rate.hz;
+}
+
+}  // namespace detail
 
 inline namespace literals {
 

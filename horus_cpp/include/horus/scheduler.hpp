@@ -259,7 +259,7 @@ class NodeBuilder {
     /// Sets the order among nodes on one thread: smaller ones tick first.
     NodeBuilder &order(std::int32_t order) { return options_.order = order, *this; }
     /// Runs the node on a thread of its own, at this rate.
-    NodeBuilder &rate(Rate rate) { return options_.rate_hz = rate.hz, *this; }
+    NodeBuilder &rate(Rate rate) { return options_.rate_hz = detail::given_hz(rate), *this; }
     /// Runs the node whenever `subscriber` has messages. The subscriber must stay open while the
     /// scheduler runs, and only the node may use it.
     template <typename T>
@@ -267,7 +267,7 @@ class NodeBuilder {
         return wake_.push_back(subscriber.raw()), *this;
     }
     /// Limits the rate of a node that topics wake.
-    NodeBuilder &at_most(Rate rate) { return options_.at_most_hz = rate.hz, *this; }
+    NodeBuilder &at_most(Rate rate) { return options_.at_most_hz = detail::given_hz(rate), *this; }
     /// Declares another topic that the node reads (`writes`: a topic that it writes).
     NodeBuilder &reads(std::string topic) { return reads_.push_back(std::move(topic)), *this; }
     NodeBuilder &writes(std::string topic) { return writes_.push_back(std::move(topic)), *this; }

@@ -300,11 +300,11 @@ void results_of_lambdas() {
     CHECK(error == horus::Errc::node);
     CHECK(!scheduler.node("null").build(std::unique_ptr<horus::Node>(), error));
     CHECK(error == horus::Errc::null);
-    try {
-        scheduler.node("slow").rate(horus::Rate{-1}).build([](horus::Context &) {});
-        CHECK(!"a negative rate");
-    } catch (const horus::Error &refused) {
-        CHECK(refused.code() == horus::Errc::node);
+    for (const horus::Rate rate : {horus::Rate{-1}, 0_hz}) {
+        CHECK(!scheduler.node("slow").rate(rate).build([](horus::Context &) {}, error));
+        CHECK(error == horus::Errc::node);
+        CHECK(!scheduler.node("slow").at_most(rate).build([](horus::Context &) {}, error));
+        CHECK(error == horus::Errc::node);
     }
     for (int i = 0; i < 10; i++) {
         CHECK(scheduler.tick_once());
@@ -318,6 +318,8 @@ void results_of_lambdas() {
     CHECK(!moved.set_rate("nothing", 5_hz, error) && error == horus::Errc::node);
     CHECK(moved.finish().reason == HORUS_REASON_OVER);
     CHECK(!moved.tick_once(error) && error == horus::Errc::state);
+    horus::Scheduler empty;
+    CHECK(!empty.run(error) && error == horus::Errc::node);
 }
 
 void other_translation_units() {

@@ -9,6 +9,9 @@ use crate::topic::error::TopicError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
+    /// The scheduler has neither nodes nor groups of actors, so it would run without effect.
+    #[error("the scheduler has neither nodes nor actors, so it would do nothing: add some first")]
+    NoNodes,
     /// The topics of the scheduler itself (status, events, commands) could not be opened.
     #[error("the scheduler's topics cannot be opened: {0}")]
     Monitor(#[from] TopicError),

@@ -22,7 +22,7 @@ pub struct Rate {
 
 /// The error for a rate that is not between 0.000001 Hz and 1 MHz, or not a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a rate has to be a number from 0.000001 Hz to 1 MHz: once a second is 1.hz()")]
+#[error("a rate has to be a number from 0.000001 Hz to 1 MHz")]
 #[non_exhaustive]
 pub struct RateError;
 
