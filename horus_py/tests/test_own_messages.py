@@ -197,6 +197,21 @@ def test_wrong_declarations_are_refused():
         declare(count, f32, xs=[1])
     with pytest.raises(TypeError, match="5 is no name of a field"):
         horus.Tail[horus.f32, 5]
+    with pytest.raises(TypeError, match=r"an element and its count are wanted, as in Array\[f64, 9\]"):
+        horus.Array[horus.f64]
+    with pytest.raises(TypeError, match=r"0 is no length: .*, as in Text\[32\]"):
+        horus.Text[0]
+
+
+def test_a_number_out_of_range_is_refused_with_its_field_and_range():
+    @horus.message
+    class Small:
+        a: horus.u8
+
+    with pytest.raises(OverflowError, match="a: -1 is out of range: give 0 to 255"):
+        Small(a=-1)
+    with pytest.raises(OverflowError, match="a: 256 is out of range: give 0 to 255"):
+        Small().a = 256
 
 
 WITHOUT_NUMPY = """

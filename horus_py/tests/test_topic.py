@@ -219,7 +219,7 @@ def test_mistakes_are_named(namespace):
         horus.Publisher("", horus.Imu, namespace=namespace)
     with pytest.raises(TypeError, match="not a class of messages"):
         horus.Publisher("x", int, namespace=namespace)
-    with pytest.raises(TypeError, match="unexpected keyword 'depth'"):
+    with pytest.raises(TypeError, match="unexpected keyword 'depth': give one of qos, "):
         horus.Publisher("x", horus.Imu, namespace=namespace, depth=3)
     with pytest.raises(ValueError, match="qos is 'fast', and must be 'default'"):
         horus.Publisher("x", horus.Imu, namespace=namespace, qos="fast")

@@ -35,12 +35,18 @@ f32 = typing.Annotated[float, _Number("f32")]
 f64 = typing.Annotated[float, _Number("f64")]
 
 
-def _length(length):
+def _length(length, example):
     if typing.get_origin(length) is typing.Literal:
         (length,) = typing.get_args(length)
     if not isinstance(length, int) or length < 1:
-        raise TypeError(f"the length is {length!r}: give an integer of at least 1")
+        raise TypeError(f"{length!r} is no length: give an integer of at least 1, as in {example}")
     return length
+
+
+def _element_and_count(arguments, example):
+    if not isinstance(arguments, tuple) or len(arguments) != 2:
+        raise TypeError(f"an element and its count are wanted, as in {example}")
+    return arguments
 
 
 class Array:
@@ -50,8 +56,8 @@ class Array:
         self.element, self.count = element, count
 
     def __class_getitem__(cls, arguments):
-        element, count = arguments
-        return cls(element, _length(count))
+        element, count = _element_and_count(arguments, "Array[f64, 9]")
+        return cls(element, _length(count, "Array[f64, 9]"))
 
 
 class Text:
@@ -61,7 +67,7 @@ class Text:
         self.size = size
 
     def __class_getitem__(cls, size):
-        return cls(_length(size))
+        return cls(_length(size, "Text[32]"))
 
 
 class Tail:
@@ -71,7 +77,7 @@ class Tail:
         self.element, self.count = element, count
 
     def __class_getitem__(cls, arguments):
-        element, count = arguments
+        element, count = _element_and_count(arguments, "Tail[f32, 'count']")
         if typing.get_origin(count) is typing.Literal:
             (count,) = typing.get_args(count)
         if not isinstance(count, str):

@@ -1,10 +1,11 @@
 //! Converts fields of messages to and from Python objects, and to the text of a `repr`.
 
-use std::fmt::Write as _;
+use std::fmt::{self, Write as _};
+use std::ops::RangeInclusive;
 
 use horus_core::message::{FieldKind, Primitive};
 use pyo3::IntoPyObjectExt;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyList, PyMemoryView, PySlice, PyString, PyTuple};
 
@@ -68,6 +69,21 @@ fn element_object<'py>(
     }
 }
 
+/// Returns the error for a Python number that does not fit into a field, with the number and the
+/// range of the field, instead of `error` if that is an overflow.
+#[cold]
+fn range_error<T: fmt::Display>(
+    value: &Bound<'_, PyAny>,
+    range: RangeInclusive<T>,
+    error: PyErr,
+) -> PyErr {
+    if !error.is_instance_of::<PyOverflowError>(value.py()) {
+        return error;
+    }
+    let (min, max) = range.into_inner();
+    PyOverflowError::new_err(format!("{value} is out of range: give {min} to {max}"))
+}
+
 /// Returns the text at the beginning of `bytes`. It ends before the first NUL, or before the first
 /// bytes that are not valid UTF-8.
 fn text_of_bytes(bytes: &[u8]) -> &str {
@@ -103,9 +119,15 @@ macro_rules! number {
         ) -> PyResult<()> {
             match primitive {
                 $(Primitive::$variant => {
-                    out.copy_from_slice(&value.extract::<$type>()?.to_ne_bytes());
+                    let number = value.extract::<$type>();
+                    let number = number
+                        .map_err(|error| range_error(value, $type::MIN..=$type::MAX, error))?;
+                    out.copy_from_slice(&number.to_ne_bytes());
                 })+
-                Primitive::Char => out[0] = value.extract()?,
+                Primitive::Char => {
+                    let number = value.extract::<u8>();
+                    out[0] = number.map_err(|error| range_error(value, u8::MIN..=u8::MAX, error))?;
+                }
             }
             Ok(())
         }

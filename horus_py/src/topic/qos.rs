@@ -23,6 +23,12 @@ pub(crate) struct Keywords {
     pub(crate) ignore_own: bool,
 }
 
+/// The names of all keyword arguments, as an error prints them.
+const KEYWORDS: &str = "qos, reliability, capacity, history, persist_after_exit, wake_edge, \
+                        latch_key, pinnable, strict, strict_schema, publishers_max, \
+                        subscribers_max, detach_stalled_after, max_message_bytes, namespace, \
+                        observe, ignore_own";
+
 impl Keywords {
     /// Reads the keyword arguments. Applies the keyword `qos` first, in whatever order they are
     /// given, because the other keywords change settings of it.
@@ -98,7 +104,11 @@ impl Keywords {
                 self.ignore_own = value.extract().map_err(about)?;
                 qos
             }
-            _ => return Err(PyTypeError::new_err(format!("unexpected keyword '{name}'"))),
+            _ => {
+                return Err(PyTypeError::new_err(format!(
+                    "unexpected keyword '{name}': give one of {KEYWORDS}"
+                )));
+            }
         };
         Ok(())
     }
