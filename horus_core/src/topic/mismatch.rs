@@ -1,7 +1,7 @@
 //! Reports publishers and subscribers of a topic that do not match: logs a line for them, and finds
 //! the first difference between their message types.
 
-use horus_shm::{Mismatch, MismatchedPublisher, RawConsumer, RecvError};
+use horus_shm::{Mismatch, MismatchedPublisher, Participant, RawConsumer, RawProducer, RecvError};
 
 use crate::message::{SchemaDifference, first_difference};
 
@@ -13,14 +13,7 @@ pub(super) fn log_mismatches(raw: &mut RawConsumer) {
 #[cold]
 fn log_mismatch(found: &MismatchedPublisher) {
     let topic = found.topic;
-    let process = found
-        .publisher
-        .as_ref()
-        .and_then(|publisher| publisher.process.as_ref());
-    let publisher = process.map_or_else(
-        || "a publisher that has left".to_owned(),
-        |process| process.to_string(),
-    );
+    let publisher = process_text(found.publisher.as_ref(), "a publisher that has left");
     match found.cause {
         Mismatch::Type => {
             let difference = first_difference(&found.wanted.schema, &found.offered.schema);
@@ -34,6 +27,34 @@ fn log_mismatch(found: &MismatchedPublisher) {
              effort, and this subscriber requests reliable: request best effort, or let the \
              publisher offer reliable"
         ),
+    }
+}
+
+/// Returns a text that identifies the process of an endpoint; `unknown` if it is not known.
+fn process_text(endpoint: Option<&Participant>, unknown: &str) -> String {
+    let process = endpoint.and_then(|endpoint| endpoint.process.as_ref());
+    process.map_or_else(|| unknown.to_owned(), |process| process.to_string())
+}
+
+/// Logs a line for each present subscriber that a new publisher does not match. A subscriber that
+/// comes later logs such a line itself.
+pub(super) fn log_unmatched_subscribers(raw: &RawProducer) {
+    let topic = raw.segment().label();
+    for reader in raw.segment().reader_counters() {
+        let is_observer = reader.type_identity.is_none();
+        let cause = raw.card().mismatch(&reader.card());
+        let reason = match cause {
+            Some(Mismatch::Type) if !is_observer => {
+                "it reads another message: use the same message in both programs"
+            }
+            Some(Mismatch::Reliability) if !is_observer => {
+                "it requests reliable, and this publisher offers best effort: offer reliable, or \
+                 let the subscriber request best effort"
+            }
+            _ => continue,
+        };
+        let subscriber = process_text(Some(&reader.subscriber), "a subscriber");
+        ::log::warn!("{topic}: nothing from this publisher reaches {subscriber}, because {reason}");
     }
 }
 

@@ -7,7 +7,7 @@ use horus_shm::{
     Segment, TopicName, TypeInfo,
 };
 
-use super::Qos;
+use super::{Qos, mismatch};
 use crate::topic::error::TopicError;
 
 /// The settings with which an endpoint of a topic is opened.
@@ -84,6 +84,7 @@ impl OpenSettings {
                 segment.label()
             );
         }
+        mismatch::log_unmatched_subscribers(&raw);
         Ok(raw)
     }
 
