@@ -99,4 +99,7 @@ mod guides {
 
     #[doc = include_str!("../../docs/own-messages.md")]
     struct OwnMessages;
+
+    #[doc = include_str!("../../docs/rust.md")]
+    struct Rust;
 }
