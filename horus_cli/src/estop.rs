@@ -5,13 +5,14 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use horus_core::OpenError;
 use horus_core::message::EmergencyStop;
-use horus_core::namespace::Namespace;
-use horus_core::scheduler::{EMERGENCY_STOP_TOPIC, emergency_stop};
+use horus_core::namespace::{Namespace, NamespaceConfig};
+use horus_core::scheduler::{EMERGENCY_STOP_TOPIC, SchedulerInfo, emergency_stop};
 use horus_core::topic::{Qos, Topic};
 use serde::Serialize;
 
-use crate::context::Context;
+use crate::context::{Context, namespace_path};
 use crate::failure::{Failure, error_chain_text};
+use crate::namespace::live::{live_schedulers, scheduler_names, schedulers_elsewhere_text};
 use crate::output::Tone;
 use crate::output::format::{date_time, visible};
 
@@ -22,8 +23,14 @@ const SOURCE: &str = "horus estop";
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// Stop all schedulers: nothing may move until it is released
+    ///
+    /// The stop is kept: it also holds schedulers that start later. The exit code
+    /// is 3 if no scheduler runs in the namespace.
     Engage(ReasonArguments),
     /// Release the emergency stop
+    ///
+    /// The exit code is 3 if there is nothing to release: no scheduler runs in the
+    /// namespace, and no stop is kept there.
     Release(ReasonArguments),
     /// Show whether the emergency stop is engaged, by whom and why
     ///
@@ -40,38 +47,113 @@ pub(crate) struct ReasonArguments {
 }
 
 #[derive(Debug, Serialize)]
-struct Status {
+struct Status<'a> {
     engaged: bool,
     timestamp_ns: Option<u64>,
     source: Option<String>,
     reason: Option<String>,
+    namespace: &'a str,
+    /// The names of the live schedulers of the namespace, which receive each emergency stop.
+    schedulers: Vec<&'a str>,
 }
 
 impl Command {
     /// Executes the command.
     pub(crate) fn run(self, context: &mut Context) -> Result<(), Failure> {
         match self {
-            Self::Engage(ReasonArguments { reason }) => {
-                send_and_report(EmergencyStop::engage(SOURCE, &reason), context)
-            }
-            Self::Release(ReasonArguments { reason }) => {
-                send_and_report(EmergencyStop::release(SOURCE, &reason), context)
-            }
+            Self::Engage(ReasonArguments { reason }) => engage(&reason, context),
+            Self::Release(ReasonArguments { reason }) => release(&reason, context),
             Self::Status => print_status(context),
         }
     }
 }
 
-fn send_and_report(stop: EmergencyStop, context: &mut Context) -> Result<(), Failure> {
+/// Engages the emergency stop. Fails if no scheduler has received it, although the stop is kept.
+fn engage(reason: &str, context: &mut Context) -> Result<(), Failure> {
+    let config = context.namespace_config()?;
+    let is_new = !namespace_path(&config).is_dir();
     let namespace = context.open_namespace()?;
-    if publish_stop(&namespace, stop)? == 0 {
-        context.print_note("no scheduler runs that could receive it");
+    let stop = EmergencyStop::engage(SOURCE, reason);
+    let receivers = publish_stop(&namespace, stop)?;
+    let schedulers = live_schedulers(&namespace)?;
+    if schedulers.is_empty() {
+        if context.is_json() {
+            print_state(Some(&stop), &config, &schedulers, context)?;
+            context.out.flush()?;
+        }
+        return Err(Failure::not_found(format_args!(
+            "no scheduler runs in namespace '{name}'{created}, so the emergency stop has stopped \
+             none{programs}. It is kept there, and holds schedulers that start later, until: \
+             horus -N {name} estop release.{elsewhere}",
+            name = config.name(),
+            created = if is_new {
+                ", which was created now"
+            } else {
+                ""
+            },
+            programs = match receivers {
+                0 => String::new(),
+                _ => format!("; other subscribers that have received it: {receivers}"),
+            },
+            elsewhere = schedulers_elsewhere_text(&config),
+        )));
     }
-    print_state(Some(&stop), context)
+    context.print_note(sent_text(&config, &schedulers));
+    print_state(Some(&stop), &config, &schedulers, context)
+}
+
+/// Releases the emergency stop. Fails if there is nothing to release.
+fn release(reason: &str, context: &mut Context) -> Result<(), Failure> {
+    let config = context.namespace_config()?;
+    let nothing = |what: &str| {
+        Failure::not_found(format_args!(
+            "nothing was released: {what}.{}",
+            schedulers_elsewhere_text(&config)
+        ))
+    };
+    let name = config.name();
+    if !namespace_path(&config).is_dir() {
+        return Err(nothing(&format!(
+            "the namespace '{name}' does not exist in {}",
+            config.dir().display()
+        )));
+    }
+    let namespace = context.open_namespace()?;
+    let is_engaged = read_last_message(&namespace)?.is_some_and(|stop| stop.is_engaged());
+    if !is_engaged && live_schedulers(&namespace)?.is_empty() {
+        return Err(nothing(&format!(
+            "no scheduler runs in namespace '{name}', and no emergency stop is kept there"
+        )));
+    }
+    let stop = EmergencyStop::release(SOURCE, reason);
+    publish_stop(&namespace, stop)?;
+    let schedulers = live_schedulers(&namespace)?;
+    context.print_note(if schedulers.is_empty() {
+        no_scheduler_text(&config)
+    } else {
+        sent_text(&config, &schedulers)
+    });
+    print_state(Some(&stop), &config, &schedulers, context)
+}
+
+fn sent_text(config: &NamespaceConfig, schedulers: &[SchedulerInfo]) -> String {
+    format!(
+        "sent to the schedulers of namespace '{}': {}",
+        config.name(),
+        scheduler_names(schedulers)
+    )
+}
+
+fn no_scheduler_text(config: &NamespaceConfig) -> String {
+    format!(
+        "no scheduler runs in namespace '{}'.{}",
+        config.name(),
+        schedulers_elsewhere_text(config)
+    )
 }
 
 /// Sends an emergency stop, or the release from one, to all schedulers of the namespace. Returns
-/// the number of schedulers that receive it.
+/// the number of subscribers that receive it.
 pub(crate) fn publish_stop(
     namespace: &Arc<Namespace>,
     stop: EmergencyStop,
@@ -84,11 +166,15 @@ pub(crate) fn publish_stop(
 }
 
 fn print_status(context: &mut Context) -> Result<(), Failure> {
-    let last = match context.open_existing_namespace()? {
-        Some(namespace) => read_last_message(&namespace)?,
-        None => None,
+    let config = context.namespace_config()?;
+    let (last, schedulers) = match context.open_existing_namespace()? {
+        Some(namespace) => (read_last_message(&namespace)?, live_schedulers(&namespace)?),
+        None => (None, Vec::new()),
     };
-    print_state(last.as_ref(), context)?;
+    if schedulers.is_empty() {
+        context.print_note(no_scheduler_text(&config));
+    }
+    print_state(last.as_ref(), &config, &schedulers, context)?;
     if last.is_some_and(|stop| stop.is_engaged()) {
         context.out.flush()?;
         return Err(Failure::check_answered_no());
@@ -97,7 +183,9 @@ fn print_status(context: &mut Context) -> Result<(), Failure> {
 }
 
 /// Returns the last message that stopped the schedulers or released them; `None` if there was none.
-fn read_last_message(namespace: &Arc<Namespace>) -> Result<Option<EmergencyStop>, Failure> {
+pub(crate) fn read_last_message(
+    namespace: &Arc<Namespace>,
+) -> Result<Option<EmergencyStop>, Failure> {
     let topic = Topic::<EmergencyStop>::builder(EMERGENCY_STOP_TOPIC).namespace(namespace);
     match topic.qos(Qos::new().strict(true)).observer() {
         Ok(mut observer) => Ok(observer.latest()),
@@ -108,13 +196,20 @@ fn read_last_message(namespace: &Arc<Namespace>) -> Result<Option<EmergencyStop>
     }
 }
 
-fn print_state(stop: Option<&EmergencyStop>, context: &mut Context) -> Result<(), Failure> {
+fn print_state(
+    stop: Option<&EmergencyStop>,
+    config: &NamespaceConfig,
+    schedulers: &[SchedulerInfo],
+    context: &mut Context,
+) -> Result<(), Failure> {
     if context.is_json() {
         return context.out.json(Status {
             engaged: stop.is_some_and(EmergencyStop::is_engaged),
             timestamp_ns: stop.map(|stop| stop.timestamp_ns),
             source: stop.map(|stop| stop.source.to_string()),
             reason: stop.map(|stop| stop.reason.to_string()),
+            namespace: config.name().as_str(),
+            schedulers: schedulers.iter().map(|one| one.name.as_str()).collect(),
         });
     }
     match stop {

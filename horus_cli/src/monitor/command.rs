@@ -79,7 +79,12 @@ impl Command {
         };
         let stop = |stop: EmergencyStop| {
             let receivers = estop::publish_stop(namespace, stop)?;
-            Ok(format!("sent to {receivers} schedulers"))
+            Ok(match receivers {
+                0 => "no scheduler runs in this namespace, so none has received it. It is kept \
+                      for schedulers that start later"
+                    .to_owned(),
+                _ => format!("sent to {receivers} schedulers"),
+            })
         };
         match self {
             Self::Pause { scheduler, node } => {

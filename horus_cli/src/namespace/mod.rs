@@ -1,6 +1,7 @@
 //! The command `horus namespace`: lists and removes namespaces.
 
 pub(crate) mod list;
+pub(crate) mod live;
 mod rm;
 
 use std::fs;

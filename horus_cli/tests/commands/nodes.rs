@@ -236,6 +236,52 @@ fn an_emergency_stop_reaches_all_schedulers() {
     assert_eq!(robot.run("estop status").code, 0);
 }
 
+#[test]
+fn an_emergency_stop_that_stops_nothing_is_no_success() {
+    let robot = Robot::new();
+    let _program = arm(&robot);
+    let ran = robot.run("-N typo estop engage");
+    let parts = [
+        "no scheduler runs in namespace 'typo', which was created now",
+        "holds schedulers that start later",
+        "horus -N typo estop release",
+        "Live schedulers in other namespaces: 'default' (arm)",
+    ];
+    ran.failed(3, &parts);
+    assert!(robot.answer("scheduler list").contains("running"));
+    // It is kept, and another one is in the namespace that exists now.
+    assert_eq!(robot.run("-N typo estop status").code, 1);
+    let json = robot.run("-N typo estop engage --json");
+    assert_eq!(json.code, 3, "{json:?}");
+    assert!(json.stdout.contains("\"engaged\":true"), "{json:?}");
+    let empty = "\"namespace\":\"typo\",\"schedulers\":[]";
+    assert!(json.stdout.contains(empty), "{json:?}");
+    assert!(!json.stderr.contains("created"), "{json:?}");
+    // A stop that is kept can be released without a scheduler, but only once.
+    let ran = robot.run("-N typo estop release");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(
+        ran.stderr.contains("no scheduler runs in namespace 'typo'"),
+        "{ran:?}"
+    );
+    let parts = [
+        "nothing was released",
+        "no emergency stop is kept there",
+        "'default' (arm)",
+    ];
+    robot.run("-N typo estop release").failed(3, &parts);
+    let parts = ["nothing was released", "namespace 'other' does not exist"];
+    robot.run("-N other estop release").failed(3, &parts);
+    assert!(!robot.dir().join("other").exists());
+    let status = robot.run("-N typo estop status");
+    assert_eq!(status.code, 0, "{status:?}");
+    assert!(status.stderr.contains("'default' (arm)"), "{status:?}");
+    let ran = robot.run("estop engage");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let sent = "sent to the schedulers of namespace 'default': arm\n";
+    assert_eq!(ran.stderr, sent);
+}
+
 fn mask_time(json: &str) -> String {
     let (before, after) = json.split_once("\"timestamp_ns\":").unwrap();
     let after = after.trim_start_matches(|c: char| c.is_ascii_digit());
