@@ -1,6 +1,7 @@
 //! The command `horus doctor`: checks the machine, the directory of the namespaces, the processes
 //! and the topics.
 
+mod emergency;
 mod fix;
 mod machine;
 mod peer;

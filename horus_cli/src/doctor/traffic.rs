@@ -9,6 +9,7 @@ use horus_core::namespace::Namespace;
 use horus_core::scheduler::EMERGENCY_STOP_TOPIC;
 
 use super::Finding;
+use super::emergency::check_emergency_stop;
 use super::fix::Fix;
 use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
@@ -31,6 +32,7 @@ pub(super) fn check_traffic(context: &Context) -> Result<Vec<Finding>, Failure> 
         findings.push(Finding::ok("topics", found));
     }
     findings.insert(0, check_processes(&namespace, &users)?);
+    findings.extend(check_emergency_stop(&namespace)?);
     Ok(findings)
 }
 

@@ -282,6 +282,39 @@ fn an_emergency_stop_that_stops_nothing_is_no_success() {
     assert_eq!(ran.stderr, sent);
 }
 
+#[test]
+fn an_emergency_stop_that_was_left_over_is_found() {
+    let robot = Robot::new();
+    robot.run("estop engage");
+    let fault = "FAULT  emergency stop: engaged by horus estop at 2";
+    let found = robot.run("doctor");
+    assert_eq!(found.code, 1, "{found:?}");
+    assert!(found.stdout.contains(fault), "{found:?}");
+    let held = " ago), without a reason; no scheduler runs, and each that starts is held\n";
+    assert!(found.stdout.contains(held), "{found:?}");
+    let mut program = robot.program();
+    program.tell("schedule arm");
+    let events = robot.until("blackbox arm --kind emergency_stop", |events| {
+        events.contains("EMERGENCY STOP")
+    });
+    assert!(
+        events.contains("until 'horus estop release': by horus estop at 2"),
+        "{events}"
+    );
+    assert!(events.ends_with("Z\n"), "{events}");
+    robot.run_with(&["estop", "engage", "--reason", "front hit"]);
+    let found = robot.run("doctor").stdout;
+    for part in [
+        fault,
+        ", reason: front hit; it holds the schedulers arm\n",
+        "→ nothing moves until it is released. If that is safe: horus -N default estop release",
+    ] {
+        assert!(found.contains(part), "no '{part}' in {found}");
+    }
+    robot.answer("estop release");
+    assert!(!robot.run("doctor").stdout.contains("emergency stop"));
+}
+
 fn mask_time(json: &str) -> String {
     let (before, after) = json.split_once("\"timestamp_ns\":").unwrap();
     let after = after.trim_start_matches(|c: char| c.is_ascii_digit());

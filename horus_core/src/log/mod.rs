@@ -62,6 +62,7 @@ mod settings;
 mod sink;
 mod stderr;
 mod topic_path;
+mod utc_time;
 
 pub use ::log::{Level, LevelFilter};
 pub use error::LogError;
@@ -72,6 +73,7 @@ pub use reader::{LogReader, LogRecord};
 pub use scope::set_real_time_thread;
 pub(crate) use scope::{NodeScope, intern_node_name};
 pub use settings::LogSettings;
+pub use utc_time::UtcTime;
 
 use std::fmt;
 

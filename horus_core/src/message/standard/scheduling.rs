@@ -197,7 +197,7 @@ impl NodeEvent {
             Self::STALE_INPUT => ("without input", Some(" for ")),
             Self::FRESH_INPUT => ("has input again", None),
             Self::CHECKPOINT => ("passed a checkpoint out of turn", Some(" after ")),
-            Self::EMERGENCY_STOP => ("EMERGENCY STOP", None),
+            Self::EMERGENCY_STOP => ("EMERGENCY STOP until 'horus estop release'", None),
             Self::EMERGENCY_OVER => ("emergency stop released", None),
             Self::REFUSED => ("has not got what it asked for", None),
             Self::COMMAND => ("command not carried out", None),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use horus_shm::clock::Clock;
 use horus_shm::internals::termination::TerminationSignals;
 
-use crate::log::{Printer, set_real_time_thread};
+use crate::log::{Printer, UtcTime, set_real_time_thread};
 use crate::message::{EmergencyStop, NodeCommand, NodeEvent, SchedulerStatusHeader};
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::Reason;
@@ -315,13 +315,12 @@ impl Supervisor {
         for group in &mut self.groups {
             group.begin_emergency(is_engaged.then_some(now_ns));
         }
-        let EmergencyStop { source, reason, .. } = stop;
         let kind = if is_engaged {
             NodeEvent::EMERGENCY_STOP
         } else {
             NodeEvent::EMERGENCY_OVER
         };
-        self.record_event(kind, "", 0, &format!("by {source}: {reason}"));
+        self.record_event(kind, "", 0, &emergency_stop_text(&stop));
         self.publish_status(now_ns);
     }
 
@@ -407,5 +406,45 @@ impl Supervisor {
         let nodes = self.nodes.iter().map(WatchedNode::metrics);
         // WHY ignored: the next status follows soon.
         let _ = self.monitor.publish_status(state, now_ns, nodes);
+    }
+}
+
+/// Returns a text about who engaged or released an emergency stop, when and why.
+fn emergency_stop_text(stop: &EmergencyStop) -> String {
+    let mut text = match stop.source.as_str() {
+        "" => "by a sender without a name".to_owned(),
+        source => format!("by {source}"),
+    };
+    // WHY not 0: senders that are not written in Rust may not set the time.
+    if stop.timestamp_ns > 0 {
+        text += &format!(" at {}", UtcTime(stop.timestamp_ns));
+    }
+    if !stop.reason.is_empty() {
+        text += &format!(": {}", stop.reason);
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_event_of_an_emergency_stop_says_who_when_and_why() {
+        let stop = |source, reason| EmergencyStop {
+            timestamp_ns: 1_763_899_200_123_000_000,
+            ..EmergencyStop::engage(source, reason)
+        };
+        let text = emergency_stop_text(&stop("bumper", "front hit"));
+        assert_eq!(text, "by bumper at 2025-11-23T12:00:00.123Z: front hit");
+        let text = emergency_stop_text(&stop("bumper", ""));
+        assert_eq!(text, "by bumper at 2025-11-23T12:00:00.123Z");
+        let text = emergency_stop_text(&EmergencyStop::default());
+        assert_eq!(text, "by a sender without a name");
+        let event = NodeEvent::new(NodeEvent::EMERGENCY_STOP, "", 1).with_text(&text);
+        assert_eq!(
+            event.to_string(),
+            "EMERGENCY STOP until 'horus estop release': by a sender without a name"
+        );
     }
 }

@@ -1,0 +1,58 @@
+//! The check for an engaged emergency stop, which may be left over from an earlier run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use horus_core::message::{EmergencyStop, timestamp_now_ns};
+use horus_core::namespace::Namespace;
+
+use super::Finding;
+use crate::estop::read_last_message;
+use crate::failure::Failure;
+use crate::namespace::live::{live_schedulers, scheduler_names};
+use crate::output::format::{clock, date_time, visible};
+
+/// Returns a fault if the emergency stop of the namespace is engaged; otherwise `None`.
+pub(super) fn check_emergency_stop(namespace: &Arc<Namespace>) -> Result<Option<Finding>, Failure> {
+    const CHECK_NAME: &str = "emergency stop";
+    // WHY an error is no failure: the check of the topics reports a topic that cannot be read.
+    let Ok(Some(stop)) = read_last_message(namespace) else {
+        return Ok(None);
+    };
+    if !stop.is_engaged() {
+        return Ok(None);
+    }
+    let schedulers = live_schedulers(namespace)?;
+    let held = if schedulers.is_empty() {
+        "no scheduler runs, and each that starts is held".to_owned()
+    } else {
+        format!("it holds the schedulers {}", scheduler_names(&schedulers))
+    };
+    let found = format!("{}; {held}", engaged_text(&stop));
+    let advice = format!(
+        "nothing moves until it is released. If that is safe: horus -N {} estop release",
+        namespace.config().name()
+    );
+    Ok(Some(Finding::fault(CHECK_NAME, found, advice)))
+}
+
+/// Returns a text about who engaged the emergency stop, when and why.
+fn engaged_text(stop: &EmergencyStop) -> String {
+    let EmergencyStop { source, reason, .. } = stop;
+    let source = match source.as_str() {
+        "" => "a sender without a name".to_owned(),
+        source => visible(source),
+    };
+    let time = match stop.timestamp_ns {
+        0 => "at an unknown time".to_owned(),
+        time => {
+            let age = Duration::from_nanos(timestamp_now_ns().saturating_sub(time));
+            format!("at {} ({} ago)", date_time(time), clock(age))
+        }
+    };
+    let reason = match reason.as_str() {
+        "" => "without a reason".to_owned(),
+        reason => format!("reason: {}", visible(reason)),
+    };
+    format!("engaged by {source} {time}, {reason}")
+}
