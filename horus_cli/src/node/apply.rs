@@ -10,6 +10,7 @@ use super::lookup::find_node;
 use super::metrics::Metrics;
 use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
+use crate::output::format::visible;
 use crate::stop::Deadline;
 
 /// Maximum time until the node has applied the command, unless `--timeout` sets another limit.
@@ -17,6 +18,10 @@ const DEFAULT_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// Time between two reads of the scheduler's status.
 const POLL_PERIOD: Duration = Duration::from_millis(10);
+
+/// Number of reads of the scheduler's status between two reads of its black box. WHY not each time:
+/// reading a black box that is full takes milliseconds.
+const POLLS_PER_REFUSAL_CHECK: u32 = 10;
 
 #[derive(Debug, Serialize)]
 struct AppliedCommand<'a> {
@@ -28,7 +33,8 @@ struct AppliedCommand<'a> {
 }
 
 /// Finds the node `wanted`, and calls `send` with its scheduler and its name. Then waits until
-/// `is_applied` returns true for the node's metrics.
+/// `is_applied` returns true for the node's metrics. Fails if the scheduler refuses the command, or
+/// if the node has stopped meanwhile and `is_applied` returns false for it.
 pub(super) fn send_and_wait(
     wanted: &str,
     context: &mut Context,
@@ -40,19 +46,38 @@ pub(super) fn send_and_wait(
     let mut remote = RemoteScheduler::open(&found.namespace, scheduler).map_err(remote_failure)?;
     let deadline = Deadline::after(context.timeout().or(Some(DEFAULT_TIMEOUT)));
     send(&mut remote, &name).map_err(remote_failure)?;
+    let mut polls = 0_u32;
     loop {
+        polls += 1;
         let info = remote.info().map_err(remote_failure)?;
         let metrics = info.nodes.iter().find(|node| node.name == *name);
         if let Some(metrics) = metrics.filter(|metrics| is_applied(metrics)) {
             let metrics = Metrics::new(scheduler, info.is_alive, metrics);
             return print_effect(&metrics, context);
         }
+        let stopped = metrics.filter(|node| node.state == NodeMetrics::STATE_STOPPED);
+        if stopped.is_some() && info.is_alive {
+            return Err(remote_failure(RemoteError::NodeStopped {
+                scheduler: scheduler.to_owned(),
+                node: name,
+            }));
+        }
         if !info.is_alive {
             return Err(Failure::refused(format_args!(
                 "scheduler '{scheduler}' ended before node '{name}' had applied the command"
             )));
         }
-        if deadline.is_over() {
+        let is_over = deadline.is_over();
+        if is_over || polls % POLLS_PER_REFUSAL_CHECK == 0 {
+            // WHY an error is no failure: the status still shows whether the command is applied.
+            if let Ok(Some(reason)) = remote.refusal() {
+                return Err(Failure::refused(format_args!(
+                    "scheduler '{scheduler}' has refused the command: {}",
+                    visible(&reason)
+                )));
+            }
+        }
+        if is_over {
             return Err(Failure::timeout(format_args!(
                 "node '{name}' of scheduler '{scheduler}' has not applied the command"
             )));

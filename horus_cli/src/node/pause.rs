@@ -10,7 +10,8 @@ use crate::failure::Failure;
 /// Pause a node until it is resumed
 ///
 /// Returns when the status of the scheduler shows it. Gives up after 5 seconds,
-/// or after --timeout, with exit code 124.
+/// or after --timeout, with exit code 124. The exit code is 4 if the node was
+/// stopped.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the node, or SCHEDULER/NODE
@@ -18,7 +19,8 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let is_applied = |node: &NodeMetrics| node.is_paused != 0;
+    let is_applied =
+        |node: &NodeMetrics| node.is_paused != 0 && node.state != NodeMetrics::STATE_STOPPED;
     send_and_wait(
         &arguments.node,
         context,

@@ -5,26 +5,34 @@ use horus_core::message::NodeMetrics;
 use horus_core::scheduler::Rate;
 
 use super::apply::send_and_wait;
-use crate::cli::parse_hertz;
 use crate::context::Context;
 use crate::failure::Failure;
 
 /// Change the rate of a node
 ///
 /// Returns when the status of the scheduler shows it. Gives up after 5 seconds,
-/// or after --timeout, with exit code 124.
+/// or after --timeout, with exit code 124. The exit code is 4 if the scheduler
+/// refuses: an event node has no rate, and a rate may not fit the deadline.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the node, or SCHEDULER/NODE
     node: String,
-    /// New rate in hertz
-    #[arg(value_parser = parse_hertz)]
-    hz: f64,
+    /// New rate in hertz, from 0.000001 to 1000000
+    // WHY negative numbers: the error then says what a rate is.
+    #[arg(value_parser = parse_rate, allow_negative_numbers = true)]
+    hz: Rate,
+}
+
+/// Parses a rate in hertz. Returns an error text if it is not valid.
+fn parse_rate(text: &str) -> Result<Rate, String> {
+    let hertz: f64 = text.parse().map_err(|_| "not a number of hertz")?;
+    let rate = Rate::hz(hertz).check();
+    rate.map_err(|_| "a rate is from 0.000001 Hz to 1000000 Hz (1 MHz)".to_owned())
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let rate = Rate::hz(arguments.hz);
-    let period_ns = rate.check().map_err(Failure::usage)?.period().as_nanos();
+    let rate = arguments.hz;
+    let period_ns = rate.period().as_nanos();
     let is_applied = |node: &NodeMetrics| u128::from(node.period_ns) == period_ns;
     send_and_wait(
         &arguments.node,

@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "number")]
     once: bool,
     /// Print at most this many messages per second, always the newest
-    #[arg(long, value_name = "HZ", value_parser = parse_hertz)]
+    #[arg(long, value_name = "HZ", value_parser = parse_hertz, allow_negative_numbers = true)]
     rate: Option<f64>,
     /// Skip all but the newest message each time
     #[arg(long)]

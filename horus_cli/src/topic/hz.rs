@@ -38,10 +38,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     jitter: bool,
     /// Exit with 1 if the rate of a topic was lower in all
-    #[arg(long, value_name = "HZ", value_parser = parse_hertz)]
+    #[arg(long, value_name = "HZ", value_parser = parse_hertz, allow_negative_numbers = true)]
     min: Option<f64>,
     /// Exit with 1 if the rate of a topic was higher in all
-    #[arg(long, value_name = "HZ", value_parser = parse_hertz)]
+    #[arg(long, value_name = "HZ", value_parser = parse_hertz, allow_negative_numbers = true)]
     max: Option<f64>,
 }
 

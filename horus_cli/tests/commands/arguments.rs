@@ -110,6 +110,35 @@ fn wrong_arguments_are_usage_errors() {
 }
 
 #[test]
+fn a_negative_rate_is_answered_with_what_a_rate_is() {
+    let robot = Robot::new();
+    let node = [
+        "node rate arm -5",
+        "node rate arm -0.1",
+        "node rate arm 2e6",
+    ];
+    for arguments in node {
+        let ran = robot.run(arguments);
+        ran.failed_with_usage();
+        let range = "a rate is from 0.000001 Hz to 1000000 Hz (1 MHz)";
+        assert!(ran.stderr.contains(range), "{arguments}: {ran:?}");
+    }
+    let topic = [
+        "echo imu --rate -5",
+        "pub imu 1 --rate -5",
+        "hz imu --min -5",
+        "hz imu --max -5",
+    ];
+    for arguments in topic {
+        let ran = robot.run(&format!("topic {arguments}"));
+        ran.failed_with_usage();
+        let range = "a rate is a positive number of hertz";
+        assert!(ran.stderr.contains(range), "{arguments}: {ran:?}");
+        assert!(!ran.stderr.contains("tip:"), "{arguments}: {ran:?}");
+    }
+}
+
+#[test]
 fn a_namespace_is_chosen_by_options_and_environment() {
     let robot = Robot::new();
     let mut program = robot.program();

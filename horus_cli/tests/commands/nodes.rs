@@ -119,6 +119,39 @@ fn commands_return_when_they_are_applied() {
 }
 
 #[test]
+fn commands_that_no_node_can_apply_are_refused_at_once() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("react arm cmd_vel");
+    robot.until("node list", |list| list.matches(" active ").count() == 2);
+    // Without a limit: the command ends because it learns the answer.
+    let never = "--timeout 100000";
+    let no_rate = robot.run(&format!("node rate reactor 50 {never}"));
+    no_rate.failed(
+        4,
+        &["node 'reactor' of scheduler 'arm' has no rate to change"],
+    );
+    // Only the scheduler knows this.
+    let too_fast = robot.run(&format!("node rate punctual 500 {never}"));
+    too_fast.failed(
+        4,
+        &["scheduler 'arm' has refused the command: ", "deadline"],
+    );
+    robot.answer("node rate punctual 15");
+    robot.answer("node stop punctual");
+    let stopped = [
+        "node 'punctual' of scheduler 'arm' is stopped for the rest of the run",
+        "start its program again",
+    ];
+    for command in ["resume punctual", "pause punctual", "rate punctual 5"] {
+        robot
+            .run(&format!("node {command} {never}"))
+            .failed(4, &stopped);
+    }
+    robot.answer("node stop punctual");
+}
+
+#[test]
 fn the_doctor_expects_no_commands_and_no_emergency_stop() {
     let robot = Robot::new();
     let mut program = arm(&robot);

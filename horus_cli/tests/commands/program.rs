@@ -94,6 +94,7 @@ impl Endpoints {
             ["rename", name] => std::fs::write("/proc/self/comm", name).unwrap(),
             ["schedule", name] => schedule(name),
             ["drive", name] => drive(name),
+            ["react", name, topic] => react(name, topic),
             ["log", "open", program] => open_log(program),
             ["log", "hostile"] => log("error", "no\u{202e}de", "one\x1b[2J\r\n2026 two"),
             ["log", "count", lines] => {
@@ -210,6 +211,25 @@ fn schedule(name: &str) {
             .rate(100.hz())
             .failure_policy(policy);
         node.build(fails).unwrap();
+        scheduler.run().unwrap();
+    });
+}
+
+/// Runs a scheduler with a node that runs whenever the topic has a message, and one whose rate has to
+/// fit its deadline.
+fn react(name: &str, topic: &str) {
+    let (name, topic) = (name.to_owned(), topic.to_owned());
+    std::thread::spawn(move || {
+        let mut scheduler = Scheduler::new();
+        scheduler.name(&name);
+        scheduler.on_event(|_| {});
+        let mut commands = Subscriber::<CmdVel>::new(&topic).unwrap();
+        let reactor = scheduler.node("reactor").on(&commands);
+        let tick = move |_: &mut Context<'_>| _ = commands.try_iter().count();
+        reactor.build(tick).unwrap();
+        let deadline = Duration::from_millis(50);
+        let punctual = scheduler.node("punctual").rate(10.hz()).deadline(deadline);
+        punctual.build(|_: &mut Context<'_>| {}).unwrap();
         scheduler.run().unwrap();
     });
 }

@@ -13,6 +13,7 @@ use crate::message::{EmergencyStop, NodeCommand, NodeEvent, SchedulerStatusHeade
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::Reason;
 use crate::scheduler::api::safe_state::SafeStateCallback;
+use crate::scheduler::remote::client::refusal_text;
 use crate::scheduler::remote::monitor::Monitor;
 use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::catch_panic::{catch_panic, drop_caught};
@@ -336,7 +337,7 @@ impl Supervisor {
                     NodeEvent::COMMAND,
                     command.node.as_str(),
                     0,
-                    &format!("{command}: {error}"),
+                    &refusal_text(&command, &error),
                 );
             }
         }
