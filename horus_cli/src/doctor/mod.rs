@@ -4,6 +4,7 @@
 mod emergency;
 mod fix;
 mod machine;
+mod mismatch;
 mod peer;
 mod place;
 mod real_time;

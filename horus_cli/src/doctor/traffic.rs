@@ -4,6 +4,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use horus_core::TopicError;
 use horus_core::introspect::{self, Inspector, LivenessCache, Participant, topics};
 use horus_core::namespace::Namespace;
 use horus_core::scheduler::EMERGENCY_STOP_TOPIC;
@@ -11,9 +12,11 @@ use horus_core::scheduler::EMERGENCY_STOP_TOPIC;
 use super::Finding;
 use super::emergency::check_emergency_stop;
 use super::fix::Fix;
+use super::mismatch::check_pairs;
 use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
 use crate::output::format::{count, visible};
+use crate::output::nearest;
 use crate::topic::meter::Counters;
 use crate::topic::select::is_internal_topic;
 
@@ -22,11 +25,30 @@ pub(super) fn check_traffic(context: &Context) -> Result<Vec<Finding>, Failure> 
         return Ok(Vec::new());
     };
     let names = topics(&namespace).map_err(|error| Failure::from_open_error(&error))?;
-    let mut users = BTreeSet::new();
-    let mut findings: Vec<Finding> = names
+    let opened: Vec<_> = names
         .iter()
-        .flat_map(|name| check_topic(&namespace, name, &mut users))
+        .map(|name| (name, OpenedTopic::open(&namespace, name)))
         .collect();
+    let written = opened.iter().filter(|(name, topic)| {
+        let is_written = |topic: &OpenedTopic| topic.counters.publishers() > 0;
+        topic.as_ref().is_ok_and(is_written) && !is_internal_topic(name)
+    });
+    let written: Vec<String> = written.map(|(name, _)| (*name).clone()).collect();
+    let mut users = BTreeSet::new();
+    let mut findings = Vec::new();
+    for (name, topic) in &opened {
+        match topic {
+            Ok(topic) => {
+                users.extend(topic.counters.participants().map(|user| user.owner_id));
+                findings.extend(check_topic(name, topic, &written));
+            }
+            Err(error) => {
+                let advice = format!("horus topic rm {name}");
+                let finding = Finding::fault("unreadable topic", error_chain_text(error), advice);
+                findings.push(finding.with_fix(Fix::RemoveTopic((*name).clone())));
+            }
+        }
+    }
     if findings.is_empty() {
         let found = format!("{} topics, all without loss", names.len());
         findings.push(Finding::ok("topics", found));
@@ -63,20 +85,31 @@ fn subscribers_text(number: usize) -> String {
     format!("{number} subscriber{plural}")
 }
 
-/// Checks the topic `name`, and returns the findings. Adds the owner ids of the processes that use
-/// the topic to `users`.
-fn check_topic(namespace: &Arc<Namespace>, name: &str, users: &mut BTreeSet<u64>) -> Vec<Finding> {
-    let topic = match Inspector::open_in(namespace, name) {
-        Ok(topic) => topic,
-        Err(error) => {
-            let advice = format!("horus topic rm {name}");
-            let finding = Finding::fault("unreadable topic", error_chain_text(&error), advice);
-            return vec![finding.with_fix(Fix::RemoveTopic(name.to_owned()))];
-        }
-    };
-    let counters = Counters::read(&topic, &mut LivenessCache::default());
-    users.extend(counters.participants().map(|user| user.owner_id));
-    let mut findings = Vec::new();
+/// A topic, and the counters of its publishers and subscribers.
+struct OpenedTopic {
+    inspector: Inspector,
+    counters: Counters,
+}
+
+impl OpenedTopic {
+    fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
+        let inspector = Inspector::open_in(namespace, name)?;
+        let counters = Counters::read(&inspector, &mut LivenessCache::default());
+        Ok(Self {
+            inspector,
+            counters,
+        })
+    }
+}
+
+/// Checks the topic `name`, and returns the findings. `written` are the names of the topics that
+/// have a publisher.
+fn check_topic(name: &str, topic: &OpenedTopic, written: &[String]) -> Vec<Finding> {
+    let OpenedTopic {
+        inspector,
+        counters,
+    } = topic;
+    let mut findings = check_pairs(name, inspector);
     let lost = counters.lost();
     if lost > 0 {
         let found = format!("{name}: subscribers have lost {} messages", count(lost));
@@ -90,7 +123,7 @@ fn check_topic(namespace: &Arc<Namespace>, name: &str, users: &mut BTreeSet<u64>
         let advice = format!("a reliable subscriber is too slow: horus topic info {name}");
         findings.push(Finding::note("refusal", found, advice));
     }
-    let is_latched = topic.persists() && topic.history() > 0;
+    let is_latched = inspector.persists() && inspector.history() > 0;
     let subscribers = counters.readers.len();
     // WHY not these: each scheduler subscribes to the topics of commands, which are sent rarely.
     let is_rare = is_internal_topic(name) || name == EMERGENCY_STOP_TOPIC;
@@ -99,7 +132,14 @@ fn check_topic(namespace: &Arc<Namespace>, name: &str, users: &mut BTreeSet<u64>
             "{name}: {}, and no publisher",
             subscribers_text(subscribers)
         );
-        let advice = format!("start its publisher, or compare names: horus topic info {name}");
+        let advice = match nearest::similar_names(name, written).as_slice() {
+            [] => format!("start its publisher, or compare names: horus topic info {name}"),
+            near => format!(
+                "a similar name is published: {}. Use one name in both programs, or start the \
+                 publisher of {name}",
+                near.join(", ")
+            ),
+        };
         findings.push(Finding::note("silent topic", found, advice));
     }
     findings

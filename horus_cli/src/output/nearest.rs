@@ -34,6 +34,25 @@ pub(crate) fn suggest_names(wanted: &str, names: &[String]) -> String {
     }
 }
 
+/// Returns those of `names` that `wanted` may be a misspelling of: one edit away for each four
+/// characters or part of four, or the same last part of the name.
+pub(crate) fn similar_names<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
+    let edits_max = wanted.chars().count().div_ceil(4);
+    let last_part = |name: &str| name.rsplit('/').next().map(str::to_owned);
+    let mut similar: Vec<_> = names
+        .iter()
+        .filter(|name| *name != wanted)
+        .map(|name| match last_part(name) == last_part(wanted) {
+            true => (0, name.as_str()),
+            false => (strsim::damerau_levenshtein(wanted, name), name.as_str()),
+        })
+        .filter(|(edits, _)| *edits <= edits_max)
+        .collect();
+    similar.sort_unstable();
+    similar.truncate(SUGGESTIONS_MAX);
+    similar.into_iter().map(|(_, name)| name).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,5 +64,15 @@ mod tests {
         assert!(suggest_names("cam", &names).starts_with(" Near: camera/rgb, "));
         assert!(suggest_names("robot/imu", &names).starts_with(" Near: imu, "));
         assert_eq!(suggest_names("odm", &[]), "");
+    }
+
+    #[test]
+    fn only_misspellings_are_similar() {
+        let names = ["tilt", "tool", "imu", "left/scan"].map(str::to_owned);
+        assert_eq!(similar_names("tlit", &names), ["tilt"]);
+        assert_eq!(similar_names("robot/imu", &names), ["imu"]);
+        assert_eq!(similar_names("scan", &names), ["left/scan"]);
+        assert!(similar_names("imu", &names).is_empty());
+        assert!(similar_names("cmd_vel", &names).is_empty());
     }
 }

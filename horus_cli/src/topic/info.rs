@@ -72,7 +72,7 @@ struct LaneSchema {
 
 /// A publisher and a subscriber that do not match, so no message passes between them.
 #[derive(Debug, Serialize)]
-struct Unmatched {
+pub(crate) struct Unmatched {
     publisher: Option<Process>,
     lane: u32,
     subscriber: Option<Process>,
@@ -218,7 +218,7 @@ fn short_hash(hash: &str) -> String {
 }
 
 impl Unmatched {
-    fn new(pair: &UnmatchedPair) -> Self {
+    pub(crate) fn new(pair: &UnmatchedPair) -> Self {
         Self {
             publisher: Process::of(Some(&pair.publisher)),
             lane: pair.lane,
@@ -231,13 +231,14 @@ impl Unmatched {
         }
     }
 
-    fn describe(&self) -> String {
+    /// Returns a text that names both, and says why no message passes between them.
+    pub(crate) fn describe(&self) -> String {
         let reason = match self.cause {
             Cause::Type => "they use different messages",
             Cause::Reliability => "it offers best effort, and the subscriber requests reliable",
         };
         format!(
-            "  no message passes from {} in lane {} to {} in slot {}: {reason}",
+            "no message passes from {} in lane {} to {} in slot {}: {reason}",
             Process::process_text(self.publisher.as_ref()),
             self.lane,
             Process::process_text(self.subscriber.as_ref()),
@@ -337,7 +338,8 @@ impl TopicInfo<'_> {
         let is_other = |schema: &&LaneSchema| schema.schema_hash != self.schema_hash;
         let others = self.schemas.iter().filter(is_other);
         lines.extend(others.map(LaneSchema::describe));
-        lines.extend(self.unmatched.iter().map(Unmatched::describe));
+        let unmatched = self.unmatched.iter();
+        lines.extend(unmatched.map(|pair| format!("  {}", pair.describe())));
         let tables = [
             publisher_table(&self.publishers),
             subscriber_table(&self.subscribers),

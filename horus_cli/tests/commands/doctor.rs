@@ -88,6 +88,43 @@ fn a_peer_in_the_same_namespace_is_shown_with_its_topics() {
 }
 
 #[test]
+fn each_pair_between_which_no_message_passes_is_a_fault() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish best_effort cmd_vel");
+    program.tell("subscribe best_effort cmd_vel");
+    program.tell("publish best_effort tilt");
+    program.tell("subscribe best_effort tlit");
+    let ran = robot.run("doctor");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let advice = "→ a similar name is published: tilt. ";
+    assert!(ran.stdout.contains("silent topic: tlit: "), "{ran:?}");
+    assert!(ran.stdout.contains(advice), "{ran:?}");
+    let mut other = robot.program();
+    other.tell("subscribe reliable cmd_vel");
+    other.tell("publish imu cmd_vel");
+    let ran = robot.run("doctor");
+    assert_eq!(ran.code, 1, "{ran:?}");
+    let [program, other] = [&program, &other].map(|one| format!("{} ({})", one.id(), one.name()));
+    let pairs = [
+        format!("FAULT  reliability: cmd_vel: no message passes from process {program} in lane"),
+        format!("FAULT  message: cmd_vel: no message passes from process {other} in lane"),
+    ];
+    for pair in pairs {
+        assert!(ran.stdout.contains(&pair), "no '{pair}' in {}", ran.stdout);
+    }
+    let to_other = format!("to process {other} in slot ");
+    assert_eq!(ran.stdout.matches(&to_other).count(), 2, "{ran:?}");
+    assert_eq!(
+        ran.stdout.matches("no message passes").count(),
+        3,
+        "{ran:?}"
+    );
+    let info = robot.answer("topic info cmd_vel");
+    assert_eq!(info.matches("  no message passes").count(), 3, "{info}");
+}
+
+#[test]
 fn a_peer_elsewhere_is_found_by_what_it_has_open() {
     let robot = Robot::new();
     let elsewhere = Robot::new();

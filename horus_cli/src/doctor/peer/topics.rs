@@ -8,6 +8,7 @@ use horus_core::namespace::Namespace;
 use super::process::PeerProcess;
 use crate::context::Context;
 use crate::doctor::Finding;
+use crate::doctor::mismatch::mismatch_fault;
 use crate::failure::{Failure, error_chain_text};
 use crate::output::nearest;
 use crate::topic::select::is_internal_topic;
@@ -126,17 +127,16 @@ impl TopicRole {
             findings.push(self.sharing_finding(&found, verbs, self.other_publishers, names));
         }
         if self.is_unreliable {
-            let found = format!("{topic}: a subscriber requests reliable messages");
-            let advice = "a publisher does not offer them, and the subscriber gets nothing from \
-                          it: Qos::reliable() for both, or for none";
-            findings.push(Finding::fault("reliability", found, advice));
+            let found = format!(
+                "{topic}: a subscriber requests reliable messages, and a publisher offers best \
+                 effort"
+            );
+            findings.push(mismatch_fault(Mismatch::Reliability, found));
         }
         if self.has_other_types {
             let found =
                 format!("{topic}: a subscriber reads another message than a publisher sends");
-            let advice = "the subscriber gets nothing from it: use the same message in both \
-                          programs, or another topic";
-            findings.push(Finding::fault("message", found, advice));
+            findings.push(mismatch_fault(Mismatch::Type, found));
         }
         findings
     }
