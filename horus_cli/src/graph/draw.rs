@@ -3,12 +3,15 @@
 //! A process is drawn as a box that contains those of its nodes that have topics. If it is unknown
 //! to which node of a process a publisher or subscriber belongs, its edge begins or ends at an
 //! extra vertex in that box.
+//!
+//! A publisher and a subscriber between which no message passes are connected by a dashed edge. A
+//! subscriber that no publisher of its topic matches has no edge from the topic.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write as _};
 use std::iter::Sum;
 
-use super::model::Graph;
+use super::model::{Graph, Topic};
 use crate::output::format::{count, rate, visible};
 
 /// A vertex of the drawn graph that is not a topic.
@@ -29,12 +32,14 @@ impl fmt::Display for Vertex {
     }
 }
 
-/// An edge of the drawn graph between a vertex and a topic. Its values are the vertex, the index of
-/// the topic, and the label of the edge.
+/// An edge of the drawn graph. The values of an edge between a vertex and a topic are the vertex,
+/// the index of the topic, and the label of the edge.
 #[derive(Debug)]
 enum Edge {
     Writes(Vertex, usize, String),
     Reads(usize, Vertex, String),
+    /// Two vertices between which no message passes, and the label of the edge.
+    Unmatched(Vertex, Vertex, String),
 }
 
 impl Graph {
@@ -70,6 +75,11 @@ impl Graph {
                 }
                 Edge::Reads(topic, vertex, label) => {
                     writeln!(text, "    t{topic} -> {vertex} [label=\"{label}\"]")
+                }
+                Edge::Unmatched(from, to, label) => {
+                    let label = escape(&label);
+                    let style = "style=dashed, color=red, constraint=false";
+                    writeln!(text, "    {from} -> {to} [{style}, label=\"{label}\"]")
                 }
             };
         }
@@ -114,6 +124,9 @@ impl Graph {
                 Edge::Reads(topic, vertex, label) => {
                     writeln!(text, "    t{topic} -->|\"{label}\"| {vertex}")
                 }
+                Edge::Unmatched(from, to, label) => {
+                    writeln!(text, "    {from} -.-x|\"{}\"| {to}", escape(&label))
+                }
             };
         }
         text
@@ -132,7 +145,11 @@ impl Graph {
                     Edge::Writes(vertex, index, label)
                 }));
             }
-            let losses = topic.subscribers.iter().map(|one| (one.pid, one.lost));
+            let fed = topic
+                .subscribers
+                .iter()
+                .filter(|one| !topic.is_cut_off(one));
+            let losses = fed.map(|one| (one.pid, one.lost));
             for (pid, lost) in by_process(losses) {
                 let endpoints = ProcessEndpoints::of(self.readers(topic, pid), pid, &lost);
                 edges.extend(endpoints.edges().map(|(vertex, lost)| {
@@ -144,14 +161,41 @@ impl Graph {
                     Edge::Reads(index, vertex, loss_label(lost) + label_suffix)
                 }));
             }
+            edges.extend(self.unmatched_edges(topic));
         }
         edges
     }
 
+    /// Returns an edge for each pair of vertices of the topic between which no message passes.
+    fn unmatched_edges(&self, topic: &Topic) -> impl Iterator<Item = Edge> {
+        let vertices = |nodes: Vec<usize>, pid| match nodes.as_slice() {
+            [] => vec![Vertex::Process(pid)],
+            nodes => nodes.iter().copied().map(Vertex::Node).collect(),
+        };
+        let mut pairs = BTreeSet::new();
+        for publisher in &topic.publishers {
+            for subscriber in &topic.subscribers {
+                let Some(cause) = topic.mismatch(publisher, subscriber) else {
+                    continue;
+                };
+                let to = vertices(self.readers(topic, subscriber.pid), subscriber.pid);
+                for from in vertices(self.writers(topic, publisher.pid), publisher.pid) {
+                    pairs.extend(to.iter().map(|to| (from, *to, cause)));
+                }
+            }
+        }
+        let name = visible(&topic.topic);
+        pairs.into_iter().map(move |(from, to, cause)| {
+            let label = format!("{name}: no message passes ({})", cause.word());
+            Edge::Unmatched(from, to, label)
+        })
+    }
+
     /// Returns the id of each process, together with the vertices of the process that have edges.
     fn vertices(&self, edges: &[Edge]) -> Vec<(u32, Vec<Vertex>)> {
-        let endpoints = edges.iter().map(|edge| match edge {
-            Edge::Writes(vertex, ..) | Edge::Reads(_, vertex, _) => *vertex,
+        let endpoints = edges.iter().flat_map(|edge| match edge {
+            Edge::Writes(vertex, ..) | Edge::Reads(_, vertex, _) => vec![*vertex],
+            Edge::Unmatched(from, to, _) => vec![*from, *to],
         });
         let endpoints: BTreeSet<Vertex> = endpoints.collect();
         let of_process = |pid: u32| {

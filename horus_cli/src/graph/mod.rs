@@ -20,7 +20,10 @@ use model::{Graph, Publisher, Subscriber, Topic};
 
 /// Show which nodes and processes send to which, with rates and losses
 ///
-/// Each line is a publisher, a topic and a subscriber. The nodes of schedulers are
+/// Each line is a publisher, a topic and a subscriber. PASSES is no, with the reason,
+/// if no message passes from one to the other: they have different types of messages,
+/// or the subscriber requests reliable messages that the publisher does not offer.
+/// Pictures have dashed red edges between such pairs. The nodes of schedulers are
 /// known if their builders made the publishers and subscribers; all else is shown by
 /// its process. Make a picture with `horus graph --dot | dot -Tsvg`, or put the
 /// output of --mermaid on a page.
@@ -62,6 +65,7 @@ fn graph_table(graph: &Graph) -> Table {
         Column::number("RATE"),
         Column::name("SUBSCRIBER"),
         Column::number("LOST"),
+        Column::text("PASSES"),
     ]);
     for topic in &graph.topics {
         // WHY: a topic with one side only has lines, too.
@@ -80,7 +84,7 @@ fn row_cells(
     topic: &Topic,
     publisher: Option<&Publisher>,
     subscriber: Option<&Subscriber>,
-) -> [Cell; 6] {
+) -> [Cell; 7] {
     let nobody = || Cell::toned(Tone::Waiting, "-");
     let lost = subscriber.map_or(0, |subscriber| subscriber.lost);
     let tone = if lost > 0 { Tone::Bad } else { Tone::Plain };
@@ -93,6 +97,13 @@ fn row_cells(
         publisher.map_or_else(|| "-".into(), |one| rate(one.rate_hz).into()),
         subscriber.map_or_else(nobody, |one| reader(one).into()),
         Cell::toned(tone, count(lost)),
+        match (publisher, subscriber) {
+            (Some(publisher), Some(subscriber)) => match topic.mismatch(publisher, subscriber) {
+                None => "yes".into(),
+                Some(cause) => Cell::toned(Tone::Bad, format!("no: {}", cause.word())),
+            },
+            _ => nobody(),
+        },
     ]
 }
 

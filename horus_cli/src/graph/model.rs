@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::visible;
+use crate::topic::info::{Cause, Unmatched};
 use crate::topic::meter::{Meter, per_second};
 use crate::topic::select::is_internal_topic;
 
@@ -40,6 +41,8 @@ pub(super) struct Topic {
     pub(super) message_type: String,
     pub(super) publishers: Vec<Publisher>,
     pub(super) subscribers: Vec<Subscriber>,
+    /// The pairs of a publisher and a subscriber between which no message passes.
+    unmatched: Vec<Unmatched>,
 }
 
 #[derive(Debug, Serialize)]
@@ -52,7 +55,26 @@ pub(super) struct Publisher {
 #[derive(Debug, Serialize)]
 pub(super) struct Subscriber {
     pub(super) pid: u32,
+    pub(super) slot: u32,
     pub(super) lost: u64,
+}
+
+impl Topic {
+    /// Returns the reason why no message passes from the publisher to the subscriber; `None` if
+    /// they match.
+    pub(super) fn mismatch(&self, publisher: &Publisher, subscriber: &Subscriber) -> Option<Cause> {
+        let is_pair =
+            |pair: &&Unmatched| pair.lane == publisher.lane && pair.slot == subscriber.slot;
+        self.unmatched.iter().find(is_pair).map(|pair| pair.cause)
+    }
+
+    /// Returns true if no publisher of the topic matches the subscriber, although there are
+    /// publishers.
+    pub(super) fn is_cut_off(&self, subscriber: &Subscriber) -> bool {
+        let mut publishers = self.publishers.iter();
+        !self.publishers.is_empty()
+            && publishers.all(|publisher| self.mismatch(publisher, subscriber).is_some())
+    }
 }
 
 impl Graph {
@@ -96,8 +118,8 @@ impl Graph {
         let mut subscribers = Vec::new();
         for reader in topic.subscribers() {
             if let Some(pid) = self.add_process(&reader.subscriber) {
-                let lost = reader.lost;
-                subscribers.push(Subscriber { pid, lost });
+                let (slot, lost) = (reader.slot, reader.lost);
+                subscribers.push(Subscriber { pid, slot, lost });
             }
         }
         if publishers.is_empty() && subscribers.is_empty() {
@@ -108,6 +130,7 @@ impl Graph {
             message_type: topic.message_type().to_owned(),
             publishers,
             subscribers,
+            unmatched: topic.unmatched_pairs().iter().map(Unmatched::new).collect(),
         });
     }
 

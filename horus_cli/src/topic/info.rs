@@ -74,17 +74,28 @@ struct LaneSchema {
 #[derive(Debug, Serialize)]
 pub(crate) struct Unmatched {
     publisher: Option<Process>,
-    lane: u32,
+    pub(crate) lane: u32,
     subscriber: Option<Process>,
-    slot: u32,
-    cause: Cause,
+    pub(crate) slot: u32,
+    pub(crate) cause: Cause,
 }
 
-#[derive(Debug, Clone, Copy, Serialize)]
+/// The reason why a publisher and a subscriber do not match.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Cause {
+pub(crate) enum Cause {
     Type,
     Reliability,
+}
+
+impl Cause {
+    /// Returns the word for the cause that also stands in JSON.
+    pub(crate) const fn word(self) -> &'static str {
+        match self {
+            Self::Type => "type",
+            Self::Reliability => "reliability",
+        }
+    }
 }
 
 #[derive(Debug, Serialize)]

@@ -380,6 +380,47 @@ fn a_graph_shows_who_sends_to_whom() {
 }
 
 #[test]
+fn a_graph_marks_pairs_between_which_no_message_passes() {
+    let robot = Robot::new();
+    let (mut one, mut other, mut third) = (robot.program(), robot.program(), robot.program());
+    one.tell("publish best_effort cmd_vel");
+    other.tell("subscribe reliable cmd_vel");
+    third.tell("publish imu cmd_vel");
+    let [from, to, imu] = [&one, &other, &third].map(|program| program.id().to_string());
+    let rows = robot.answer("graph -w 0");
+    let verdict = |from: &str| {
+        let row = rows.lines().find(|row| row.contains(&format!("({from})")));
+        row.unwrap().rsplit("  ").next().unwrap().to_owned()
+    };
+    assert_eq!(verdict(&from), "no: reliability", "{rows}");
+    assert_eq!(verdict(&imu), "no: type", "{rows}");
+    let dot = robot.answer("graph -w 0 --dot");
+    let mermaid = robot.answer("graph -w 0 --mermaid");
+    let reliability = "cmd_vel: no message passes (reliability)";
+    let kind = "cmd_vel: no message passes (type)";
+    for (from, label) in [(&from, reliability), (&imu, kind)] {
+        let style = "style=dashed, color=red, constraint=false";
+        let edge = format!("    p{from} -> p{to} [{style}, label=\"{label}\"]\n");
+        assert!(dot.contains(&edge), "no '{edge}' in {dot}");
+        let edge = format!("    p{from} -.-x|\"{label}\"| p{to}\n");
+        assert!(mermaid.contains(&edge), "no '{edge}' in {mermaid}");
+    }
+    assert!(!dot.contains(&format!("t0 -> p{to}")), "{dot}");
+    assert!(!mermaid.contains(&format!("t0 --> p{to}")), "{mermaid}");
+    let json = robot.answer("graph -w 0 --json");
+    for cause in ["type", "reliability"] {
+        let cause = format!("\"cause\":\"{cause}\"");
+        assert!(json.contains(&cause), "no '{cause}' in {json}");
+    }
+    // A publisher that matches it.
+    other.tell("publish reliable cmd_vel");
+    let dot = robot.answer("graph -w 0 --dot");
+    assert!(dot.contains(&format!("t0 -> p{to}")), "{dot}");
+    assert_eq!(dot.matches("style=dashed").count(), 2, "{dot}");
+    assert_eq!(robot.answer("graph -w 0").matches("  yes").count(), 1);
+}
+
+#[test]
 fn a_graph_shows_nodes_where_they_are_known() {
     let robot = Robot::new();
     let (mut nodes, mut other) = (robot.program(), robot.program());
