@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::launch::status::{self, ProgramStatus};
 use crate::node::metrics::Metrics;
 use crate::output::Tone;
+use crate::scheduler::liveness::Liveness;
 use crate::topic::info::Process;
 use crate::topic::latency::Percentiles;
 use crate::topic::list::{TopicSettings, TopicSummary};
@@ -339,7 +340,7 @@ impl Node {
             nodes.find(|other| node.name == *other.name)
         });
         Self {
-            metrics: Metrics::new(&scheduler.name, scheduler.is_alive, node),
+            metrics: Metrics::new(&scheduler.name, Liveness::of(scheduler), node),
             process_id: scheduler.process_id,
             reads: topics.map(|node| node.reads.clone()),
             writes: topics.map(|node| node.writes.clone()),

@@ -3,6 +3,7 @@
 
 mod emergency;
 mod fix;
+mod frozen;
 mod machine;
 mod mismatch;
 mod peer;

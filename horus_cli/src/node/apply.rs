@@ -11,6 +11,7 @@ use super::metrics::Metrics;
 use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
 use crate::output::format::visible;
+use crate::scheduler::liveness::Liveness;
 use crate::stop::Deadline;
 
 /// Maximum time until the node has applied the command, unless `--timeout` sets another limit.
@@ -52,7 +53,7 @@ pub(super) fn send_and_wait(
         let info = remote.info().map_err(remote_failure)?;
         let metrics = info.nodes.iter().find(|node| node.name == *name);
         if let Some(metrics) = metrics.filter(|metrics| is_applied(metrics)) {
-            let metrics = Metrics::new(scheduler, info.is_alive, metrics);
+            let metrics = Metrics::new(scheduler, Liveness::of(&info), metrics);
             return print_effect(&metrics, context);
         }
         let stopped = metrics.filter(|node| node.state == NodeMetrics::STATE_STOPPED);

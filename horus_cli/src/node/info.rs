@@ -12,6 +12,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{count, duration, visible};
 use crate::output::{Column, Output, Table};
+use crate::scheduler::liveness::Liveness;
 
 /// Show all about a node: state, topics, ticks, and histograms of their times
 #[derive(Debug, Args)]
@@ -39,7 +40,7 @@ struct NodeInfo<'a> {
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let found = find_node(context, &arguments.node)?;
     let scheduler = &found.scheduler;
-    let metrics = &Metrics::new(&scheduler.name, scheduler.is_alive, &found.metrics);
+    let metrics = &Metrics::new(&scheduler.name, Liveness::of(scheduler), &found.metrics);
     let (durations, lateness) = (&found.metrics.durations, &found.metrics.lateness);
     let graph = scheduler_graph(&found.namespace, &scheduler.name);
     let node = graph.as_ref().and_then(|graph| {

@@ -9,8 +9,13 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{count, visible};
 use crate::output::{Cell, Column, Table, Tone};
+use crate::scheduler::liveness::Liveness;
 
 /// List the nodes of all schedulers
+///
+/// RATE is the rate that is set; `node info` counts ticks. STATE is not_responding
+/// if a scheduler has published no status for 2 seconds: its process is suspended,
+/// or gets no CPU time.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Also show ticks, durations and failures
@@ -28,10 +33,11 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     if let Some(namespace) = context.open_existing_namespace()? {
         let all = schedulers(&namespace).map_err(|error| Failure::from_open_error(&error))?;
         for scheduler in &all {
+            let liveness = Liveness::of(scheduler);
             let metrics = scheduler
                 .nodes
                 .iter()
-                .map(|node| Metrics::new(&scheduler.name, scheduler.is_alive, node));
+                .map(|node| Metrics::new(&scheduler.name, liveness, node));
             nodes.extend(metrics);
         }
     }

@@ -7,6 +7,7 @@ use serde::Serialize;
 
 use crate::output::Tone;
 use crate::output::format::{duration, rate};
+use crate::scheduler::liveness::Liveness;
 
 /// The metrics of a node in the form in which tables and JSON show them.
 #[derive(Debug, Clone, Serialize)]
@@ -33,20 +34,24 @@ pub(crate) struct Metrics {
 }
 
 impl Metrics {
-    /// Converts the metrics of a node of `scheduler`. The state becomes "dead" if the scheduler is
-    /// not alive.
-    pub(crate) fn new(scheduler: &str, is_alive: bool, node: &NodeMetrics) -> Self {
+    /// Converts the metrics of a node of `scheduler`. The state of the node is that of a scheduler
+    /// that does not work: "stopped" if it has shut down, "dead" if its process has ended without
+    /// that, and "not_responding" if it publishes no status any more.
+    pub(crate) fn new(scheduler: &str, liveness: Liveness, node: &NodeMetrics) -> Self {
+        let is_stopped = node.state == NodeMetrics::STATE_STOPPED;
         Self {
             scheduler: scheduler.to_owned(),
             node: node.name.to_string(),
             class: node_class_name(node.node_class),
             rate_hz: (node.period_ns > 0).then(|| 1e9 / node.period_ns as f64),
-            state: if is_alive {
-                node_state_name(node.state)
-            } else {
-                "dead"
+            state: match liveness {
+                Liveness::Alive => node_state_name(node.state),
+                Liveness::Stopped => "stopped",
+                Liveness::NotResponding | Liveness::Dead if is_stopped => "stopped",
+                Liveness::NotResponding => "not_responding",
+                Liveness::Dead => "dead",
             },
-            is_paused: is_alive && node.is_paused != 0,
+            is_paused: liveness == Liveness::Alive && node.is_paused != 0,
             ticks: node.ticks,
             misses: node.misses,
             skipped_ticks: node.skipped_ticks,
@@ -56,8 +61,8 @@ impl Metrics {
             p50_ns: histogram_percentile(&node.durations, 0.5),
             p99_ns: histogram_percentile(&node.durations, 0.99),
             max_ns: node.max_ns,
-            lateness_p50_ns: histogram_percentile(&node.lateness, 0.5),
-            lateness_p99_ns: histogram_percentile(&node.lateness, 0.99),
+            lateness_p50_ns: lateness_percentile(&node.lateness, 0.5),
+            lateness_p99_ns: lateness_percentile(&node.lateness, 0.99),
             last_error: node.last_error.to_string(),
         }
     }
@@ -134,6 +139,14 @@ pub(super) fn histogram_percentile(histogram: &[u64], share: f64) -> Option<u64>
     reached.map(|index| 1 << index)
 }
 
+/// Returns the percentile of a histogram of lateness, like [`histogram_percentile`]. Returns `None`
+/// if all ticks began exactly when they were due: such ticks had no due time. A node that runs when
+/// a message arrives, for example, is due at the moment when it finds the message.
+fn lateness_percentile(histogram: &[u64], share: f64) -> Option<u64> {
+    let is_measured = histogram.iter().skip(1).any(|count| *count > 0);
+    histogram_percentile(histogram, share).filter(|_| is_measured)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -146,5 +159,33 @@ mod tests {
         histogram[20] = 2;
         assert_eq!(histogram_percentile(&histogram, 0.5), Some(1 << 10));
         assert_eq!(histogram_percentile(&histogram, 0.99), Some(1 << 20));
+    }
+
+    #[test]
+    fn ticks_without_a_due_time_have_no_lateness() {
+        let mut histogram = [0; 40];
+        histogram[0] = 98;
+        assert_eq!(lateness_percentile(&histogram, 0.5), None);
+        histogram[20] = 2;
+        assert_eq!(lateness_percentile(&histogram, 0.5), Some(1));
+        assert_eq!(lateness_percentile(&histogram, 0.99), Some(1 << 20));
+    }
+
+    #[test]
+    fn the_state_of_a_node_agrees_with_that_of_its_scheduler() {
+        let state = |liveness, state| {
+            let node = NodeMetrics {
+                state,
+                ..NodeMetrics::new("n")
+            };
+            Metrics::new("arm", liveness, &node).state
+        };
+        let (active, stopped) = (NodeMetrics::STATE_ACTIVE, NodeMetrics::STATE_STOPPED);
+        assert_eq!(state(Liveness::Alive, active), "active");
+        assert_eq!(state(Liveness::Stopped, active), "stopped");
+        assert_eq!(state(Liveness::Dead, active), "dead");
+        assert_eq!(state(Liveness::NotResponding, active), "not_responding");
+        assert_eq!(state(Liveness::Dead, stopped), "stopped");
+        assert_eq!(state(Liveness::NotResponding, stopped), "stopped");
     }
 }

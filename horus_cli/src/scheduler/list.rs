@@ -8,6 +8,7 @@ use horus_core::message::SchedulerStatusHeader;
 use horus_core::scheduler::{SchedulerInfo, schedulers};
 use serde::Serialize;
 
+use super::liveness::Liveness;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{clock, visible};
@@ -46,11 +47,16 @@ impl SchedulerRow {
 }
 
 /// Returns a word for the state of a scheduler. "stopped" means that the scheduler has shut down,
-/// "dead" that its process ended without shutting it down.
+/// "dead" that its process ended without shutting it down, and "not_responding" that its process
+/// is suspended or gets no CPU time.
 fn scheduler_state_name(info: &SchedulerInfo) -> &'static str {
+    match Liveness::of(info) {
+        Liveness::Stopped => return "stopped",
+        Liveness::Dead => return "dead",
+        Liveness::NotResponding => return "not_responding",
+        Liveness::Alive => {}
+    }
     match info.status.map(|status| status.state) {
-        Some(SchedulerStatusHeader::STATE_STOPPED) => "stopped",
-        _ if !info.is_alive => "dead",
         Some(SchedulerStatusHeader::STATE_STARTING) => "starting",
         Some(SchedulerStatusHeader::STATE_RUNNING) => "running",
         Some(SchedulerStatusHeader::STATE_EMERGENCY_STOP) => "emergency_stop",

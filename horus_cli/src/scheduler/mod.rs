@@ -3,6 +3,7 @@
 
 mod forget;
 mod list;
+pub(crate) mod liveness;
 mod stop;
 
 use clap::Subcommand;

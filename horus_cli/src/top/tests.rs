@@ -12,6 +12,7 @@ use super::view;
 use crate::launch::status::{ProgramState, ProgramStatus};
 use crate::node::metrics::Metrics;
 use crate::sample::{Node, Program, Sample, SchedulerEvent, Topic};
+use crate::scheduler::liveness::Liveness;
 use crate::topic::info::Process;
 use crate::topic::latency::Percentiles;
 use crate::topic::list::{TopicSettings, TopicSummary};
@@ -71,7 +72,7 @@ fn node(name: &str, period_ns: u64, state: u8, last_error: &str) -> Node {
     metrics.durations[16] = 100;
     metrics.lateness[10] = 1000;
     Node {
-        metrics: Metrics::new("arm", true, &metrics),
+        metrics: Metrics::new("arm", Liveness::Alive, &metrics),
         process_id: Some(4711),
         reads: last_error
             .is_empty()

@@ -165,6 +165,48 @@ fn the_doctor_expects_no_commands_and_no_emergency_stop() {
 }
 
 #[test]
+fn a_process_that_is_suspended_does_not_look_alive() {
+    let robot = Robot::new();
+    let program = arm(&robot);
+    let signal = |signal| {
+        // SAFETY: the call takes no pointer, and the child has not been waited for.
+        assert_eq!(unsafe { libc::kill(program.id() as i32, signal) }, 0);
+    };
+    signal(libc::SIGSTOP);
+    robot.until("node list", |list| {
+        list.matches(" not_responding ").count() == 3
+    });
+    assert!(robot.answer("scheduler list").contains(" not_responding "));
+    let found = robot.run("doctor");
+    assert_eq!(found.code, 1, "{found:?}");
+    let suspended = format!(
+        "FAULT  suspended process: {} ({})\n",
+        program.name(),
+        program.id()
+    );
+    assert!(found.stdout.contains(&suspended), "{found:?}");
+    let advice = format!("kill -CONT {}\n", program.id());
+    assert!(found.stdout.contains(&advice), "{found:?}");
+    signal(libc::SIGCONT);
+    robot.until("node list", |list| list.matches(" active ").count() == 3);
+    assert!(!robot.run("doctor").stdout.contains("suspended"));
+}
+
+#[test]
+fn nodes_of_a_scheduler_that_ended_in_order_are_stopped() {
+    let robot = Robot::new();
+    let program = arm(&robot);
+    robot.answer("scheduler stop arm");
+    program.kill();
+    let list = robot.until("node list", |list| !list.contains(" active "));
+    assert_eq!(list.matches(" stopped ").count(), 3, "{list}");
+    assert!(robot.answer("scheduler list").contains(" stopped "));
+    arm(&robot).kill();
+    robot.until("node list", |list| list.matches(" dead ").count() == 3);
+    assert!(robot.answer("scheduler list").contains(" dead "));
+}
+
+#[test]
 fn a_black_box_outlives_its_scheduler() {
     let robot = Robot::new();
     let program = arm(&robot);

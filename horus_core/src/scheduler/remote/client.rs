@@ -29,6 +29,7 @@
 //! ```
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use horus_shm::clock::Clock;
 use horus_shm::{LaneCounters, Namespace, OpenError};
@@ -36,6 +37,7 @@ use horus_shm::{LaneCounters, Namespace, OpenError};
 use crate::introspect::Inspector;
 use crate::message::{
     EmergencyStop, NodeCommand, NodeEvent, NodeMetrics, SchedulerStatusHeader, Text, TextTooLong,
+    monotonic_now_ns, timestamp_now_ns,
 };
 use crate::scheduler::api::rate::{Rate, RateError};
 use crate::scheduler::graph::Graph;
@@ -63,6 +65,21 @@ pub struct SchedulerInfo {
     pub status: Option<SchedulerStatusHeader>,
     /// The metrics of the scheduler's nodes, as its last status contains them.
     pub nodes: Vec<NodeMetrics>,
+}
+
+impl SchedulerInfo {
+    /// Returns the time since the scheduler published its last status; `None` if it has not
+    /// published one. A scheduler that runs publishes its status ten times a second. If it is alive
+    /// and its last status is much older, its process is suspended, or gets no CPU time.
+    #[must_use]
+    pub fn status_age(&self) -> Option<Duration> {
+        let status = self.status.as_ref()?;
+        let monotonic_ns = monotonic_now_ns().saturating_sub(status.monotonic_ns);
+        let real_ns = timestamp_now_ns().saturating_sub(status.timestamp_ns);
+        // WHY the smaller one: the real-time clock can be set, and containers can have monotonic
+        // clocks of their own.
+        Some(Duration::from_nanos(monotonic_ns.min(real_ns)))
+    }
 }
 
 /// Returns the schedulers of a namespace, sorted by name. Includes all live schedulers, and those

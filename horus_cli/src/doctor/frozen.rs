@@ -1,0 +1,65 @@
+//! The checks for processes that are alive and do nothing: those that are suspended, and schedulers
+//! that publish no status any more.
+
+use std::fs;
+use std::sync::Arc;
+
+use horus_core::introspect::ProcessInfo;
+use horus_core::namespace::Namespace;
+
+use super::Finding;
+use crate::failure::Failure;
+use crate::namespace::live::live_schedulers;
+use crate::namespace::other_processes;
+use crate::output::format::{duration, visible};
+use crate::scheduler::liveness::Liveness;
+
+/// Returns a fault for each process of the namespace that is suspended, and for each scheduler of
+/// another process that does not respond.
+pub(super) fn check_frozen(namespace: &Arc<Namespace>) -> Result<Vec<Finding>, Failure> {
+    let mut suspended = other_processes(namespace)?;
+    suspended.retain(is_suspended);
+    let mut findings: Vec<Finding> = suspended.iter().map(suspended_fault).collect();
+    for scheduler in live_schedulers(namespace)? {
+        let is_explained = suspended
+            .iter()
+            .any(|process| Some(process.pid) == scheduler.process_id);
+        if Liveness::of(&scheduler) != Liveness::NotResponding || is_explained {
+            continue;
+        }
+        let age = scheduler.status_age().map(duration).unwrap_or_default();
+        let process = scheduler.process_id.map(|pid| pid.to_string());
+        let process = process.unwrap_or_else(|| "unknown".to_owned());
+        let found = format!(
+            "{} (process {process}) has published no status for {age}",
+            visible(&scheduler.name)
+        );
+        let advice = "it gets no CPU time, or is suspended in a debugger or a container: look at \
+                      the load of its CPUs";
+        findings.push(Finding::fault("scheduler does not respond", found, advice));
+    }
+    Ok(findings)
+}
+
+fn suspended_fault(process: &ProcessInfo) -> Finding {
+    let found = format!("{} ({})", visible(&process.name), process.pid);
+    let advice = format!(
+        "it does nothing until it is continued, and reliable publishers wait for it: kill -CONT {}",
+        process.pid
+    );
+    Finding::fault("suspended process", found, advice)
+}
+
+/// Returns true if the process is suspended, for example by SIGSTOP or a debugger. Returns false if
+/// that cannot be found out, as for processes of other containers.
+fn is_suspended(process: &ProcessInfo) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.pid)).unwrap_or_default();
+    // After the name, which may contain anything, come the state and, as the 20th field, the start
+    // time. WHY the start time: another process may have this id here.
+    let Some((_, fields)) = stat.rsplit_once(')') else {
+        return false;
+    };
+    let fields: Vec<&str> = fields.split_whitespace().collect();
+    let start_time = fields.get(19).and_then(|field| field.parse().ok());
+    matches!(fields.first(), Some(&("T" | "t"))) && start_time == Some(process.start_time)
+}
