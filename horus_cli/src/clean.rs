@@ -38,7 +38,7 @@ struct Report {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let before = topic_names(&context.namespace_config()?);
+    let before = topic_names(&context.existing_config()?);
     let Some(namespace) = context.open_existing_namespace()? else {
         return print(&Report::default(), context);
     };

@@ -136,9 +136,10 @@ impl Context {
     }
 
     /// Opens the selected namespace; returns `None` if it does not exist. Commands that only read
-    /// use this function, because they must not create a namespace.
+    /// use this function, because they must not create a namespace. Fails if the directory that the
+    /// user named does not exist.
     pub(crate) fn open_existing_namespace(&self) -> Result<Option<Arc<Namespace>>, Failure> {
-        let config = self.namespace_config()?;
+        let config = self.existing_config()?;
         let path = namespace_path(&config);
         if path.is_dir() {
             return self.open_namespace().map(Some);
@@ -147,15 +148,30 @@ impl Context {
             "no namespace '{}': {} does not exist.{}",
             config.name(),
             path.display(),
-            other_namespaces_text(&config)
+            existing_namespaces_text(&config)
         ));
         Ok(None)
+    }
+
+    /// Returns the configuration of the selected namespace. Fails if the directory that `--shm-dir`
+    /// names does not exist. WHY only that one: the other directories are created by the first
+    /// program that needs them.
+    pub(crate) fn existing_config(&self) -> Result<NamespaceConfig, Failure> {
+        let config = self.namespace_config()?;
+        if self.options.shm_dir.is_some() && !config.dir().is_dir() {
+            return Err(Failure::not_found(format_args!(
+                "the directory {} of --shm-dir does not exist: name the one that the programs \
+                 use, see HORUS_SHM_DIR of their processes",
+                config.dir().display()
+            )));
+        }
+        Ok(config)
     }
 
     /// Opens the namespace that contains the topic `name`. Returns a failure if the topic does not
     /// exist.
     pub(crate) fn open_namespace_of_topic(&self, name: &str) -> Result<Arc<Namespace>, Failure> {
-        let config = self.namespace_config()?;
+        let config = self.existing_config()?;
         let path = namespace_path(&config);
         if path.is_dir() {
             return self.open_namespace();
@@ -219,6 +235,19 @@ pub(crate) fn other_namespaces_text(config: &NamespaceConfig) -> String {
     format!(
         " Namespaces with topics: {}. Choose one with --namespace or HORUS_NAMESPACE",
         others.join(", ")
+    )
+}
+
+/// Returns a sentence that names the namespaces that exist, to be appended to another text. It
+/// begins with a space.
+fn existing_namespaces_text(config: &NamespaceConfig) -> String {
+    let names = namespace::namespace_names(config.dir());
+    if names.is_empty() {
+        return " There are no others: no program runs, or HORUS_SHM_DIR differs".to_owned();
+    }
+    format!(
+        " There are: {}. Choose one with --namespace or HORUS_NAMESPACE",
+        names.join(", ")
     )
 }
 

@@ -104,7 +104,7 @@ fn engage(reason: &str, context: &mut Context) -> Result<(), Failure> {
 
 /// Releases the emergency stop. Fails if there is nothing to release.
 fn release(reason: &str, context: &mut Context) -> Result<(), Failure> {
-    let config = context.namespace_config()?;
+    let config = context.existing_config()?;
     let nothing = |what: &str| {
         Failure::not_found(format_args!(
             "nothing was released: {what}.{}",

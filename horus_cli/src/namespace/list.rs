@@ -62,7 +62,7 @@ impl NamespaceRow {
 }
 
 pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let config = context.namespace_config()?;
+    let config = context.existing_config()?;
     let names = namespace_names(config.dir());
     let rows = names.iter().map(|name| NamespaceRow::read(&config, name));
     let namespaces = rows.collect::<Result<Vec<_>, _>>()?;

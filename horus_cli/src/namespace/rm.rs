@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let config = context.namespace_config()?;
+    let config = context.existing_config()?;
     let names = namespace_names(config.dir());
     let name = NamespaceName::new(&arguments.name).map_err(Failure::usage)?;
     if !names.iter().any(|known| known == name.as_str()) {

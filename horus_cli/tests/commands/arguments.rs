@@ -139,6 +139,43 @@ fn a_negative_rate_is_answered_with_what_a_rate_is() {
 }
 
 #[test]
+fn a_namespace_that_does_not_exist_is_empty_and_a_directory_is_an_error() {
+    let robot = Robot::new();
+    let lists = [
+        "topic list",
+        "node list",
+        "scheduler list",
+        "graph",
+        "log",
+        "clean",
+        "doctor",
+    ];
+    for list in lists {
+        let ran = robot.run(&format!("{list} -N nothing"));
+        assert!(ran.code == 0 || list == "doctor", "{list}: {ran:?}");
+        let note = format!(
+            "no namespace 'nothing': {}/nothing does not exist. There are: default. Choose one",
+            robot.dir().display()
+        );
+        assert!(ran.stderr.contains(&note), "{list}: {ran:?}");
+        robot.answer("namespace list");
+        assert!(!robot.dir().join("nothing").exists(), "{list}");
+    }
+    let wanted = "the directory /nosuch of --shm-dir does not exist";
+    let more = [
+        "namespace list",
+        "namespace rm x",
+        "estop status",
+        "estop release",
+        "topic info x",
+    ];
+    for command in lists.iter().chain(&more) {
+        let ran = robot.run(&format!("{command} --shm-dir /nosuch"));
+        ran.failed(3, &[wanted]);
+    }
+}
+
+#[test]
 fn a_namespace_is_chosen_by_options_and_environment() {
     let robot = Robot::new();
     let mut program = robot.program();
@@ -162,7 +199,7 @@ fn a_namespace_is_chosen_by_options_and_environment() {
     let none = robot.run("topic list -N other");
     assert_eq!(none.code, 0, "{none:?}");
     assert!(none.stderr.contains("no namespace 'other'"), "{none:?}");
-    let others = "Namespaces with topics: default. Choose one with --namespace";
+    let others = "There are: default. Choose one with --namespace";
     assert!(none.stderr.contains(others), "{none:?}");
     assert_eq!(robot.run("topic list -N other -q").stderr, "");
 }
