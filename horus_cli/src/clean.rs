@@ -17,6 +17,10 @@ const TOPICS_DIRECTORY: &str = "topics";
 
 /// Remove the topics that killed processes left behind
 ///
+/// Topics are kept after exit if their publishers set `persist_after_exit`,
+/// such as latched ones, and what schedulers and logs leave. --all removes these,
+/// too.
+///
 /// Never removes a topic that a process uses. The exit code is 1 if files are
 /// left that are no topics.
 #[derive(Debug, Args)]
@@ -40,7 +44,7 @@ struct Report {
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let before = topic_names(&context.existing_config()?);
     let Some(namespace) = context.open_existing_namespace()? else {
-        return print(&Report::default(), context);
+        return print(&Report::default(), arguments, context);
     };
     // WHY the names of before: opening a namespace removes such topics, too.
     let report = sweep(&namespace).map_err(|error| Failure::from_open_error(&error))?;
@@ -65,6 +69,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             kept,
             foreign: report.foreign.clone(),
         },
+        arguments,
         context,
     )
 }
@@ -82,24 +87,37 @@ pub(crate) fn topic_names(config: &NamespaceConfig) -> BTreeSet<String> {
     names.map(|name| name.replace('+', "/")).collect()
 }
 
-fn print(report: &Report, context: &mut Context) -> Result<(), Failure> {
+fn print(report: &Report, arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     if context.is_json() {
         context.out.json(report)?;
     } else {
+        // With --all, a topic is left only if a process has opened it meanwhile.
+        let reason = if arguments.all {
+            " (in use now)"
+        } else {
+            " (kept after exit)"
+        };
         let groups = [
-            ("removed", &report.removed),
-            ("in use", &report.attended),
-            ("kept", &report.kept),
-            ("no topic", &report.foreign),
+            ("removed", &report.removed, ""),
+            ("in use", &report.attended, ""),
+            ("kept", &report.kept, reason),
+            ("no topic", &report.foreign, ""),
         ];
-        for (word, names) in groups {
+        for (word, names, reason) in groups {
             for name in names {
                 context
                     .out
-                    .line(format_args!("{word}: {}", visible(name)))?;
+                    .line(format_args!("{word}: {}{reason}", visible(name)))?;
             }
         }
         context.out.flush()?;
+        if !report.kept.is_empty() && !arguments.all {
+            context.print_note(format_args!(
+                "{} kept after exit for programs that start later, such as maps and black boxes. \
+                 To remove all of them: horus clean --all. To remove one: horus topic rm TOPIC",
+                report.kept.len()
+            ));
+        }
     }
     if report.foreign.is_empty() {
         return Ok(());

@@ -3,9 +3,10 @@
 use clap::Args;
 use horus_core::namespace::{Namespace, NamespaceName, NamespaceRemoveError};
 
-use super::namespace_names;
-use crate::context::{Context, namespace_failure};
+use super::{namespace_names, other_processes};
+use crate::context::{Context, namespace_failure, namespace_path};
 use crate::failure::Failure;
+use crate::output::format::visible;
 use crate::output::nearest;
 
 /// Remove a namespace that no process uses, with all of its topics
@@ -29,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let namespace = Namespace::open(&config.with_name(name.clone()));
     let namespace = namespace.map_err(|error| namespace_failure(&error))?;
     namespace.remove().map_err(|error| match error {
-        NamespaceRemoveError::Attended { .. } => Failure::refused(error),
+        NamespaceRemoveError::Attended { .. } => in_use_failure(&namespace, &error),
         error => Failure::system(error),
     })?;
     if context.is_json() {
@@ -38,4 +39,19 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
     context.print_note(format_args!("removed namespace '{name}'"));
     Ok(())
+}
+
+/// Returns the failure for a namespace that processes use. `error` names only one of them.
+fn in_use_failure(namespace: &Namespace, error: &NamespaceRemoveError) -> Failure {
+    let users = other_processes(namespace).unwrap_or_default();
+    if users.is_empty() {
+        return Failure::refused(error);
+    }
+    let names = users.iter().map(|one| visible(&one.to_string()));
+    Failure::refused(format_args!(
+        "the namespace {} is in use by {}: end {} first",
+        namespace_path(namespace.config()).display(),
+        names.collect::<Vec<_>>().join(", "),
+        if users.len() == 1 { "it" } else { "them" },
+    ))
 }

@@ -111,6 +111,13 @@ fn namespaces_are_listed_and_removed() {
     robot
         .run("namespace rm default")
         .failed(4, &["in use by process"]);
+    // All processes are named.
+    let mut other = robot.program();
+    other.tell("publish cmd_vel odom");
+    let [one, other] = [&program, &other].map(|one| format!("process {} (", one.id()));
+    robot
+        .run("namespace rm default")
+        .failed(4, &[&one, &other, ": end them first"]);
     robot
         .run("namespace rm secnd")
         .failed(3, &["no namespace 'secnd'", "Near: second"]);
@@ -134,7 +141,7 @@ fn clean_removes_what_nobody_uses() {
     });
     assert!(removed.contains("removed: left/behind\n"), "{removed}");
     assert!(
-        removed.contains("in use: used\n") && removed.contains("kept: map\n"),
+        removed.contains("in use: used\n") && removed.contains("kept: map (kept after exit)\n"),
         "{removed}"
     );
     check_json("clean", &robot.answer("clean --all --json"));
