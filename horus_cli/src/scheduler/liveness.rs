@@ -9,7 +9,7 @@ use horus_core::scheduler::SchedulerInfo;
 /// its status ten times a second.
 const STATUS_AGE_MAX: Duration = Duration::from_secs(2);
 
-/// Whether a scheduler does its work, as other processes see it.
+/// The condition of a scheduler, as other processes see it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Liveness {
     /// The process is alive, and publishes the status of the scheduler.

@@ -49,7 +49,13 @@ pub(crate) struct Arguments {
     #[arg(value_names = ["TYPE", "VALUE"], num_args = 1..=2, required = true)]
     words: Vec<String>,
     /// Publish this many times per second, until Ctrl-C
-    #[arg(short, long, value_name = "HZ", value_parser = parse_hertz, allow_negative_numbers = true)]
+    #[arg(
+        short,
+        long,
+        value_name = "HZ",
+        value_parser = parse_hertz,
+        allow_negative_numbers = true
+    )]
     rate: Option<f64>,
     /// Publish N messages, once a second unless --rate is given
     #[arg(short = 'n', value_name = "N")]

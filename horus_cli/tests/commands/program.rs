@@ -215,8 +215,8 @@ fn schedule(name: &str) {
     });
 }
 
-/// Runs a scheduler with a node that runs whenever the topic has a message, and one whose rate has to
-/// fit its deadline.
+/// Runs a scheduler with a node that runs whenever the topic has a message, and one whose rate has
+/// to fit its deadline.
 fn react(name: &str, topic: &str) {
     let (name, topic) = (name.to_owned(), topic.to_owned());
     std::thread::spawn(move || {
