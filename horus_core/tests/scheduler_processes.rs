@@ -16,13 +16,15 @@ use std::time::Duration;
 use actors::{Child, End, arm, exit, hear, namespace_in, private_dir, role, say, until};
 use emergency::{plant, sender};
 use fastrand::Rng;
-use horus_core::message::{CmdVel, NodeEvent, NodeMetrics, SchedulerStatusHeader};
+use horus_core::message::{
+    CmdVel, NodeCommand, NodeEvent, NodeMetrics, SchedulerStatusHeader, Text,
+};
 use horus_core::namespace::Namespace;
 use horus_core::scheduler::{
     Context, FailurePolicy, Hertz, Node, NodeResult, Rate, RemoteError, RemoteScheduler,
     SchedulerInfo, black_box, schedulers,
 };
-use horus_core::topic::{Publisher, Topic};
+use horus_core::topic::{Publisher, Qos, Topic};
 use noise::rounds;
 use tempfile::TempDir;
 
@@ -524,7 +526,15 @@ fn commands_from_another_process_are_applied_or_refused() {
     });
     assert_rate(&mut child, 50_000_000);
 
-    remote.set_rate("planner", 10.hz()).unwrap();
+    let error = remote.set_rate("planner", 10.hz()).unwrap_err();
+    assert!(matches!(error, RemoteError::NoRate { .. }), "{error}");
+    // The scheduler also refuses it if a program sends it without looking.
+    let topic = Topic::<NodeCommand>::builder("horus/schedulers/arm/commands");
+    let topic = topic.namespace(&site.namespace).qos(Qos::command());
+    let mut commands = topic.publisher().unwrap();
+    let name = |node: &str| Text::new(node).unwrap();
+    let set_rate = NodeCommand::new(NodeCommand::SET_RATE, name("planner"));
+    commands.send(set_rate.with_rate_hz(10.0)).unwrap();
     let refused = site.await_event(NodeEvent::COMMAND, "planner");
     assert!(refused.text.as_str().contains("has no rate"), "{refused}");
     let error = remote.pause("wheel").unwrap_err();
@@ -534,7 +544,10 @@ fn commands_from_another_process_are_applied_or_refused() {
     remote.stop_node("steady").unwrap();
     site.await_state("steady", NodeMetrics::STATE_STOPPED);
     child.await_word("steady is shut down");
-    remote.resume("steady").unwrap();
+    let error = remote.resume("steady").unwrap_err();
+    assert!(matches!(error, RemoteError::NodeStopped { .. }), "{error}");
+    let resume = NodeCommand::new(NodeCommand::RESUME, name("steady"));
+    commands.send(resume).unwrap();
     let then = site.await_statuses(1);
     let later = site.await_statuses(3);
     assert_eq!(

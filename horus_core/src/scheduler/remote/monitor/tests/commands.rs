@@ -1,7 +1,8 @@
 //! Tests commands and emergency stops that come from other processes.
 
 use super::super::*;
-use super::Home;
+use super::{Home, RUNNING, now_ns};
+use crate::scheduler::remote::client::refusal_text;
 use crate::scheduler::{EMERGENCY_STOP_TOPIC, Hertz, RemoteError, RemoteScheduler, emergency_stop};
 use crate::topic::{DynamicSubscriber, Topic};
 
@@ -65,6 +66,48 @@ fn a_command_to_an_unknown_node_is_refused() {
     remote.pause("arm").unwrap();
     assert_eq!(remote.info().unwrap(), home.only());
     child.finish();
+}
+
+#[test]
+fn commands_that_a_node_cannot_apply_are_refused() {
+    let home = Home::new();
+    let mut monitor = home.open("robot", 3, 1);
+    let node = |name, period_ns, state| NodeMetrics {
+        period_ns,
+        state,
+        ..NodeMetrics::new(name)
+    };
+    let nodes = [
+        node("clocked", 1000, NodeMetrics::STATE_ACTIVE),
+        node("woken", 0, NodeMetrics::STATE_ACTIVE),
+        node("ended", 1000, NodeMetrics::STATE_STOPPED),
+    ];
+    let shown = monitor.publish_status(RUNNING, now_ns(), nodes.into_iter());
+    shown.unwrap();
+    let mut remote = RemoteScheduler::open(&home.namespace, "robot").unwrap();
+    for refused in [
+        remote.pause("ended"),
+        remote.resume("ended"),
+        remote.set_rate("ended", 1.hz()),
+    ] {
+        let error = refused.unwrap_err();
+        assert!(matches!(error, RemoteError::NodeStopped { .. }), "{error}");
+    }
+    let error = remote.set_rate("woken", 1.hz()).unwrap_err();
+    assert!(matches!(error, RemoteError::NoRate { .. }), "{error}");
+    assert!(monitor.commands().recv().is_none(), "nothing was sent");
+    remote.stop_node("ended").unwrap();
+    remote.set_rate("clocked", 1.hz()).unwrap();
+    assert_eq!(remote.refusal().unwrap(), None);
+    let _stop = monitor.commands().recv().unwrap();
+    let command = monitor.commands().recv().unwrap();
+    let refusal = NodeEvent::new(NodeEvent::COMMAND, "clocked", now_ns());
+    let refusal = refusal.with_text(&refusal_text(&command, "it is too slow"));
+    monitor.recorder(0).record(refusal);
+    assert_eq!(remote.refusal().unwrap().unwrap(), "it is too slow");
+    // The refusal of an earlier command is not that of the last one.
+    remote.set_rate("clocked", 2.hz()).unwrap();
+    assert_eq!(remote.refusal().unwrap(), None);
 }
 
 #[test]
