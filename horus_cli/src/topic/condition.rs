@@ -53,6 +53,13 @@ impl Condition {
         Ok(Self { alternatives })
     }
 
+    /// Returns the first path in the condition that leads to no part of the message; `None` if all
+    /// lead to a part.
+    pub(super) fn missing_in(&self, message: &Value) -> Option<&FieldPath> {
+        let mut paths = self.comparisons().map(|(path, _)| path);
+        paths.find(|path| path.get(message).is_none())
+    }
+
     /// Returns true if the message fulfils the condition. A field that the message does not have
     /// counts as different from every value.
     pub(super) fn is_fulfilled_by(&self, message: &Value) -> bool {
@@ -60,9 +67,10 @@ impl Condition {
         self.alternatives.iter().any(holds)
     }
 
-    /// Returns the paths of all fields that the condition compares with a value.
-    pub(super) fn paths(&self) -> impl Iterator<Item = &FieldPath> {
-        self.alternatives.iter().flatten().map(|one| &one.path)
+    /// Returns, for each comparison, the path of the field and the value that it is compared with.
+    pub(super) fn comparisons(&self) -> impl Iterator<Item = (&FieldPath, &Value)> {
+        let all = self.alternatives.iter().flatten();
+        all.map(|one| (&one.path, &one.value))
     }
 }
 
@@ -80,8 +88,14 @@ impl Comparison {
             )
         })?;
         let value = text[at + length..].trim();
-        let value = json5::from_str(value)
+        let value: Value = json5::from_str(value)
             .map_err(|error| format!("'{value}' is no value to compare with: {error}"))?;
+        if operator != Operator::NotEqual && value.as_f64().is_some_and(f64::is_nan) {
+            return Err(format!(
+                "'{}' is never fulfilled: no number is equal to NaN, less or greater",
+                text.trim()
+            ));
+        }
         let path = FieldPath::parse(text[..at].trim())?;
         Ok(Self {
             path,
@@ -168,6 +182,8 @@ mod tests {
             "linear >",
             "> 1",
             "linear > 1 &&",
+            "linear == NaN",
+            "linear < NaN",
         ] {
             assert!(Condition::parse(wrong).is_err(), "{wrong}");
         }

@@ -12,8 +12,8 @@ use super::condition::Condition;
 use super::csv::Columns;
 use super::field::FieldPath;
 use super::observer::{Observer, PERIOD};
+use super::path_check::{expect_comparable, expect_path};
 use super::select::without_leading_slash;
-use super::type_fields::expect_field;
 use crate::cli::parse_hertz;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -76,30 +76,38 @@ struct EchoProgress {
     lost: u64,
     next_note: Instant,
     has_header: bool,
+    /// The message type for which the paths in the arguments were checked.
+    checked: Option<DynamicType>,
+    /// Number of messages that had no part at a path in the arguments.
+    without_part: u64,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let name = without_leading_slash(&arguments.topic);
     let namespace = context.open_namespace_of_topic(name)?;
     let mut observer = Observer::open(context, &namespace, name)?;
-    if let Some(subscriber) = observer.subscriber() {
-        check_paths(arguments, name, subscriber.message_type())?;
-    }
-    context.stop.begin_stream();
-    let deadline = context.deadline();
-    let wanted = arguments.number.or(arguments.once.then_some(1));
     let mut progress = EchoProgress {
         printed: 0,
         lost: observer.lost(),
         next_note: Instant::now(),
         has_header: false,
+        checked: None,
+        without_part: 0,
     };
+    if let Some(subscriber) = observer.subscriber() {
+        progress.check_paths(arguments, name, subscriber.message_type())?;
+    }
+    context.stop.begin_stream();
+    let deadline = context.deadline();
+    let wanted = arguments.number.or(arguments.once.then_some(1));
     let mut next_print = Instant::now();
     while wanted.is_none_or(|wanted| progress.printed < wanted) && !context.stop.is_received() {
         let mut is_printed = false;
         if Instant::now() >= next_print
             && let Some(subscriber) = observer.subscriber()
         {
+            // The topic may have been created anew, with another type.
+            progress.check_paths(arguments, name, subscriber.message_type())?;
             is_printed = print_next(arguments, name, subscriber, &mut progress, context)?;
         }
         progress.note_losses(name, observer.lost(), context);
@@ -120,7 +128,10 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     context.out.flush()?;
     if wanted.is_none() {
         let (printed, lost) = (count(progress.printed), count(observer.lost()));
-        context.print_note(format_args!("{name}: {printed} messages, {lost} lost here"));
+        let without = progress.without_text();
+        context.print_note(format_args!(
+            "{name}: {printed} messages, {lost} lost here{without}"
+        ));
     }
     Ok(())
 }
@@ -131,20 +142,11 @@ fn timeout_result(name: &str, wanted: Option<u64>, progress: &EchoProgress) -> R
     match wanted {
         None => Ok(()),
         Some(wanted) => Err(Failure::timeout(format_args!(
-            "{name}: {} of {wanted} messages",
-            progress.printed
+            "{name}: {} of {wanted} messages{}",
+            progress.printed,
+            progress.without_text(),
         ))),
     }
-}
-
-/// Checks that messages of the type `kind` have the fields that the arguments name.
-fn check_paths(arguments: &Arguments, topic: &str, kind: &DynamicType) -> Result<(), Failure> {
-    let conditions = arguments.condition.iter().flat_map(Condition::paths);
-    for path in arguments.path.iter().chain(conditions) {
-        let name = path.first_name().unwrap_or_default();
-        expect_field(topic, kind, name)?;
-    }
-    Ok(())
 }
 
 /// Reads the next message, and prints it if it fulfils the condition. Returns false if no message
@@ -170,11 +172,12 @@ fn print_next(
         context.print_note(format_args!("{topic}: bytes that are no {}", kind.name()));
         return Ok(true);
     };
-    if arguments
-        .condition
-        .as_ref()
-        .is_some_and(|condition| !condition.is_fulfilled_by(&value))
+    if let Some(condition) = &arguments.condition
+        && !condition.is_fulfilled_by(&value)
     {
+        if let Some(path) = condition.missing_in(&value) {
+            progress.note_missing(topic, path, context);
+        }
         return Ok(true);
     }
     if arguments.raw {
@@ -185,6 +188,7 @@ fn print_next(
     let arrival = subscriber.last();
     if let Some(path) = &arguments.path {
         let Some(found) = path.get(&value) else {
+            progress.note_missing(topic, path, context);
             return Ok(true);
         };
         value = if context.is_json() {
@@ -255,6 +259,49 @@ fn print_message(
 }
 
 impl EchoProgress {
+    /// Returns a failure if no message of the type `kind` can have the parts that the arguments
+    /// name. Checks each type once.
+    fn check_paths(
+        &mut self,
+        arguments: &Arguments,
+        topic: &str,
+        kind: &DynamicType,
+    ) -> Result<(), Failure> {
+        if self.checked.as_ref() == Some(kind) {
+            return Ok(());
+        }
+        if let Some(path) = &arguments.path {
+            expect_path(topic, kind, path)?;
+        }
+        let comparisons = arguments.condition.iter().flat_map(Condition::comparisons);
+        for (path, value) in comparisons {
+            expect_comparable(topic, kind, path, value)?;
+        }
+        self.checked = Some(kind.clone());
+        Ok(())
+    }
+
+    /// Counts a message that has no part at `path`, and is therefore not printed. Prints a note
+    /// about the first one.
+    fn note_missing(&mut self, topic: &str, path: &FieldPath, context: &Context) {
+        if self.without_part == 0 {
+            let path = path.text();
+            context.print_note(format_args!(
+                "{topic}: a message has no '{path}', so it is not printed"
+            ));
+        }
+        self.without_part += 1;
+    }
+
+    /// Returns the number of messages that had no part at a path, as the end of a text about all
+    /// messages. It is empty if there were none.
+    fn without_text(&self) -> String {
+        match self.without_part {
+            0 => String::new(),
+            number => format!(", {} without the field", count(number)),
+        }
+    }
+
     /// Prints a note about lost messages, at most once per [`NOTE_PERIOD`]. `lost` is the number of
     /// messages lost so far.
     fn note_losses(&mut self, topic: &str, lost: u64, context: &Context) {

@@ -9,9 +9,12 @@ pub(crate) struct FieldPath {
     steps: Vec<PathStep>,
 }
 
+/// A step of a path: a name, or the brackets after it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum PathStep {
+pub(super) enum PathStep {
+    /// The name of a field.
     Name(String),
+    /// An index into an array, counted from 0.
     Index(usize),
     /// The elements of an array from the first index up to the second one, which is not included.
     /// If the second index is `None`, the slice ends at the end of the array.
@@ -23,7 +26,7 @@ impl FieldPath {
     ///
     /// # Errors
     ///
-    /// A sentence that explains the syntax of a path.
+    /// A sentence that explains the syntax of a path, or says that a slice never has an element.
     pub(crate) fn parse(text: &str) -> Result<Self, String> {
         let mut steps = Vec::new();
         let mut rest = text;
@@ -31,7 +34,16 @@ impl FieldPath {
             let step = if let Some(inside) = rest.strip_prefix('[') {
                 let (range, after) = inside.split_once(']').ok_or_else(|| syntax_error(text))?;
                 rest = after;
-                parse_range(range)
+                let step = parse_range(range);
+                if let Some(PathStep::Slice(first, Some(end))) = step
+                    && end <= first
+                {
+                    return Err(format!(
+                        "'{text}': the slice [{range}] has no elements: its end, which is not \
+                         included, must be greater than its begin"
+                    ));
+                }
+                step
             } else {
                 let name = match (steps.is_empty(), rest.strip_prefix('.')) {
                     (true, None) => rest,
@@ -56,12 +68,9 @@ impl FieldPath {
         &self.text
     }
 
-    /// Returns the name of the first field in the path; `None` if the path begins with an index.
-    pub(super) fn first_name(&self) -> Option<&str> {
-        match self.steps.first() {
-            Some(PathStep::Name(name)) => Some(name),
-            _ => None,
-        }
+    /// Returns the steps of the path, of which there is at least one.
+    pub(super) fn steps(&self) -> &[PathStep] {
+        &self.steps
     }
 
     /// Returns the part of `value` to which the path leads; `None` if there is no such part.
@@ -97,7 +106,18 @@ fn parse_range(text: &str) -> Option<PathStep> {
 }
 
 impl PathStep {
-    fn get(&self, value: &Value) -> Option<Value> {
+    /// Returns the step as the user writes it, such as `.x` or `[2]`.
+    pub(super) fn text(&self) -> String {
+        match self {
+            Self::Name(name) => format!(".{name}"),
+            Self::Index(index) => format!("[{index}]"),
+            Self::Slice(first, None) => format!("[{first}:]"),
+            Self::Slice(first, Some(end)) => format!("[{first}:{end}]"),
+        }
+    }
+
+    /// Returns the part of `value` to which the step leads; `None` if there is no such part.
+    pub(super) fn get(&self, value: &Value) -> Option<Value> {
         match (self, value) {
             (Self::Name(name), value) => value.get(name).cloned(),
             (Self::Index(index), Value::Array(values)) => values.get(*index).cloned(),
@@ -148,7 +168,7 @@ mod tests {
             ("ranges[1:3]", Some("u8[2, 3]")),
             ("ranges[2:]", Some("u8[3, 4]")),
             ("ranges[:9]", Some("u8[1, 2, 3, 4]")),
-            ("ranges[9:1]", Some("u8[]")),
+            ("ranges[9:]", Some("u8[]")),
             ("list[1]", Some("\"b\"")),
             ("list[5]", None),
             ("pose.y", None),
@@ -163,7 +183,8 @@ mod tests {
             );
         }
         for wrong in [
-            "", ".", "a.", "a..b", "a[", "a[x]", "a[-1]", ".a", "a[1]b", "a[+1]",
+            "", ".", "a.", "a..b", "a[", "a[x]", "a[-1]", ".a", "a[1]b", "a[+1]", "a[9:1]",
+            "a[2:2]", "a[:0]",
         ] {
             assert!(FieldPath::parse(wrong).is_err(), "{wrong}");
         }

@@ -15,6 +15,7 @@ pub(crate) mod latency;
 pub(crate) mod list;
 pub(crate) mod meter;
 pub(crate) mod observer;
+mod path_check;
 mod pattern;
 mod publish;
 mod rm;

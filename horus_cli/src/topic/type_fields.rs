@@ -1,22 +1,9 @@
 //! Finds the fields of message types, for error texts about fields that do not exist.
 
 use horus_core::message::ParsedSchema;
-use horus_core::topic::{DynamicSchema, DynamicType};
+use horus_core::topic::DynamicType;
 
 use crate::failure::Failure;
-
-/// Returns a failure if messages of the type `kind` have no field `name`. Messages without a fixed
-/// list of fields, such as MessagePack messages, may have any field.
-pub(super) fn expect_field(topic: &str, kind: &DynamicType, name: &str) -> Result<(), Failure> {
-    let DynamicSchema::Plain { schema, .. } = kind.schema() else {
-        return Ok(());
-    };
-    let fields = fields_within(schema, "");
-    if fields.contains(&name) {
-        return Ok(());
-    }
-    Err(unknown_field(Some(topic), kind, name, &fields))
-}
 
 /// Returns a failure which says that the messages have no field `name`, and lists `fields`, the
 /// fields that they have. The messages are those of `topic` or, if it is `None`, of a type that the

@@ -47,6 +47,163 @@ fn echo_prints_messages_in_four_forms() {
     assert_eq!(ran.status.code(), Some(124), "{ran:?}");
 }
 
+/// A path or a condition that no message can fulfil would wait for ever.
+#[test]
+fn echo_refuses_what_no_message_can_have() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish imu imu");
+    program.tell("publish cmd_vel cmd_vel");
+    program.tell("publish image camera");
+    let pose = [
+        "topic",
+        "pub",
+        "pose",
+        "PoseStamped",
+        "{}",
+        "--qos",
+        "latched",
+    ];
+    robot.run_with(&pose).succeeded();
+    let vector = "imu carries Imu, in which 'angular_velocity' is an array of 3 f64";
+    let linear = "cmd_vel carries CmdVel, in which 'linear' is an f32";
+    let table = [
+        (
+            "imu angular_velocity[9]",
+            vector,
+            "has no angular_velocity[9]: its elements are [0] to [2]",
+        ),
+        (
+            "imu angular_velocity[5:9]",
+            vector,
+            "has no angular_velocity[5:9]",
+        ),
+        (
+            "imu angular_velocity[1:9][2]",
+            "is an array of 2 f64",
+            "its elements are [0] to [1]",
+        ),
+        (
+            "imu angular_velocity.x",
+            vector,
+            "has no field 'x': write angular_velocity[0]",
+        ),
+        (
+            "imu [0]",
+            "imu carries Imu, which is no array",
+            "its fields: timestamp_ns",
+        ),
+        (
+            "pose frame_id.x",
+            "in which 'frame_id' is a text",
+            "no field 'x': write frame_id",
+        ),
+        (
+            "pose frame_id[0]",
+            "in which 'frame_id' is a text",
+            "no array",
+        ),
+        (
+            "cmd_vel linear[0]",
+            linear,
+            "is no array, so it has no [0]: write linear",
+        ),
+        ("cmd_vel linear.x", linear, "has no field 'x': write linear"),
+        (
+            "camera data[0].x",
+            "in which 'data[0]' is a u8",
+            "has no field 'x'",
+        ),
+    ];
+    for (arguments, part, reason) in table {
+        let ran = robot.run(&format!("topic echo {arguments}"));
+        ran.failed(4, &[part, reason]);
+    }
+    let table = [
+        (
+            "imu",
+            "angular_velocity > 1",
+            vector,
+            "compare one element, such as angular_velocity[0]",
+        ),
+        (
+            "imu",
+            "angular_velocity[0:2] > 1",
+            "2 f64",
+            "such as angular_velocity[0]",
+        ),
+        (
+            "pose",
+            "frame_id > 1",
+            "'frame_id' is a text",
+            "write a text in quotes",
+        ),
+        (
+            "camera",
+            "data == 1",
+            "'data' is an array of u8, of any length",
+            "such as data[0]",
+        ),
+        (
+            "cmd_vel",
+            "linear == \"abc\"",
+            linear,
+            "cannot be compared with \"abc\": write a number",
+        ),
+        (
+            "cmd_vel",
+            "angular > 1 || linear == true",
+            linear,
+            "with true: write a number",
+        ),
+        (
+            "cmd_vel",
+            "speed > 1",
+            "cmd_vel carries CmdVel",
+            "no field 'speed': timestamp_ns, linear",
+        ),
+    ];
+    for (topic, condition, part, reason) in table {
+        let ran = robot.run_with(&["topic", "echo", topic, "--where", condition]);
+        ran.failed(4, &[part, reason]);
+    }
+    for path in ["angular_velocity[3:3]", "angular_velocity[2:1]"] {
+        robot
+            .run(&format!("topic echo imu {path}"))
+            .failed_with_usage();
+    }
+    // What some messages can have is waited for.
+    for possible in [
+        "imu angular_velocity[2:9]",
+        "camera data[1000]",
+        "imu orientation",
+    ] {
+        let ran = robot.run(&format!("topic echo {possible} -n 1 --timeout 0.05"));
+        ran.failed(124, &["0 of 1 messages"]);
+    }
+}
+
+/// Messages of any shape can only be judged one by one.
+#[test]
+fn echo_says_that_messages_lack_the_field() {
+    let robot = Robot::new();
+    let publish = [
+        "topic", "pub", "state", "value", "{a: 1}", "--qos", "latched",
+    ];
+    robot.run_with(&publish).succeeded();
+    for options in [&["b.c"][..], &["--where", "b > 1"]] {
+        let fixed = ["topic", "echo", "state", "-n", "1", "--timeout", "0.2"];
+        let ran = robot.run_with(&[&fixed[..], options].concat());
+        assert_eq!((ran.code, ran.stdout.as_str()), (124, ""), "{ran:?}");
+        assert!(
+            ran.stderr.starts_with("state: a message has no 'b"),
+            "{ran:?}"
+        );
+        let end = "timeout: state: 0 of 1 messages, 1 without the field\n";
+        assert!(ran.stderr.ends_with(end), "{ran:?}");
+    }
+}
+
 #[test]
 fn echo_is_a_stream_with_a_summary() {
     let robot = Robot::new();

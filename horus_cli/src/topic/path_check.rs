@@ -1,0 +1,246 @@
+//! Checks paths and comparisons against the schema of a topic, so that no command waits for a field
+//! that no message can have.
+
+use horus_core::message::ParsedSchema;
+use horus_core::topic::{DynamicSchema, DynamicType};
+use horus_core::value::Value;
+
+use super::field::{FieldPath, PathStep};
+use super::type_fields::{carried, fields_within, unknown_field};
+use crate::failure::Failure;
+
+/// A part of a message type, found by a path.
+///
+/// `sample` is the part of a message that consists of zeros and has one element of trailing data.
+/// It has the kind and the number of elements that the part has in every message.
+#[derive(Debug)]
+struct TypePart<'a> {
+    topic: &'a str,
+    kind: &'a DynamicType,
+    schema: &'a ParsedSchema,
+    sample: Value,
+    /// The path of the part, as the user writes it.
+    path: String,
+    /// The names in the path, without indices, as the schema writes them.
+    names: String,
+}
+
+/// Returns a failure if no message of the type `kind` can have a part at `path`. Messages without a
+/// schema may have any part, but those of an unknown type only bytes.
+pub(super) fn expect_path(
+    topic: &str,
+    kind: &DynamicType,
+    path: &FieldPath,
+) -> Result<(), Failure> {
+    TypePart::find(topic, kind, path).map(|_| ())
+}
+
+/// Returns a failure if no message of the type `kind` can have a part at `path` that is comparable
+/// with `value`: a number with a number, and a text with a text.
+pub(super) fn expect_comparable(
+    topic: &str,
+    kind: &DynamicType,
+    path: &FieldPath,
+    value: &Value,
+) -> Result<(), Failure> {
+    match TypePart::find(topic, kind, path)? {
+        Some(part) => part.expect_comparable(value),
+        None => Ok(()),
+    }
+}
+
+impl<'a> TypePart<'a> {
+    /// Returns the part of the message type at `path`. Returns `None` if the type has no schema, so
+    /// that each message has to be looked at.
+    fn find(
+        topic: &'a str,
+        kind: &'a DynamicType,
+        path: &FieldPath,
+    ) -> Result<Option<Self>, Failure> {
+        let DynamicSchema::Plain { schema, layout } = kind.schema() else {
+            return match (kind.schema(), path.steps()) {
+                (DynamicSchema::Unknown, [PathStep::Name(name), ..]) => {
+                    Err(Failure::refused(format_args!(
+                        "{}, whose fields are unknown, as it has no schema: there is no '{name}', \
+                         only bytes, such as [0]",
+                        carried(Some(topic), kind),
+                    )))
+                }
+                _ => Ok(None),
+            };
+        };
+        let tail_bytes = schema.tail.as_ref().map_or(0, |tail| tail.primitive.size());
+        // The layout was made for this schema, so it can read a message of this length.
+        let Ok(sample) = layout.decode(&vec![0; schema.size + tail_bytes]) else {
+            return Ok(None);
+        };
+        let mut part = Self {
+            topic,
+            kind,
+            schema,
+            sample,
+            path: String::new(),
+            names: String::new(),
+        };
+        for step in path.steps() {
+            part.go(step)?;
+        }
+        Ok(Some(part))
+    }
+
+    /// Replaces the part by the part of it to which `step` leads.
+    fn go(&mut self, step: &PathStep) -> Result<(), Failure> {
+        let found = match step {
+            PathStep::Name(name) => self.field(name)?,
+            _ => self.elements(step)?,
+        };
+        self.path.push_str(&step.text());
+        if let PathStep::Name(name) = step {
+            let dot = if self.names.is_empty() { "" } else { "." };
+            self.names.push_str(&format!("{dot}{name}"));
+            self.path = self.path.trim_start_matches('.').to_owned();
+        }
+        self.sample = found;
+        Ok(())
+    }
+
+    /// Returns the field `name` of the part, which must be a message.
+    fn field(&self, name: &str) -> Result<Value, Failure> {
+        match &self.sample {
+            Value::Map(_) => self.sample.get(name).cloned().ok_or_else(|| {
+                let fields = fields_within(self.schema, &self.names);
+                unknown_field(Some(self.topic), self.kind, name, &fields)
+            }),
+            Value::Array(_) | Value::Typed(_) | Value::Bytes(_) => Err(self.refuse(&format!(
+                "which has no field '{name}': write {}[0] for its first element",
+                self.path
+            ))),
+            _ => Err(self.refuse(&format!("which has no field '{name}': write {}", self.path))),
+        }
+    }
+
+    /// Returns the elements of the part that `step` selects. The part must be an array, and have at
+    /// least one of these elements.
+    fn elements(&self, step: &PathStep) -> Result<Value, Failure> {
+        let brackets = step.text();
+        let count = match &self.sample {
+            Value::Typed(_) | Value::Bytes(_) if self.is_trailing() => {
+                // The elements differ from message to message, but not their type.
+                let element = PathStep::Index(0).get(&self.sample);
+                return Ok(match step {
+                    PathStep::Index(_) => element.unwrap_or_default(),
+                    _ => self.sample.clone(),
+                });
+            }
+            Value::Array(values) => values.len(),
+            Value::Typed(array) => array.len(),
+            Value::Map(_) => {
+                let fields = fields_within(self.schema, &self.names).join(", ");
+                return Err(self.refuse(&format!(
+                    "which is no array, so it has no {brackets}: write one of its fields: {fields}"
+                )));
+            }
+            _ => {
+                return Err(self.refuse(&format!(
+                    "which is no array, so it has no {brackets}: write {}",
+                    self.path
+                )));
+            }
+        };
+        let (PathStep::Index(first) | PathStep::Slice(first, _)) = step else {
+            return Ok(Value::Nil);
+        };
+        let Some(last) = count.checked_sub(1) else {
+            return Err(self.refuse("which has no elements"));
+        };
+        if *first > last {
+            return Err(self.refuse(&format!(
+                "which has no {}{brackets}: its elements are [0] to [{last}]",
+                self.path
+            )));
+        }
+        Ok(step.get(&self.sample).unwrap_or_default())
+    }
+
+    fn expect_comparable(&self, value: &Value) -> Result<(), Failure> {
+        let is_number = |value: &Value| value.as_f64().is_some();
+        match (&self.sample, value) {
+            (Value::Map(_), _) => {
+                let fields = fields_within(self.schema, &self.names).join(", ");
+                Err(self.refuse(&format!(
+                    "and a message cannot be compared: compare one of its fields: {fields}"
+                )))
+            }
+            (Value::Array(_) | Value::Typed(_) | Value::Bytes(_), _) => {
+                let array = self
+                    .path
+                    .split_once('[')
+                    .map_or(&*self.path, |(name, _)| name);
+                Err(self.refuse(&format!(
+                    "and an array cannot be compared: compare one element, such as {array}[0]"
+                )))
+            }
+            (Value::String(_), Value::String(_)) => Ok(()),
+            (Value::String(_), _) => Err(self.refuse(&format!(
+                "which cannot be compared with {value}: write a text in quotes"
+            ))),
+            (sample, value) if is_number(sample) && is_number(value) => Ok(()),
+            _ => Err(self.refuse(&format!(
+                "which cannot be compared with {value}: write a number"
+            ))),
+        }
+    }
+
+    /// Returns true if the part is the trailing data, whose length each message chooses.
+    fn is_trailing(&self) -> bool {
+        let tail = self.schema.tail.as_ref();
+        tail.is_some_and(|tail| tail.name == self.names)
+    }
+
+    /// Returns a failure that names the topic, the part and its type, and ends with `reason`.
+    fn refuse(&self, reason: &str) -> Failure {
+        let carried = carried(Some(self.topic), self.kind);
+        if self.path.is_empty() {
+            return Failure::refused(format_args!("{carried}, {reason}"));
+        }
+        Failure::refused(format_args!(
+            "{carried}, in which '{}' is {}, {reason}",
+            self.path,
+            self.type_text()
+        ))
+    }
+
+    /// Returns the type of the part as text, such as `an array of 3 f64`.
+    fn type_text(&self) -> String {
+        match &self.sample {
+            Value::Map(_) => "a message".to_owned(),
+            Value::String(_) => "a text".to_owned(),
+            Value::Array(values) => {
+                let is_text = matches!(values.first(), Some(Value::String(_)));
+                let what = if is_text { "texts" } else { "messages" };
+                format!("an array of {} {what}", values.len())
+            }
+            _ => {
+                let name = self.number_name();
+                match &self.sample {
+                    Value::Typed(_) | Value::Bytes(_) if self.is_trailing() => {
+                        format!("an array of {name}, of any length")
+                    }
+                    Value::Typed(array) => format!("an array of {} {name}", array.len()),
+                    _ if name.starts_with(['i', 'f']) => format!("an {name}"),
+                    _ => format!("a {name}"),
+                }
+            }
+        }
+    }
+
+    /// Returns the name of the type of number in the part, such as `f64`.
+    fn number_name(&self) -> &'static str {
+        let fields = self.schema.fields.iter();
+        let field = fields.map(|field| (&field.path, field.shape.primitive));
+        let tail = self.schema.tail.iter();
+        let mut all = field.chain(tail.map(|tail| (&tail.name, tail.primitive)));
+        all.find(|(path, _)| **path == self.names)
+            .map_or("number", |(_, primitive)| primitive.name())
+    }
+}
