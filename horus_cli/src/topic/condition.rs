@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use horus_core::value::Value;
 
 use super::field::FieldPath;
+use super::typed_value;
 
 /// A condition: comparisons of fields with values, joined by `&&` and `||`; `&&` binds tighter. The
 /// condition is fulfilled if, in at least one element of `alternatives`, all comparisons are true.
@@ -88,7 +89,7 @@ impl Comparison {
             )
         })?;
         let value = text[at + length..].trim();
-        let value: Value = json5::from_str(value)
+        let value = typed_value::parse(value)
             .map_err(|error| format!("'{value}' is no value to compare with: {error}"))?;
         if operator != Operator::NotEqual && value.as_f64().is_some_and(f64::is_nan) {
             return Err(format!(

@@ -22,6 +22,7 @@ mod rm;
 mod schema_type;
 pub(crate) mod select;
 mod type_fields;
+mod typed_value;
 mod wait;
 
 use clap::Subcommand;

@@ -19,6 +19,7 @@ use horus_core::value::json::{TYPES_KEY, from_json};
 
 use super::select::without_leading_slash;
 use super::type_fields::{carried, fields_within, unknown_field};
+use super::typed_value;
 use crate::cli::parse_hertz;
 use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
@@ -166,8 +167,8 @@ fn parse_value(typed: &str) -> Result<Value, Failure> {
         }
         None => (typed.to_owned(), typed),
     };
-    let value: Value = json5::from_str(&text)
-        .map_err(|error| Failure::usage(format_args!("{origin} is not valid JSON5: {error}")))?;
+    let value = typed_value::parse(&text)
+        .map_err(|error| Failure::usage(format_args!("{origin}: {error}")))?;
     if value.get(TYPES_KEY).is_none() {
         return Ok(value);
     }

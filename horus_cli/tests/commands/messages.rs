@@ -315,6 +315,8 @@ fn what_is_typed_is_published() {
     let ran = publish(&["{speed: 1}"]);
     let error = "cmd_vel carries CmdVel, which has no field 'speed': timestamp_ns, linear, angular";
     ran.failed(4, &[error]);
+    publish(&["{linear: 1e400}"]).failed(2, &["{linear: 1e400}: the number 1e400 is too large"]);
+    publish(&["{linear: 1, linear: 2}"]).failed(2, &["the key 'linear' occurs twice"]);
     publish(&["{linear: 'fast'}"]).failed(4, &["'linear' is an f32, not string"]);
     publish(&["Imu", "{}"]).failed(4, &["cmd_vel"]);
     publish(&["CmdVol", "{}"]).failed(3, &["no message type 'CmdVol'. Near: CmdVel"]);

@@ -1,0 +1,188 @@
+//! Parses the values that users type, which are JSON5.
+
+use std::collections::HashSet;
+
+use horus_core::value::Value;
+
+/// Parses a value in JSON5.
+///
+/// # Errors
+///
+/// A text that says what is wrong: the syntax, a number that no `f64` can hold, or a key that
+/// occurs twice in one object. JSON5 itself would take such a number for infinity, and would take
+/// one of the two values without a word.
+pub(super) fn parse(text: &str) -> Result<Value, String> {
+    let value = json5::from_str(text).map_err(|error| match looks_like_bare_text(text) {
+        true => format!("not valid JSON5: {error}. A text needs quotes of its own: '\"{text}\"'"),
+        false => format!("not valid JSON5: {error}"),
+    })?;
+    if let Some(number) = overflowing_number(text) {
+        return Err(format!(
+            "the number {number} is too large: numbers are at most {:e}, or write Infinity",
+            f64::MAX
+        ));
+    }
+    match duplicate_key(&value) {
+        Some(path) => Err(format!("the key '{path}' occurs twice: write it once")),
+        None => Ok(value),
+    }
+}
+
+/// Returns true if `text` is probably meant as a text, but has no quotes.
+fn looks_like_bare_text(text: &str) -> bool {
+    text.starts_with(|letter: char| letter.is_alphabetic() || letter == '/')
+        && !text.contains(['"', '\'', '\\', '\n'])
+}
+
+/// Returns the first number in `text` that is infinite as an `f64`, although it is written with
+/// digits. `text` must be valid JSON5.
+fn overflowing_number(text: &str) -> Option<&str> {
+    let mut rest = text;
+    while let Some(first) = rest.chars().next() {
+        let length = match first {
+            '"' | '\'' => string_length(rest, first),
+            '/' if rest.starts_with("//") => rest.find(is_line_end).unwrap_or(rest.len()),
+            '/' => rest.find("*/").map_or(rest.len(), |end| end + 2),
+            '.' | '0'..='9' => {
+                let length = word_length(rest);
+                let number = &rest[..length];
+                if number.parse().is_ok_and(f64::is_infinite) {
+                    return Some(number);
+                }
+                length
+            }
+            // A key without quotes may contain digits.
+            first if is_name_character(first) => word_length(rest),
+            first => first.len_utf8(),
+        };
+        rest = &rest[length..];
+    }
+    None
+}
+
+/// Returns the length in bytes of the string at the beginning of `text`, with its quotes.
+fn string_length(text: &str, quote: char) -> usize {
+    let mut is_escaped = false;
+    for (at, letter) in text.char_indices().skip(1) {
+        match letter {
+            _ if is_escaped => is_escaped = false,
+            '\\' => is_escaped = true,
+            letter if letter == quote => return at + 1,
+            _ => {}
+        }
+    }
+    text.len()
+}
+
+/// Returns the length in bytes of the number or name at the beginning of `text`. The sign of an
+/// exponent is part of a number.
+fn word_length(text: &str) -> usize {
+    let mut before = ' ';
+    for (at, letter) in text.char_indices() {
+        let is_exponent_sign = matches!(letter, '+' | '-') && matches!(before, 'e' | 'E');
+        if at > 0 && letter != '.' && !is_name_character(letter) && !is_exponent_sign {
+            return at;
+        }
+        before = letter;
+    }
+    text.len()
+}
+
+/// Returns true if a key without quotes, or a number, can contain `letter`.
+fn is_name_character(letter: char) -> bool {
+    letter.is_alphanumeric() || matches!(letter, '_' | '$' | '\\') || !letter.is_ascii()
+}
+
+/// Returns true if `letter` ends a line in JSON5.
+const fn is_line_end(letter: char) -> bool {
+    matches!(letter, '\n' | '\r' | '\u{2028}' | '\u{2029}')
+}
+
+/// Returns the path of the first key that occurs twice in one map; `None` if there is none.
+fn duplicate_key(value: &Value) -> Option<String> {
+    match value {
+        Value::Map(pairs) => {
+            let mut known = HashSet::new();
+            pairs.iter().find_map(|(key, value)| {
+                let key = key.as_str().unwrap_or_default();
+                if !known.insert(key) {
+                    return Some(key.to_owned());
+                }
+                let inner = duplicate_key(value)?;
+                let dot = if inner.starts_with('[') { "" } else { "." };
+                Some(format!("{key}{dot}{inner}"))
+            })
+        }
+        Value::Array(values) => values.iter().enumerate().find_map(|(index, value)| {
+            let inner = duplicate_key(value)?;
+            let dot = if inner.starts_with('[') { "" } else { "." };
+            Some(format!("[{index}]{dot}{inner}"))
+        }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_that_overflow_are_refused() {
+        for (text, number) in [
+            ("1e400", "1e400"),
+            ("{linear: -1e400}", "1e400"),
+            ("[1, .5E+999]", ".5E+999"),
+            (
+                "{a: '1e400\\'', /* 1e400 */ b: [{c: 2e308}]} // 1e400",
+                "2e308",
+            ),
+            ("{a1e400: 3.e309}", "3.e309"),
+        ] {
+            let error = parse(text).unwrap_err();
+            let wanted = format!("the number {number} is too large");
+            assert!(error.starts_with(&wanted), "{text}: {error}");
+        }
+        for text in [
+            "1e308",
+            "-Infinity",
+            "{x: Infinity, y: +Infinity}",
+            "'1e400'",
+            "{\"1e400\": 1}",
+            "{a: 1, // 1e400\n b: \"\\\"1e400\"}",
+            "{a1e400: 1, $9e999: 2, ä9e999: 3}",
+            "0xE400",
+            "1e-400",
+            "[1,2.5e3,-.5]",
+        ] {
+            assert!(parse(text).is_ok(), "{text}: {:?}", parse(text));
+        }
+    }
+
+    #[test]
+    fn keys_that_occur_twice_are_refused() {
+        for (text, path) in [
+            ("{linear: 1, linear: 2}", "linear"),
+            ("{linear: 1, 'linear': 1}", "linear"),
+            ("{a: [0, {b: {c: 1, d: 2, c: 3}}]}", "a[1].b.c"),
+            ("[[{x: 1, x: 1}]]", "[0][0].x"),
+        ] {
+            let error = parse(text).unwrap_err();
+            let wanted = format!("the key '{path}' occurs twice");
+            assert!(error.starts_with(&wanted), "{text}: {error}");
+        }
+        assert!(parse("{a: {a: 1}, b: {a: 1}}").is_ok());
+    }
+
+    #[test]
+    fn a_text_without_quotes_is_explained() {
+        for text in ["hello", "/odom", "two words"] {
+            let error = parse(text).unwrap_err();
+            let advice = format!("A text needs quotes of its own: '\"{text}\"'");
+            assert!(error.contains(&advice), "{error}");
+        }
+        for text in ["{a: hello", "[1", "", "\"hello"] {
+            let error = parse(text).unwrap_err();
+            assert!(!error.contains("quotes of its own"), "{error}");
+        }
+    }
+}
