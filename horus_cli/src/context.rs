@@ -21,6 +21,9 @@ use crate::output::{Output, nearest};
 use crate::stop::{Deadline, StopSignal};
 use crate::topic::select::is_internal_topic;
 
+/// Prefix of the names of the topics to which programs log.
+const LOG_TOPIC_PREFIX: &str = "horus/log/";
+
 /// The objects that every command needs: the global options, the output and the signals.
 #[derive(Debug)]
 pub(crate) struct Context {
@@ -180,7 +183,7 @@ impl Context {
             "no topic '{name}': the namespace '{}' does not exist in {}.{}",
             config.name(),
             config.dir().display(),
-            other_namespaces_text(&config)
+            elsewhere_text(&config, |topic| topic == name)
         )))
     }
 
@@ -206,12 +209,8 @@ impl Context {
             return Failure::from_topic_error(error);
         }
         let topics = introspect::topics(namespace).unwrap_or_default();
-        let near = nearest::suggest_names(name.trim_start_matches('/'), &topics);
-        let near = if near.is_empty() {
-            other_namespaces_text(namespace.config())
-        } else {
-            near
-        };
+        let wanted = name.trim_start_matches('/');
+        let near = near_topics_text(namespace.config(), wanted, topics, |topic| topic == wanted);
         Failure::not_found(format_args!(
             "no topic '{name}' in namespace '{}'.{near}",
             namespace.config().name()
@@ -224,17 +223,63 @@ pub(crate) fn namespace_path(config: &NamespaceConfig) -> PathBuf {
     config.dir().join(config.name().as_str())
 }
 
+/// Returns sentences that help a user who named a topic that does not exist, to be appended to
+/// another text: the names in `topics` that are similar to `wanted`, and the other namespaces that
+/// have a topic for which `is_wanted` is true.
+///
+/// Suggests internal topics of the library only if `wanted` begins as they do. WHY: they exist in
+/// nearly every namespace, and would hide that it has none of the topics that the user looks for.
+pub(crate) fn near_topics_text(
+    config: &NamespaceConfig,
+    wanted: &str,
+    mut topics: Vec<String>,
+    is_wanted: impl Fn(&str) -> bool,
+) -> String {
+    topics.retain(|topic| is_internal_topic(wanted) || !is_internal_topic(topic));
+    let near = nearest::suggest_names(wanted, &topics);
+    match namespaces_where(config, &is_wanted) {
+        others if !others.is_empty() => {
+            let stop = if near.is_empty() { "" } else { "." };
+            format!("{near}{stop}{}", choice_text("that have it", &others))
+        }
+        _ if near.is_empty() => other_namespaces_text(config),
+        _ => near,
+    }
+}
+
+/// Returns a sentence that names the other namespaces that have a topic for which `is_wanted` is
+/// true. If there are none, names those that have any topics. It begins with a space, and is empty
+/// if there are no such namespaces.
+fn elsewhere_text(config: &NamespaceConfig, is_wanted: impl Fn(&str) -> bool) -> String {
+    match namespaces_where(config, is_wanted) {
+        others if others.is_empty() => other_namespaces_text(config),
+        others => choice_text("that have it", &others),
+    }
+}
+
 /// Returns a sentence that names the other namespaces that have topics, to be appended to another
 /// text. It begins with a space. Returns an empty text if there are no such namespaces.
 pub(crate) fn other_namespaces_text(config: &NamespaceConfig) -> String {
-    let mut others = namespace::namespace_names(config.dir());
-    others.retain(|name| name != config.name().as_str() && has_topics(config, name));
-    if others.is_empty() {
+    let others = namespaces_where(config, |topic| !is_internal_topic(topic));
+    choice_text("with topics", &others)
+}
+
+/// Returns a sentence that names the other namespaces in which programs have logged, to be appended
+/// to another text. It begins with a space, and is empty if there are no such namespaces.
+pub(crate) fn other_logs_text(config: &NamespaceConfig) -> String {
+    let others = namespaces_where(config, |topic| topic.starts_with(LOG_TOPIC_PREFIX));
+    choice_text("with lines", &others)
+}
+
+/// Returns a sentence that names `namespaces`, which are those `which`. Returns an empty text if
+/// there are none.
+fn choice_text(which: &str, namespaces: &[String]) -> String {
+    if namespaces.is_empty() {
         return String::new();
     }
     format!(
-        " Namespaces with topics: {}. Choose one with --namespace or HORUS_NAMESPACE",
-        others.join(", ")
+        " Namespaces {which}: {}. Choose one with --namespace or HORUS_NAMESPACE",
+        namespaces.join(", ")
     )
 }
 
@@ -251,13 +296,19 @@ fn existing_namespaces_text(config: &NamespaceConfig) -> String {
     )
 }
 
-/// Returns true if the namespace `name` has topics other than the internal topics of the library.
-/// Does not open the namespace.
-fn has_topics(config: &NamespaceConfig, name: &str) -> bool {
-    NamespaceName::new(name).is_ok_and(|name| {
-        let topics = clean::topic_names(&config.clone().with_name(name));
-        topics.iter().any(|topic| !is_internal_topic(topic))
-    })
+/// Returns the names of the other namespaces that have a topic for which `is_wanted` is true. Does
+/// not open them.
+fn namespaces_where(config: &NamespaceConfig, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
+    let mut others = namespace::namespace_names(config.dir());
+    others.retain(|other| {
+        let name = NamespaceName::new(other).ok();
+        let name = name.filter(|_| other != config.name().as_str());
+        name.is_some_and(|name| {
+            let topics = clean::topic_names(&config.clone().with_name(name));
+            topics.iter().any(|topic| is_wanted(topic))
+        })
+    });
+    others
 }
 
 /// Converts an error of opening a namespace to a failure with an exit code.

@@ -1,16 +1,17 @@
 //! The command `horus log`: prints the lines that processes have logged, even of processes that
 //! have died.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use horus_core::log::{LogReader, LogRecord};
 use horus_core::message::{LogLineHeader, timestamp_now_ns};
+use horus_core::namespace::NamespaceConfig;
 use serde::Serialize;
 
 use crate::cli::parse_seconds;
-use crate::context::Context;
+use crate::context::{Context, other_logs_text};
 use crate::failure::Failure;
 use crate::output::Tone;
 use crate::output::format::{count, date_time, visible};
@@ -86,6 +87,16 @@ struct Line<'a> {
     cut_bytes: u32,
 }
 
+/// The lines that the command has read, whether or not it prints them.
+#[derive(Debug, Default)]
+struct SeenLines {
+    all: u64,
+    selected: u64,
+    /// The programs that have logged, with the ids of their processes.
+    programs: BTreeMap<String, BTreeSet<u32>>,
+    nodes: BTreeSet<String>,
+}
+
 /// The conditions that a log line must fulfil to be printed. The arguments of the command set them.
 struct Selection<'a> {
     arguments: &'a Arguments,
@@ -107,7 +118,8 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     };
     let mut reader = LogReader::new(&namespace);
     let mut printed = 0;
-    for record in selection.read_existing_lines(&mut reader, context)? {
+    let mut seen = SeenLines::default();
+    for record in selection.read_existing_lines(&mut reader, &mut seen, context)? {
         print_line(&record, context)?;
         printed += 1;
     }
@@ -127,8 +139,9 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     if arguments.follow {
         let lost = count(reader.lost());
         context.print_note(format_args!("{} lines, {lost} lost", count(printed)));
-    } else if printed == 0 {
-        context.print_note("no such lines: programs log to horus after horus_core::log::init()");
+    } else if seen.selected == 0 {
+        let config = namespace.config();
+        context.print_note(seen.describe_absence(arguments, config));
     }
     Ok(())
 }
@@ -138,6 +151,7 @@ impl Selection<'_> {
     fn read_existing_lines(
         &self,
         reader: &mut LogReader,
+        seen: &mut SeenLines,
         context: &Context,
     ) -> Result<VecDeque<LogRecord>, Failure> {
         let mut found = VecDeque::new();
@@ -146,7 +160,12 @@ impl Selection<'_> {
             if records.is_empty() && !reader.is_waiting() {
                 break;
             }
-            for record in records.into_iter().filter(|record| self.includes(record)) {
+            for record in records {
+                let is_selected = self.includes(&record);
+                seen.note(&record, is_selected);
+                if !is_selected {
+                    continue;
+                }
                 found.push_back(record);
                 if self
                     .arguments
@@ -180,6 +199,63 @@ impl Selection<'_> {
             && program.as_ref().is_none_or(is_of)
             && line.level <= *level as u8
             && line.timestamp_ns >= self.oldest_ns
+    }
+}
+
+impl SeenLines {
+    /// Counts a line, which the conditions have selected or not.
+    fn note(&mut self, record: &LogRecord, is_selected: bool) {
+        let line = record.line.header();
+        self.all += 1;
+        self.selected += u64::from(is_selected);
+        let programs = self.programs.entry(record.program.to_string());
+        programs.or_default().insert(line.process_id);
+        if !line.node.as_str().is_empty() {
+            self.nodes.insert(line.node.to_string());
+        }
+    }
+
+    /// Returns a text for a user who sees no line: it names the condition that no line fulfils, or
+    /// says that no program has logged.
+    fn describe_absence(&self, arguments: &Arguments, config: &NamespaceConfig) -> String {
+        if self.all == 0 {
+            let namespace = config.name();
+            let others = other_logs_text(config);
+            return format!(
+                "no program has logged in namespace '{namespace}': programs log to horus after \
+                 horus_core::log::init().{others}"
+            );
+        }
+        let all = count(self.all);
+        let names = |names: Vec<&String>| {
+            let names: Vec<_> = names.iter().map(|name| visible(name)).collect();
+            names.join(", ")
+        };
+        let is_known = |program: &String| {
+            let ids = self.programs.values().flatten();
+            self.programs.contains_key(program) || ids.copied().any(|id| program.parse() == Ok(id))
+        };
+        if let Some(program) = arguments.program.as_ref().filter(|name| !is_known(name)) {
+            let programs = names(self.programs.keys().collect());
+            return format!(
+                "none of the {all} lines is of program '{program}'. Programs that have logged: \
+                 {programs}"
+            );
+        }
+        if let Some(node) = arguments
+            .node
+            .as_ref()
+            .filter(|name| !self.nodes.contains(*name))
+        {
+            let nodes = match names(self.nodes.iter().collect()) {
+                nodes if nodes.is_empty() => "none".to_owned(),
+                nodes => nodes,
+            };
+            return format!(
+                "none of the {all} lines is of node '{node}'. Nodes that have logged: {nodes}"
+            );
+        }
+        format!("none of the {all} lines fulfils all conditions of the options")
     }
 }
 

@@ -6,9 +6,8 @@ use horus_core::introspect::topics;
 use horus_core::namespace::Namespace;
 
 use super::pattern::{is_pattern, matches_pattern};
-use crate::context::{Context, other_namespaces_text};
+use crate::context::{Context, near_topics_text};
 use crate::failure::Failure;
-use crate::output::nearest;
 
 /// Prefix of the names of the library's internal topics.
 const INTERNAL_PREFIX: &str = "horus/";
@@ -17,6 +16,12 @@ const INTERNAL_PREFIX: &str = "horus/";
 /// scheduler.
 pub(crate) fn is_internal_topic(name: &str) -> bool {
     name.starts_with(INTERNAL_PREFIX)
+}
+
+/// Returns true if a user who typed `wanted` may mean the topic `name`. Internal topics are meant
+/// only by names that begin as theirs do.
+fn is_offered(wanted: &str, name: &str) -> bool {
+    is_internal_topic(wanted) || !is_internal_topic(name)
 }
 
 /// Returns `name` without a leading slash. ROS users type topic names with a leading slash.
@@ -57,10 +62,8 @@ fn matching_topics(namespace: &Arc<Namespace>, pattern: &str) -> Result<Vec<Stri
         .into_iter()
         .partition(|name| matches_pattern(pattern, name));
     if found.is_empty() {
-        let near = match nearest::suggest_names(pattern, &others) {
-            near if near.is_empty() => other_namespaces_text(namespace.config()),
-            near => near,
-        };
+        let is_wanted = |name: &str| matches_pattern(pattern, name) && is_offered(pattern, name);
+        let near = near_topics_text(namespace.config(), pattern, others, is_wanted);
         return Err(Failure::not_found(format_args!(
             "no topic matches '{pattern}' in namespace '{}'.{near}",
             namespace.config().name()

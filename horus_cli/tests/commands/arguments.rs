@@ -1,5 +1,9 @@
 //! Arguments: help texts, wrong names, wrong values, and what the environment sets.
 
+use horus_core::message::CmdVel;
+use horus_core::namespace::{Namespace, NamespaceName};
+use horus_core::topic::Topic;
+
 use crate::common::Robot;
 
 /// Returns the commands of a help text.
@@ -78,6 +82,56 @@ fn wrong_names_are_answered_with_near_ones() {
     );
     robot.run("topic info a//b").failed(2, &["a//b"]);
     robot.run("topic list -N a/b").failed(2, &["a/b"]);
+}
+
+/// The library's own topics remain in nearly every namespace, and say nothing to a user who looks
+/// for a topic.
+#[test]
+fn a_missing_topic_is_found_in_other_namespaces() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("schedule arm");
+    // The graph is written last.
+    let is_there = |list: &str| list.contains("horus/schedulers/arm/graph");
+    robot.until("topic list -w 0 --all", is_there);
+    program.kill();
+    assert!(is_there(&robot.answer("topic list -w 0 --all")));
+    let config = robot.namespace().config().clone();
+    let other = NamespaceName::new("sim").unwrap();
+    let other = Namespace::open(&config.with_name(other)).unwrap();
+    let topic = |name: &str| Topic::<CmdVel>::builder(name).namespace(&other);
+    let _imu = topic("imu").publisher().unwrap();
+    let error = "no topic 'imu' in namespace 'default'. Namespaces that have it: sim. Choose one";
+    for command in ["info imu", "echo /imu", "hz imu", "pub imu {}"] {
+        robot.run(&format!("topic {command}")).failed(3, &[error]);
+    }
+    let ran = robot.run("topic hz im*");
+    ran.failed(
+        3,
+        &["no topic matches 'im*' in namespace 'default'. Namespaces that have it: sim."],
+    );
+    let elsewhere = robot.run("topic info imu -N nowhere");
+    elsewhere.failed(
+        3,
+        &["'nowhere' does not exist", "Namespaces that have it: sim."],
+    );
+    // Another one is not there either.
+    let ran = robot.run("topic echo odom");
+    ran.failed(
+        3,
+        &["no topic 'odom' in namespace 'default'. Namespaces with topics: sim."],
+    );
+    // Internal topics are suggested to users who look for them.
+    let ran = robot.run("topic echo horus/schedulers/x");
+    ran.failed(3, &["Near: horus/schedulers/"]);
+    // Similar names come first.
+    let mut program = robot.program();
+    program.tell("publish cmd_vel imo");
+    let ran = robot.run("topic echo imu");
+    ran.failed(
+        3,
+        &["'default'. Near: imo. Namespaces that have it: sim. Choose one"],
+    );
 }
 
 #[test]

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use horus_core::namespace::{Namespace, NamespaceName};
+
 use crate::common::{Program, Robot};
 use crate::golden::check_json_except;
 
@@ -84,6 +86,45 @@ fn lines_of_all_processes_are_shown_also_of_killed_ones() {
             .contains("removed: horus/log/arm/")
     );
     assert_eq!(robot.answer("log").lines().count(), 2);
+}
+
+/// An empty answer says whether no program logs, or the options select no line.
+#[test]
+fn an_empty_log_says_why() {
+    let robot = Robot::new();
+    let said = |arguments: &str| {
+        let ran = robot.run(arguments);
+        assert_eq!((ran.code, ran.stdout.as_str()), (0, ""), "{ran:?}");
+        ran.stderr
+    };
+    let none = "no program has logged in namespace 'default': programs log to horus after";
+    assert!(said("log").starts_with(none), "{}", said("log"));
+    let mut arm = logger(&robot, "arm");
+    arm.tell("log info elbow before");
+    let table = [
+        (
+            "log --program nosuch",
+            "none of the 1 lines is of program 'nosuch'. Programs that have logged: arm\n",
+        ),
+        (
+            "log --node knee -p arm",
+            "none of the 1 lines is of node 'knee'. Nodes that have logged: elbow\n",
+        ),
+        (
+            "log --level error",
+            "none of the 1 lines fulfils all conditions of the options\n",
+        ),
+        ("log -n 0", ""),
+    ];
+    for (arguments, expected) in table {
+        assert_eq!(said(arguments), expected, "{arguments}");
+    }
+    let config = robot.namespace().config().clone();
+    let other = NamespaceName::new("other").unwrap();
+    let _other = Namespace::open(&config.with_name(other)).unwrap();
+    let text = said("log -N other");
+    let others = "init(). Namespaces with lines: default. Choose one with --namespace";
+    assert!(text.contains(others), "{text}");
 }
 
 #[test]
