@@ -146,6 +146,15 @@ pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
     Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
 }
 
+/// Parses the value of an option that is a number of seconds greater than 0, such as the time of a
+/// measurement. Returns an error text if it is not valid.
+pub(crate) fn parse_positive_seconds(text: &str) -> Result<Duration, String> {
+    match parse_seconds(text)? {
+        Duration::ZERO => Err("a duration greater than 0 is needed".to_owned()),
+        duration => Ok(duration),
+    }
+}
+
 /// Parses the value of an option that is a positive rate in hertz. Returns an error text if it is
 /// not valid.
 pub(crate) fn parse_hertz(text: &str) -> Result<f64, String> {

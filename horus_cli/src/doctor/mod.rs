@@ -17,7 +17,7 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::clean;
-use crate::cli::parse_seconds;
+use crate::cli::parse_positive_seconds;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Tone;
@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
         num_args = 0..=1,
         require_equals = true,
         default_missing_value = "5",
-        value_parser = parse_seconds
+        value_parser = parse_positive_seconds
     )]
     rt: Option<Duration>,
     /// Only say why the process PID and those that are started here do not meet

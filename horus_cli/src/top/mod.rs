@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use crate::cli::parse_seconds;
+use crate::cli::parse_positive_seconds;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{clock, count};
@@ -38,7 +38,7 @@ const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Seconds between two looks [default: 0.25, and 1 without a terminal]
-    #[arg(short, long, value_name = "S", value_parser = parse_seconds)]
+    #[arg(short, long, value_name = "S", value_parser = parse_positive_seconds)]
     interval: Option<Duration>,
     /// End after N looks, with --json or without a terminal
     #[arg(short = 'n', value_name = "N")]

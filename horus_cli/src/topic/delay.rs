@@ -9,10 +9,9 @@ use horus_core::value::Value;
 use serde::Serialize;
 
 use super::gaps::{TIME_FIELD, now_ns};
-use super::hz::WINDOW;
 use super::observer::{Observer, PERIOD};
 use super::select::without_leading_slash;
-use crate::cli::parse_seconds;
+use crate::cli::parse_positive_seconds;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{count, duration};
@@ -30,10 +29,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     exact: bool,
     /// Seconds between two lines
-    #[arg(short, long, value_name = "S", default_value = "1", value_parser = parse_seconds)]
+    #[arg(short, long, value_name = "S", default_value = "1", value_parser = parse_positive_seconds)]
     window: Duration,
     /// End after S seconds
-    #[arg(long = "for", value_name = "S", value_parser = parse_seconds)]
+    #[arg(long = "for", value_name = "S", value_parser = parse_positive_seconds)]
     duration: Option<Duration>,
 }
 
@@ -79,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         .duration
         .and_then(|time| Instant::now().checked_add(time));
     loop {
-        let due = Instant::now() + if window.is_zero() { WINDOW } else { window };
+        let due = Instant::now() + window;
         let due = end.map_or(due, |end| end.min(due));
         let due = deadline.or_earlier(due);
         let mut ages = Vec::new();

@@ -14,14 +14,14 @@ use super::info::Process;
 use super::meter::{Meter, Reading, per_second};
 use super::observer::PERIOD;
 use super::select::select_topics;
-use crate::cli::{parse_hertz, parse_seconds};
+use crate::cli::{parse_hertz, parse_positive_seconds};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Tone;
 use crate::output::format::{count, participant, rate};
 
 /// Duration of a window, in which messages are counted before the next line is printed.
-pub(super) const WINDOW: Duration = Duration::from_secs(1);
+const WINDOW: Duration = Duration::from_secs(1);
 
 /// Measure the rate of messages, exactly and at any rate
 ///
@@ -52,10 +52,10 @@ pub(crate) struct MeasurementSpan {
     #[arg(required = true)]
     topics: Vec<String>,
     /// Seconds between two lines [default: 1, or those of --for]
-    #[arg(short, long, value_name = "S", value_parser = parse_seconds)]
+    #[arg(short, long, value_name = "S", value_parser = parse_positive_seconds)]
     window: Option<Duration>,
     /// End after S seconds
-    #[arg(long = "for", value_name = "S", value_parser = parse_seconds)]
+    #[arg(long = "for", value_name = "S", value_parser = parse_positive_seconds)]
     duration: Option<Duration>,
 }
 
@@ -133,6 +133,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     // WHY: both closures below need the observers, and neither runs inside the other.
     let gaps = RefCell::new(gaps.collect::<Result<Vec<_>, _>>()?);
     let mut totals: Vec<Option<Reading>> = meters.iter().map(|_| None).collect();
+    let mut windows = 0;
     let wait = |context: &Context, due: Instant| {
         while arguments.jitter && !context.stop.is_received() && Instant::now() < due {
             gaps.borrow_mut().iter_mut().for_each(GapMeter::read_times);
@@ -142,6 +143,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     };
     arguments.span.each_window(context, wait, |context| {
         let mut gaps = gaps.borrow_mut();
+        windows += 1;
         for (index, (meter, total)) in meters.iter_mut().zip(&mut totals).enumerate() {
             let reading = meter.read();
             meter.release_unused();
@@ -154,7 +156,11 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         }
         Ok(())
     })?;
-    print_summaries(arguments, context, &meters, &totals)
+    // The only line is its own summary.
+    if windows > 1 {
+        print_summaries(context, &meters, &totals);
+    }
+    check_limits(arguments, &meters, &totals)
 }
 
 fn print_rate(
@@ -220,11 +226,23 @@ fn publishers_text(reading: &Reading) -> String {
     }
 }
 
-/// Prints a summary of each topic. Returns a failure if the rate of a topic is outside the limits
-/// that `--min` and `--max` set.
-fn print_summaries(
+/// Prints a summary of each topic.
+fn print_summaries(context: &Context, meters: &[Meter], totals: &[Option<Reading>]) {
+    for (meter, total) in meters.iter().zip(totals) {
+        let Some(total) = total else { continue };
+        context.print_note(format_args!(
+            "{}: {} messages in {:.3} s, {}",
+            meter.name(),
+            count(total.sent),
+            total.took.as_secs_f64(),
+            rate(total.rate_hz())
+        ));
+    }
+}
+
+/// Returns a failure if the rate of a topic is outside the limits that `--min` and `--max` set.
+fn check_limits(
     arguments: &Arguments,
-    context: &Context,
     meters: &[Meter],
     totals: &[Option<Reading>],
 ) -> Result<(), Failure> {
@@ -232,12 +250,6 @@ fn print_summaries(
     for (meter, total) in meters.iter().zip(totals) {
         let Some(total) = total else { continue };
         let (name, hertz) = (meter.name(), total.rate_hz());
-        context.print_note(format_args!(
-            "{name}: {} messages in {:.3} s, {}",
-            count(total.sent),
-            total.took.as_secs_f64(),
-            rate(hertz)
-        ));
         if let Some(min) = arguments.min.filter(|min| hertz < *min) {
             faults.push(format!(
                 "{name} has {}, less than {}",

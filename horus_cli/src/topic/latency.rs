@@ -9,7 +9,7 @@ use serde::Serialize;
 
 use super::info::Process;
 use super::select::without_leading_slash;
-use crate::cli::parse_seconds;
+use crate::cli::parse_positive_seconds;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{count, duration, participant};
@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
     /// Name of the topic
     topic: String,
     /// Only the messages of the next S seconds [default: all since they joined]
-    #[arg(long = "for", value_name = "S", value_parser = parse_seconds)]
+    #[arg(long = "for", value_name = "S", value_parser = parse_positive_seconds)]
     duration: Option<Duration>,
 }
 

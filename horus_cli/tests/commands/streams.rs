@@ -11,6 +11,8 @@ fn a_signal_ends_a_stream_in_order() {
     program.tell("publish cmd_vel cmd_vel");
     for signal in [libc::SIGINT, libc::SIGTERM] {
         let stream = robot.stream("topic hz cmd_vel -w 0.05");
+        // Of a single line, no summary is printed.
+        stream.line();
         stream.line();
         stream.signal(signal);
         let ran = stream.wait();
