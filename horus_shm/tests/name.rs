@@ -122,6 +122,24 @@ fn empty_tokens_are_named_with_their_byte() {
             other => panic!("{name:?}: {other}"),
         }
     }
+    let texts = [
+        (
+            "../x",
+            "\"../x\" has an empty token at byte 0, in \"../\": use letters",
+        ),
+        (
+            "/a/../b",
+            "\"/a/../b\" has an empty token at byte 3, in \"/../\": use letters",
+        ),
+        (
+            "a/",
+            "\"a/\" has an empty token at byte 2, in \"/\": use letters",
+        ),
+    ];
+    for (name, part) in texts {
+        let text = TopicName::new(name).unwrap_err().to_string();
+        assert!(text.contains(part), "{text}");
+    }
     for name in ["", "/"] {
         assert!(
             matches!(TopicName::new(name), Err(NameError::Empty { .. })),

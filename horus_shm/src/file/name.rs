@@ -209,7 +209,11 @@ pub enum NameError {
     },
     /// The name has an empty part: two separators in a row, or a separator at the beginning or the
     /// end.
-    #[error("the {kind} {name:?} has an empty token at byte {at}: use {}", kind.grammar())]
+    #[error(
+        "the {kind} {name:?} has an empty token at byte {at}, in {:?}: use {}",
+        separators_around(name, *at, *kind),
+        kind.grammar()
+    )]
     EmptyToken {
         /// The kind of object to which the name should be given.
         kind: NameKind,
@@ -230,6 +234,17 @@ pub enum NameError {
         /// Index in `name` of the first byte of that character.
         at: usize,
     },
+}
+
+/// Returns the separators in a row in `name` between which, or beside which, a token is missing at
+/// byte `at`.
+fn separators_around(name: &str, at: usize, kind: NameKind) -> &str {
+    let is_separator = |character: char| kind.is_separator(character);
+    // The index may come from a caller, who can build the error.
+    let (before, after) = name.split_at_checked(at).unwrap_or((name, ""));
+    let start = before.trim_end_matches(is_separator).len();
+    let end = name.len() - after.trim_start_matches(is_separator).len();
+    &name[start..end]
 }
 
 /// Checks the part of `name` from byte `start` on. Errors contain indexes into the whole of `name`,
