@@ -43,12 +43,17 @@ const POLL_PERIOD: Duration = Duration::from_millis(10);
 /// needed if the topic does not exist: Imu, CmdVel, …, or `value` for messages
 /// of any shape.
 #[derive(Debug, Args)]
+#[command(override_usage = "horus topic pub [OPTIONS] <TOPIC> [TYPE] <VALUE>")]
 pub(crate) struct Arguments {
     /// Name of the topic
     topic: String,
-    /// Type of the messages, if the topic does not exist; and the message
-    #[arg(value_names = ["TYPE", "VALUE"], num_args = 1..=2, required = true)]
-    words: Vec<String>,
+    /// Type of the messages; needed if the topic does not exist
+    // WHY optional: clap gives the only word after the topic to this one, and it is the value then.
+    #[arg(value_name = "TYPE")]
+    first: Option<String>,
+    /// The message
+    #[arg(value_name = "VALUE")]
+    second: Option<String>,
     /// Publish this many times per second, until Ctrl-C
     #[arg(
         short,
@@ -78,7 +83,24 @@ pub(crate) struct Arguments {
 impl Arguments {
     /// Returns the name of the topic, for errors about its type; `None` if the user named the type.
     fn carrying_topic(&self) -> Option<&str> {
-        (self.words.len() == 1).then(|| without_leading_slash(&self.topic))
+        let names_type = self.second.is_some();
+        (!names_type).then(|| without_leading_slash(&self.topic))
+    }
+
+    /// Returns the name of the type, if the user named it, and the value.
+    fn type_and_value(&self) -> Result<(Option<&str>, &str), Failure> {
+        let missing = |after: &str| {
+            Failure::usage(format_args!(
+                "the value is missing after {after}: write it last, such as '{{linear: 0.5}}', or \
+                 '{{}}' for the defaults of the type"
+            ))
+        };
+        match (self.first.as_deref(), self.second.as_deref()) {
+            (Some(name), Some(value)) => Ok((Some(name), value)),
+            (None, _) => Err(missing(&format!("the topic '{}'", self.topic))),
+            (Some(name), None) if is_type_name(name) => Err(missing(&format!("the type '{name}'"))),
+            (Some(value), None) => Ok((None, value)),
+        }
     }
 }
 
@@ -115,10 +137,7 @@ struct MessageSource {
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let topic = without_leading_slash(&arguments.topic);
-    let (type_name, value) = match arguments.words.as_slice() {
-        [type_name, value] => (Some(type_name.as_str()), value),
-        words => (None, &words[0]),
-    };
+    let (type_name, value) = arguments.type_and_value()?;
     let value = parse_value(value)?;
     let namespace = context.open_namespace()?;
     let publisher = open_publisher(arguments, context, &namespace, type_name)?;
@@ -217,10 +236,20 @@ fn open_publisher(
     })
 }
 
+/// Returns true if `name` is the name that stands for messages of any shape.
+const fn is_any_shape(name: &str) -> bool {
+    name.eq_ignore_ascii_case("value")
+}
+
+/// Returns true if `name` names a message type that the command can publish.
+fn is_type_name(name: &str) -> bool {
+    is_any_shape(name) || STANDARD.iter().any(|schema| schema.name == name)
+}
+
 /// Returns the standard message type with the name `name`. For the name `value`, returns the type
 /// of messages of any shape.
 fn find_type(name: &str) -> Result<DynamicType, Failure> {
-    if name.eq_ignore_ascii_case("value") {
+    if is_any_shape(name) {
         return Ok(DynamicType::of::<Value>());
     }
     if let Some(schema) = STANDARD.iter().find(|schema| schema.name == name) {

@@ -315,6 +315,10 @@ fn what_is_typed_is_published() {
     let ran = publish(&["{speed: 1}"]);
     let error = "cmd_vel carries CmdVel, which has no field 'speed': timestamp_ns, linear, angular";
     ran.failed(4, &[error]);
+    publish(&[]).failed(2, &["the value is missing after the topic 'cmd_vel'"]);
+    publish(&["CmdVel"]).failed(2, &["the value is missing after the type 'CmdVel'"]);
+    publish(&["value"]).failed(2, &["the value is missing after the type 'value'"]);
+    publish(&["value", "hello"]).failed(2, &["hello: not valid", "quotes of its own: '\"hello\"'"]);
     publish(&["{linear: 1e400}"]).failed(2, &["{linear: 1e400}: the number 1e400 is too large"]);
     publish(&["{linear: 1, linear: 2}"]).failed(2, &["the key 'linear' occurs twice"]);
     publish(&["{linear: 'fast'}"]).failed(4, &["'linear' is an f32, not string"]);
