@@ -53,7 +53,7 @@ pub(crate) struct GlobalOptions {
     /// Print on stderr which files and settings are used
     #[arg(short, long, global = true)]
     pub(crate) verbose: bool,
-    /// Give up after this many seconds, with exit code 124
+    /// End after this many seconds: with exit code 124 if not all is done by then
     #[arg(long, global = true, value_name = "S", value_parser = parse_seconds)]
     pub(crate) timeout: Option<Duration>,
 }

@@ -89,7 +89,12 @@ fn print_samples(
         context.out.flush()?;
         printed += 1;
     }
-    Ok(())
+    match arguments.number {
+        Some(number) if printed < number => Err(Failure::timeout(format_args!(
+            "{printed} of {number} samples"
+        ))),
+        _ => Ok(()),
+    }
 }
 
 fn print_sample(sample: &Sample, context: &mut Context) -> Result<(), Failure> {

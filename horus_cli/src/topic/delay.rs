@@ -9,6 +9,7 @@ use horus_core::value::Value;
 use serde::Serialize;
 
 use super::gaps::{TIME_FIELD, now_ns};
+use super::hz::cut_short;
 use super::observer::{Observer, PERIOD};
 use super::select::without_leading_slash;
 use crate::cli::parse_positive_seconds;
@@ -74,9 +75,8 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         .window
         .max(PERIOD)
         .min(arguments.duration.unwrap_or(Duration::MAX));
-    let end = arguments
-        .duration
-        .and_then(|time| Instant::now().checked_add(time));
+    let begin = Instant::now();
+    let end = arguments.duration.and_then(|time| begin.checked_add(time));
     loop {
         let due = Instant::now() + window;
         let due = end.map_or(due, |end| end.min(due));
@@ -90,8 +90,11 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         }
         print_ages(name, &mut ages, context)?;
         context.out.flush()?;
-        if deadline.is_over() || end.is_some_and(|end| Instant::now() >= end) {
-            return Ok(());
+        match end {
+            Some(end) if Instant::now() >= end => return Ok(()),
+            Some(end) if deadline.is_over() => return Err(cut_short(begin, end)),
+            None if deadline.is_over() => return Ok(()),
+            _ => {}
         }
     }
 }

@@ -96,7 +96,8 @@ impl MeasurementSpan {
     /// Calls `window` at the end of each window, until the time is over or a signal comes. `wait`
     /// must wait until the given time, and return false if a signal comes before.
     ///
-    /// If a signal interrupts a window, `window` is not called for it.
+    /// If a signal interrupts a window, `window` is not called for it. Returns a failure if the
+    /// limit of `--timeout` ends the measurement before the time that `--for` sets.
     pub(super) fn each_window(
         &self,
         context: &mut Context,
@@ -119,11 +120,24 @@ impl MeasurementSpan {
             }
             window(context)?;
             context.out.flush()?;
-            if deadline.is_over() || end.is_some_and(|end| next >= end) {
-                return Ok(());
+            match end {
+                Some(end) if Instant::now() >= end => return Ok(()),
+                Some(end) if deadline.is_over() => return Err(cut_short(begin, end)),
+                None if deadline.is_over() => return Ok(()),
+                _ => {}
             }
         }
     }
+}
+
+/// Returns a failure for a measurement from `begin` to `end` which the limit of `--timeout` has
+/// ended now.
+pub(super) fn cut_short(begin: Instant, end: Instant) -> Failure {
+    Failure::timeout(format_args!(
+        "measured for {:.1} of {:.1} s",
+        begin.elapsed().as_secs_f64(),
+        (end - begin).as_secs_f64()
+    ))
 }
 
 pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
@@ -141,7 +155,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         }
         context.stop.sleep_until(due)
     };
-    arguments.span.each_window(context, wait, |context| {
+    let outcome = arguments.span.each_window(context, wait, |context| {
         let mut gaps = gaps.borrow_mut();
         windows += 1;
         for (index, (meter, total)) in meters.iter_mut().zip(&mut totals).enumerate() {
@@ -155,11 +169,12 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             }
         }
         Ok(())
-    })?;
+    });
     // The only line is its own summary.
     if windows > 1 {
         print_summaries(context, &meters, &totals);
     }
+    outcome?;
     check_limits(arguments, &meters, &totals)
 }
 

@@ -7,6 +7,7 @@ use clap::Args;
 use horus_core::introspect::{Latencies, ReaderCounters};
 use serde::Serialize;
 
+use super::hz::cut_short;
 use super::info::Process;
 use super::select::without_leading_slash;
 use crate::cli::parse_positive_seconds;
@@ -89,8 +90,14 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let namespace = context.open_namespace_of_topic(name)?;
     let topic = context.open_inspector(&namespace, name)?;
     let before = arguments.duration.map(|_| topic.subscribers());
-    if let Some(duration) = arguments.duration {
-        context.stop.sleep_until(Instant::now() + duration);
+    let (begin, deadline) = (Instant::now(), context.deadline());
+    let end = arguments
+        .duration
+        .and_then(|duration| begin.checked_add(duration));
+    let mut is_cut_short = false;
+    if let Some(end) = end {
+        let is_signalled = !context.stop.sleep_until(deadline.or_earlier(end));
+        is_cut_short = !is_signalled && Instant::now() < end;
     }
     let subscribers = topic.subscribers();
     if subscribers.is_empty() {
@@ -125,10 +132,14 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             bound(latency.max_ns).into(),
         ]);
     }
-    if context.is_json() {
-        return Ok(());
+    if !context.is_json() {
+        context.out.table(&table)?;
     }
-    context.out.table(&table)
+    context.out.flush()?;
+    match end {
+        Some(end) if is_cut_short => Err(cut_short(begin, end)),
+        _ => Ok(()),
+    }
 }
 
 /// Returns the percentiles of a subscriber's latencies. If `before` contains earlier counters of

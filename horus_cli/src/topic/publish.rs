@@ -376,13 +376,25 @@ impl Sender<'_> {
         let period = Duration::from_secs_f64(1.0 / self.arguments.rate.unwrap_or(DEFAULT_HZ));
         let mut due = Instant::now();
         let is_done = |this: &Self| number.is_some_and(|all| this.sent + this.refused >= all);
+        let mut is_timed_out = false;
         while !is_done(self) {
             self.send()?;
-            due += period;
-            let waits = !is_done(self) && !deadline.is_over();
-            if !waits || !context.stop.sleep_until(deadline.or_earlier(due)) {
+            if is_done(self) {
                 break;
             }
+            due += period;
+            let is_signalled = !context.stop.sleep_until(deadline.or_earlier(due));
+            is_timed_out = !is_signalled && deadline.is_over();
+            if is_signalled || is_timed_out {
+                break;
+            }
+        }
+        if let (Some(number), true) = (number, is_timed_out) {
+            let done = self.sent + self.refused;
+            return Err(Failure::timeout(format_args!(
+                "{}: {done} of {number} messages",
+                self.publisher.name()
+            )));
         }
         if self.sent > 0 || self.refused == 0 {
             return Ok(());

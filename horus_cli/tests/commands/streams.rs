@@ -36,6 +36,52 @@ fn a_signal_before_the_answer_is_130() {
     }
 }
 
+/// The limit of `--timeout` is a failure for a command that was asked for a number of messages or
+/// for a time. A stream without such an aim only ends.
+#[test]
+fn a_time_limit_is_a_failure_if_something_is_missing() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel cmd_vel");
+    program.tell("subscribe best_effort cmd_vel");
+    let table = [
+        ("topic echo cmd_vel", None),
+        ("topic echo cmd_vel -n 5", Some("cmd_vel: 0 of 5 messages")),
+        ("topic hz cmd_vel", None),
+        ("topic hz cmd_vel --for 100", Some("of 100.0 s")),
+        (
+            "topic hz cmd_vel -w 0.02 --for 100 --jitter",
+            Some("of 100.0 s"),
+        ),
+        ("topic bw cmd_vel", None),
+        ("topic bw cmd_vel --for 100", Some("of 100.0 s")),
+        ("topic delay cmd_vel", None),
+        ("topic delay cmd_vel --for 100", Some("of 100.0 s")),
+        ("topic latency cmd_vel --for 100", Some("of 100.0 s")),
+        ("topic pub cmd_vel {} -r 100", None),
+        ("topic pub cmd_vel {} -n 1000", Some(" of 1000 messages")),
+        ("topic list --watch", None),
+        ("top", None),
+        ("top -n 100", Some(" of 100 samples")),
+        ("log -f", None),
+    ];
+    for (arguments, missing) in table {
+        let ran = robot.run(&format!("{arguments} --timeout 0.05"));
+        let expected = if missing.is_some() { 124 } else { 0 };
+        assert_eq!(ran.code, expected, "{arguments}: {ran:?}");
+        let missing = missing.unwrap_or_default();
+        assert!(ran.stderr.contains(missing), "{arguments}: {ran:?}");
+        assert_eq!(
+            ran.stderr.contains("horus: timeout: "),
+            expected == 124,
+            "{ran:?}"
+        );
+    }
+    // What is asked for is there before the limit.
+    robot.answer("topic hz cmd_vel --for 0.05 --timeout 100");
+    robot.answer("topic pub cmd_vel {} -n 2 -r 100 --timeout 100");
+}
+
 #[test]
 fn a_closed_pipe_is_a_quiet_end() {
     let robot = Robot::new();
