@@ -2,17 +2,26 @@
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use horus_core::introspect::Inspector;
 use horus_core::message::import::{Imported, Importer};
 use horus_core::message::{STANDARD, Schema};
+use horus_core::namespace::Namespace;
 
-use crate::context::Context;
+use crate::context::{Context, namespace_path};
 use crate::failure::{Failure, error_chain_text};
 use crate::output::nearest;
+use crate::topic::select::{topics_with_type, without_leading_slash};
 
 /// Extension of a file that describes a ROS message.
 const ROS_EXTENSION: &str = "msg";
+
+/// Returns the selected namespace, whose topics have types, if it exists.
+fn namespace_of_types(context: &Context) -> Result<Option<Arc<Namespace>>, Failure> {
+    let path = namespace_path(&context.namespace_config()?);
+    path.is_dir().then(|| context.open_namespace()).transpose()
+}
 
 /// A message type, in the form in which it was found.
 pub(super) enum FoundType {
@@ -36,11 +45,20 @@ impl FoundType {
         if let Some(schema) = STANDARD.iter().find(|schema| schema.name == wanted) {
             return Ok(Self::Standard(schema));
         }
-        let path = crate::context::namespace_path(&context.namespace_config()?);
-        if path.is_dir()
-            && let Ok(topic) = Inspector::open_in(&context.open_namespace()?, wanted)
-        {
-            return Ok(Self::Text(topic.schema().to_owned()));
+        let mut carriers = Vec::new();
+        if let Some(namespace) = namespace_of_types(context)? {
+            let name = without_leading_slash(wanted);
+            if let Ok(topic) = Inspector::open_in(&namespace, name) {
+                return Ok(Self::Text(topic.schema().to_owned()));
+            }
+            carriers = topics_with_type(&namespace, |_, name| name == wanted)?;
+        }
+        if !carriers.is_empty() {
+            return Err(Failure::not_found(format_args!(
+                "no standard message, topic or file is called '{wanted}', but messages of this \
+                 type are in the topics: {}. Name one of these",
+                carriers.join(", ")
+            )));
         }
         let names: Vec<String> = STANDARD
             .iter()

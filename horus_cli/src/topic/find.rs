@@ -1,11 +1,15 @@
 //! The command `horus topic find`: lists the topics that carry one message type.
 
-use clap::Args;
-use horus_core::introspect::{Inspector, topics};
+use std::collections::BTreeSet;
 
+use clap::Args;
+use horus_core::message::STANDARD;
+
+use super::select::{is_internal_topic, topics_with_type};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::visible;
+use crate::output::nearest;
 
 /// Print the topics that carry a message type
 ///
@@ -19,14 +23,15 @@ pub(crate) struct Arguments {
 
 pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let mut found = Vec::new();
+    // The types of all topics but the library's own.
+    let mut types = BTreeSet::new();
     if let Some(namespace) = context.open_existing_namespace()? {
-        for name in topics(&namespace).map_err(|error| Failure::from_open_error(&error))? {
-            // A topic that cannot be opened was removed meanwhile, or its type is unknown.
-            let topic = Inspector::open_in(&namespace, &name);
-            if topic.is_ok_and(|topic| topic.message_type() == arguments.message_type) {
-                found.push(name);
+        found = topics_with_type(&namespace, |topic, name| {
+            if !is_internal_topic(topic) {
+                types.insert(name.to_owned());
             }
-        }
+            name == arguments.message_type
+        })?;
     }
     if context.is_json() {
         let message_type = &arguments.message_type;
@@ -41,8 +46,17 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     found.iter().try_for_each(|name| context.out.line(name))?;
     if found.is_empty() {
         let message_type = visible(&arguments.message_type);
+        let is_standard = |name: &str| STANDARD.iter().any(|schema| schema.name == name);
+        // A standard type is not mistyped: there is just no topic of it.
+        let near = if is_standard(&arguments.message_type) {
+            String::new()
+        } else {
+            let types: Vec<String> = types.iter().map(|name| visible(name)).collect();
+            nearest::suggest_names(&arguments.message_type, &types)
+        };
+        let stop = if near.is_empty() { "" } else { "." };
         return Err(Failure::answer_no_because(format_args!(
-            "no topic has messages of type {message_type}"
+            "no topic has messages of type {message_type}{stop}{near}"
         )));
     }
     Ok(())

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use horus_core::introspect::topics;
+use horus_core::introspect::{Inspector, topics};
 use horus_core::namespace::Namespace;
 
 use super::pattern::{is_pattern, matches_pattern};
@@ -53,6 +53,21 @@ pub(crate) fn select_topics(
         }
     }
     Ok((namespace, names))
+}
+
+/// Returns the names of the topics for which `is_wanted` returns true. It is called with the name of
+/// each topic and the name of the topic's message type.
+pub(crate) fn topics_with_type(
+    namespace: &Arc<Namespace>,
+    mut is_wanted: impl FnMut(&str, &str) -> bool,
+) -> Result<Vec<String>, Failure> {
+    let mut found = topics(namespace).map_err(|error| Failure::from_open_error(&error))?;
+    found.retain(|name| {
+        // A topic that cannot be opened was removed meanwhile, or its type is unknown.
+        let topic = Inspector::open_in(namespace, name);
+        topic.is_ok_and(|topic| is_wanted(name, topic.message_type()))
+    });
+    Ok(found)
 }
 
 /// Returns the names of the topics that match `pattern`. Returns a failure if there are none.

@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 
 use horus_core::message::STANDARD;
+use horus_core::topic::Topic;
 use horus_testing::skip;
 
 use crate::common::{Robot, until};
@@ -75,10 +76,46 @@ fn message_types_are_compared() {
         .replace("angular", "steering");
     std::fs::write(&changed, text).unwrap();
     let differ = robot.run(&format!("msg diff CmdVel {}", changed.display()));
-    assert!(
-        differ.stdout.contains("field 'angular' here is 'steering'"),
-        "{differ:?}"
+    let expected = format!(
+        "field 'angular' in CmdVel is 'steering' in {}, both f32 @12\n",
+        changed.display()
     );
+    assert_eq!(differ.stdout, expected);
+    let differ = robot.run("msg diff steering Imu");
+    assert_eq!(
+        differ.stdout,
+        "message 'CmdVel' in steering, 'Imu' in Imu\n"
+    );
+}
+
+mod own {
+    horus_core::message! {
+        /// A message that only a program has.
+        pub struct Tilt {
+            pub timestamp_ns: u64,
+            pub angle: f64,
+        }
+    }
+}
+
+/// The type of a topic has the name of the topic. Users also try the name of the type.
+#[test]
+fn a_type_that_only_a_topic_has_is_found() {
+    let robot = Robot::new();
+    let topic = Topic::<own::Tilt>::builder("arm/tilt").namespace(robot.namespace());
+    let _publisher = topic.publisher().unwrap();
+    let error = "called 'Tilt', but messages of this type are in the topics: arm/tilt. Name one";
+    for command in ["msg show Tilt", "msg hash Tilt", "msg diff Tilt Imu"] {
+        robot.run(command).failed(3, &[error]);
+    }
+    assert!(robot.answer("msg show arm/tilt").contains("message Tilt\n"));
+    assert_eq!(
+        robot.answer("msg show /arm/tilt"),
+        robot.answer("msg show arm/tilt")
+    );
+    robot
+        .run("msg show Tilted")
+        .failed(3, &["is called 'Tilted'. Near: "]);
 }
 
 #[test]

@@ -137,6 +137,9 @@ fn types_are_found() {
     robot
         .run("topic find Image")
         .failed(1, &["no topic has messages of type Image"]);
+    robot
+        .run("topic find imu")
+        .failed(1, &["no topic has messages of type imu. Near: Imu, "]);
     let none = robot.run("topic list nothing*");
     let note = "no topic that matches 'nothing*' in namespace 'default'.\n";
     assert_eq!((none.code, none.stderr.as_str()), (0, note));
