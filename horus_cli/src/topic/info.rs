@@ -10,6 +10,7 @@ use horus_core::introspect::{
 use serde::Serialize;
 
 use super::latency::Percentiles;
+use super::list::offered_reliability;
 use super::select::without_leading_slash;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -98,10 +99,14 @@ impl Cause {
     }
 }
 
+/// A lane, with its live publisher. The counters are those of all publishers that the lane has had.
 #[derive(Debug, Serialize)]
 struct Publisher {
     process: Option<Process>,
     lane: u32,
+    /// The reliability that the publisher offers, or that the last one has offered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reliability: Option<String>,
     sent: u64,
     refused: u64,
     wakes: u64,
@@ -178,13 +183,15 @@ impl<'a> TopicInfo<'a> {
         let file = topic.file().ok();
         let created = file.and_then(|file| file.created);
         let age = created.and_then(|created| SystemTime::now().duration_since(created).ok());
+        let (lanes, offers) = (topic.publishers(), topic.offers());
+        let publishers = lanes.iter().map(|lane| Publisher::new(lane, &offers));
         Self {
             topic: name,
             message_type: topic.message_type(),
             schema_hash: format!("{:032x}", topic.schema_hash()),
             message_bytes: topic.message_bytes(),
             is_sized: topic.is_sized(),
-            reliability: topic.reliability().to_string(),
+            reliability: offered_reliability(&offers, &lanes),
             capacity: topic.capacity(),
             history: topic.history(),
             persists: topic.persists(),
@@ -194,9 +201,9 @@ impl<'a> TopicInfo<'a> {
             file_bytes: file.map(|file| file.bytes),
             allocated_bytes: file.map(|file| file.allocated_bytes),
             age_ns: age.map(|age| age.as_nanos() as u64),
-            publishers: topic.publishers().iter().map(Publisher::new).collect(),
+            publishers: publishers.collect(),
             subscribers: topic.subscribers().iter().map(Subscriber::new).collect(),
-            schemas: topic.offers().iter().map(LaneSchema::new).collect(),
+            schemas: offers.iter().map(LaneSchema::new).collect(),
             unmatched: topic.unmatched_pairs().iter().map(Unmatched::new).collect(),
         }
     }
@@ -259,10 +266,12 @@ impl Unmatched {
 }
 
 impl Publisher {
-    fn new(lane: &LaneCounters) -> Self {
+    fn new(lane: &LaneCounters, offers: &[(u32, Offer)]) -> Self {
+        let offer = offers.iter().find(|(index, _)| *index == lane.lane);
         Self {
             process: Process::of(lane.publisher.as_ref()),
             lane: lane.lane,
+            reliability: offer.map(|(_, offer)| offer.reliability.to_string()),
             sent: lane.sent,
             refused: lane.refused,
             wakes: lane.wakes,
@@ -271,6 +280,18 @@ impl Publisher {
             aborted: lane.aborted,
             corrupt_resyncs: lane.corrupt_resyncs,
         }
+    }
+
+    /// Returns a line which says whose counts those of the lane are, if they are not only those of
+    /// the last publisher.
+    fn describe_counts(&self) -> Option<String> {
+        (self.claims > 1).then(|| {
+            format!(
+                "  lane {} has had {} publishers, one after the other: its counts are those of all",
+                self.lane,
+                count(self.claims)
+            )
+        })
     }
 }
 
@@ -329,8 +350,13 @@ impl TopicInfo<'_> {
             (history, false) => format!("history of {history}"),
             (history, true) => format!("history of {history}, kept after exit"),
         };
+        let mixed = if self.reliability == "mixed" {
+            " reliability"
+        } else {
+            ""
+        };
         lines.push(format!(
-            "  {}, {} slots for each of up to {} publishers, {history}; ring: {}",
+            "  {}{mixed}, {} slots for each of up to {} publishers, {history}; ring: {}",
             self.reliability,
             count(self.capacity),
             self.publishers_max,
@@ -349,6 +375,11 @@ impl TopicInfo<'_> {
         let is_other = |schema: &&LaneSchema| schema.schema_hash != self.schema_hash;
         let others = self.schemas.iter().filter(is_other);
         lines.extend(others.map(LaneSchema::describe));
+        lines.extend(
+            self.publishers
+                .iter()
+                .filter_map(Publisher::describe_counts),
+        );
         let unmatched = self.unmatched.iter();
         lines.extend(unmatched.map(|pair| format!("  {}", pair.describe())));
         let tables = [
@@ -371,6 +402,7 @@ fn publisher_table(publishers: &[Publisher]) -> Table {
         Column::number("SENT"),
         Column::number("REFUSED"),
         Column::number("WAKES"),
+        Column::text("OFFERS"),
     ])
     .indented(2);
     for publisher in publishers {
@@ -384,6 +416,7 @@ fn publisher_table(publishers: &[Publisher]) -> Table {
             count(publisher.sent).into(),
             loss_cell(publisher.refused),
             count(publisher.wakes).into(),
+            publisher.reliability.as_deref().unwrap_or("-").into(),
         ]);
     }
     table

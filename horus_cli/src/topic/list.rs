@@ -5,9 +5,9 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use horus_core::introspect::{Inspector, LivenessCache, topics};
+use horus_core::introspect::{Inspector, LaneCounters, LivenessCache, Offer, topics};
 use horus_core::namespace::Namespace;
-use horus_core::topic::Backend;
+use horus_core::topic::{Backend, Reliability};
 use horus_core::{OpenError, TopicError};
 use serde::Serialize;
 
@@ -264,9 +264,30 @@ impl TopicSettings {
             message_bytes: topic.message_bytes(),
             is_sized: topic.is_sized(),
             capacity: topic.capacity(),
-            reliability: topic.reliability().to_string(),
+            reliability: offered_reliability(&topic.offers(), &counters.lanes),
             backend: backend.to_string(),
         }
+    }
+}
+
+/// Returns the reliability that the live publishers offer as text, or `mixed` if they differ. If
+/// there is no live publisher, returns what the last ones have offered, because the messages that
+/// they have left are sent as they were offered.
+pub(super) fn offered_reliability(offers: &[(u32, Offer)], lanes: &[LaneCounters]) -> String {
+    let is_live = |lane: u32| {
+        let mut lanes = lanes.iter().filter(|counters| counters.lane == lane);
+        lanes.any(|counters| counters.publisher.is_some())
+    };
+    let mut found: Vec<_> = offers.iter().filter(|(lane, _)| is_live(*lane)).collect();
+    if found.is_empty() {
+        found.extend(offers);
+    }
+    let is_reliable = |(_, offer): &&(u32, Offer)| offer.reliability == Reliability::Reliable;
+    let reliable = found.iter().copied().filter(is_reliable).count();
+    match reliable {
+        0 => Reliability::BestEffort.to_string(),
+        all if all == found.len() => Reliability::Reliable.to_string(),
+        _ => "mixed".to_owned(),
     }
 }
 

@@ -95,6 +95,49 @@ fn info_shows_both_sides() {
     assert!(info.contains("gone"), "{info}");
 }
 
+/// The counts are those of the lane, which a new publisher takes over. What publishers offer is
+/// shown of each, and only of live ones.
+#[test]
+fn info_says_whose_counts_and_offers_are_shown() {
+    let robot = Robot::new();
+    let mut listener = robot.program();
+    listener.tell("subscribe best_effort cmd_vel");
+    let (mut one, mut other) = (robot.program(), robot.program());
+    one.tell("publish reliable cmd_vel");
+    one.tell("send cmd_vel 3");
+    let reliability = || {
+        let list = robot.answer("topic list -w 0 --json");
+        let info = robot.answer("topic info cmd_vel --json");
+        let of = |json: &str| {
+            let (_, rest) = json.split_once("\"reliability\":\"").unwrap();
+            rest.split_once('"').unwrap().0.to_owned()
+        };
+        assert_eq!(of(&list), of(&info));
+        of(&list)
+    };
+    assert_eq!(reliability(), "reliable");
+    assert!(!robot.answer("topic info cmd_vel").contains("has had"));
+    other.tell("publish best_effort cmd_vel");
+    assert_eq!(reliability(), "mixed");
+    let info = robot.answer("topic info cmd_vel");
+    assert!(info.contains("  mixed reliability, "), "{info}");
+    for (lane, offer) in [("  0  ", "  reliable\n"), ("  1  ", "  best effort\n")] {
+        let has_both = |line: &str| line.contains(lane) && format!("{line}\n").ends_with(offer);
+        assert!(info.lines().any(has_both), "{info}");
+    }
+    // It has ended, and what it offered does not count any longer.
+    one.kill();
+    robot.until("topic info cmd_vel", |info| info.contains("gone"));
+    assert_eq!(reliability(), "best effort");
+    let mut again = robot.program();
+    again.tell("publish reliable cmd_vel");
+    again.tell("send cmd_vel 2");
+    let info = robot.answer("topic info cmd_vel");
+    let whose = "  lane 0 has had 2 publishers, one after the other: its counts are those of all\n";
+    assert!(info.contains(whose), "{info}");
+    assert!(!info.contains("lane 1 has had"), "{info}");
+}
+
 mod grown {
     horus_core::message! {
         /// A later version of the message.
