@@ -15,6 +15,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Tone;
 use crate::output::format::{date_time, visible};
+use crate::output::nearest;
 use crate::scheduler::unknown_scheduler;
 
 /// Time between two checks of the black box for new events.
@@ -135,8 +136,18 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let mut news = NewEventFilter::default();
     let mut skips_earlier_runs = !arguments.all_runs;
     let mut last = arguments.number;
+    let mut printed = 0;
+    let events = read_events(&namespace, name)?;
+    if let Some(node) = &arguments.node {
+        expect_node(&namespace, name, node, &events)?;
+    }
+    let mut events = Some(events);
     loop {
-        let mut events = news.take_new_events(read_events(&namespace, name)?);
+        let events = match events.take() {
+            Some(events) => events,
+            None => read_events(&namespace, name)?,
+        };
+        let mut events = news.take_new_events(events);
         if std::mem::take(&mut skips_earlier_runs) {
             let is_start = |event: &NodeEvent| event.kind == NodeEvent::SCHEDULER_STARTED;
             let begin = events.iter().rposition(is_start).unwrap_or(0);
@@ -150,7 +161,15 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         for event in &events[surplus..] {
             print(event, context)?;
         }
+        printed += events.len();
         context.out.flush()?;
+        if !arguments.follow && printed == 0 {
+            let runs = match arguments.all_runs {
+                true => "",
+                false => " in the last run: --all-runs shows those of earlier ones, too",
+            };
+            context.print_note(format_args!("{name}: no such events{runs}"));
+        }
         let due = deadline.or_earlier(Instant::now() + POLL_PERIOD);
         if !arguments.follow || deadline.is_over() || !context.stop.sleep_until(due) {
             return Ok(());
@@ -169,6 +188,31 @@ fn read_events(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent>,
         }
         failure
     })
+}
+
+/// Returns a failure if the scheduler `name` has no node `wanted`, and `events`, which are all in its
+/// black box, are not of such a node either, which an earlier run may have had.
+fn expect_node(
+    namespace: &Arc<Namespace>,
+    name: &str,
+    wanted: &str,
+    events: &[NodeEvent],
+) -> Result<(), Failure> {
+    let all = schedulers(namespace).map_err(|error| Failure::from_open_error(&error))?;
+    let scheduler = all.iter().find(|scheduler| scheduler.name == name);
+    let nodes = scheduler.map_or(&[][..], |scheduler| &scheduler.nodes);
+    // Without a status, the nodes are unknown.
+    if nodes.is_empty() || events.iter().any(|event| event.node == *wanted) {
+        return Ok(());
+    }
+    let names: Vec<String> = nodes.iter().map(|node| node.name.to_string()).collect();
+    if names.iter().any(|known| known == wanted) {
+        return Ok(());
+    }
+    let near = nearest::suggest_names(wanted, &names);
+    Err(Failure::not_found(format_args!(
+        "no node '{wanted}' in scheduler '{name}'.{near}"
+    )))
 }
 
 /// A filter that finds the events which were added to a black box since the last read of it.

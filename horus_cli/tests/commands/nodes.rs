@@ -253,6 +253,16 @@ fn a_black_box_outlives_its_scheduler() {
     robot
         .run("blackbox leg")
         .failed(3, &["no scheduler 'leg'", "Near: arm"]);
+    for options in ["", "-f", "--all-runs"] {
+        let ran = robot.run(&format!("blackbox arm --node drive {options}"));
+        ran.failed(3, &["no node 'drive' in scheduler 'arm'. Near: driver"]);
+    }
+    let none = robot.run("blackbox arm --node driver --since 0");
+    let note = "arm: no such events in the last run: --all-runs shows those of earlier ones, too\n";
+    assert_eq!(
+        (none.code, none.stdout.as_str(), none.stderr.as_str()),
+        (0, "", note)
+    );
     assert_eq!(robot.run("blackbox arm --kind late").code, 2);
     robot.answer("node pause controller");
     assert!(follow.line().contains("\"node\":\"controller\""));
