@@ -190,8 +190,8 @@ fn read_events(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent>,
     })
 }
 
-/// Returns a failure if the scheduler `name` has no node `wanted`, and `events`, which are all in its
-/// black box, are not of such a node either, which an earlier run may have had.
+/// Returns a failure if the scheduler `name` has no node `wanted`, and none of `events` is of such
+/// a node, which an earlier run may have had. `events` must be all events in the black box.
 fn expect_node(
     namespace: &Arc<Namespace>,
     name: &str,

@@ -30,7 +30,13 @@ pub(crate) struct Arguments {
     #[arg(long)]
     exact: bool,
     /// Seconds between two lines
-    #[arg(short, long, value_name = "S", default_value = "1", value_parser = parse_positive_seconds)]
+    #[arg(
+        short,
+        long,
+        value_name = "S",
+        default_value = "1",
+        value_parser = parse_positive_seconds
+    )]
     window: Duration,
     /// End after S seconds
     #[arg(long = "for", value_name = "S", value_parser = parse_positive_seconds)]

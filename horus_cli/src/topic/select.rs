@@ -55,8 +55,8 @@ pub(crate) fn select_topics(
     Ok((namespace, names))
 }
 
-/// Returns the names of the topics for which `is_wanted` returns true. It is called with the name of
-/// each topic and the name of the topic's message type.
+/// Returns the names of the topics for which `is_wanted` returns true. The function gets the name
+/// of each topic and that of its message type.
 pub(crate) fn topics_with_type(
     namespace: &Arc<Namespace>,
     mut is_wanted: impl FnMut(&str, &str) -> bool,
