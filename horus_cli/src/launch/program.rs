@@ -214,9 +214,15 @@ impl Process {
     /// Returns true if an end with `status` is a failure. An end because of the SIGTERM that
     /// [`Self::stop`] has sent is not a failure.
     pub(super) fn is_failure(&self, status: ExitStatus) -> bool {
-        let is_stopped = self.stopped.is_some() && status.signal() == Some(SIGTERM);
+        let is_stopped = self.stopped.is_some() && is_end_by_stop(status);
         !status.success() && !is_stopped
     }
+}
+
+/// Returns true if `status` is that of a process which SIGTERM has ended: either the signal itself
+/// or a handler of the signal, which then exits with 128 plus its number, as shells report it.
+fn is_end_by_stop(status: ExitStatus) -> bool {
+    status.signal() == Some(SIGTERM) || status.code() == Some(128 + SIGTERM)
 }
 
 impl Drop for Process {

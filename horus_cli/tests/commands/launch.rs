@@ -195,6 +195,50 @@ fn a_program_that_does_not_stop_is_killed() {
     assert_eq!((ran.code, ran.stderr.as_str()), (1, "horus: failed: a\n"));
 }
 
+/// Programs that end in order at SIGTERM do so with the exit code 143, as `horus.run` in Python.
+#[test]
+fn an_end_because_of_the_stop_is_no_failure() {
+    let robot = Robot::new();
+    let on_stop = |code: i32| {
+        let wait = "echo up; while :; do sleep 0.01; done";
+        format!("{{command: ['sh', '-c', 'trap \"exit {code}\" TERM; {wait}']}}")
+    };
+    let programs = format!(
+        "a: {}, b: {{command: ['sh', '-c', 'echo up; exec sleep 1000']}}",
+        on_stop(143)
+    );
+    let up = |stream: &Stream, programs: usize| {
+        for _ in 0..programs {
+            stream.line_with("\"text\":\"up\"");
+        }
+    };
+    let stream = launch(&robot, &programs, "--json");
+    up(&stream, 2);
+    stream.signal(libc::SIGINT);
+    let ran = stream.wait();
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
+    // Another code after the stop is a failure, and so is the same code before it.
+    let programs = format!(
+        "{programs}, c: {}, d: {}, e: {{command: ['sh', '-c', 'exit 143'], restart: 'never'}}",
+        on_stop(130),
+        on_stop(7),
+    );
+    let stream = launch(&robot, &programs, "--json");
+    // The lines of the programs and the events come on two ways, so in any order.
+    let mut left = 5;
+    while left > 0 {
+        let line = stream.line();
+        let is_end = line.starts_with(&event("e", "ended"));
+        left -= usize::from(is_end || line.contains("\"text\":\"up\""));
+    }
+    stream.signal(libc::SIGTERM);
+    let ran = stream.wait();
+    assert_eq!(
+        (ran.code, ran.stderr.as_str()),
+        (1, "horus: failed: c, d, e\n")
+    );
+}
+
 #[test]
 fn a_killed_launcher_leaves_no_program_unless_asked() {
     let robot = Robot::new();
