@@ -13,6 +13,8 @@ mod doctor;
 mod golden;
 #[path = "commands/launch.rs"]
 mod launch;
+#[path = "commands/launch_files.rs"]
+mod launch_files;
 #[path = "commands/launch_output.rs"]
 mod launch_output;
 #[path = "commands/log.rs"]

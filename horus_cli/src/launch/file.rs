@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::env;
-use std::ffi::OsString;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -124,24 +123,6 @@ impl LaunchFile {
         file.dir = absolute.parent().map(Path::to_owned).unwrap_or_default();
         file.path = absolute;
         Ok(file)
-    }
-
-    /// Returns the command of the program `name` if that command does not exist on this machine;
-    /// otherwise `None`.
-    pub(super) fn missing_command(&self, name: &str) -> Option<&str> {
-        let program = self.programs.get(name)?;
-        let command = program.command.first()?;
-        let is_there = if command.contains('/') {
-            self.dir.join(&program.dir).join(command).is_file()
-        } else {
-            let path = [&program.env, &self.env]
-                .iter()
-                .find_map(|env| env.get("PATH").map(OsString::from))
-                .or_else(|| env::var_os("PATH"))
-                .unwrap_or_default();
-            env::split_paths(&path).any(|folder| folder.join(command).is_file())
-        };
-        (!is_there).then_some(command)
     }
 
     /// Parses a launch file in JSON5. Returns an error text if it is not valid.

@@ -192,9 +192,14 @@ impl<'a> Launcher<'a> {
                 let is_final = program.is_first_start()
                     && matches!(
                         error.kind(),
-                        ErrorKind::NotFound | ErrorKind::PermissionDenied
+                        ErrorKind::NotFound
+                            | ErrorKind::NotADirectory
+                            | ErrorKind::PermissionDenied
                     );
-                let error = format!("{}: {error}", program.spec.command[0]);
+                let error = match self.file.obstacle(program.name) {
+                    Some(obstacle) => obstacle,
+                    None => format!("{}: {error}", program.spec.command[0]),
+                };
                 self.report(index, ProgramEvent::NotStarted { error: &error });
                 if is_final {
                     self.end_permanently(index, true);

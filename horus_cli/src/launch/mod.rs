@@ -1,8 +1,8 @@
 //! The command `horus launch`: starts the programs of a robot, restarts them when they fail, and
 //! stops them.
 //!
-//! `file` reads the launch file, and `python` evaluates it if it is written in Python. `restart`
-//! decides on restarts. `program` manages one program, `readiness` looks for its topics, and `log`
+//! `file` reads the launch file, and `python` evaluates it if it is written in Python. `obstacle`
+//! finds out why a program cannot be started, and `restart` decides on restarts. `program` manages one program, `readiness` looks for its topics, and `log`
 //! reads its output. `report` formats events as text or JSON, and `printer` writes them. `status`
 //! publishes the status for other processes. `guard` kills the programs of a dead launcher.
 //! `launcher` uses all these modules.
@@ -11,6 +11,7 @@ mod file;
 pub(crate) mod guard;
 mod launcher;
 mod log;
+mod obstacle;
 mod printer;
 mod program;
 mod python;
@@ -38,6 +39,8 @@ pub(crate) struct Arguments {
     /// The launch file
     file: PathBuf,
     /// Only check the file, and print the programs in the order of their start
+    ///
+    /// The exit code is 1 if this machine cannot start one of them.
     #[arg(long)]
     check: bool,
     /// Let the programs run on if this command dies
@@ -49,14 +52,31 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let file = LaunchFile::read(&arguments.file)?;
     let order = file.order()?;
     if arguments.check {
-        for name in &order {
-            if let Some(program) = file.missing_command(name) {
-                context.print_note(format_args!("{name}: there is no program '{program}' here"));
-            }
-        }
-        return report::print_order(&order, context);
+        return check(&file, &order, context);
     }
     context.stop.begin_stream();
     let config = context.namespace_config_or(file.namespace.as_deref())?;
     Launcher::new(&file, &order, config, arguments.keep, context)?.run()
+}
+
+/// Prints the programs in the order in which they start. Fails if one of them cannot be started on
+/// this machine.
+fn check(file: &LaunchFile, order: &[&str], context: &mut Context) -> Result<(), Failure> {
+    report::print_order(order, context)?;
+    context.out.flush()?;
+    let mut failed = Vec::new();
+    for name in order {
+        if let Some(obstacle) = file.obstacle(name) {
+            context.print_note(format_args!("{name}: {obstacle}"));
+            failed.push(*name);
+        }
+    }
+    if failed.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::answer_no_because(format_args!(
+        "{}: these programs cannot be started on this machine: {}",
+        file.path.display(),
+        failed.join(", ")
+    )))
 }

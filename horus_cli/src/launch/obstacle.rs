@@ -1,0 +1,109 @@
+//! Finds the reason why a program of a launch file cannot be started on this machine.
+//!
+//! The error of the operating system does not say whether the directory, the program or its
+//! interpreter is missing: it is "No such file or directory" in all three cases.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, File};
+use std::io::{BufRead as _, BufReader, ErrorKind, Read as _};
+use std::os::unix::ffi::OsStringExt as _;
+use std::os::unix::fs::PermissionsExt as _;
+use std::path::{Path, PathBuf};
+
+use super::file::{LaunchFile, ProgramSpec};
+
+/// Maximum length of the first line of a script; the kernel ignores the rest of the line.
+const SCRIPT_LINE_BYTES_MAX: u64 = 256;
+
+impl LaunchFile {
+    /// Returns a text that says why the program `name` cannot be started on this machine; `None` if
+    /// its directory and its command exist.
+    pub(super) fn obstacle(&self, name: &str) -> Option<String> {
+        let program = self.programs.get(name)?;
+        let command = program.command.first()?;
+        let dir = tidy(&self.dir.join(&program.dir));
+        if let Some(fault) = directory_fault(&dir) {
+            return Some(format!("{fault}: create it, or correct 'dir'"));
+        }
+        let path = if command.contains('/') {
+            let path = tidy(&dir.join(command));
+            if !path.exists() {
+                return Some(format!("there is no program {}", path.display()));
+            }
+            path
+        } else {
+            let Some(path) = self.find_in_path(program, &dir, command) else {
+                return Some(format!(
+                    "there is no program '{command}' in PATH: install it, or write its path, such \
+                     as \"./{command}\""
+                ));
+            };
+            path
+        };
+        let shown = path.display();
+        if path.is_dir() {
+            return Some(format!("the program {shown} is a directory"));
+        }
+        if !is_executable(&path) {
+            return Some(format!(
+                "the program {shown} is no executable file: chmod +x makes it one"
+            ));
+        }
+        let interpreter = missing_interpreter(&path)?;
+        Some(format!(
+            "the program {shown} is a script for {}, which does not exist",
+            interpreter.display()
+        ))
+    }
+
+    /// Returns the path of the executable file `command` in the directories of the program's PATH.
+    /// If none is executable, returns the path of a file that is not.
+    fn find_in_path(&self, program: &ProgramSpec, dir: &Path, command: &str) -> Option<PathBuf> {
+        let path = [&program.env, &self.env]
+            .iter()
+            .find_map(|env| env.get("PATH").map(OsString::from))
+            .or_else(|| env::var_os("PATH"))
+            .unwrap_or_default();
+        let paths = env::split_paths(&path).map(|folder| dir.join(folder).join(command));
+        let files: Vec<PathBuf> = paths.filter(|path| path.is_file()).collect();
+        let executable = files.iter().find(|path| is_executable(path));
+        executable.or(files.first()).cloned()
+    }
+}
+
+/// Returns `path` without `.` in it, as people write it.
+fn tidy(path: &Path) -> PathBuf {
+    path.components().collect()
+}
+
+/// Returns a text that says why `dir` cannot be the directory of a program; `None` if it can.
+fn directory_fault(dir: &Path) -> Option<String> {
+    let shown = dir.display();
+    // WHY its entry `.`: to read it, a process needs the right that it needs to enter `dir`.
+    let error = fs::metadata(dir.join(".")).err()?;
+    Some(match error.kind() {
+        ErrorKind::NotFound => format!("there is no directory {shown}"),
+        _ => format!("the directory {shown} cannot be used: {error}"),
+    })
+}
+
+fn is_executable(path: &Path) -> bool {
+    fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
+}
+
+/// Returns the path of the interpreter that the script at `path` names after `#!`, if there is no
+/// such file. Returns `None` if there is one, and if `path` is not a script.
+fn missing_interpreter(path: &Path) -> Option<PathBuf> {
+    // A program that may be executed but not read is not a script.
+    let file = File::open(path).ok()?;
+    let mut line = Vec::new();
+    let mut part = BufReader::new(file.take(SCRIPT_LINE_BYTES_MAX));
+    part.read_until(b'\n', &mut line).ok()?;
+    let words = line.strip_prefix(b"#!")?;
+    let mut words = words.split(u8::is_ascii_whitespace);
+    let interpreter = words.find(|word| !word.is_empty())?;
+    let interpreter = PathBuf::from(OsString::from_vec(interpreter.to_vec()));
+    // WHY absolute ones only: the kernel looks for others in a directory that is not known here.
+    (interpreter.is_absolute() && !interpreter.exists()).then_some(interpreter)
+}
