@@ -33,6 +33,9 @@ use horus_testing as _;
 pub mod actor;
 pub mod channel;
 mod error;
+/// The checked name of a topic: for the tools in this workspace; users pass names as text.
+#[doc(hidden)]
+pub use horus_shm::TopicName;
 /// Internal items for the language bindings and the tools in this workspace; not for users.
 #[doc(hidden)]
 pub use horus_shm::internals::{

@@ -36,7 +36,7 @@ def main():
     # As for a program: modules beside the file can be imported.
     sys.path.insert(0, os.path.dirname(path))
     try:
-        reply = json.dumps({"launch": evaluate(path)}, default=os.fspath)
+        reply = json.dumps({"launch": evaluate(path)}, default=os.fspath, allow_nan=False)
     except (Exception, SystemExit) as error:
         reply = json.dumps({"error": describe(error, path)})
     REPLY.write(reply)

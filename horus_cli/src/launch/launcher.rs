@@ -231,7 +231,7 @@ impl<'a> Launcher<'a> {
             return;
         };
         let pid = process.id();
-        if process.is_overdue(spec.stop_timeout.0) {
+        if process.is_overdue(spec.stop_timeout) {
             process.kill();
             return self.report(index, ProgramEvent::Killed { pid });
         }
@@ -249,7 +249,7 @@ impl<'a> Launcher<'a> {
                 let after_ns = after.as_nanos() as u64;
                 self.report(index, ProgramEvent::Ready { after_ns });
             }
-            Some(missing) if after > spec.ready_timeout.0 => {
+            Some(missing) if after > spec.ready_timeout => {
                 process.kill();
                 self.report(index, ProgramEvent::NotReady { missing: &missing });
             }

@@ -1,11 +1,13 @@
 //! The command `horus launch`: starts the programs of a robot, restarts them when they fail, and
 //! stops them.
 //!
-//! `file` reads the launch file, and `python` evaluates it if it is written in Python. `obstacle`
-//! finds out why a program cannot be started, and `restart` decides on restarts. `program` manages one program, `readiness` looks for its topics, and `log`
-//! reads its output. `report` formats events as text or JSON, and `printer` writes them. `status`
-//! publishes the status for other processes. `guard` kills the programs of a dead launcher.
-//! `launcher` uses all these modules.
+//! `file` reads the launch file: `syntax` parses it if it is written in JSON5, and `python`
+//! evaluates it if it is written in Python. `settings` reads the settings, and `setting_path` names
+//! the place of a mistake in them. `obstacle` finds out why a program cannot be started, and
+//! `restart` decides on restarts. `program` manages one program, `readiness` looks for its topics,
+//! and `log` reads its output. `report` formats events as text or JSON, and `printer` writes them.
+//! `status` publishes the status for other processes. `guard` kills the programs of a dead
+//! launcher. `launcher` uses all these modules.
 
 mod file;
 pub(crate) mod guard;
@@ -18,7 +20,10 @@ mod python;
 mod readiness;
 mod report;
 mod restart;
+mod setting_path;
+mod settings;
 pub(crate) mod status;
+mod syntax;
 
 use std::path::PathBuf;
 
@@ -51,11 +56,12 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let file = LaunchFile::read(&arguments.file)?;
     let order = file.order()?;
+    // WHY before the check: it finds what the launch would refuse.
+    let config = context.namespace_config_or(file.namespace.as_deref())?;
     if arguments.check {
         return check(&file, &order, context);
     }
     context.stop.begin_stream();
-    let config = context.namespace_config_or(file.namespace.as_deref())?;
     Launcher::new(&file, &order, config, arguments.keep, context)?.run()
 }
 

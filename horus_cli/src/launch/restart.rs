@@ -3,30 +3,20 @@
 
 use std::time::Duration;
 
-use serde::Deserialize;
-
-use super::file::Seconds;
-
 /// The rule that decides when a program is restarted.
-// WHY no `deny_unknown_fields`: the settings of a program contain these, and refuse others.
-#[derive(Debug, Clone, Deserialize)]
+#[derive(Debug, Clone)]
 pub(super) struct Policy {
-    #[serde(default)]
     pub(super) restart: Restart,
     /// Delay before the first of several consecutive restarts. It doubles with each further
     /// restart.
-    #[serde(default = "default_restart_delay")]
-    pub(super) restart_delay: Seconds,
-    #[serde(default = "default_restart_delay_max")]
-    pub(super) restart_delay_max: Seconds,
+    pub(super) restart_delay: Duration,
+    pub(super) restart_delay_max: Duration,
     /// Maximum number of consecutive restarts. `None` means that there is no limit.
-    #[serde(default)]
     pub(super) restarts_max: Option<u32>,
 }
 
 /// The ends of a program after which it is restarted.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Restart {
     Never,
     /// The program is restarted after an exit code other than 0, and after a signal has ended it.
@@ -35,12 +25,16 @@ pub(super) enum Restart {
     Always,
 }
 
-const fn default_restart_delay() -> Seconds {
-    Seconds(Duration::from_millis(100))
-}
-
-const fn default_restart_delay_max() -> Seconds {
-    Seconds(Duration::from_secs(10))
+impl Restart {
+    /// Returns the rule that has this name in launch files; `None` if there is none.
+    pub(super) fn from_name(name: &str) -> Option<Self> {
+        match name {
+            "never" => Some(Self::Never),
+            "on-failure" => Some(Self::OnFailure),
+            "always" => Some(Self::Always),
+            _ => None,
+        }
+    }
 }
 
 /// The number of restarts of one program so far, which determines the delay of the next one.
@@ -66,7 +60,7 @@ impl Restarts {
             Restart::Always => true,
         };
         // WHY the longest delay: a program that runs longer than that is not in a loop of ends.
-        if ran > policy.restart_delay_max.0 {
+        if ran > policy.restart_delay_max {
             self.in_a_row = 0;
         }
         if !is_wanted || policy.restarts_max.is_some_and(|max| self.in_a_row >= max) {
@@ -74,8 +68,8 @@ impl Restarts {
         }
         let factor = 2_u32.saturating_pow(self.in_a_row);
         self.in_a_row += 1;
-        let delay = policy.restart_delay.0.saturating_mul(factor);
-        Some(delay.min(policy.restart_delay_max.0))
+        let delay = policy.restart_delay.saturating_mul(factor);
+        Some(delay.min(policy.restart_delay_max))
     }
 }
 
@@ -86,8 +80,8 @@ mod tests {
     fn policy(restart: Restart, restarts_max: Option<u32>) -> Policy {
         Policy {
             restart,
-            restart_delay: Seconds(Duration::from_millis(100)),
-            restart_delay_max: Seconds(Duration::from_secs(1)),
+            restart_delay: Duration::from_millis(100),
+            restart_delay_max: Duration::from_secs(1),
             restarts_max,
         }
     }

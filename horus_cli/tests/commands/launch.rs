@@ -442,7 +442,11 @@ fn a_file_in_python_defines_the_same_structure() {
     let line = format!("{line},\"stream\":\"stdout\",\"text\":\"{dir}\"");
     assert!(ran.stdout.contains(&line), "{ran:?}");
     // A variable in place of a function; JSON5 has no such file.
-    let path = file(&robot, "empty.PY", "launch = {'programs': {}}");
+    let path = file(
+        &robot,
+        "variable.PY",
+        "launch = {'programs': {'a': {'command': ['true']}}}",
+    );
     robot.answer(&format!("launch --check {}", path.display()));
 }
 
@@ -475,18 +479,32 @@ fn mistakes_in_a_file_in_python_are_named_with_their_line() {
         ),
         (
             "launch = {'programs': {'a': {}}}",
-            "a: missing field `command`",
+            "program 'a': 'command' is missing: ",
         ),
         (
             "launch = {'programs': {'a': {'command': ['x'], 'reastart': 1}}}",
-            "a: unknown field",
+            "program 'a': 'reastart' is an unknown setting. Near: restart, ",
         ),
         (
             "launch = {'programs': {'a': {'command': []}}}",
-            "a: 'command' names no program",
+            "program 'a': 'command' is [], which names no program",
         ),
-        ("launch = {'program': {}}", "unknown field `program`"),
-        ("launch = 7", "invalid type: integer"),
+        (
+            "launch = {'program': {}}",
+            "'program' is an unknown setting. Near: programs, ",
+        ),
+        (
+            "launch = {'programs': {'a': {'command': 'x'}}}",
+            "robot.py: program 'a': 'command' is \"x\", but a list of texts is wanted",
+        ),
+        (
+            "launch = {'programs': {'a': {'command': ['x'], 'restart_delay': float('inf')}}}",
+            "ValueError: ",
+        ),
+        (
+            "launch = 7",
+            "the launch file is 7, but an object is wanted",
+        ),
     ];
     for (text, part) in table {
         let path = file(&robot, "robot.py", text);

@@ -95,3 +95,204 @@ fn the_reason_why_a_program_cannot_be_started_is_named() {
         assert_eq!(ran.code, 1);
     }
 }
+
+/// Checks a launch file with a mistake. `--check` and the launch refuse it with the same error:
+/// this one, after the path of the file.
+#[track_caller]
+fn check_refused(robot: &Robot, text: &str, error: &str) {
+    let path = file(robot, "robot.json5", text);
+    let path = path.display();
+    for options in ["--check", ""] {
+        let ran = robot.run(&format!("launch {options} {path}"));
+        ran.failed(2, &[&format!("horus: {path}: {error}")]);
+    }
+}
+
+#[test]
+fn a_wrong_setting_is_named_with_its_program_and_its_line() {
+    let robot = Robot::new();
+    let all = "after, command, dir, env, ready, ready_timeout, required, restart, restart_delay, \
+               restart_delay_max, restarts_max, stop_timeout\n";
+    let table = [
+        (
+            "command: \"true -v\"",
+            "10: program 'x': 'command' is \"true -v\", but a list of texts is wanted, such as \
+             [\"true\",\"-v\"]\n",
+        ),
+        (
+            "command: ['sleep', 10]",
+            "20: program 'x': 'command[1]' is 10, but a text is wanted in quotes: \"10\"\n",
+        ),
+        (
+            "command: []",
+            "10: program 'x': 'command' is [], which names no program: ",
+        ),
+        (
+            "command: ['']",
+            "10: program 'x': 'command' is [\"\"], which names no program: ",
+        ),
+        (
+            "comand: ['x']",
+            &format!(
+                "9: program 'x': 'comand' is an unknown setting. Near: command, env, ready. The \
+                 settings are {all}"
+            ),
+        ),
+        (
+            "afer: ['y']",
+            &format!(
+                "7: program 'x': 'afer' is an unknown setting. Near: after, dir, env. The \
+                 settings are {all}"
+            ),
+        ),
+        (
+            "after: \"y\"",
+            "8: program 'x': 'after' is \"y\", but a list of texts is wanted, such as [\"y\"]\n",
+        ),
+        (
+            "after: ['z']",
+            "9: program 'x': 'after[0]' is 'z', which is no program. Near: x, y\n",
+        ),
+        (
+            "env: {A: 1}",
+            "10: program 'x': 'env.A' is 1, but a text is wanted in quotes: \"1\"\n",
+        ),
+        (
+            "env: ['A=1']",
+            "6: program 'x': 'env' is [\"A=1\"], but an object is wanted of variables such as \
+             {NAME: \"value\"}\n",
+        ),
+        (
+            "ready_timeout: -1",
+            "16: program 'x': 'ready_timeout' is -1, but a number of seconds from 0 to 1000000000 \
+             is wanted, such as 10\n",
+        ),
+        (
+            "stop_timeout: Infinity",
+            "15: program 'x': 'stop_timeout' is inf, but a finite number is wanted\n",
+        ),
+        (
+            "restart_delay: \"fast\"",
+            "16: program 'x': 'restart_delay' is \"fast\", but a number of seconds from 0 to \
+             1000000000 is wanted, such as 0.1\n",
+        ),
+        (
+            "restart: 'sometimes'",
+            "10: program 'x': 'restart' is \"sometimes\", but \"never\", \"on-failure\" or \
+             \"always\" is wanted\n",
+        ),
+        (
+            "restarts_max: 1.5",
+            "15: program 'x': 'restarts_max' is 1.5, but a whole number from 0 to 4294967295 is \
+             wanted\n",
+        ),
+        (
+            "required: 'yes'",
+            "11: program 'x': 'required' is \"yes\", but true or false is wanted\n",
+        ),
+        (
+            "ready: ['imu']",
+            "8: program 'x': 'ready' is [\"imu\"], but an object is wanted with the keys \
+             publishes, subscribes\n",
+        ),
+        (
+            "ready: {publishes: [\"foo/\"]}",
+            "21: program 'x': 'ready.publishes[0]' is no name of a topic: the topic name \"foo/\" \
+             has an empty token at byte 4: use ",
+        ),
+        (
+            "ready: {subscribes: [\"a b\"]}",
+            "22: program 'x': 'ready.subscribes[0]' is no name of a topic: the topic name \"a b\" \
+             has ' ' at byte 1: use ",
+        ),
+    ];
+    for (setting, error) in table {
+        let rest = match setting.starts_with("command:") {
+            true => "",
+            false => "command: ['x']",
+        };
+        let text = format!(
+            "{{\n programs: {{\n  x: {{\n{setting},\n{rest}\n}},\n y: {{command: ['y']}}}}}}"
+        );
+        check_refused(&robot, &text, &format!("line 4 column {error}"));
+    }
+}
+
+#[test]
+fn a_file_that_defines_no_robot_is_refused() {
+    let robot = Robot::new();
+    let long = "n".repeat(60);
+    let table = [
+        (
+            "{namespace: \"a b\", programs: {x: {command: ['x']}}}",
+            "line 1 column 13: 'namespace' is no name of a namespace: the namespace name \"a b\" \
+             has ' ' at byte 1: use ",
+        ),
+        (
+            &format!("{{namespace: '{long}', private: true, programs: {{x: {{command: ['x']}}}}}}"),
+            "line 1 column 13: 'namespace' is too long with the process id of 'private': the \
+             namespace name has 68 bytes: use at most 64\n",
+        ),
+        (
+            "{programs: {}}",
+            "line 1 column 12: 'programs' is empty, but one program is wanted, such as ",
+        ),
+        ("{}", "line 1 column 1: 'programs' is missing: "),
+        (
+            "7",
+            "line 1 column 1: the launch file is 7, but an object is wanted",
+        ),
+        (
+            "{programs: {x: {}}}",
+            "line 1 column 16: program 'x': 'command' is missing: ",
+        ),
+        // Twice the same program: the last one would win.
+        (
+            "{programs: {\n motor: {command: ['a']},\n tilt: {command: ['b']},\n \
+             motor: {command: ['c']}}}",
+            "line 4 column 9: program 'motor' is in the file twice: remove or rename one of the \
+             two\n",
+        ),
+        (
+            "{programs: {x: {command: ['a'], command: ['b']}}}",
+            "line 1 column 42: program 'x': 'command' is in the file twice: ",
+        ),
+        (
+            "",
+            "no valid JSON5: the file ends within this part: value\n",
+        ),
+        (
+            "{programs: {",
+            "line 1 column 12: no valid JSON5: the file ends within this part: object\n",
+        ),
+        (
+            "{programs: {x {}}}",
+            "line 1 column 15: no valid JSON5: expected colon\n",
+        ),
+        (
+            "{programs: {x: {command: ['x']}}} {}",
+            "line 1 column 35: the end of the file is wanted after its object\n",
+        ),
+        (&"[".repeat(10_000), "line 1 column 34: more than 32 lists"),
+    ];
+    for (text, error) in table {
+        check_refused(&robot, text, error);
+    }
+    let path = file(
+        &robot,
+        "robot.json5",
+        "{programs: {a: {command: ['sh'], after: ['b']}, b: {command: ['sh'], after: ['a']}}}",
+    );
+    let path = path.display();
+    for options in ["--check", ""] {
+        let error = format!("{path}: these programs wait for each other by 'after': a, b");
+        let ran = robot.run(&format!("launch {options} {path}"));
+        ran.failed(2, &[&error]);
+    }
+    let path = file(&robot, "good.json5", "{programs: {a: {command: ['sh']}}}");
+    let path = path.display().to_string();
+    for options in [["-N", "a b"].as_slice(), &["-N", "a b", "--check"]] {
+        let ran = robot.run_with(&[&["launch", &path], options].concat());
+        ran.failed(2, &["the namespace name \"a b\" has ' ' at byte 1"]);
+    }
+}

@@ -1,0 +1,76 @@
+//! Paths of settings in a launch file, and the mistakes that are found there.
+
+use crate::output::format::visible;
+
+/// A step from an object or a list of a launch file to one of its values.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Step {
+    Key(String),
+    Index(usize),
+}
+
+/// The steps from the root of a launch file to one of its values.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct SettingPath(pub(super) Vec<Step>);
+
+/// A mistake in a launch file: a text for the user, and the path of the value to correct.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Mistake {
+    pub(super) path: SettingPath,
+    pub(super) text: String,
+}
+
+impl SettingPath {
+    /// Returns the path of the value of `key` in the object at this path.
+    pub(super) fn key(&self, key: &str) -> Self {
+        self.with(Step::Key(key.to_owned()))
+    }
+
+    /// Returns the path of the element `index` of the list at this path.
+    pub(super) fn index(&self, index: usize) -> Self {
+        self.with(Step::Index(index))
+    }
+
+    /// Returns the mistake that the value at this path has. `predicate` is a sentence without its
+    /// subject, which is the path.
+    pub(super) fn mistake(&self, predicate: &str) -> Mistake {
+        Mistake {
+            path: self.clone(),
+            text: format!("{} {predicate}", self.describe()),
+        }
+    }
+
+    /// Returns the words that name the value at this path: its program and its keys.
+    pub(super) fn describe(&self) -> String {
+        match self.0.as_slice() {
+            [] => "the launch file".to_owned(),
+            [Step::Key(programs), Step::Key(program), keys @ ..] if programs == "programs" => {
+                let program = visible(program);
+                match keys {
+                    [] => format!("program '{program}'"),
+                    keys => format!("program '{program}': '{}'", join(keys)),
+                }
+            }
+            keys => format!("'{}'", join(keys)),
+        }
+    }
+
+    fn with(&self, step: Step) -> Self {
+        let mut path = self.clone();
+        path.0.push(step);
+        path
+    }
+}
+
+/// Returns the steps as one text, such as `ready.publishes[0]`.
+fn join(steps: &[Step]) -> String {
+    let mut text = String::new();
+    for step in steps {
+        text += &match step {
+            Step::Key(key) if text.is_empty() => visible(key),
+            Step::Key(key) => format!(".{}", visible(key)),
+            Step::Index(index) => format!("[{index}]"),
+        };
+    }
+    text
+}

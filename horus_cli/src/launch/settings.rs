@@ -1,0 +1,354 @@
+//! Reads the settings of a launch file from the value that the file defines. Each error names the
+//! program, the key, the value that was found and the one that is wanted.
+
+use std::collections::BTreeMap;
+use std::env;
+use std::path::PathBuf;
+use std::time::Duration;
+
+use horus_core::TopicName;
+use horus_core::namespace::NamespaceName;
+use serde_json::{Map, Value};
+
+use super::file::{LaunchFile, ProgramSpec, Ready};
+use super::restart::{Policy, Restart};
+use super::setting_path::{Mistake, SettingPath};
+use crate::output::nearest;
+
+/// The keys of a launch file.
+const FILE_KEYS: [&str; 4] = ["env", "namespace", "private", "programs"];
+
+/// The keys of a program.
+const PROGRAM_KEYS: [&str; 12] = [
+    "after",
+    "command",
+    "dir",
+    "env",
+    "ready",
+    "ready_timeout",
+    "required",
+    "restart",
+    "restart_delay",
+    "restart_delay_max",
+    "restarts_max",
+    "stop_timeout",
+];
+
+/// The keys of the setting `ready`.
+const READY_KEYS: [&str; 2] = ["publishes", "subscribes"];
+
+/// The longest end that the name of a private namespace gets: a process id.
+const PRIVATE_END: &str = "_4194304";
+
+/// Maximum number of seconds in a setting: more than 30 years.
+const SECONDS_MAX: f64 = 1e9;
+
+/// Maximum length of a text that an error shows, in characters.
+const SHOWN_CHARS_MAX: usize = 80;
+
+/// Reads a launch file from the value that it defines.
+pub(super) fn read_file(value: &Value) -> Result<LaunchFile, Mistake> {
+    let file = Table::new(SettingPath::default(), value, &FILE_KEYS)?;
+    Ok(LaunchFile {
+        namespace: file.namespace()?,
+        private: file.flag("private")?,
+        env: file.variables("env")?,
+        programs: file.programs()?,
+        path: PathBuf::new(),
+        dir: PathBuf::new(),
+    })
+}
+
+fn read_program(path: SettingPath, value: &Value) -> Result<ProgramSpec, Mistake> {
+    let program = Table::new(path, value, &PROGRAM_KEYS)?;
+    Ok(ProgramSpec {
+        command: program.command()?,
+        dir: program.dir()?,
+        env: program.variables("env")?,
+        after: program.texts("after")?,
+        ready: program.ready()?,
+        ready_timeout: program.seconds("ready_timeout", 10.0)?,
+        policy: Policy {
+            restart: program.restart()?,
+            restart_delay: program.seconds("restart_delay", 0.1)?,
+            restart_delay_max: program.seconds("restart_delay_max", 10.0)?,
+            restarts_max: program.count("restarts_max")?,
+        },
+        required: program.flag("required")?,
+        stop_timeout: program.seconds("stop_timeout", 5.0)?,
+    })
+}
+
+/// An object of a launch file, whose keys are all known.
+#[derive(Debug)]
+struct Table<'a> {
+    path: SettingPath,
+    object: &'a Map<String, Value>,
+}
+
+impl<'a> Table<'a> {
+    /// Returns the object `value`. Fails if it is not an object, or has other keys than `keys`.
+    fn new(path: SettingPath, value: &'a Value, keys: &[&str]) -> Result<Self, Mistake> {
+        let object = object_at(&path, value, &format!("with the keys {}", keys.join(", ")))?;
+        if let Some(key) = object.keys().find(|key| !keys.contains(&key.as_str())) {
+            let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
+            let near = nearest::suggest_names(key, &names);
+            let known = keys.join(", ");
+            let predicate = format!("is an unknown setting.{near}. The settings are {known}");
+            return Err(path.key(key).mistake(&predicate));
+        }
+        Ok(Self { path, object })
+    }
+
+    fn get(&self, key: &str) -> Option<(SettingPath, &'a Value)> {
+        let value = self.object.get(key)?;
+        Some((self.path.key(key), value))
+    }
+
+    /// Returns the mistake that the setting `key` is missing. It is located at the whole object.
+    fn missing(&self, key: &str, wanted: &str) -> Mistake {
+        Mistake {
+            path: self.path.clone(),
+            ..self.path.key(key).mistake(&format!("is missing: {wanted}"))
+        }
+    }
+
+    fn namespace(&self) -> Result<Option<String>, Mistake> {
+        let Some((path, value)) = self.get("namespace").filter(|(_, value)| !value.is_null())
+        else {
+            return Ok(None);
+        };
+        let name = text_at(&path, value)?;
+        NamespaceName::new(&name)
+            .map_err(|error| path.mistake(&format!("is no name of a namespace: {error}")))?;
+        if self.flag("private")? {
+            NamespaceName::new(&format!("{name}{PRIVATE_END}")).map_err(|error| {
+                path.mistake(&format!(
+                    "is too long with the process id of 'private': {error}"
+                ))
+            })?;
+        }
+        Ok(Some(name))
+    }
+
+    fn programs(&self) -> Result<BTreeMap<String, ProgramSpec>, Mistake> {
+        let example = "{name: {command: [\"./program\"]}}";
+        let Some((path, value)) = self.get("programs") else {
+            let wanted = format!("the programs to start are wanted, such as {example}");
+            return Err(self.missing("programs", &wanted));
+        };
+        let object = object_at(&path, value, &format!("such as {example}"))?;
+        if object.is_empty() {
+            let predicate = format!("is empty, but one program is wanted, such as {example}");
+            return Err(path.mistake(&predicate));
+        }
+        let mut programs = BTreeMap::new();
+        for (name, value) in object {
+            programs.insert(name.clone(), read_program(path.key(name), value)?);
+        }
+        for (name, program) in &programs {
+            let path = path.key(name).key("after");
+            for (index, needed) in program.after.iter().enumerate() {
+                if !programs.contains_key(needed) {
+                    let names: Vec<String> = programs.keys().cloned().collect();
+                    let near = nearest::suggest_names(needed, &names);
+                    let predicate = format!("is '{needed}', which is no program.{near}");
+                    return Err(path.index(index).mistake(&predicate));
+                }
+            }
+        }
+        Ok(programs)
+    }
+
+    fn command(&self) -> Result<Vec<String>, Mistake> {
+        let wanted = "the program and its arguments are wanted, such as [\"sleep\", \"10\"]";
+        let Some((path, value)) = self.get("command") else {
+            return Err(self.missing("command", wanted));
+        };
+        let mut command = self.texts("command")?;
+        if command.first().is_none_or(String::is_empty) {
+            let found = show(value);
+            return Err(path.mistake(&format!("is {found}, which names no program: {wanted}")));
+        }
+        for (index, word) in command.iter_mut().enumerate() {
+            *word = expand(&path.index(index), word)?;
+        }
+        Ok(command)
+    }
+
+    fn dir(&self) -> Result<PathBuf, Mistake> {
+        let Some((path, value)) = self.get("dir") else {
+            return Ok(PathBuf::new());
+        };
+        Ok(expand(&path, &text_at(&path, value)?)?.into())
+    }
+
+    /// Returns the environment variables in the setting `key`.
+    fn variables(&self, key: &str) -> Result<BTreeMap<String, String>, Mistake> {
+        let Some((path, value)) = self.get(key) else {
+            return Ok(BTreeMap::new());
+        };
+        let object = object_at(&path, value, "of variables such as {NAME: \"value\"}")?;
+        let variables = object.iter().map(|(name, value)| {
+            let path = path.key(name);
+            let value = expand(&path, &text_at(&path, value)?)?;
+            Ok((name.clone(), value))
+        });
+        variables.collect()
+    }
+
+    fn ready(&self) -> Result<Ready, Mistake> {
+        let Some((path, value)) = self.get("ready") else {
+            return Ok(Ready::default());
+        };
+        let ready = Table::new(path, value, &READY_KEYS)?;
+        Ok(Ready {
+            publishes: ready.topics("publishes")?,
+            subscribes: ready.topics("subscribes")?,
+        })
+    }
+
+    fn topics(&self, key: &str) -> Result<Vec<String>, Mistake> {
+        let topics = self.texts(key)?;
+        for (index, topic) in topics.iter().enumerate() {
+            if let Err(error) = TopicName::new(topic) {
+                let path = self.path.key(key).index(index);
+                return Err(path.mistake(&format!("is no name of a topic: {error}")));
+            }
+        }
+        Ok(topics)
+    }
+
+    fn restart(&self) -> Result<Restart, Mistake> {
+        let Some((path, value)) = self.get("restart") else {
+            return Ok(Restart::default());
+        };
+        let name = value.as_str();
+        name.and_then(Restart::from_name).ok_or_else(|| {
+            let found = show(value);
+            let wanted = "\"never\", \"on-failure\" or \"always\" is wanted";
+            path.mistake(&format!("is {found}, but {wanted}"))
+        })
+    }
+
+    fn texts(&self, key: &str) -> Result<Vec<String>, Mistake> {
+        let Some((path, value)) = self.get(key) else {
+            return Ok(Vec::new());
+        };
+        let Some(list) = value.as_array() else {
+            let words: Vec<&str> = match value.as_str() {
+                // WHY only there: other texts are names, and none contains a space.
+                Some(text) if key == "command" => text.split_whitespace().collect(),
+                Some(text) => vec![text],
+                None => vec!["a", "b"],
+            };
+            let found = show(value);
+            let example = show(&Value::from(words));
+            let predicate = format!("is {found}, but a list of texts is wanted, such as {example}");
+            return Err(path.mistake(&predicate));
+        };
+        let texts = list.iter().enumerate();
+        texts
+            .map(|(index, value)| text_at(&path.index(index), value))
+            .collect()
+    }
+
+    fn seconds(&self, key: &str, default: f64) -> Result<Duration, Mistake> {
+        let Some((path, value)) = self.get(key) else {
+            return Ok(Duration::from_secs_f64(default));
+        };
+        let seconds = value.as_f64();
+        let seconds = seconds.filter(|seconds| (0.0..=SECONDS_MAX).contains(seconds));
+        seconds.map(Duration::from_secs_f64).ok_or_else(|| {
+            let found = show(value);
+            let wanted = format!("a number of seconds from 0 to {SECONDS_MAX} is wanted");
+            path.mistake(&format!("is {found}, but {wanted}, such as {default}"))
+        })
+    }
+
+    fn count(&self, key: &str) -> Result<Option<u32>, Mistake> {
+        let Some((path, value)) = self.get(key).filter(|(_, value)| !value.is_null()) else {
+            return Ok(None);
+        };
+        let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
+        count.map(Some).ok_or_else(|| {
+            let found = show(value);
+            let wanted = format!("a whole number from 0 to {} is wanted", u32::MAX);
+            path.mistake(&format!("is {found}, but {wanted}"))
+        })
+    }
+
+    fn flag(&self, key: &str) -> Result<bool, Mistake> {
+        let Some((path, value)) = self.get(key) else {
+            return Ok(false);
+        };
+        value.as_bool().ok_or_else(|| {
+            let found = show(value);
+            path.mistake(&format!("is {found}, but true or false is wanted"))
+        })
+    }
+}
+
+/// Returns the object `value`, whose path is `path`. `wanted` describes it in the error text.
+fn object_at<'a>(
+    path: &SettingPath,
+    value: &'a Value,
+    wanted: &str,
+) -> Result<&'a Map<String, Value>, Mistake> {
+    value.as_object().ok_or_else(|| {
+        let found = show(value);
+        path.mistake(&format!("is {found}, but an object is wanted {wanted}"))
+    })
+}
+
+/// Returns the text `value`, whose path is `path`.
+fn text_at(path: &SettingPath, value: &Value) -> Result<String, Mistake> {
+    if let Some(text) = value.as_str() {
+        return Ok(text.to_owned());
+    }
+    let found = show(value);
+    let quoted = match value {
+        Value::Number(_) | Value::Bool(_) => format!(" in quotes: \"{value}\""),
+        _ => String::new(),
+    };
+    Err(path.mistake(&format!("is {found}, but a text is wanted{quoted}")))
+}
+
+/// Returns `value` as an error text shows it. The end of a long one is missing.
+fn show(value: &Value) -> String {
+    let text = value.to_string();
+    match text.char_indices().nth(SHOWN_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text,
+    }
+}
+
+/// Replaces `${NAME}` in `text` by the value of the environment variable `NAME`. Replaces
+/// `${NAME:-default}` by `default` if the variable is not set or is empty. `path` is the path of
+/// `text` in the launch file.
+fn expand(path: &SettingPath, text: &str) -> Result<String, Mistake> {
+    let mistake = |what: &str| {
+        let found = show(&Value::from(text));
+        path.mistake(&format!("is {found}: {what}"))
+    };
+    let mut expanded = String::new();
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once("${") {
+        let (name, after) = after
+            .split_once('}')
+            .ok_or_else(|| mistake("a } is wanted after ${"))?;
+        let (name, default) = match name.split_once(":-") {
+            Some((name, default)) => (name, Some(default)),
+            None => (name, None),
+        };
+        let value = env::var(name).ok().filter(|value| !value.is_empty());
+        let value = value.or(default.map(str::to_owned)).ok_or_else(|| {
+            mistake(&format!(
+                "the variable {name} is not set: set it, or write ${{{name}:-default}}"
+            ))
+        })?;
+        expanded = expanded + before + &value;
+        rest = after;
+    }
+    Ok(expanded + rest)
+}
