@@ -17,6 +17,8 @@ mod launch;
 mod launch_files;
 #[path = "commands/launch_output.rs"]
 mod launch_output;
+#[path = "commands/launch_warnings.rs"]
+mod launch_warnings;
 #[path = "commands/log.rs"]
 mod log;
 #[path = "commands/messages.rs"]

@@ -16,6 +16,7 @@ use super::program::{Process, Program, State};
 use super::readiness::missing_topic;
 use super::report::{OutputFormat, ProgramEvent};
 use super::status::{LaunchStatus, StatusPublisher};
+use super::warnings;
 use crate::context::{Context, namespace_failure};
 use crate::failure::{Failure, error_chain_text};
 
@@ -91,6 +92,9 @@ impl<'a> Launcher<'a> {
     /// if the last run of a program failed.
     pub(super) fn run(mut self) -> Result<(), Failure> {
         let printer = self.printer.clone();
+        // WHY published before: of two launchers that start together, one sees the other.
+        self.publish_status();
+        warnings::warn_of_other_launchers(&self.namespace, &self.launch_status(), self.context);
         let result = self.supervise().and_then(|()| self.conclude());
         // WHY before the output is written: after a failure of the launcher, this kills programs.
         drop(self);
@@ -314,12 +318,17 @@ impl<'a> Launcher<'a> {
     /// Publishes the status of all programs, so that other processes such as `horus top` can show
     /// it.
     fn publish_status(&mut self) {
-        if let Some(status) = &mut self.status {
-            status.publish(LaunchStatus {
-                file: self.file.path.display().to_string(),
-                launcher_pid: std::process::id(),
-                programs: self.programs.iter().map(Program::status).collect(),
-            });
+        let status = self.launch_status();
+        if let Some(publisher) = &mut self.status {
+            publisher.publish(status);
+        }
+    }
+
+    fn launch_status(&self) -> LaunchStatus {
+        LaunchStatus {
+            file: self.file.path.display().to_string(),
+            launcher_pid: std::process::id(),
+            programs: self.programs.iter().map(Program::status).collect(),
         }
     }
 

@@ -6,8 +6,8 @@
 //! the place of a mistake in them. `obstacle` finds out why a program cannot be started, and
 //! `restart` decides on restarts. `program` manages one program, `readiness` looks for its topics,
 //! and `log` reads its output. `report` formats events as text or JSON, and `printer` writes them.
-//! `status` publishes the status for other processes. `guard` kills the programs of a dead
-//! launcher. `launcher` uses all these modules.
+//! `status` publishes the status for other processes. `warnings` looks for reasons to warn the user
+//! at the start. `guard` kills the programs of a dead launcher. `launcher` uses all these modules.
 
 mod file;
 pub(crate) mod guard;
@@ -24,6 +24,7 @@ mod setting_path;
 mod settings;
 pub(crate) mod status;
 mod syntax;
+mod warnings;
 
 use std::path::PathBuf;
 

@@ -1,0 +1,58 @@
+//! `launch`: warnings at the start.
+
+use crate::common::{Robot, Stream};
+use crate::launch::file;
+
+/// Starts `horus launch` with a file of this name and these programs.
+fn launch(robot: &Robot, name: &str, programs: &str) -> Stream {
+    let path = file(robot, name, &format!("{{programs: {{{programs}}}}}"));
+    robot.stream(&format!("launch {} --json", path.display()))
+}
+
+#[test]
+fn a_second_launch_of_the_same_programs_is_noticed() {
+    let robot = Robot::new();
+    let sleeps = "command: ['sleep', '1000']";
+    let first = launch(
+        &robot,
+        "first.json5",
+        &format!(
+            "a: {{{sleeps}}}, b: {{{sleeps}}}, e: {{command: ['true']}}, \
+             w: {{{sleeps}, after: ['c']}}, c: {{{sleeps}, ready: {{publishes: ['imu']}}}}"
+        ),
+    );
+    let ended = "\"program\":\"e\",\"state\":\"ended\"";
+    robot.until("top --json -n 1 -i 0.01", |sample| sample.contains(ended));
+    // Programs that have ended, and those of other names, are no reason.
+    let other = launch(
+        &robot,
+        "other.json5",
+        "d: {command: ['true']}, e: {command: ['true']}",
+    );
+    let ran = other.wait();
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    // Nor are those in another namespace.
+    let path = file(&robot, "b.json5", "{programs: {b: {command: ['true']}}}");
+    let ran = robot.run(&format!("launch -N elsewhere --json {}", path.display()));
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+    let second = launch(
+        &robot,
+        "second.json5",
+        "b: {command: ['true']}, w: {command: ['true']}, e: {command: ['true']}",
+    );
+    let ran = second.wait();
+    let (id, dir) = (first.id(), robot.dir().display());
+    let expected = format!(
+        "warning: the namespace 'default' already has programs with these names: b, w. The horus \
+         launch with the process id {id} runs them from {dir}/first.json5. Programs that run \
+         twice publish on the same topics. Stop that launch (kill {id}), or launch this file with \
+         another namespace (-N)\n"
+    );
+    assert_eq!((ran.code, ran.stderr), (0, expected));
+    // A launcher that has ended runs nothing.
+    first.signal(libc::SIGTERM);
+    assert_eq!(first.wait().code, 0);
+    let path = file(&robot, "b.json5", "{programs: {b: {command: ['true']}}}");
+    let ran = robot.run(&format!("launch --json {}", path.display()));
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+}
