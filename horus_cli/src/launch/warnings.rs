@@ -6,6 +6,8 @@ use horus_core::namespace::Namespace;
 
 use super::status::{self, LaunchStatus, ProgramState};
 use crate::context::Context;
+use crate::estop::read_last_message;
+use crate::output::format::{date_time, visible};
 
 /// Prints a warning for each other launcher of the namespace that already has programs with the
 /// names of those in `own`. `own` is the status that this launcher has published before.
@@ -41,4 +43,30 @@ pub(super) fn warn_of_other_launchers(
             other.launcher_pid,
         ));
     }
+}
+
+/// Prints a warning if the emergency stop of the namespace is engaged: the nodes of the programs
+/// then start in their safe states, and nothing moves although the programs are ready.
+pub(super) fn warn_of_emergency_stop(namespace: &Arc<Namespace>, context: &Context) {
+    let name = namespace.config().name();
+    let stop = match read_last_message(namespace) {
+        Ok(Some(stop)) if stop.is_engaged() => stop,
+        Ok(_) => return,
+        Err(failure) => {
+            return context.print_note(format_args!(
+                "cannot read whether an emergency stop is engaged in the namespace '{name}': {}",
+                failure.text()
+            ));
+        }
+    };
+    // WHY: a message without content is an engaged stop, too.
+    let since = match stop.timestamp_ns {
+        0 => "an unknown time".to_owned(),
+        time => date_time(time),
+    };
+    context.print_note(format_args!(
+        "warning: {} is engaged in the namespace '{name}' since {since}. All nodes start in their \
+         safe states, and nothing moves until 'horus estop release -N {name}'",
+        visible(&stop.to_string()),
+    ));
 }

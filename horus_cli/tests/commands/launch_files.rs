@@ -198,7 +198,7 @@ fn a_wrong_setting_is_named_with_its_program_and_its_line() {
         (
             "ready: {publishes: [\"foo/\"]}",
             "21: program 'x': 'ready.publishes[0]' is no name of a topic: the topic name \"foo/\" \
-             has an empty token at byte 4: use ",
+             has an empty token at byte 4, in \"/\": use ",
         ),
         (
             "ready: {subscribes: [\"a b\"]}",

@@ -56,3 +56,40 @@ fn a_second_launch_of_the_same_programs_is_noticed() {
     let ran = robot.run(&format!("launch --json {}", path.display()));
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
 }
+
+/// Otherwise all programs are ready, and nothing says why nothing moves.
+#[test]
+fn an_engaged_emergency_stop_is_noticed() {
+    let robot = Robot::new();
+    let path = file(&robot, "a.json5", "{programs: {a: {command: ['true']}}}");
+    let launch = |options: &str| {
+        let ran = robot.run(&format!("launch --json {} {options}", path.display()));
+        assert_eq!(ran.code, 0, "{ran:?}");
+        ran.stderr
+    };
+    assert_eq!(launch(""), "");
+    let engage = ["estop", "engage", "--reason", "front\x1bhit"];
+    // No scheduler runs yet.
+    assert_eq!(robot.run_with(&engage).code, 3);
+    let warning = launch("");
+    let (stop, rest) = warning.split_once(" since ").expect(&warning);
+    assert_eq!(
+        stop,
+        "warning: EMERGENCY STOP by horus estop: front\\u{1b}hit is engaged in the namespace \
+         'default'"
+    );
+    let (_, rest) = rest.split_once(". ").expect(&warning);
+    assert_eq!(
+        rest,
+        "All nodes start in their safe states, and nothing moves until 'horus estop release -N \
+         default'\n"
+    );
+    // The time is the one that `estop status` shows.
+    let status = robot.run("estop status").stdout;
+    let (time, _) = status.split_once(" EMERGENCY").expect(&status);
+    assert!(warning.contains(&format!(" since {time}. ")), "{warning}");
+    assert_eq!(launch("-N elsewhere"), "");
+    assert_eq!(launch("--quiet"), "");
+    robot.answer("estop release");
+    assert_eq!(launch(""), "");
+}
