@@ -519,8 +519,6 @@ fn restored(dir: &Path) {
         // A second scheduler beside it changes nothing, and neither does its end.
         let mut other = arm(dir);
         other.stop_on_signals();
-        let node = other.node("other").build(|_: &mut Context<'_>| ());
-        node.unwrap();
         drop(other.start().unwrap());
         assert_ne!(action_of(libc::SIGINT), libc::SIG_DFL);
         running.run_for(Duration::from_millis(5)).unwrap();

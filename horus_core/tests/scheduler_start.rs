@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use horus_core::prelude::*;
-use horus_core::scheduler::{Context, Hertz, Node, NodeResult, Reason, StartError};
+use horus_core::scheduler::{Context, Hertz, Node, NodeResult, Reason, RunError, StartError};
 use noise::result;
 use private::Private;
 
@@ -216,10 +216,12 @@ fn a_start_without_room_for_a_thread_fails_and_shuts_initialised_nodes_down() {
 #[test]
 fn a_scheduler_without_nodes_is_refused() {
     let (scheduler, private) = Private::alone();
-    assert!(matches!(scheduler.start(), Err(StartError::NoNodes)));
+    let refused = scheduler.run();
+    assert!(matches!(refused, Err(RunError::Start(StartError::NoNodes))));
     let mut scheduler = private.scheduler();
     scheduler.actors("fleet").build().unwrap();
-    scheduler.start().unwrap().finish().unwrap();
+    scheduler.handle().stop();
+    scheduler.run().unwrap();
 }
 
 /// WHY 40,000: more threads than the mappings of a process suffice for, by the kernel's default.

@@ -6,7 +6,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use horus_core::scheduler::{Handle, Rate, Scheduler};
+use horus_core::scheduler::{Handle, Rate, Scheduler, StartError};
 
 use entry::{
     PHASE_RUNNING, SCHEDULERS, SchedulerEntry, SchedulerState, busy_failure, look_up,
@@ -259,6 +259,10 @@ pub extern "C" fn horus_scheduler_run_for(scheduler: HorusScheduler, time_ns: i6
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_run(scheduler: HorusScheduler) -> i32 {
     with_state(scheduler, |entry, state| {
+        // Relaxed: this thread has the `StateGuard`.
+        if !entry.has_nodes.load(Ordering::Relaxed) {
+            return Err(StartError::NoNodes.into());
+        }
         // The error is dropped: `finish` reports it.
         let _ = entry
             .start_if_built(scheduler.id, state)?

@@ -426,6 +426,8 @@ def ticking(scheduler, handle):
 def test_ticks_are_had_one_by_one(scheduler):
     ticks = []
     scheduler.add(horus.Node("count", tick=counting(ticks, 3)))
+    with pytest.raises(horus.SchedulerError, match="neither nodes nor actors"):
+        horus.Scheduler().run()
     with pytest.raises(horus.SchedulerError, match="call start"):
         scheduler.tick_once()
     scheduler.start()

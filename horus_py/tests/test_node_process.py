@@ -82,10 +82,7 @@ def test_a_handler_of_the_program_is_called_after_the_run(directory):
 def interrupt_end_of_block(kind, delay):
     process = start(
         "import threading\n"
-        f"block = horus.{kind}('child')\n"
-        "if isinstance(block, horus.Scheduler):\n"
-        "    block.add(horus.Node('idle', tick=lambda context: None))\n"
-        "with block:\n"
+        f"with horus.{kind}('child'):\n"
         "    interrupt = lambda: os.kill(os.getpid(), signal.SIGINT)\n"
         "    print('ready', flush=True)\n"
         f"    threading.Timer(0.05 + {delay}, interrupt).start()\n"

@@ -308,8 +308,12 @@ impl Scheduler {
     ///
     /// # Errors
     ///
-    /// Returns [`RunError`] if a node failed and its policy ended the run, or if the start failed.
+    /// Returns [`RunError`] if a node failed and its policy ended the run, or if the start failed;
+    /// [`StartError::NoNodes`] if there is nothing to run.
     pub fn run(self) -> Result<Report, RunError> {
+        if self.entries.is_empty() {
+            return Err(StartError::NoNodes.into());
+        }
         self.run_for(Duration::MAX)
     }
 

@@ -74,9 +74,6 @@ pub struct Running {
 
 impl Running {
     pub(super) fn start(mut scheduler: Scheduler) -> Result<Self, StartError> {
-        if scheduler.entries.is_empty() {
-            return Err(StartError::NoNodes);
-        }
         check_threads(&scheduler)?;
         scheduler.sort_nodes();
         panics::install_hook();

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use horus_core::scheduler::{Handle, Rate, Reason, RunError, Running, Scheduler};
+use horus_core::scheduler::{Handle, Rate, Reason, RunError, Running, Scheduler, StartError};
 use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -190,6 +190,9 @@ impl PyScheduler {
     /// node failed, unless `check` is false.
     #[pyo3(signature = (*, check = true))]
     fn run(slf: &Bound<'_, Self>, check: bool) -> PyResult<Py<PyReport>> {
+        if slf.get().handle.nodes().is_empty() {
+            return Err(scheduler_error(StartError::NoNodes));
+        }
         Self::run_until(slf, None, check)
     }
 

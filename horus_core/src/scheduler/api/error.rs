@@ -9,7 +9,8 @@ use crate::topic::error::TopicError;
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
-    /// The scheduler has neither nodes nor groups of actors, so it would run without effect.
+    /// The scheduler has neither nodes nor groups of actors, so it would run without effect until
+    /// somebody stops it. Only [`Scheduler::run`](crate::scheduler::Scheduler::run) returns this.
     #[error("the scheduler has neither nodes nor actors, so it would do nothing: add some first")]
     NoNodes,
     /// The topics of the scheduler itself (status, events, commands) could not be opened.
