@@ -175,7 +175,7 @@ fn crowds_receive_or_lose_what_is_sent_and_say_if_they_want_more_cpus() {
         .len();
     let subjects: [(&str, &[u64]); 5] = [
         ("topics", &[1, 10, 100, 1000]),
-        ("wait_set", &[1, 2, 8, 32, 128]),
+        ("wait_set", &[1, 2, 8, 32, 128, 1000]),
         ("publishers", &[1, 2, 4, 8, 16, 64]),
         ("idle_publishers", &[1, 2, 4, 8, 16, 64]),
         ("subscribers", &[1, 2, 4, 8, 16, 64]),
