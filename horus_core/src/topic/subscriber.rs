@@ -24,13 +24,14 @@ use crate::topic::error::{
 #[derive(Debug)]
 pub struct Subscriber<T: Payload> {
     name: Arc<str>,
+    // WHY before `inbox`: it is dropped first, so that the drop of the inbox wakes no task.
+    #[cfg(feature = "async")]
+    pub(super) alarm: Option<horus_shm::Alarm>,
     inbox: T::Inbox,
     // WHY a `Cell`: it makes the subscriber `!Sync`.
     marker: PhantomData<Cell<()>>,
     /// The time for which the blocking calls of this subscriber spin before they sleep.
     spin: Duration,
-    #[cfg(feature = "async")]
-    pub(super) alarm: Option<horus_shm::Alarm>,
 }
 
 impl<T: Payload> Subscriber<T> {

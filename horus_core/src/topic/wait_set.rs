@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use horus_shm::Watch;
-use horus_shm::internals::wait::{EVENTS_MAX, LocalEventcount, WaitPolicy};
+use horus_shm::internals::wait::{EVENTS_MAX, LocalEventcount, POLL_INTERVAL, WaitPolicy};
 
 use super::{DynamicSubscriber, Payload, Subscriber};
 use crate::topic::error::{WaitError, WaitSetFull};
@@ -23,6 +23,9 @@ const TOPICS_MAX: usize = 4096;
 /// added first. Each other topic has an alarm, which a thread of this process serves. WHY two less
 /// than the number of events: the thread also sleeps for the alarms, and for a bell.
 const TOPICS_WITHOUT_ALARM: usize = EVENTS_MAX - 2;
+
+/// The counter of alarms of a wait set, and the value that it had before the alarms were set.
+type SetAlarms = (Arc<AlarmCounter>, u64);
 
 /// The maximum number of timers in one wait set.
 const INTERVALS_MAX: usize = 1024;
@@ -432,7 +435,7 @@ impl WaitSet {
     /// Sleeps until a topic is due, an alarm goes off, or `bell` is notified and its function
     /// returns true; but not beyond the deadline of `wait_policy`.
     fn sleep(&mut self, wait_policy: WaitPolicy, bell: Option<Bell<'_>>) {
-        let alarms = self.set_alarms();
+        let (alarms, wait_policy) = self.set_alarms(wait_policy);
         let alarms = alarms.as_ref().map(|(counter, count)| (&**counter, *count));
         let look = || {
             let is_due = self.watches.iter().any(Watch::is_due)
@@ -452,19 +455,28 @@ impl WaitSet {
     }
 
     /// Sets the alarms of the topics for which this thread cannot sleep itself. Returns the counter
-    /// of the alarms, and the value that it had before; `None` if there are no such topics.
-    fn set_alarms(&mut self) -> Option<(Arc<AlarmCounter>, u64)> {
+    /// of the alarms, and the value that it had before; `None` if there are no such topics. Also
+    /// returns `wait_policy` as it suits these topics.
+    fn set_alarms(&mut self, mut wait_policy: WaitPolicy) -> (Option<SetAlarms>, WaitPolicy) {
         if self.topics.len() <= TOPICS_WITHOUT_ALARM {
-            return None;
+            return (None, wait_policy);
         }
+        // WHY: one poll of so many topics takes longer than a spin should.
+        wait_policy.spin = Duration::ZERO;
         let counter = Arc::clone(self.alarm_counter.get_or_insert_default());
-        let count = counter.count();
+        let mut count = counter.count();
         let topics = self.watches.iter().zip(&mut self.topics);
         for (watch, topic) in topics.skip(TOPICS_WITHOUT_ALARM) {
             let new = || TopicAlarm::new(watch, &counter);
-            topic.alarm.get_or_insert_with(new).set();
+            if !topic.alarm.get_or_insert_with(new).set() {
+                // WHY: without a thread that serves the alarms, this one has to poll.
+                let next = Instant::now() + POLL_INTERVAL;
+                wait_policy.deadline = wait_policy.deadline.into_iter().chain([next]).min();
+                count = counter.count();
+                break;
+            }
         }
-        Some((counter, count))
+        (Some((counter, count)), wait_policy)
     }
 
     /// Collects all ready entries in the list of results, and removes the closed entries from the

@@ -255,6 +255,7 @@ impl PyScheduler {
         if let SchedulerStage::Running(_) = entered.get() {
             self.finish_run(py, entered.get(), None, check)?;
         }
+        drop(entered);
         // WHY: a signal that arrived meanwhile would interrupt Python while it prints the
         // exception.
         if check { Ok(()) } else { py.check_signals() }

@@ -57,14 +57,15 @@ pub struct Arrival {
 /// ```
 #[derive(Debug)]
 pub struct DynamicSubscriber {
+    // WHY before `inbox`: it is dropped first, so that the drop of the inbox wakes no task.
+    #[cfg(feature = "async")]
+    alarm: Option<horus_shm::Alarm>,
     inbox: Decoder,
     message_type: DynamicType,
     spin: Duration,
     /// True if the calls that copy a message into the caller's buffer must never truncate it, as
     /// [`Self::keep_whole`] sets.
     whole: bool,
-    #[cfg(feature = "async")]
-    alarm: Option<horus_shm::Alarm>,
 }
 
 impl DynamicSubscriber {

@@ -58,10 +58,9 @@ impl TopicAlarm {
 
     /// Sets the alarm, unless it is set. The caller has to read [`AlarmCounter::count`] before: if
     /// the alarm goes off too late for this call to see it, the count changes after that reading.
-    pub(super) fn set(&mut self) {
-        if !self.state.replace_is_set(true) {
-            self.alarm.set(&self.waker);
-        }
+    /// Returns false if the alarm cannot be set, because the system refuses a thread.
+    pub(super) fn set(&mut self) -> bool {
+        self.state.replace_is_set(true) || self.alarm.set(&self.waker)
     }
 }
 

@@ -108,10 +108,11 @@ impl Alarm {
     ///
     /// Does not block for long: takes one or two locks, more if more than 127 alarms are set, and
     /// starts a thread that serves alarms if none has room. If the thread cannot be started, or in
-    /// a forked child, the task is woken at once.
-    pub fn set(&mut self, waker: &Waker) {
+    /// a forked child, wakes the task at once and returns false.
+    pub fn set(&mut self, waker: &Waker) -> bool {
         if self.epoch != fork_epoch() {
-            return waker.wake_by_ref();
+            waker.wake_by_ref();
+            return false;
         }
         self.watch.follow();
         self.watch.progress().set_has_alarms();
@@ -123,14 +124,15 @@ impl Alarm {
             let former = std::mem::replace(&mut alarm.waker, copy);
             drop(state);
             drop(former);
-            return;
+            return true;
         }
         drop(state);
         let (index, mut state) = alarms.lock_thread_with_room();
         let thread = &alarms.threads[index];
         if !state.has_thread && !thread.start() {
             drop(state);
-            return copy.wake();
+            copy.wake();
+            return false;
         }
         state.has_thread = true;
         state.last_id += 1;
@@ -143,6 +145,7 @@ impl Alarm {
         thread.version.fetch_add_one();
         drop(state);
         thread.changed.notify();
+        true
     }
 
     /// Cancels the alarm if it is set, so that it does not wake its task any more.
