@@ -259,6 +259,8 @@ fn more_topics_than_the_kernel_takes_at_once_wake_their_tasks() {
         tasks.iter().all(|task| task.wakes() == 1),
         "no task is woken for another"
     );
+    // Other tests count the threads, too.
+    eventually("idle threads end", || library_threads() == 0);
 }
 
 #[test]
