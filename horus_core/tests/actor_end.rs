@@ -283,7 +283,9 @@ fn an_actor_is_restarted_with_its_mail() {
     address.tell(Order::Panic).unwrap();
     assert_eq!(ask(&address), Ok(1));
     address.tell(Order::Fail).unwrap();
-    assert_eq!(ask(&address), Err(AskError::NoAnswer));
+    // WHY either: the actor may have ended before the question is sent.
+    let refused = [AskError::NoAnswer, AskError::Disconnected];
+    assert!(refused.map(Err).contains(&ask(&address)));
     until("it ends", || address.is_disconnected());
     running.finish().unwrap();
     assert_eq!(made.load(Ordering::Relaxed), 3);

@@ -61,7 +61,10 @@ fn bites() -> &'static [Bite] {
         Bite {
             role: "lane_out_of_bounds",
             bug: || address::write_a_lap(3),
-            said: &["heap-buffer-overflow", "horus_shm/src/protocol/"],
+            said: &[
+                "heap-buffer-overflow",
+                "horus_shm/src/protocol/lane/writer.rs",
+            ],
         },
         Bite {
             role: "block_of_a_segment_that_is_gone",

@@ -147,6 +147,9 @@ impl heap::Group for ActorGroup {
     }
 }
 
+/// Maximum number of names among which the name of an actor that failed is searched.
+const SEARCHED_NAMES_MAX: usize = 4096;
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -385,10 +388,13 @@ impl ActorGroup {
         )
     }
 
-    /// Returns the text of an error of an actor, with the actor's name if it is registered. `actor`
-    /// is the id of the actor.
+    /// Returns the text of an error of an actor, with the actor's name if it is registered and the
+    /// names are few. `actor` is the id of the actor.
     pub(crate) fn add_name(&self, actor: usize, error: &str) -> String {
-        match self.registry.name_of(actor) {
+        // WHY: many actors may fail at once, and the search takes a time for each name.
+        let is_searched = self.registry.len() <= SEARCHED_NAMES_MAX;
+        let name = is_searched.then(|| self.registry.name_of(actor)).flatten();
+        match name {
             Some(name) => format!("actor '{name}': {error}"),
             None => error.to_owned(),
         }

@@ -49,9 +49,6 @@ impl Names {
     }
 }
 
-/// Maximum number of names among which [`Registry::name_of`] searches.
-const SEARCHED_NAMES_MAX: usize = 4096;
-
 /// Number of entries below which actors that have ended are not removed.
 const ENTRIES_MIN: usize = 64;
 
@@ -131,18 +128,19 @@ impl Registry {
     }
 
     /// Returns a name under which the actor with this [`ActorId`](crate::actor::ActorId) number is
-    /// registered; `None` if it has no name, or if there are too many names to search.
+    /// registered; `None` if it has no name. Searches all names.
     pub(crate) fn name_of(&self, number: usize) -> Option<String> {
         let names = self.lock();
-        // WHY: many actors may fail at once, and the search takes a time for each name.
-        if names.addresses.len() > SEARCHED_NAMES_MAX {
-            return None;
-        }
         let mut of_it = names
             .addresses
             .iter()
             .filter(|(_, actor)| actor.actor_number() == number);
         of_it.next().map(|(name, _)| name.clone())
+    }
+
+    /// Returns the number of names, including those of actors that have ended.
+    pub(crate) fn len(&self) -> usize {
+        self.lock().addresses.len()
     }
 
     /// Removes all names, so that they no longer keep their actors alive.

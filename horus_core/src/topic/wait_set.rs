@@ -350,7 +350,8 @@ impl WaitSet {
         self.len() == 0
     }
 
-    /// Sets how long a wait spins before it sleeps, as [`Subscriber::set_spin`] does.
+    /// Sets how long a wait spins before it sleeps, as [`Subscriber::set_spin`] does. With more
+    /// than 126 topics, a wait does not spin.
     pub const fn set_spin(&mut self, spin: Duration) {
         self.spin = spin;
     }
