@@ -2,7 +2,8 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
 use std::sync::atomic::{self, AtomicU64};
 
 use memmap2::MmapRaw;
@@ -77,6 +78,13 @@ impl SharedLines {
         unsafe { &*line }
     }
 
+    /// Returns a path at which another process of this user can open the file of the lines, as long
+    /// as this process has it open.
+    pub fn path(&self) -> PathBuf {
+        let descriptor = self.file.as_raw_fd();
+        format!("/proc/{}/fd/{descriptor}", std::process::id()).into()
+    }
+
     /// Sets all words of both lines to 0.
     pub fn clear(&self) {
         for line in 0..LINES {
@@ -85,11 +93,5 @@ impl SharedLines {
                 word.store(0, atomic::Ordering::Relaxed);
             }
         }
-    }
-}
-
-impl AsFd for SharedLines {
-    fn as_fd(&self) -> BorrowedFd<'_> {
-        self.file.as_fd()
     }
 }

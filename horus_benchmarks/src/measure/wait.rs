@@ -2,7 +2,6 @@
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{self, AtomicBool};
 use std::time::{Duration, Instant};
 
 /// Maximum time of a wait without progress. After this time, the other end counts as stuck.
@@ -28,25 +27,6 @@ pub enum WaitError {
     /// CPU.
     #[error("nothing came within {} s", STALL_LIMIT.as_secs())]
     Stalled,
-}
-
-/// A flag that one side sets and that the other side polls. It is never cleared.
-#[derive(Debug, Clone, Default)]
-pub struct Flag(Arc<AtomicBool>);
-
-impl Flag {
-    /// Sets the flag. It is never cleared again.
-    pub fn raise(&self) {
-        // ORDERING(flag): Release. Pairs with the Acquire in `is_raised`: a thread that sees the
-        // flag sees what its side did before.
-        self.0.store(true, atomic::Ordering::Release);
-    }
-
-    /// Returns true if the flag has been set.
-    pub fn is_raised(&self) -> bool {
-        // ORDERING(flag): Acquire. Pairs with the Release in `raise`.
-        self.0.load(atomic::Ordering::Acquire)
-    }
 }
 
 /// Detects that the other end has died while this end waits for it in a spin loop.

@@ -2,25 +2,19 @@
 //! together with its parent.
 
 use std::ffi::OsString;
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
-use std::os::unix::process::{CommandExt, parent_id};
+use std::os::fd::AsFd;
+use std::os::unix::process::parent_id;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
+use horus_shm::internals::child::kill_with_parent;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::{Errno, FdFlags, fcntl_setfd};
-use rustix::process::{
-    Pid, Signal, WaitId, WaitIdOptions, set_parent_process_death_signal, waitid,
-};
+use rustix::io::Errno;
+use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
-/// First argument of a child process. The arguments after it are `ROLE CPU SHARE_CPU FD`.
+/// First argument of a child process. The arguments after it are `ROLE CPU SHARE_CPU`.
 const CHILD_ARGUMENT: &str = "--child";
-
-/// The last argument of a child that shares no memory. It replaces the number of the file
-/// descriptor.
-const NO_SHARED_MEMORY: &str = "-";
 
 /// An error in the communication between a parent process and its child.
 #[derive(Debug, thiserror::Error)]
@@ -45,8 +39,6 @@ pub struct ChildSpec<'a> {
     pub role: &'a str,
     pub cpu: usize,
     pub share_cpu: bool,
-    /// A file with shared memory that the child inherits; `None` if it shares no memory.
-    pub memory: Option<BorrowedFd<'a>>,
     /// Environment variables that are added for the child, such as those that select the private
     /// namespace.
     pub env: &'a [(String, OsString)],
@@ -67,21 +59,16 @@ impl ChildProcess {
     /// Starts a child process that runs this binary.
     pub fn spawn(spec: &ChildSpec<'_>) -> Result<ChildProcess, ChildError> {
         let binary = std::env::current_exe().map_err(ChildError::Spawn)?;
-        let memory = spec.memory.map(|fd| fd.as_raw_fd());
         let mut command = Command::new(binary);
         command
             .arg(CHILD_ARGUMENT)
             .arg(spec.role)
             .arg(spec.cpu.to_string())
             .arg(spec.share_cpu.to_string())
-            .arg(memory.map_or(NO_SHARED_MEMORY.to_owned(), |fd| fd.to_string()))
             .envs(spec.env.iter().map(|(key, value)| (key, value)))
             .stdin(Stdio::piped())
             .stdout(Stdio::piped());
-        let parent = std::process::id();
-        // SAFETY: between fork and exec the closure only makes async-signal-safe system calls and
-        // does not allocate; `memory` stays open in the parent until `spawn` below returns.
-        unsafe { command.pre_exec(move || prepare_child(parent, memory)) };
+        kill_with_parent(&mut command);
         let mut process = command.spawn().map_err(ChildError::Spawn)?;
         let jobs = process.stdin.take().expect("stdin was set to a pipe");
         let answers = process.stdout.take().expect("stdout was set to a pipe");
@@ -148,7 +135,6 @@ pub struct ChildContext {
     pub(crate) cpu: usize,
     /// True if the parent runs on the same CPU as this child. Waits then yield the CPU.
     pub(crate) share_cpu: bool,
-    memory: Option<RawFd>,
 }
 
 impl ChildContext {
@@ -163,20 +149,8 @@ impl ChildContext {
             role: args.next()?,
             cpu: args.next()?.parse().ok()?,
             share_cpu: args.next()?.parse().ok()?,
-            memory: args.next()?.parse().ok(),
         };
         Some(context)
-    }
-
-    /// Opens the shared memory that this child inherited from its parent.
-    pub fn memory(&self) -> io::Result<File> {
-        let fd = self
-            .memory
-            .ok_or_else(|| io::Error::other("this role came without memory"))?;
-        File::options()
-            .read(true)
-            .write(true)
-            .open(format!("/proc/self/fd/{fd}"))
     }
 
     /// Returns a function that returns true if the parent has ended. A child calls it while it
@@ -185,23 +159,6 @@ impl ChildContext {
         let parent = parent_id();
         move || parent_id() != parent
     }
-}
-
-/// Runs in the child between `fork` and `exec`. Makes the child die with its parent, and lets it
-/// inherit `memory`.
-fn prepare_child(parent: u32, memory: Option<RawFd>) -> io::Result<()> {
-    set_parent_process_death_signal(Some(Signal::KILL))?;
-    // The parent may have died before the line above, and then no signal comes.
-    if parent_id() != parent {
-        return Err(Errno::SRCH.into());
-    }
-    if let Some(fd) = memory {
-        // SAFETY: the descriptor was borrowed for the whole of `spawn`, so it is open.
-        let fd = unsafe { BorrowedFd::borrow_raw(fd) };
-        // Without this flag, exec keeps the descriptor.
-        fcntl_setfd(fd, FdFlags::empty())?;
-    }
-    Ok(())
 }
 
 /// Waits until `fd` has something to read, or until its other end is closed. Returns false if

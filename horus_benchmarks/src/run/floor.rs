@@ -5,8 +5,9 @@
 //! does one line    near and far write the same word              a single line changes hands ```
 
 use std::collections::VecDeque;
+use std::env;
 use std::error::Error;
-use std::os::fd::AsFd;
+use std::fs::File;
 use std::process::ExitCode;
 use std::sync::Arc;
 
@@ -22,6 +23,7 @@ use crate::run::args::Effort;
 pub use crate::run::bounce::FloorLines;
 use crate::run::bounce::{self, FloorJob, PAUSES_MAX};
 use crate::run::child::{ChildContext, ChildSpec};
+pub use crate::run::peer::Placement;
 use crate::run::peer::{self, Peer};
 
 /// Name of the role of a child process that is the floor's far end. [`serve_child`] performs the
@@ -41,24 +43,8 @@ const ROUNDS_REMEMBERED: usize = 5;
 /// run are shorter, these rounds are shorter as well.
 const CHOICE_SAMPLES: u64 = 4_000;
 
-/// The placement of the two ends of a connection.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[expect(missing_docs, reason = "the names say it")]
-pub enum Placement {
-    CrossThread,
-    CrossProcess,
-}
-
-impl Placement {
-    /// Returns the name of the placement in the ids of rows.
-    pub fn id(self) -> &'static str {
-        match self {
-            Placement::CrossThread => "cross_thread",
-            Placement::CrossProcess => "cross_process",
-        }
-    }
-}
+/// Name of the environment variable of a far end in a child process with the path of the lines.
+const LINES_VARIABLE: &str = "HORUS_BENCH_LINES";
 
 type AnyError = Box<dyn Error>;
 
@@ -112,22 +98,16 @@ impl Floor {
         effort: Effort,
     ) -> Result<(Floor, SpinChoices), AnyError> {
         let memory = Arc::new(SharedLines::create()?);
-        let share_cpu = cpus.is_oversubscribed();
-        let peer = match placement {
-            Placement::CrossThread => {
-                let lines = memory.clone();
-                Peer::thread(cpus.far, share_cpu, move || {
-                    move |job, watch: &PeerWatch| serve_round(&lines, &job, watch)
-                })?
-            }
-            Placement::CrossProcess => Peer::process(&ChildSpec {
-                role: FLOOR_ROLE,
-                cpu: cpus.far,
-                share_cpu,
-                memory: Some(memory.as_fd()),
-                env: &[],
-            })?,
+        let spec = ChildSpec {
+            role: FLOOR_ROLE,
+            cpu: cpus.far,
+            share_cpu: cpus.is_oversubscribed(),
+            env: &[(LINES_VARIABLE.to_owned(), memory.path().into())],
         };
+        let lines = memory.clone();
+        let peer = Peer::launch(placement, &spec, move || {
+            move |job, watch: &PeerWatch| serve_round(&lines, &job, watch)
+        })?;
         let source = clock.source();
         let samples = effort.samples.min(CHOICE_SAMPLES);
         let rounds = effort.rounds.min(CHOICE_ROUNDS);
@@ -257,7 +237,8 @@ impl Floor {
 /// Performs the role [`FLOOR_ROLE`] in a child process, until the parent closes the connection.
 pub fn serve_child(context: &ChildContext) -> ExitCode {
     peer::serve(context, || {
-        let memory = SharedLines::map(context.memory()?)?;
+        let path = env::var_os(LINES_VARIABLE).ok_or("the floor came without lines")?;
+        let memory = SharedLines::map(File::options().read(true).write(true).open(path)?)?;
         Ok(move |job: FloorJob, watch: &PeerWatch| serve_round(&memory, &job, watch))
     })
 }

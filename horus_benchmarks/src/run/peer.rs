@@ -6,14 +6,15 @@
 use std::error::Error;
 use std::io::{self, BufRead, Write};
 use std::process::ExitCode;
+use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::JoinHandle;
 
-use serde::Serialize;
 use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
 
 use crate::measure::pin;
-use crate::measure::wait::{Flag, PeerWatch, STALL_LIMIT};
+use crate::measure::wait::{PeerWatch, STALL_LIMIT};
 use crate::run::child::{ChildContext, ChildError, ChildProcess, ChildSpec};
 
 /// The reason why a job has no result.
@@ -34,6 +35,25 @@ pub enum PeerError {
     Failed(String),
     #[error("job or answer not understood")]
     Encoding(#[from] serde_json::Error),
+}
+
+/// The placement of the two ends of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[expect(missing_docs, reason = "the names say it")]
+pub enum Placement {
+    CrossThread,
+    CrossProcess,
+}
+
+impl Placement {
+    /// Returns the name of the placement in the ids of rows.
+    pub fn id(self) -> &'static str {
+        match self {
+            Placement::CrossThread => "cross_thread",
+            Placement::CrossProcess => "cross_process",
+        }
+    }
 }
 
 /// The near end's handle of a far end. The far end runs jobs of type `J`, one at a time, and
@@ -58,8 +78,29 @@ where
     J: Serialize + DeserializeOwned + Send + 'static,
     R: Serialize + DeserializeOwned + Send + 'static,
 {
-    /// Starts a thread that is pinned to `cpu`. In that thread, `make` creates a service, which
-    /// then answers each job.
+    /// Starts a far end that is pinned to the CPU that `spec` names. In a thread of this process,
+    /// `make` creates a service, which then answers each job. In a child process, the `main`
+    /// function of this binary must call [`serve`] for the role that `spec` names.
+    pub fn launch<S>(
+        placement: Placement,
+        spec: &ChildSpec<'_>,
+        make: impl FnOnce() -> S + Send + 'static,
+    ) -> Result<Peer<J, R>, PeerError>
+    where
+        S: FnMut(J, &PeerWatch) -> Result<R, String>,
+    {
+        if placement == Placement::CrossThread {
+            return Peer::thread(spec.cpu, spec.share_cpu, make);
+        }
+        let child = ChildProcess::spawn(spec)?;
+        let watch = PeerWatch::new(spec.share_cpu, child.death_watch());
+        Ok(Peer {
+            far: FarEnd::Process(child),
+            watch,
+        })
+    }
+
+    /// Starts a thread that is pinned to `cpu`, as [`launch`](Self::launch) does.
     ///
     /// The service gets a [`PeerWatch`] for its waits, which end when the peer is dropped. The
     /// service need not be `Send`. `share_cpu` is true if the caller runs on the same CPU.
@@ -71,22 +112,39 @@ where
     where
         S: FnMut(J, &PeerWatch) -> Result<R, String>,
     {
-        let far = FarThread::start(cpu, share_cpu, make)?;
-        let ended = far.ended.clone();
+        let (jobs, inbox) = mpsc::channel::<J>();
+        let (outbox, answers) = mpsc::channel();
+        // Each end holds one of these values, and the other end sees when it is gone: after a
+        // return, and after a panic.
+        let (near_end, far_end) = (Arc::new(()), Arc::new(()));
+        let (near_life, far_life) = (Arc::downgrade(&near_end), Arc::downgrade(&far_end));
+        let work = move || {
+            let _far_end = far_end;
+            if let Err(error) = pin::pin_current_thread(cpu) {
+                // The near end reads this as the answer to its first job.
+                let _ = outbox.send(Err(error.to_string()));
+                return;
+            }
+            let watch = PeerWatch::new(share_cpu, move || near_life.strong_count() == 0);
+            let mut service = make();
+            for job in inbox {
+                if outbox.send(service(job, &watch)).is_err() {
+                    return;
+                }
+            }
+        };
+        let handle = std::thread::Builder::new()
+            .name("far-end".to_owned())
+            .spawn(work)
+            .map_err(PeerError::Thread)?;
+        let far = FarThread {
+            near: Some((jobs, near_end)),
+            answers,
+            handle: Some(handle),
+        };
         Ok(Peer {
             far: FarEnd::Thread(far),
-            watch: PeerWatch::new(share_cpu, move || ended.is_raised()),
-        })
-    }
-
-    /// Starts a child process of this binary as the far end. The `main` function of the binary must
-    /// call [`serve`] for the role of the child.
-    pub fn process(spec: &ChildSpec<'_>) -> Result<Peer<J, R>, PeerError> {
-        let child = ChildProcess::spawn(spec)?;
-        let watch = PeerWatch::new(spec.share_cpu, child.death_watch());
-        Ok(Peer {
-            far: FarEnd::Process(child),
-            watch,
+            watch: PeerWatch::new(share_cpu, move || far_life.strong_count() == 0),
         })
     }
 
@@ -160,60 +218,15 @@ where
 /// A thread that runs jobs until the near end stops it.
 #[derive(Debug)]
 struct FarThread<J, R> {
-    jobs: Option<Sender<J>>,
+    /// The jobs, and a value whose end tells the thread to end, including its current job.
+    near: Option<(Sender<J>, Arc<()>)>,
     answers: Receiver<Result<R, String>>,
-    /// A flag that the near end sets to end the thread, including its current job.
-    abandoned: Flag,
-    /// A flag that the far end sets when it ends, for whatever reason.
-    ended: Flag,
     handle: Option<JoinHandle<()>>,
 }
 
-impl<J: Send + 'static, R: Send + 'static> FarThread<J, R> {
-    fn start<S>(
-        cpu: usize,
-        share_cpu: bool,
-        make: impl FnOnce() -> S + Send + 'static,
-    ) -> Result<Self, PeerError>
-    where
-        S: FnMut(J, &PeerWatch) -> Result<R, String>,
-    {
-        let (jobs, inbox) = mpsc::channel::<J>();
-        let (outbox, answers) = mpsc::channel();
-        let abandoned = Flag::default();
-        let ended = Flag::default();
-        let stop = abandoned.clone();
-        let at_end = SetFlagOnDrop(ended.clone());
-        let work = move || {
-            let _at_end = at_end;
-            if let Err(error) = pin::pin_current_thread(cpu) {
-                // The near end reads this as the answer to its first job.
-                let _ = outbox.send(Err(error.to_string()));
-                return;
-            }
-            let watch = PeerWatch::new(share_cpu, move || stop.is_raised());
-            let mut service = make();
-            for job in inbox {
-                if outbox.send(service(job, &watch)).is_err() {
-                    return;
-                }
-            }
-        };
-        let handle = std::thread::Builder::new()
-            .name("far-end".to_owned())
-            .spawn(work)
-            .map_err(PeerError::Thread)?;
-        Ok(FarThread {
-            jobs: Some(jobs),
-            answers,
-            abandoned,
-            ended,
-            handle: Some(handle),
-        })
-    }
-
+impl<J, R> FarThread<J, R> {
     fn send(&mut self, job: J) -> Result<(), PeerError> {
-        let jobs = self.jobs.as_ref().ok_or(PeerError::ThreadEnded)?;
+        let (jobs, _) = self.near.as_ref().ok_or(PeerError::ThreadEnded)?;
         // A thread that has ended may have left the reason as its last answer.
         jobs.send(job).map_err(|_| match self.answers.try_recv() {
             Ok(Err(reason)) => PeerError::Failed(reason),
@@ -233,20 +246,10 @@ impl<J: Send + 'static, R: Send + 'static> FarThread<J, R> {
 
 impl<J, R> Drop for FarThread<J, R> {
     fn drop(&mut self) {
-        self.abandoned.raise();
-        self.jobs = None;
+        self.near = None;
         if let Some(handle) = self.handle.take() {
-            // An error is the thread's panic, which has been printed and has raised `ended`.
+            // An error is the thread's panic, which has been printed.
             let _ = handle.join();
         }
-    }
-}
-
-/// A guard that sets a flag when it is dropped, after a return and after a panic.
-struct SetFlagOnDrop(Flag);
-
-impl Drop for SetFlagOnDrop {
-    fn drop(&mut self) {
-        self.0.raise();
     }
 }

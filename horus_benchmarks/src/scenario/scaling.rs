@@ -24,7 +24,7 @@ use crate::report::rows::Row;
 use crate::run::args::{Args, Effort};
 use crate::run::child::{ChildContext, ChildSpec};
 use crate::run::namespace::PrivateNamespace;
-use crate::run::peer::{self, Peer, PeerError};
+use crate::run::peer::{self, Peer, PeerError, Placement};
 use crate::run::progress::Progress;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::endpoint_costs;
@@ -85,7 +85,11 @@ fn run(args: Args) -> Outcome {
     session.report.set("stream_ms", time.as_millis() as u64);
     let private = PrivateNamespace::create()?;
     let progress = Progress::new(2 * EndpointCounts::all().count() as u64);
-    for members in ["threads", "processes"] {
+    let placements = [
+        ("threads", Placement::CrossThread),
+        ("processes", Placement::CrossProcess),
+    ];
+    for (members, placement) in placements {
         let mut base = None;
         for crowd in EndpointCounts::all() {
             let id = format!("scalability/{members}/{}", crowd.id());
@@ -94,9 +98,8 @@ fn run(args: Args) -> Outcome {
             if !session.args.wants_row(&id) {
                 continue;
             }
-            let are_threads = members == "threads";
             let source = session.clock.source();
-            let mut workers = Workers::start(are_threads, crowd, &cpus, source, &private)?;
+            let mut workers = Workers::start(placement, crowd, &cpus, source, &private)?;
             let streams = measure_streams(&session, &mut workers, time)?;
             session.report.push(
                 scaling_row(&id, crowd, &streams, session.clock.ticks_per_s(), &mut base),
@@ -235,7 +238,7 @@ impl Workers {
     /// Starts all publishers and subscribers, pinned to `cpus` in turn. If there are fewer CPUs
     /// than endpoints, an endpoint that waits yields its CPU.
     fn start(
-        are_threads: bool,
+        placement: Placement,
         crowd: EndpointCounts,
         cpus: &[usize],
         source: TickSource,
@@ -243,21 +246,15 @@ impl Workers {
     ) -> Result<Workers, AnyError> {
         let namespace = private.open()?;
         let env = &private.environment();
-        let share_cpu = crowd.members() > cpus.len();
         let member = |number: usize| -> Result<EndpointWorker, PeerError> {
-            let cpu = cpus[number % cpus.len()];
-            if are_threads {
-                let namespace = Arc::clone(&namespace);
-                return Peer::thread(cpu, share_cpu, move || make_service(namespace));
-            }
-            let role = ROLE.0;
-            Peer::process(&ChildSpec {
-                role,
-                cpu,
-                share_cpu,
-                memory: None,
+            let spec = ChildSpec {
+                role: ROLE.0,
+                cpu: cpus[number % cpus.len()],
+                share_cpu: crowd.members() > cpus.len(),
                 env,
-            })
+            };
+            let namespace = Arc::clone(&namespace);
+            Peer::launch(placement, &spec, move || make_service(namespace))
         };
         let producers = (0..crowd.producers)
             .map(&member)
@@ -432,7 +429,8 @@ mod tests {
                 consumers,
             };
             let source = TickSource::detect();
-            let mut workers = Workers::start(true, crowd, &cpus, source, &private).unwrap();
+            let mut workers =
+                Workers::start(Placement::CrossThread, crowd, &cpus, source, &private).unwrap();
             for _ in 0..2 {
                 let all = workers.run_stream(2000).unwrap();
                 assert_eq!(all.sent(), (2000 * producers * consumers) as u64);

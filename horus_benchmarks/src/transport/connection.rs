@@ -15,9 +15,8 @@ use crate::measure::tsc::TickSource;
 use crate::measure::wait::PeerWatch;
 use crate::measure::workload::{Echo, Round, RoundPlan, Timing, WorkloadError};
 use crate::run::child::{ChildContext, ChildSpec};
-use crate::run::floor::Placement;
 use crate::run::namespace::PrivateNamespace;
-use crate::run::peer::{self, Peer, PeerError};
+use crate::run::peer::{self, Peer, PeerError, Placement};
 use crate::transport::carrier::{Carrier, Transport};
 use crate::transport::driver::{Driver, LoopTimer, SendDriver, Task, TaskResult};
 use crate::transport::rendezvous::{ConnectionError, Rendezvous, SideRole, next_connection_number};
@@ -88,25 +87,14 @@ impl Connection {
         private: &PrivateNamespace,
     ) -> Result<Connection, ConnectionError> {
         let namespace = private.open()?;
-        let cpu = cpus.far;
-        let share_cpu = cpus.is_oversubscribed();
-        let peer = match placement {
-            Placement::CrossThread => {
-                let namespace = Arc::clone(&namespace);
-                Peer::thread(cpu, share_cpu, move || make_service(namespace))?
-            }
-            Placement::CrossProcess => {
-                let role = CONNECTION_ROLE;
-                let env = &private.environment();
-                Peer::process(&ChildSpec {
-                    role,
-                    cpu,
-                    share_cpu,
-                    memory: None,
-                    env,
-                })?
-            }
+        let spec = ChildSpec {
+            role: CONNECTION_ROLE,
+            cpu: cpus.far,
+            share_cpu: cpus.is_oversubscribed(),
+            env: &private.environment(),
         };
+        let shared = Arc::clone(&namespace);
+        let peer = Peer::launch(placement, &spec, move || make_service(shared))?;
         Ok(Connection {
             namespace,
             peer,

@@ -1,5 +1,6 @@
 //! A wait ends, whatever becomes of the other end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use horus_benchmarks::measure::wait::*;
@@ -16,11 +17,11 @@ fn a_wait_returns_what_was_polled() {
 
 #[test]
 fn a_wait_ends_when_the_other_end_is_gone_or_stuck() {
-    let flag = Flag::default();
-    let seen = flag.clone();
-    let watch = PeerWatch::new(true, move || seen.is_raised());
+    let other_end = Arc::new(());
+    let life = Arc::downgrade(&other_end);
+    let watch = PeerWatch::new(true, move || life.strong_count() == 0);
     let stuck = watch.clone().with_limit(Duration::from_millis(1));
     assert_eq!(stuck.spin_until(|| None::<()>), Err(WaitError::Stalled));
-    flag.raise();
+    drop(other_end);
     assert_eq!(watch.spin_until(|| None::<()>), Err(WaitError::PeerGone));
 }
