@@ -39,50 +39,104 @@ const UDP_BYTES_MAX: usize = 65_507;
 const DATAGRAM_CALLS: &str = "connected, not blocking, polled, 4 MiB of buffer requested; send; \
 recv, streams received by recvmmsg of up to 64";
 
-/// A carrier of messages: a ring, topic, channel, socket or pipe, with a certain number of
-/// endpoints.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[expect(missing_docs, reason = "the texts of their rows say it")]
-pub enum Carrier {
-    SpscShm,
-    MpscShm,
-    SpmcShm,
-    FanoutShm,
-    FanoutShm2p2s,
-    PodShm,
-    Topic,
-    TopicReliable,
+const RTRB_CALLS: &str = "push, pop; streams received by read_chunk of all there is";
+const DISRUPTOR_CALLS: &str = "BusySpin; try_publish, EventPoller::poll of all there is";
+const KANAL_CALLS: &str = "bounded; try_send, try_recv; streams received by drain_into";
+const FLUME_CALLS: &str = "bounded; try_send, try_recv; streams received by drain";
+const WAKEUP_CALLS: &str = "TSC of both CPUs; asleep for 50 us before each send";
+
+/// Flags of a carrier: it is one of our library, it neither overwrites nor drops unread messages, it
+/// has two sending endpoints on each side, one ring serves both directions.
+const OURS: u8 = 1;
+const LOSSLESS: u8 = 2;
+const TWO_SENDERS: u8 = 4;
+const DUPLEX: u8 = 8;
+
+/// Defines [`Carrier`]. For each carrier: its name in the ids of rows, its flags, and a description
+/// of its endpoints and timed calls for the report.
+macro_rules! carriers {
+    ($($(#[$doc:meta])* $name:ident: $id:literal, $flags:expr, $description:expr;)+) => {
+        /// A carrier of messages: a ring, topic, channel, socket or pipe, with a certain number of
+        /// endpoints.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+        #[expect(missing_docs, reason = "the texts of their rows say it")]
+        pub enum Carrier {
+            Wakeup(Mechanism),
+            Channel(ChannelProvider, ChannelShape),
+            $($(#[$doc])* $name,)+
+        }
+
+        impl Carrier {
+            /// Returns the name of the carrier, its flags, and its description.
+            const fn properties(self) -> (&'static str, u8, &'static str) {
+                match self {
+                    Carrier::Wakeup(mechanism) => (mechanism.id(), OURS, WAKEUP_CALLS),
+                    Carrier::Channel(maker, shape) => maker.properties(shape),
+                    $(Carrier::$name => ($id, $flags, $description),)+
+                }
+            }
+        }
+    };
+}
+
+carriers! {
+    SpscShm: "spsc_shm", OURS | LOSSLESS, "1:1, gated ring";
+    MpscShm: "mpsc_shm", OURS | LOSSLESS | TWO_SENDERS, "2:1, gated ring, producers in turn";
+    SpmcShm: "spmc_shm", OURS, "1:2, open lane, both receive";
+    FanoutShm: "fanout_shm", OURS, "1:1, open lane";
+    FanoutShm2p2s: "fanout_shm_2p2s", OURS | TWO_SENDERS,
+        "2:2, open lanes, producers in turn, both receive";
+    PodShm: "pod_shm", OURS, "1:1, latest()";
+    Topic: "topic", OURS,
+        "1:1, best-effort topic (open lane), subscribers_max(1); send; recv_into, streams received \
+         by drain";
+    TopicReliable: "topic_reliable", OURS | LOSSLESS,
+        "1:1, reliable topic, subscribers_max(1); send; recv_into, streams received by drain";
     /// A best-effort topic with one publisher, one subscriber and the default number of slots.
-    TopicDefault,
-    TopicLoan,
+    TopicDefault: "topic_default", OURS,
+        "1:1, best-effort topic, default capacity; send, recv_into";
+    TopicLoan: "topic_loan", OURS,
+        "1:1, best-effort topic, default capacity; loan, publish, borrow";
     /// One ring with any number of publishers and subscribers, on which each side both publishes
     /// and subscribes. Publishers overwrite old messages and do not wait for readers.
-    FanoutShmDuplex,
+    FanoutShmDuplex: "fanout_shm_duplex", OURS | DUPLEX,
+        "2:2 on one ring, both sides publish and subscribe";
     /// A single best-effort topic on which each side both publishes and subscribes.
-    TopicDuplex,
+    TopicDuplex: "topic_duplex", OURS | DUPLEX,
+        "2:2 on one best-effort topic, both sides publish and subscribe";
     /// A best-effort topic for large messages, which are copied in and out.
-    LargeCopy,
+    LargeCopy: "copy", OURS, "send, recv, answer of 16 bytes";
     /// A best-effort topic for large messages, which are written into a loan and read from a
     /// borrowed sample.
-    LargeLoan,
-    Wakeup(Mechanism),
-    Channel(ChannelProvider, ChannelShape),
-    HeadTailRing,
-    Udp,
-    UnixDatagram,
-    UnixStream,
-    Pipe,
-    MessageQueue,
-    Iceoryx2,
+    LargeLoan: "loan", OURS, "publish of a filled loan, borrow, answer of 16 bytes";
+    HeadTailRing: "head_tail_ring", LOSSLESS,
+        "head and tail in lines of their own, each endpoint caches the other; streams received in \
+         rendezvous, all there is at once";
+    Udp: "udp", 0, DATAGRAM_CALLS;
+    UnixDatagram: "unix_datagram", LOSSLESS, DATAGRAM_CALLS;
+    UnixStream: "unix_stream", LOSSLESS,
+        "not blocking, polled, 4 MiB of buffer requested; write; read, streams received by reads \
+         of up to 256 KiB";
+    Pipe: "pipe", LOSSLESS,
+        "not blocking, polled, 1 MiB of buffer requested; write; read, streams received by reads \
+         of up to 256 KiB";
+    MessageQueue: "posix_mq", LOSSLESS,
+        "not blocking, polled, as many messages as are allowed; mq_send; mq_receive, also of \
+         streams: there is no call for several";
+    Iceoryx2: "iceoryx2", 0, "1:1, ipc service, buffer of 1 that overflows, loaned ahead";
     /// The same iceoryx2 service as for small messages, in the comparison with our loans. WHY
     /// another variant: each comparison measures both of its candidates again, so each candidate
     /// has separate rows.
-    Iceoryx2Loan,
+    Iceoryx2Loan: "iceoryx2_loan", 0,
+        "1:1, ipc service, buffer of 1 that overflows, loaned ahead";
     /// The variant of the iceoryx2 service that works only within a process.
-    Iceoryx2Local,
-    Iceoryx2Stream,
+    Iceoryx2Local: "iceoryx2_local", 0,
+        "1:1, local service, buffer of 1 that overflows, loaned ahead";
+    Iceoryx2Stream: "iceoryx2_stream", LOSSLESS,
+        "1:1, ipc service, buffer of 256, RetryUntilDelivered";
     /// A single iceoryx2 service on which each side both publishes and subscribes.
-    Iceoryx2Duplex,
+    Iceoryx2Duplex: "iceoryx2_duplex", DUPLEX,
+        "2:2, ipc service, both sides publish and subscribe";
 }
 
 /// A mechanism by which a process blocks until another process sends something to it.
@@ -171,35 +225,32 @@ impl ChannelProvider {
         [Direct, Spsc, Rtrb, Disruptor, Crossbeam, Std, Kanal, Flume]
     };
 
-    /// Returns the name of the provider in the ids of carriers, and a description of the calls that
-    /// are timed.
-    const fn name_and_description(self) -> (&'static str, &'static str) {
+    /// Returns the name, the flags and the description of the carrier with the channels of this
+    /// provider.
+    const fn properties(self, shape: ChannelShape) -> (&'static str, u8, &'static str) {
         const OUR_CALLS: &str = "try_send_ref, try_recv_into; streams received by drain_in_place";
-        match self {
-            ChannelProvider::Direct => ("direct", "try_send, try_recv"),
-            ChannelProvider::Spsc => ("spsc", OUR_CALLS),
-            ChannelProvider::Spmc => ("spmc", OUR_CALLS),
-            ChannelProvider::Mpsc => ("mpsc", OUR_CALLS),
-            ChannelProvider::Fanout => ("fanout", OUR_CALLS),
-            ChannelProvider::Rtrb => (
-                "rtrb",
-                "push, pop; streams received by read_chunk of all there is",
-            ),
-            ChannelProvider::Disruptor => (
-                "disruptor",
-                "BusySpin; try_publish, EventPoller::poll of all there is",
-            ),
-            ChannelProvider::Crossbeam => ("crossbeam", "bounded; try_send, try_recv"),
-            ChannelProvider::Std => ("std", "sync_channel; try_send, try_recv"),
-            ChannelProvider::Kanal => (
-                "kanal",
-                "bounded; try_send, try_recv; streams received by drain_into",
-            ),
-            ChannelProvider::Flume => (
-                "flume",
-                "bounded; try_send, try_recv; streams received by drain",
-            ),
-        }
+        let (id, owner, calls) = match (self, shape) {
+            // WHY another name: our SPSC channel is compared in two shapes.
+            (ChannelProvider::Fanout, ChannelShape::OneToTwo) => {
+                ("fanout_broadcast", OURS, OUR_CALLS)
+            }
+            (ChannelProvider::Direct, _) => ("direct", OURS, "try_send, try_recv"),
+            (ChannelProvider::Spsc, _) => ("spsc", OURS, OUR_CALLS),
+            (ChannelProvider::Spmc, _) => ("spmc", OURS, OUR_CALLS),
+            (ChannelProvider::Mpsc, _) => ("mpsc", OURS, OUR_CALLS),
+            (ChannelProvider::Fanout, _) => ("fanout", OURS, OUR_CALLS),
+            (ChannelProvider::Rtrb, _) => ("rtrb", 0, RTRB_CALLS),
+            (ChannelProvider::Disruptor, _) => ("disruptor", 0, DISRUPTOR_CALLS),
+            (ChannelProvider::Crossbeam, _) => ("crossbeam", 0, "bounded; try_send, try_recv"),
+            (ChannelProvider::Std, _) => ("std", 0, "sync_channel; try_send, try_recv"),
+            (ChannelProvider::Kanal, _) => ("kanal", 0, KANAL_CALLS),
+            (ChannelProvider::Flume, _) => ("flume", 0, FLUME_CALLS),
+        };
+        let senders = match shape {
+            ChannelShape::TwoToOne | ChannelShape::TwoToTwo => TWO_SENDERS,
+            ChannelShape::OneToOne | ChannelShape::OneToTwo => 0,
+        };
+        (id, owner | LOSSLESS | senders, calls)
     }
 }
 
@@ -272,170 +323,46 @@ impl Carrier {
         Carrier::MessageQueue,
     ];
 
-    /// Returns the name of the carrier in the ids of rows, and a description of its endpoints and
-    /// timed calls for the report.
-    const fn name_and_description(self) -> (&'static str, &'static str) {
-        match self {
-            Carrier::SpscShm => ("spsc_shm", "1:1, gated ring"),
-            Carrier::MpscShm => ("mpsc_shm", "2:1, gated ring, producers in turn"),
-            Carrier::SpmcShm => ("spmc_shm", "1:2, open lane, both receive"),
-            Carrier::FanoutShm => ("fanout_shm", "1:1, open lane"),
-            Carrier::FanoutShm2p2s => (
-                "fanout_shm_2p2s",
-                "2:2, open lanes, producers in turn, both receive",
-            ),
-            Carrier::PodShm => ("pod_shm", "1:1, latest()"),
-            Carrier::Topic => (
-                "topic",
-                "1:1, best-effort topic (open lane), subscribers_max(1); send; recv_into, streams \
-                 received by drain",
-            ),
-            Carrier::TopicReliable => (
-                "topic_reliable",
-                "1:1, reliable topic, subscribers_max(1); send; recv_into, streams received by \
-                 drain",
-            ),
-            Carrier::TopicDefault => (
-                "topic_default",
-                "1:1, best-effort topic, default capacity; send, recv_into",
-            ),
-            Carrier::TopicLoan => (
-                "topic_loan",
-                "1:1, best-effort topic, default capacity; loan, publish, borrow",
-            ),
-            Carrier::FanoutShmDuplex => (
-                "fanout_shm_duplex",
-                "2:2 on one ring, both sides publish and subscribe",
-            ),
-            Carrier::TopicDuplex => (
-                "topic_duplex",
-                "2:2 on one best-effort topic, both sides publish and subscribe",
-            ),
-            Carrier::LargeCopy => ("copy", "send, recv, answer of 16 bytes"),
-            Carrier::LargeLoan => (
-                "loan",
-                "publish of a filled loan, borrow, answer of 16 bytes",
-            ),
-            Carrier::Wakeup(mechanism) => (
-                mechanism.id(),
-                "TSC of both CPUs; asleep for 50 us before each send",
-            ),
-            // WHY another name: our SPSC channel is compared in two shapes.
-            Carrier::Channel(ChannelProvider::Fanout, ChannelShape::OneToTwo) => (
-                "fanout_broadcast",
-                ChannelProvider::Fanout.name_and_description().1,
-            ),
-            Carrier::Channel(maker, _) => maker.name_and_description(),
-            Carrier::HeadTailRing => (
-                "head_tail_ring",
-                "head and tail in lines of their own, each endpoint caches the other; streams \
-                 received in rendezvous, all there is at once",
-            ),
-            Carrier::Udp => ("udp", DATAGRAM_CALLS),
-            Carrier::UnixDatagram => ("unix_datagram", DATAGRAM_CALLS),
-            Carrier::UnixStream => (
-                "unix_stream",
-                "not blocking, polled, 4 MiB of buffer requested; write; read, streams received \
-                 by reads of up to 256 KiB",
-            ),
-            Carrier::Pipe => (
-                "pipe",
-                "not blocking, polled, 1 MiB of buffer requested; write; read, streams received \
-                 by reads of up to 256 KiB",
-            ),
-            Carrier::MessageQueue => (
-                "posix_mq",
-                "not blocking, polled, as many messages as are allowed; mq_send; mq_receive, also \
-                 of streams: there is no call for several",
-            ),
-            Carrier::Iceoryx2 => (
-                "iceoryx2",
-                "1:1, ipc service, buffer of 1 that overflows, loaned ahead",
-            ),
-            Carrier::Iceoryx2Loan => (
-                "iceoryx2_loan",
-                "1:1, ipc service, buffer of 1 that overflows, loaned ahead",
-            ),
-            Carrier::Iceoryx2Local => (
-                "iceoryx2_local",
-                "1:1, local service, buffer of 1 that overflows, loaned ahead",
-            ),
-            Carrier::Iceoryx2Stream => (
-                "iceoryx2_stream",
-                "1:1, ipc service, buffer of 256, RetryUntilDelivered",
-            ),
-            Carrier::Iceoryx2Duplex => (
-                "iceoryx2_duplex",
-                "2:2, ipc service, both sides publish and subscribe",
-            ),
-        }
-    }
-
     /// Returns the short name of the carrier (the ring, topic or socket that transports messages),
     /// which is a part of the id of each row of the results.
     pub const fn id(self) -> &'static str {
-        self.name_and_description().0
+        self.properties().0
     }
 
     /// Returns a text for the report: the number of endpoints, and the calls that are timed.
     pub fn basis(self) -> String {
+        let description = self.properties().2;
         match self {
-            Carrier::Channel(_, shape) => format!(
-                "channel, {}; {}",
-                shape.basis(),
-                self.name_and_description().1
-            ),
-            _ => self.name_and_description().1.to_owned(),
+            Carrier::Channel(_, shape) => format!("channel, {}; {description}", shape.basis()),
+            _ => description.to_owned(),
         }
+    }
+
+    const fn has(self, flag: u8) -> bool {
+        self.properties().1 & flag != 0
     }
 
     /// Returns true if this is a carrier of our library. Each carrier of ours is compared with all
     /// carriers of other libraries.
     pub const fn is_ours(self) -> bool {
-        use Carrier as C;
-        use ChannelProvider::{Direct, Fanout, Mpsc, Spmc, Spsc};
-        match self {
-            C::Channel(maker, _) => matches!(maker, Direct | Spsc | Spmc | Mpsc | Fanout),
-            C::HeadTailRing | C::Udp | C::UnixDatagram | C::UnixStream | C::Pipe => false,
-            C::MessageQueue | C::Iceoryx2 | C::Iceoryx2Loan | C::Iceoryx2Local => false,
-            C::Iceoryx2Stream | C::Iceoryx2Duplex => false,
-            _ => true,
-        }
+        self.has(OURS)
     }
 
     /// Returns the number of sending endpoints on each side. They send in turn.
     pub const fn producers(self) -> u64 {
-        match self {
-            Carrier::MpscShm | Carrier::FanoutShm2p2s => 2,
-            Carrier::Channel(_, ChannelShape::TwoToOne | ChannelShape::TwoToTwo) => 2,
-            _ => 1,
-        }
+        if self.has(TWO_SENDERS) { 2 } else { 1 }
     }
 
     /// Returns true if the carrier neither overwrites nor drops unread messages. On such a carrier,
     /// a lost message is an error.
     pub const fn is_lossless(self) -> bool {
-        use Carrier as C;
-        matches!(
-            self,
-            C::SpscShm
-                | C::MpscShm
-                | C::TopicReliable
-                | C::Channel(..)
-                | C::HeadTailRing
-                | C::UnixDatagram
-                | C::UnixStream
-                | C::Pipe
-                | C::MessageQueue
-                | C::Iceoryx2Stream
-        )
+        self.has(LOSSLESS)
     }
 
     /// Returns true if one ring serves both directions. The benchmarks do not measure such a
     /// carrier with streams, but with exchanges, in which both sides send at the same time.
     pub const fn is_duplex(self) -> bool {
-        use Carrier::{FanoutShmDuplex, Iceoryx2Duplex, TopicDuplex};
-        matches!(self, FanoutShmDuplex | TopicDuplex | Iceoryx2Duplex)
+        self.has(DUPLEX)
     }
 
     /// Returns the reason why the carrier cannot transport messages of `bytes` bytes on this
