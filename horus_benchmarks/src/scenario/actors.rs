@@ -48,13 +48,13 @@ type PerformFn = fn(&WorkloadJob) -> Result<WorkloadResult, Box<dyn Error>>;
 const RUNTIMES: &[(&str, PerformFn)] = &[
     (OURS, perform_job::<actors::ours::Ours>),
     #[cfg(feature = "actor_peers")]
-    ("tokio", perform_job::<actors::tokio::Tokio>),
+    ("tokio", perform_job::<actors::peers::Tokio>),
     #[cfg(feature = "actor_peers")]
-    ("actix", perform_job::<actors::actix::Actix>),
+    ("actix", perform_job::<actors::peers::Actix>),
     #[cfg(feature = "actor_peers")]
-    ("ractor", perform_job::<actors::ractor::Ractor>),
+    ("ractor", perform_job::<actors::peers::Ractor>),
     #[cfg(feature = "actor_peers")]
-    ("kameo", perform_job::<actors::kameo::Kameo>),
+    ("kameo", perform_job::<actors::peers::Kameo>),
 ];
 
 const OURS: &str = "ours";

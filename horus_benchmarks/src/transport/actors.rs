@@ -14,15 +14,9 @@ use std::time::Instant;
 
 use crate::measure::memory;
 
-#[cfg(feature = "actor_peers")]
-pub mod actix;
-#[cfg(feature = "actor_peers")]
-pub mod kameo;
 pub mod ours;
 #[cfg(feature = "actor_peers")]
-pub mod ractor;
-#[cfg(feature = "actor_peers")]
-pub mod tokio;
+pub mod peers;
 
 /// The result of running a workload on a runtime.
 pub type RunResult = Result<(), Box<dyn Error>>;

@@ -1,5 +1,6 @@
 //! Runs the workloads on actors of our own library.
 
+use std::error::Error;
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -7,7 +8,7 @@ use std::task::{Context as Polling, Poll, Wake, Waker};
 use std::time::Duration;
 
 use horus_core::actor::{Actor, Actors, Address, Context, Mailbox, Reply};
-use horus_core::scheduler::{NodeResult, Scheduler};
+use horus_core::scheduler::{NodeResult, Running, Scheduler};
 
 use super::{GATE, PerPass, RunResult, Runtime, WorkloadActor};
 
@@ -88,6 +89,15 @@ impl Actor for FutureActor {
     }
 }
 
+/// Starts a scheduler with a group of actors on `threads` threads.
+fn start_actors(threads: usize) -> Result<Running, Box<dyn Error>> {
+    let mut scheduler = Scheduler::new();
+    let actors = scheduler.actors("players").threads(threads);
+    let actors = actors.mailbox(Mailbox::unbounded()).build()?;
+    ACTORS.current_cell().get_or_init(|| actors);
+    Ok(scheduler.start()?)
+}
+
 fn spawn<A: Actor>(actor: A) -> Address<A::Message> {
     let actors = ACTORS
         .current_cell()
@@ -103,11 +113,7 @@ impl Runtime for Ours {
         threads: usize,
         work: impl FnOnce() -> T + Send + 'static,
     ) -> RunResult {
-        let mut scheduler = Scheduler::new();
-        let actors = scheduler.actors("players").threads(threads.max(1));
-        let actors = actors.mailbox(Mailbox::unbounded()).build()?;
-        ACTORS.current_cell().get_or_init(|| actors);
-        let running = scheduler.start()?;
+        let running = start_actors(threads.max(1))?;
         if threads == 0 {
             let driver = spawn(CallingActor(Some(work), None));
             driver.tell(())?;
@@ -125,11 +131,7 @@ impl Runtime for Ours {
     fn run_alone<F: Future<Output = ()> + Send + 'static>(
         work: impl FnOnce() -> F + Send + 'static,
     ) -> RunResult {
-        let mut scheduler = Scheduler::new();
-        let actors = scheduler.actors("players").threads(0);
-        let actors = actors.mailbox(Mailbox::unbounded()).build()?;
-        ACTORS.current_cell().get_or_init(|| actors);
-        let mut running = scheduler.start()?;
+        let mut running = start_actors(0)?;
         running.tick_once()?;
         pollster::block_on(work());
         running.finish()?;

@@ -1,0 +1,298 @@
+//! Runs the workloads on actors of other crates: on those of actix, kameo and ractor, and on tokio
+//! tasks with an unbounded channel each, which a program without an actor library would have.
+
+use std::future::Future;
+use std::marker::PhantomData;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+use ::actix::{Addr, Arbiter, ArbiterHandle, System};
+use ::kameo::actor::Spawn as _;
+use ::ractor::{ActorProcessingErr, ActorRuntime, RpcReplyPort};
+use ::tokio::runtime::Builder;
+use ::tokio::sync::{mpsc, oneshot};
+
+use super::{GATE, Mail, PerPass, RunResult, Runtime, WorkloadActor};
+
+/// An actor of actix or kameo that passes its messages to a [`WorkloadActor`].
+#[derive(Debug)]
+pub struct ActorAdapter<P>(P);
+
+/// A message to an [`ActorAdapter`]. Each is a question; those who only tell ignore the answer.
+struct Question<M>(M);
+
+/// The actor runtime of the crate actix. With several threads, each thread has an arbiter, and new
+/// actors are assigned to the arbiters in turn.
+#[derive(Debug)]
+pub struct Actix;
+
+/// The arbiters of each pass, one for each thread. The list is empty if the actors run on the
+/// thread that spawns them.
+static ARBITERS: PerPass<Vec<ArbiterHandle>> = PerPass::new();
+
+/// Number of actors spawned so far. It selects the thread of the next actor.
+static SPAWNED: AtomicUsize = AtomicUsize::new(0);
+
+fn next_arbiter() -> Option<&'static ArbiterHandle> {
+    let arbiters = ARBITERS
+        .current_cell()
+        .get()
+        .filter(|arbiters| !arbiters.is_empty())?;
+    let index = SPAWNED.fetch_add(1, Ordering::Relaxed) % arbiters.len();
+    arbiters.get(index)
+}
+
+impl<P: WorkloadActor> ::actix::Actor for ActorAdapter<P> {
+    type Context = ::actix::Context<Self>;
+
+    fn started(&mut self, _: &mut Self::Context) {
+        self.0.started();
+    }
+}
+
+impl<M> ::actix::Message for Question<M> {
+    type Result = u64;
+}
+
+impl<P: WorkloadActor> ::actix::Handler<Question<P::Message>> for ActorAdapter<P> {
+    type Result = u64;
+
+    fn handle(&mut self, question: Question<P::Message>, _: &mut Self::Context) -> u64 {
+        self.0.handle(question.0)
+    }
+}
+
+impl Runtime for Actix {
+    type Address<P: WorkloadActor> = Addr<ActorAdapter<P>>;
+
+    fn run_workload<T: Send + 'static>(
+        threads: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> RunResult {
+        let system = System::new();
+        let arbiters: Vec<_> = (0..threads).map(|_| Arbiter::new()).collect();
+        ARBITERS
+            .current_cell()
+            .get_or_init(|| arbiters.iter().map(Arbiter::handle).collect());
+        system.block_on(async {
+            let _kept = work();
+            (&GATE).await;
+        });
+        for arbiter in arbiters {
+            arbiter.stop();
+            arbiter.join().map_err(|_| "an arbiter panicked")?;
+        }
+        Ok(())
+    }
+
+    fn spawn<P: WorkloadActor>(player: P) -> Self::Address<P> {
+        let seat = ActorAdapter(player);
+        match next_arbiter() {
+            Some(arbiter) => ::actix::Actor::start_in_arbiter(arbiter, |_| seat),
+            None => ::actix::Actor::start(seat),
+        }
+    }
+
+    fn tell<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> bool {
+        address.do_send(Question(message));
+        true
+    }
+
+    async fn ask<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
+        address.send(Question(message)).await.ok()
+    }
+
+    fn spawn_task(future: impl Future<Output = ()> + Send + 'static) {
+        match next_arbiter() {
+            Some(arbiter) => _ = arbiter.spawn(future),
+            None => _ = ::actix::spawn(future),
+        }
+    }
+}
+
+/// Starts a tokio runtime, runs `work` on it, and waits for the end of the workload. Used for all
+/// actors that run on tokio, including those of other crates.
+fn block_on<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T) -> RunResult {
+    let runtime = if threads == 0 {
+        Builder::new_current_thread().build()?
+    } else {
+        Builder::new_multi_thread()
+            .worker_threads(threads)
+            .build()?
+    };
+    runtime.block_on(async {
+        let _kept = work();
+        (&GATE).await;
+    });
+    Ok(())
+}
+
+/// The actor runtime whose actors are tokio tasks.
+#[derive(Debug)]
+pub struct Tokio;
+
+async fn run_actor<P: WorkloadActor>(
+    mut player: P,
+    mut mails: mpsc::UnboundedReceiver<Mail<P::Message, oneshot::Sender<u64>>>,
+) {
+    player.started();
+    while let Some(mail) = mails.recv().await {
+        match mail {
+            Mail::Tell(message) => _ = player.handle(message),
+            // WHY ignored: the one that asked has left.
+            Mail::Ask(message, reply) => _ = reply.send(player.handle(message)),
+        }
+    }
+}
+
+impl Runtime for Tokio {
+    type Address<P: WorkloadActor> = mpsc::UnboundedSender<Mail<P::Message, oneshot::Sender<u64>>>;
+
+    fn run_workload<T: Send + 'static>(
+        threads: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> RunResult {
+        block_on(threads, work)
+    }
+
+    fn spawn<P: WorkloadActor>(player: P) -> Self::Address<P> {
+        let (sender, receiver) = mpsc::unbounded_channel();
+        ::tokio::spawn(run_actor(player, receiver));
+        sender
+    }
+
+    fn tell<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> bool {
+        address.send(Mail::Tell(message)).is_ok()
+    }
+
+    async fn ask<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
+        let (reply, answer) = oneshot::channel();
+        address.send(Mail::Ask(message, reply)).ok()?;
+        answer.await.ok()
+    }
+
+    fn spawn_task(future: impl Future<Output = ()> + Send + 'static) {
+        ::tokio::spawn(future);
+    }
+}
+
+/// The actor runtime of the crate kameo.
+#[derive(Debug)]
+pub struct Kameo;
+
+impl<P: WorkloadActor> ::kameo::Actor for ActorAdapter<P> {
+    type Args = P;
+    type Error = ::kameo::error::Infallible;
+
+    async fn on_start(
+        mut player: P,
+        _: ::kameo::actor::ActorRef<Self>,
+    ) -> Result<Self, Self::Error> {
+        player.started();
+        Ok(Self(player))
+    }
+}
+
+impl<P: WorkloadActor> ::kameo::message::Message<Question<P::Message>> for ActorAdapter<P> {
+    type Reply = u64;
+
+    async fn handle(
+        &mut self,
+        question: Question<P::Message>,
+        _: &mut ::kameo::message::Context<Self, u64>,
+    ) -> u64 {
+        self.0.handle(question.0)
+    }
+}
+
+impl Runtime for Kameo {
+    type Address<P: WorkloadActor> = ::kameo::actor::ActorRef<ActorAdapter<P>>;
+
+    fn run_workload<T: Send + 'static>(
+        threads: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> RunResult {
+        block_on(threads, work)
+    }
+
+    fn spawn<P: WorkloadActor>(player: P) -> Self::Address<P> {
+        ActorAdapter::<P>::spawn_with_mailbox(player, ::kameo::mailbox::unbounded())
+    }
+
+    fn tell<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> bool {
+        address.tell(Question(message)).try_send().is_ok()
+    }
+
+    async fn ask<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
+        address.ask(Question(message)).await.ok()
+    }
+
+    fn spawn_task(future: impl Future<Output = ()> + Send + 'static) {
+        ::tokio::spawn(future);
+    }
+}
+
+/// The actor runtime of the crate ractor.
+#[derive(Debug)]
+pub struct Ractor;
+
+/// The code of a ractor actor, whose state is a [`WorkloadActor`].
+struct RactorAdapter<P>(PhantomData<fn(P)>);
+
+impl<P: WorkloadActor> ::ractor::Actor for RactorAdapter<P> {
+    type Msg = Mail<P::Message, RpcReplyPort<u64>>;
+    type State = P;
+    type Arguments = P;
+
+    async fn pre_start(
+        &self,
+        _: ::ractor::ActorRef<Self::Msg>,
+        mut player: P,
+    ) -> Result<P, ActorProcessingErr> {
+        player.started();
+        Ok(player)
+    }
+
+    async fn handle(
+        &self,
+        _: ::ractor::ActorRef<Self::Msg>,
+        mail: Self::Msg,
+        player: &mut P,
+    ) -> Result<(), ActorProcessingErr> {
+        match mail {
+            Mail::Tell(message) => _ = player.handle(message),
+            // WHY ignored: the one that asked has left.
+            Mail::Ask(message, reply) => _ = reply.send(player.handle(message)),
+        }
+        Ok(())
+    }
+}
+
+impl Runtime for Ractor {
+    type Address<P: WorkloadActor> = ::ractor::ActorRef<Mail<P::Message, RpcReplyPort<u64>>>;
+
+    fn run_workload<T: Send + 'static>(
+        threads: usize,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> RunResult {
+        block_on(threads, work)
+    }
+
+    fn spawn<P: WorkloadActor>(player: P) -> Self::Address<P> {
+        let seat = RactorAdapter(PhantomData);
+        let (address, _) = ActorRuntime::spawn_instant(None, seat, player).expect("it has no name");
+        address
+    }
+
+    fn tell<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> bool {
+        address.cast(Mail::Tell(message)).is_ok()
+    }
+
+    async fn ask<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
+        let answer = address.call(|reply| Mail::Ask(message, reply), None).await;
+        answer.ok()?.success_or(()).ok()
+    }
+
+    fn spawn_task(future: impl Future<Output = ()> + Send + 'static) {
+        ::tokio::spawn(future);
+    }
+}
