@@ -64,9 +64,7 @@ fn measure_ping_pong(
     let offset = floor.check_offset(&session.clock)?;
 
     let place = placement.id();
-    session
-        .report
-        .set(&format!("spin/{place}"), serde_json::to_value(&spin)?);
+    session.report.set(&format!("spin/{place}"), &spin);
     session.note_offset(place, &offset);
     let p50_ns = |rounds: &Vec<Round>| -> Vec<f64> {
         rounds

@@ -346,6 +346,13 @@ pub struct Ratio {
     pub high: f64,
 }
 
+impl Ratio {
+    /// Returns the median and both ends of the interval, as records have them.
+    pub const fn to_array(self) -> [f64; 3] {
+        [self.median, self.low, self.high]
+    }
+}
+
 /// Pairs of medians. Each pair has the median of a floor round and the median of a measured round
 /// next to it.
 ///

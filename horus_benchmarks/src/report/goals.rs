@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::measure::state::MachineState;
-use crate::report::rows::{Report, Row};
+use crate::report::rows::{self, Report, Row};
 use crate::report::template::fill_template;
 use crate::report::versus;
 
@@ -251,10 +251,7 @@ pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
 /// Returns the states of the machine in which the row `id` was measured, as `settings` has them.
 /// Returns an empty list if they are not recorded.
 pub(crate) fn noted_states(settings: &Map<String, Value>, id: &str) -> Vec<MachineState> {
-    settings
-        .get(STATES_GROUP)
-        .and_then(|states| Vec::deserialize(states.get(id)?).ok())
-        .unwrap_or_default()
+    rows::noted(settings, STATES_GROUP, id).unwrap_or_default()
 }
 
 /// Returns the text of a verdict on each state of the machine, missed ones first. Returns `None` if
@@ -284,11 +281,7 @@ fn row_with_ratios(row: &Row, settings: &Map<String, Value>) -> Value {
     if let (Some(ratio), Some([low, high])) = (row.floor_ratio, row.floor_ratio_ci) {
         value["floor"] = json!([ratio, low, high]);
     }
-    value["ratio_to"] = json!(
-        settings
-            .get(RATIOS_GROUP)
-            .and_then(|ratios| ratios.get(&row.id))
-    );
+    value["ratio_to"] = rows::noted(settings, RATIOS_GROUP, &row.id).unwrap_or_default();
     value
 }
 
@@ -354,7 +347,7 @@ pub(crate) fn verdict_word(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> S
 /// Returns a text with the smallest, the median and the largest floor of the row `id`, in
 /// nanoseconds. The text is empty if the row has no floor.
 fn describe_floor(report: &Report, id: &str) -> String {
-    let floors: Vec<f64> = report.noted(FLOOR_NS_GROUP, id).unwrap_or_default();
+    let floors: Vec<f64> = rows::noted(&report.settings, FLOOR_NS_GROUP, id).unwrap_or_default();
     let texts = floors.iter().map(|ns| format!("{ns:.0}"));
     texts.collect::<Vec<_>>().join("/")
 }

@@ -113,8 +113,7 @@ impl Records {
             .chain(&self.shown.programs)
             .find_map(|program| Some((program, program.row(id)?)))?;
         let mut value = json!(row);
-        let basis = program.settings.get("basis");
-        value["basis"] = json!(basis.and_then(|all| all.get(id)));
+        value["basis"] = program.basis(id).into();
         value["span"] = json!({
             "p50": self.value_range(id, |row| Some(row.ns?.p50)),
             "floor_ratio": self.value_range(id, |row| row.floor_ratio),

@@ -3,9 +3,8 @@
 use std::io;
 use std::path::Path;
 
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use crate::measure::machine::Machine;
 use crate::measure::micro::MicroResult;
@@ -111,42 +110,37 @@ impl Row {
 
     /// Creates a row from timed batches. Its percentiles are percentiles of the batches' means.
     pub fn from_micro(id: &str, micro: &MicroResult, clock: &TscClock) -> Row {
-        let row = Row::from_samples(id, &micro.batches, clock.ns_per_tick() / micro.batch as f64);
-        let sent = micro.done;
-        let received = micro.verified;
-        Row {
-            sent,
-            received,
-            lost: sent - received,
-            ..row
-        }
+        Row::from_samples(id, &micro.batches, clock.ns_per_tick() / micro.batch as f64)
+            .with_counts(micro.done, micro.verified)
     }
 
     /// Creates a row of one-way latencies from rounds of ping-pong. [`Round::ns_per_unit`] converts
     /// the times to one-way times.
     pub fn from_rounds(id: &str, round: &Round, clock: &TscClock) -> Row {
-        let row = Row::from_samples(id, &round.ticks, round.ns_per_unit(clock));
-        let lost = round.sent - round.received;
-        Row {
-            sent: round.sent,
-            received: round.received,
-            lost,
-            ..row
-        }
+        Row::from_samples(id, &round.ticks, round.ns_per_unit(clock))
+            .with_counts(round.sent, round.received)
     }
 
     /// Creates a row from repeated streams: adds up the messages of all streams, and sets the rate
     /// to `msgs_per_s`.
     pub fn from_streams(id: &str, streams: &[StreamResult], msgs_per_s: Option<f64>) -> Row {
+        let sent = streams.iter().map(StreamResult::sent).sum();
         let received = streams.iter().map(|stream| stream.received).sum();
-        let lost = streams.iter().map(|stream| stream.lost).sum();
-        Row {
+        let row = Row {
             id: id.to_owned(),
-            sent: received + lost,
-            received,
-            lost,
             msgs_per_s,
             ..Row::default()
+        };
+        row.with_counts(sent, received)
+    }
+
+    /// Returns the row with these numbers of messages. Those that were not received are lost.
+    pub fn with_counts(self, sent: u64, received: u64) -> Row {
+        Row {
+            sent,
+            received,
+            lost: sent - received,
+            ..self
         }
     }
 
@@ -229,8 +223,8 @@ impl Report {
     }
 
     /// Stores `value` as the setting `name` of the report.
-    pub fn set(&mut self, name: &str, value: impl Into<Value>) {
-        self.settings.insert(name.to_owned(), value.into());
+    pub fn set(&mut self, name: &str, value: impl Serialize) {
+        self.settings.insert(name.to_owned(), json!(value));
     }
 
     /// Adds a row, and stores in the settings how it was measured (`RTT/2`, `TSC`, `batches of
@@ -242,14 +236,8 @@ impl Report {
     }
 
     /// Stores `value` for the row `id` in the group `group` of the settings.
-    pub fn note(&mut self, group: &str, id: &str, value: impl Into<Value>) {
-        let notes = self
-            .settings
-            .entry(group)
-            .or_insert_with(|| Value::Object(Map::new()));
-        if let Value::Object(notes) = notes {
-            notes.insert(id.to_owned(), value.into());
-        }
+    pub fn note(&mut self, group: &str, id: &str, value: impl Serialize) {
+        self.settings.entry(group).or_insert_with(|| json!({}))[id] = json!(value);
     }
 
     /// Returns the row with this id; `None` if it was not measured.
@@ -266,18 +254,23 @@ impl Report {
         histograms::write_log(&self.rows, &path.with_extension("hlog"))
     }
 
-    /// Returns the value for the row `id` in the group `group` of the settings. Returns `None` if
-    /// there is none, or if it has a type other than `T`.
-    pub(crate) fn noted<T: DeserializeOwned>(&self, group: &str, id: &str) -> Option<T> {
-        let note = self.settings.get(group)?.get(id)?.clone();
-        serde_json::from_value(note).ok()
-    }
-
     /// Returns a text that says how the row `id` was measured, such as `RTT/2`.
     pub fn basis(&self, id: &str) -> &str {
-        self.settings
-            .get(MEASURED_HOW_SETTING)
-            .and_then(|notes| notes.get(id)?.as_str())
-            .unwrap_or_default()
+        noted_basis(&self.settings, id)
     }
+}
+
+/// Returns the value for the row `id` in the group `group` of the settings of a report. Returns
+/// `None` if there is none, or if it has a type other than `T`.
+pub(crate) fn noted<'a, T: Deserialize<'a>>(
+    settings: &'a Map<String, Value>,
+    group: &str,
+    id: &str,
+) -> Option<T> {
+    T::deserialize(settings.get(group)?.get(id)?).ok()
+}
+
+/// Returns the text that says how the row `id` was measured; empty if the settings have none.
+pub(crate) fn noted_basis<'a>(settings: &'a Map<String, Value>, id: &str) -> &'a str {
+    noted(settings, MEASURED_HOW_SETTING, id).unwrap_or_default()
 }

@@ -5,8 +5,6 @@ use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-use serde_json::json;
-
 use crate::measure::machine::{self, CpuTimes, Machine};
 use crate::measure::pin::{self, CpuPair, PinError};
 use crate::measure::tsc::{OffsetCheck, TscClock};
@@ -84,8 +82,7 @@ impl BenchmarkSession {
     /// Stores in the report whether the counters of both CPUs agree. `place` names the placement of
     /// the two ends. Adds a warning if the counters do not agree.
     pub fn note_offset(&mut self, place: &str, offset: &OffsetCheck) {
-        self.report
-            .set(&format!("tsc_offset/{place}"), json!(offset));
+        self.report.set(&format!("tsc_offset/{place}"), offset);
         if !offset.sane {
             let warning = format!(
                 "{place}: the CPUs' counters differ by {:.0} ns",
@@ -102,7 +99,7 @@ impl BenchmarkSession {
             .machine
             .note_steal(self.cpu_times, CpuTimes::read(&self.cpus.both()));
         let verdicts = goals::verdicts(&self.report.rows, &self.report.settings);
-        self.report.set(goals::VERDICTS_SETTING, json!(verdicts));
+        self.report.set(goals::VERDICTS_SETTING, &verdicts);
         println!("{}", table::render(&self.report));
         if let Some(table) = goals::verdict_table(&self.report, &verdicts) {
             println!("\n{table}");

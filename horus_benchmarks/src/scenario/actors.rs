@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::measure::pin;
 use crate::measure::rounds::alternating_order;
-use crate::measure::stats::{self, PairedMedians, Ratio, Samples};
+use crate::measure::stats::{self, PairedMedians, Samples};
 use crate::report::figures::Figures;
 use crate::report::goals;
 use crate::report::rows::Row;
@@ -292,8 +292,8 @@ impl Benchmark {
         let report = &mut self.session.report;
         let memory =
             peak.and_then(|(ours, best, ..)| PairedMedians::from_medians(&best, &ours).ratio());
-        if let Some(Ratio { median, low, high }) = memory {
-            let note = json!({ goals::BEST_PEER: [median, low, high] });
+        if let Some(ratio) = memory {
+            let note = json!({ goals::BEST_PEER: ratio.to_array() });
             report.note(goals::RATIOS_GROUP, &format!("{id}/{OURS}"), note);
         }
         for (end, compared) in times {
@@ -311,14 +311,7 @@ impl Benchmark {
                 row.map(|row| (row, sent, name))
             });
             if let Some((row, sent, name)) = row {
-                report.push(
-                    Row {
-                        sent,
-                        received: sent,
-                        ..row
-                    },
-                    name,
-                );
+                report.push(row.with_counts(sent, sent), name);
             }
         }
     }
@@ -378,12 +371,6 @@ fn workload_row(id: &str, workload: Workload, rounds: &[WorkloadResult]) -> Row 
     let sent = sent_messages(workload, rounds);
     let rates = rounds.iter().filter(|_| is_blitz).map(handled_per_s);
     let rates: Vec<f64> = rates.collect();
-    let row = Row::from_samples(id, &samples, 1e-3);
-    Row {
-        sent,
-        received: sent,
-        figures,
-        ..row
-    }
-    .with_rates(&rates)
+    let row = Row::from_samples(id, &samples, 1e-3).with_counts(sent, sent);
+    Row { figures, ..row }.with_rates(&rates)
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use crate::measure::micro::{MicroPlan, MicroResult};
 use crate::measure::rounds::alternating_order;
-use crate::measure::state::{MachineState, split_by_state};
+use crate::measure::state::split_by_state;
 use crate::measure::stats::{self, PairedMedians};
 use crate::measure::stream::StreamResult;
 use crate::measure::workload::{Round, Timing};
@@ -131,10 +131,8 @@ impl<'a> Comparison<'a> {
         let clock = &session.clock;
         let (floor, spin) = Floor::new(placement, cpus, clock, session.effort)?;
         let connection = Connection::start(placement, cpus, clock.source(), private)?;
-        session.report.set(
-            &format!("spin/{}", placement.id()),
-            serde_json::to_value(spin)?,
-        );
+        let name = format!("spin/{}", placement.id());
+        session.report.set(&name, spin);
         let progress = Progress::new(steps as u64);
         Ok(Comparison {
             session,
@@ -190,12 +188,12 @@ impl<'a> Comparison<'a> {
             let id = group.id(Measure::Latency, one);
             let row = Row::from_rounds(&id, &merged, &self.session.clock);
             let row = row.with_floor_ratio(pairs.ratio());
-            self.note_states(&id, pairs.states())?;
-            self.session
-                .report
-                .push(row, &format!("RTT/2; {}", one.basis()));
+            let report = &mut self.session.report;
+            report.note(STATES_GROUP, &id, pairs.states());
+            report.push(row, &format!("RTT/2; {}", one.basis()));
         }
-        self.compare(group, Measure::Latency, &all, &floors)
+        self.compare(group, Measure::Latency, &all, &floors);
+        Ok(())
     }
 
     /// Measures one round of the floor. Returns its median in nanoseconds.
@@ -205,13 +203,6 @@ impl<'a> Comparison<'a> {
             .floor
             .round(FloorLines::Two, effort.warm_up, effort.samples)?;
         Ok(floor.p50_ns(&self.session.clock))
-    }
-
-    /// Stores the states of the machine in which the row `id` was measured.
-    fn note_states(&mut self, id: &str, states: Vec<MachineState>) -> Outcome {
-        let states = serde_json::to_value(states)?;
-        self.session.report.note(STATES_GROUP, id, states);
-        Ok(())
     }
 
     /// Measures streams of all candidates in turn. Each round has `parts` streams of about `time`,
@@ -261,7 +252,8 @@ impl<'a> Comparison<'a> {
             let row = Row::from_streams(&id, &measured.rounds, Some(rate));
             self.session.report.push(row, &one.basis());
         }
-        self.compare(group, Measure::Throughput, &all, &floors)
+        self.compare(group, Measure::Throughput, &all, &floors);
+        Ok(())
     }
 
     /// Adds a row for each pair of a carrier of ours and a carrier of another library. The row
@@ -272,7 +264,7 @@ impl<'a> Comparison<'a> {
         measure: Measure,
         all: &[CandidateResults<M>],
         floors_ns: &[f64],
-    ) -> Outcome {
+    ) {
         for (one, other) in group.pairs() {
             let [ours, theirs] = [one, other].map(|index| group.candidates[index]);
             let id = group.versus_id(measure, ours, theirs);
@@ -281,22 +273,14 @@ impl<'a> Comparison<'a> {
                 continue;
             };
             let pairs = versus::ratio_pairs(measure, figures);
-            self.note_states(&id, split_by_state(floors_ns, &pairs))?;
             let report = &mut self.session.report;
+            report.note(STATES_GROUP, &id, split_by_state(floors_ns, &pairs));
             let rows = [ours, theirs].map(|one| report.row(&group.id(measure, one)));
             let sum = |field: fn(&Row) -> u64| rows.iter().flatten().map(|row| field(row)).sum();
-            let sent = sum(|row| row.sent);
-            let received = sum(|row| row.received);
-            let row = Row {
-                sent,
-                received,
-                lost: sent - received,
-                ..row
-            };
+            let row = row.with_counts(sum(|row| row.sent), sum(|row| row.received));
             let row = row.with_busy_threads(BUSY_THREADS);
             report.push(row, "medians of rounds next to each other");
         }
-        Ok(())
     }
 }
 
@@ -318,14 +302,7 @@ pub fn push(
     basis: &str,
 ) -> Outcome {
     let row = versus::comparison_row(id, Measure::Latency, figures).ok_or("no rounds")?;
-    session.report.push(
-        Row {
-            sent: count,
-            received: count,
-            ..row
-        },
-        basis,
-    );
+    session.report.push(row.with_counts(count, count), basis);
     Ok(())
 }
 

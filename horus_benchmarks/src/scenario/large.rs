@@ -8,7 +8,7 @@ use serde_json::json;
 
 use crate::measure::payload::{CorruptMessage, size_label};
 use crate::measure::rounds::Rounds;
-use crate::measure::stats::{Ratio, Samples};
+use crate::measure::stats::Samples;
 use crate::measure::tsc::TickSource;
 use crate::measure::workload::Timing;
 use crate::report::goals::RATIOS_GROUP;
@@ -126,8 +126,8 @@ fn measure(
             .push(row, &format!("{basis}; {gb_per_s:.1} GB/s"));
     }
     for ((id, _), rounds) in names.iter().zip(&rows).skip(1) {
-        if let Some(Ratio { median, low, high }) = rounds.ratio_to(&rows[0]) {
-            let note = json!({ names[0].0.as_str(): [median, low, high] });
+        if let Some(ratio) = rounds.ratio_to(&rows[0]) {
+            let note = json!({ names[0].0.as_str(): ratio.to_array() });
             session.report.note(RATIOS_GROUP, id, note);
         }
     }

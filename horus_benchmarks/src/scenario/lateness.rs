@@ -10,12 +10,10 @@ use horus_core::scheduler::{Context, Miss, Node, NodeResult, Rate, Scheduler, Ti
 use horus_shm::Namespace;
 use horus_shm::clock::{Clock, sleep_until};
 use horus_shm::rt::CpuAwakeRequest;
-use serde_json::json;
 
 use crate::measure::stats::Samples;
 use crate::measure::steal::{StealWatch, StealWindows};
 use crate::measure::tsc::clock_ns;
-use crate::report::figures::Figures;
 use crate::report::goals;
 use crate::report::rows::Row;
 use crate::run::namespace::PrivateNamespace;
@@ -131,7 +129,7 @@ fn add_rows(
 }
 
 fn note_refusals(session: &mut BenchmarkSession, id: &str, refused: &[String]) {
-    session.report.note(REFUSED_GROUP, id, json!(refused));
+    session.report.note(REFUSED_GROUP, id, refused);
     let warnings = refused
         .iter()
         .map(|refused| format!("{id}: refused: {refused}"));
@@ -222,18 +220,15 @@ impl Lateness {
         let [first, last] = self.ends;
         let wall_ns = last.wall_ns.saturating_sub(first.wall_ns).max(1) as f64;
         let cpu_ns = last.cpu_ns.saturating_sub(first.cpu_ns) as f64;
-        let row = self.row_of(id, plan, |_| true);
+        let mut row = self.row_of(id, plan, |_| true);
         // WHY without lateness: it is a row of its own, and that of two ticks says nothing of all.
         let late_ns = |begun: Option<&MetDueTime>| begun.map_or(0.0, |begun| begun.late_ns as f64);
         let later_ns = late_ns(self.begun.last()) - late_ns(self.begun.first());
         let there_were = (wall_ns - later_ns) * f64::from(plan.hz) / 1e9;
-        let figures = Figures {
-            cpu_percent: Some(cpu_ns / wall_ns * 100.0),
-            // WHY minus 1: between `sent` due times there are `sent - 1` periods.
-            drift_ticks: Some(row.sent.saturating_sub(1) as f64 - there_were),
-            ..Figures::default()
-        };
-        Row { figures, ..row }
+        row.figures.cpu_percent = Some(cpu_ns / wall_ns * 100.0);
+        // WHY minus 1: between `sent` due times there are `sent - 1` periods.
+        row.figures.drift_ticks = Some(row.sent.saturating_sub(1) as f64 - there_were);
+        row
     }
 
     /// Creates a row from those due times that lie in quiet windows; returns `None` if there are
@@ -270,12 +265,7 @@ impl Lateness {
             }
             last = begun;
         }
-        let sent = samples.count();
-        Row {
-            received,
-            lost: sent - received,
-            ..Row::from_samples(id, &samples, 1.0)
-        }
+        Row::from_samples(id, &samples, 1.0).with_counts(samples.count(), received)
     }
 
     /// Returns the number of due times between the first and the last tick at which the thread did

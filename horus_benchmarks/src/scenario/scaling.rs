@@ -19,7 +19,6 @@ use crate::measure::stats;
 use crate::measure::stream::{StreamLedger, StreamPlan, StreamResult};
 use crate::measure::tsc::TickSource;
 use crate::measure::wait::PeerWatch;
-use crate::report::figures::Figures;
 use crate::report::rows::Row;
 use crate::run::args::{Args, Effort};
 use crate::run::child::{ChildContext, ChildSpec};
@@ -147,13 +146,10 @@ fn scaling_row(
         *base = Some(rate);
     }
     let pairs = crowd.producers.min(crowd.consumers) as f64;
-    let figures = Figures {
-        msgs_per_s_per_member: Some(rate / crowd.members() as f64),
-        scaling_percent: base.map(|base| rate / base / pairs * 100.0),
-        ..Figures::default()
-    };
-    let row = Row::from_streams(id, streams, Some(rate));
-    Row { figures, ..row }.with_busy_threads(crowd.members())
+    let mut row = Row::from_streams(id, streams, Some(rate)).with_busy_threads(crowd.members());
+    row.figures.msgs_per_s_per_member = Some(rate / crowd.members() as f64);
+    row.figures.scaling_percent = base.map(|base| rate / base / pairs * 100.0);
+    row
 }
 
 /// The number of publishers and the number of subscribers of a row.

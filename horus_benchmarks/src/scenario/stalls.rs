@@ -10,7 +10,6 @@ use horus_shm::clock::Clock;
 use horus_shm::rt;
 
 use crate::measure::stats::Samples;
-use crate::report::figures::Figures;
 use crate::report::rows::Row;
 
 /// Minimum time between two readings of the clock that counts as a stall, in nanoseconds. A stall
@@ -52,20 +51,15 @@ impl Stalls {
 
     /// Creates a row with the id `id` from the stalls that were found.
     pub(super) fn row(&self, id: &str) -> Row {
-        let stalled_percent = Some(self.late_ns as f64 / self.looked_ns.max(1) as f64 * 100.0);
-        let figures = Figures {
-            stalled_percent,
-            ..Figures::default()
-        };
         let mut samples = self.samples.clone();
         if samples.count() == 0 {
             // There was no stall: the longest time between two readings stands for it.
             samples.record(self.longest_ns);
         }
-        Row {
-            figures,
-            ..Row::from_samples(id, &samples, 1.0)
-        }
+        let mut row = Row::from_samples(id, &samples, 1.0);
+        let percent = self.late_ns as f64 / self.looked_ns.max(1) as f64 * 100.0;
+        row.figures.stalled_percent = Some(percent);
+        row
     }
 
     fn note_gap(&mut self, gap_ns: u64) {

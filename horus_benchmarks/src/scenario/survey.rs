@@ -180,9 +180,7 @@ impl Survey {
         let (mut floor, spin) = Floor::new(placement, cpus, &self.session.clock, effort)?;
         let source = self.session.clock.source();
         let connection = Connection::start(placement, cpus, source, &self.private)?;
-        self.session
-            .report
-            .set(&format!("spin/{place}"), serde_json::to_value(spin)?);
+        self.session.report.set(&format!("spin/{place}"), spin);
         let mut all = floor.round(FloorLines::Two, effort.warm_up, effort.samples)?;
         let mut ends = SurveyEnds {
             survey: self,
@@ -263,13 +261,9 @@ impl SurveyEnds<'_> {
             .with_floor_ratio(pairs.ratio())
             .with_send_call(&calls.0, &self.survey.session.clock);
         row.figures.tsc_ns = self.measure_one_way_by_tsc(id, transport.size)?;
-        let session = &mut self.survey.session;
-        session
-            .report
-            .push(row, &format!("RTT/2; {}", transport.carrier.basis()));
-        session
-            .report
-            .note(STATES_GROUP, id, serde_json::to_value(pairs.states())?);
+        let report = &mut self.survey.session.report;
+        report.push(row, &format!("RTT/2; {}", transport.carrier.basis()));
+        report.note(STATES_GROUP, id, pairs.states());
         self.note_floor(id, &measured);
         measured
             .floor
@@ -304,10 +298,7 @@ impl SurveyEnds<'_> {
     ) -> Result<Option<[f64; 2]>, Box<dyn Error>> {
         let offset = self.floor.check_offset(&self.survey.session.clock)?;
         let report = &mut self.survey.session.report;
-        report.set(
-            &format!("tsc_offset/{}", self.place),
-            serde_json::to_value(offset)?,
-        );
+        report.set(&format!("tsc_offset/{}", self.place), offset);
         if !offset.sane || !size.has_stamp() {
             report.note("one_way_by_tsc", id, Value::Null);
             return Ok(None);
@@ -362,14 +353,10 @@ impl SurveyEnds<'_> {
             "sent"
         };
         let basis = format!("{}; {what} {:.1}M/s", transport.carrier.basis(), sent / 1e6);
-        let session = &mut self.survey.session;
-        session.report.push(
-            Row::from_streams(id, &streams, None).with_rates(&received),
-            &basis,
-        );
-        session
-            .report
-            .note("streams", id, serde_json::to_value(notes)?);
+        let row = Row::from_streams(id, &streams, None).with_rates(&received);
+        let report = &mut self.survey.session.report;
+        report.push(row, &basis);
+        report.note("streams", id, notes);
         self.note_floor(id, &measured);
         Ok(())
     }
@@ -377,7 +364,7 @@ impl SurveyEnds<'_> {
     fn note_floor<S>(&mut self, id: &str, measured: &BracketedRounds<S>) {
         let report = &mut self.survey.session.report;
         if let Some(range) = measured.floor_range_ns() {
-            report.note(FLOOR_NS_GROUP, id, range.to_vec());
+            report.note(FLOOR_NS_GROUP, id, range);
         }
         report.note("rounds_repeated", id, measured.repeated);
         report.note("rounds_unsteady", id, measured.unsteady);

@@ -13,7 +13,6 @@ use crate::measure::payload::Payload;
 use crate::measure::pin;
 use crate::measure::stats::{Samples, median};
 use crate::measure::tsc::TickSource;
-use crate::report::figures::Figures;
 use crate::report::rows::Row;
 use crate::run::namespace::PrivateNamespace;
 use crate::run::session::BenchmarkSession;
@@ -57,22 +56,11 @@ pub(super) fn measure(session: &mut BenchmarkSession, private: &PrivateNamespace
     }
     let swaps_per_s = median(&mut per_s);
     let row = Row::from_samples(SWAP_ROW, &samples, clock.ns_per_tick());
-    let figures = Figures {
-        swaps_per_s: Some(swaps_per_s),
-        ..Figures::default()
-    };
-    let msgs_per_s = Some(swaps_per_s * MESSAGES_PER_SWAP as f64);
+    let mut row = row.with_counts(sent, received);
+    row.figures.swaps_per_s = Some(swaps_per_s);
+    row.msgs_per_s = Some(swaps_per_s * MESSAGES_PER_SWAP as f64);
     let basis = format!("a swap, {MESSAGES_PER_SWAP} messages and a turn, on one thread");
-    session.report.push(
-        Row {
-            sent,
-            received,
-            msgs_per_s,
-            figures,
-            ..row
-        },
-        &basis,
-    );
+    session.report.push(row, &basis);
     Ok(())
 }
 

@@ -13,7 +13,6 @@ use crate::measure::pin;
 use crate::measure::rounds::Rounds;
 use crate::measure::stats::{Samples, median};
 use crate::measure::tsc::TickSource;
-use crate::report::figures::Figures;
 use crate::report::rows::Row;
 use crate::run::namespace::PrivateNamespace;
 use crate::run::progress::Progress;
@@ -83,13 +82,10 @@ pub(super) fn measure(session: &mut BenchmarkSession, private: &PrivateNamespace
     for (id, ticking, mut rounds) in all {
         let nodes = ticking.node_count().max(1) as f64;
         ticking.finish()?;
-        let ns_per_node = Some(session.clock.ns_per_tick() * median(&mut rounds.medians) / nodes);
-        let row = Row::from_samples(id, &rounds.samples, session.clock.ns_per_tick());
-        let figures = Figures {
-            ns_per_node,
-            ..Figures::default()
-        };
-        session.report.push(Row { figures, ..row }, TICK_BASIS);
+        let ns_per_tick = session.clock.ns_per_tick();
+        let mut row = Row::from_samples(id, &rounds.samples, ns_per_tick);
+        row.figures.ns_per_node = Some(ns_per_tick * median(&mut rounds.medians) / nodes);
+        session.report.push(row, TICK_BASIS);
     }
     Ok(())
 }

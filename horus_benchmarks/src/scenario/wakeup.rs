@@ -1,15 +1,15 @@
 //! Measures how long it takes to wake a receiver that is blocked in another process, with several
 //! mechanisms.
 
+use std::collections::BTreeMap;
 use std::error::Error;
 use std::process::ExitCode;
 
 use horus_core::topic::WakeEdge;
-use serde_json::{Value, json};
 
 use crate::measure::micro::MicroPlan;
 use crate::measure::rounds::Rounds;
-use crate::measure::stats::{Ratio, Samples};
+use crate::measure::stats::Samples;
 use crate::measure::workload::Timing;
 use crate::report::goals::RATIOS_GROUP;
 use crate::report::rows::{Row, SendTimes};
@@ -199,12 +199,11 @@ fn measure(
         );
         let others = all.iter().filter(|other| other.mechanism != one.mechanism);
         let ratios = others.filter_map(|other| {
-            let Ratio { median, low, high } = one.latency.ratio_to(&other.latency)?;
-            Some((other.mechanism.id().to_owned(), json!([median, low, high])))
+            let ratio = one.latency.ratio_to(&other.latency)?.to_array();
+            Some((other.mechanism.id(), ratio))
         });
-        session
-            .report
-            .note(RATIOS_GROUP, id, Value::Object(ratios.collect()));
+        let ratios: BTreeMap<&str, [f64; 3]> = ratios.collect();
+        session.report.note(RATIOS_GROUP, id, ratios);
     }
     Ok(all)
 }

@@ -11,7 +11,7 @@ use serde_json::{Map, Value};
 
 use crate::report::goals::{self, Verdict};
 use crate::report::histograms;
-use crate::report::rows::Row;
+use crate::report::rows::{self, Row};
 
 /// Name of the file that lists how each program ended. Each line describes one program: `name TAB
 /// result TAB seconds`.
@@ -70,11 +70,7 @@ impl ProgramRecord {
 
     /// Returns a text that says how the row `id` was measured, such as `RTT/2`.
     pub fn basis(&self, id: &str) -> &str {
-        let basis = self
-            .settings
-            .get("basis")
-            .and_then(|notes| notes.get(id)?.as_str());
-        basis.unwrap_or_default()
+        rows::noted_basis(&self.settings, id)
     }
 
     /// Returns the verdicts on the goals that the program recorded. If it recorded none, returns

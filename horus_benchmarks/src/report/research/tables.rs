@@ -6,9 +6,10 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use crate::report::goals::FLOOR_NS_GROUP;
 use crate::report::research::figure::{self, Figure, size_of};
 use crate::report::research::record::{ProgramRecord, RunRecord};
-use crate::report::rows::Row;
+use crate::report::rows::{self, Row};
 use crate::report::template::fill_template;
 
 const LAYOUT: &str = include_str!("page.json");
@@ -317,14 +318,8 @@ pub(super) fn row_with_context(program: &ProgramRecord, row: &Row) -> Value {
     value["short"] = short.into();
     value["program"] = program.name.as_str().into();
     value["basis"] = program.basis(&row.id).into();
-    let floors = program
-        .settings
-        .get("floor_ns")
-        .and_then(|notes| notes.get(&row.id));
-    let floor = floors
-        .and_then(|floors| floors.get(1))
-        .and_then(Value::as_f64);
-    if let (Some(floor), Some(ns), Some(_)) = (floor, row.ns, row.floor_ratio) {
+    let floor: Option<[f64; 3]> = rows::noted(&program.settings, FLOOR_NS_GROUP, &row.id);
+    if let (Some([_, floor, _]), Some(ns), Some(_)) = (floor, row.ns, row.floor_ratio) {
         value["floor"] = floor.into();
         value["overhead"] = (ns.p50 - floor).into();
     }
