@@ -16,7 +16,7 @@ use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::bounce::PAUSES_MAX;
 use horus_benchmarks::run::floor::{Floor, FloorLines, Placement, SpinChoice};
 use horus_benchmarks::run::namespace::PrivateNamespace;
-use horus_benchmarks::run::progress::Progress;
+use horus_benchmarks::run::progress::progress_bar;
 use horus_benchmarks::run::session::BenchmarkSession;
 use horus_benchmarks::scenario::entry::{self, Outcome};
 
@@ -50,13 +50,13 @@ fn measure_ping_pong(
         return Ok(());
     }
     let effort = session.effort;
-    let progress = Progress::new(u64::from(effort.rounds) * 2);
-    progress.label(&format!("floor/{}", placement.id()));
+    let progress = progress_bar(u64::from(effort.rounds) * 2);
+    progress.set_message(format!("floor/{}", placement.id()));
     let (mut floor, spin) = Floor::new(placement, session.cpus, &session.clock, effort)?;
     let mut all: [Vec<Round>; 2] = Default::default();
     for number in 0..effort.rounds {
         for index in alternating_order(number, all.len()) {
-            progress.step();
+            progress.inc(1);
             let lines = [FloorLines::Two, FloorLines::One][index];
             all[index].push(floor.round(lines, effort.warm_up, effort.samples)?);
         }
@@ -133,8 +133,8 @@ fn micro_row(session: &mut BenchmarkSession, id: &str, measure: impl FnOnce() ->
     if !session.args.wants_row(&id) {
         return;
     }
-    let progress = Progress::new(1);
-    progress.label(&id);
+    let progress = progress_bar(1);
+    progress.set_message(id.clone());
     let micro = measure();
     let row = Row::from_micro(&id, &micro, &session.clock);
     add_row(session, row, &format!("batches of {}", micro.batch));

@@ -22,7 +22,7 @@ use crate::report::versus::Measure;
 use crate::run::args::{Args, Effort};
 use crate::run::child::{ChildContext, ChildProcess, ChildSpec};
 use crate::run::namespace::PrivateNamespace;
-use crate::run::progress::Progress;
+use crate::run::progress::progress_bar;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::{self, Outcome};
 use crate::transport::actors;
@@ -171,12 +171,12 @@ fn run(name: &str, mut args: Args, workloads: &[Workload]) -> Outcome {
         runtimes,
         cpus,
     };
-    let progress = Progress::new(2 * workloads.len() as u64);
+    let progress = progress_bar(2 * workloads.len() as u64);
     for &workload in workloads {
         for is_single in [true, false] {
-            progress.label(workload.describe().0);
+            progress.set_message(workload.describe().0);
             benchmark.measure_workload(workload, is_single)?;
-            progress.step();
+            progress.inc(1);
         }
     }
     drop(progress);

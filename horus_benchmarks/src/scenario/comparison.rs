@@ -6,6 +6,8 @@
 use std::error::Error;
 use std::time::Duration;
 
+use indicatif::ProgressBar;
+
 use crate::measure::micro::{MicroPlan, MicroResult};
 use crate::measure::rounds::alternating_order;
 use crate::measure::state::split_by_state;
@@ -17,7 +19,7 @@ use crate::report::rows::Row;
 use crate::report::versus::{self, Measure};
 use crate::run::floor::{Floor, FloorLines, Placement};
 use crate::run::namespace::PrivateNamespace;
-use crate::run::progress::Progress;
+use crate::run::progress::progress_bar;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
@@ -107,7 +109,7 @@ pub struct Comparison<'a> {
     session: &'a mut BenchmarkSession,
     floor: Floor,
     connection: Connection,
-    progress: Progress,
+    progress: ProgressBar,
 }
 
 /// The results of one candidate, with one element for each round.
@@ -133,7 +135,7 @@ impl<'a> Comparison<'a> {
         let connection = Connection::start(placement, cpus, clock.source(), private)?;
         let name = format!("spin/{}", placement.id());
         session.report.set(&name, spin);
-        let progress = Progress::new(steps as u64);
+        let progress = progress_bar(steps as u64);
         Ok(Comparison {
             session,
             floor,
@@ -150,11 +152,11 @@ impl<'a> Comparison<'a> {
     /// Shows the group on the progress bar, and counts a step. Returns true if the command line
     /// selects a row of the group, so that it has to be measured.
     fn begin_step(&mut self, group: &CandidateGroup, measure: Measure) -> bool {
-        self.progress.step();
+        self.progress.inc(1);
         let place = group.place;
         let size = group.size.id();
         self.progress
-            .label(&format!("{place} {size} {}", measure.id()));
+            .set_message(format!("{place} {size} {}", measure.id()));
         group.is_wanted(self.session, measure)
     }
 

@@ -18,7 +18,7 @@ use crate::report::rows::Row;
 use crate::run::args::{Args, Effort};
 use crate::run::floor::Placement;
 use crate::run::namespace::PrivateNamespace;
-use crate::run::progress::Progress;
+use crate::run::progress::progress_bar;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::{self, Outcome};
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
@@ -101,13 +101,13 @@ fn measure_subjects(
     basis: &str,
 ) -> Outcome {
     let rounds = session.effort.rounds;
-    let progress = Progress::new(u64::from(rounds) * subjects.len() as u64);
+    let progress = progress_bar(u64::from(rounds) * subjects.len() as u64);
     let mut all: Vec<_> = subjects.into_iter().map(|one| (one, Vec::new())).collect();
     for number in 0..rounds {
         for ((id, run), runs) in &mut all {
-            progress.label(id);
+            progress.set_message(*id);
             runs.push(run(number)?);
-            progress.step();
+            progress.inc(1);
         }
     }
     for ((id, _), runs) in &all {

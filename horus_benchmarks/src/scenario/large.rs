@@ -16,7 +16,7 @@ use crate::report::rows::Row;
 use crate::run::args::Args;
 use crate::run::floor::Placement;
 use crate::run::namespace::PrivateNamespace;
-use crate::run::progress::Progress;
+use crate::run::progress::progress_bar;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::{self, Outcome};
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
@@ -65,10 +65,10 @@ fn run(mut args: Args) -> Outcome {
     let source = session.clock.source();
     let start = || Connection::start(Placement::CrossProcess, cpus, source, &private);
     let mut connections = [start()?, start()?];
-    let progress = Progress::new(MESSAGE_SIZES.len() as u64);
+    let progress = progress_bar(MESSAGE_SIZES.len() as u64);
     for size in MESSAGE_SIZES {
-        progress.step();
-        progress.label(&size_label(size));
+        progress.inc(1);
+        progress.set_message(size_label(size));
         let fitting = (bytes / size as u64).clamp(MESSAGES.0, MESSAGES.1);
         let samples = asked.map_or(fitting, |asked| asked.min(fitting));
         measure(&mut session, &mut connections, size, samples)?;

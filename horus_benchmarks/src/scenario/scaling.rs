@@ -24,7 +24,7 @@ use crate::run::args::{Args, Effort};
 use crate::run::child::{ChildContext, ChildSpec};
 use crate::run::namespace::PrivateNamespace;
 use crate::run::peer::{self, Peer, PeerError, Placement};
-use crate::run::progress::Progress;
+use crate::run::progress::progress_bar;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::endpoint_costs;
 use crate::scenario::entry::{self, ChildRole, Outcome};
@@ -83,7 +83,7 @@ fn run(args: Args) -> Outcome {
     session.report.set("capacity", CAPACITY);
     session.report.set("stream_ms", time.as_millis() as u64);
     let private = PrivateNamespace::create()?;
-    let progress = Progress::new(2 * EndpointCounts::all().count() as u64);
+    let progress = progress_bar(2 * EndpointCounts::all().count() as u64);
     let placements = [
         ("threads", Placement::CrossThread),
         ("processes", Placement::CrossProcess),
@@ -92,8 +92,8 @@ fn run(args: Args) -> Outcome {
         let mut base = None;
         for crowd in EndpointCounts::all() {
             let id = format!("scalability/{members}/{}", crowd.id());
-            progress.step();
-            progress.label(&id);
+            progress.inc(1);
+            progress.set_message(id.clone());
             if !session.args.wants_row(&id) {
                 continue;
             }

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::time::Duration;
 
+use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
 use crate::measure::bracket::{BracketedRounds, STEADY_RATIO_MAX, between_floors};
@@ -16,7 +17,7 @@ use crate::report::rows::{Report, Row};
 use crate::run::args::{Args, Effort};
 use crate::run::floor::{Floor, FloorLines, Placement};
 use crate::run::namespace::PrivateNamespace;
-use crate::run::progress::Progress;
+use crate::run::progress::progress_bar;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 use crate::transport::carrier::{CAPACITY, CAPACITY_LARGE, MessageSize, Transport};
@@ -55,7 +56,7 @@ const ROUNDS_PER_STREAM: u32 = 6;
 pub struct Survey {
     session: BenchmarkSession,
     private: PrivateNamespace,
-    progress: Progress,
+    progress: ProgressBar,
 }
 
 impl Survey {
@@ -66,7 +67,7 @@ impl Survey {
         let mut survey = Survey {
             session: BenchmarkSession::begin(args)?,
             private: PrivateNamespace::create()?,
-            progress: Progress::new(rows as u64),
+            progress: progress_bar(rows as u64),
         };
         survey.note_settings();
         Ok(survey)
@@ -102,10 +103,10 @@ impl Survey {
     /// Returns true if the command line selects the row `id`, so that it has to be measured. The
     /// progress bar counts the row in either case, and shows the id of a selected one.
     fn wants_row(&self, id: &str) -> bool {
-        self.progress.step();
+        self.progress.inc(1);
         let wants = self.session.args.wants_row(id);
         if wants {
-            self.progress.label(id);
+            self.progress.set_message(id.to_owned());
         }
         wants
     }
@@ -174,7 +175,7 @@ impl Survey {
         streams: &[Transport],
     ) -> Outcome {
         let place = placement.id();
-        self.progress.label(place);
+        self.progress.set_message(place);
         let cpus = self.session.cpus;
         let effort = self.session.effort;
         let (mut floor, spin) = Floor::new(placement, cpus, &self.session.clock, effort)?;

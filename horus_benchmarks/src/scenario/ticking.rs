@@ -15,7 +15,7 @@ use crate::measure::stats::{Samples, median};
 use crate::measure::tsc::TickSource;
 use crate::report::rows::Row;
 use crate::run::namespace::PrivateNamespace;
-use crate::run::progress::Progress;
+use crate::run::progress::progress_bar;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 
@@ -54,18 +54,18 @@ pub(super) fn measure(session: &mut BenchmarkSession, private: &PrivateNamespace
     pin::pin_current_thread(session.cpus.near)?;
     let effort = session.effort;
     let clock = &session.clock;
-    let progress = Progress::new(u64::from(effort.rounds) * all.len() as u64);
+    let progress = progress_bar(u64::from(effort.rounds) * all.len() as u64);
     for _ in 0..effort.rounds {
         // One of each in turn, so that all of them meet the machine in the same state.
         for (id, ticking, rounds) in &mut all {
-            progress.label(id);
+            progress.set_message(*id);
             let [warm_up, samples] =
                 [effort.warm_up, effort.samples].map(|count| count * TICKS_PER_SAMPLE);
             rounds.add(
                 &ticking.run_rounds(clock.source(), warm_up, samples),
                 clock.resolution_ticks(),
             );
-            progress.step();
+            progress.inc(1);
         }
     }
     drop(progress);

@@ -16,7 +16,7 @@ use crate::report::rows::{Row, SendTimes};
 use crate::run::args::{Args, Effort};
 use crate::run::floor::{Floor, Placement};
 use crate::run::namespace::PrivateNamespace;
-use crate::run::progress::Progress;
+use crate::run::progress::progress_bar;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::comparison;
 use crate::scenario::entry::{self, Outcome};
@@ -173,15 +173,15 @@ fn measure(
         .iter()
         .map(start)
         .collect::<Result<Vec<_>, _>>()?;
-    let progress = Progress::new(u64::from(effort.rounds) * all.len() as u64);
+    let progress = progress_bar(u64::from(effort.rounds) * all.len() as u64);
     for _ in 0..effort.rounds {
         for one in &mut all {
-            progress.label(one.mechanism.id());
+            progress.set_message(one.mechanism.id());
             let connection = &mut one.connection;
             let (send, far) = connection.round(Timing::OneWay, effort.warm_up, effort.samples)?;
             one.latency.add(&far.forward, clock.resolution_ticks());
             one.send.merge(&send.ticks);
-            progress.step();
+            progress.inc(1);
         }
     }
     drop(progress);
