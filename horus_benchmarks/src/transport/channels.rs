@@ -23,7 +23,14 @@ use crate::transport::rendezvous::{ConnectionError, OpenResult, Rendezvous, Side
 /// Number of messages that every measured channel can hold.
 pub(super) const SLOTS: usize = CAPACITY as usize;
 
-const HAS_ROOM: &str = "there is room for two";
+/// Returns an endpoint of a channel of ours and a second one like it.
+macro_rules! twice {
+    ($end:expr) => {{
+        let end = $end;
+        let other = end.try_clone().expect("there is room for two");
+        [end, other]
+    }};
+}
 
 /// A message that all measured channels can carry.
 pub(super) trait ChannelMessage: Payload + Send + Sync + 'static {}
@@ -61,9 +68,9 @@ where
     R: Endpoint<P> + Send + 'static,
 {
     let ((there, from_there), (back, from_back)) = (make(), make());
-    let far = driver::one_side_driver::<P>((back, from_there));
-    rendezvous.far.set(Some(Box::new(far)));
-    Box::new(driver::one_side_driver::<P>((there, from_back)))
+    let far = driver::sendable_driver::<P>((back, from_there));
+    rendezvous.far.set(Some(far));
+    driver::sendable_driver::<P>((there, from_back))
 }
 
 /// Creates two channels between two threads, one for each direction. If both ends are in one
@@ -116,29 +123,20 @@ fn open_ours<P: ChannelMessage>(transport: Transport, rendezvous: &Rendezvous<'_
         }
         (Spmc, OneToTwo) => open_two_threads::<P, _, _>(rendezvous, || {
             let (tx, rx) = spmc::channel(SLOTS);
-            let other = rx.try_clone().expect(HAS_ROOM);
-            (tx, BroadcastReceivers::new([rx, other]))
+            (tx, BroadcastReceivers::new(twice!(rx)))
         }),
         (Fanout, TwoToOne) => open_two_threads::<P, _, _>(rendezvous, || {
             let (tx, rx) = fanout::channel(SLOTS);
-            let other = tx.try_clone().expect(HAS_ROOM);
-            (AlternatingSenders::new([tx, other]), rx)
+            (AlternatingSenders::new(twice!(tx)), rx)
         }),
         (Fanout, OneToTwo) => open_two_threads::<P, _, _>(rendezvous, || {
             let (tx, rx) = fanout::channel(SLOTS);
-            let other = rx.try_clone().expect(HAS_ROOM);
-            (tx, BroadcastReceivers::new([rx, other]))
+            (tx, BroadcastReceivers::new(twice!(rx)))
         }),
         (Fanout, TwoToTwo) => open_two_threads::<P, _, _>(rendezvous, || {
             let (tx, rx) = fanout::channel(SLOTS);
-            let other = (
-                tx.try_clone().expect(HAS_ROOM),
-                rx.try_clone().expect(HAS_ROOM),
-            );
-            (
-                AlternatingSenders::new([tx, other.0]),
-                BroadcastReceivers::new([rx, other.1]),
-            )
+            let senders = AlternatingSenders::new(twice!(tx));
+            (senders, BroadcastReceivers::new(twice!(rx)))
         }),
         _ => return Err(ConnectionError::Unsuited(transport)),
     })

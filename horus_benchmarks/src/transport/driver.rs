@@ -71,7 +71,16 @@ pub type SendDriver = Box<dyn FnMut(&Task, &LoopTimer) -> DriverResult + Send>;
 // combinations would never run.
 
 /// Returns a driver for `end`, which is one side of a connection.
-pub fn one_side_driver<P: Payload>(
+pub fn one_side_driver<P: Payload + 'static>(end: impl Endpoint<P> + 'static) -> Driver {
+    Box::new(one_side::<P>(end))
+}
+
+/// Returns a driver for `end`, which is one side of a connection and may be in another thread.
+pub fn sendable_driver<P: Payload + 'static>(end: impl Endpoint<P> + Send + 'static) -> SendDriver {
+    Box::new(one_side::<P>(end))
+}
+
+fn one_side<P: Payload>(
     mut end: impl Endpoint<P>,
 ) -> impl FnMut(&Task, &LoopTimer) -> DriverResult {
     move |task, timer| {

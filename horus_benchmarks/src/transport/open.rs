@@ -116,10 +116,7 @@ fn open_ring<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> Op
         }
         Carrier::PodShm => {
             let (out, back) = rings!(PodShm, RingOptions::default(), rendezvous);
-            Box::new(driver::one_side_driver::<P>((
-                out.producer()?,
-                LatestConsumer(back.consumer()?),
-            )))
+            driver::one_side_driver::<P>((out.producer()?, LatestConsumer(back.consumer()?)))
         }
         _ => return Err(ConnectionError::Unsuited(transport)),
     })
@@ -134,13 +131,13 @@ fn open_many<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> Op
         Carrier::SpmcShm => {
             let (out, back) = rings!(FanoutShm, options, rendezvous);
             let consumers = BroadcastReceivers::new([back.consumer()?, back.consumer()?]);
-            Box::new(driver::one_side_driver::<P>((out.producer()?, consumers)))
+            driver::one_side_driver::<P>((out.producer()?, consumers))
         }
         Carrier::FanoutShm2p2s => {
             let (out, back) = rings!(FanoutShm, options, rendezvous);
             let producers = AlternatingSenders::new([out.producer()?, out.producer()?]);
             let consumers = BroadcastReceivers::new([back.consumer()?, back.consumer()?]);
-            Box::new(driver::one_side_driver::<P>((producers, consumers)))
+            driver::one_side_driver::<P>((producers, consumers))
         }
         Carrier::FanoutShmDuplex => {
             let ring = ring!(FanoutShm, options, rendezvous, shared)?;
@@ -183,11 +180,10 @@ fn open_topic<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> O
         builder(&back.name).subscriber()?,
     );
     Ok(match transport.carrier {
-        Carrier::TopicLoan => Box::new(driver::one_side_driver::<P>((
-            LoanPublisher(ends.0),
-            BorrowSubscriber(ends.1),
-        ))),
-        _ => Box::new(driver::one_side_driver::<P>(ends)),
+        Carrier::TopicLoan => {
+            driver::one_side_driver::<P>((LoanPublisher(ends.0), BorrowSubscriber(ends.1)))
+        }
+        _ => driver::one_side_driver::<P>(ends),
     })
 }
 
@@ -195,29 +191,18 @@ fn open_topic<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> O
 fn open_peer<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     Ok(match transport.carrier {
         Carrier::HeadTailRing => {
-            let ends =
-                head_tail_ring::open_ends::<P>(rendezvous.paths(), transport.size.capacity())?;
-            Box::new(driver::one_side_driver::<P>(ends))
+            let capacity = transport.size.capacity();
+            let ends = head_tail_ring::open_ends::<P>(rendezvous.paths(), capacity)?;
+            driver::one_side_driver::<P>(ends)
         }
-        Carrier::Udp => Box::new(driver::one_side_driver::<P>(datagram::open_udp(
-            rendezvous,
-        )?)),
-        Carrier::UnixDatagram => Box::new(driver::one_side_driver::<P>(datagram::open_unix(
-            rendezvous,
-        )?)),
-        Carrier::UnixStream => {
-            Box::new(driver::one_side_driver::<P>(stream::open_unix(rendezvous)?))
-        }
-        Carrier::Pipe => Box::new(driver::one_side_driver::<P>(stream::open_pipes(
-            rendezvous,
-        )?)),
+        Carrier::Udp => driver::one_side_driver::<P>(datagram::open_udp(rendezvous)?),
+        Carrier::UnixDatagram => driver::one_side_driver::<P>(datagram::open_unix(rendezvous)?),
+        Carrier::UnixStream => driver::one_side_driver::<P>(stream::open_unix(rendezvous)?),
+        Carrier::Pipe => driver::one_side_driver::<P>(stream::open_pipes(rendezvous)?),
         Carrier::MessageQueue => {
             let open = |name: &str| queue::MessageQueue::open(name, P::BYTES, rendezvous);
             let [out, back] = rendezvous.directions();
-            Box::new(driver::one_side_driver::<P>((
-                open(&out.name)?,
-                open(&back.name)?,
-            )))
+            driver::one_side_driver::<P>((open(&out.name)?, open(&back.name)?))
         }
         _ => return Err(ConnectionError::Unsuited(transport)),
     })

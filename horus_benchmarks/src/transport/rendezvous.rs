@@ -143,7 +143,7 @@ impl<'a> Rendezvous<'a> {
     ) -> Driver {
         match self.role {
             SideRole::Loop => driver::both_ends_driver::<P>(ends),
-            _ => Box::new(driver::one_side_driver::<P>(ends)),
+            _ => driver::one_side_driver::<P>(ends),
         }
     }
 }

@@ -3,16 +3,18 @@
 use std::fs;
 use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4, UdpSocket};
-use std::os::fd::{AsRawFd, RawFd};
+use std::os::fd::{AsFd, AsRawFd, RawFd};
 use std::os::unix::net::UnixDatagram;
 use std::path::PathBuf;
+
+use rustix::net::sockopt;
 
 use crate::measure::endpoint::Endpoint;
 use crate::transport::packet::Packet;
 use crate::transport::rendezvous::Rendezvous;
 
 /// Buffer size that a socket requests for each direction, in bytes.
-const BUFFER_BYTES: libc::c_int = 4 << 20;
+const BUFFER_BYTES: usize = 4 << 20;
 
 /// Maximum number of small datagrams that one call receives.
 const BATCH_MAX: usize = 64;
@@ -124,7 +126,7 @@ pub(crate) fn open_udp(rendezvous: &Rendezvous<'_>) -> io::Result<PolledUdp> {
     };
     socket.connect(peer)?;
     socket.set_nonblocking(true)?;
-    request_buffers(socket.as_raw_fd())?;
+    request_buffers(&socket)?;
     Ok(PolledUdp {
         socket,
         batch: DatagramBatch::default(),
@@ -151,7 +153,7 @@ pub(crate) fn open_unix(rendezvous: &Rendezvous<'_>) -> io::Result<PolledUnix> {
     let [peer, own] = rendezvous.paths();
     let socket = UnixDatagram::bind(own)?;
     socket.set_nonblocking(true)?;
-    request_buffers(socket.as_raw_fd())?;
+    request_buffers(&socket)?;
     Ok(PolledUnix {
         socket,
         peer: Some(peer),
@@ -205,27 +207,10 @@ macro_rules! endpoint {
 endpoint!(PolledUdp, drops: true, |_: &mut PolledUdp| {});
 endpoint!(PolledUnix, drops: false, PolledUnix::await_peer);
 
-/// Requests large buffers for the socket `fd`. The kernel grants as much as its limits allow.
-pub(crate) fn request_buffers(fd: RawFd) -> io::Result<()> {
-    for option in [libc::SO_SNDBUF, libc::SO_RCVBUF] {
-        let wanted = BUFFER_BYTES;
-        let value = (&raw const wanted).cast();
-        let bytes = size_of_val(&wanted);
-        // SAFETY: the value is readable for its size, and outlives the call.
-        let rc = unsafe {
-            libc::setsockopt(
-                fd,
-                libc::SOL_SOCKET,
-                option,
-                value,
-                bytes as libc::socklen_t,
-            )
-        };
-        if rc != 0 {
-            return Err(io::Error::last_os_error());
-        }
-    }
-    Ok(())
+/// Requests large buffers for a socket. The kernel grants as much as its limits allow.
+pub(crate) fn request_buffers(socket: impl AsFd) -> io::Result<()> {
+    sockopt::set_socket_send_buffer_size(&socket, BUFFER_BYTES)?;
+    Ok(sockopt::set_socket_recv_buffer_size(&socket, BUFFER_BYTES)?)
 }
 
 /// Returns true if a non-blocking call sent or received a whole message. Returns false if it

@@ -1,14 +1,14 @@
 //! Byte streams: Unix sockets and named pipes. All messages have the same size, so no separators
 //! are needed between them.
 
-use std::ffi::CString;
 use std::fs::File;
 use std::io::{self, Read, Write};
-use std::os::fd::AsRawFd;
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
+
+use rustix::fs::{CWD, Mode, mkfifoat};
+use rustix::pipe::fcntl_setpipe_size;
 
 use super::datagram::request_buffers;
 use crate::measure::endpoint::Endpoint;
@@ -16,7 +16,7 @@ use crate::transport::packet::Packet;
 use crate::transport::rendezvous::Rendezvous;
 
 /// Buffer size that a pipe requests, in bytes: the maximum that the kernel allows by default.
-const PIPE_BYTES: libc::c_int = 1 << 20;
+const PIPE_BYTES: usize = 1 << 20;
 
 /// Maximum number of bytes that one call reads from a stream of messages. WHY: larger reads are not
 /// faster, and do not fit into the cache.
@@ -46,7 +46,7 @@ impl PolledSocket {
         if let Some(listener) = &self.listener {
             let (stream, _) = listener.accept()?;
             stream.set_nonblocking(true)?;
-            request_buffers(stream.as_raw_fd())?;
+            request_buffers(&stream)?;
             self.stream = Some(stream);
         }
         Ok(())
@@ -89,7 +89,7 @@ pub(crate) fn open_unix(
         }
         let stream = UnixStream::connect(path)?;
         stream.set_nonblocking(true)?;
-        request_buffers(stream.as_raw_fd())?;
+        request_buffers(&stream)?;
         Ok(PolledSocket {
             listener: None,
             stream: Some(stream),
@@ -114,16 +114,15 @@ pub(crate) fn open_pipes(
 
 fn create_pipe(path: &Path) -> io::Result<File> {
     let file = open_fifo(path, libc::O_NONBLOCK)?;
-    // SAFETY: takes a number; if the kernel will not, the pipe stays as it is.
-    unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETPIPE_SZ, PIPE_BYTES) };
+    // WHY ignored: if the kernel will not, the pipe stays as it is.
+    let _ = fcntl_setpipe_size(&file, PIPE_BYTES);
     Ok(file)
 }
 
 /// Opens the named pipe at `path`. Creates it if it does not exist.
 pub(crate) fn open_fifo(path: &Path, flags: libc::c_int) -> io::Result<File> {
-    let name = CString::new(path.as_os_str().as_bytes())?;
-    // SAFETY: the name is a C string that outlives the call. That it exists is no matter.
-    unsafe { libc::mkfifo(name.as_ptr(), 0o600) };
+    // WHY ignored: that it exists is no matter.
+    let _ = mkfifoat(CWD, path, Mode::RUSR | Mode::WUSR);
     // WHY for both: then opening does not wait for the other end.
     File::options()
         .read(true)

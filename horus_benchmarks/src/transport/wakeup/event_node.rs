@@ -5,6 +5,7 @@ use std::thread::{self, JoinHandle};
 
 use horus_core::scheduler::{Context, Handle, Node, NodeResult, Scheduler};
 use horus_core::topic::Subscriber;
+use horus_shm::internals::thread as thread_id;
 
 use super::{AnyError, Sleeper, topics};
 use crate::measure::tsc::{TickSource, Ticks};
@@ -23,8 +24,7 @@ struct ForwardingNode {
 
 impl Node for ForwardingNode {
     fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
-        // SAFETY: returns a number, and touches no memory.
-        self.thread.send(unsafe { libc::gettid() } as u32)?;
+        self.thread.send(thread_id::id())?;
         Ok(())
     }
 
