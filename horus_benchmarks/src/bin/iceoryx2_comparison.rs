@@ -44,52 +44,36 @@ const LOANS_CANDIDATES: Candidates = [Carrier::TopicLoan, Carrier::Iceoryx2Loan]
 const BOTH_WAYS_CANDIDATES: Candidates = [Carrier::TopicDuplex, Carrier::Iceoryx2Duplex];
 const STREAM_CANDIDATES: Candidates = [Carrier::TopicReliable, Carrier::Iceoryx2Stream];
 
-/// The latencies to measure. For each one: the placement of the two ends, the name of the row, the
-/// candidates and the message size.
-const LATENCY_ROWS: [(Placement, &str, Candidates, MessageSize); 6] = [
+/// The latencies to measure. For each one: the placement of the two ends, the name in the id of the
+/// row, the candidates, and the message size in bytes.
+const LATENCY_ROWS: [(Placement, &str, Candidates, usize); 6] = [
     (
         Placement::CrossThread,
-        "vs_iceoryx2/cross_thread/16B",
+        "cross_thread",
         IN_PROCESS_CANDIDATES,
-        MessageSize::Bytes(16),
+        16,
     ),
     (
         Placement::CrossProcess,
-        "vs_iceoryx2/cross_process/16B",
+        "cross_process",
         ONE_TO_ONE_CANDIDATES,
-        MessageSize::Bytes(16),
+        16,
     ),
     (
         Placement::CrossProcess,
-        "vs_iceoryx2/cross_process/1480B",
+        "cross_process",
         ONE_TO_ONE_CANDIDATES,
-        MessageSize::Bytes(1480),
+        1480,
     ),
+    (Placement::CrossProcess, "loan", LOANS_CANDIDATES, 1480),
+    (Placement::CrossProcess, "loan", LOANS_CANDIDATES, 65_536),
     (
         Placement::CrossProcess,
-        "vs_iceoryx2/loan/1480B",
-        LOANS_CANDIDATES,
-        MessageSize::Bytes(1480),
-    ),
-    (
-        Placement::CrossProcess,
-        "vs_iceoryx2/loan/64KB",
-        LOANS_CANDIDATES,
-        MessageSize::Bytes(65536),
-    ),
-    (
-        Placement::CrossProcess,
-        "vs_iceoryx2/mpmc_2p2s/16B",
+        "mpmc_2p2s",
         BOTH_WAYS_CANDIDATES,
-        MessageSize::Bytes(16),
+        16,
     ),
 ];
-
-const STREAM_ROWS: [(&str, Candidates, MessageSize); 1] = [(
-    "vs_iceoryx2/throughput/8B",
-    STREAM_CANDIDATES,
-    MessageSize::Bytes(8),
-)];
 
 fn main() -> ExitCode {
     entry::main("iceoryx2_comparison", ABOUT, &[], run)
@@ -127,28 +111,22 @@ fn measure_two_ends(
     private: &PrivateNamespace,
     placement: Placement,
 ) -> Outcome {
-    let steps = LATENCY_ROWS.len() + STREAM_ROWS.len();
-    let mut comparison = Comparison::start(session, placement, private, steps)?;
-    let group = |id, candidates: Candidates, size| {
-        let candidates = candidates.to_vec();
-        let place = placement.id();
+    let mut comparison = Comparison::start(session, placement, private, LATENCY_ROWS.len() + 1)?;
+    let group = |name, candidates: Candidates, bytes| {
+        let size = MessageSize::Bytes(bytes);
         CandidateGroup {
-            candidates,
-            place,
+            candidates: candidates.to_vec(),
+            place: placement.id(),
             size,
-            versus: Some(id),
+            versus: Some(format!("vs_iceoryx2/{name}/{}", size.id())),
         }
     };
-    for &(_, id, candidates, size) in LATENCY_ROWS.iter().filter(|one| one.0 == placement) {
-        comparison.measure_latency(&group(id, candidates, size))?;
+    for &(_, name, candidates, bytes) in LATENCY_ROWS.iter().filter(|one| one.0 == placement) {
+        comparison.measure_latency(&group(name, candidates, bytes))?;
     }
-    let streams = if placement == Placement::CrossProcess {
-        &STREAM_ROWS[..]
-    } else {
-        &[]
-    };
-    for &(id, candidates, size) in streams {
-        comparison.measure_throughput(&group(id, candidates, size), STREAM_TIME, 1)?;
+    if placement == Placement::CrossProcess {
+        let streams = group("throughput", STREAM_CANDIDATES, 8);
+        comparison.measure_throughput(&streams, STREAM_TIME, 1)?;
     }
     Ok(())
 }
@@ -157,10 +135,6 @@ fn measure_wakeup(session: &mut BenchmarkSession, private: &PrivateNamespace) ->
     session.effort.samples = session.effort.samples.div_ceil(WAKEUP_SAMPLES_DIVISOR);
     session.effort.warm_up = session.effort.samples.div_ceil(10);
     wakeup::check_counters(session)?;
-    wakeup::compare_two(
-        session,
-        private,
-        WAKEUP_ROW,
-        [Mechanism::Topic, Mechanism::Iceoryx2],
-    )
+    let mechanisms = [Mechanism::Topic, Mechanism::Iceoryx2];
+    wakeup::compare_two(session, private, WAKEUP_ROW, mechanisms)
 }

@@ -85,6 +85,11 @@ pub enum WorkloadError {
     },
 }
 
+/// Returns the error for a library that refused a call, with its reason.
+pub(crate) fn refused_by_library(error: impl ToString) -> WorkloadError {
+    WorkloadError::Refused(error.to_string())
+}
+
 /// The measurements of the near end in one round, or in several merged rounds. Warm-up messages are
 /// not included.
 #[derive(Debug, Clone, Serialize, Deserialize)]

@@ -186,9 +186,9 @@ impl Row {
             .unwrap_or(1 + usize::from(self.id.contains("/cross_")))
     }
 
-    /// Returns the row with the times of the `send` call, from rounds that timed it.
-    pub fn with_send_call(self, round: &Round, clock: &TscClock) -> Row {
-        let ns = round.ticks.percentiles(round.ns_per_unit(clock));
+    /// Returns the row with the times of the `send` call, whose unit is `ns_per_unit` nanoseconds.
+    pub fn with_send_times(self, samples: &Samples, ns_per_unit: f64) -> Row {
+        let ns = samples.percentiles(ns_per_unit);
         Row {
             send_ns: Some(SendTimes {
                 p50: ns.p50,

@@ -49,7 +49,7 @@ pub struct CandidateGroup {
     pub size: MessageSize,
     /// The id of the row that compares two candidates. If it is `None`, the id is derived from
     /// their names.
-    pub versus: Option<&'static str>,
+    pub versus: Option<String>,
 }
 
 impl CandidateGroup {
@@ -69,13 +69,10 @@ impl CandidateGroup {
 
     /// Returns the id of the row that compares two candidates, such as `vs_rtrb/spsc/latency/16B`.
     pub fn versus_id(&self, measure: Measure, ours: Carrier, theirs: Carrier) -> String {
-        let made = || {
-            let ours = ours.id();
-            let theirs = theirs.id();
-            let size = self.size.id();
-            format!("vs_{theirs}/{ours}/{}/{size}", measure.id())
-        };
-        self.versus.map_or_else(made, str::to_owned)
+        self.versus.clone().unwrap_or_else(|| {
+            let [ours, theirs] = [ours, theirs].map(Carrier::id);
+            format!("vs_{theirs}/{ours}/{}/{}", measure.id(), self.size.id())
+        })
     }
 
     /// Returns all pairs of a carrier of ours and a carrier of another library, as indices into

@@ -41,25 +41,11 @@ const DEADLINE_NS: f64 = 1000.0;
 /// Number of messages that the channel can hold. Topics have the same number by default.
 const RING_CAPACITY: usize = 16;
 
-const TOPIC_ROW: &str = "determinism/topic/16B";
-const CHANNEL_ROW: &str = "determinism/spsc/16B";
-
-const TWO_END_ROWS: [(Placement, Carrier, &str); 3] = [
-    (
-        Placement::CrossThread,
-        Carrier::Topic,
-        "determinism/cross_thread/topic/16B",
-    ),
-    (
-        Placement::CrossThread,
-        Carrier::SPSC,
-        "determinism/cross_thread/spsc/16B",
-    ),
-    (
-        Placement::CrossProcess,
-        Carrier::Topic,
-        "determinism/cross_process/topic/16B",
-    ),
+/// The rows of messages between two ends.
+const TWO_END_ROWS: [(Placement, Carrier); 3] = [
+    (Placement::CrossThread, Carrier::Topic),
+    (Placement::CrossThread, Carrier::SPSC),
+    (Placement::CrossProcess, Carrier::Topic),
 ];
 
 const ONE_THREAD_BASIS: &str = "send and receive, each timed by itself";
@@ -90,7 +76,7 @@ type RunSamples = Result<Samples, Box<dyn Error>>;
 
 /// A subject of the measurement: the id of its row, and the function that makes one run. The
 /// argument of the function is the number of the run.
-type Subject<'a> = (&'static str, Box<dyn FnMut(u32) -> RunSamples + 'a>);
+type Subject<'a> = (String, Box<dyn FnMut(u32) -> RunSamples + 'a>);
 
 /// Makes one run of each subject in turn, again and again, so that all of them run while the
 /// machine is in the same state. Then adds a row for each subject.
@@ -105,7 +91,7 @@ fn measure_subjects(
     let mut all: Vec<_> = subjects.into_iter().map(|one| (one, Vec::new())).collect();
     for number in 0..rounds {
         for ((id, run), runs) in &mut all {
-            progress.set_message(*id);
+            progress.set_message(id.clone());
             runs.push(run(number)?);
             progress.inc(1);
         }
@@ -131,10 +117,13 @@ fn measure_one_thread(session: &mut BenchmarkSession, private: &PrivateNamespace
     };
     let mut subjects: Vec<Subject<'_>> = vec![
         (
-            TOPIC_ROW,
+            "determinism/topic/16B".to_owned(),
             Box::new(|number| run_topic(private, number, &plan, source)),
         ),
-        (CHANNEL_ROW, Box::new(|_| run_channel(&plan, source))),
+        (
+            "determinism/spsc/16B".to_owned(),
+            Box::new(|_| run_channel(&plan, source)),
+        ),
     ];
     subjects.retain(|(id, _)| session.args.wants_row(id));
     let unit = SampleUnit::new(&session.clock, 1);
@@ -184,14 +173,16 @@ fn measure_two_ends(session: &mut BenchmarkSession, private: &PrivateNamespace) 
     let effort = session.effort;
     let source = session.clock.source();
     let mut subjects: Vec<Subject<'_>> = Vec::new();
-    for (placement, carrier, id) in TWO_END_ROWS {
-        if !session.args.wants_row(id) {
+    for (placement, carrier) in TWO_END_ROWS {
+        let size = MessageSize::Bytes(16);
+        let transport = Transport { carrier, size };
+        let id = format!("determinism/{}/{}", placement.id(), transport.id());
+        if !session.args.wants_row(&id) {
             continue;
         }
         let mut connection = Connection::start(placement, session.cpus, source, private)?;
-        let size = MessageSize::Bytes(16);
         let run = move |_| -> RunSamples {
-            connection.open(Transport { carrier, size })?;
+            connection.open(transport)?;
             let (round, _) = connection.round(Timing::RoundTrip, effort.warm_up, effort.samples)?;
             Ok(round.ticks)
         };

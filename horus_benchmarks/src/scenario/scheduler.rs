@@ -32,11 +32,8 @@ fn run(mut args: Args) -> Outcome {
     if session.args.wants_row(Mechanism::EventNode.id()) {
         wakeup::check_counters(&mut session)?;
         // The futex comes along whatever the filter says: the node is compared with it.
-        wakeup::compare(
-            &mut session,
-            &private,
-            &[Mechanism::Futex, Mechanism::EventNode],
-        )?;
+        let mechanisms = [Mechanism::Futex, Mechanism::EventNode];
+        wakeup::measure(&mut session, &private, &mechanisms)?;
     }
     Ok(session.finish()?)
 }

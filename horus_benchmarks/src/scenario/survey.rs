@@ -258,9 +258,10 @@ impl SurveyEnds<'_> {
         let pairs = measured.floor_pairs(|round| round.p50_ns(clock));
         let trips = Round::merged(measured.all.iter().map(|bracket| &bracket.subject));
         let calls = self.run_extra_rounds(Timing::SendCall)?;
-        let mut row = Row::from_rounds(id, &trips.ok_or("no rounds")?, &self.survey.session.clock)
+        let clock = &self.survey.session.clock;
+        let mut row = Row::from_rounds(id, &trips.ok_or("no rounds")?, clock)
             .with_floor_ratio(pairs.ratio())
-            .with_send_call(&calls.0, &self.survey.session.clock);
+            .with_send_times(&calls.0.ticks, calls.0.ns_per_unit(clock));
         row.figures.tsc_ns = self.measure_one_way_by_tsc(id, transport.size)?;
         let report = &mut self.survey.session.report;
         report.push(row, &format!("RTT/2; {}", transport.carrier.basis()));

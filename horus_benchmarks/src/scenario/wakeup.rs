@@ -12,7 +12,7 @@ use crate::measure::rounds::Rounds;
 use crate::measure::stats::Samples;
 use crate::measure::workload::Timing;
 use crate::report::goals::RATIOS_GROUP;
-use crate::report::rows::{Row, SendTimes};
+use crate::report::rows::Row;
 use crate::run::args::{Args, Effort};
 use crate::run::floor::{Floor, Placement};
 use crate::run::namespace::PrivateNamespace;
@@ -22,7 +22,6 @@ use crate::scenario::comparison;
 use crate::scenario::entry::{self, Outcome};
 use crate::transport::carrier::{Carrier, Mechanism, MessageSize, Transport};
 use crate::transport::connection::Connection;
-use crate::transport::rendezvous::ConnectionError;
 use crate::transport::wakeup::awake_sends;
 
 const ABOUT: &str = "Measures the time to wake a receiver that is blocked in another process, \
@@ -54,7 +53,7 @@ fn run(mut args: Args) -> Outcome {
     let private = PrivateNamespace::create()?;
     let wanted = |one: &Mechanism| session.args.wants_row(one.id());
     let mechanisms: Vec<Mechanism> = Mechanism::ALL.iter().copied().filter(wanted).collect();
-    compare(&mut session, &private, &mechanisms)?;
+    measure(&mut session, &private, &mechanisms)?;
     for (edge, name) in [
         (WakeEdge::Membarrier, "topic"),
         (WakeEdge::Fence, "topic_fence"),
@@ -100,24 +99,14 @@ pub fn check_counters(session: &mut BenchmarkSession) -> Outcome {
 
 /// The results of one mechanism in all rounds: the times of the wake-ups, and the times of the
 /// sends.
-struct MechanismTimes {
+pub(super) struct MechanismTimes {
     mechanism: Mechanism,
     connection: Connection,
     latency: Rounds,
     send: Samples,
 }
 
-/// Measures all mechanisms: one round of each, again and again, so that all of them run while the
-/// machine is in the same state. Adds their rows, and the ratios between them, to the report.
-pub fn compare(
-    session: &mut BenchmarkSession,
-    private: &PrivateNamespace,
-    mechanisms: &[Mechanism],
-) -> Outcome {
-    measure(session, private, mechanisms).map(drop)
-}
-
-/// Compares our mechanism with that of another library, as [`compare`] does. Adds the row `id` with
+/// Compares our mechanism with that of another library, as [`measure`] does. Adds the row `id` with
 /// their ratio.
 pub fn compare_two(
     session: &mut BenchmarkSession,
@@ -129,50 +118,37 @@ pub fn compare_two(
     let count = all.iter().map(|one| one.latency.samples.count()).sum();
     let ns_per_tick = session.clock.ns_per_tick();
     let ns = |one: &MechanismTimes| -> Vec<f64> {
-        one.latency
-            .medians
-            .iter()
-            .map(|p50| p50 * ns_per_tick)
-            .collect()
+        let medians = one.latency.medians.iter();
+        medians.map(|p50| p50 * ns_per_tick).collect()
     };
-    comparison::push(
-        session,
-        id,
-        [&ns(&all[0]), &ns(&all[1])],
-        count,
-        &Carrier::Wakeup(mechanisms[0]).basis(),
-    )
+    let basis = Carrier::Wakeup(mechanisms[0]).basis();
+    comparison::push(session, id, [&ns(&all[0]), &ns(&all[1])], count, &basis)
 }
 
-fn measure(
+/// Measures all mechanisms: one round of each, again and again, so that all of them run while the
+/// machine is in the same state. Adds their rows, and the ratios between them, to the report.
+pub(super) fn measure(
     session: &mut BenchmarkSession,
     private: &PrivateNamespace,
     mechanisms: &[Mechanism],
 ) -> Result<Vec<MechanismTimes>, Box<dyn Error>> {
     let effort = session.effort;
     let clock = &session.clock;
-    let start = |&mechanism: &Mechanism| -> Result<MechanismTimes, ConnectionError> {
+    let mut all = Vec::new();
+    for &mechanism in mechanisms {
         let place = Placement::CrossProcess;
-        let cpus = session.cpus;
-        let mut connection = Connection::start(place, cpus, clock.source(), private)?;
-        let carrier = Carrier::Wakeup(mechanism);
+        let mut connection = Connection::start(place, session.cpus, clock.source(), private)?;
         connection.open(Transport {
-            carrier,
+            carrier: Carrier::Wakeup(mechanism),
             size: MessageSize::Bytes(16),
         })?;
-        let latency = Rounds::default();
-        let send = Samples::new();
-        Ok(MechanismTimes {
+        all.push(MechanismTimes {
             mechanism,
             connection,
-            latency,
-            send,
-        })
-    };
-    let mut all = mechanisms
-        .iter()
-        .map(start)
-        .collect::<Result<Vec<_>, _>>()?;
+            latency: Rounds::default(),
+            send: Samples::new(),
+        });
+    }
     let progress = progress_bar(u64::from(effort.rounds) * all.len() as u64);
     for _ in 0..effort.rounds {
         for one in &mut all {
@@ -187,16 +163,11 @@ fn measure(
     drop(progress);
     for one in &all {
         let id = one.mechanism.id();
-        let row = Row::from_samples(id, &one.latency.samples, session.clock.ns_per_tick());
-        let send = one.send.percentiles(session.clock.ns_per_tick());
-        let send_ns = Some(SendTimes {
-            p50: send.p50,
-            p99: send.p99,
-        });
-        session.report.push(
-            Row { send_ns, ..row },
-            &Carrier::Wakeup(one.mechanism).basis(),
-        );
+        let ns_per_tick = session.clock.ns_per_tick();
+        let row = Row::from_samples(id, &one.latency.samples, ns_per_tick)
+            .with_send_times(&one.send, ns_per_tick);
+        let basis = Carrier::Wakeup(one.mechanism).basis();
+        session.report.push(row, &basis);
         let others = all.iter().filter(|other| other.mechanism != one.mechanism);
         let ratios = others.filter_map(|other| {
             let ratio = one.latency.ratio_to(&other.latency)?.to_array();

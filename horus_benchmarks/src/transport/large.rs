@@ -12,7 +12,7 @@ use horus_core::topic::{Publisher, Qos, Subscriber, Topic};
 
 use crate::measure::payload::{CorruptMessage, Payload};
 use crate::measure::stats::Samples;
-use crate::measure::workload::{Echo, Round, WorkloadError};
+use crate::measure::workload::{Echo, Round, WorkloadError, refused_by_library};
 use crate::transport::carrier::{Carrier, Transport};
 use crate::transport::driver::{Driver, Task, TaskResult};
 use crate::transport::packet::Packet16;
@@ -89,24 +89,15 @@ fn near_driver(
         let mut ticks = Samples::new();
         for seq in plan.first_seq..plan.next_seq() {
             let start = if is_lent {
-                let mut loan = out.loan(*buffer).map_err(refused_by_library("a loan"))?;
-                fill_words(
-                    loan.data_as_mut().map_err(refused_by_library("a header"))?,
-                    seq,
-                );
+                let mut loan = out.loan(*buffer).map_err(refused_by_library)?;
+                fill_words(loan.data_as_mut().map_err(refused_by_library)?, seq);
                 let start = timer.source.start();
-                loan.publish()
-                    .map_err(refused_by_library("a loan's message"))?;
+                loan.publish().map_err(refused_by_library)?;
                 start
             } else {
-                fill_words(
-                    buffer
-                        .data_as_mut()
-                        .map_err(refused_by_library("a header"))?,
-                    seq,
-                );
+                fill_words(buffer.data_as_mut().map_err(refused_by_library)?, seq);
                 let start = timer.source.start();
-                out.send(&buffer).map_err(refused_by_library("a message"))?;
+                out.send(&buffer).map_err(refused_by_library)?;
                 start
             };
             await_answer(2 * seq)?;
@@ -132,31 +123,21 @@ fn far_driver(
         };
         let mut answer = |seq| {
             let sent = answers.send(Packet16::compose(seq));
-            sent.map_err(refused_by_library("an answer"))
+            sent.map_err(refused_by_library)
         };
         for seq in plan.first_seq..plan.next_seq() {
             if is_lent {
                 let message = timer.watch.spin_until(|| back.borrow().transpose())?;
-                let message = message.map_err(refused_by_library("a sample"))?;
+                let message = message.map_err(refused_by_library)?;
                 answer(2 * seq)?;
-                verify_words(
-                    message.data_as().map_err(refused_by_library("a header"))?,
-                    seq,
-                )?;
+                verify_words(message.data_as().map_err(refused_by_library)?, seq)?;
             } else {
                 let message = timer.watch.spin_until(|| back.recv())?;
                 answer(2 * seq)?;
-                verify_words(
-                    message.data_as().map_err(refused_by_library("a header"))?,
-                    seq,
-                )?;
+                verify_words(message.data_as().map_err(refused_by_library)?, seq)?;
             }
             answer(2 * seq + 1)?;
         }
         Ok(TaskResult::Echo(Echo::complete(plan, Samples::new())))
     })
-}
-
-fn refused_by_library<E>(what: &'static str) -> impl Fn(E) -> WorkloadError {
-    move |_| WorkloadError::Refused(what.to_owned())
 }

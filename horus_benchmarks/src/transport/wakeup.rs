@@ -25,7 +25,7 @@ use crate::measure::payload::Payload;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::{TickSource, Ticks};
 use crate::measure::wait::{PeerWatch, WaitError};
-use crate::measure::workload::{Echo, Round, WorkloadError};
+use crate::measure::workload::{Echo, Round, WorkloadError, refused_by_library};
 use crate::transport::carrier::Mechanism;
 use crate::transport::driver::{Driver, Task, TaskResult};
 use crate::transport::packet::Packet16;
@@ -178,10 +178,6 @@ fn far_driver(mut sleeper: Sleeper, lines: Lines) -> Driver {
 }
 
 const BACKWARDS_ERROR: &str = "a message arrived before it was sent, by the counters";
-
-fn refused_by_library(error: impl ToString) -> WorkloadError {
-    WorkloadError::Refused(error.to_string())
-}
 
 /// Waits until the far side has been asleep for some time while it waits for message `number`.
 fn wait_until_asleep(
