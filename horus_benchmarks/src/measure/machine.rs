@@ -134,12 +134,8 @@ impl Machine {
     /// Stores the percentage of CPU time that the hypervisor took between the readings `before` and
     /// `after`. Adds a warning if it is large.
     pub fn note_steal(&mut self, before: Option<CpuTimes>, after: Option<CpuTimes>) {
-        let (Some(before), Some(after)) = (before, after) else {
-            return;
-        };
-        let Some(percent) = after.steal_percent_since(before) else {
-            return;
-        };
+        let percent = before.and_then(|before| after?.steal_percent_since(before));
+        let Some(percent) = percent else { return };
         let percent = (percent * 1e2).round() / 1e2;
         self.steal_percent = Some(percent);
         if percent > STEAL_PERCENT_MAX {
@@ -182,24 +178,20 @@ impl CpuTimes {
     }
 
     fn parse(stat: &str, cpus: &[usize]) -> Option<CpuTimes> {
-        let mut sum = CpuTimes::default();
-        let wanted: Vec<String> = cpus.iter().map(|cpu| format!("cpu{cpu}")).collect();
-        let mut found = false;
+        let mut sum = None;
         for line in stat.lines() {
             let mut words = line.split_whitespace();
-            if !words
-                .next()
-                .is_some_and(|name| wanted.iter().any(|cpu| cpu == name))
-            {
+            let cpu = words.next().and_then(|name| name.strip_prefix("cpu"));
+            if !cpu.is_some_and(|cpu| cpus.iter().any(|one| one.to_string() == cpu)) {
                 continue;
             }
             // user nice system idle iowait irq softirq steal; what follows is part of user time.
             let times: Vec<u64> = words.take(8).filter_map(|word| word.parse().ok()).collect();
+            let sum: &mut CpuTimes = sum.get_or_insert_default();
             sum.steal += times.get(7)?;
             sum.all += times.iter().sum::<u64>();
-            found = true;
         }
-        found.then_some(sum)
+        sum
     }
 }
 
@@ -220,58 +212,45 @@ pub fn commit() -> String {
 fn run_git(arguments: &[&str]) -> Option<String> {
     // Set by `cargo run`, so that the source is found wherever the command was given.
     let directory = std::env::var_os("CARGO_MANIFEST_DIR").unwrap_or_else(|| ".".into());
-    let output = Command::new("git")
-        .arg("-C")
-        .arg(directory)
-        .args(arguments)
-        .stderr(Stdio::null())
-        .output()
-        .ok()
-        .filter(|output| output.status.success())?;
-    Some(String::from_utf8(output.stdout).ok()?.trim().to_owned())
+    let mut git = Command::new("git");
+    git.arg("-C").arg(directory).args(arguments);
+    let output = git.stderr(Stdio::null()).output().ok()?;
+    let text = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    output.status.success().then_some(text)
 }
 
 fn find_warnings(machine: &Machine, share_core: bool) -> Vec<String> {
-    let mut warnings = Vec::new();
-    let mut warn = |when: bool, text: String| {
-        if when {
-            warnings.push(text);
-        }
-    };
-    warn(
-        machine.profile == "debug",
-        "debug build: figures mean nothing".to_owned(),
-    );
-    warn(
-        machine.pinned.is_oversubscribed(),
-        "one CPU for both ends: oversubscribed, figures are those of the scheduler".to_owned(),
-    );
-    warn(
-        share_core,
-        "both ends are hardware threads of one core".to_owned(),
-    );
-    if let Some(governor) = &machine.governor {
-        warn(
-            governor != "performance",
-            format!("frequency governor is '{governor}'"),
-        );
-    }
-    warn(
-        machine.load_average > LOAD_MAX,
-        format!(
-            "load average {:.2}: other work disturbs the figures",
-            machine.load_average
+    let governor = machine.governor.as_deref().unwrap_or("performance");
+    let load = machine.load_average;
+    let all = [
+        (
+            machine.profile == "debug",
+            "debug build: figures mean nothing",
         ),
-    );
-    warn(
-        !machine.invariant_tsc,
-        "no invariant TSC: timed by the monotonic clock".to_owned(),
-    );
-    warn(
-        machine.hypervisor.is_some(),
-        "virtual machine: CPUs may be shared, the tail is not representative".to_owned(),
-    );
-    warnings
+        (
+            machine.pinned.is_oversubscribed(),
+            "one CPU for both ends: oversubscribed, figures are those of the scheduler",
+        ),
+        (share_core, "both ends are hardware threads of one core"),
+        (
+            governor != "performance",
+            &format!("frequency governor is '{governor}'"),
+        ),
+        (
+            load > LOAD_MAX,
+            &format!("load average {load:.2}: other work disturbs the figures"),
+        ),
+        (
+            !machine.invariant_tsc,
+            "no invariant TSC: timed by the monotonic clock",
+        ),
+        (
+            machine.hypervisor.is_some(),
+            "virtual machine: CPUs may be shared, the tail is not representative",
+        ),
+    ];
+    let found = all.into_iter().filter(|(applies, _)| *applies);
+    found.map(|(_, text)| text.to_owned()).collect()
 }
 
 /// Returns the name of the CPU, on x86 with its family and model.

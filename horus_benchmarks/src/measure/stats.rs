@@ -28,8 +28,8 @@ pub const LARGEST_SAMPLE: u64 = 1 << 42;
 /// Recording does not allocate. A merged set keeps the median and the mean of each of its parts, so
 /// that rounds can be compared with each other.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(into = "Buckets", try_from = "Buckets")]
 pub struct Samples {
+    #[serde(with = "value_pairs")]
     histogram: Histogram<u64>,
     min: u64,
     max: u64,
@@ -46,6 +46,11 @@ pub struct RoundSummary {
     pub mean: f64,
 }
 
+fn empty_histogram() -> Histogram<u64> {
+    Histogram::new_with_bounds(1, LARGEST_SAMPLE, SIGNIFICANT_DIGITS)
+        .expect("constant bounds that the histogram accepts")
+}
+
 impl Default for Samples {
     fn default() -> Samples {
         Samples::new()
@@ -55,10 +60,8 @@ impl Default for Samples {
 impl Samples {
     /// Creates an empty set of samples.
     pub fn new() -> Samples {
-        let histogram = Histogram::new_with_bounds(1, LARGEST_SAMPLE, SIGNIFICANT_DIGITS)
-            .expect("constant bounds that the histogram accepts");
         Samples {
-            histogram,
+            histogram: empty_histogram(),
             min: u64::MAX,
             max: 0,
             sum: 0,
@@ -246,53 +249,28 @@ impl Samples {
     }
 }
 
-/// [`Samples`] in the form in which a child process sends them: pairs of a value and the number of
-/// samples with that value.
-#[derive(Serialize, Deserialize)]
-struct Buckets {
-    buckets: Vec<(u64, u64)>,
-    min: u64,
-    max: u64,
-    sum: u64,
-    sum_of_squares: u128,
-    parts: Vec<RoundSummary>,
-}
+/// The form in which a child process sends a histogram: pairs of a value and the number of samples
+/// with that value.
+mod value_pairs {
+    use hdrhistogram::Histogram;
+    use serde::{Deserialize, Deserializer, Serializer};
 
-impl From<Samples> for Buckets {
-    fn from(samples: Samples) -> Buckets {
-        let recorded = samples.histogram.iter_recorded();
-        Buckets {
-            buckets: recorded
-                .map(|b| (b.value_iterated_to(), b.count_at_value()))
-                .collect(),
-            min: samples.min,
-            max: samples.max,
-            sum: samples.sum,
-            sum_of_squares: samples.sum_of_squares,
-            parts: samples.parts,
-        }
+    pub(super) fn serialize<S: Serializer>(
+        histogram: &Histogram<u64>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        let recorded = histogram.iter_recorded();
+        serializer.collect_seq(recorded.map(|b| (b.value_iterated_to(), b.count_at_value())))
     }
-}
 
-impl TryFrom<Buckets> for Samples {
-    type Error = String;
-
-    fn try_from(wire: Buckets) -> Result<Samples, String> {
-        let mut samples = Samples::new();
-        for (value, count) in wire.buckets {
-            samples.histogram.saturating_record_n(value, count);
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Histogram<u64>, D::Error> {
+        let mut histogram = super::empty_histogram();
+        for (value, count) in Vec::deserialize(deserializer)? {
+            histogram.saturating_record_n(value, count);
         }
-        if samples.count() > 0 && wire.min > wire.max {
-            return Err(format!("minimum {} above maximum {}", wire.min, wire.max));
-        }
-        Ok(Samples {
-            min: wire.min,
-            max: wire.max,
-            sum: wire.sum,
-            sum_of_squares: wire.sum_of_squares,
-            parts: wire.parts,
-            ..samples
-        })
+        Ok(histogram)
     }
 }
 
