@@ -1,7 +1,6 @@
 //! Measures what a message costs in one thread, as a function of the number of topics in the
 //! process, of topics in a wait set, of publishers of a topic, and of its subscribers.
 
-use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,6 +15,7 @@ use crate::run::namespace::PrivateNamespace;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 use crate::transport::packet::Packet16;
+use crate::transport::rendezvous::AnyError;
 
 /// Number of timed batches of a row, with `--quick` and without.
 const BATCHES: (u64, u64) = (200, 2_000);
@@ -25,8 +25,6 @@ const BATCH_MIN: usize = 128;
 
 /// Number of unread messages that a topic can hold for each publisher.
 const CAPACITY: u64 = 8;
-
-type AnyError = Box<dyn Error>;
 
 /// The kind of thing that a row has many of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

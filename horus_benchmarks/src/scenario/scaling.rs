@@ -4,7 +4,6 @@
 //! Every subscriber receives every message or counts it as lost, so a message counts once for each
 //! subscriber.
 
-use std::error::Error;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::time::Duration;
@@ -29,6 +28,7 @@ use crate::run::session::BenchmarkSession;
 use crate::scenario::endpoint_costs;
 use crate::scenario::entry::{self, ChildRole, Outcome};
 use crate::transport::packet::Packet16;
+use crate::transport::rendezvous::AnyError;
 
 /// Name and function of the role of a child process that publishes or subscribes.
 const ROLE: ChildRole = ("scaling", serve_child);
@@ -59,8 +59,6 @@ const PUBLISHER_SHIFT: u32 = 32;
 
 /// Maximum number of messages that each publisher sends in one stream.
 const MESSAGES_MAX: u64 = 5_000_000;
-
-type AnyError = Box<dyn Error>;
 
 /// Runs the benchmark `scalability_benchmark`.
 pub fn main() -> ExitCode {

@@ -1,6 +1,5 @@
 //! Measures paths of messages: latency, cost of `send`, and throughput, each next to the floor.
 
-use std::error::Error;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
@@ -22,7 +21,7 @@ use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 use crate::transport::carrier::{CAPACITY, CAPACITY_LARGE, MessageSize, Transport};
 use crate::transport::connection::{Connection, LoopedTransport};
-use crate::transport::rendezvous::ConnectionError;
+use crate::transport::rendezvous::AnyError;
 
 /// With `--quick`: the number of rounds, and the number of timed messages in each round. The next
 /// constant has the numbers without `--quick`. WHY many short rounds: the floor is then the same
@@ -62,7 +61,7 @@ pub struct Survey {
 impl Survey {
     /// Begins a run of about `rows` rows. By default a row has 40 rounds of 20 000 messages, or
     /// with `--quick` 20 rounds of 6000.
-    pub fn begin(mut args: Args, rows: usize) -> Result<Survey, Box<dyn Error>> {
+    pub fn begin(mut args: Args, rows: usize) -> Result<Survey, AnyError> {
         args.set_default_rounds(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
         let mut survey = Survey {
             session: BenchmarkSession::begin(args)?,
@@ -218,7 +217,7 @@ pub fn measure_loop(
     private: &PrivateNamespace,
     transport: Transport,
     per_batch: u64,
-) -> Result<MicroResult, Box<dyn Error>> {
+) -> Result<MicroResult, AnyError> {
     let Effort {
         rounds, samples, ..
     } = session.effort;
@@ -237,7 +236,7 @@ struct SurveyEnds<'a> {
 
 impl SurveyEnds<'_> {
     /// Measures a row of latencies; returns the merged rounds of the floor between its rounds.
-    fn measure_one_way(&mut self, id: &str, transport: Transport) -> Result<Round, Box<dyn Error>> {
+    fn measure_one_way(&mut self, id: &str, transport: Transport) -> Result<Round, AnyError> {
         let effort = self.survey.session.effort;
         let clock = &self.survey.session.clock;
         let connection = &mut self.connection;
@@ -274,7 +273,7 @@ impl SurveyEnds<'_> {
 
     /// Runs a few more rounds with another timing. Returns the merged rounds of the near end, and
     /// the one-way times to the far end.
-    fn run_extra_rounds(&mut self, timing: Timing) -> Result<(Round, Samples), ConnectionError> {
+    fn run_extra_rounds(&mut self, timing: Timing) -> Result<(Round, Samples), AnyError> {
         let effort = self.survey.session.effort;
         let (mut near, echo) = self
             .connection
@@ -297,7 +296,7 @@ impl SurveyEnds<'_> {
         &mut self,
         id: &str,
         size: MessageSize,
-    ) -> Result<Option<[f64; 2]>, Box<dyn Error>> {
+    ) -> Result<Option<[f64; 2]>, AnyError> {
         let offset = self.floor.check_offset(&self.survey.session.clock)?;
         let report = &mut self.survey.session.report;
         report.set(&format!("tsc_offset/{}", self.place), offset);

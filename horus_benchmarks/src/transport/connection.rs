@@ -16,13 +16,16 @@ use crate::measure::wait::PeerWatch;
 use crate::measure::workload::{Echo, Round, RoundPlan, Timing, WorkloadError};
 use crate::run::child::{ChildContext, ChildSpec};
 use crate::run::namespace::PrivateNamespace;
-use crate::run::peer::{self, Peer, PeerError, Placement};
+use crate::run::peer::{self, Peer, Placement};
 use crate::transport::carrier::{Carrier, Transport};
 use crate::transport::driver::{Driver, LoopTimer, SendDriver, Task, TaskResult};
-use crate::transport::rendezvous::{ConnectionError, Rendezvous, SideRole, next_connection_number};
+use crate::transport::rendezvous::{AnyError, Rendezvous, SideRole, next_connection_number};
 
 /// Name of the role of a child process that is the far side of a connection.
 pub const CONNECTION_ROLE: &str = "connection";
+
+/// The error for a call that needs an open transport.
+const CLOSED: &str = "no transport is open";
 
 #[derive(Serialize, Deserialize)]
 enum ConnectionJob {
@@ -85,7 +88,7 @@ impl Connection {
         cpus: CpuPair,
         source: TickSource,
         private: &PrivateNamespace,
-    ) -> Result<Connection, ConnectionError> {
+    ) -> Result<Connection, AnyError> {
         let namespace = private.open()?;
         let spec = ChildSpec {
             role: CONNECTION_ROLE,
@@ -105,7 +108,7 @@ impl Connection {
 
     /// Opens both sides of `transport`, in both directions. Closes the transport that was open
     /// before.
-    pub fn open(&mut self, transport: Transport) -> Result<(), ConnectionError> {
+    pub fn open(&mut self, transport: Transport) -> Result<(), AnyError> {
         self.close()?;
         let number = next_connection_number();
         let rendezvous = Rendezvous::new(&self.namespace, number, SideRole::Near);
@@ -130,8 +133,8 @@ impl Connection {
         timing: Timing,
         warm_up: u64,
         samples: u64,
-    ) -> Result<(Round, Echo), ConnectionError> {
-        let near = self.near.as_mut().ok_or(ConnectionError::Closed)?;
+    ) -> Result<(Round, Echo), AnyError> {
+        let near = self.near.as_mut().ok_or(CLOSED)?;
         let plan = RoundPlan {
             timing,
             warm_up,
@@ -148,11 +151,8 @@ impl Connection {
     /// Streams `messages` messages from the near side to the far side. If one ring serves both
     /// directions, each side sends half of the messages and receives all; the result then covers
     /// both sides.
-    pub fn stream(
-        &mut self,
-        messages: u64,
-    ) -> Result<(SenderResult, StreamResult), ConnectionError> {
-        let near = self.near.as_mut().ok_or(ConnectionError::Closed)?;
+    pub fn stream(&mut self, messages: u64) -> Result<(SenderResult, StreamResult), AnyError> {
+        let near = self.near.as_mut().ok_or(CLOSED)?;
         let carrier = near.transport.carrier;
         let first_seq = near.next_seq;
         let is_duplex = carrier.is_duplex();
@@ -195,14 +195,10 @@ impl Connection {
 
     /// Runs a task on each side at the same time. If the near side failed because its wait timed
     /// out, returns the error of the far side instead, because that error explains the failure.
-    fn run_tasks(
-        &mut self,
-        near: Task,
-        far: Task,
-    ) -> Result<(TaskResult, TaskResult), ConnectionError> {
+    fn run_tasks(&mut self, near: Task, far: Task) -> Result<(TaskResult, TaskResult), AnyError> {
         let source = self.source;
         let watch = self.peer.watch();
-        let side = self.near.as_mut().ok_or(ConnectionError::Closed)?;
+        let side = self.near.as_mut().ok_or(CLOSED)?;
         self.peer.start(ConnectionJob::Run { task: far, source })?;
         match (side.driver)(&near, &LoopTimer { source, watch }) {
             Err(error @ (WorkloadError::CorruptMessage(_) | WorkloadError::Miscounted { .. })) => {
@@ -216,7 +212,7 @@ impl Connection {
     }
 
     /// Closes the transport on both sides.
-    pub fn close(&mut self) -> Result<(), ConnectionError> {
+    pub fn close(&mut self) -> Result<(), AnyError> {
         if self.near.take().is_some() {
             self.peer.call(ConnectionJob::Close)?;
         }
@@ -224,16 +220,16 @@ impl Connection {
     }
 }
 
-fn unexpected_answer(answer: &impl fmt::Debug) -> ConnectionError {
-    ConnectionError::Peer(PeerError::Failed(format!(
-        "an answer to another job: {answer:?}"
-    )))
+fn unexpected_answer(answer: &impl fmt::Debug) -> AnyError {
+    format!("an answer to another job: {answer:?}").into()
 }
 
 /// Returns an error if the stream has lost messages although the carrier must not lose any.
-fn check_loss(carrier: Carrier, streamed: &StreamResult) -> Result<(), ConnectionError> {
+fn check_loss(carrier: Carrier, streamed: &StreamResult) -> Result<(), AnyError> {
     match streamed.lost {
-        lost if lost > 0 && carrier.is_lossless() => Err(ConnectionError::Lost { lost }),
+        lost if lost > 0 && carrier.is_lossless() => {
+            Err(format!("{lost} messages were lost on a ring that loses none").into())
+        }
         _ => Ok(()),
     }
 }
@@ -253,7 +249,7 @@ impl LoopedTransport {
         transport: Transport,
         source: TickSource,
         private: &PrivateNamespace,
-    ) -> Result<LoopedTransport, ConnectionError> {
+    ) -> Result<LoopedTransport, AnyError> {
         let namespace = &private.open()?;
         let driver = transport.open(&Rendezvous::new(
             namespace,
@@ -270,7 +266,7 @@ impl LoopedTransport {
     }
 
     /// Sends messages and receives each of them, in timed batches that `plan` describes.
-    pub fn round(&mut self, plan: &MicroPlan) -> Result<MicroResult, ConnectionError> {
+    pub fn round(&mut self, plan: &MicroPlan) -> Result<MicroResult, AnyError> {
         match (self.driver)(&Task::Loop(*plan, self.next_seq), &self.timer)? {
             TaskResult::MicroResult(micro) => {
                 self.next_seq += (plan.warm_up + plan.batches) * micro.batch;
@@ -281,7 +277,7 @@ impl LoopedTransport {
     }
 
     /// Sends `messages` messages in bursts, and receives each burst before the next one is sent.
-    pub fn stream(&mut self, messages: u64) -> Result<StreamResult, ConnectionError> {
+    pub fn stream(&mut self, messages: u64) -> Result<StreamResult, AnyError> {
         let plan = StreamPlan {
             messages,
             first_seq: self.next_seq,
@@ -310,7 +306,7 @@ fn make_service(
     let mut open: Option<Driver> = None;
     move |job, watch| {
         let watch = watch.clone();
-        let done = || -> Result<Answer, ConnectionError> {
+        let done = || -> Result<Answer, AnyError> {
             match job {
                 ConnectionJob::Open {
                     transport,
@@ -324,7 +320,7 @@ fn make_service(
                     });
                 }
                 ConnectionJob::Run { task, source } => {
-                    let driver = open.as_mut().ok_or(ConnectionError::Closed)?;
+                    let driver = open.as_mut().ok_or(CLOSED)?;
                     return Ok(Some(driver(&task, &LoopTimer { source, watch })?));
                 }
                 ConnectionJob::Close => open = None,

@@ -26,10 +26,9 @@ use crate::run::namespace::DIRECTORY_PREFIX;
 use crate::transport::carrier::{CAPACITY, Carrier, MessageSize, Transport};
 use crate::transport::driver::{self, Driver};
 use crate::transport::packet::{Packet, Packet8, Packet16, Packet304, Packet1480, Packet65536};
-use crate::transport::rendezvous::{ConnectionError, OpenResult, Rendezvous};
+use crate::transport::rendezvous::{AnyError, OpenResult, Rendezvous, unsuited};
 
 type WordArray<const N: usize> = [u64; N];
-type AnyError = Box<dyn std::error::Error>;
 
 pub(crate) fn open(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     use MessageSize::Bytes;
@@ -39,7 +38,7 @@ pub(crate) fn open(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenRes
         Bytes(304) => open_sized::<Packet304, 38>(transport, rendezvous),
         Bytes(1480) => open_sized::<Packet1480, 185>(transport, rendezvous),
         Bytes(65_536) => open_sized::<Packet65536, 8192>(transport, rendezvous),
-        _ => Err(ConnectionError::Unsuited(transport)),
+        _ => Err(unsuited(transport)),
     }
 }
 
@@ -47,11 +46,11 @@ fn open_sized<P: Packet, const N: usize>(
     transport: Transport,
     rendezvous: &Rendezvous<'_>,
 ) -> OpenResult {
-    let driver = match transport.carrier {
+    match transport.carrier {
         Carrier::Iceoryx2Local => open_side::<local::Service, P, N>(transport.carrier, rendezvous),
         _ => open_side::<ipc::Service, P, N>(transport.carrier, rendezvous),
-    };
-    driver.map_err(|error| ConnectionError::Iceoryx2(error.to_string()))
+    }
+    .map_err(|error| format!("iceoryx2: {error}").into())
 }
 
 /// Opens one side of a transport. If one service has to carry both directions, both sides publish

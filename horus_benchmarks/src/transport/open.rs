@@ -7,7 +7,7 @@ use horus_shm::{FanoutShm, MpscShm, PodShm, RingOptions, SpscShm};
 use crate::measure::payload::Payload;
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
 use crate::transport::channels;
-use crate::transport::driver::{self, Driver};
+use crate::transport::driver;
 use crate::transport::endpoints::{
     AlternatingSenders, BorrowSubscriber, BroadcastReceivers, LatestConsumer, LoanPublisher,
 };
@@ -20,12 +20,12 @@ use crate::transport::packet::{
     Packet, Packet8, Packet16, Packet32, Packet304, Packet1480, Packet4096, Packet16384,
     Packet65536, with_packet,
 };
-use crate::transport::rendezvous::{ConnectionError, OpenResult, Rendezvous, SideRole};
+use crate::transport::rendezvous::{OpenResult, Rendezvous, SideRole, unsuited};
 use crate::transport::wakeup;
 
 impl Transport {
     /// Opens the side of the transport that `rendezvous` describes.
-    pub fn open(self, rendezvous: &Rendezvous<'_>) -> Result<Driver, ConnectionError> {
+    pub fn open(self, rendezvous: &Rendezvous<'_>) -> OpenResult {
         match self.carrier {
             Carrier::Channel(..) => channels::open(self, rendezvous),
             Carrier::SpscShm | Carrier::MpscShm | Carrier::FanoutShm | Carrier::PodShm => {
@@ -70,7 +70,7 @@ impl Transport {
                 #[cfg(feature = "iceoryx2")]
                 return iceoryx::open(self, rendezvous);
                 #[cfg(not(feature = "iceoryx2"))]
-                Err(ConnectionError::Unsuited(self))
+                Err(unsuited(self))
             }
         }
     }
@@ -118,7 +118,7 @@ fn open_ring<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> Op
             let (out, back) = rings!(PodShm, RingOptions::default(), rendezvous);
             driver::one_side_driver::<P>((out.producer()?, LatestConsumer(back.consumer()?)))
         }
-        _ => return Err(ConnectionError::Unsuited(transport)),
+        _ => return Err(unsuited(transport)),
     })
 }
 
@@ -149,7 +149,7 @@ fn open_many<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> Op
             let ends = (builder.clone().publisher()?, builder.subscriber()?);
             driver::duplex_side_driver::<P>(ends, shared.create)
         }
-        _ => return Err(ConnectionError::Unsuited(transport)),
+        _ => return Err(unsuited(transport)),
     })
 }
 
@@ -204,6 +204,6 @@ fn open_peer<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> Op
             let [out, back] = rendezvous.directions();
             driver::one_side_driver::<P>((open(&out.name)?, open(&back.name)?))
         }
-        _ => return Err(ConnectionError::Unsuited(transport)),
+        _ => return Err(unsuited(transport)),
     })
 }

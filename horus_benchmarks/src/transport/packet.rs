@@ -85,7 +85,7 @@ macro_rules! with_packet {
                 $open::<$packet>($transport, $rendezvous)
             })+
             $($(MessageSize::$robot => $open::<$robot>($transport, $rendezvous),)+)?
-            _ => Err(ConnectionError::Unsuited($transport)),
+            _ => Err(unsuited($transport)),
         }
     };
 }

@@ -2,51 +2,28 @@
 //! namespace. Between two threads of a process, one side can create the drivers of both sides.
 
 use std::cell::Cell;
-use std::io;
+use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use horus_core::TopicError;
-use horus_shm::{Namespace, NamespaceError, OpenError};
+use horus_shm::Namespace;
 
 use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::Payload;
-use crate::measure::workload::WorkloadError;
-use crate::run::peer::PeerError;
 use crate::transport::carrier::Transport;
 use crate::transport::driver::{self, Driver, SendDriver};
 
-/// The reason why a connection cannot be opened or measured.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum ConnectionError {
-    #[error(transparent)]
-    Namespace(#[from] NamespaceError),
-    #[error(transparent)]
-    Ring(#[from] OpenError),
-    #[error(transparent)]
-    Topic(#[from] TopicError),
-    #[error(transparent)]
-    System(#[from] io::Error),
-    #[error("iceoryx2: {0}")]
-    Iceoryx2(String),
-    /// This transport cannot be opened, because its carrier does not support messages of its size
-    /// between the two sides of this connection.
-    #[error("{0:?} cannot be opened here")]
-    Unsuited(Transport),
-    #[error(transparent)]
-    Peer(#[from] PeerError),
-    #[error(transparent)]
-    Workload(#[from] WorkloadError),
-    #[error("{lost} messages were lost on a ring that loses none")]
-    Lost { lost: u64 },
-    #[error("no transport is open")]
-    Closed,
-}
+/// The reason why a connection cannot be opened or measured. It ends the benchmark.
+pub type AnyError = Box<dyn Error>;
 
-pub(crate) type OpenResult = Result<Driver, ConnectionError>;
+pub(crate) type OpenResult = Result<Driver, AnyError>;
+
+/// Returns the error for a transport whose carrier does not support messages of its size between
+/// the two sides of this connection.
+pub(crate) fn unsuited(transport: Transport) -> AnyError {
+    format!("{transport:?} cannot be opened here").into()
+}
 
 /// Returns a number that no other connection of this process has. It becomes part of the names of a
 /// connection.

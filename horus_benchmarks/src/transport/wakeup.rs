@@ -10,7 +10,6 @@ mod iceoryx;
 mod kernel;
 mod topics;
 
-use std::error::Error;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
@@ -29,7 +28,7 @@ use crate::measure::workload::{Echo, Round, WorkloadError, refused_by_library};
 use crate::transport::carrier::Mechanism;
 use crate::transport::driver::{Driver, Task, TaskResult};
 use crate::transport::packet::Packet16;
-use crate::transport::rendezvous::{ConnectionError, OpenResult, Rendezvous};
+use crate::transport::rendezvous::{AnyError, OpenResult, Rendezvous};
 
 /// Minimum time for which the far side must have been asleep before the near side wakes it.
 const ASLEEP_BEFORE_WAKE: Duration = Duration::from_micros(50);
@@ -39,8 +38,6 @@ const NOT_BUILT_ERROR: &str = "built without iceoryx2";
 
 /// Number of topics that a wait set watches. Each message is sent to one of them.
 const WAIT_SET_TOPICS: usize = 4;
-
-type AnyError = Box<dyn Error + Send + Sync>;
 
 type Lines = Arc<SharedLines>;
 
@@ -61,7 +58,6 @@ fn make_sleeper(mut sleep: impl FnMut() -> Result<Packet16, AnyError> + 'static)
 }
 
 pub(super) fn open(mechanism: Mechanism, rendezvous: &Rendezvous<'_>) -> OpenResult {
-    let refused = |reason| ConnectionError::System(io::Error::other(reason));
     let file = rendezvous
         .directory()
         .join(format!("wakeup-{}", rendezvous.number));
@@ -69,11 +65,11 @@ pub(super) fn open(mechanism: Mechanism, rendezvous: &Rendezvous<'_>) -> OpenRes
     options.read(true).write(true);
     if rendezvous.is_near_end() {
         let lines = Arc::new(SharedLines::map_new(options.create_new(true).open(file)?)?);
-        let waker = open_waker(mechanism, rendezvous, &lines).map_err(refused)?;
+        let waker = open_waker(mechanism, rendezvous, &lines)?;
         return Ok(near_driver(waker, lines));
     }
     let lines = Arc::new(SharedLines::map(options.open(file)?)?);
-    let (sleeper, thread) = open_sleeper(mechanism, rendezvous, &lines).map_err(refused)?;
+    let (sleeper, thread) = open_sleeper(mechanism, rendezvous, &lines)?;
     // Relaxed: the near side looks after it was told that this one is open.
     let words = &lines.line(1).words;
     words[1].store(u64::from(std::process::id()), atomic::Ordering::Relaxed);

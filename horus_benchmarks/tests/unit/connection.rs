@@ -9,7 +9,6 @@ use horus_benchmarks::run::namespace::PrivateNamespace;
 use horus_benchmarks::transport::carrier::{Carrier, Transport};
 use horus_benchmarks::transport::carrier::{ChannelShape, MessageSize};
 use horus_benchmarks::transport::connection::*;
-use horus_benchmarks::transport::rendezvous::ConnectionError;
 
 /// Runs `body` with a connection between two threads on one CPU. WHY on a thread of its own:
 /// the threads of the test runner are not to be pinned.
@@ -67,7 +66,8 @@ fn our_carriers_take_every_timing() {
         Carrier::PodShm,
     ];
     with_connection(move |connection| {
-        assert!(matches!(connection.stream(1), Err(ConnectionError::Closed)));
+        let error = connection.stream(1).unwrap_err();
+        assert_eq!(error.to_string(), "no transport is open");
         for (carrier, size) in all.into_iter().zip(MessageSize::ALL.into_iter().cycle()) {
             let transport = Transport { carrier, size };
             connection.open(transport).unwrap();

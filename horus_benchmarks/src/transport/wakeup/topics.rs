@@ -1,6 +1,5 @@
 //! Mechanisms of our topics that wake a process: a single topic, and several topics in a wait set.
 
-use std::error::Error;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -104,7 +103,7 @@ pub fn awake_sends(
     namespace: &Arc<Namespace>,
     edge: WakeEdge,
     plan: &MicroPlan,
-) -> Result<MicroResult, Box<dyn Error>> {
+) -> Result<MicroResult, AnyError> {
     let name = format!("awake_{edge:?}");
     let topic = || topic_builder(namespace, &name, edge);
     let mut subscriber = topic().subscriber()?;
