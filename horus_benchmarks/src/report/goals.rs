@@ -2,12 +2,12 @@
 //! values. A missed goal is not an error, but a report always says that it was missed, whatever the
 //! reason.
 
-use comfy_table::{Table, presets};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use crate::measure::state::MachineState;
 use crate::report::rows::{self, Report, Row};
+use crate::report::table::empty_table;
 use crate::report::template::fill_template;
 use crate::report::versus;
 
@@ -303,30 +303,18 @@ fn judge_goal(quantity: LimitedQuantity, limit: f64, row: &Value) -> Option<[Str
 
 /// Returns a table of `verdicts` for the rows of `report`; `None` if there are no verdicts.
 pub fn verdict_table(report: &Report, verdicts: &[Verdict]) -> Option<String> {
-    let mut table = Table::new();
-    table.load_preset(presets::ASCII_MARKDOWN);
-    table.set_header([
-        "id",
-        "goal",
-        "measured",
-        "verdict",
-        "floor ns (min/p50/max)",
-        "by state",
-    ]);
-    for Verdict {
-        id,
-        goal,
-        measured,
-        verdict,
-    } in verdicts
-    {
+    let floor = "floor ns (min/p50/max)";
+    let mut table = empty_table(&["id", "goal", "measured", "verdict", floor, "by state"]);
+    for one in verdicts {
+        let floor = describe_floor(report, &one.id);
+        let states = describe_states(report, &one.id);
         table.add_row([
-            id,
-            goal,
-            measured,
-            verdict,
-            &describe_floor(report, id),
-            &describe_states(report, id),
+            &one.id,
+            &one.goal,
+            &one.measured,
+            &one.verdict,
+            &floor,
+            &states,
         ]);
     }
     (!verdicts.is_empty()).then(|| format!("Goals\n{table}"))

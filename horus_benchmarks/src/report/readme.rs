@@ -75,31 +75,22 @@ impl Records {
     /// Reads the record in the directory `path`. Also reads those records in the directories beside
     /// `path` that were made on the same CPU.
     pub fn read(path: &Path) -> Result<Records, ReadmeError> {
-        let failed = |error| ReadmeError::Record {
-            path: path.to_owned(),
-            error,
-        };
-        let shown = RunRecord::read(path).map_err(failed)?;
+        let failed = record_error(path);
+        let shown = RunRecord::read(path).map_err(&failed)?;
         if shown.program(SHOWN_PROGRAM).is_none() {
             return Err(failed(io::Error::other(format!(
                 "no rows of {SHOWN_PROGRAM}"
             ))));
         }
-        let cpu = cpu_model_of(&shown);
         let beside = path.parent().unwrap_or(path);
         let mut all = Vec::new();
-        for directory in list_directories(beside).map_err(failed)? {
+        for directory in list_directories(beside).map_err(&failed)? {
             match RunRecord::read(&directory) {
-                Ok(run) if self::cpu_model_of(&run) == cpu => all.push(run),
+                Ok(run) if run.cpu_model() == shown.cpu_model() => all.push(run),
                 Ok(_) => {}
                 // Only the summary of the long tests may be there.
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-                Err(error) => {
-                    return Err(ReadmeError::Record {
-                        path: directory,
-                        error,
-                    });
-                }
+                Err(error) => return Err(record_error(&directory)(error)),
             }
         }
         Ok(Records { shown, all })
@@ -189,23 +180,23 @@ pub fn newest_record(path: &Path) -> Result<PathBuf, ReadmeError> {
     if shown(path).is_file() {
         return Ok(path.to_owned());
     }
-    let failed = |error| ReadmeError::Record {
-        path: path.to_owned(),
-        error,
-    };
-    let found = list_directories(path).map_err(failed)?;
+    let failed = record_error(path);
+    let found = list_directories(path).map_err(&failed)?;
     let begun = |path: &PathBuf| {
         let run = RunRecord::read(&shown(path)).ok()?;
-        let begun = run
-            .programs
-            .first()?
-            .settings
-            .get("begun_unix_s")?
-            .as_u64()?;
-        Some((begun, path.clone()))
+        let begun = run.programs.first()?.settings.get("begun_unix_s")?;
+        Some((begun.as_u64()?, path.clone()))
     };
     let newest = found.iter().filter_map(begun).max().map(|(_, path)| path);
     newest.ok_or_else(|| failed(io::Error::other("no record below it")))
+}
+
+/// Returns a function that turns an error into that of the record at `path`.
+fn record_error(path: &Path) -> impl Fn(io::Error) -> ReadmeError {
+    move |error| ReadmeError::Record {
+        path: path.to_owned(),
+        error,
+    }
 }
 
 fn list_directories(path: &Path) -> io::Result<Vec<PathBuf>> {
@@ -214,10 +205,6 @@ fn list_directories(path: &Path) -> io::Result<Vec<PathBuf>> {
     found.retain(|path| path.is_dir());
     found.sort();
     Ok(found)
-}
-
-fn cpu_model_of(run: &RunRecord) -> Option<&str> {
-    run.first_with_machine()?.machine_text("cpu")
 }
 
 /// Returns the document with its tables re-created from `records`. `link` is the path by which the

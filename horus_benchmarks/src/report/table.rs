@@ -125,6 +125,14 @@ fn render_heading(report: &Report) -> String {
     )
 }
 
+/// Returns an empty table with these headings.
+pub fn empty_table(headings: &[&str]) -> Table {
+    let mut table = Table::new();
+    table.load_preset(presets::ASCII_MARKDOWN);
+    table.set_header(headings);
+    table
+}
+
 /// Returns a table of `rows`, without the columns that are empty in all of them.
 fn make_table(report: &Report, rows: &[&Row]) -> Table {
     let rows: Vec<Value> = rows.iter().map(|row| row_with_basis(report, row)).collect();
@@ -135,9 +143,8 @@ fn make_table(report: &Report, rows: &[&Row]) -> Table {
                 .any(|row| fill_template(template, row).is_some())
         })
         .collect();
-    let mut table = Table::new();
-    table.load_preset(presets::ASCII_MARKDOWN);
-    table.set_header(columns.iter().map(|(heading, _)| *heading));
+    let headings: Vec<&str> = columns.iter().map(|(heading, _)| *heading).collect();
+    let mut table = empty_table(&headings);
     for row in &rows {
         table.add_row(
             columns

@@ -1,10 +1,10 @@
 //! Data about robots: standard messages, their usual rates, and whether control loops have time for
 //! them.
 
-use comfy_table::{Table, presets};
 use serde_json::{Value, json};
 
 use crate::report::rows::Report;
+use crate::report::table::empty_table;
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
 
 /// The usual rate of each standard message in a robot, in messages per second.
@@ -82,9 +82,7 @@ pub fn real_time_table(report: &mut Report, place: &str) -> Option<String> {
             })
         })
         .collect();
-    let mut table = Table::new();
-    table.load_preset(presets::ASCII_MARKDOWN);
-    table.set_header([
+    let mut table = empty_table(&[
         "loop",
         "budget us",
         "message",

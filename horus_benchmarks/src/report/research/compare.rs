@@ -14,27 +14,43 @@ pub const NOISE_MIN: f64 = 0.05;
 /// interval.
 const NOISE_WITHOUT_INTERVAL: f64 = 0.25;
 
-/// The quantity by which a row is compared. It is the first one, in this order, that both runs
-/// have.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ComparedQuantity {
-    /// The ratio of the row to the floor, which can be compared between different machines.
-    Floor,
-    /// The ratio of our value to the peer's: the peer's time divided by ours, or our rate divided
-    /// by the peer's.
-    Theirs,
-    /// The median time of the row.
-    Time,
-    /// The number of messages per second of the row.
-    Rate,
+/// A quantity by which rows are compared.
+#[derive(Debug, Clone, Copy)]
+pub struct ComparedQuantity {
+    read: fn(&Row) -> Option<(f64, Option<[f64; 2]>)>,
+    format: fn(f64) -> String,
+    /// True if the quantity is a ratio, which can be compared between different machines.
+    is_ratio: bool,
+    more_is_better: bool,
 }
 
-/// All quantities, in the order in which they are tried.
+/// All quantities: the ratio of a peer's time to ours or of our rate to the peer's, the ratio to the
+/// floor, the median time, and the rate. A row is compared by the first one that both runs have.
 const QUANTITIES: [ComparedQuantity; 4] = [
-    ComparedQuantity::Theirs,
-    ComparedQuantity::Floor,
-    ComparedQuantity::Time,
-    ComparedQuantity::Rate,
+    ComparedQuantity {
+        read: |row| Some((row.figures.ratio?, row.figures.ratio_ci)),
+        format: |value| format!("{value:.2} x theirs"),
+        is_ratio: true,
+        more_is_better: true,
+    },
+    ComparedQuantity {
+        read: |row| Some((row.floor_ratio?, row.floor_ratio_ci)),
+        format: |value| format!("{value:.2} x floor"),
+        is_ratio: true,
+        more_is_better: false,
+    },
+    ComparedQuantity {
+        read: |row| Some((row.ns?.p50, row.spread.map(|spread| spread.p50_ci))),
+        format: format_time,
+        is_ratio: false,
+        more_is_better: false,
+    },
+    ComparedQuantity {
+        read: |row| Some((row.msgs_per_s?, row.msgs_per_s_ci)),
+        format: format_rate,
+        is_ratio: false,
+        more_is_better: true,
+    },
 ];
 
 /// The difference in one row between the old and the new run.
@@ -55,8 +71,11 @@ pub enum RowChange {
     Same,
 }
 
+/// A quantity, and its old and new value.
+type ComparedValues = (ComparedQuantity, IntervalValue, IntervalValue);
+
 /// A row that one or both of the compared runs have.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone)]
 pub struct ComparedRow {
     /// The name of the program that measured the row, and the id of the row.
     pub id: String,
@@ -65,9 +84,26 @@ pub struct ComparedRow {
     pub floor_ns: Option<f64>,
     /// The quantity, and its old and new value; `None` if one run lacks the row, or if the runs
     /// have no state of the machine in common.
-    pub figures: Option<(ComparedQuantity, IntervalValue, IntervalValue)>,
+    pub figures: Option<ComparedValues>,
     /// The way in which the row changed from the old run to the new one.
     pub change: RowChange,
+}
+
+impl ComparedRow {
+    /// Returns a row that was compared regardless of states.
+    fn of_row(
+        program: &ProgramRecord,
+        row: &Row,
+        figures: Option<ComparedValues>,
+        change: RowChange,
+    ) -> ComparedRow {
+        ComparedRow {
+            id: format!("{}: {}", program.name, row.id),
+            floor_ns: None,
+            figures,
+            change,
+        }
+    }
 }
 
 /// A value and its interval, if it has one.
@@ -94,12 +130,7 @@ impl RunComparison {
     /// Compares all rows of two runs. If the runs were made on different kinds of CPUs, compares
     /// only ratios.
     pub fn new(old: &RunRecord, new: &RunRecord) -> RunComparison {
-        let cpu = |run: &RunRecord| {
-            run.first_with_machine()?
-                .machine_text("cpu")
-                .map(str::to_owned)
-        };
-        let same_cpu = cpu(old) == cpu(new);
+        let same_cpu = old.cpu_model() == new.cpu_model();
         let mut rows: Vec<ComparedRow> = old
             .rows()
             .map(|(program, row)| {
@@ -109,26 +140,15 @@ impl RunComparison {
             })
             .collect();
         rows.extend(new.rows().filter_map(|(program, row)| {
-            let known = old
-                .program(&program.name)
-                .is_some_and(|one| one.row(&row.id).is_some());
-            let id = format!("{}: {}", program.name, row.id);
-            (!known).then_some(ComparedRow {
-                id,
-                floor_ns: None,
-                figures: None,
-                change: RowChange::New,
-            })
+            let before = old.program(&program.name);
+            let is_known = before.is_some_and(|one| one.row(&row.id).is_some());
+            (!is_known).then(|| ComparedRow::of_row(program, row, None, RowChange::New))
         }));
         rows.sort_by_key(|row| row.change);
-        let failed = new
-            .programs
-            .iter()
-            .filter(|one| !one.is_complete())
-            .filter(|one| {
-                let before = old.programs.iter().find(|other| other.name == one.name);
-                before.is_none_or(ProgramRecord::is_complete)
-            });
+        let failed = new.programs.iter().filter(|one| {
+            let before = old.programs.iter().find(|other| other.name == one.name);
+            !one.is_complete() && before.is_none_or(ProgramRecord::is_complete)
+        });
         RunComparison {
             rows,
             failed: failed.map(|one| one.name.clone()).collect(),
@@ -191,13 +211,6 @@ impl RunComparison {
     }
 }
 
-impl ComparedQuantity {
-    /// Returns true if the quantity is a ratio, which can be compared between different machines.
-    const fn is_ratio(self) -> bool {
-        matches!(self, ComparedQuantity::Floor | ComparedQuantity::Theirs)
-    }
-}
-
 impl IntervalValue {
     /// Returns the ratio of a row in one state of the machine.
     fn of_state(state: &MachineState) -> IntervalValue {
@@ -208,12 +221,7 @@ impl IntervalValue {
     }
 
     fn format(self, measure: ComparedQuantity) -> String {
-        let text = |value: f64| match measure {
-            ComparedQuantity::Floor => format!("{value:.2} x floor"),
-            ComparedQuantity::Theirs => format!("{value:.2} x theirs"),
-            ComparedQuantity::Time => format_time(value),
-            ComparedQuantity::Rate => format_rate(value),
-        };
+        let text = measure.format;
         let ends = self
             .interval
             .map(|ends| format!(" [{}, {}]", text(ends[0]), text(ends[1])));
@@ -226,16 +234,11 @@ fn compare_row(
     found: Option<(&ProgramRecord, &Row)>,
     same_cpu: bool,
 ) -> ComparedRow {
-    let whole = |figures, change| ComparedRow {
-        id: format!("{}: {}", program.name, row.id),
-        floor_ns: None,
-        figures,
-        change,
-    };
+    let whole = |figures, change| ComparedRow::of_row(program, row, figures, change);
     let Some((other_program, other)) = found else {
         return whole(None, RowChange::Missing);
     };
-    let is_comparable = |measure: &ComparedQuantity| same_cpu || measure.is_ratio();
+    let is_comparable = |measure: &ComparedQuantity| same_cpu || measure.is_ratio;
     let figures = QUANTITIES
         .into_iter()
         .filter(is_comparable)
@@ -247,7 +250,7 @@ fn compare_row(
         return whole(None, RowChange::Same);
     };
     let states = [program, other_program].map(|one| goals::noted_states(&one.settings, &row.id));
-    if !measure.is_ratio() || states.iter().any(Vec::is_empty) {
+    if !measure.is_ratio || states.iter().any(Vec::is_empty) {
         return whole(figures, judge_change(measure, old, new));
     }
     let in_states = compare_states(measure, &states);
@@ -277,20 +280,14 @@ fn compare_states(
 }
 
 fn read_value(row: &Row, measure: ComparedQuantity) -> Option<IntervalValue> {
-    let (value, interval) = match measure {
-        ComparedQuantity::Floor => (row.floor_ratio?, row.floor_ratio_ci),
-        ComparedQuantity::Theirs => (row.figures.ratio?, row.figures.ratio_ci),
-        ComparedQuantity::Time => (row.ns?.p50, row.spread.map(|spread| spread.p50_ci)),
-        ComparedQuantity::Rate => (row.msgs_per_s?, row.msgs_per_s_ci),
-    };
+    let (value, interval) = (measure.read)(row)?;
     (value > 0.0).then_some(IntervalValue { value, interval })
 }
 
 /// Returns [`RowChange::Regression`] or [`RowChange::Better`] if the intervals do not overlap and
 /// the values differ by more than noise. Otherwise returns [`RowChange::Same`].
 fn judge_change(measure: ComparedQuantity, old: IntervalValue, new: IntervalValue) -> RowChange {
-    let more_is_better = matches!(measure, ComparedQuantity::Rate | ComparedQuantity::Theirs);
-    let slower = if more_is_better {
+    let slower = if measure.more_is_better {
         old.value / new.value
     } else {
         new.value / old.value

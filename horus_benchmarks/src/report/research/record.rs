@@ -7,6 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hdrhistogram::Histogram;
+use serde::Deserialize as _;
 use serde_json::{Map, Value};
 
 use crate::report::goals::{self, Verdict};
@@ -108,26 +109,28 @@ impl ProgramRecord {
                 .is_none_or(ProgramOutcome::is_ok_or_skipped)
     }
 
-    /// Reads the record in the file `path`, and the histograms in the file next to it.
-    fn read(path: &Path, name: &str) -> ProgramRecord {
-        let mut program = ProgramRecord {
+    fn new(name: &str) -> ProgramRecord {
+        ProgramRecord {
             name: name.to_owned(),
             ..ProgramRecord::default()
-        };
-        match fs::read_to_string(path)
-            .map_err(|error| error.to_string())
-            .and_then(|text| {
-                serde_json::from_str::<Map<String, Value>>(&text).map_err(|error| error.to_string())
-            }) {
+        }
+    }
+
+    /// Reads the record in the file `path`, and the histograms in the file next to it.
+    fn read(path: &Path, name: &str) -> ProgramRecord {
+        let mut program = ProgramRecord::new(name);
+        let text = fs::read_to_string(path);
+        match text.and_then(|text| Ok(serde_json::from_str(&text)?)) {
             Ok(record) => program.take(record),
             Err(error) => program.problems.push(format!("cannot be read: {error}")),
         }
         match histograms::read_log(&path.with_extension("hlog")) {
             Ok(all) => program.histograms = all.into_iter().collect(),
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => program
-                .problems
-                .push(format!("histograms cannot be read: {error}")),
+            Err(error) => {
+                let problem = format!("histograms cannot be read: {error}");
+                program.problems.push(problem);
+            }
         }
         program
     }
@@ -148,16 +151,13 @@ impl ProgramRecord {
             return;
         };
         for row in rows {
-            let id = row
-                .get("id")
-                .and_then(Value::as_str)
-                .unwrap_or("?")
-                .to_owned();
-            match serde_json::from_value::<Row>(row) {
+            match Row::deserialize(&row) {
                 Ok(read) => self.rows.push(read),
-                Err(error) => self
-                    .problems
-                    .push(format!("row {id} cannot be read: {error}")),
+                Err(error) => {
+                    let id = row.get("id").and_then(Value::as_str).unwrap_or("?");
+                    let problem = format!("row {id} cannot be read: {error}");
+                    self.problems.push(problem);
+                }
             }
         }
     }
@@ -200,16 +200,12 @@ impl RunRecord {
             }
         }
         for (name, outcome) in &outcomes {
-            if let Some(program) = programs.iter_mut().find(|program| program.name == *name) {
-                program.outcome = Some(outcome.clone());
-            } else {
-                let outcome = Some(outcome.clone());
-                programs.push(ProgramRecord {
-                    name: name.clone(),
-                    outcome,
-                    ..ProgramRecord::default()
-                });
-            }
+            let found = programs.iter().position(|program| program.name == *name);
+            let index = found.unwrap_or_else(|| {
+                programs.push(ProgramRecord::new(name));
+                programs.len() - 1
+            });
+            programs[index].outcome = Some(outcome.clone());
         }
         if programs.is_empty() {
             let text = format!("no record (*.json) in {}", path.display());
@@ -246,6 +242,11 @@ impl RunRecord {
         self.programs
             .iter()
             .find(|program| program.machine.contains_key("cpu"))
+    }
+
+    /// Returns the name of the CPU on which the run was made.
+    pub fn cpu_model(&self) -> Option<&str> {
+        self.first_with_machine()?.machine_text("cpu")
     }
 
     /// Returns all rows of the run, each with the record of the program that measured it.
