@@ -19,10 +19,8 @@ const ABOUT: &str = "Our channels between threads beside rtrb, disruptor, crossb
 kanal and flume: a send and a receive on one thread, latency and throughput between two threads, \
 for messages of 8 to 1024 bytes, in rounds that alternate.";
 
-/// With `--quick`: the number of rounds, and the number of timed messages in each round. The next
-/// constant has the numbers without `--quick`.
-const QUICK_ROUNDS_AND_SAMPLES: (u32, u64) = (20, 4_000);
-const FULL_ROUNDS_AND_SAMPLES: (u32, u64) = (40, 10_000);
+/// Number of rounds, and number of timed messages in each round: with `--quick`, and without it.
+const ROUNDS_AND_SAMPLES: ((u32, u64), (u32, u64)) = ((20, 4_000), (40, 10_000));
 
 /// Duration of one stream of messages.
 const STREAM_TIME: Duration = Duration::from_millis(1);
@@ -37,7 +35,7 @@ fn main() -> ExitCode {
 }
 
 fn run(mut args: Args) -> Outcome {
-    args.set_default_rounds(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
+    args.set_default_rounds(ROUNDS_AND_SAMPLES);
     let parts = args.quick_or_full(STREAMS_PER_ROUND);
     let mut session = BenchmarkSession::begin(args)?;
     session.report.set("capacity", CAPACITY);

@@ -16,10 +16,8 @@ const ABOUT: &str = "Our topics between two processes beside UDP over loopback, 
 stream sockets, pipes, POSIX message queues and a ring with a head and a tail, all polled: latency \
 and sustained throughput for messages of 8 bytes to 64 KiB, in rounds that alternate.";
 
-/// With `--quick`: the number of rounds, and the number of timed messages in each round. The next
-/// constant has the numbers without `--quick`.
-const QUICK_ROUNDS_AND_SAMPLES: (u32, u64) = (20, 500);
-const FULL_ROUNDS_AND_SAMPLES: (u32, u64) = (40, 2_000);
+/// Number of rounds, and number of timed messages in each round: with `--quick`, and without it.
+const ROUNDS_AND_SAMPLES: ((u32, u64), (u32, u64)) = ((20, 500), (40, 2_000));
 
 /// Duration for which each transport streams messages of one size: with `--quick`, and without it.
 const STREAM_DURATION: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
@@ -31,7 +29,7 @@ fn main() -> ExitCode {
 }
 
 fn run(mut args: Args) -> Outcome {
-    let rounds = args.set_default_rounds(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
+    let rounds = args.set_default_rounds(ROUNDS_AND_SAMPLES);
     let duration = args.duration.unwrap_or(args.quick_or_full(STREAM_DURATION));
     let mut session = BenchmarkSession::begin(args)?;
     session

@@ -17,10 +17,8 @@ const ABOUT: &str = "Our topics against the services of iceoryx2: in one thread,
 threads, between two processes, two processes that each publish and subscribe, throughput, and \
 waking a sleeper. Needs the feature iceoryx2.";
 
-/// With `--quick`: the number of rounds, and the number of timed messages in each round. The next
-/// constant has the numbers without `--quick`.
-const QUICK_ROUNDS_AND_SAMPLES: (u32, u64) = (20, 5_000);
-const FULL_ROUNDS_AND_SAMPLES: (u32, u64) = (40, 20_000);
+/// Number of rounds, and number of timed messages in each round: with `--quick`, and without it.
+const ROUNDS_AND_SAMPLES: ((u32, u64), (u32, u64)) = ((20, 5_000), (40, 20_000));
 
 /// Duration of one stream of messages.
 const STREAM_TIME: Duration = Duration::from_millis(50);
@@ -87,7 +85,7 @@ fn run(mut args: Args) -> Outcome {
                 .into(),
         );
     }
-    args.set_default_rounds(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
+    args.set_default_rounds(ROUNDS_AND_SAMPLES);
     let mut session = BenchmarkSession::begin(args)?;
     let private = PrivateNamespace::create()?;
     if session.args.wants_row(SAME_THREAD_ROW) {

@@ -47,13 +47,9 @@ pub fn send_and_receive<P: Payload>(
         let start = plan.source.start();
         let arrived = pass_batch(end, &sent, &mut received);
         let ticks = plan.source.stop().since(start);
-        let verified = verify_messages(&received, batch_seq).and(if arrived == batch {
-            Ok(())
-        } else {
-            Err(CorruptMessage {
-                expected_seq: batch_seq,
-                found_seq: 0,
-            })
+        let verified = verify_messages(&received, batch_seq).and(match arrived {
+            all if all == batch => Ok(()),
+            _ => Err(CorruptMessage::new(batch_seq, 0)),
         });
         let right = verified.is_ok();
         if outcome.is_ok() {
@@ -107,10 +103,5 @@ pub fn stream<P: Payload>(
         }
         seq += burst;
     }
-    let elapsed_ticks = source.stop().since(start);
-    Ok(StreamResult {
-        received: ledger.received,
-        lost: ledger.lost,
-        elapsed_ticks,
-    })
+    Ok(ledger.result(source.stop().since(start)))
 }

@@ -19,6 +19,15 @@ pub struct CorruptMessage {
     pub found_seq: u64,
 }
 
+impl CorruptMessage {
+    pub(crate) const fn new(expected_seq: u64, found_seq: u64) -> CorruptMessage {
+        CorruptMessage {
+            expected_seq,
+            found_seq,
+        }
+    }
+}
+
 /// A message whose content is computed from a sequence number and can be checked against it.
 ///
 /// Sequence numbers start at 1 and stay below 2^40.
@@ -51,10 +60,7 @@ pub trait Payload: Copy {
         if found_seq == expected_seq && self.is_intact() {
             return Ok(());
         }
-        Err(CorruptMessage {
-            expected_seq,
-            found_seq,
-        })
+        Err(CorruptMessage::new(expected_seq, found_seq))
     }
 }
 

@@ -43,7 +43,7 @@ pub struct SenderResult {
 
 /// The measurements of the receiving end of a stream: `received + lost` is the number of messages
 /// sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamResult {
     /// Number of messages that were received in order and verified.
     pub received: u64,
@@ -59,6 +59,15 @@ impl StreamResult {
     /// Returns the number of messages sent, which is `received + lost`.
     pub fn sent(&self) -> u64 {
         self.received + self.lost
+    }
+
+    /// Returns the result of two streams that ran at the same time.
+    pub fn joined(self, other: StreamResult) -> StreamResult {
+        StreamResult {
+            received: self.received + other.received,
+            lost: self.lost + other.lost,
+            elapsed_ticks: self.elapsed_ticks.max(other.elapsed_ticks),
+        }
     }
 
     /// Returns the number of messages received per second. `ticks_per_s` is the number of ticks per
@@ -158,11 +167,7 @@ pub fn stream_receive<P: Payload>(
     if may_drop_last::<P, _>(end) {
         end.send(&message);
     }
-    Ok(StreamResult {
-        received: ledger.received,
-        lost: ledger.lost,
-        elapsed_ticks,
-    })
+    Ok(ledger.result(elapsed_ticks))
 }
 
 /// Stores `corrupt` in `outcome`, unless `outcome` already holds an error. WHY a separate function:
@@ -212,8 +217,8 @@ pub(crate) struct StreamLedger {
     /// Number of producers minus 1. It is used as a bit mask: a sequence number masked with it is
     /// the number of the producer.
     producer_mask: u64,
-    pub(crate) received: u64,
-    pub(crate) lost: u64,
+    received: u64,
+    lost: u64,
 }
 
 impl StreamLedger {
@@ -254,13 +259,19 @@ impl StreamLedger {
     fn count_lost_before(&mut self, producer: usize, seq: u64) -> Result<(), CorruptMessage> {
         let due = self.due[producer];
         if seq < due || seq > self.last_seq {
-            return Err(CorruptMessage {
-                expected_seq: due,
-                found_seq: seq,
-            });
+            return Err(CorruptMessage::new(due, seq));
         }
         self.lost += (seq - due) >> self.producer_mask;
         Ok(())
+    }
+
+    /// Returns the result of a stream that took `elapsed_ticks`.
+    pub(crate) fn result(&self, elapsed_ticks: u64) -> StreamResult {
+        StreamResult {
+            received: self.received,
+            lost: self.lost,
+            elapsed_ticks,
+        }
     }
 
     #[inline(always)]

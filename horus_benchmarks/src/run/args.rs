@@ -46,10 +46,10 @@ impl Args {
     }
 
     /// Sets the number of rounds and the number of samples in each round, unless the command line
-    /// gives them. With `--quick` they are taken from `quick`, otherwise from `full`. Returns the
-    /// number of rounds.
-    pub fn set_default_rounds(&mut self, quick: (u32, u64), full: (u32, u64)) -> u32 {
-        let (rounds, samples) = self.quick_or_full((quick, full));
+    /// gives them: to the first pair of numbers with `--quick`, otherwise to the second one. Returns
+    /// the number of rounds.
+    pub fn set_default_rounds(&mut self, quick_and_full: ((u32, u64), (u32, u64))) -> u32 {
+        let (rounds, samples) = self.quick_or_full(quick_and_full);
         self.samples.get_or_insert(samples);
         *self.rounds.get_or_insert(rounds)
     }
@@ -81,7 +81,13 @@ impl Effort {
     /// messages, or with `--quick` 20 rounds of 20 000. In addition to the timed messages, each
     /// round has warm-up messages: a tenth of that number.
     pub fn new(args: &Args) -> Effort {
-        let (rounds, samples) = args.quick_or_full(((VERDICT_ROUNDS, 20_000), (60, 50_000)));
+        Effort::or_default(args, ((VERDICT_ROUNDS, 20_000), (60, 50_000)))
+    }
+
+    /// Returns the effort that the command line requests. The default numbers of rounds and of
+    /// timed messages are the first pair with `--quick`, otherwise the second one.
+    pub fn or_default(args: &Args, quick_and_full: ((u32, u64), (u32, u64))) -> Effort {
+        let (rounds, samples) = args.quick_or_full(quick_and_full);
         let samples = args.samples.unwrap_or(samples);
         let rounds = args.rounds.unwrap_or(rounds);
         Effort {

@@ -30,10 +30,8 @@ pinned thread, between two pinned threads and between two pinned processes, over
 a channel within the process. Each message is timed by itself, and each round has new endpoints. \
 No sample is left out.";
 
-const RUNS: u32 = 10;
-
-/// Number of messages in a run: with `--quick`, and without it.
-const SAMPLES: (u64, u64) = (20_000, 100_000);
+/// Number of runs, and number of messages in each run: with `--quick`, and without it.
+const RUNS_AND_SAMPLES: ((u32, u64), (u32, u64)) = ((10, 20_000), (10, 100_000));
 
 /// Deadline for the delivery of one message, in nanoseconds. Later messages are counted.
 const DEADLINE_NS: f64 = 1000.0;
@@ -57,12 +55,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Outcome {
-    let samples = args.samples.unwrap_or(args.quick_or_full(SAMPLES));
-    let effort = Effort {
-        rounds: args.rounds.unwrap_or(RUNS),
-        warm_up: samples.div_ceil(10),
-        samples,
-    };
+    let effort = Effort::or_default(&args, RUNS_AND_SAMPLES);
     let mut session = BenchmarkSession::begin_with(args, effort)?;
     session.report.set("deadline_ns", DEADLINE_NS);
     let private = PrivateNamespace::create()?;

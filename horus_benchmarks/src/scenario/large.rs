@@ -27,10 +27,9 @@ const ABOUT: &str = "Measures messages of 4 KiB to 8 MiB between two processes, 
 send until a small answer has arrived. Each message is copied in and out, or written and read in \
 place. A copy of as many bytes within one process is measured beside it.";
 
-/// With `--quick`: the number of rounds, and the total size of the messages in each round in bytes.
-/// The next constant has the numbers without `--quick`.
-const QUICK_ROUNDS_AND_BYTES: (u32, u64) = (20, 16 << 20);
-const FULL_ROUNDS_AND_BYTES: (u32, u64) = (40, 64 << 20);
+/// Number of rounds, and total size of the messages in each round in bytes: with `--quick`, and
+/// without it.
+const ROUNDS_AND_BYTES: ((u32, u64), (u32, u64)) = ((20, 16 << 20), (40, 64 << 20));
 
 /// Minimum and maximum number of messages in a round. Within these limits, it depends on the size
 /// of the messages.
@@ -55,7 +54,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(mut args: Args) -> Outcome {
-    let (rounds, bytes) = args.quick_or_full((QUICK_ROUNDS_AND_BYTES, FULL_ROUNDS_AND_BYTES));
+    let (rounds, bytes) = args.quick_or_full(ROUNDS_AND_BYTES);
     args.rounds.get_or_insert(rounds);
     let asked = args.samples;
     let mut session = BenchmarkSession::begin(args)?;

@@ -291,25 +291,15 @@ impl Workers {
         for (index, member) in self.producers.iter_mut().enumerate() {
             member.start(ScalingJob::Send { index, plan })?;
         }
-        let mut all = StreamResult {
-            received: 0,
-            lost: 0,
-            elapsed_ticks: 0,
-        };
+        let mut all = StreamResult::default();
         for member in self.producers.iter_mut().chain(&mut self.consumers) {
-            if let Some(one) = member.finish()? {
-                all.received += one.received;
-                all.lost += one.lost;
-                all.elapsed_ticks = all.elapsed_ticks.max(one.elapsed_ticks);
-            }
+            all = all.joined(member.finish()?.unwrap_or_default());
         }
         let sent = messages * (self.producers.len() * self.consumers.len()) as u64;
-        if all.sent() != sent {
-            return Err(format!(
-                "{sent} messages were sent, and {} accounted for",
-                all.sent()
-            )
-            .into());
+        let counted = all.sent();
+        if counted != sent {
+            let text = format!("{sent} messages were sent, and {counted} accounted for");
+            return Err(text.into());
         }
         for member in self.producers.iter_mut().chain(&mut self.consumers) {
             member.call(ScalingJob::Close)?;
@@ -390,18 +380,14 @@ fn receive(
         incomplete -= usize::from(ledger.is_complete());
     }
     let end = plan.source.stop();
-    let received = ledgers.iter().map(|ledger| ledger.received).sum();
-    let lost = ledgers.iter().map(|ledger| ledger.lost).sum();
-    let counted = subscriber.lost();
+    let elapsed_ticks = start.map_or(0, |start| end.since(start));
+    let results = ledgers.iter().map(|ledger| ledger.result(elapsed_ticks));
+    let all = results.fold(StreamResult::default(), StreamResult::joined);
+    let (lost, counted) = (all.lost, subscriber.lost());
     if lost != counted {
         return Err(format!("{lost} did not arrive, {counted} counted as lost").into());
     }
-    let elapsed_ticks = start.map_or(0, |start| end.since(start));
-    Ok(StreamResult {
-        received,
-        lost,
-        elapsed_ticks,
-    })
+    Ok(all)
 }
 
 fn topic(number: u64, namespace: &Arc<Namespace>) -> TopicBuilder<Packet16> {

@@ -23,11 +23,9 @@ use crate::transport::carrier::{CAPACITY, CAPACITY_LARGE, MessageSize, Transport
 use crate::transport::connection::{Connection, LoopedTransport};
 use crate::transport::rendezvous::AnyError;
 
-/// With `--quick`: the number of rounds, and the number of timed messages in each round. The next
-/// constant has the numbers without `--quick`. WHY many short rounds: the floor is then the same
-/// before and after most of them.
-const QUICK_ROUNDS_AND_SAMPLES: (u32, u64) = (20, 6_000);
-const FULL_ROUNDS_AND_SAMPLES: (u32, u64) = (40, 20_000);
+/// Number of rounds, and number of timed messages in each round: with `--quick`, and without it.
+/// WHY many short rounds: the floor is then the same before and after most of them.
+const ROUNDS_AND_SAMPLES: ((u32, u64), (u32, u64)) = ((20, 6_000), (40, 20_000));
 
 /// Number of additional rounds for each of two other measurements: the duration of the `send` call
 /// alone, and the one-way time from the time stamp counter of one core to that of the other.
@@ -62,7 +60,7 @@ impl Survey {
     /// Begins a run of about `rows` rows. By default a row has 40 rounds of 20 000 messages, or
     /// with `--quick` 20 rounds of 6000.
     pub fn begin(mut args: Args, rows: usize) -> Result<Survey, AnyError> {
-        args.set_default_rounds(QUICK_ROUNDS_AND_SAMPLES, FULL_ROUNDS_AND_SAMPLES);
+        args.set_default_rounds(ROUNDS_AND_SAMPLES);
         let mut survey = Survey {
             session: BenchmarkSession::begin(args)?,
             private: PrivateNamespace::create()?,

@@ -177,17 +177,9 @@ impl Connection {
                 Ok((sent, streamed))
             }
             (TaskResult::StreamResult(near), TaskResult::StreamResult(far)) => {
-                let elapsed_ticks = near.elapsed_ticks.max(far.elapsed_ticks);
-                let received = near.received + far.received;
-                let lost = near.lost + far.lost;
-                Ok((
-                    SenderResult { elapsed_ticks },
-                    StreamResult {
-                        received,
-                        lost,
-                        elapsed_ticks,
-                    },
-                ))
+                let both = near.joined(far);
+                let elapsed_ticks = both.elapsed_ticks;
+                Ok((SenderResult { elapsed_ticks }, both))
             }
             (_, other) => Err(unexpected_answer(&other)),
         }

@@ -95,17 +95,11 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for OtherSideReceiver<R, P> {
                     &mut self.next
                 };
                 if let Some(before) = place.replace(message) {
-                    return Err(CorruptMessage {
-                        expected_seq: seq,
-                        found_seq: before.seq(),
-                    });
+                    return Err(CorruptMessage::new(seq, before.seq()));
                 }
             }
         }
-        Err(CorruptMessage {
-            expected_seq: seq,
-            found_seq: READY_SEQ,
-        })
+        Err(CorruptMessage::new(seq, READY_SEQ))
     }
 
     fn lost(&self) -> u64 {
@@ -147,11 +141,7 @@ pub(super) fn exchange<P: Payload>(
     if first {
         watch.spin_until(|| end.recv_all(&mut message).then_some(()))?;
         if message.seq() != READY_SEQ {
-            return Err(CorruptMessage {
-                expected_seq: READY_SEQ,
-                found_seq: message.seq(),
-            }
-            .into());
+            return Err(CorruptMessage::new(READY_SEQ, message.seq()).into());
         }
     } else {
         watch.spin_until(|| end.send(&message).then_some(()))?;
@@ -183,12 +173,7 @@ pub(super) fn exchange<P: Payload>(
             (sent || received > 0).then_some(Ok(()))
         })??;
     }
-    let elapsed_ticks = source.stop().since(start);
-    Ok(StreamResult {
-        received: ledger.received,
-        lost: ledger.lost,
-        elapsed_ticks,
-    })
+    Ok(ledger.result(source.stop().since(start)))
 }
 
 #[cfg(test)]

@@ -35,10 +35,10 @@ pub fn verify_words(words: &[u64], seq: u64) -> Result<(), CorruptMessage> {
     let differs = |difference, (index, word)| difference | (word ^ word_of(seq, index));
     match words.iter().enumerate().fold(0, differs) {
         0 => Ok(()),
-        _ => Err(CorruptMessage {
-            expected_seq: seq,
-            found_seq: words.first().map_or(0, |word| *word),
-        }),
+        _ => Err(CorruptMessage::new(
+            seq,
+            words.first().map_or(0, |word| *word),
+        )),
     }
 }
 
