@@ -9,7 +9,7 @@ use horus_benchmarks::measure::lines::SharedLines;
 use horus_benchmarks::measure::micro::{self, MicroPlan, MicroResult};
 use horus_benchmarks::measure::payload::size_label;
 use horus_benchmarks::measure::rounds::alternating_order;
-use horus_benchmarks::measure::stats::PairedMedians;
+use horus_benchmarks::measure::stats::ratio_of_medians;
 use horus_benchmarks::measure::workload::Round;
 use horus_benchmarks::report::rows::Row;
 use horus_benchmarks::run::args::Args;
@@ -72,7 +72,7 @@ fn measure_ping_pong(
             .map(|round| round.p50_ns(&session.clock))
             .collect()
     };
-    let ratio = PairedMedians::from_medians(&p50_ns(&all[0]), &p50_ns(&all[1])).ratio();
+    let ratio = ratio_of_medians(&p50_ns(&all[0]), &p50_ns(&all[1]));
     let [Some(two), Some(one)] = all.map(|rounds| Round::merged(&rounds)) else {
         return Ok(());
     };

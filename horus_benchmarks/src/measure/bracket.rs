@@ -5,7 +5,8 @@
 //! cores that are not. If the floor before a round differs from the floor after it, it is unknown
 //! which of the two applies to the round. The round is then measured again.
 
-use crate::measure::stats::{self, PairedMedians};
+use crate::measure::state::{MachineState, split_by_state};
+use crate::measure::stats::{self, Ratio};
 use crate::measure::tsc::TscClock;
 use crate::measure::workload::Round;
 
@@ -80,15 +81,15 @@ impl<S> BracketedRounds<S> {
         Some([least, stats::median(&mut floors), largest])
     }
 
-    /// Returns a pair of medians for each round that was not rejected for a changing floor: the
-    /// median of the floor, measured just before and after the round, and the median of the round
-    /// itself, which `p50_ns` computes. Their ratio compares the round with the hardware's limit.
-    pub fn floor_pairs(&self, p50_ns: impl Fn(&S) -> f64) -> PairedMedians {
-        let mut pairs = PairedMedians::default();
-        for bracket in self.rounds_that_count() {
-            pairs.push(bracket.floor_ns(), p50_ns(&bracket.subject));
-        }
-        pairs
+    /// Returns the ratio of the rounds that count to the floor beside them, and the ratio in each
+    /// state that the machine was in. `p50_ns` computes the median of a round.
+    pub fn floor_ratio(&self, p50_ns: impl Fn(&S) -> f64) -> (Option<Ratio>, Vec<MachineState>) {
+        let rounds = self.rounds_that_count();
+        let pairs = rounds.map(|bracket| (bracket.floor_ns(), p50_ns(&bracket.subject)));
+        let pairs: Vec<(f64, f64)> = pairs.collect();
+        let floors_ns: Vec<f64> = pairs.iter().map(|&(floor_ns, _)| floor_ns).collect();
+        let ratio = stats::paired_ratio(&pairs, stats::BOOTSTRAP_SEED);
+        (ratio, split_by_state(&floors_ns, &pairs))
     }
 
     /// Lets additional rounds count, those with the steadiest floor first, until `rounds` rounds

@@ -1,7 +1,7 @@
 //! The samples of one row, kept for each round separately, so that rows can be compared round by
 //! round.
 
-use crate::measure::stats::{PairedMedians, Ratio, Samples};
+use crate::measure::stats::{Ratio, Samples, ratio_of_medians};
 
 /// All samples of a row, and the median of each of its rounds.
 #[derive(Debug, Clone, Default)]
@@ -22,7 +22,7 @@ impl Rounds {
     /// Returns the ratio of the times of `self` to those of `other`, computed round by round;
     /// `None` if there are no rounds.
     pub fn ratio_to(&self, other: &Rounds) -> Option<Ratio> {
-        PairedMedians::from_medians(&other.medians, &self.medians).ratio()
+        ratio_of_medians(&other.medians, &self.medians)
     }
 }
 

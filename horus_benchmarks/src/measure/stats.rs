@@ -5,8 +5,6 @@ use fastrand::Rng;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-use crate::measure::state::{MachineState, split_by_state};
-
 /// The random seed of every bootstrap, so that the same samples give the same interval.
 pub const BOOTSTRAP_SEED: u64 = 7;
 
@@ -331,46 +329,14 @@ impl Ratio {
     }
 }
 
-/// Pairs of medians. Each pair has the median of a floor round and the median of a measured round
-/// next to it.
+/// Returns the ratio of the medians in `subject` to those in `floor`, each of which was measured
+/// next to the one with the same index. Returns `None` if there are none.
 ///
 /// Other work on the machine slows both rounds of a pair. So the ratio is reliable even if the
 /// times are not.
-#[derive(Debug, Clone, Default)]
-pub struct PairedMedians {
-    pairs: Vec<(f64, f64)>,
-}
-
-impl PairedMedians {
-    /// Pairs each median in `floor` with the median in `subject` that has the same index.
-    pub fn from_medians(floor: &[f64], subject: &[f64]) -> PairedMedians {
-        PairedMedians {
-            pairs: floor.iter().copied().zip(subject.iter().copied()).collect(),
-        }
-    }
-
-    /// Adds a pair: the median of a floor round and the median of the measured round next to it, in
-    /// the same unit.
-    pub fn push(&mut self, floor_p50: f64, subject_p50: f64) {
-        self.pairs.push((floor_p50, subject_p50));
-    }
-
-    /// Returns the number of pairs that were added.
-    pub fn rounds(&self) -> usize {
-        self.pairs.len()
-    }
-
-    /// Returns the states that the machine was in, with the ratio of subject to floor in each of
-    /// them. The medians have to be in nanoseconds.
-    pub fn states(&self) -> Vec<MachineState> {
-        let floors_ns: Vec<f64> = self.pairs.iter().map(|&(floor, _)| floor).collect();
-        split_by_state(&floors_ns, &self.pairs)
-    }
-
-    /// Returns the ratio of subject to floor: see [`paired_ratio`].
-    pub fn ratio(&self) -> Option<Ratio> {
-        paired_ratio(&self.pairs, BOOTSTRAP_SEED)
-    }
+pub fn ratio_of_medians(floor: &[f64], subject: &[f64]) -> Option<Ratio> {
+    let pairs: Vec<(f64, f64)> = floor.iter().copied().zip(subject.iter().copied()).collect();
+    paired_ratio(&pairs, BOOTSTRAP_SEED)
 }
 
 /// Returns the median of `subject / floor` over `(floor, subject)` pairs, and a 95 % interval from

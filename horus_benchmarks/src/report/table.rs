@@ -172,12 +172,9 @@ fn row_with_basis(report: &Report, row: &Row) -> Value {
         value["compared"] = json!([ours, theirs].map(|one| versus::format_figure(&row.id, one)));
     }
     let basis = report.basis(&row.id);
-    let mark = if row.oversubscribed {
-        "oversubscribed"
-    } else {
-        ""
-    };
-    let parts = [mark, basis].into_iter().filter(|part| !part.is_empty());
+    let parts = [row.oversubscription(), basis]
+        .into_iter()
+        .filter(|part| !part.is_empty());
     value["basis"] = parts.collect::<Vec<_>>().join("; ").into();
     value
 }

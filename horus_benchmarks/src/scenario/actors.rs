@@ -13,7 +13,7 @@ use serde_json::json;
 
 use crate::measure::pin;
 use crate::measure::rounds::alternating_order;
-use crate::measure::stats::{self, PairedMedians, Samples};
+use crate::measure::stats::{self, Samples};
 use crate::report::figures::Figures;
 use crate::report::goals;
 use crate::report::rows::Row;
@@ -290,8 +290,7 @@ impl Benchmark {
             _ => vec![("", latency(&each_ns))],
         };
         let report = &mut self.session.report;
-        let memory =
-            peak.and_then(|(ours, best, ..)| PairedMedians::from_medians(&best, &ours).ratio());
+        let memory = peak.and_then(|(ours, best, ..)| stats::ratio_of_medians(&best, &ours));
         if let Some(ratio) = memory {
             let note = json!({ goals::BEST_PEER: ratio.to_array() });
             report.note(goals::RATIOS_GROUP, &format!("{id}/{OURS}"), note);

@@ -11,7 +11,7 @@ use indicatif::ProgressBar;
 use crate::measure::micro::{MicroPlan, MicroResult};
 use crate::measure::rounds::alternating_order;
 use crate::measure::state::split_by_state;
-use crate::measure::stats::{self, PairedMedians};
+use crate::measure::stats;
 use crate::measure::stream::StreamResult;
 use crate::measure::workload::{Round, Timing};
 use crate::report::goals::STATES_GROUP;
@@ -182,13 +182,18 @@ impl<'a> Comparison<'a> {
         }
         self.connection.close()?;
         for (&one, measured) in group.candidates.iter().zip(&all) {
-            let pairs = PairedMedians::from_medians(&floors, &measured.figures);
+            let ratio = stats::ratio_of_medians(&floors, &measured.figures);
+            let pairs: Vec<_> = floors
+                .iter()
+                .copied()
+                .zip(measured.figures.clone())
+                .collect();
             let merged = Round::merged(&measured.rounds).ok_or("no rounds")?;
             let id = group.id(Measure::Latency, one);
             let row = Row::from_rounds(&id, &merged, &self.session.clock);
-            let row = row.with_floor_ratio(pairs.ratio());
+            let row = row.with_floor_ratio(ratio);
             let report = &mut self.session.report;
-            report.note(STATES_GROUP, &id, pairs.states());
+            report.note(STATES_GROUP, &id, split_by_state(&floors, &pairs));
             report.push(row, &format!("RTT/2; {}", one.basis()));
         }
         self.compare(group, Measure::Latency, &all, &floors);

@@ -252,17 +252,17 @@ impl SurveyEnds<'_> {
                     .0)
             },
         )?;
-        let pairs = measured.floor_pairs(|round| round.p50_ns(clock));
+        let (ratio, states) = measured.floor_ratio(|round| round.p50_ns(clock));
         let trips = Round::merged(measured.all.iter().map(|bracket| &bracket.subject));
         let calls = self.run_extra_rounds(Timing::SendCall)?;
         let clock = &self.survey.session.clock;
         let mut row = Row::from_rounds(id, &trips.ok_or("no rounds")?, clock)
-            .with_floor_ratio(pairs.ratio())
+            .with_floor_ratio(ratio)
             .with_send_times(&calls.0.ticks, calls.0.ns_per_unit(clock));
         row.figures.tsc_ns = self.measure_one_way_by_tsc(id, transport.size)?;
         let report = &mut self.survey.session.report;
         report.push(row, &format!("RTT/2; {}", transport.carrier.basis()));
-        report.note(STATES_GROUP, id, pairs.states());
+        report.note(STATES_GROUP, id, states);
         self.note_floor(id, &measured);
         measured
             .floor

@@ -203,20 +203,6 @@ fn empty_message<P: ChannelMessage>() -> P {
     P::compose(0)
 }
 
-impl<P: ChannelMessage> Endpoint<P> for direct::Sender<P> {
-    #[inline(always)]
-    fn send(&mut self, message: &P) -> bool {
-        self.try_send(*message).is_ok() || report_full()
-    }
-}
-
-impl<P: ChannelMessage> Endpoint<P> for direct::Receiver<P> {
-    #[inline(always)]
-    fn recv(&mut self, message: &mut P) -> bool {
-        self.try_recv().ok().map(|found| *message = found).is_some()
-    }
-}
-
 macro_rules! endpoints {
     ($($module:ident),+) => {$(
         impl<P: ChannelMessage> Endpoint<P> for $module::Sender<P> {

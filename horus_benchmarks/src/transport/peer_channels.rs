@@ -1,8 +1,10 @@
-//! Implements [`Endpoint`] for the channels of other crates.
+//! Implements [`Endpoint`] for the channels of other crates, and for that of ours within one thread,
+//! which has the same calls.
 
 use std::sync::mpsc;
 
 use disruptor::{EventPoller, MultiProducerBarrier, Producer, SingleProducerBarrier};
+use horus_core::channel::direct;
 
 use crate::measure::endpoint::Endpoint;
 use crate::transport::channels::{ChannelMessage, SLOTS, report_full};
@@ -34,6 +36,10 @@ macro_rules! receiver {
     };
 }
 
+sender!(direct::Sender<P>, |tx, message| tx
+    .try_send(message)
+    .is_ok());
+receiver!(direct::Receiver<P>);
 sender!(crossbeam_channel::Sender<P>, |tx, message| tx
     .try_send(message)
     .is_ok());

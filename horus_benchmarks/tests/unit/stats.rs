@@ -294,13 +294,12 @@ fn median_matches_a_sorted_vector() {
 
 #[test]
 fn ratio_of_proportional_rounds_is_exact_however_noisy_the_rounds() {
-    let mut alternation = PairedMedians::default();
-    for round in 0..20 {
-        let floor = 100.0 + f64::from(round * 37 % 11);
-        alternation.push(floor, floor * 1.25);
-    }
-    let ratio = alternation.ratio().unwrap();
-    assert_eq!(alternation.rounds(), 20);
+    let floor: Vec<f64> = (0..20)
+        .map(|round| 100.0 + f64::from(round * 37 % 11))
+        .collect();
+    let subject: Vec<f64> = floor.iter().map(|floor| floor * 1.25).collect();
+    let ratio = ratio_of_medians(&floor, &subject).unwrap();
+    assert_eq!(ratio_of_medians(&floor, &[]), None);
     for found in [ratio.median, ratio.low, ratio.high] {
         assert!((found - 1.25).abs() < 1e-12);
     }

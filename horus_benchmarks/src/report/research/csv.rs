@@ -49,12 +49,7 @@ pub fn render(run: &RunRecord) -> String {
     for (program, row) in run.rows() {
         let mut value = row_with_context(program, row);
         value["unit"] = if row.ns.is_some() { "ns" } else { "" }.into();
-        value["busy"] = if row.oversubscribed {
-            "oversubscribed"
-        } else {
-            ""
-        }
-        .into();
+        value["busy"] = row.oversubscription().into();
         let cells = COLUMNS
             .iter()
             .map(|(_, template)| fill_template(template, &value).unwrap_or_default());
