@@ -3,7 +3,6 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use horus_benchmarks::report::rows::Row;
 use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::run::namespace::PrivateNamespace;
@@ -54,14 +53,7 @@ fn compare_in_one_thread(session: &mut BenchmarkSession, private: &PrivateNamesp
         ChannelProvider::ONE_THREAD.map(|maker| Carrier::Channel(maker, ChannelShape::OneToOne));
     for size in MESSAGE_SIZES.map(MessageSize::Bytes) {
         for transport in Transport::combinations(&makers, &[size]) {
-            let id = format!("one_way/same_thread/{}", transport.id());
-            if session.args.wants_row(&id) {
-                let micro = survey::measure_loop(session, private, transport, 40)?;
-                let basis = format!("send + recv, batches of {}", micro.batch);
-                session
-                    .report
-                    .push(Row::from_micro(&id, &micro, &session.clock), &basis);
-            }
+            survey::measure_loop(session, private, transport, 40, "")?;
         }
     }
     Ok(())

@@ -16,8 +16,7 @@ use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::bounce::PAUSES_MAX;
 use horus_benchmarks::run::floor::{Floor, FloorLines, Placement, SpinChoice};
 use horus_benchmarks::run::namespace::PrivateNamespace;
-use horus_benchmarks::run::progress::progress_bar;
-use horus_benchmarks::run::session::BenchmarkSession;
+use horus_benchmarks::run::session::{BenchmarkSession, progress_bar};
 use horus_benchmarks::scenario::entry::{self, Outcome};
 
 const ABOUT: &str = "Measures the hardware without any ring: atomic ping-pong between two cores \
@@ -106,26 +105,19 @@ fn measure_same_thread(session: &mut BenchmarkSession) -> Result<(), Box<dyn Err
     let batches = batches.max(session.effort.samples);
     let plan = MicroPlan::new(session.clock.source(), batches);
     micro_row(session, "store_load/8B", || micro::store_load(&plan));
-    micro_row(session, &memcpy_id::<8>(), || {
-        micro::memcpy::<8>(&plan, 1024)
-    });
-    micro_row(session, &memcpy_id::<1024>(), || {
-        micro::memcpy::<1024>(&plan, 64)
-    });
-    micro_row(session, &memcpy_id::<8192>(), || {
-        micro::memcpy::<8192>(&plan, 16)
-    });
-    micro_row(session, &memcpy_id::<65536>(), || {
-        micro::memcpy::<65536>(&plan, 1)
-    });
+    memcpy_row::<8>(session, &plan, 1024);
+    memcpy_row::<1024>(session, &plan, 64);
+    memcpy_row::<8192>(session, &plan, 16);
+    memcpy_row::<65536>(session, &plan, 1);
     micro_row(session, "mmap_write_read/8B", || {
         micro::mmap_write_read(&plan, &written, &read)
     });
     Ok(())
 }
 
-fn memcpy_id<const N: usize>() -> String {
-    format!("memcpy/{}", size_label(N))
+fn memcpy_row<const N: usize>(session: &mut BenchmarkSession, plan: &MicroPlan, batch: u64) {
+    let id = format!("memcpy/{}", size_label(N));
+    micro_row(session, &id, || micro::memcpy::<N>(plan, batch));
 }
 
 fn micro_row(session: &mut BenchmarkSession, id: &str, measure: impl FnOnce() -> MicroResult) {

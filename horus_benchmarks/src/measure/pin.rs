@@ -15,15 +15,8 @@ pub enum PinError {
     /// the mask.
     #[error("cpu {cpu} is not allowed here; allowed: {allowed:?}")]
     NotAllowed { cpu: usize, allowed: Vec<usize> },
-    /// The number of the CPU is larger than an affinity mask of this platform can hold.
-    #[error("cpu {cpu} is beyond the largest supported number {max}")]
-    TooLarge { cpu: usize, max: usize },
-    #[error("cannot {action} the cpu affinity")]
-    System {
-        action: &'static str,
-        #[source]
-        source: io::Error,
-    },
+    #[error("cannot read or set the cpu affinity")]
+    System(#[from] io::Error),
 }
 
 /// The two CPUs on which the two ends of a benchmark run.
@@ -71,10 +64,7 @@ impl CpuPair {
 
 /// Returns the numbers of the CPUs on which this thread may run, in ascending order.
 pub fn allowed_cpus() -> Result<Vec<usize>, PinError> {
-    let set = sched_getaffinity(None).map_err(|error| PinError::System {
-        action: "read",
-        source: error.into(),
-    })?;
+    let set = sched_getaffinity(None).map_err(io::Error::from)?;
     Ok((0..CpuSet::MAX_CPU)
         .filter(|&cpu| set.is_set(cpu))
         .collect())
@@ -82,23 +72,13 @@ pub fn allowed_cpus() -> Result<Vec<usize>, PinError> {
 
 /// Pins the calling thread, and the threads and processes that it starts from now on, to `cpu`.
 pub fn pin_current_thread(cpu: usize) -> Result<(), PinError> {
-    let max = CpuSet::MAX_CPU - 1;
-    if cpu > max {
-        return Err(PinError::TooLarge { cpu, max });
-    }
-    let Err(source) = rt::pin_thread_to(cpu) else {
-        return Ok(());
-    };
-    if source.kind() == io::ErrorKind::InvalidInput {
-        return Err(PinError::NotAllowed {
+    match rt::pin_thread_to(cpu) {
+        Err(error) if error.kind() == io::ErrorKind::InvalidInput => Err(PinError::NotAllowed {
             cpu,
             allowed: allowed_cpus()?,
-        });
+        }),
+        pinned => Ok(pinned?),
     }
-    Err(PinError::System {
-        action: "set",
-        source,
-    })
 }
 
 /// Allows the calling thread, and the threads that it starts from now on, to run on all of `cpus`.
@@ -186,7 +166,7 @@ mod tests {
     fn pinning_to_an_impossible_cpu_is_a_typed_error() {
         assert!(matches!(
             pin_current_thread(1 << 20),
-            Err(PinError::TooLarge { .. })
+            Err(PinError::NotAllowed { .. })
         ));
         let last = CpuSet::MAX_CPU - 1;
         if !allowed_cpus().unwrap().contains(&last) {

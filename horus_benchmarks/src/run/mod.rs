@@ -7,5 +7,4 @@ pub mod child;
 pub mod floor;
 pub mod namespace;
 pub mod peer;
-pub mod progress;
 pub mod session;

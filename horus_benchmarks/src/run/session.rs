@@ -5,6 +5,8 @@ use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
+use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
+
 use crate::measure::machine::{self, CpuTimes, Machine};
 use crate::measure::pin::{self, CpuPair, PinError};
 use crate::measure::tsc::{OffsetCheck, TscClock};
@@ -14,6 +16,8 @@ use crate::report::table;
 use crate::run::args::{Args, Effort, VERDICT_ROUNDS};
 
 const CALIBRATION_TIME: Duration = Duration::from_millis(100);
+
+const PROGRESS_TEMPLATE: &str = "{msg:40!} [{bar:30}] {pos}/{len} {elapsed}";
 
 /// The objects that every benchmark needs during its run.
 #[derive(Debug)]
@@ -125,4 +129,13 @@ pub fn exit_code(name: &str, outcome: Result<(), Box<dyn Error>>) -> ExitCode {
     }
     eprintln!("{message}");
     ExitCode::FAILURE
+}
+
+/// Creates a progress bar of `steps` steps on standard error, which is removed when it is dropped.
+/// It is drawn only when the benchmark reports a step, so never during a round, and only on a
+/// terminal.
+pub fn progress_bar(steps: u64) -> ProgressBar {
+    let style = ProgressStyle::with_template(PROGRESS_TEMPLATE).expect("a constant template");
+    let bar = ProgressBar::new(steps).with_style(style);
+    bar.with_finish(ProgressFinish::AndClear)
 }

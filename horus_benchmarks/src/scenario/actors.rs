@@ -22,8 +22,7 @@ use crate::report::versus::Measure;
 use crate::run::args::{Args, Effort};
 use crate::run::child::{ChildContext, ChildProcess, ChildSpec};
 use crate::run::namespace::PrivateNamespace;
-use crate::run::progress::progress_bar;
-use crate::run::session::BenchmarkSession;
+use crate::run::session::{BenchmarkSession, progress_bar};
 use crate::scenario::entry::{self, Outcome};
 use crate::transport::actors;
 
@@ -266,7 +265,7 @@ impl Benchmark {
 
     /// Adds rows to the report that compare our runtime with the best of the other runtimes.
     fn compare_with_peers(&mut self, id: &str, workload: Workload, all: &[Vec<WorkloadResult>]) {
-        let figures = |measure, figure: &dyn Fn(&WorkloadResult) -> f64| {
+        let compared = |measure, figure: &dyn Fn(&WorkloadResult) -> f64| {
             let of = |rounds: &Vec<WorkloadResult>| rounds.iter().map(figure).collect::<Vec<_>>();
             let (ours, theirs) = all.split_first()?;
             let median = |rounds: &[f64]| match measure {
@@ -280,36 +279,26 @@ impl Benchmark {
             let sent = [ours, rounds].map(|all| sent_messages(workload, all));
             Some((of(ours), best, *name, sent[0] + sent[1]))
         };
-        let latency = |figure| figures(Measure::Latency, figure);
-        let peak = latency(&|measured| measured.peak_bytes as f64);
-        let times = match workload {
-            Workload::Blitz => vec![
-                ("/throughput", figures(Measure::Throughput, &handled_per_s)),
-                ("/all", latency(&|measured| measured.total_ns)),
-            ],
-            _ => vec![("", latency(&each_ns))],
-        };
         let report = &mut self.session.report;
+        let peak = compared(Measure::Latency, &|measured| measured.peak_bytes as f64);
         let memory = peak.and_then(|(ours, best, ..)| stats::ratio_of_medians(&best, &ours));
         if let Some(ratio) = memory {
             let note = json!({ goals::BEST_PEER: ratio.to_array() });
             report.note(goals::RATIOS_GROUP, &format!("{id}/{OURS}"), note);
         }
-        for (end, compared) in times {
-            let measure = if end == "/throughput" {
-                Measure::Throughput
-            } else {
-                Measure::Latency
+        let figures: &[(&str, Measure, fn(&WorkloadResult) -> f64)] = match workload {
+            Workload::Blitz => &[
+                ("/throughput", Measure::Throughput, handled_per_s),
+                ("/all", Measure::Latency, |measured| measured.total_ns),
+            ],
+            _ => &[("", Measure::Latency, each_ns)],
+        };
+        for &(end, measure, figure) in figures {
+            let Some((ours, best, name, sent)) = compared(measure, &figure) else {
+                continue;
             };
-            let row = compared.and_then(|(ours, best, name, sent)| {
-                let row = versus::comparison_row(
-                    &format!("vs_best_peer/{id}{end}"),
-                    measure,
-                    [&ours, &best],
-                );
-                row.map(|row| (row, sent, name))
-            });
-            if let Some((row, sent, name)) = row {
+            let id = format!("vs_best_peer/{id}{end}");
+            if let Some(row) = versus::comparison_row(&id, measure, [&ours, &best]) {
                 report.push(row.with_counts(sent, sent), name);
             }
         }

@@ -3,7 +3,6 @@
 //! of another library. A carrier is a ring, topic, channel, socket or pipe that transports
 //! messages.
 
-use std::error::Error;
 use std::time::Duration;
 
 use indicatif::ProgressBar;
@@ -13,17 +12,19 @@ use crate::measure::rounds::alternating_order;
 use crate::measure::state::split_by_state;
 use crate::measure::stats;
 use crate::measure::stream::StreamResult;
+use crate::measure::tsc::TscClock;
 use crate::measure::workload::{Round, Timing};
 use crate::report::goals::STATES_GROUP;
 use crate::report::rows::Row;
 use crate::report::versus::{self, Measure};
+use crate::run::args::Effort;
 use crate::run::floor::{Floor, FloorLines, Placement};
 use crate::run::namespace::PrivateNamespace;
-use crate::run::progress::progress_bar;
-use crate::run::session::BenchmarkSession;
+use crate::run::session::{BenchmarkSession, progress_bar};
 use crate::scenario::entry::Outcome;
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
 use crate::transport::connection::{Connection, LoopedTransport};
+use crate::transport::rendezvous::AnyError;
 
 /// Number of messages of a first, short stream. Its duration is used to estimate the number of
 /// messages for the measured streams.
@@ -125,7 +126,7 @@ impl<'a> Comparison<'a> {
         placement: Placement,
         private: &PrivateNamespace,
         steps: usize,
-    ) -> Result<Comparison<'a>, Box<dyn Error>> {
+    ) -> Result<Comparison<'a>, AnyError> {
         let cpus = session.cpus;
         let clock = &session.clock;
         let (floor, spin) = Floor::new(placement, cpus, clock, session.effort)?;
@@ -162,25 +163,14 @@ impl<'a> Comparison<'a> {
         if !self.begin_step(group, Measure::Latency) {
             return Ok(());
         }
-        let effort = self.session.effort;
-        let mut all = empty::<Round>(group);
-        let mut floors = Vec::new();
-        for number in 0..effort.rounds {
-            floors.push(self.measure_floor_ns()?);
-            for index in alternating_order(number, all.len()) {
-                // WHY: the relative timing of two ends stays the same as long as the memory does.
-                let carrier = group.candidates[index];
-                let size = group.size;
-                self.connection.open(Transport { carrier, size })?;
-                let timing = Timing::RoundTrip;
-                let (round, _) = self
-                    .connection
-                    .round(timing, effort.warm_up, effort.samples)?;
-                all[index].figures.push(round.p50_ns(&self.session.clock));
-                all[index].rounds.push(round);
-            }
-        }
-        self.connection.close()?;
+        let Effort {
+            warm_up, samples, ..
+        } = self.session.effort;
+        let (all, floors) = self.measure_rounds(group, |connection, clock, _| {
+            let (round, _) = connection.round(Timing::RoundTrip, warm_up, samples)?;
+            let p50_ns = round.p50_ns(clock);
+            Ok((vec![round], p50_ns))
+        })?;
         for (&one, measured) in group.candidates.iter().zip(&all) {
             let ratio = stats::ratio_of_medians(&floors, &measured.figures);
             let pairs: Vec<_> = floors
@@ -200,8 +190,40 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
+    /// Measures one round of the floor and one round of each candidate, again and again. Returns the
+    /// results of each candidate, and the floor of each round in nanoseconds. `measure` gets the
+    /// figure of the candidate's last round, and returns the results and the figure of this one.
+    fn measure_rounds<M>(
+        &mut self,
+        group: &CandidateGroup,
+        measure: impl Fn(&mut Connection, &TscClock, Option<f64>) -> Result<(Vec<M>, f64), AnyError>,
+    ) -> Result<(Vec<CandidateResults<M>>, Vec<f64>), AnyError> {
+        let none = |_: &Carrier| CandidateResults {
+            rounds: Vec::new(),
+            figures: Vec::new(),
+        };
+        let mut all: Vec<CandidateResults<M>> = group.candidates.iter().map(none).collect();
+        let mut floors = Vec::new();
+        for number in 0..self.session.effort.rounds {
+            // WHY for streams as well: it says which state the machine is in.
+            floors.push(self.measure_floor_ns()?);
+            for index in alternating_order(number, all.len()) {
+                let (carrier, size) = (group.candidates[index], group.size);
+                // WHY: the relative timing of two ends stays the same as long as the memory does.
+                self.connection.open(Transport { carrier, size })?;
+                let results = &mut all[index];
+                let last = results.figures.last().copied();
+                let (rounds, figure) = measure(&mut self.connection, &self.session.clock, last)?;
+                results.rounds.extend(rounds);
+                results.figures.push(figure);
+            }
+        }
+        self.connection.close()?;
+        Ok((all, floors))
+    }
+
     /// Measures one round of the floor. Returns its median in nanoseconds.
-    fn measure_floor_ns(&mut self) -> Result<f64, Box<dyn Error>> {
+    fn measure_floor_ns(&mut self) -> Result<f64, AnyError> {
         let effort = self.session.effort;
         let floor = self
             .floor
@@ -221,35 +243,21 @@ impl<'a> Comparison<'a> {
         if !self.begin_step(group, Measure::Throughput) {
             return Ok(());
         }
-        let hz = self.session.clock.ticks_per_s();
-        let rounds = self.session.effort.rounds;
-        let mut all = empty::<StreamResult>(group);
-        let mut floors = Vec::new();
         // WHY a limit: a user who only wants to see that all works sets it on the command line.
         let messages_max = self.session.effort.samples.saturating_mul(STREAM_FACTOR);
-        for number in 0..rounds {
-            // WHY: it says which state the machine is in.
-            floors.push(self.measure_floor_ns()?);
-            for index in alternating_order(number, all.len()) {
-                let carrier = group.candidates[index];
-                let size = group.size;
-                self.connection.open(Transport { carrier, size })?;
-                let (_, probe) = self.connection.stream(PROBE_MESSAGES.min(messages_max))?;
-                let per_s = probe.sent() as f64 / probe.elapsed_ticks.max(1) as f64 * hz;
-                let last = all[index].figures.last().copied().unwrap_or(per_s);
-                let fitting = (per_s.max(last) * time.as_secs_f64()) as u64;
-                let messages =
-                    fitting.clamp(STREAM_MESSAGES_MIN, messages_max.max(STREAM_MESSAGES_MIN));
-                let mut rates = Vec::new();
-                for _ in 0..parts {
-                    let (_, streamed) = self.connection.stream(messages)?;
-                    rates.push(streamed.messages_per_s(hz));
-                    all[index].rounds.push(streamed);
-                }
-                all[index].figures.push(stats::median(&mut rates));
-            }
-        }
-        self.connection.close()?;
+        let (all, floors) = self.measure_rounds(group, |connection, clock, last| {
+            let hz = clock.ticks_per_s();
+            let (_, probe) = connection.stream(PROBE_MESSAGES.min(messages_max))?;
+            let per_s = probe.sent() as f64 / probe.elapsed_ticks.max(1) as f64 * hz;
+            let fitting = (per_s.max(last.unwrap_or(per_s)) * time.as_secs_f64()) as u64;
+            let messages =
+                fitting.clamp(STREAM_MESSAGES_MIN, messages_max.max(STREAM_MESSAGES_MIN));
+            let streams = (0..parts).map(|_| Ok(connection.stream(messages)?.1));
+            let streams = streams.collect::<Result<Vec<StreamResult>, AnyError>>()?;
+            let rates = streams.iter().map(|stream| stream.messages_per_s(hz));
+            let rate = stats::median(&mut rates.collect::<Vec<_>>());
+            Ok((streams, rate))
+        })?;
         for (&one, measured) in group.candidates.iter().zip(&all) {
             let id = group.id(Measure::Throughput, one);
             let rate = stats::median(&mut measured.figures.clone());
@@ -286,14 +294,6 @@ impl<'a> Comparison<'a> {
             report.push(row, "medians of rounds next to each other");
         }
     }
-}
-
-fn empty<M>(group: &CandidateGroup) -> Vec<CandidateResults<M>> {
-    let none = |_: &Carrier| CandidateResults {
-        rounds: Vec::new(),
-        figures: Vec::new(),
-    };
-    group.candidates.iter().map(none).collect()
 }
 
 /// Adds the row `id`, which compares values that were measured in adjacent rounds. `count` is the

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::measure::bracket::{BracketedRounds, STEADY_RATIO_MAX, between_floors};
 use crate::measure::loopback;
-use crate::measure::micro::{MicroPlan, MicroResult};
+use crate::measure::micro::MicroPlan;
 use crate::measure::stats::{self, Samples};
 use crate::measure::stream::{StreamNote, StreamResult};
 use crate::measure::workload::{Round, Timing};
@@ -16,8 +16,7 @@ use crate::report::rows::{Report, Row};
 use crate::run::args::{Args, Effort};
 use crate::run::floor::{Floor, FloorLines, Placement};
 use crate::run::namespace::PrivateNamespace;
-use crate::run::progress::progress_bar;
-use crate::run::session::BenchmarkSession;
+use crate::run::session::{BenchmarkSession, progress_bar};
 use crate::scenario::entry::Outcome;
 use crate::transport::carrier::{CAPACITY, CAPACITY_LARGE, MessageSize, Transport};
 use crate::transport::connection::{Connection, LoopedTransport};
@@ -124,15 +123,10 @@ impl Survey {
     /// of `send` and `recv`, which is not a latency.
     pub fn measure_one_thread(&mut self, one_way: &[Transport], streams: &[Transport]) -> Outcome {
         for &transport in one_way {
-            let id = format!("one_way/same_thread/{}", transport.id());
-            if self.wants_row(&id) {
-                let micro = measure_loop(&self.session, &self.private, transport, 4)?;
-                let row = Row::from_micro(&id, &micro, &self.session.clock);
-                let basis = transport.carrier.basis();
-                let batch = micro.batch;
-                let basis = format!("{basis}; send + recv, batches of {batch}");
-                self.session.report.push(row, &basis);
-            }
+            self.progress.inc(1);
+            self.progress.set_message(transport.id());
+            let basis = format!("{}; ", transport.carrier.basis());
+            measure_loop(&mut self.session, &self.private, transport, 4, &basis)?;
         }
         for &transport in streams {
             let id = format!("throughput/same_thread/{}", transport.id());
@@ -208,20 +202,30 @@ impl Survey {
     }
 }
 
-/// Sends a message and receives it in this thread, again and again. `per_batch` is the number of
-/// samples in a batch.
+/// Sends a message and receives it in this thread, again and again, and adds a row if the command
+/// line selects it. `per_batch` is the number of samples in a batch. The text that says how the row
+/// was measured begins with `basis`.
 pub fn measure_loop(
-    session: &BenchmarkSession,
+    session: &mut BenchmarkSession,
     private: &PrivateNamespace,
     transport: Transport,
     per_batch: u64,
-) -> Result<MicroResult, AnyError> {
+    basis: &str,
+) -> Outcome {
+    let id = format!("one_way/same_thread/{}", transport.id());
+    if !session.args.wants_row(&id) {
+        return Ok(());
+    }
     let Effort {
         rounds, samples, ..
     } = session.effort;
     let source = session.clock.source();
     let plan = MicroPlan::new(source, u64::from(rounds) * samples / per_batch);
-    Ok(LoopedTransport::open(transport, source, private)?.round(&plan)?)
+    let micro = LoopedTransport::open(transport, source, private)?.round(&plan)?;
+    let row = Row::from_micro(&id, &micro, &session.clock);
+    let basis = format!("{basis}send + recv, batches of {}", micro.batch);
+    session.report.push(row, &basis);
+    Ok(())
 }
 
 /// The two ends of the floor and the two ends of the measured transport, in one placement.

@@ -15,8 +15,7 @@ use crate::measure::stats::{Samples, median};
 use crate::measure::tsc::TickSource;
 use crate::report::rows::Row;
 use crate::run::namespace::PrivateNamespace;
-use crate::run::progress::progress_bar;
-use crate::run::session::BenchmarkSession;
+use crate::run::session::{BenchmarkSession, progress_bar};
 use crate::scenario::entry::Outcome;
 
 /// Number of scheduler rounds for each sample that the command line requests.
