@@ -47,21 +47,8 @@ struct ReadmeTable {
     rows: Vec<(String, String)>,
 }
 
-/// The reason why the tables of a document could not be updated.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-#[expect(missing_docs, reason = "the messages say it")]
-pub enum ReadmeError {
-    #[error("the document has no line '{0}' where it belongs")]
-    Marker(String),
-    #[error("the record has no row '{0}': record a full run of all programs")]
-    Row(String),
-    #[error(
-        "{}: {error}: name a directory like benchmarks/record/<cpu>/<date>-<commit>",
-        path.display()
-    )]
-    Record { path: PathBuf, error: io::Error },
-}
+/// The reason why the tables of a document could not be updated, as a text.
+pub type ReadmeError = String;
 
 /// The record that is shown in a document, together with all records of the same CPU, including the
 /// shown one.
@@ -193,10 +180,14 @@ pub fn newest_record(path: &Path) -> Result<PathBuf, ReadmeError> {
 
 /// Returns a function that turns an error into that of the record at `path`.
 fn record_error(path: &Path) -> impl Fn(io::Error) -> ReadmeError {
-    move |error| ReadmeError::Record {
-        path: path.to_owned(),
-        error,
+    let path = path.display();
+    move |error| {
+        format!("{path}: {error}: name a directory like benchmarks/record/<cpu>/<date>-<commit>")
     }
+}
+
+fn marker_error(marker: &str) -> ReadmeError {
+    format!("the document has no line '{marker}' where it belongs")
 }
 
 fn list_directories(path: &Path) -> io::Result<Vec<PathBuf>> {
@@ -218,9 +209,7 @@ pub fn update_tables(document: &str, records: &Records, link: &str) -> Result<St
         let Some((before, rest)) = text.split_once(&begin) else {
             continue;
         };
-        let (_, after) = rest
-            .split_once(&end)
-            .ok_or(ReadmeError::Marker(end.clone()))?;
+        let (_, after) = rest.split_once(&end).ok_or_else(|| marker_error(&end))?;
         let table = match tables.get(name) {
             Some(tables) => render_tables(name, tables, records, link)?,
             None => render_goals(records, link),
@@ -229,7 +218,7 @@ pub fn update_tables(document: &str, records: &Records, link: &str) -> Result<St
         found += 1;
     }
     match found {
-        0 => Err(ReadmeError::Marker("<!-- latency:begin -->".to_owned())),
+        0 => Err(marker_error("<!-- latency:begin -->")),
         _ => Ok(text),
     }
 }
@@ -255,7 +244,8 @@ impl ReadmeTable {
         let rule = "---|".repeat(headings.len());
         let mut text = format!("| {} |\n|{rule}\n", headings.join(" | "));
         for (name, id) in &self.rows {
-            let missing = || ReadmeError::Row(id.clone());
+            let missing =
+                || format!("the record has no row '{id}': record a full run of all programs");
             let mut row = records.row(id).ok_or_else(missing)?;
             row["name"] = name.as_str().into();
             let cell = |(_, template): &(String, String)| fill_template(template, &row);

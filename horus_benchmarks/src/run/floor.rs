@@ -108,24 +108,19 @@ impl Floor {
         let peer = Peer::launch(placement, &spec, move || {
             move |job, watch: &PeerWatch| serve_round(&lines, &job, watch)
         })?;
-        let source = clock.source();
         let samples = effort.samples.min(CHOICE_SAMPLES);
-        let rounds = effort.rounds.min(CHOICE_ROUNDS);
-        let choice = Effort {
-            rounds,
-            warm_up: samples.div_ceil(4),
-            samples,
-        };
-        let resolution_ticks = clock.resolution_ticks();
-        let recent_medians = Default::default();
         let mut floor = Floor {
             memory,
             peer,
-            source,
+            source: clock.source(),
             pauses: 0,
-            resolution_ticks,
-            recent_medians,
-            choice,
+            resolution_ticks: clock.resolution_ticks(),
+            recent_medians: Default::default(),
+            choice: Effort {
+                rounds: effort.rounds.min(CHOICE_ROUNDS),
+                warm_up: samples.div_ceil(4),
+                samples,
+            },
         };
         let one_line = floor.choose_spin(FloorLines::One, clock)?;
         let two_lines = floor.choose_spin(FloorLines::Two, clock)?;

@@ -170,17 +170,13 @@ impl SwapBenchmark {
             self.sent += 1;
             self.publisher.send(Packet16::compose(self.sent))?;
         }
+        let (to_true, to_false) = (
+            convert_handler::<false, true>,
+            convert_handler::<true, false>,
+        );
         let swap = match self.swaps.is_multiple_of(2) {
-            true => self.handle.swap_with(
-                NODE_NAME,
-                convert_handler::<false, true>,
-                convert_handler::<true, false>,
-            )?,
-            false => self.handle.swap_with(
-                NODE_NAME,
-                convert_handler::<true, false>,
-                convert_handler::<false, true>,
-            )?,
+            true => self.handle.swap_with(NODE_NAME, to_true, to_false)?,
+            false => self.handle.swap_with(NODE_NAME, to_false, to_true)?,
         };
         self.swaps += 1;
         let goes_on = self.running.tick_once()?;

@@ -20,6 +20,7 @@ use iceoryx2::prelude::{
 };
 use iceoryx2::sample_mut_uninit::SampleMutUninit;
 use iceoryx2::service;
+use iceoryx2::service::port_factory::publish_subscribe::PortFactory;
 
 use crate::measure::endpoint::Endpoint;
 use crate::run::namespace::DIRECTORY_PREFIX;
@@ -100,25 +101,23 @@ pub(crate) fn node_in<S: service::Service>(namespace: &Namespace) -> Result<Node
 
 /// Opens the service with the name `name`. Creates it if it does not exist. Both sides use the same
 /// settings.
-macro_rules! service {
-    ($node:expr, $carrier:expr, $name:expr) => {{
-        let ends = if $carrier == Carrier::Iceoryx2Duplex {
-            2
-        } else {
-            1
-        };
-        let streams = $carrier == Carrier::Iceoryx2Stream;
-        $node
-            .service_builder(&ServiceName::new($name)?)
-            .publish_subscribe::<WordArray<N>>()
-            .max_publishers(ends)
-            .max_subscribers(ends)
-            .max_nodes(2)
-            .history_size(0)
-            .subscriber_max_buffer_size(if streams { CAPACITY as usize } else { 1 })
-            .enable_safe_overflow(!streams)
-            .open_or_create()?
-    }};
+fn open_service<S: service::Service, const N: usize>(
+    node: &Node<S>,
+    carrier: Carrier,
+    name: &str,
+) -> Result<PortFactory<S, WordArray<N>, ()>, AnyError> {
+    let ends = if carrier.is_duplex() { 2 } else { 1 };
+    let streams = carrier == Carrier::Iceoryx2Stream;
+    let builder = node.service_builder(&ServiceName::new(name)?);
+    let builder = builder.publish_subscribe::<WordArray<N>>();
+    Ok(builder
+        .max_publishers(ends)
+        .max_subscribers(ends)
+        .max_nodes(2)
+        .history_size(0)
+        .subscriber_max_buffer_size(if streams { CAPACITY as usize } else { 1 })
+        .enable_safe_overflow(!streams)
+        .open_or_create()?)
 }
 
 fn open_publisher<S: service::Service, const N: usize>(
@@ -130,7 +129,7 @@ fn open_publisher<S: service::Service, const N: usize>(
         Carrier::Iceoryx2Stream => BackpressureStrategy::RetryUntilDelivered,
         _ => BackpressureStrategy::DiscardData,
     };
-    let publisher = service!(node, carrier, name)
+    let publisher = open_service::<S, N>(node, carrier, name)?
         .publisher_builder()
         .backpressure_strategy(strategy)
         .create()?;
@@ -144,7 +143,7 @@ fn open_subscriber<S: service::Service, const N: usize>(
     name: &str,
 ) -> Result<CopyingSubscriber<S, N>, AnyError> {
     Ok(CopyingSubscriber(
-        service!(node, carrier, name)
+        open_service::<S, N>(node, carrier, name)?
             .subscriber_builder()
             .create()?,
     ))
