@@ -40,6 +40,7 @@ const ROUND_MAX: Duration = Duration::from_secs(300);
 
 const ROLE: &str = "actors";
 
+type FigureFn = fn(&WorkloadResult) -> f64;
 type PerformFn = fn(&WorkloadJob) -> Result<WorkloadResult, Box<dyn Error>>;
 
 /// The actor runtimes that this binary was built with, ours first. For each one: its name, and the
@@ -286,7 +287,7 @@ impl Benchmark {
             let note = json!({ goals::BEST_PEER: ratio.to_array() });
             report.note(goals::RATIOS_GROUP, &format!("{id}/{OURS}"), note);
         }
-        let figures: &[(&str, Measure, fn(&WorkloadResult) -> f64)] = match workload {
+        let figures: &[(&str, Measure, FigureFn)] = match workload {
             Workload::Blitz => &[
                 ("/throughput", Measure::Throughput, handled_per_s),
                 ("/all", Measure::Latency, |measured| measured.total_ns),

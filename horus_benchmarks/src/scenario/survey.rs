@@ -333,7 +333,7 @@ impl SurveyEnds<'_> {
             repetitions,
             clock,
             || floor.round(FloorLines::Two, effort.warm_up, effort.samples),
-            || Ok(connection.stream(messages)?),
+            || connection.stream(messages),
         )?;
         let notes: Vec<StreamNote> = measured
             .all

@@ -17,7 +17,7 @@ const NOISE_WITHOUT_INTERVAL: f64 = 0.25;
 /// A quantity by which rows are compared.
 #[derive(Debug, Clone, Copy)]
 pub struct ComparedQuantity {
-    read: fn(&Row) -> Option<(f64, Option<[f64; 2]>)>,
+    read: fn(&Row) -> Option<IntervalValue>,
     format: fn(f64) -> String,
     /// True if the quantity is a ratio, which can be compared between different machines.
     is_ratio: bool,
@@ -28,25 +28,27 @@ pub struct ComparedQuantity {
 /// floor, the median time, and the rate. A row is compared by the first one that both runs have.
 const QUANTITIES: [ComparedQuantity; 4] = [
     ComparedQuantity {
-        read: |row| Some((row.figures.ratio?, row.figures.ratio_ci)),
+        read: |row| IntervalValue::above_0(row.figures.ratio, row.figures.ratio_ci),
         format: |value| format!("{value:.2} x theirs"),
         is_ratio: true,
         more_is_better: true,
     },
     ComparedQuantity {
-        read: |row| Some((row.floor_ratio?, row.floor_ratio_ci)),
+        read: |row| IntervalValue::above_0(row.floor_ratio, row.floor_ratio_ci),
         format: |value| format!("{value:.2} x floor"),
         is_ratio: true,
         more_is_better: false,
     },
     ComparedQuantity {
-        read: |row| Some((row.ns?.p50, row.spread.map(|spread| spread.p50_ci))),
+        read: |row| {
+            IntervalValue::above_0(row.ns.map(|ns| ns.p50), row.spread.map(|one| one.p50_ci))
+        },
         format: format_time,
         is_ratio: false,
         more_is_better: false,
     },
     ComparedQuantity {
-        read: |row| Some((row.msgs_per_s?, row.msgs_per_s_ci)),
+        read: |row| IntervalValue::above_0(row.msgs_per_s, row.msgs_per_s_ci),
         format: format_rate,
         is_ratio: false,
         more_is_better: true,
@@ -212,6 +214,12 @@ impl RunComparison {
 }
 
 impl IntervalValue {
+    /// Returns the value and its interval; `None` if there is no value above 0.
+    fn above_0(value: Option<f64>, interval: Option<[f64; 2]>) -> Option<IntervalValue> {
+        let value = value.filter(|value| *value > 0.0)?;
+        Some(IntervalValue { value, interval })
+    }
+
     /// Returns the ratio of a row in one state of the machine.
     fn of_state(state: &MachineState) -> IntervalValue {
         IntervalValue {
@@ -243,8 +251,8 @@ fn compare_row(
         .into_iter()
         .filter(is_comparable)
         .find_map(|measure| {
-            let old = read_value(row, measure)?;
-            Some((measure, old, read_value(other, measure)?))
+            let old = (measure.read)(row)?;
+            Some((measure, old, (measure.read)(other)?))
         });
     let Some((measure, old, new)) = figures else {
         return whole(None, RowChange::Same);
@@ -277,11 +285,6 @@ fn compare_states(
         Some((change, state.floor_ns, before, after))
     });
     common.collect()
-}
-
-fn read_value(row: &Row, measure: ComparedQuantity) -> Option<IntervalValue> {
-    let (value, interval) = (measure.read)(row)?;
-    (value > 0.0).then_some(IntervalValue { value, interval })
 }
 
 /// Returns [`RowChange::Regression`] or [`RowChange::Better`] if the intervals do not overlap and
