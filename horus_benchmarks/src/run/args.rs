@@ -46,8 +46,8 @@ impl Args {
     }
 
     /// Sets the number of rounds and the number of samples in each round, unless the command line
-    /// gives them: to the first pair of numbers with `--quick`, otherwise to the second one. Returns
-    /// the number of rounds.
+    /// gives them: to the first pair of numbers with `--quick`, otherwise to the second one.
+    /// Returns the number of rounds.
     pub fn set_default_rounds(&mut self, quick_and_full: ((u32, u64), (u32, u64))) -> u32 {
         let (rounds, samples) = self.quick_or_full(quick_and_full);
         self.samples.get_or_insert(samples);

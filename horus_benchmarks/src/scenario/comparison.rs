@@ -190,13 +190,13 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
-    /// Measures one round of the floor and one round of each candidate, again and again. Returns the
-    /// results of each candidate, and the floor of each round in nanoseconds. `measure` gets the
+    /// Measures one round of the floor and one round of each candidate, again and again. Returns
+    /// the results of each candidate, and the floor of each round in nanoseconds. `round` gets the
     /// figure of the candidate's last round, and returns the results and the figure of this one.
     fn measure_rounds<M>(
         &mut self,
         group: &CandidateGroup,
-        measure: impl Fn(&mut Connection, &TscClock, Option<f64>) -> Result<(Vec<M>, f64), AnyError>,
+        round: impl Fn(&mut Connection, &TscClock, Option<f64>) -> Result<(Vec<M>, f64), AnyError>,
     ) -> Result<(Vec<CandidateResults<M>>, Vec<f64>), AnyError> {
         let none = |_: &Carrier| CandidateResults {
             rounds: Vec::new(),
@@ -213,7 +213,7 @@ impl<'a> Comparison<'a> {
                 self.connection.open(Transport { carrier, size })?;
                 let results = &mut all[index];
                 let last = results.figures.last().copied();
-                let (rounds, figure) = measure(&mut self.connection, &self.session.clock, last)?;
+                let (rounds, figure) = round(&mut self.connection, &self.session.clock, last)?;
                 results.rounds.extend(rounds);
                 results.figures.push(figure);
             }

@@ -45,8 +45,8 @@ const KANAL_CALLS: &str = "bounded; try_send, try_recv; streams received by drai
 const FLUME_CALLS: &str = "bounded; try_send, try_recv; streams received by drain";
 const WAKEUP_CALLS: &str = "TSC of both CPUs; asleep for 50 us before each send";
 
-/// Flags of a carrier: it is one of our library, it neither overwrites nor drops unread messages, it
-/// has two sending endpoints on each side, one ring serves both directions.
+/// Flags of a carrier: it is one of our library, it neither overwrites nor drops unread messages,
+/// it has two sending endpoints on each side, one ring serves both directions.
 const OURS: u8 = 1;
 const LOSSLESS: u8 = 2;
 const TWO_SENDERS: u8 = 4;

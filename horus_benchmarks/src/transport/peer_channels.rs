@@ -1,5 +1,5 @@
-//! Implements [`Endpoint`] for the channels of other crates, and for that of ours within one thread,
-//! which has the same calls.
+//! Implements [`Endpoint`] for the channels of other crates, and for that of ours within one
+//! thread, which has the same calls.
 
 use std::sync::mpsc;
 

@@ -24,8 +24,9 @@ pub struct ComparedQuantity {
     more_is_better: bool,
 }
 
-/// All quantities: the ratio of a peer's time to ours or of our rate to the peer's, the ratio to the
-/// floor, the median time, and the rate. A row is compared by the first one that both runs have.
+/// All quantities: the ratio of a peer's time to ours or of our rate to the peer's, the ratio to
+/// the floor, the median time, and the rate. A row is compared by the first one that both runs
+/// have.
 const QUANTITIES: [ComparedQuantity; 4] = [
     ComparedQuantity {
         read: |row| IntervalValue::above_0(row.figures.ratio, row.figures.ratio_ci),
