@@ -6,7 +6,6 @@ pub mod endpoint;
 pub mod lines;
 pub mod loopback;
 pub mod machine;
-pub mod memory;
 pub mod micro;
 pub mod payload;
 pub mod pin;

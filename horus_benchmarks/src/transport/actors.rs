@@ -12,7 +12,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
-use crate::measure::memory;
+use crate::measure::machine;
 
 pub mod ours;
 #[cfg(feature = "actor_peers")]
@@ -126,7 +126,7 @@ pub struct Moment {
 impl Moment {
     fn now() -> Self {
         let at = Instant::now();
-        let rss_bytes = memory::resident_bytes();
+        let rss_bytes = machine::resident_bytes();
         Self { at, rss_bytes }
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::memory;
+use crate::measure::machine;
 use crate::measure::tsc::TscClock;
 use crate::transport::actors::{GATE, PASSES, Runtime, WorkloadActor};
 
@@ -178,7 +178,7 @@ fn perform_once<R: Runtime>(
         total_ns: ns(begun.at, Instant::now()),
         calls_ps: std::mem::take(&mut *lock(&CALL_TIMES_PS)),
         grown_bytes: done.rss_bytes.saturating_sub(begun.rss_bytes),
-        peak_bytes: memory::peak_bytes(),
+        peak_bytes: machine::peak_bytes(),
     })
 }
 
