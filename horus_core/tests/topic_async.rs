@@ -7,6 +7,7 @@ use horus_testing as _;
 mod private;
 
 use std::future::poll_fn;
+use std::path::{Path, PathBuf};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,6 +19,7 @@ use futures_core::Stream;
 use horus_core::RecvError;
 use horus_core::message::CmdVel;
 use horus_core::topic::{Publisher, Qos, Subscriber};
+use horus_shm::rt;
 use private::Private;
 
 /// The time limit of a test that hangs.
@@ -45,11 +47,31 @@ fn ends(private: &Private, topic: &str) -> (Publisher<CmdVel>, Subscriber<CmdVel
     )
 }
 
-/// Returns the number of threads of this process that the library has started.
-fn library_threads() -> usize {
+/// Returns the directories in `/proc` of the threads of this process that have the name `name`.
+fn threads_named(name: &str) -> Vec<PathBuf> {
     let tasks = std::fs::read_dir("/proc/self/task").unwrap().flatten();
-    let names = tasks.filter_map(|task| std::fs::read_to_string(task.path().join("comm")).ok());
-    names.filter(|name| name.trim_end() == THREAD).count()
+    let has_name = |task: &PathBuf| {
+        std::fs::read_to_string(task.join("comm")).is_ok_and(|found| found.trim_end() == name)
+    };
+    tasks.map(|task| task.path()).filter(has_name).collect()
+}
+
+/// Returns the number of threads of this process that serve alarms.
+fn library_threads() -> usize {
+    threads_named(THREAD).len()
+}
+
+/// Returns the CPUs, the priority and the policy of a thread, as its directory in `/proc` has them;
+/// `None` if the thread has ended.
+fn settings_of(task: &Path) -> Option<(String, Vec<String>)> {
+    let status = std::fs::read_to_string(task.join("status")).ok()?;
+    let cpus = status
+        .lines()
+        .find(|line| line.starts_with("Cpus_allowed_list"))?;
+    let stat = std::fs::read_to_string(task.join("stat")).ok()?;
+    // The fields 40 and 41; those after the name begin with the third.
+    let fields = stat.rsplit_once(") ")?.1.split(' ').skip(37).take(2);
+    Some((cpus.to_owned(), fields.map(str::to_owned).collect()))
 }
 
 #[track_caller]
@@ -260,6 +282,39 @@ fn more_topics_than_the_kernel_takes_at_once_wake_their_tasks() {
         "no task is woken for another"
     );
     // Other tests count the threads, too.
+    eventually("idle threads end", || library_threads() == 0);
+}
+
+#[test]
+fn threads_of_the_library_are_not_real_time_threads_though_one_starts_them() {
+    let _alone = alone();
+    eventually("earlier tests leave no thread", || {
+        library_threads() == 0 && threads_named("horus-names").is_empty()
+    });
+    let main = PathBuf::from(format!("/proc/self/task/{}", std::process::id()));
+    let ordinary = settings_of(&main).unwrap();
+    // SAFETY: the call takes no pointer.
+    let cpu = unsafe { libc::sched_getcpu() };
+    let starting = thread::spawn(move || {
+        rt::pin_thread_to(cpu.unsigned_abs() as usize).unwrap();
+        if let Err(error) = rt::set_fifo_priority(1) {
+            horus_testing::skip(format!("the priority of the threads: {error}"));
+        }
+        let private = Private::new();
+        let (publisher, mut subscriber) = ends(&private, "t");
+        let task = Waker::from(Unpark::here());
+        let poll = subscriber.poll_recv(&mut Context::from_waker(&task));
+        assert!(poll.is_pending());
+        (private, publisher, subscriber)
+    });
+    let endpoints = starting.join().unwrap();
+    for name in [THREAD, "horus-names"] {
+        eventually(name, || {
+            let tasks = threads_named(name);
+            tasks.len() == 1 && settings_of(&tasks[0]).is_some_and(|found| found == ordinary)
+        });
+    }
+    drop(endpoints);
     eventually("idle threads end", || library_threads() == 0);
 }
 

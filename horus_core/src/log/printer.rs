@@ -5,6 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use horus_shm::internals::thread::become_library_thread;
+
 use super::sink::{self, print_deferred};
 
 /// The time after which the printing thread checks again for lines to print.
@@ -35,6 +37,7 @@ impl Printer {
         let over = Arc::clone(&is_over);
         let thread = thread::Builder::new().name("horus log".to_owned());
         let thread = thread.spawn(move || {
+            become_library_thread();
             // Relaxed: the flag stands alone. The lines are ordered by the ring.
             while !over.load(Ordering::Relaxed) {
                 print_deferred();

@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::file::label::TopicLabel;
 use crate::file::name::TopicName;
 use crate::file::namespace::Namespace;
-use crate::os::{self, Stat, fault, rt};
+use crate::os::{self, Stat, fault};
 use crate::process::fork::ForkLocal;
 use crate::protocol::sync::Word as _;
 
@@ -154,9 +154,7 @@ fn start_thread() -> bool {
 }
 
 fn watch_names() {
-    // WHY: sent signals are for the threads of the program, and so is its real-time priority.
-    os::block_process_signals();
-    rt::leave_real_time();
+    os::thread::become_library_thread();
     loop {
         thread::sleep(NAME_CHECK_PERIOD);
         let Some(lost) = find_lost_names() else {

@@ -4,8 +4,10 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
+use std::sync::OnceLock;
 
 use crate::os::descriptor::with_standard_streams_open;
+use crate::os::thread;
 
 /// Number of bytes of the stack that [`prefault_stack`] makes resident in memory.
 const STACK_BYTES: usize = 256 * 1024;
@@ -19,6 +21,9 @@ fn check_result(answer: libc::c_int) -> io::Result<()> {
     }
 }
 
+/// The CPUs of the main thread before [`pin_thread_to`] pinned it; empty if it never did.
+static CPUS_BEFORE_PIN: OnceLock<libc::cpu_set_t> = OnceLock::new();
+
 /// Makes the calling thread run only on the CPU with the number `core`.
 ///
 /// # Errors
@@ -27,6 +32,11 @@ fn check_result(answer: libc::c_int) -> io::Result<()> {
 pub fn pin_thread_to(core: usize) -> io::Result<()> {
     if core >= libc::CPU_SETSIZE as usize {
         return Err(io::Error::from_raw_os_error(libc::EINVAL));
+    }
+    if thread::id() == std::process::id()
+        && let Ok(cpus) = cpus_of_main_thread()
+    {
+        CPUS_BEFORE_PIN.get_or_init(|| cpus);
     }
     // SAFETY: all zeros are an empty set.
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
@@ -51,13 +61,29 @@ pub fn set_fifo_priority(priority: u8) -> io::Result<()> {
     check_result(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const wanted) })
 }
 
-/// Gives the calling thread the ordinary scheduling policy, if it inherited a real-time policy.
-/// Does nothing if the kernel refuses.
+/// Returns the CPUs on which the main thread of this process may run.
+fn cpus_of_main_thread() -> io::Result<libc::cpu_set_t> {
+    // SAFETY: all zeros are an empty set.
+    let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
+    let main = std::process::id().cast_signed();
+    // SAFETY: the set is valid for writes of its size.
+    check_result(unsafe { libc::sched_getaffinity(main, size_of_val(&set), &raw mut set) })?;
+    Ok(set)
+}
+
+/// Gives the calling thread the ordinary scheduling policy, if it inherited a real-time policy, and
+/// the CPUs of the process: those of the main thread, before [`pin_thread_to`] pinned it. What the
+/// kernel refuses stays as it is.
 pub(crate) fn leave_real_time() {
     // SAFETY: the parameters of a policy are plain integers, for which zeros are valid.
     let wanted: libc::sched_param = unsafe { std::mem::zeroed() };
     // SAFETY: the parameters are valid; 0 is the calling thread.
     let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const wanted) };
+    let cpus = CPUS_BEFORE_PIN.get().copied();
+    if let Some(cpus) = cpus.or_else(|| cpus_of_main_thread().ok()) {
+        // SAFETY: the set is valid for its size; 0 is the calling thread.
+        let _ = unsafe { libc::sched_setaffinity(0, size_of_val(&cpus), &raw const cpus) };
+    }
 }
 
 /// Locks all memory of the process, now and in future, so that no page is paged out after its first

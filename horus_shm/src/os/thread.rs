@@ -1,6 +1,8 @@
-//! The id and the name of the calling thread in the kernel.
+//! The calling thread in the kernel: its id, its name, and the settings of a thread of the library.
 
 use libc::{c_int, c_ulong};
+
+use crate::os::{self, rt};
 
 /// Maximum length in bytes of a thread's name in the kernel, including the NUL at its end.
 const NAME_BYTES: usize = 16;
@@ -23,6 +25,17 @@ pub fn name() -> [u8; NAME_BYTES] {
     let _status: c_int =
         unsafe { libc::prctl(libc::PR_GET_NAME, name.as_mut_ptr() as c_ulong, 0, 0, 0) };
     name
+}
+
+/// Gives the calling thread, which the library has started, the settings of such a thread: the
+/// ordinary scheduling policy and the CPUs of the process, and no signals that are sent to the
+/// process.
+///
+/// WHY: a thread inherits the settings of the one that starts it. That one may be a real-time
+/// thread of the program, pinned to a CPU that nothing else should use.
+pub fn become_library_thread() {
+    os::block_process_signals();
+    rt::leave_real_time();
 }
 
 #[cfg(test)]

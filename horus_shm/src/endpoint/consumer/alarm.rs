@@ -241,9 +241,7 @@ impl AlarmThread {
     }
 
     fn run(&self) {
-        // WHY: sent signals are for the threads of the program. SIGBUS is for this one, which
-        // raises it when it reads a truncated topic.
-        os::block_process_signals();
+        os::thread::become_library_thread();
         let mut watches = Vec::new();
         let mut is_idle = false;
         loop {
