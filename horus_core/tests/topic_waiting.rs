@@ -359,6 +359,35 @@ fn a_set_is_full_with_4096_topics() {
 }
 
 #[test]
+fn subscribers_that_are_dropped_at_once_leave_all_others_in_the_set_in_order() {
+    let private = Private::new();
+    let (dropped, kept) = (subscriber(&private, "t"), subscriber(&private, "t"));
+    let mut set = WaitSet::new();
+    let mut closed = Vec::new();
+    let mut open = Vec::new();
+    for at in 0..4096 {
+        if at % 3 == 1 || at > 4000 {
+            open.push(set.add(&kept).unwrap());
+        } else {
+            closed.push(set.add(&dropped).unwrap());
+        }
+    }
+    drop(dropped);
+    let reported = set.wait(GUARD).unwrap();
+    assert!(reported.iter().all(|ready| ready.reason == Reason::Closed));
+    assert!(reported.iter().map(|ready| &ready.key).eq(&closed));
+    assert_eq!(set.len(), open.len());
+    private
+        .publisher("t", Qos::new())
+        .send(numbered(1))
+        .unwrap();
+    let reported = set.wait(GUARD).unwrap();
+    assert!(reported.iter().map(|ready| &ready.key).eq(&open));
+    assert!(closed.iter().all(|key| !set.remove(*key)));
+    assert!(open.iter().all(|key| set.remove(*key)) && set.is_empty());
+}
+
+#[test]
 fn a_message_of_each_of_1000_topics_ends_a_wait() {
     let private = Private::new();
     let small = || Qos::new().capacity(2);

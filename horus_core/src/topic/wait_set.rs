@@ -1,5 +1,6 @@
 //! Wait sets: one thread waits for many topics, deadlines and timers.
 
+mod due;
 mod topic_alarm;
 
 use std::sync::Arc;
@@ -10,6 +11,7 @@ use horus_shm::internals::wait::{EVENTS_MAX, LocalEventcount, POLL_INTERVAL, Wai
 
 use super::{DynamicSubscriber, Payload, Subscriber};
 use crate::topic::error::{WaitError, WaitSetFull};
+use due::{limited_add, next_interval};
 use topic_alarm::{AlarmCounter, TopicAlarm};
 
 /// An additional eventcount that can end a wait, with a function that is called after each
@@ -118,7 +120,8 @@ pub struct Ready {
 ///
 /// Threads named `horus-alarms` wait for the topics from the 127th on, each for up to 127 topics.
 /// They start with the first wait that has to sleep. A message of such a topic ends a wait a thread
-/// switch later than one of the first 126.
+/// switch later than one of the first 126. These threads have no real-time priority: add the topics
+/// first for which a real-time thread waits.
 ///
 /// ```
 /// # fn main() -> horus_core::Result<()> {
@@ -527,11 +530,27 @@ impl WaitSet {
                 reason: Reason::Timer { missed },
             });
         }
-        for closed in ready.iter().filter(|ready| ready.reason == Reason::Closed) {
-            let at = topics.iter().position(|topic| topic.key == closed.key);
-            at.into_iter()
-                .for_each(|at| drop((topics.remove(at), watches.remove(at))));
+        self.remove_closed();
+    }
+
+    /// Removes the entries that the list of results reports as closed.
+    fn remove_closed(&mut self) {
+        let is_closed = |ready: &&Ready| ready.reason == Reason::Closed;
+        let closed = self.ready.iter().filter(is_closed).map(|ready| ready.key);
+        if closed.clone().next().is_none() {
+            return;
         }
+        // WHY one pass: thousands of topics may close at once. The results are in the order of the
+        // topics.
+        let mut remaining = closed.clone().peekable();
+        let mut topics = self.topics.iter();
+        self.watches.retain(|_| {
+            let topic = topics.next();
+            topic.is_none_or(|topic| remaining.next_if_eq(&topic.key).is_none())
+        });
+        let mut remaining = closed.peekable();
+        self.topics
+            .retain(|topic| remaining.next_if_eq(&topic.key).is_none());
     }
 
     /// Returns the time at which the next timer fires or the next deadline is missed, whichever is
@@ -552,48 +571,5 @@ impl WaitSet {
 impl Default for WaitSet {
     fn default() -> Self {
         Self::new()
-    }
-}
-
-/// Returns `from` plus `duration`, limited to the times that the clock can represent.
-fn limited_add(from: Instant, duration: Duration) -> Instant {
-    /// A hundred years: a duration after which every clock still can represent the time.
-    const FAR_FUTURE: Duration = Duration::from_secs(100 * 365 * 86_400);
-    from + duration.min(FAR_FUTURE)
-}
-
-/// Returns the first time after `now` that is a whole number of periods after `due`. Also returns
-/// the number of periods between the two that were missed. The time `due` must have passed.
-fn next_interval(due: Instant, period: Duration, now: Instant) -> (Instant, u64) {
-    let late = (now - due).as_nanos();
-    let period_ns = period.as_nanos();
-    let missed = u64::try_from(late / period_ns).unwrap_or(u64::MAX);
-    let rest = Duration::from_nanos(u64::try_from(late % period_ns).unwrap_or(0));
-    (limited_add(now, period.saturating_sub(rest)), missed)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_late_timer_keeps_its_phase_and_counts_what_it_missed() {
-        let start = Instant::now();
-        let ms = Duration::from_millis;
-        for (late_ms, missed, next_ms) in [(0, 0, 10), (9, 0, 10), (10, 1, 20), (57, 5, 60)] {
-            let (due, skipped) = next_interval(start, ms(10), start + ms(late_ms));
-            assert_eq!(
-                (due - start, skipped),
-                (ms(next_ms), missed),
-                "{late_ms} ms late"
-            );
-        }
-    }
-
-    #[test]
-    fn a_period_beyond_the_clock_is_far_away() {
-        let start = Instant::now();
-        assert!(limited_add(start, Duration::MAX) > start + Duration::from_secs(86_400));
-        assert_eq!(next_interval(start, Duration::MAX, start).1, 0);
     }
 }
