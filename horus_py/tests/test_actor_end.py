@@ -280,3 +280,49 @@ time.sleep(0.05)
 def test_the_interpreter_ends_with_full_mailboxes(python, script):
     head = "import horus, threading, time\nclass Thing: pass\n"
     assert python(f"{head}{script}\nprint('end', flush=True)") == "end\n"
+
+
+# The end of a `with` block.
+
+
+def actors_of_both_kinds(kind):
+    """Returns what a `with` block ends, and the actors in it."""
+    if kind == "Actors":
+        actors = horus.Actors("robot")
+        return actors, actors
+    scheduler = horus.Scheduler("robot")
+    return scheduler, scheduler.actors("robot")
+
+
+@pytest.mark.parametrize("kind", ["Actors", "Scheduler"])
+@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])
+def test_an_error_of_a_block_does_not_hide_the_end_of_the_program(directory, kind, end):
+    ended = threading.Event()
+
+    def ends(message, context):
+        ended.set()
+        raise end
+
+    of_block = ValueError("of the block")
+    block, actors = actors_of_both_kinds(kind)
+    with pytest.raises(end) as info, block:
+        actors.spawn(ends).tell(1)
+        assert ended.wait(PATIENCE)
+        raise of_block
+    assert info.value.__context__ is of_block
+
+
+@pytest.mark.parametrize("kind", ["Actors", "Scheduler"])
+def test_an_error_of_a_block_is_not_replaced_by_the_failure_of_an_actor(directory, kind):
+    failed = threading.Event()
+
+    def fails(message, context):
+        failed.set()
+        raise ValueError("of the actor")
+
+    of_block = ValueError("of the block")
+    block, actors = actors_of_both_kinds(kind)
+    with pytest.raises(ValueError, match="of the block"), block:
+        actors.spawn(fails, failure_policy="fatal").tell(1)
+        assert failed.wait(PATIENCE)
+        raise of_block

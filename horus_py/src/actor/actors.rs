@@ -14,6 +14,7 @@ use crate::actor::error::from_spawn_error;
 use crate::actor::inbox::PyInbox;
 use crate::error::Error;
 use crate::scheduler::error::PlanError;
+use crate::scheduler::interruption::exit_block;
 use crate::scheduler::py_scheduler::PyScheduler;
 use crate::scheduler::settings::parse_failure_policy;
 
@@ -295,12 +296,7 @@ impl PyActors {
     /// dropped. Raises the error that made the run fail, if there is one. Other groups end with
     /// their scheduler.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
-        match &self.own {
-            Some(scheduler) if scheduler.get().is_running(py) => {
-                scheduler.get().finish(py, true).map(drop)
-            }
-            _ => Ok(()),
-        }
+        self.end(py, true)
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -309,20 +305,26 @@ impl PyActors {
 
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        // WHY: an exception of the `with` block must not be replaced by that of an actor.
-        let closed = self.close(py);
-        if exception.iter().all(|part| part.is_none()) {
-            closed
-        } else {
-            // WHY: a signal that arrived meanwhile would interrupt Python while it prints the
-            // exception.
-            py.check_signals()
-        }
+        let is_error = !exception.iter().all(|part| part.is_none());
+        exit_block(py, exception, self.end(py, !is_error))
     }
 
     fn __repr__(&self) -> String {
         let alive = self.actors.counts().alive;
         format!("<horus.Actors '{}' of {alive} actors>", self.actors.name())
+    }
+}
+
+impl PyActors {
+    /// Ends a group that has a scheduler of its own. Raises the failure of an actor only if `check`
+    /// is true.
+    fn end(&self, py: Python<'_>, check: bool) -> PyResult<()> {
+        match &self.own {
+            Some(scheduler) if scheduler.get().is_running(py) => {
+                scheduler.get().finish(py, check).map(drop)
+            }
+            _ => Ok(()),
+        }
     }
 }
 

@@ -1,11 +1,13 @@
 //! The exception that ends a run. A node records the exception, and it is then raised to the caller
-//! of the run.
+//! of the run, also where the caller has an exception of its own.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use horus_core::scheduler::Handle;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 /// Holds the exception to raise to the caller of a run: a `SystemExit` or `KeyboardInterrupt` that
 /// a node raised, or the exception by which a node failed.
@@ -90,4 +92,38 @@ impl Interruption {
             .find(|failure| failure.0 == text)
             .map(|failure| failure.1)
     }
+}
+
+/// Returns the result of `__exit__` for a `with` block, with the arguments `exception`, whose run
+/// ended with `ended`.
+///
+/// An exception of the block is not replaced by an error of the run. It is replaced by a
+/// `KeyboardInterrupt` or `SystemExit` that the run received, or that a signal raises now. Such an
+/// exception has that of the block as its context, as one that is raised in a `finally` clause.
+pub(crate) fn exit_block(
+    py: Python<'_>,
+    exception: &Bound<'_, PyTuple>,
+    ended: PyResult<()>,
+) -> PyResult<()> {
+    if exception.iter().all(|part| part.is_none()) {
+        return ended;
+    }
+    let interrupt = match ended {
+        Err(error) if !error.is_instance_of::<PyException>(py) => error,
+        // WHY: a signal that arrived meanwhile would interrupt Python while it prints the
+        // exception.
+        _ => match py.check_signals() {
+            Err(error) => error,
+            Ok(()) => return Ok(()),
+        },
+    };
+    let of_block = exception.get_item(1)?;
+    if of_block.is_instance(&interrupt.get_type(py))? {
+        return Ok(());
+    }
+    let value = interrupt.value(py);
+    if value.getattr("__context__")?.is_none() {
+        value.setattr("__context__", of_block)?;
+    }
+    Err(interrupt)
 }

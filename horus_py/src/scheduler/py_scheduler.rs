@@ -14,7 +14,7 @@ use crate::error::{BusyError, ForkedError};
 use crate::namespace::PyNamespace;
 use crate::scheduler::error::{PlanError, SchedulerError, scheduler_error};
 use crate::scheduler::events::{join_within_limit, start_event_thread};
-use crate::scheduler::interruption::Interruption;
+use crate::scheduler::interruption::{Interruption, exit_block};
 use crate::scheduler::python_calls::{self, TickThread};
 use crate::scheduler::report::{self, PyReport};
 use crate::scheduler::safe_state;
@@ -249,16 +249,16 @@ impl PyScheduler {
 
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
-        // WHY: an exception of the `with` block must not be replaced by that of a node.
-        let check = exception.iter().all(|part| part.is_none());
+        let is_error = !exception.iter().all(|part| part.is_none());
         let mut entered = self.enter_stage(py)?;
-        if let SchedulerStage::Running(_) = entered.get() {
-            self.finish_run(py, entered.get(), None, check)?;
-        }
+        let ended = if let SchedulerStage::Running(_) = entered.get() {
+            self.finish_run(py, entered.get(), None, !is_error)
+                .map(drop)
+        } else {
+            Ok(())
+        };
         drop(entered);
-        // WHY: a signal that arrived meanwhile would interrupt Python while it prints the
-        // exception.
-        if check { Ok(()) } else { py.check_signals() }
+        exit_block(py, exception, ended)
     }
 
     fn __repr__(&self) -> String {
