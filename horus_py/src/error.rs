@@ -1,9 +1,11 @@
 //! The Python exceptions, and the conversion of errors of `horus_core` to them.
 
-use horus_core::topic::{DynamicPublisher, DynamicSubscriber};
+use horus_core::message::{SchemaDifference, first_difference};
+use horus_core::topic::{DynamicPublisher, DynamicSubscriber, MismatchedPublisher};
+use horus_core::value::MSGPACK_SCHEMA;
 use horus_core::{
-    BorrowError, EndpointError, EndpointWaitError, LoanError, OpenError, PublishLentError,
-    RecvError, SendError, TopicError,
+    BorrowError, EndpointError, EndpointWaitError, LoanError, Mismatch, OpenError,
+    PublishLentError, RecvError, SendError, TopicError,
 };
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyTimeoutError, PyValueError};
@@ -180,12 +182,12 @@ pub(crate) fn from_borrow_error(error: &BorrowError) -> PyErr {
 }
 
 /// Converts the error of a subscriber that cannot receive from all of its publishers to a Python
-/// exception. If the publishers send another message type, adds the first difference between the
-/// types.
+/// exception. If the publishers do not match the subscriber, adds the process of one of them, and
+/// the message types of both sides.
 #[cold]
 pub(crate) fn from_recv_error(end: &DynamicSubscriber, error: RecvError) -> PyErr {
-    let text = match end.schema_difference() {
-        Some(difference) => format!("{error} ({difference})"),
+    let text = match end.mismatched_publisher() {
+        Some(found) => format!("{error} ({})", mismatch_text(&found)),
         None => error.to_string(),
     };
     match error {
@@ -195,6 +197,28 @@ pub(crate) fn from_recv_error(end: &DynamicSubscriber, error: RecvError) -> PyEr
         RecvError::NamespaceRemoved { .. } => NamespaceError::new_err(text),
         RecvError::NameLost { .. } => OpenTopicError::new_err(text),
         _ => ForkedError::new_err(text),
+    }
+}
+
+/// Returns a text that says what a publisher offers that does not match its subscriber.
+fn mismatch_text(found: &MismatchedPublisher) -> String {
+    let publisher = found.publisher.as_ref();
+    let process = publisher.and_then(|publisher| publisher.process.as_ref());
+    let process = process.map_or_else(|| "a publisher".to_owned(), ToString::to_string);
+    let (offered, wanted) = (&found.offered, &found.wanted);
+    if found.cause == Mismatch::Reliability {
+        return format!("{process} offers best effort");
+    }
+    let class = |name: &str, schema: &str| match schema {
+        MSGPACK_SCHEMA => "values of any kind, because it has no message class".to_owned(),
+        _ => format!("'{name}'"),
+    };
+    let sends = class(&offered.name, &offered.schema);
+    let reads = class(&wanted.name, &wanted.schema);
+    let types = format!("{process} sends {sends}, this subscriber reads {reads}");
+    match first_difference(&wanted.schema, &offered.schema) {
+        SchemaDifference::Name { .. } => types,
+        difference => format!("{types}: {difference}"),
     }
 }
 

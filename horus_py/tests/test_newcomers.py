@@ -130,7 +130,10 @@ def test_who_requests_more_than_is_offered_is_told(namespace):
     careless = horus.Publisher("matched", horus.CmdVel, namespace=namespace, qos="command")
     careless.send(horus.CmdVel(timestamp_ns=1))
     assert plain.recv().timestamp_ns == 1
-    wanted = "topic 'matched': this subscriber requests reliable, .* request best effort"
+    wanted = (
+        "topic 'matched': this subscriber requests reliable, .* request best effort, .*"
+        rf"\(process {os.getpid()} \(.+\) offers best effort\)$"
+    )
     for call in (demanding.recv, demanding.latest, lambda: demanding.recv(timeout=60)):
         with pytest.raises(horus.IncompatibleError, match=wanted):
             call()
@@ -154,10 +157,16 @@ def test_a_topic_may_carry_two_types(namespace, publisher_first):
     if not publisher_first:
         twists = horus.Publisher("typed", horus.Twist, namespace=namespace)
     twists.send(horus.Twist())
-    wanted = "topic 'typed': .* another type .*'CmdVel' here, 'Twist' in the topic"
+    here = rf"process {os.getpid()} \(.+\)"
+    wanted = rf"topic 'typed': .* another type .*\({here} sends 'Twist', this .* reads 'CmdVel'\)$"
     for call in (commands.recv, commands.latest, lambda: commands.recv(timeout=60)):
         with pytest.raises(horus.IncompatibleError, match=wanted):
             call()
+    untyped = horus.Subscriber("typed", namespace=namespace)
+    kind = "values of any kind, because it has no message class"
+    with pytest.raises(horus.IncompatibleError, match=rf"sends 'Twist', this .* reads {kind}\)$"):
+        untyped.recv()
+    untyped.close()
     anything = horus.Topic("typed", namespace=namespace)
     anything.send({"v": 1})
     assert anything.recv() == {"v": 1}

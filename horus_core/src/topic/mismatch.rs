@@ -1,7 +1,7 @@
 //! Reports publishers and subscribers of a topic that do not match: logs a line for them, and finds
 //! the first difference between their message types.
 
-use horus_shm::{Mismatch, MismatchedPublisher, Participant, RawConsumer, RawProducer, RecvError};
+use horus_shm::{Mismatch, MismatchedPublisher, Participant, RawConsumer, RawProducer};
 
 use crate::message::{SchemaDifference, first_difference};
 
@@ -59,21 +59,11 @@ pub(super) fn log_unmatched_subscribers(raw: &RawProducer) {
 }
 
 /// Returns the first difference between the message type of a subscriber and that of the publishers
-/// that [`RawConsumer::check`] reports. Returns `None` if it reports no publisher of a different
+/// that [`RawConsumer::mismatched_publisher`] reports. Returns `None` if it reports no publisher of a different
 /// type.
 #[cold]
 pub(super) fn schema_difference(raw: &RawConsumer) -> Option<SchemaDifference> {
-    let Err(RecvError::Incompatible {
-        lane,
-        cause: Mismatch::Type,
-        ..
-    }) = raw.check()
-    else {
-        return None;
-    };
-    let own = &raw.segment().request().type_info;
-    let offered = raw.offer_in(lane)?.type_info;
-    // WHY: another publisher may have taken the lane meanwhile.
-    let differs = !own.is_same_as(&offered);
-    differs.then(|| first_difference(&own.schema, &offered.schema))
+    let found = raw.mismatched_publisher()?;
+    let is_type = found.cause == Mismatch::Type;
+    is_type.then(|| first_difference(&found.wanted.schema, &found.offered.schema))
 }

@@ -33,7 +33,9 @@ pub(crate) use encoded::encoded_payload;
 pub use encoded::{Decoder, Encoder};
 pub use endpoint_events::{EndpointChange, EndpointEvent, EndpointEvents};
 pub use error::EndpointKind;
-pub use horus_shm::{Loan, LoanMemory, OnStalled, RawSample, Reliability, Sample, WakeEdge};
+pub use horus_shm::{
+    Loan, LoanMemory, MismatchedPublisher, OnStalled, RawSample, Reliability, Sample, WakeEdge,
+};
 pub use payload::Payload;
 pub(crate) use payload::published_ns;
 pub use publisher::Publisher;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::internals::wait::WaitPolicy;
-use horus_shm::{RawConsumer, RawSample, Sample, Watch};
+use horus_shm::{MismatchedPublisher, RawConsumer, RawSample, Sample, Watch};
 
 use super::encoded::{Decoder, MALFORMED_MAX};
 use super::payload::{Inbox, published_ns, published_ns_of};
@@ -164,6 +164,14 @@ impl<T: Payload> Subscriber<T> {
     #[must_use]
     pub fn schema_difference(&self) -> Option<SchemaDifference> {
         mismatch::schema_difference(self.raw())
+    }
+
+    /// Returns the publisher that [`RecvError::Incompatible`] of [`Self::check`] is about: its
+    /// process, and the message types of both sides. Otherwise returns `None`. Makes a few system
+    /// calls.
+    #[must_use]
+    pub fn mismatched_publisher(&self) -> Option<MismatchedPublisher> {
+        self.raw().mismatched_publisher()
     }
 
     /// Returns the next message, and waits for it for up to `timeout`.

@@ -6,7 +6,9 @@ use std::task::Context;
 use std::time::Duration;
 
 use horus_shm::internals::wait::WaitPolicy;
-use horus_shm::{Namespace, RawConsumer, RawSample, Reliability, TopicName, Watch};
+use horus_shm::{
+    MismatchedPublisher, Namespace, RawConsumer, RawSample, Reliability, TopicName, Watch,
+};
 
 use super::{DynamicBuilder, DynamicPublisher, DynamicType};
 use crate::message::SchemaDifference;
@@ -283,6 +285,13 @@ impl DynamicSubscriber {
     #[must_use]
     pub fn schema_difference(&self) -> Option<SchemaDifference> {
         mismatch::schema_difference(&self.inbox.raw)
+    }
+
+    /// Returns the publisher that [`RecvError::Incompatible`] is about, as
+    /// [`Subscriber::mismatched_publisher`](crate::topic::Subscriber::mismatched_publisher) does.
+    #[must_use]
+    pub fn mismatched_publisher(&self) -> Option<MismatchedPublisher> {
+        self.inbox.raw.mismatched_publisher()
     }
 
     fn wait_policy(&self, timeout: Duration) -> WaitPolicy {

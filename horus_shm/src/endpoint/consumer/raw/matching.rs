@@ -123,6 +123,26 @@ impl RawConsumer {
         });
     }
 
+    /// Returns the publisher that [`RecvError::Incompatible`] reports; `None` if [`Self::check`]
+    /// does not return this error. Makes a few system calls.
+    #[must_use]
+    pub fn mismatched_publisher(&self) -> Option<MismatchedPublisher> {
+        let Err(RecvError::Incompatible { topic, lane, cause }) = self.check() else {
+            return None;
+        };
+        let offered = self.offer_in(lane)?.type_info;
+        let wanted = self.segment.request().type_info.clone();
+        // WHY: another publisher may have taken the lane meanwhile.
+        let differs = cause != Mismatch::Type || !wanted.is_same_as(&offered);
+        differs.then(|| MismatchedPublisher {
+            topic,
+            publisher: self.segment.publisher_of(lane),
+            cause,
+            offered,
+            wanted,
+        })
+    }
+
     /// Returns the newest extent of the lane with index `lane` if the last check found that its
     /// publisher does not match; otherwise `None`.
     pub(super) fn unmatched_in(&self, lane: u32) -> Option<&UnmatchedLane> {
