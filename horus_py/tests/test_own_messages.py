@@ -214,6 +214,36 @@ def test_a_number_out_of_range_is_refused_with_its_field_and_range():
         Small().a = 256
 
 
+def test_a_number_too_large_for_32_bits_is_refused_and_infinity_is_not():
+    @horus.message
+    class Gains:
+        count: horus.u32
+        one: horus.f32
+        four: horus.Array[horus.f32, 4]
+        double: horus.f64
+        more: horus.Tail[horus.f32, "count"]
+
+    wanted = r"give -3\.4028235e38 to 3\.4028235e38, or float\('inf'\)"
+    for field, value in [
+        ("one", 1e39),
+        ("one", -1e39),
+        ("one", np.float64(1e39)),
+        ("four", [0, 0, 0, 1e39]),
+        ("four", np.array([0, 0, 0, 1e39])),
+        ("more", [1.0, 1e39]),
+    ]:
+        with pytest.raises(OverflowError, match=rf"{field}: -?1e\+39 is out of range: {wanted}"):
+            Gains(**{field: value})
+    with pytest.raises(OverflowError, match=r"one: .* is out of range: " + wanted):
+        Gains(one=10**400)
+    with pytest.raises(OverflowError, match=r"give -1\.7976931348623157e308 to 1\.797"):
+        Gains(double=10**400)
+    gains = Gains(one=float("inf"), four=np.array([np.inf, -np.inf, np.nan, 3.4028235e38]))
+    assert gains.one == float("inf")
+    assert np.isposinf(gains.four[0]) and np.isneginf(gains.four[1]) and np.isnan(gains.four[2])
+    assert gains.four[3] == np.finfo(np.float32).max
+
+
 WITHOUT_NUMPY = """
 import sys
 sys.modules["numpy"] = None

@@ -1,7 +1,6 @@
 //! Converts fields of messages to and from Python objects, and to the text of a `repr`.
 
 use std::fmt::{self, Write as _};
-use std::ops::RangeInclusive;
 
 use horus_core::message::{FieldKind, Primitive};
 use pyo3::IntoPyObjectExt;
@@ -69,19 +68,86 @@ fn element_object<'py>(
     }
 }
 
-/// Returns the error for a Python number that does not fit into a field, with the number and the
-/// range of the field, instead of `error` if that is an overflow.
+/// A number type of fields, as Python numbers are converted to it.
+trait FieldNumber: Sized {
+    /// Converts a Python number. Returns an `OverflowError` if it is out of range.
+    fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self>;
+
+    /// Returns a text with the range of the type.
+    fn range() -> String;
+}
+
+macro_rules! field_number {
+    (f32) => {
+        impl FieldNumber for f32 {
+            #[inline]
+            fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+                let number: f64 = value.extract()?;
+                let single = number as Self;
+                if single.is_infinite() && number.is_finite() {
+                    return Err(PyOverflowError::new_err("too large for 32 bits"));
+                }
+                Ok(single)
+            }
+
+            fn range() -> String {
+                float_range(Self::MAX)
+            }
+        }
+    };
+    (f64) => {
+        impl FieldNumber for f64 {
+            #[inline]
+            fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+                value.extract()
+            }
+
+            fn range() -> String {
+                float_range(Self::MAX)
+            }
+        }
+    };
+    ($type:ident) => {
+        impl FieldNumber for $type {
+            #[inline]
+            fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
+                value.extract()
+            }
+
+            fn range() -> String {
+                format!("{} to {}", Self::MIN, Self::MAX)
+            }
+        }
+    };
+}
+
+macro_rules! field_numbers {
+    ($($variant:ident $type:ident $code:literal $letter:literal),+) => {
+        $(field_number!($type);)+
+    };
+}
+numbers!(field_numbers);
+
+/// Returns a text with the range of a type of floating-point numbers.
+fn float_range(max: impl fmt::LowerExp) -> String {
+    format!("-{max:e} to {max:e}, or float('inf')")
+}
+
+/// Converts a Python number. The error for a number that is out of range has the number and the
+/// range.
+#[inline]
+fn number_of<T: FieldNumber>(value: &Bound<'_, PyAny>) -> PyResult<T> {
+    T::from_python(value).map_err(|error| range_error(value, &T::range, error))
+}
+
+/// Returns the error for a Python number that is out of range, with the number and the range,
+/// instead of `error` if that is an overflow.
 #[cold]
-fn range_error<T: fmt::Display>(
-    value: &Bound<'_, PyAny>,
-    range: RangeInclusive<T>,
-    error: PyErr,
-) -> PyErr {
+fn range_error(value: &Bound<'_, PyAny>, range: &dyn Fn() -> String, error: PyErr) -> PyErr {
     if !error.is_instance_of::<PyOverflowError>(value.py()) {
         return error;
     }
-    let (min, max) = range.into_inner();
-    PyOverflowError::new_err(format!("{value} is out of range: give {min} to {max}"))
+    PyOverflowError::new_err(format!("{value} is out of range: give {}", range()))
 }
 
 /// Returns the text at the beginning of `bytes`. It ends before the first NUL, or before the first
@@ -119,15 +185,9 @@ macro_rules! number {
         ) -> PyResult<()> {
             match primitive {
                 $(Primitive::$variant => {
-                    let number = value.extract::<$type>();
-                    let number = number
-                        .map_err(|error| range_error(value, $type::MIN..=$type::MAX, error))?;
-                    out.copy_from_slice(&number.to_ne_bytes());
+                    out.copy_from_slice(&number_of::<$type>(value)?.to_ne_bytes());
                 })+
-                Primitive::Char => {
-                    let number = value.extract::<u8>();
-                    out[0] = number.map_err(|error| range_error(value, u8::MIN..=u8::MAX, error))?;
-                }
+                Primitive::Char => out[0] = number_of::<u8>(value)?,
             }
             Ok(())
         }
