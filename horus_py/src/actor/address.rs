@@ -58,7 +58,7 @@ impl PyAddress {
             (None, Some(message)) => Err(SendTimeoutError::Timeout(message)),
             (None, None) => Ok(()),
         };
-        told.map_err(|error| from_tell_timeout_error(&error))
+        told.map_err(|error| self.name_in(py, from_tell_timeout_error(&error)))
     }
 
     fn send_question(&self, py: Python<'_>, message: Py<PyAny>) -> PyResult<Answer<Py<PyAny>>> {
@@ -67,7 +67,14 @@ impl PyAddress {
             question.get().set_reply(reply);
             Mail::from_object(question.into_bound(py).into_any())
         };
-        self.address.ask(make).map_err(from_ask_error)
+        let asked = self.address.ask(make);
+        asked.map_err(|error| self.name_in(py, from_ask_error(error)))
+    }
+
+    /// Puts the name of the actor in front of the text of `error`.
+    #[cold]
+    fn name_in(&self, py: Python<'_>, error: PyErr) -> PyErr {
+        self.spec.name_in(py, &error)
     }
 }
 
@@ -99,13 +106,13 @@ impl PyAddress {
 
     /// Sends all messages, in their order and with no other message between them, or none of them.
     /// Does not wait.
-    fn tell_all(&self, messages: &Bound<'_, PyAny>) -> PyResult<()> {
+    fn tell_all(&self, py: Python<'_>, messages: &Bound<'_, PyAny>) -> PyResult<()> {
         let messages: PyResult<Vec<_>> = messages
             .try_iter()?
             .map(|message| message.map(Mail::from_object))
             .collect();
         let told = self.address.tell_all(messages?);
-        told.map_err(|error| from_tell_all_error(&error))
+        told.map_err(|error| self.name_in(py, from_tell_all_error(&error)))
     }
 
     /// Sends a question, and waits for the answer, at most `timeout` seconds. Raises
@@ -128,12 +135,13 @@ impl PyAddress {
             || Ok(()),
         );
         let answered = answered?.unwrap_or(Err(AskError::Timeout));
-        answered.map_err(from_ask_error)
+        answered.map_err(|error| self.name_in(py, from_ask_error(error)))
     }
 
     /// Sends a question, and returns the answer as an awaitable of asyncio.
     fn ask_async<'py>(slf: &Bound<'py, Self>, message: Py<PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let answer = PyAnswer::new(slf.get().send_question(slf.py(), message)?);
+        let spec = Arc::clone(&slf.get().spec);
+        let answer = PyAnswer::new(slf.get().send_question(slf.py(), message)?, spec);
         slf.py()
             .import("horus._asyncio")?
             .call_method1("answered", (answer,))
@@ -144,6 +152,7 @@ impl PyAddress {
     /// Counts as a message. Does not wait.
     #[pyo3(signature = (handler, *, batch = None))]
     fn swap(&self, handler: &Bound<'_, PyAny>, batch: Option<usize>) -> PyResult<PySwap> {
+        let py = handler.py();
         let spec = self.spec.with_batch(handler.py(), check_batch(batch)?);
         let actor = if handler.is_instance_of::<PyType>() {
             PythonActor::from_factory(handler, spec)?
@@ -153,7 +162,7 @@ impl PyAddress {
         self.address
             .swap(actor)
             .map(PySwap)
-            .map_err(from_swap_error)
+            .map_err(|error| self.name_in(py, from_swap_error(error)))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -216,7 +225,7 @@ unsafe extern "C" fn tell(
                 let wait_policy = WaitPolicy::from_timeout(&timeout)?;
                 this.get().tell_timeout(py, message, wait_policy)?;
             }
-            (Err(error), _) => return Err(from_tell_error(&error)),
+            (Err(error), _) => return Err(this.get().name_in(py, from_tell_error(&error))),
         }
         Ok(py.None().into_ptr())
     })

@@ -15,7 +15,7 @@ use crate::actor::burst::call_attached;
 use crate::actor::context::{PyDown, call_handler};
 use crate::actor::mail::Mail;
 use crate::actor::question::PyQuestion;
-use crate::error::Error;
+use crate::error::{self, Error};
 use crate::scheduler::interruption::Interruption;
 use crate::scheduler::node::{describe_exception, interpreter_ended};
 
@@ -77,6 +77,17 @@ impl ActorSpec {
             name: Some(name.clone().unbind()),
             ..ActorSpec::unnamed(Arc::clone(&self.group))
         }
+    }
+
+    /// Puts the name of the actor, and of its group, in front of the text of `error`.
+    #[cold]
+    pub(crate) fn name_in(&self, py: Python<'_>, error: &PyErr) -> PyErr {
+        let group = &self.group.name;
+        let place = match &self.name {
+            Some(name) => format!("actor '{}' of group '{group}'", name.bind(py)),
+            None => format!("an actor without a name of group '{group}'"),
+        };
+        error::with_context(py, &place, error)
     }
 
     /// Returns a copy of these settings with a different `batch`, for a handler that replaces the
