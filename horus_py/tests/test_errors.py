@@ -215,7 +215,7 @@ def test_a_node_s_policies_are_checked_when_it_is_made():
         pass
 
     table = [
-        ({"rate": -1}, horus.PlanError, "node 'arm': rate: a rate has to be"),
+        ({"rate": -1}, horus.PlanError, "node 'arm': rate: a rate has to be .*, and not -1"),
         ({"rate": 0}, horus.PlanError, "node 'arm': rate"),
         ({"rate": float("nan")}, horus.PlanError, "node 'arm': rate"),
         ({"on_miss": "weep"}, ValueError, "'arm': on_miss: 'weep', and must be 'warn'"),
@@ -225,6 +225,42 @@ def test_a_node_s_policies_are_checked_when_it_is_made():
     for settings, error, text in table:
         with pytest.raises(error, match=text):
             horus.Node("arm", tick=tick, **settings)
+
+
+def test_a_hook_with_wrong_parameters_is_refused_when_its_node_is_added(namespace):
+    scheduler = horus.Scheduler("robot", namespace)
+
+    class Arm(horus.Node):
+        def tick(self):
+            pass
+
+    class Leg(horus.Node):
+        def tick(self, context):
+            pass
+
+        def shutdown(self, context):
+            pass
+
+    def gained(context, gain):
+        pass
+
+    async def asynchronous():
+        pass
+
+    for node, text in [
+        (Arm("arm"), r"node 'arm': tick is .* \(\), .* tick\(context\): too many .*: give it one"),
+        (horus.Node("arm", tick=gained), r"\(context, gain\), .* a required argument: 'gain'"),
+        (horus.Node("arm", tick=lambda context, *, gain: 0), "'gain'"),
+        (horus.Node("arm", tick=asynchronous), "tick is defined"),
+        (horus.Node("arm", tick=print, init=lambda: 0), r"'arm': init is .* init\(context\)"),
+        (Leg("leg"), r"node 'leg': shutdown is .* shutdown\(\): .*: give it no parameters"),
+    ]:
+        node._pubs = {"opened": None}
+        with pytest.raises(horus.PlanError, match=text):
+            scheduler.add(node)
+    assert horus.topics(namespace) == []
+    for tick in (print, lambda *all: 0, lambda context, gain=1: 0, gained.__get__(1), int):
+        scheduler.add(horus.Node(f"n{id(tick)}", tick=tick))
 
 
 def test_what_is_no_node_is_refused_before_anything_runs(namespace):

@@ -256,6 +256,8 @@ class Node:
                 raise PlanError(
                     f"node '{self.name}' has an asynchronous {hook}: only tick may be async def"
                 )
+            _check_parameters(self.name, hook, getattr(self, hook), _PARAMETERS.get(hook, ()))
+        _check_parameters(self.name, "tick", self.tick, ("context",))
         where: dict[str, Any] = {} if namespace is None else {"namespace": namespace}
         for topic, sent in self._pubs.items():
             if isinstance(sent, (Publisher, Topic)):
@@ -350,6 +352,30 @@ def _needs_gil(function: Any) -> bool:
         return True
     kept = getattr(function, "_objects", None) or {}
     return any(type(kept).__name__ == "CThunkObject" for kept in kept.values())
+
+
+# The parameters of the hooks that have some.
+_PARAMETERS = {"init": ("context",), "on_error": ("error",)}
+
+
+def _check_parameters(node: str, hook: str, call: Any, given: tuple[str, ...]) -> None:
+    """Raises `PlanError` if `call` cannot be called with as many arguments as `given` has."""
+    if getattr(call, "__func__", None) is getattr(Node, hook):
+        return
+    try:
+        signature = inspect.signature(call)
+    except (TypeError, ValueError):
+        # A function of C, whose parameters are not known.
+        return
+    try:
+        signature.bind(*given)
+    except TypeError as error:
+        called = f"{hook}({', '.join(given)})"
+        wanted = f"one parameter, the {given[0]}" if given else "no parameters"
+        raise PlanError(
+            f"node '{node}': {hook} is defined with the parameters {signature}, and is called as "
+            f"{called}: {error}: give it {wanted}"
+        ) from None
 
 
 def _is_async(call: object) -> bool:
