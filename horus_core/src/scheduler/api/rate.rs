@@ -12,27 +12,45 @@ use std::time::Duration;
 /// assert_eq!(0.5.hz().period().as_secs(), 2);
 /// assert_eq!(1.khz(), 1000.hz());
 /// // An invalid rate is refused when the scheduler is built.
-/// assert!((-1).hz().check().is_err());
+/// let error = (-1).hz().check().unwrap_err();
+/// assert!(error.to_string().ends_with("and not -1"), "{error}");
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Rate {
     /// The rate in millionths of a hertz; 0 if the rate is invalid.
     microhertz: u64,
+    /// The bits of the number of hertz from which an invalid rate was made; 0 if the rate is valid.
+    invalid_bits: u64,
 }
 
 /// The error for a rate that is not between 0.000001 Hz and 1 MHz, or not a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("a rate has to be a number from 0.000001 Hz to 1 MHz")]
+#[error("a rate has to be a number from 0.000001 Hz to 1 MHz, and not {}", self.hertz())]
 #[non_exhaustive]
-pub struct RateError;
+pub struct RateError {
+    bits: u64,
+}
+
+impl RateError {
+    /// Returns the number of hertz that is no rate.
+    #[must_use]
+    pub const fn hertz(self) -> f64 {
+        f64::from_bits(self.bits)
+    }
+}
 
 impl Rate {
     /// The lowest rate: once in a million seconds.
-    pub const MIN: Self = Self { microhertz: 1 };
+    pub const MIN: Self = Self::valid(1);
     /// The highest rate: once in a microsecond.
-    pub const MAX: Self = Self {
-        microhertz: 1_000_000 * MICROHERTZ_PER_HERTZ,
-    };
+    pub const MAX: Self = Self::valid(1_000_000 * MICROHERTZ_PER_HERTZ);
+
+    const fn valid(microhertz: u64) -> Self {
+        Self {
+            microhertz,
+            invalid_bits: 0,
+        }
+    }
 
     /// Creates a rate of `hertz` times per second, rounded to a millionth of a hertz. An invalid
     /// number makes an invalid rate, which [`Self::check`] detects.
@@ -40,10 +58,13 @@ impl Rate {
     pub fn hz(hertz: f64) -> Self {
         let microhertz = (hertz * MICROHERTZ_PER_HERTZ as f64).round();
         // WHY: a value that is out of range or not a number becomes 0, which `check` refuses.
-        let fits = (1.0..=Self::MAX.microhertz as f64).contains(&microhertz);
-        Self {
-            microhertz: if fits { microhertz as u64 } else { 0 },
+        if !(1.0..=Self::MAX.microhertz as f64).contains(&microhertz) {
+            return Self {
+                microhertz: 0,
+                invalid_bits: hertz.to_bits(),
+            };
         }
+        Self::valid(microhertz as u64)
     }
 
     /// Creates a rate of once in each `period`.
@@ -60,7 +81,9 @@ impl Rate {
     /// 1 MHz.
     pub const fn check(self) -> Result<Self, RateError> {
         if self.microhertz == 0 {
-            Err(RateError)
+            Err(RateError {
+                bits: self.invalid_bits,
+            })
         } else {
             Ok(self)
         }
