@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use super::meter::{Counters, Meter};
 use super::pattern::matches_pattern;
-use super::select::{is_internal_topic, without_leading_slash};
+use super::select::{is_internal_topic, is_selected_by, without_leading_slash};
 use crate::cli::parse_seconds;
 use crate::context::{Context, other_namespaces_text};
 use crate::failure::{Failure, error_chain_text};
@@ -160,7 +160,8 @@ fn measure_topics(
     let names = topics(namespace).map_err(|error| Failure::from_open_error(&error))?;
     let pattern = arguments.pattern.as_deref().map(without_leading_slash);
     let is_wanted = |name: &String| match pattern {
-        Some(pattern) => matches_pattern(pattern, name),
+        Some(pattern) if arguments.all => matches_pattern(pattern, name),
+        Some(pattern) => is_selected_by(pattern, name),
         None => arguments.all || !is_internal_topic(name),
     };
     let names: Vec<String> = names.into_iter().filter(is_wanted).collect();

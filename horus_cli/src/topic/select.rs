@@ -24,13 +24,20 @@ fn is_offered(wanted: &str, name: &str) -> bool {
     is_internal_topic(wanted) || !is_internal_topic(name)
 }
 
+/// Returns true if `pattern` selects the topic `name`. It selects internal topics only if it begins
+/// as their names do.
+pub(super) fn is_selected_by(pattern: &str, name: &str) -> bool {
+    matches_pattern(pattern, name) && is_offered(pattern, name)
+}
+
 /// Returns `name` without a leading slash. ROS users type topic names with a leading slash.
 pub(crate) fn without_leading_slash(name: &str) -> &str {
     name.strip_prefix('/').unwrap_or(name)
 }
 
 /// Opens the namespace. Returns it together with the names of the topics that `wanted` selects,
-/// each once, in the order of the arguments. A pattern selects all topics that it matches.
+/// each once, in the order of the arguments. A pattern selects all topics that it matches, but
+/// internal ones only if it begins as their names do.
 ///
 /// It does not check whether a topic with a given name exists, because opening the topic does that.
 pub(crate) fn select_topics(
@@ -75,12 +82,19 @@ fn matching_topics(namespace: &Arc<Namespace>, pattern: &str) -> Result<Vec<Stri
     let all = topics(namespace).map_err(|error| Failure::from_open_error(&error))?;
     let (found, others): (Vec<_>, Vec<_>) = all
         .into_iter()
-        .partition(|name| matches_pattern(pattern, name));
+        .partition(|name| is_selected_by(pattern, name));
     if found.is_empty() {
-        let is_wanted = |name: &str| matches_pattern(pattern, name) && is_offered(pattern, name);
+        let only_internal = match others.iter().find(|name| matches_pattern(pattern, name)) {
+            Some(internal) => format!(
+                " It matches '{internal}', a topic of the library: such a pattern has to begin \
+                 with '{INTERNAL_PREFIX}'."
+            ),
+            None => String::new(),
+        };
+        let is_wanted = |name: &str| is_selected_by(pattern, name);
         let near = near_topics_text(namespace.config(), pattern, others, is_wanted);
         return Err(Failure::not_found(format_args!(
-            "no topic matches '{pattern}' in namespace '{}'.{near}",
+            "no topic matches '{pattern}' in namespace '{}'.{only_internal}{near}",
             namespace.config().name()
         )));
     }

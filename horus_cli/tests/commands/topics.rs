@@ -57,6 +57,43 @@ fn a_list_shows_types_participants_and_losses() {
 }
 
 #[test]
+fn patterns_select_topics_of_the_library_only_if_they_begin_as_these() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    for topic in ["arm/status", "horus/own/status"] {
+        program.tell(&format!("publish cmd_vel {topic}"));
+    }
+    let listed = |pattern: &str, options: &[&str]| {
+        let fixed = ["topic", "list", "-w", "0", pattern];
+        let listed = robot.run_with(&[&fixed[..], options].concat()).succeeded();
+        let names = listed.lines().skip(1);
+        let names: Vec<_> = names.map(|line| line.split(' ').next().unwrap()).collect();
+        names.join(" ")
+    };
+    assert_eq!(listed("**", &[]), "arm/status");
+    assert_eq!(listed("**", &["--all"]), "arm/status horus/own/status");
+    assert_eq!(listed("horus/**", &[]), "horus/own/status");
+    let measured = |pattern: &str| {
+        let arguments = ["topic", "hz", pattern, "--for", "0.01", "--json"];
+        robot.run_with(&arguments)
+    };
+    for (pattern, wanted) in [
+        ("**/status", "arm/status"),
+        ("/horus/**", "horus/own/status"),
+    ] {
+        let lines = measured(pattern).succeeded();
+        assert_eq!(lines.lines().count(), 1, "{lines}");
+        assert!(
+            lines.contains(&format!("\"topic\":\"{wanted}\"")),
+            "{lines}"
+        );
+    }
+    let found = "It matches 'horus/own/status', a topic of the library: such a pattern has to \
+                 begin with 'horus/'.";
+    measured("*/own/*").failed(3, &["no topic matches '*/own/*'", found]);
+}
+
+#[test]
 fn info_shows_both_sides() {
     let robot = Robot::new();
     let (mut one, mut other) = (robot.program(), robot.program());
