@@ -14,8 +14,9 @@ pub(super) struct Condition {
     alternatives: Vec<Vec<Comparison>>,
 }
 
+/// A comparison of a field with a value.
 #[derive(Debug, Clone)]
-struct Comparison {
+pub(super) struct Comparison {
     path: FieldPath,
     operator: Operator,
     value: Value,
@@ -57,7 +58,7 @@ impl Condition {
     /// Returns the first path in the condition that leads to no part of the message; `None` if all
     /// lead to a part.
     pub(super) fn missing_in(&self, message: &Value) -> Option<&FieldPath> {
-        let mut paths = self.comparisons().map(|(path, _)| path);
+        let mut paths = self.comparisons().map(Comparison::path);
         paths.find(|path| path.get(message).is_none())
     }
 
@@ -68,10 +69,9 @@ impl Condition {
         self.alternatives.iter().any(holds)
     }
 
-    /// Returns, for each comparison, the path of the field and the value that it is compared with.
-    pub(super) fn comparisons(&self) -> impl Iterator<Item = (&FieldPath, &Value)> {
-        let all = self.alternatives.iter().flatten();
-        all.map(|one| (&one.path, &one.value))
+    /// Returns all comparisons.
+    pub(super) fn comparisons(&self) -> impl Iterator<Item = &Comparison> {
+        self.alternatives.iter().flatten()
     }
 }
 
@@ -103,6 +103,44 @@ impl Comparison {
             operator,
             value,
         })
+    }
+
+    /// Returns the path of the field.
+    pub(super) const fn path(&self) -> &FieldPath {
+        &self.path
+    }
+
+    /// Returns the value that the field is compared with.
+    pub(super) const fn value(&self) -> &Value {
+        &self.value
+    }
+
+    /// Returns true if the comparison is true for one of the whole numbers from `min` to `max`.
+    pub(super) fn holds_for_integers(&self, min: &Value, max: &Value) -> bool {
+        let min = compare_values(min, &self.value);
+        let max = compare_values(max, &self.value);
+        let is_within = min != Some(Ordering::Greater) && max != Some(Ordering::Less);
+        match self.operator {
+            Operator::Equal => {
+                is_within
+                    && self
+                        .value
+                        .as_f64()
+                        .is_some_and(|value| value.fract() == 0.0)
+            }
+            Operator::NotEqual => true,
+            Operator::Less => min == Some(Ordering::Less),
+            Operator::LessOrEqual => min != Some(Ordering::Greater),
+            Operator::Greater => max == Some(Ordering::Greater),
+            Operator::GreaterOrEqual => max != Some(Ordering::Less),
+        }
+    }
+
+    /// Returns true if the comparison is true for one of the numbers of 32 bits.
+    pub(super) fn holds_for_singles(&self) -> bool {
+        let value = self.value.as_f64().unwrap_or_default();
+        let overflows = value.is_finite() && (value as f32).is_infinite();
+        self.operator != Operator::Equal || !overflows
     }
 
     fn is_fulfilled_by(&self, message: &Value) -> bool {

@@ -274,8 +274,8 @@ impl EchoProgress {
             expect_path(topic, kind, path)?;
         }
         let comparisons = arguments.condition.iter().flat_map(Condition::comparisons);
-        for (path, value) in comparisons {
-            expect_comparable(topic, kind, path, value)?;
+        for comparison in comparisons {
+            expect_comparable(topic, kind, comparison)?;
         }
         self.checked = Some(kind.clone());
         Ok(())

@@ -1,10 +1,11 @@
 //! Checks paths and comparisons against the schema of a topic, so that no command waits for a field
 //! that no message can have.
 
-use horus_core::message::ParsedSchema;
+use horus_core::message::{ParsedSchema, Primitive};
 use horus_core::topic::{DynamicSchema, DynamicType};
 use horus_core::value::Value;
 
+use super::condition::Comparison;
 use super::field::{FieldPath, PathStep};
 use super::type_fields::{carried, fields_within, unknown_field};
 use crate::failure::Failure;
@@ -35,17 +36,35 @@ pub(super) fn expect_path(
     TypePart::find(topic, kind, path).map(|_| ())
 }
 
-/// Returns a failure if no message of the type `kind` can have a part at `path` that is comparable
-/// with `value`: a number with a number, and a text with a text.
+/// Returns a failure if no message of the type `kind` can have the part that `comparison` compares,
+/// or if the part is not comparable with the value: a number with a number that its type can have,
+/// and a text with a text.
 pub(super) fn expect_comparable(
     topic: &str,
     kind: &DynamicType,
-    path: &FieldPath,
-    value: &Value,
+    comparison: &Comparison,
 ) -> Result<(), Failure> {
-    match TypePart::find(topic, kind, path)? {
-        Some(part) => part.expect_comparable(value),
+    match TypePart::find(topic, kind, comparison.path())? {
+        Some(part) => {
+            part.expect_comparable(comparison.value())?;
+            part.expect_possible(comparison)
+        }
         None => Ok(()),
+    }
+}
+
+/// Returns the least and the greatest number of an integer type; `None` for other types.
+fn integer_range(primitive: Primitive) -> Option<(Value, Value)> {
+    let unused_bits = 64 - 8 * primitive.size();
+    match primitive {
+        Primitive::U8 | Primitive::U16 | Primitive::U32 | Primitive::U64 => {
+            Some((Value::UInt(0), Value::UInt(u64::MAX >> unused_bits)))
+        }
+        Primitive::I8 | Primitive::I16 | Primitive::I32 | Primitive::I64 => Some((
+            Value::Int(i64::MIN >> unused_bits),
+            Value::Int(i64::MAX >> unused_bits),
+        )),
+        _ => None,
     }
 }
 
@@ -191,6 +210,27 @@ impl<'a> TypePart<'a> {
         }
     }
 
+    /// Returns a failure if the type of the number in the part has no number for which `comparison`
+    /// is true.
+    fn expect_possible(&self, comparison: &Comparison) -> Result<(), Failure> {
+        let Some(primitive) = self.primitive() else {
+            return Ok(());
+        };
+        let value = comparison.value();
+        let range = match (primitive, integer_range(primitive)) {
+            (_, Some((min, max))) if !comparison.holds_for_integers(&min, &max) => {
+                format!("a whole number from {min} to {max}")
+            }
+            (Primitive::F32, _) if !comparison.holds_for_singles() => {
+                format!("a number up to {:e}", f32::MAX)
+            }
+            _ => return Ok(()),
+        };
+        Err(self.refuse(&format!(
+            "so the comparison with {value} is never true: it is {range}"
+        )))
+    }
+
     /// Returns true if the part is the trailing data, whose length each message chooses.
     fn is_trailing(&self) -> bool {
         let tail = self.schema.tail.as_ref();
@@ -236,11 +276,17 @@ impl<'a> TypePart<'a> {
 
     /// Returns the name of the type of number in the part, such as `f64`.
     fn number_name(&self) -> &'static str {
+        self.primitive().map_or("number", Primitive::name)
+    }
+
+    /// Returns the type of the number, or of the numbers, in the part. Returns `None` if it has
+    /// none.
+    fn primitive(&self) -> Option<Primitive> {
         let fields = self.schema.fields.iter();
         let field = fields.map(|field| (&field.path, field.shape.primitive));
         let tail = self.schema.tail.iter();
         let mut all = field.chain(tail.map(|tail| (&tail.name, tail.primitive)));
         all.find(|(path, _)| **path == self.names)
-            .map_or("number", |(_, primitive)| primitive.name())
+            .map(|(_, primitive)| primitive)
     }
 }

@@ -162,6 +162,17 @@ fn echo_refuses_what_no_message_can_have() {
             "cmd_vel carries CmdVel",
             "no field 'speed': timestamp_ns, linear",
         ),
+        (
+            "camera",
+            "data[0] == 300",
+            "in which 'data[0]' is a u8",
+            "comparison with 300 is never true: it is a whole number from 0 to 255",
+        ),
+        ("camera", "height < 1 || data[0] < 0", "a u8", "with 0 is"),
+        ("camera", "data[0] > 255", "a u8", "never true"),
+        ("camera", "data[0] == 0.5", "a u8", "with 0.5 is never"),
+        ("cmd_vel", "timestamp_ns <= -1", "a u64", "18446744073709"),
+        ("cmd_vel", "linear == 1e39", linear, "up to 3.4028235e38"),
     ];
     for (topic, condition, part, reason) in table {
         let ran = robot.run_with(&["topic", "echo", topic, "--where", condition]);
@@ -179,6 +190,20 @@ fn echo_refuses_what_no_message_can_have() {
         "imu orientation",
     ] {
         let ran = robot.run(&format!("topic echo {possible} -n 1 --timeout 0.05"));
+        ran.failed(124, &["0 of 1 messages"]);
+    }
+    for (topic, condition) in [
+        ("camera", "data[0] == 255 && data[1] == 0.0"),
+        ("camera", "data[0] != 300 && data[1] < 300 && data[2] > -1"),
+        (
+            "camera",
+            "data[0] > 254.5 && data[0] <= 0 && data[0] >= 255",
+        ),
+        ("cmd_vel", "timestamp_ns == 18446744073709551615"),
+        ("cmd_vel", "linear > 1e39 && angular == Infinity"),
+    ] {
+        let fixed = ["topic", "echo", topic, "-n", "1", "--timeout", "0.05"];
+        let ran = robot.run_with(&[&fixed[..], &["--where", condition]].concat());
         ran.failed(124, &["0 of 1 messages"]);
     }
 }
