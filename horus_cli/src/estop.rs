@@ -11,10 +11,13 @@ use horus_core::topic::{Qos, Topic};
 use serde::Serialize;
 
 use crate::context::{Context, namespace_path};
+use crate::doctor::frozen::is_suspended;
 use crate::failure::{Failure, error_chain_text};
 use crate::namespace::live::{live_schedulers, scheduler_names, schedulers_elsewhere_text};
+use crate::namespace::other_processes;
 use crate::output::Tone;
-use crate::output::format::{date_time, visible};
+use crate::output::format::{date_time, duration, visible};
+use crate::scheduler::liveness::Liveness;
 
 /// Value of the field `source` in the emergency stops that this command sends.
 const SOURCE: &str = "horus estop";
@@ -25,7 +28,7 @@ pub(crate) enum Command {
     /// Stop all schedulers: nothing may move until it is released
     ///
     /// The stop is kept: it also holds schedulers that start later. The exit code
-    /// is 3 if no scheduler runs in the namespace.
+    /// is 3 if no scheduler runs in the namespace, and 1 if one does not respond.
     Engage(ReasonArguments),
     /// Release the emergency stop
     ///
@@ -99,7 +102,48 @@ fn engage(reason: &str, context: &mut Context) -> Result<(), Failure> {
         )));
     }
     context.print_note(sent_text(&config, &schedulers));
-    print_state(Some(&stop), &config, &schedulers, context)
+    print_state(Some(&stop), &config, &schedulers, context)?;
+    match unresponsive_text(&namespace, &schedulers)? {
+        None => Ok(()),
+        Some(text) => {
+            context.out.flush()?;
+            Err(Failure::answer_no_because(format_args!(
+                "the emergency stop is engaged, but not in effect everywhere: {text}"
+            )))
+        }
+    }
+}
+
+/// Returns a text about those of `schedulers` that handle no emergency stop at present, because
+/// their processes are suspended or get no CPU time; `None` if there are none.
+fn unresponsive_text(
+    namespace: &Arc<Namespace>,
+    schedulers: &[SchedulerInfo],
+) -> Result<Option<String>, Failure> {
+    let mut suspended = other_processes(namespace)?;
+    suspended.retain(is_suspended);
+    let texts = schedulers.iter().filter_map(|scheduler| {
+        let name = visible(&scheduler.name);
+        let pid = scheduler.process_id;
+        let process = suspended.iter().find(|process| Some(process.pid) == pid);
+        if let Some(process) = process {
+            return Some(format!(
+                "scheduler '{name}' is suspended with its process, and obeys only when that goes \
+                 on: kill -CONT {}",
+                process.pid
+            ));
+        }
+        (Liveness::of(scheduler) == Liveness::NotResponding).then(|| {
+            let age = scheduler.status_age().map(duration).unwrap_or_default();
+            let process = pid.map_or_else(|| "unknown".to_owned(), |pid| pid.to_string());
+            format!(
+                "scheduler '{name}' (process {process}) has published no status for {age}, and \
+                 may not obey"
+            )
+        })
+    });
+    let texts: Vec<_> = texts.collect();
+    Ok((!texts.is_empty()).then(|| texts.join("; ")))
 }
 
 /// Releases the emergency stop. Fails if there is nothing to release.

@@ -52,7 +52,7 @@ fn suspended_fault(process: &ProcessInfo) -> Finding {
 
 /// Returns true if the process is suspended, for example by SIGSTOP or a debugger. Returns false if
 /// that cannot be found out, as for processes of other containers.
-fn is_suspended(process: &ProcessInfo) -> bool {
+pub(crate) fn is_suspended(process: &ProcessInfo) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", process.pid)).unwrap_or_default();
     // After the name, which may contain anything, come the state and, as the 20th field, the start
     // time. WHY the start time: another process may have this id here.

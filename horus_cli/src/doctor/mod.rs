@@ -3,7 +3,7 @@
 
 mod emergency;
 mod fix;
-mod frozen;
+pub(crate) mod frozen;
 mod machine;
 mod mismatch;
 mod peer;

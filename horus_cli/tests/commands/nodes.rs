@@ -322,6 +322,33 @@ fn an_emergency_stop_reaches_all_schedulers() {
 }
 
 #[test]
+fn a_suspended_scheduler_does_not_count_as_stopped() {
+    let robot = Robot::new();
+    let program = arm(&robot);
+    let signal = |signal| {
+        // SAFETY: the call takes no pointer, and the child has not been waited for.
+        assert_eq!(unsafe { libc::kill(program.id() as i32, signal) }, 0);
+    };
+    signal(libc::SIGSTOP);
+    let pid = program.id();
+    crate::common::until("the process is suspended", || {
+        let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap();
+        stat.contains(") T ")
+    });
+    let ran = robot.run("estop engage");
+    let suspended = format!(
+        "engaged, but not in effect everywhere: scheduler 'arm' is suspended with its process, and \
+         obeys only when that goes on: kill -CONT {pid}"
+    );
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert!(ran.stderr.contains(&suspended), "{ran:?}");
+    assert!(ran.stdout.contains("EMERGENCY STOP"), "{ran:?}");
+    signal(libc::SIGCONT);
+    robot.until("scheduler list", |list| list.contains("emergency_stop"));
+    robot.answer("estop engage");
+}
+
+#[test]
 fn an_emergency_stop_that_stops_nothing_is_no_success() {
     let robot = Robot::new();
     let _program = arm(&robot);
