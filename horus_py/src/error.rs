@@ -136,14 +136,35 @@ pub(crate) fn from_send_error(error: &SendError<()>) -> PyErr {
     }
 }
 
-/// Returns the exception for a message that was not sent because no slot became free in time. It
-/// names the process whose subscriber is slowest.
+/// Returns the exception for a message that `end` did not send. If no slot is free, it names the
+/// process whose subscriber is slowest.
+#[cold]
+pub(crate) fn from_send_error_of(end: &DynamicPublisher, error: &SendError<()>) -> PyErr {
+    match error {
+        SendError::Full { .. } => topic_full_error(end),
+        error => from_send_error(error),
+    }
+}
+
+/// Returns the exception for a slot that `end` did not loan. If no slot is free, it names the
+/// process whose subscriber is slowest.
+#[cold]
+pub(crate) fn from_loan_error_of(end: &DynamicPublisher, error: &LoanError) -> PyErr {
+    match error {
+        LoanError::Full { .. } => topic_full_error(end),
+        error => from_loan_error(error),
+    }
+}
+
+/// Returns the exception for a message that was not sent because no slot is free. It names the
+/// process whose subscriber is slowest.
 #[cold]
 pub(crate) fn topic_full_error(end: &DynamicPublisher) -> PyErr {
     let topic = end.label();
     match end.slowest_reader().and_then(|reader| reader.process) {
         Some(process) => FullError::new_err(format!(
-            "{topic}: {process} reads reliably and is a whole lane behind"
+            "{topic}: {process} reads reliably and is a whole lane behind: try again, or detach \
+             stalled readers"
         )),
         None => from_send_error(&SendError::Full { topic, message: () }),
     }

@@ -47,10 +47,8 @@ fn loan_message<'py>(
     let bytes = complete_header(&draft)?;
     let mut end = outbox.enter(py)?;
     reserve_in(end.get(), kind.bytes.saturating_add(bytes) as u64)?;
-    let slot = end
-        .get()
-        .lend()
-        .map_err(|error| error::from_loan_error(&error))?;
+    let lent = end.get().lend();
+    let slot = lent.map_err(|error| error::from_loan_error_of(end.get(), &error))?;
     let address = slot.cast::<u8>().as_ptr().wrapping_add(kind.bytes);
     let owner = Some(publisher.clone().unbind());
     let _memory = end.get().lent_memory();

@@ -74,12 +74,12 @@ impl Outbox {
         let Err(error) = end.get().send_bytes(message::message_bytes(message)) else {
             return Ok(());
         };
-        drop(end);
         match timeout {
             Some(timeout) if error.is_full() => {
+                drop(end);
                 self.send_until(message, WaitPolicy::from_timeout(timeout)?)
             }
-            _ => Err(error::from_send_error(&error)),
+            _ => Err(error::from_send_error_of(end.get(), &error)),
         }
     }
 
@@ -115,7 +115,10 @@ impl Outbox {
                 self.wait_for_room(object.py(), end, bytes, wait_policy)?;
             }
             reserve_in(end, bytes)?;
-            let mut loan = end.loan().map_err(|error| error::from_loan_error(&error))?;
+            let mut loan = match end.loan() {
+                Ok(loan) => loan,
+                Err(error) => return Err(error::from_loan_error_of(end, &error)),
+            };
             match pack(object, loan.bytes_mut()) {
                 Ok(bytes) => {
                     return loan
@@ -153,7 +156,10 @@ impl Outbox {
         let (header, data) = framed::header_and_data(message);
         let bytes = header.len() + data.len();
         reserve_in(end, bytes as u64)?;
-        let mut loan = end.loan().map_err(|error| error::from_loan_error(&error))?;
+        let mut loan = match end.loan() {
+            Ok(loan) => loan,
+            Err(error) => return Err(error::from_loan_error_of(end, &error)),
+        };
         let slot = &mut loan.bytes_mut()[..bytes];
         slot[..header.len()].copy_from_slice(header);
         slot[header.len()..].copy_from_slice(data);
@@ -281,5 +287,5 @@ impl Outbox {
 pub(crate) fn reserve_in(end: &mut DynamicPublisher, bytes: u64) -> PyResult<()> {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     end.reserve(bytes)
-        .map_err(|error| error::from_send_error(&error))
+        .map_err(|error| error::from_send_error_of(end, &error))
 }
