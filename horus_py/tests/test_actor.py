@@ -195,49 +195,6 @@ def test_tasks_ask(actors):
     asyncio.run(main())
 
 
-def test_errors_name_the_actor(actors):
-    held = threading.Event()
-
-    def waits(message, context):
-        held.wait(PATIENCE)
-        context.question()
-
-    address = actors.spawn(waits, name="slow")
-    named = "^actor 'slow' of group 'fleet': "
-    with pytest.raises(TimeoutError, match=f"{named}the answer did not come in time"):
-        address.ask(1, timeout=0.01)
-    held.set()
-    with pytest.raises(horus.NoAnswerError, match=f"{named}there is no answer"):
-        actors.find("slow").ask(1, timeout=PATIENCE)
-
-    async def asks(address):
-        await asyncio.wait_for(address.ask_async(1), PATIENCE)
-
-    with pytest.raises(horus.NoAnswerError, match=f"{named}there is no answer"):
-        asyncio.run(asks(address))
-
-
-def test_a_full_mailbox_refuses_and_makes_room(actors):
-    held = threading.Event()
-    address = actors.spawn(lambda message, context: held.wait(PATIENCE), mailbox=4)
-    for number in range(4):
-        address.tell(number)
-    place = "^an actor without a name of group 'fleet': "
-    with pytest.raises(horus.FullError, match=f"{place}.* full"):
-        address.tell(4)
-    with pytest.raises(horus.FullError, match=f"{place}.* stayed full"):
-        address.tell(4, timeout=0.01)
-    with pytest.raises(horus.FullError, match=f"{place}.*2 messages"):
-        address.tell_all([4, 5])
-    with pytest.raises(horus.FullError, match=f"{place}the question was not sent"):
-        address.ask(4)
-    with pytest.raises(horus.FullError, match=f"{place}the actor was not replaced"):
-        address.swap(lambda message, context: None)
-    threading.Timer(0.02, held.set).start()
-    address.tell(4, timeout=PATIENCE)
-    assert issubclass(horus.FullError, horus.SendFailedError)
-
-
 def test_a_mailbox_may_be_unbounded_or_keep_the_latest(actors):
     held, seen = threading.Event(), []
 

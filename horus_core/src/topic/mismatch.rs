@@ -59,8 +59,8 @@ pub(super) fn log_unmatched_subscribers(raw: &RawProducer) {
 }
 
 /// Returns the first difference between the message type of a subscriber and that of the publishers
-/// that [`RawConsumer::mismatched_publisher`] reports. Returns `None` if it reports no publisher of a different
-/// type.
+/// that [`RawConsumer::mismatched_publisher`] reports. Returns `None` if it reports no publisher of
+/// a different type.
 #[cold]
 pub(super) fn schema_difference(raw: &RawConsumer) -> Option<SchemaDifference> {
     let found = raw.mismatched_publisher()?;
