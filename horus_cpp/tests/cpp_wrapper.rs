@@ -220,12 +220,22 @@ fn a_type_that_is_not_a_message_does_not_compile_and_the_error_says_why() {
         (
             "struct A { int a, b; }; HORUS_MESSAGE(A, a);",
             "",
-            "must name all fields",
+            "must name all fields, and one is missing",
         ),
         (
             "struct A { int a, b; }; HORUS_MESSAGE(A, b, a);",
             "",
-            "in their order",
+            "in their order in the struct, and each of them once",
+        ),
+        (
+            "struct A { int a, b; }; HORUS_MESSAGE(A, a, a);",
+            "",
+            "each of them once",
+        ),
+        (
+            "struct A { int a, b, c; }; HORUS_MESSAGE(A, a, c);",
+            "",
+            "must name all fields, and one is missing",
         ),
         (
             "struct A { char a; int b; }; HORUS_MESSAGE(A, a, b);",

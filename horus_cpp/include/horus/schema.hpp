@@ -230,16 +230,28 @@ constexpr const char *bare_name(const char *name) noexcept {
     return bare;
 }
 
+/// The reason why fields do not fill a struct.
+enum class Gap { none, order, field, padding };
+
+/// Returns the reason why `fields` do not fill a struct of `size` bytes. A gap that is shorter than
+/// the alignment of what follows counts as padding.
 template <std::size_t N>
-constexpr bool without_gaps(const std::array<Field, N> &fields, std::size_t size) noexcept {
+constexpr Gap gap_in(const std::array<Field, N> &fields, std::size_t size,
+                     std::size_t align) noexcept {
+    Gap gap = Gap::none;
     std::size_t end = 0;
-    for (std::size_t index = 0; index < N; ++index) {
-        if (fields[index].offset != end) {
-            return false;
+    for (std::size_t index = 0; index <= N; ++index) {
+        const std::size_t next = index < N ? fields[index].offset : size;
+        const std::size_t next_align = index < N ? fields[index].element_align : align;
+        if (next < end) {
+            return Gap::order;
         }
-        end += fields[index].count * fields[index].element_bytes;
+        if (next > end && gap == Gap::none) {
+            gap = next - end < next_align ? Gap::padding : Gap::field;
+        }
+        end = next + (index < N ? fields[index].count * fields[index].element_bytes : 0);
     }
-    return end == size;
+    return gap;
 }
 
 template <std::size_t N>
@@ -256,9 +268,16 @@ template <class T>
 constexpr bool check_layout() noexcept {
     constexpr auto fields = horus_fields_of(static_cast<const T *>(nullptr));
     static_assert(aligned(fields), "horus: a message cannot be packed: put larger fields first");
-    static_assert(without_gaps(fields, sizeof(T)),
-                  "horus: HORUS_MESSAGE must name all fields in their order, and there must be no "
-                  "padding between or behind them: put larger fields first, and add `_reserved`");
+    constexpr Gap gap = gap_in(fields, sizeof(T), alignof(T));
+    static_assert(gap != Gap::order,
+                  "horus: HORUS_MESSAGE must name the fields in their order in the struct, and "
+                  "each of them once");
+    static_assert(gap != Gap::field,
+                  "horus: HORUS_MESSAGE must name all fields, and one is missing");
+    static_assert(gap != Gap::padding,
+                  "horus: there must be no padding between or behind the fields of a message: put "
+                  "larger fields first, and add `_reserved`. If HORUS_MESSAGE lacks a small field, "
+                  "name it");
     return true;
 }
 
