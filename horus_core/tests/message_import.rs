@@ -326,7 +326,8 @@ fn a_build_script_declares_messages() {
     cargo
         .args(["run", "--quiet", "--offline"])
         .current_dir(&folder)
-        .env("CARGO_TARGET_DIR", folder.join("target"))
+        // The same directory as that of `message_refused`, with parts that both need.
+        .env("CARGO_TARGET_DIR", folder.with_file_name("dependents"))
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS");
     let output = cargo.stdin(Stdio::null()).output().unwrap();

@@ -323,7 +323,8 @@ fn check<'a>(programs: impl Iterator<Item = (&'a str, &'a str)>) -> BTreeMap<Str
     ]);
     cargo
         .current_dir(&folder)
-        .env("CARGO_TARGET_DIR", folder.join("target"));
+        // The same directory as that of `message_import`, with parts that both need.
+        .env("CARGO_TARGET_DIR", folder.with_file_name("dependents"));
     cargo
         .env_remove("RUSTFLAGS")
         .env_remove("CARGO_ENCODED_RUSTFLAGS");

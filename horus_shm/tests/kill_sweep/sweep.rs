@@ -20,7 +20,7 @@ use crate::tracer::survivors::{Check, Order, Survivors};
 /// The most points of a sweep, in a debug build and otherwise. A call with more instructions is
 /// stopped around each of its stores to shared memory, and at other points at equal distances. With
 /// `HORUS_TORTURE=1` there is no such limit: every instruction is a point.
-const POINTS_MAX: (u64, u64) = (200, 2000);
+const POINTS_MAX: (u64, u64) = (100, 2000);
 
 /// A ring, a call and a message size to sweep.
 #[derive(Debug, Clone, Copy)]
