@@ -47,7 +47,7 @@ def pytest_runtest_logreport(report):
 
 
 def built(name):
-    """Returns the program of a Rust example of `horus_core`, which cargo builds unless `.ci/tests` has.
+    """Returns the program of a Rust example of `horus_core`, built by `.ci/tests` or else here.
 
     WHY the same variable as for the library in C++: a build with other features would build
     `horus_core` once more.

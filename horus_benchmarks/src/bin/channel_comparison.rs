@@ -53,7 +53,7 @@ fn compare_in_one_thread(session: &mut BenchmarkSession, private: &PrivateNamesp
         ChannelProvider::ONE_THREAD.map(|maker| Carrier::Channel(maker, ChannelShape::OneToOne));
     for size in MESSAGE_SIZES.map(MessageSize::Bytes) {
         for transport in Transport::combinations(&makers, &[size]) {
-            survey::measure_loop(session, private, transport, 40, "")?;
+            survey::measure_send_and_receive(session, private, transport, 40, "")?;
         }
     }
     Ok(())

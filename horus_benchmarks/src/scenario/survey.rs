@@ -126,18 +126,18 @@ impl Survey {
             self.progress.inc(1);
             self.progress.set_message(transport.id());
             let basis = format!("{}; ", transport.carrier.basis());
-            measure_loop(&mut self.session, &self.private, transport, 4, &basis)?;
+            measure_send_and_receive(&mut self.session, &self.private, transport, 4, &basis)?;
         }
         for &transport in streams {
             let id = format!("throughput/same_thread/{}", transport.id());
             if self.wants_row(&id) {
-                self.measure_loop_streams(&id, transport)?;
+                self.measure_one_thread_streams(&id, transport)?;
             }
         }
         Ok(())
     }
 
-    fn measure_loop_streams(&mut self, id: &str, transport: Transport) -> Outcome {
+    fn measure_one_thread_streams(&mut self, id: &str, transport: Transport) -> Outcome {
         let messages = self.stream_messages(transport.size);
         let clock = &self.session.clock;
         let mut ends = LoopedTransport::open(transport, clock.source(), &self.private)?;
@@ -205,7 +205,7 @@ impl Survey {
 /// Sends a message and receives it in this thread, again and again, and adds a row if the command
 /// line selects it. `per_batch` is the number of samples in a batch. The text that says how the row
 /// was measured begins with `basis`.
-pub fn measure_loop(
+pub fn measure_send_and_receive(
     session: &mut BenchmarkSession,
     private: &PrivateNamespace,
     transport: Transport,

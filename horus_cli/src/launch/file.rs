@@ -41,7 +41,7 @@ pub(super) struct ProgramSpec {
     /// The names of the programs that have to be ready before this program starts. They are stopped
     /// after it.
     pub(super) after: Vec<String>,
-    pub(super) ready: Ready,
+    pub(super) ready: ReadyCondition,
     /// Maximum time from the start of the program until it is ready. A program that is not ready by
     /// then is killed.
     pub(super) ready_timeout: Duration,
@@ -57,7 +57,7 @@ pub(super) struct ProgramSpec {
 /// The topics that a program must have opened before it counts as ready. If the list is empty, the
 /// program is ready as soon as it has started.
 #[derive(Debug, Default, Clone)]
-pub(super) struct Ready {
+pub(super) struct ReadyCondition {
     pub(super) publishes: Vec<String>,
     pub(super) subscribes: Vec<String>,
 }

@@ -7,14 +7,14 @@ use std::sync::Arc;
 use horus_core::introspect::{Inspector, Participant};
 use horus_core::namespace::Namespace;
 
-use super::file::Ready;
+use super::file::ReadyCondition;
 
 /// Returns a sentence that names the first topic of `ready` which no process of the program
 /// publishes or subscribes to yet. Returns `None` if there is no such topic, which means that the
 /// program is ready.
 pub(super) fn missing_topic(
     namespace: &Arc<Namespace>,
-    ready: &Ready,
+    ready: &ReadyCondition,
     group: u32,
 ) -> Option<String> {
     let is_ours = |end: &Participant| {

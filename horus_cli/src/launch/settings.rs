@@ -10,7 +10,7 @@ use horus_core::TopicName;
 use horus_core::namespace::NamespaceName;
 use serde_json::{Map, Value};
 
-use super::file::{LaunchFile, ProgramSpec, Ready};
+use super::file::{LaunchFile, ProgramSpec, ReadyCondition};
 use super::restart::{Policy, Restart};
 use super::setting_path::{Mistake, SettingPath};
 use crate::output::nearest;
@@ -197,12 +197,12 @@ impl<'a> Table<'a> {
         variables.collect()
     }
 
-    fn ready(&self) -> Result<Ready, Mistake> {
+    fn ready(&self) -> Result<ReadyCondition, Mistake> {
         let Some((path, value)) = self.get("ready") else {
-            return Ok(Ready::default());
+            return Ok(ReadyCondition::default());
         };
         let ready = Table::new(path, value, &READY_KEYS)?;
-        Ok(Ready {
+        Ok(ReadyCondition {
             publishes: ready.topics("publishes")?,
             subscribes: ready.topics("subscribes")?,
         })

@@ -293,13 +293,13 @@ impl ActorGroup {
     pub(crate) fn inject(&self, task: Task) {
         match self.waiting.push(task) {
             PushOutcome::Waits => {}
-            PushOutcome::ForThreads(task) => self.send_to_thread(task),
+            PushOutcome::ForThreads(task) => self.send_to_actor_thread(task),
             // It ends: no thread will run it.
             PushOutcome::Over(task) => drop(task),
         }
     }
 
-    fn send_to_thread(&self, task: Task) {
+    fn send_to_actor_thread(&self, task: Task) {
         let index = usize::from(task.last_worker());
         self.queues
             .inject(index, task, |late| self.end_late_task(late));

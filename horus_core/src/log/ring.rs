@@ -23,7 +23,7 @@ use crate::topic::{Publisher, Qos, Subscriber, Topic, TopicBuilder};
 /// threads were interrupted within the same fraction of a microsecond while they wrote a line.
 const RING_LANES: u32 = 4;
 /// The number of slots of the first lane, divided by the number of slots of each other lane.
-const FIRST_LANE_TO_OTHERS_RATIO: u64 = 8;
+const FIRST_LANE_CAPACITY_FACTOR: u64 = 8;
 
 /// The largest number of lines that one call of [`LogRing::print_deferred_lines`] prints. WHY a
 /// limit: otherwise the call would not end while lines arrive as fast as they are read.
@@ -82,7 +82,7 @@ impl LogRing {
             let slots = slots_for_lines(if lane == 0 {
                 lines
             } else {
-                lines / FIRST_LANE_TO_OTHERS_RATIO
+                lines / FIRST_LANE_CAPACITY_FACTOR
             });
             log_topic_builder(&namespace, &name)
                 .qos(ring_qos(slots))

@@ -313,7 +313,8 @@ pub enum EndpointWaitError {
         /// own.
         limit: usize,
     },
-    /// The endpoints of the topic cannot be determined. Permanent.
+    /// The topic's file does not tell this process which publishers and subscribers there are.
+    /// Trying again does not help.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
 }

@@ -889,7 +889,10 @@ HORUS_ASSERT_OFFSET(horus_joint_command_t, stiffness, 544);
 HORUS_ASSERT_OFFSET(horus_joint_command_t, damping, 672);
 HORUS_ASSERT_OFFSET(horus_joint_command_t, effort_max, 800);
 enum {
-    /* The joint gets no command; its drive behaves as without one. */
+    /*
+     * This message does not command the joint. Whether it then holds, brakes or goes limp is up to
+     * its drive.
+     */
     HORUS_JOINT_COMMAND_MODE_DISABLED = 0,
     /* The drive follows `position`. */
     HORUS_JOINT_COMMAND_MODE_POSITION = 1,

@@ -818,7 +818,8 @@ struct alignas(8) JointCommand {
     double damping[16];
     /// Limit of the absolute value of the total torque; 0 leaves the limit to the drive: N·m.
     double effort_max[16];
-    /// The joint gets no command; its drive behaves as without one.
+    /// This message does not command the joint. Whether it then holds, brakes or goes limp is up to
+    /// its drive.
     static constexpr std::uint8_t MODE_DISABLED = 0;
     /// The drive follows `position`.
     static constexpr std::uint8_t MODE_POSITION = 1;

@@ -134,7 +134,7 @@ pub struct UnmatchedPair {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct MismatchedPublisher {
-    /// The topic of the publisher and the reader.
+    /// The topic to which the publisher and the reader that it does not match belong.
     pub topic: TopicLabel,
     /// The process of the publisher; `None` if the publisher has left, so that only its messages
     /// remain.

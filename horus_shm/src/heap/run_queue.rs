@@ -39,7 +39,8 @@ pub trait RunQueueMemory {
     /// Returns the number of slots of the ring: a power of two, at most 2^16.
     fn slots(&self) -> u32;
 
-    /// Returns the word with the two heads of the ring (see `RingHeads`).
+    /// Returns the word with the two heads of the ring: the position of the oldest entry that is
+    /// not taken, and the first one that a thief may still be copying (see `RingHeads`).
     fn heads(&self) -> &Self::Word;
 
     /// Returns the word with the position after the newest entry of the ring. Only the owner stores

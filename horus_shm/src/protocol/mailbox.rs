@@ -144,7 +144,8 @@ pub struct Chain {
     pub tag: Tag,
     /// The address of the newest block, from which links lead to the oldest one.
     pub newest: u64,
-    /// Number of blocks of the chain that count in the mailbox's depth.
+    /// Number of the linked blocks that count in the mailbox's depth; those with a tag without
+    /// [`Tag::COUNTED`] do not.
     pub counted: u16,
 }
 

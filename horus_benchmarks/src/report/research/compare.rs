@@ -17,7 +17,7 @@ const NOISE_WITHOUT_INTERVAL: f64 = 0.25;
 /// A quantity by which rows are compared.
 #[derive(Debug, Clone, Copy)]
 pub struct ComparedQuantity {
-    read: fn(&Row) -> Option<IntervalValue>,
+    read: fn(&Row) -> Option<ValueWithInterval>,
     format: fn(f64) -> String,
     /// True if the quantity is a ratio, which can be compared between different machines.
     is_ratio: bool,
@@ -29,27 +29,27 @@ pub struct ComparedQuantity {
 /// have.
 const QUANTITIES: [ComparedQuantity; 4] = [
     ComparedQuantity {
-        read: |row| IntervalValue::above_0(row.figures.ratio, row.figures.ratio_ci),
+        read: |row| ValueWithInterval::above_0(row.figures.ratio, row.figures.ratio_ci),
         format: |value| format!("{value:.2} x theirs"),
         is_ratio: true,
         more_is_better: true,
     },
     ComparedQuantity {
-        read: |row| IntervalValue::above_0(row.floor_ratio, row.floor_ratio_ci),
+        read: |row| ValueWithInterval::above_0(row.floor_ratio, row.floor_ratio_ci),
         format: |value| format!("{value:.2} x floor"),
         is_ratio: true,
         more_is_better: false,
     },
     ComparedQuantity {
         read: |row| {
-            IntervalValue::above_0(row.ns.map(|ns| ns.p50), row.spread.map(|one| one.p50_ci))
+            ValueWithInterval::above_0(row.ns.map(|ns| ns.p50), row.spread.map(|one| one.p50_ci))
         },
         format: format_time,
         is_ratio: false,
         more_is_better: false,
     },
     ComparedQuantity {
-        read: |row| IntervalValue::above_0(row.msgs_per_s, row.msgs_per_s_ci),
+        read: |row| ValueWithInterval::above_0(row.msgs_per_s, row.msgs_per_s_ci),
         format: format_rate,
         is_ratio: false,
         more_is_better: true,
@@ -75,7 +75,7 @@ pub enum RowChange {
 }
 
 /// A quantity, and its old and new value.
-type ComparedValues = (ComparedQuantity, IntervalValue, IntervalValue);
+type ComparedValues = (ComparedQuantity, ValueWithInterval, ValueWithInterval);
 
 /// A row that one or both of the compared runs have.
 #[derive(Debug, Clone)]
@@ -111,7 +111,7 @@ impl ComparedRow {
 
 /// A value and its interval, if it has one.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct IntervalValue {
+pub struct ValueWithInterval {
     value: f64,
     interval: Option<[f64; 2]>,
 }
@@ -214,16 +214,16 @@ impl RunComparison {
     }
 }
 
-impl IntervalValue {
+impl ValueWithInterval {
     /// Returns the value and its interval; `None` if there is no value above 0.
-    fn above_0(value: Option<f64>, interval: Option<[f64; 2]>) -> Option<IntervalValue> {
+    fn above_0(value: Option<f64>, interval: Option<[f64; 2]>) -> Option<ValueWithInterval> {
         let value = value.filter(|value| *value > 0.0)?;
-        Some(IntervalValue { value, interval })
+        Some(ValueWithInterval { value, interval })
     }
 
     /// Returns the ratio of a row in one state of the machine.
-    fn of_state(state: &MachineState) -> IntervalValue {
-        IntervalValue {
+    fn of_state(state: &MachineState) -> ValueWithInterval {
+        ValueWithInterval {
             value: state.ratio,
             interval: state.ratio_ci,
         }
@@ -278,10 +278,10 @@ fn compare_row(
 fn compare_states(
     measure: ComparedQuantity,
     [old, new]: &[Vec<MachineState>; 2],
-) -> Vec<(RowChange, f64, IntervalValue, IntervalValue)> {
+) -> Vec<(RowChange, f64, ValueWithInterval, ValueWithInterval)> {
     let common = old.iter().filter_map(|state| {
         let other = new.iter().find(|other| other.is_same_as(state))?;
-        let [before, after] = [state, other].map(IntervalValue::of_state);
+        let [before, after] = [state, other].map(ValueWithInterval::of_state);
         let change = judge_change(measure, before, after);
         Some((change, state.floor_ns, before, after))
     });
@@ -290,7 +290,11 @@ fn compare_states(
 
 /// Returns [`RowChange::Regression`] or [`RowChange::Better`] if the intervals do not overlap and
 /// the values differ by more than noise. Otherwise returns [`RowChange::Same`].
-fn judge_change(measure: ComparedQuantity, old: IntervalValue, new: IntervalValue) -> RowChange {
+fn judge_change(
+    measure: ComparedQuantity,
+    old: ValueWithInterval,
+    new: ValueWithInterval,
+) -> RowChange {
     let slower = if measure.more_is_better {
         old.value / new.value
     } else {

@@ -179,7 +179,7 @@ mod tests {
             group.end();
             assert!(spawned.iter().all(|address| !address.is_disconnected()));
             for task in tasks {
-                group.send_to_thread(task);
+                group.send_to_actor_thread(task);
             }
             assert!(spawned.iter().all(|address| address.is_disconnected()));
             let counts = actors.counts();

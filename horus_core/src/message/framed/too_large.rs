@@ -13,7 +13,7 @@ pub enum TooLarge {
         of: &'static str,
         /// Number of elements of the message of variable length.
         found: usize,
-        /// Maximum number of elements of the message of a fixed size.
+        /// The most elements that the fixed-size message can hold.
         limit: usize,
     },
     /// A name in the message is longer than its field in the message of a fixed size.

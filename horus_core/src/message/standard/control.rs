@@ -77,7 +77,8 @@ crate::message! {
         pub effort_max: [f64; JOINTS_MAX],
     }
 
-    /// The joint gets no command; its drive behaves as without one.
+    /// This message does not command the joint. Whether it then holds, brakes or goes limp is up to
+    /// its drive.
     pub const MODE_DISABLED: u8 = 0;
     /// The drive follows `position`.
     pub const MODE_POSITION: u8 = 1;

@@ -33,7 +33,8 @@ struct TakenSlot {
 /// even if the reader discards what it loads.
 #[derive(Debug, Default)]
 pub(super) struct SeparateLoan {
-    /// The private memory. It is shared with each [`LoanMemory`] that keeps it alive.
+    /// The memory, which only this process maps; `None` before the first such loan. Each open
+    /// [`LoanMemory`] refers to it too, so that it can outlive the producer.
     memory: Option<Arc<Region>>,
     /// Position of the loan in the lane, and index of its slot; `None` if there is no open loan, or
     /// if it does not use private memory.
