@@ -105,7 +105,7 @@ pub(super) struct MechanismTimes {
     send: Samples,
 }
 
-/// Compares our mechanism with that of another library, as [`measure`] does. Adds the row `id` with
+/// Compares our mechanism with that of another library, as `measure` does. Adds the row `id` with
 /// their ratio.
 pub fn compare_two(
     session: &mut BenchmarkSession,
