@@ -19,7 +19,7 @@ use crate::launch::status::{self, ProgramStatus};
 use crate::node::metrics::Metrics;
 use crate::output::Tone;
 use crate::scheduler::liveness::Liveness;
-use crate::topic::info::Process;
+use crate::topic::info::{Process, Unmatched};
 use crate::topic::latency::Percentiles;
 use crate::topic::list::{TopicSettings, TopicSummary};
 use crate::topic::meter::{Counters, Meter, Reading, per_second};
@@ -71,6 +71,8 @@ pub(crate) struct Topic {
     pub(crate) publisher_pids: Vec<u32>,
     /// The process ids of the subscribers.
     pub(crate) subscriber_pids: Vec<u32>,
+    /// The pairs of a publisher and a subscriber between which no message passes.
+    pub(crate) unmatched: Vec<Unmatched>,
 }
 
 /// A node of a scheduler at one moment.
@@ -311,6 +313,11 @@ impl Topic {
         let subscribers = readers
             .iter()
             .map(|reader| Process::of(Some(&reader.subscriber)));
+        let publisher_pids: Vec<u32> = pids(publishers.collect());
+        let subscriber_pids: Vec<u32> = pids(subscribers.collect());
+        // WHY not always: the pairs cost some system calls.
+        let has_pairs = !publisher_pids.is_empty() && !subscriber_pids.is_empty();
+        let pairs = has_pairs.then(|| topic.unmatched_pairs());
         Self {
             name,
             window_ns: reading.took.as_nanos() as u64,
@@ -321,8 +328,9 @@ impl Topic {
             latency: latencies
                 .filter(|latency| latency.samples > 0)
                 .max_by_key(|latency| latency.p99_ns),
-            publisher_pids: pids(publishers.collect()),
-            subscriber_pids: pids(subscribers.collect()),
+            publisher_pids,
+            subscriber_pids,
+            unmatched: pairs.iter().flatten().map(Unmatched::new).collect(),
             details: TopicSummary::new(topic, counters, Some(reading.rate_hz())),
             settings,
         }

@@ -95,6 +95,7 @@ impl<'a> Launcher<'a> {
         // WHY published before: of two launchers that start together, one sees the other.
         self.publish_status();
         warnings::warn_of_other_launchers(&self.namespace, &self.launch_status(), self.context);
+        warnings::warn_of_left_programs(&self.namespace, &self.programs, self.context);
         warnings::warn_of_emergency_stop(&self.namespace, self.context);
         let result = self.supervise().and_then(|()| self.conclude());
         // WHY before the output is written: after a failure of the launcher, this kills programs.

@@ -1,12 +1,16 @@
 //! Warnings at the start of a launch: the programs are started all the same.
 
+use std::collections::BTreeSet;
+use std::fs;
 use std::sync::Arc;
 
 use horus_core::namespace::Namespace;
 
+use super::program::Program;
 use super::status::{self, LaunchStatus, ProgramState};
 use crate::context::Context;
 use crate::estop::read_last_message;
+use crate::namespace::other_processes;
 use crate::output::format::{date_time, visible};
 
 /// Prints a warning for each other launcher of the namespace that already has programs with the
@@ -43,6 +47,53 @@ pub(super) fn warn_of_other_launchers(
             other.launcher_pid,
         ));
     }
+}
+
+/// Prints a warning for each process in the namespace that runs the command of one of `programs`
+/// although no launcher runs it, such as one that a killed `horus launch --keep` has left.
+pub(super) fn warn_of_left_programs(
+    namespace: &Arc<Namespace>,
+    programs: &[Program<'_>],
+    context: &Context,
+) {
+    // What cannot be read is no reason to start nothing.
+    let Ok(processes) = other_processes(namespace) else {
+        return;
+    };
+    let launches = status::read(namespace);
+    let launched = launches.iter().flat_map(|launch| &launch.programs);
+    let launched: BTreeSet<u32> = launched.filter_map(|program| program.pid).collect();
+    for process in processes {
+        let words = command_of(process.pid);
+        let mut programs = programs.iter();
+        let program = programs.find(|program| runs(&words, &program.spec.command));
+        let Some(program) = program.filter(|_| !launched.contains(&process.pid)) else {
+            continue;
+        };
+        context.print_note(format_args!(
+            "warning: the process {} in the namespace '{}' already runs the command of '{}', and \
+             no horus launch that still runs has started it. Programs that run twice publish on \
+             the same topics. Stop it (kill {}), or launch this file with another namespace (-N)",
+            process.pid,
+            namespace.config().name(),
+            program.name,
+            process.pid,
+        ));
+    }
+}
+
+/// Returns the words of the command that a process executes; an empty list if it has ended.
+fn command_of(pid: u32) -> Vec<Vec<u8>> {
+    let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    let line = line.strip_suffix(b"\0").unwrap_or(&line);
+    line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
+}
+
+/// Returns true if `words`, the words of a process, are those of `command`. The interpreter of a
+/// script may stand before them.
+fn runs(words: &[Vec<u8>], command: &[String]) -> bool {
+    let command = command.iter().map(String::as_bytes);
+    words.iter().eq(command.clone()) || words.iter().skip(1).eq(command)
 }
 
 /// Prints a warning if the emergency stop of the namespace is engaged: the nodes of the programs

@@ -53,6 +53,7 @@ fn topic(name: &str, message_type: &str, rate_hz: f64, lost_per_second: f64) -> 
         }),
         publisher_pids: vec![4711],
         subscriber_pids: vec![4712, 4713],
+        unmatched: Vec::new(),
     }
 }
 

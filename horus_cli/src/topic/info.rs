@@ -72,7 +72,7 @@ struct LaneSchema {
 }
 
 /// A publisher and a subscriber that do not match, so no message passes between them.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct Unmatched {
     publisher: Option<Process>,
     pub(crate) lane: u32,

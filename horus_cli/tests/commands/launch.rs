@@ -57,7 +57,7 @@ fn is_alive(pid: i64) -> bool {
     stat.is_ok_and(|stat| !stat.contains(") Z "))
 }
 
-fn kill(pid: i64) {
+pub(crate) fn kill(pid: i64) {
     // SAFETY: the call takes no pointer.
     let killed = unsafe { libc::kill(pid as i32, libc::SIGKILL) };
     assert_eq!(killed, 0);

@@ -1,7 +1,7 @@
 //! `launch`: warnings at the start.
 
 use crate::common::{Robot, Stream};
-use crate::launch::file;
+use crate::launch::{event, file, kill, number};
 
 /// Starts `horus launch` with a file of this name and these programs.
 fn launch(robot: &Robot, name: &str, programs: &str) -> Stream {
@@ -55,6 +55,41 @@ fn a_second_launch_of_the_same_programs_is_noticed() {
     let path = file(&robot, "b.json5", "{programs: {b: {command: ['true']}}}");
     let ran = robot.run(&format!("launch --json {}", path.display()));
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+}
+
+#[test]
+fn a_program_that_a_killed_launcher_left_is_noticed() {
+    let robot = Robot::new();
+    let horus = env!("CARGO_BIN_EXE_horus");
+    let program = format!("command: ['{horus}', 'topic', 'pub', 'note', 'value', '1', '-r', '1']");
+    let path = file(
+        &robot,
+        "a.json5",
+        &format!("{{programs: {{a: {{{program}}}}}}}"),
+    );
+    let stream = robot.stream(&format!("launch {} --json --keep", path.display()));
+    let started = stream.line_with(&event("a", "started"));
+    robot.until("topic list", |topics| topics.contains("note"));
+    // As long as its launcher runs, this is no program without one.
+    let other = format!("{{programs: {{b: {{{program}}}}}}}");
+    let other = file(&robot, "b.json5", &other);
+    let launch_b = || {
+        let launch = robot.stream(&format!("launch {} --json", other.display()));
+        launch.line_with(&event("b", "started"));
+        launch.signal(libc::SIGTERM);
+        launch.wait().stderr
+    };
+    assert_eq!(launch_b(), "");
+    stream.signal(libc::SIGKILL);
+    assert_eq!(stream.wait().code, -9);
+    let pid = number(&started, "pid");
+    let expected = format!(
+        "warning: the process {pid} in the namespace 'default' already runs the command of 'b', \
+         and no horus launch that still runs has started it. Programs that run twice publish on \
+         the same topics. Stop it (kill {pid}), or launch this file with another namespace (-N)\n"
+    );
+    assert_eq!(launch_b(), expected);
+    kill(pid);
 }
 
 /// Otherwise all programs are ready, and nothing says why nothing moves.

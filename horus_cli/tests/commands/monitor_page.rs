@@ -161,6 +161,39 @@ fn a_page_shows_live_data_and_nothing_else() {
 }
 
 #[test]
+fn a_page_marks_pairs_between_which_no_message_passes() {
+    let Some(mut browser) = Browser::start(&[]) else {
+        return;
+    };
+    let robot = Robot::new();
+    let (mut publisher, mut subscriber) = (robot.program(), robot.program());
+    publisher.tell("publish best_effort cmd_vel");
+    subscriber.tell("subscribe best_effort cmd_vel");
+    let monitor = Monitor::start(&robot, "");
+    browser.open(&monitor.url);
+    browser.until("document.querySelectorAll('#graph .edge').length === 2");
+    let unmatched = "document.querySelectorAll('#graph .edge.bad.unmatched').length";
+    assert_eq!(browser.evaluate(unmatched), json!(0));
+
+    let mut reliable = robot.program();
+    reliable.tell("subscribe reliable cmd_vel");
+    browser.until(&format!("{unmatched} === 1"));
+    browser.until("/1 unmatched/.test(document.querySelector('#graph .topic').textContent)");
+    let sentence = format!(
+        "({}): it offers best effort, and the subscriber requests reliable",
+        reliable.id()
+    );
+    let has = |place: &str| format!("{place}.textContent.includes({})", json!(sentence));
+    browser.until(&has("document.querySelector('#graph .edge.unmatched')"));
+    browser.until(&click_row("topics", "cmd_vel"));
+    browser.until(&has("document.getElementById('details')"));
+
+    reliable.kill();
+    browser.until(&format!("{unmatched} === 0"));
+    assert_eq!(browser.complaints(), Vec::<&serde_json::Value>::new());
+}
+
+#[test]
 fn a_page_that_may_control_has_buttons() {
     let Some(mut browser) = Browser::start(&[]) else {
         return;

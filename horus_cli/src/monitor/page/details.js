@@ -1,7 +1,7 @@
 // Details of the selected topic or node.
 
 import { element, setChildren, setClass, setText } from "./dom.js";
-import { bytes, count, duration, rate } from "./format.js";
+import { bytes, count, duration, rate, unmatchedText } from "./format.js";
 import { FIGURES } from "./history.js";
 import { Picture } from "./picture.js";
 
@@ -242,6 +242,9 @@ export class Details {
           ? `p50 ${duration(topic.latency.p50_ns)}, p99 ${duration(topic.latency.p99_ns)}`
           : "not measured",
       ],
+      ...(topic.unmatched.length > 0
+        ? [["unmatched", topic.unmatched.map(unmatchedText).join("; "), "bad"]]
+        : []),
     ]);
     if (IMAGES.has(topic.message_type) && !this.picture) {
       this.picture = new Picture(this.name);

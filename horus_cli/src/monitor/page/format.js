@@ -1,4 +1,4 @@
-// Numbers as text, as the command `horus` writes them.
+// Numbers and pairs of processes as text, as the command `horus` writes them.
 
 /** 1234567 → 1,234,567 */
 export function count(number) {
@@ -53,4 +53,15 @@ export function number(value) {
     return value.toExponential(3);
   }
   return String(Number.isInteger(value) ? value : Number(value.toPrecision(5)));
+}
+
+/** Returns a sentence about a publisher and a subscriber that do not match. */
+export function unmatchedText({ publisher, subscriber, cause }) {
+  const process = (one) => (one ? `${one.name} (${one.pid})` : "a process that is gone");
+  const reasons = {
+    type: "they use different messages",
+    reliability: "it offers best effort, and the subscriber requests reliable",
+  };
+  const both = `from ${process(publisher)} to ${process(subscriber)}`;
+  return `no message passes ${both}: ${reasons[cause] ?? cause}`;
 }

@@ -1,7 +1,7 @@
 // The graph: processes that publish, their topics, and processes that subscribe.
 
 import { element, setChildren, setClass, setText, shape } from "./dom.js";
-import { count, rate } from "./format.js";
+import { count, rate, unmatchedText } from "./format.js";
 
 const ROW = 46;
 const BOX = 34;
@@ -29,11 +29,18 @@ function box(kind, y, title, subtitle) {
   return { root: shape("g", { class: kind }, full, frame, name, text), text };
 }
 
-function edge(from, fromY, to, toY) {
+/** Returns the text of an edge to a subscriber, about the publishers that it does not match. */
+function edgeTitle(topic, pid) {
+  const pairs = topic.unmatched.filter(({ subscriber }) => subscriber?.pid === pid);
+  return pairs.map(unmatchedText).join("\n");
+}
+
+function edge(from, fromY, to, toY, title = "") {
   const x = COLUMNS[from] + WIDTHS[from];
   const end = COLUMNS[to];
   const [a, b, middle] = [fromY + BOX / 2, toY + BOX / 2, (x + end) / 2];
-  return shape("path", { d: `M${x},${a} C${middle},${a} ${middle},${b} ${end},${b}` });
+  const line = { d: `M${x},${a} C${middle},${a} ${middle},${b} ${end},${b}` };
+  return shape("path", line, ...(title ? [shape("title", {}, title)] : []));
 }
 
 /** Returns the mean of the positions, to order one column by its neighbours in another. */
@@ -61,6 +68,7 @@ export class Graph {
       topics.map((topic) => [topic.topic, topic.publisher_pids, topic.subscriber_pids]),
       [...names],
       state.nodes.map((node) => [node.process_id, node.scheduler, node.node]),
+      topics.map((topic) => topic.unmatched),
     ]);
     if (seen !== this.drawn) {
       this.drawn = seen;
@@ -79,8 +87,11 @@ export class Graph {
     for (const topic of topics) {
       const { box: root, text, incoming, outgoing } = this.parts.get(topic.topic);
       const lost = Math.ceil(topic.lost_per_second);
-      setText(text, `${rate(topic.rate_hz)}${lost > 0 ? `, lost ${count(lost)}/s` : ""}`);
-      setClass(root, lost > 0 ? "topic bad" : "topic");
+      const unmatchedCount = topic.unmatched.length;
+      const losses = lost > 0 ? `, lost ${count(lost)}/s` : "";
+      const pairs = unmatchedCount > 0 ? `, ${count(unmatchedCount)} unmatched` : "";
+      setText(text, `${rate(topic.rate_hz)}${losses}${pairs}`);
+      setClass(root, lost > 0 || unmatchedCount > 0 ? "topic bad" : "topic");
       const part = Math.log1p(topic.rate_hz ?? 0) / Math.log1p(fastest);
       const width = (1 + 2.5 * part).toFixed(1);
       const quiet = topic.rate_hz > 0 ? "edge" : "edge quiet";
@@ -91,6 +102,12 @@ export class Graph {
       if (lost > 0) {
         outgoing.forEach((line) => setClass(line, "edge bad"));
       }
+      const unmatchedPids = new Set(topic.unmatched.map(({ subscriber }) => subscriber?.pid));
+      topic.subscriber_pids.forEach((pid, index) => {
+        if (unmatchedPids.has(pid)) {
+          setClass(outgoing[index], "edge bad unmatched");
+        }
+      });
     }
   }
 
@@ -138,7 +155,7 @@ export class Graph {
         edge("publisher", left.get(pid), "topic", y),
       );
       const outgoing = topic.subscriber_pids.map((pid) =>
-        edge("topic", y, "subscriber", right.get(pid)),
+        edge("topic", y, "subscriber", right.get(pid), edgeTitle(topic, pid)),
       );
       edges.push(...incoming, ...outgoing);
       this.parts.set(topic.topic, { box: root, text, incoming, outgoing });
