@@ -14,14 +14,15 @@ use compiler::{WARNINGS, root};
 /// CMake builds and installs the library once, and each kind of project finds it.
 #[test]
 fn other_projects_find_the_library() {
-    // WHY not a directory of its own: the test of `docs/cpp.md` builds the same library here.
-    let cargo_dir = compiler::target_dir();
+    // WHY kept: cargo builds for CMake in a separate directory, which is slow the first time.
+    let cargo_dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cmake");
     let dir = tempfile::tempdir().unwrap();
     let build = dir.path().join("build");
     let prefix = dir.path().join("prefix");
     let cargo = [
         format!("-DHORUS_CARGO_TARGET_DIR={}", cargo_dir.display()),
         format!("-DHORUS_CARGO={}", env!("CARGO")),
+        "-DHORUS_CARGO_PROFILE=dev".to_owned(),
         "-DHORUS_CARGO_FLAGS=--offline".to_owned(),
     ];
     cmake(
@@ -141,6 +142,10 @@ fn cmake(command: &mut Command) {
             command.env_remove(&*name);
         }
     }
+    // WHY: it builds once, and nothing reads the debug information.
+    command
+        .env("CARGO_INCREMENTAL", "0")
+        .env("CARGO_PROFILE_DEV_DEBUG", "none");
     run(command, "cmake");
 }
 

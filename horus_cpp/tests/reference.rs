@@ -6,10 +6,10 @@ use horus_testing as _;
 mod compiler;
 
 use std::os::unix::fs::{PermissionsExt, symlink};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use compiler::{Program, header, root, target_dir};
+use compiler::{Program, header, library_dir, root};
 use serde_json::Value;
 
 /// Returns the commands below this heading of the document.
@@ -28,6 +28,11 @@ fn commands(heading: &str) -> Vec<String> {
         .lines()
         .map(str::to_owned)
         .collect()
+}
+
+/// Returns the target directory of the cargo that built this test.
+fn target_dir() -> PathBuf {
+    library_dir().ancestors().nth(2).unwrap().to_owned()
 }
 
 /// Creates a directory that looks like the repository, for the output of the commands.

@@ -32,11 +32,6 @@ pub fn library_dir() -> PathBuf {
     deps.to_owned()
 }
 
-/// Returns the target directory of the cargo that built this test.
-pub fn target_dir() -> PathBuf {
-    library_dir().ancestors().nth(2).unwrap().to_owned()
-}
-
 /// Returns the sanitizer that `.ci/sanitizers` built the library with, which all programs then use.
 pub fn sanitizer() -> Option<String> {
     std::env::var("HORUS_TEST_SANITIZER")
