@@ -77,7 +77,11 @@ fn a_program_that_a_killed_launcher_left_is_noticed() {
         let launch = robot.stream(&format!("launch {} --json", other.display()));
         launch.line_with(&event("b", "started"));
         launch.signal(libc::SIGTERM);
-        launch.wait().stderr
+        // WHY only warnings: a command that is stopped before it publishes ends with 130, which
+        // counts as a failure of b.
+        let stderr = launch.wait().stderr;
+        let warnings = stderr.lines().filter(|line| line.starts_with("warning: "));
+        warnings.map(|line| format!("{line}\n")).collect::<String>()
     };
     assert_eq!(launch_b(), "");
     stream.signal(libc::SIGKILL);
