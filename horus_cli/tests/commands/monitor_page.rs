@@ -134,7 +134,7 @@ fn a_page_shows_live_data_and_nothing_else() {
     );
 
     // All is as before when the page is loaded again.
-    browser.call("Page.reload", json!({}));
+    browser.reload();
     browser.until("document.querySelectorAll('#plots canvas').length === 2");
     browser.until(IS_LIVE);
     browser.until(&click_row("topics", "cmd_vel"));
@@ -255,7 +255,7 @@ fn pages_of_other_servers_get_nothing() {
     browser.open(&format!("http://127.0.0.1:{}/uplot/LICENSE", other.port));
     browser.until("document.body.textContent.includes('Permission is hereby granted')");
     browser.call("Page.setBypassCSP", json!({ "enabled": true }));
-    browser.call("Page.reload", json!({}));
+    browser.reload();
     browser.until("document.body.textContent.includes('Permission is hereby granted')");
     for options in [
         format!("{{ headers: {{ Authorization: 'Bearer {token}' }} }}"),

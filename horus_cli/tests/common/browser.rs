@@ -109,6 +109,11 @@ impl Browser {
     /// Calls a method of the debugging protocol, and returns its result.
     #[track_caller]
     pub(crate) fn call(&mut self, method: &str, params: Value) -> Value {
+        let called = self.try_call(method, params);
+        called.unwrap_or_else(|error| panic!("{method}: {error}"))
+    }
+
+    fn try_call(&mut self, method: &str, params: Value) -> Result<Value, Value> {
         self.next_id += 1;
         let mut message = json!({ "id": self.next_id, "method": method, "params": params });
         if !self.session.is_empty() {
@@ -120,9 +125,12 @@ impl Browser {
         loop {
             let mut message = self.next_message();
             if message["id"] == json!(self.next_id) {
-                let error = &message["error"];
-                assert!(error.is_null(), "{method}: {error}");
-                return message["result"].take();
+                let error = message["error"].take();
+                return if error.is_null() {
+                    Ok(message["result"].take())
+                } else {
+                    Err(error)
+                };
             }
             self.events.push(message);
         }
@@ -145,30 +153,45 @@ impl Browser {
         self.call("Page.navigate", json!({ "url": url }));
     }
 
+    /// Loads the page again.
+    #[track_caller]
+    pub(crate) fn reload(&mut self) {
+        self.evaluate("window.isOld = true");
+        self.call("Page.reload", json!({}));
+        self.until("window.isOld === undefined");
+    }
+
     /// Returns the value of an expression in the page; waits if it is a promise.
     #[track_caller]
     pub(crate) fn evaluate(&mut self, expression: &str) -> Value {
+        let value = self.try_evaluate(expression);
+        value.unwrap_or_else(|error| panic!("{expression}: {error}"))
+    }
+
+    /// Does the same as [`Self::evaluate`]. Returns an error if another page is being loaded.
+    #[track_caller]
+    fn try_evaluate(&mut self, expression: &str) -> Result<Value, Value> {
         let params = json!({
             "expression": expression, "returnByValue": true, "awaitPromise": true,
         });
-        let mut result = self.call("Runtime.evaluate", params);
+        let mut result = self.try_call("Runtime.evaluate", params)?;
         let thrown = &result["exceptionDetails"];
         assert!(thrown.is_null(), "{expression}: {thrown}");
-        result["result"]["value"].take()
+        Ok(result["result"]["value"].take())
     }
 
     /// Waits until an expression is true in the page.
     #[track_caller]
     pub(crate) fn until(&mut self, expression: &str) {
         let begin = Instant::now();
-        // An exception while the page is being loaded means false.
+        // An exception or an error while the page is being loaded means false.
         let safe = format!("(() => {{ try {{ return {expression} }} catch {{ }} }})()");
-        while self.evaluate(&safe) != json!(true) {
+        while self.try_evaluate(&safe) != Ok(json!(true)) {
             let text = "document.body.innerText.slice(0, 2000)";
             assert!(
                 begin.elapsed() < TIME_LIMIT,
-                "not true: {expression}; the page: {}",
-                self.evaluate(text)
+                "not true: {expression}; the page: {:?}",
+                self.try_evaluate(text)
             );
             thread::sleep(Duration::from_millis(50));
         }
