@@ -9,7 +9,7 @@ use std::thread;
 use std::time::Duration;
 
 use horus_core::message::{CmdVel, Imu, LaserScan};
-use horus_core::topic::{Publisher, Qos, Reliability, Subscriber, Topic, WakeEdge};
+use horus_core::topic::{Publisher, Qos, Reliability, Subscriber, Topic, WakeBarrier};
 use horus_core::{RecvError, RecvTimeoutError, TopicError};
 use horus_shm::{Offer, OpenError, Segment, TopicName};
 use private::Private;
@@ -92,8 +92,8 @@ fn numbers(subscriber: &mut Subscriber<CmdVel>) -> Vec<u64> {
 fn a_preset_makes_the_lane_it_describes() {
     let best = Reliability::BestEffort;
     let reliable = Reliability::Reliable;
-    let membarrier = WakeEdge::Membarrier;
-    let fence = WakeEdge::Fence;
+    let membarrier = WakeBarrier::Membarrier;
+    let fence = WakeBarrier::Fence;
     let table = [
         (Qos::new(), best, 1024, 0, false, membarrier),
         (Qos::sensor_data(), best, 8, 0, false, membarrier),
@@ -115,7 +115,7 @@ fn a_preset_makes_the_lane_it_describes() {
             (history, persists),
             "{topic}"
         );
-        assert_eq!(offer.wake_edge, edge, "{topic}");
+        assert_eq!(offer.wake_barrier, edge, "{topic}");
     }
 }
 
@@ -176,7 +176,7 @@ fn a_setting_that_differs_is_a_publishers_own() {
         Qos::new().reliability(Reliability::Reliable),
         Qos::new().history(1),
         Qos::new().persist_after_exit(true),
-        Qos::new().wake_edge(WakeEdge::Fence),
+        Qos::new().wake_barrier(WakeBarrier::Fence),
         Qos::new().pinnable(true),
         Qos::new().publishers_max(4),
         Qos::new().subscribers_max(4),
@@ -388,7 +388,7 @@ fn the_first_endpoint_decides_nothing() {
         .qos(Qos::command())
         .topic()
         .unwrap();
-    assert_eq!(offer(&private, "by_both").wake_edge, WakeEdge::Fence);
+    assert_eq!(offer(&private, "by_both").wake_barrier, WakeBarrier::Fence);
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use horus_core::topic::{OnStalled, Qos, Reliability, WakeEdge};
+use horus_core::topic::{OnStalled, Qos, Reliability, WakeBarrier};
 
 use crate::ffi::{SizedStruct, invalid_argument};
 use crate::status::Failure;
@@ -50,7 +50,7 @@ pub struct HorusQos {
     pub history: u32,
     pub capacity: u64,
     pub persist_after_exit: i32,
-    pub wake_edge: i32,
+    pub wake_barrier: i32,
     pub pinnable: i32,
     pub publishers_max: u32,
     pub subscribers_max: u32,
@@ -85,8 +85,9 @@ impl HorusQos {
             let kinds = [Reliability::BestEffort, Reliability::Reliable];
             qos = qos.reliability(kinds[usize::from(reliable)]);
         }
-        if let Some(fence) = parse_flag("wake_edge", self.wake_edge)? {
-            qos = qos.wake_edge([WakeEdge::Membarrier, WakeEdge::Fence][usize::from(fence)]);
+        if let Some(fence) = parse_flag("wake_barrier", self.wake_barrier)? {
+            qos =
+                qos.wake_barrier([WakeBarrier::Membarrier, WakeBarrier::Fence][usize::from(fence)]);
         }
         if let Some(persist) = parse_flag("persist_after_exit", self.persist_after_exit)? {
             qos = qos.persist_after_exit(persist);

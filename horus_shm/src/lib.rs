@@ -79,7 +79,7 @@ pub use process::liveness::{Holder, Owner, ProcessInfo, Registry, RegistryError,
 pub use protocol::identity::TypeIdentity;
 pub use protocol::telemetry::Latencies;
 pub use protocol::tuning::{Pauses, Tuning, Vectors};
-pub use wait::{WaitPolicy, WakeEdge};
+pub use wait::{WaitPolicy, WakeBarrier};
 
 /// Re-exports the parts of this crate that its models, its tests and the other crates of this
 /// workspace use.

@@ -17,7 +17,8 @@ use common::{Child, fate, fork, role, say};
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
     Consumer, FanoutShm, MpscShm, Namespace, OnStalled, PodShm, Producer, RawConsumer, RawProducer,
-    ReadMode, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo, WakeEdge,
+    ReadMode, Reliability, Request, RingOptions, Segment, SpscShm, TopicName, TypeInfo,
+    WakeBarrier,
 };
 use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir};
 
@@ -189,13 +190,13 @@ fn reliable<const WORDS: usize>(place: Place<'_>) -> Ring {
 }
 
 /// Makes a topic on which both endpoints have slept before: for a message, and for room.
-fn slept(place: Place<'_>, wake_edge: WakeEdge) -> Ring {
+fn slept(place: Place<'_>, wake_barrier: WakeBarrier) -> Ring {
     let mut request = Request::new(TypeInfo::opaque::<[u64; 1]>());
     (request.capacity, request.reliability) = (Some(CAPACITY), Some(Reliability::Reliable));
-    request.wake_edge = Some(wake_edge);
+    request.wake_barrier = Some(wake_barrier);
     let segment = match place {
         Some(namespace) => {
-            let name = TopicName::new(&format!("slept/{wake_edge:?}")).unwrap();
+            let name = TopicName::new(&format!("slept/{wake_barrier:?}")).unwrap();
             Segment::create(namespace, &name, &request).unwrap()
         }
         None => Segment::heap(&request).unwrap(),
@@ -209,7 +210,7 @@ fn slept(place: Place<'_>, wake_edge: WakeEdge) -> Ring {
     while producer.send_until(briefly(), &message(0)).is_ok() {}
     while consumer.recv().is_some() {}
     ring(
-        &format!("a topic of {wake_edge:?} whose endpoints have slept,"),
+        &format!("a topic of {wake_barrier:?} whose endpoints have slept,"),
         8,
         move |number| {
             producer.send(message(number)).unwrap();
@@ -257,8 +258,8 @@ fn pinnable<const WORDS: usize>(place: Place<'_>, holds: bool) -> Ring {
 
 fn rings(place: Place<'_>) -> Vec<Ring> {
     let mut rings = Vec::new();
-    rings.push(slept(place, WakeEdge::Membarrier));
-    rings.push(slept(place, WakeEdge::Fence));
+    rings.push(slept(place, WakeBarrier::Membarrier));
+    rings.push(slept(place, WakeBarrier::Fence));
     macro_rules! sizes {
         ($($words:literal)*) => {$(
             rings.push(spsc::<$words>(place));

@@ -25,7 +25,7 @@ use horus_shm::internals::shape::{LaneShape, ShapeRequest, TopicShape};
 use horus_shm::{
     Access, Consumer, FanoutShm, FieldPrefix, FieldPrefixes, OnStalled, Producer, RawConsumer,
     RawProducer, ReadMode, Reliability, Request, RingOptions, Segment, SpscShm, TopicName,
-    TypeInfo, WakeEdge,
+    TypeInfo, WakeBarrier,
 };
 use spawn::{lane_files, namespace, shm_dir};
 
@@ -185,7 +185,7 @@ fn an_open_topic_has_the_golden_bytes() {
     request.reader_limit = Some(3);
     request.reliability = Some(Reliability::Reliable);
     request.history = Some(5);
-    request.wake_edge = Some(WakeEdge::Fence);
+    request.wake_barrier = Some(WakeBarrier::Fence);
     let segment = Segment::create(&namespace, &name, &request).unwrap();
     let raw = RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap();
     let mut producer = Producer::new(raw);
@@ -364,7 +364,7 @@ fn wakes_are_counted_in_four_bytes() {
     let dir = shm_dir();
     let namespace = namespace(dir.path());
     let mut request = Request::new(type_info());
-    request.wake_edge = Some(WakeEdge::Fence);
+    request.wake_barrier = Some(WakeBarrier::Fence);
     let segment = Segment::create(
         &namespace,
         &TopicName::new("golden/wake").unwrap(),

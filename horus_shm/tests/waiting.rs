@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use horus_shm::internals::wait::{SLEEP_MAX, WaitPolicy, overslept_count};
 use horus_shm::{
     Alarm, FanoutShm, OnStalled, Producer, RawConsumer, RawProducer, ReadMode, RingOptions,
-    Segment, SpscShm, WakeEdge, Watch,
+    Segment, SpscShm, WakeBarrier, Watch,
 };
 
 use common::eventually;
@@ -30,16 +30,16 @@ use sleeper::{Receiver, Sender};
 
 /// The ways to order the two sides of a sleep.
 // WHY one under miri: it has no barriers, so a thread that relies on them polls.
-const EDGES: &[WakeEdge] = if cfg!(miri) {
-    &[WakeEdge::Fence]
+const EDGES: &[WakeBarrier] = if cfg!(miri) {
+    &[WakeBarrier::Fence]
 } else {
-    &[WakeEdge::Membarrier, WakeEdge::Fence]
+    &[WakeBarrier::Membarrier, WakeBarrier::Fence]
 };
 /// Messages for a thread that sleeps for each of them.
 // WHY fewer: miri runs a thousand times slower.
 const MESSAGES: u64 = if cfg!(miri) { 20 } else { 1000 };
 
-fn topic_on_heap(edge: WakeEdge) -> Arc<Segment> {
+fn topic_on_heap(edge: WakeBarrier) -> Arc<Segment> {
     topic(None, "topic", &request(edge))
 }
 
@@ -169,7 +169,7 @@ fn a_sleeping_producer_is_woken_by_a_reader_that_leaves() {
 
 #[test]
 fn a_producer_that_waits_gives_a_stalled_reader_up_in_time() {
-    let segment = topic(None, "topic", &reliable(WakeEdge::Fence, 2));
+    let segment = topic(None, "topic", &reliable(WakeBarrier::Fence, 2));
     let _stalled = consumer(&segment);
     // WHY longer: under miri time passes with each step, and none would be left to sleep.
     let after = Duration::from_millis(if cfg!(miri) { 200 } else { 5 });
@@ -270,7 +270,7 @@ fn a_watch_of_a_reader_that_left_does_not_touch_the_next_one_in_its_place() {
 
 #[test]
 fn a_place_is_free_once_its_reader_is_gone_and_no_thread_sleeps_there() {
-    let mut one_place = request(WakeEdge::Fence);
+    let mut one_place = request(WakeBarrier::Fence);
     one_place.reader_limit = Some(1);
     let segment = topic(None, "topic", &one_place);
     for _ in 0..3 {
@@ -292,7 +292,7 @@ fn a_place_is_free_once_its_reader_is_gone_and_no_thread_sleeps_there() {
 
 #[test]
 fn a_watch_sees_unread_messages_and_counts_arrivals() {
-    let segment = topic_on_heap(WakeEdge::Membarrier);
+    let segment = topic_on_heap(WakeBarrier::Membarrier);
     let mut reader = consumer(&segment);
     let mut writer = producer(&segment);
     let watch = reader.raw().watch();
@@ -312,7 +312,7 @@ fn a_watch_sees_unread_messages_and_counts_arrivals() {
 #[test]
 fn more_watches_than_the_kernel_takes_at_once_all_wake() {
     // WHY small: there are 130 topics.
-    let mut small = request(WakeEdge::Fence);
+    let mut small = request(WakeBarrier::Fence);
     (small.capacity, small.lane_limit, small.reader_limit) = (Some(2), Some(1), Some(1));
     let segments: Vec<_> = (0..130).map(|_| topic(None, "topic", &small)).collect();
     let mut readers: Vec<_> = segments.iter().map(consumer).collect();
@@ -342,7 +342,7 @@ impl Wake for WakeCounter {
 
 #[test]
 fn each_alarm_goes_off_if_one_thread_cannot_sleep_for_all() {
-    let segments = [(); 3].map(|()| topic_on_heap(WakeEdge::Fence));
+    let segments = [(); 3].map(|()| topic_on_heap(WakeBarrier::Fence));
     let mut readers: Vec<_> = segments.iter().map(consumer).collect();
     let counters = [(); 3].map(|()| Arc::new(WakeCounter::default()));
     let mut alarms = Vec::new();
@@ -435,7 +435,7 @@ fn each_of_several_watches_ends_the_sleep() {
 
 #[test]
 fn an_observer_looks_again_and_again() {
-    let segment = topic_on_heap(WakeEdge::Membarrier);
+    let segment = topic_on_heap(WakeBarrier::Membarrier);
     let mut observer = RawConsumer::new(Arc::clone(&segment), ReadMode::Observer)
         .map(horus_shm::Consumer::<Message>::new)
         .unwrap();
@@ -471,7 +471,7 @@ fn signals_end_no_wait() {
     // SAFETY: the action is readable, and its handler only counts.
     let set = unsafe { libc::sigaction(libc::SIGUSR1, &action, std::ptr::null_mut()) };
     assert_eq!(set, 0);
-    let segment = topic_on_heap(WakeEdge::Membarrier);
+    let segment = topic_on_heap(WakeBarrier::Membarrier);
     let mut receiver = Receiver::new(consumer(&segment));
     let mut sender = Sender::new(&segment, 0);
     let (tell, told) = std::sync::mpsc::channel();
@@ -502,7 +502,7 @@ fn signals_end_no_wait() {
 #[cfg(not(miri))]
 #[test]
 fn a_fork_takes_no_sleeper_along() {
-    let segment = topic_on_heap(WakeEdge::Membarrier);
+    let segment = topic_on_heap(WakeBarrier::Membarrier);
     let reader = consumer(&segment);
     let mut writer = producer(&segment);
     let watch = reader.raw().watch();

@@ -17,7 +17,7 @@ use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox, channel};
 use std::thread;
 
 use horus_shm::internals::wait::{SLEEP_MAX, overslept_count};
-use horus_shm::{Namespace, Request, Segment, WakeEdge};
+use horus_shm::{Namespace, Request, Segment, WakeBarrier};
 
 use common::{Child, eventually, role, say};
 use confine::refuse;
@@ -28,14 +28,14 @@ use sleeper::{
 use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir};
 use tracer::{Victim, be_traced, mark};
 
-const EDGES: [WakeEdge; 2] = [WakeEdge::Membarrier, WakeEdge::Fence];
+const EDGES: [WakeBarrier; 2] = [WakeBarrier::Membarrier, WakeBarrier::Fence];
 /// The wakes in a row that wake no thread, after which dead sleepers are removed.
 const FRUITLESS_WAKES_MAX: u64 = 8;
 /// Messages through a process whose kernel refuses a call: less than a lap.
 const MESSAGES: u64 = 200;
 
 fn roomy() -> Request {
-    let mut request = request(WakeEdge::Membarrier);
+    let mut request = request(WakeBarrier::Membarrier);
     request.capacity = Some(MESSAGES.next_power_of_two());
     request
 }
@@ -66,7 +66,7 @@ fn child_role() {
     }
 }
 
-fn sleep(namespace: &Arc<Namespace>, edge: WakeEdge) {
+fn sleep(namespace: &Arc<Namespace>, edge: WakeBarrier) {
     die_with_parent();
     let segment = topic(Some(namespace), "topic", &one_of_each(request(edge)));
     let mut reader = consumer(&segment);
@@ -121,7 +121,7 @@ fn the_bit_of_a_killed_sleeper_costs_a_few_wakes_and_no_more() {
     }
 }
 
-fn wait_for_room(namespace: &Arc<Namespace>, edge: WakeEdge) {
+fn wait_for_room(namespace: &Arc<Namespace>, edge: WakeBarrier) {
     die_with_parent();
     let segment = topic(Some(namespace), "topic", &one_of_each(reliable(edge, 2)));
     let mut writer = producer(&segment);
@@ -167,7 +167,7 @@ fn the_bit_of_a_publisher_killed_waiting_for_room_goes_too() {
     }
 }
 
-fn send_traced(namespace: &Arc<Namespace>, edge: WakeEdge) {
+fn send_traced(namespace: &Arc<Namespace>, edge: WakeBarrier) {
     horus_shm::internals::forbid_name_thread();
     let segment = topic(Some(namespace), "topic", &request(edge));
     let mut sender = Sender::new(&segment, 0);

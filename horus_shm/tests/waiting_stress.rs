@@ -10,7 +10,7 @@ use std::io::Write;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use horus_shm::{Namespace, Segment, WakeEdge};
+use horus_shm::{Namespace, Segment, WakeBarrier};
 
 use common::{Child, role, say};
 use sleeper::{Receiver, Sender, Wait, consumer, request, topic, wakes};
@@ -18,10 +18,10 @@ use spawn::{die_with_parent, inherited_namespace, namespace, shm_dir};
 
 /// The ways to order the two sides of a sleep.
 // WHY one under miri: it has no barriers, so a thread that relies on them polls.
-const EDGES: &[WakeEdge] = if cfg!(miri) {
-    &[WakeEdge::Fence]
+const EDGES: &[WakeBarrier] = if cfg!(miri) {
+    &[WakeBarrier::Fence]
 } else {
-    &[WakeEdge::Membarrier, WakeEdge::Fence]
+    &[WakeBarrier::Membarrier, WakeBarrier::Fence]
 };
 /// The hub, and the number of sleepers at the same topic. WHY one in a race: of several, one is
 /// always asleep.
@@ -52,7 +52,7 @@ enum Hub {
 /// One way of waiting, and the number of rounds.
 #[derive(Debug, Clone, Copy)]
 struct Case {
-    edge: WakeEdge,
+    edge: WakeBarrier,
     hub: Hub,
     sleepers: u64,
     wait: Wait,
@@ -92,7 +92,7 @@ struct Topics {
 }
 
 impl Topics {
-    fn new(place: Option<&Arc<Namespace>>, edge: WakeEdge) -> Self {
+    fn new(place: Option<&Arc<Namespace>>, edge: WakeBarrier) -> Self {
         let open = |name| topic(place, name, &request(edge));
         Self {
             there: open("there"),

@@ -17,7 +17,7 @@ pub const FLOOR_NS_GROUP: &str = "floor_ns";
 
 /// Name of a group in the report's settings. For each row, the group stores the ratio to the floor
 /// in each [`MachineState`].
-pub const STATES_GROUP: &str = "floor_ratio_by_state";
+pub const FLOOR_RATIO_BY_STATE_GROUP: &str = "floor_ratio_by_state";
 
 /// A quantity for which there are goals, with templates for the texts about a goal.
 #[derive(Debug, Clone, Copy)]
@@ -251,7 +251,7 @@ pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
 /// Returns the states of the machine in which the row `id` was measured, as `settings` has them.
 /// Returns an empty list if they are not recorded.
 pub(crate) fn noted_states(settings: &Map<String, Value>, id: &str) -> Vec<MachineState> {
-    rows::noted(settings, STATES_GROUP, id).unwrap_or_default()
+    rows::noted(settings, FLOOR_RATIO_BY_STATE_GROUP, id).unwrap_or_default()
 }
 
 /// Returns the text of a verdict on each state of the machine, missed ones first. Returns `None` if

@@ -164,7 +164,7 @@ fn make_table(report: &Report, rows: &[&Row]) -> Table {
     table
 }
 
-/// Returns the JSON of `row` with more values: the compared values with their unit, and how the row
+/// Returns the JSON of `row`, extended by the value that comparisons use, its unit, and how the row
 /// was measured.
 fn row_with_basis(report: &Report, row: &Row) -> Value {
     let mut value = json!(row);

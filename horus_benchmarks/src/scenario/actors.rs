@@ -173,9 +173,9 @@ fn run(name: &str, mut args: Args, workloads: &[Workload]) -> Outcome {
     };
     let progress = progress_bar(2 * workloads.len() as u64);
     for &workload in workloads {
-        for is_single in [true, false] {
+        for is_single_threaded in [true, false] {
             progress.set_message(workload.describe().0);
-            benchmark.measure_workload(workload, is_single)?;
+            benchmark.measure_workload(workload, is_single_threaded)?;
             progress.inc(1);
         }
     }
@@ -192,13 +192,13 @@ struct Benchmark {
 }
 
 impl Benchmark {
-    /// Measures a workload on all runtimes. If `is_single` is true, each runtime uses one thread;
+    /// Measures a workload on all runtimes. If `is_single_threaded` is true, each runtime uses one thread;
     /// otherwise it uses several.
-    fn measure_workload(&mut self, workload: Workload, is_single: bool) -> Outcome {
+    fn measure_workload(&mut self, workload: Workload, is_single_threaded: bool) -> Outcome {
         let (what, operations, basis) = workload.describe();
-        let id = format!("{what}/{}", if is_single { "st" } else { "mt" });
+        let id = format!("{what}/{}", if is_single_threaded { "st" } else { "mt" });
         let is_outside = workload == Workload::AskOutside;
-        if (is_outside && is_single) || !self.session.args.wants_row(&id) {
+        if (is_outside && is_single_threaded) || !self.session.args.wants_row(&id) {
             return Ok(());
         }
         let args = &self.session.args;
@@ -209,13 +209,13 @@ impl Benchmark {
         } else {
             workload.growth_max()
         };
-        let cpus = if is_single {
+        let cpus = if is_single_threaded {
             &self.cpus[self.cpus.len() - 1..]
         } else {
             &self.cpus[..]
         };
         // WHY minus 1: the sender has a CPU of its own, as by default in our runtime.
-        let threads = match (is_single, workload.is_driven_from_outside()) {
+        let threads = match (is_single_threaded, workload.is_driven_from_outside()) {
             (true, _) => 0,
             (false, true) => cpus.len().saturating_sub(1).max(1),
             (false, false) => cpus.len(),

@@ -14,7 +14,7 @@ use crate::measure::stats;
 use crate::measure::stream::StreamResult;
 use crate::measure::tsc::TscClock;
 use crate::measure::workload::{Round, Timing};
-use crate::report::goals::STATES_GROUP;
+use crate::report::goals::FLOOR_RATIO_BY_STATE_GROUP;
 use crate::report::rows::Row;
 use crate::report::versus::{self, Measure};
 use crate::run::args::Effort;
@@ -183,7 +183,11 @@ impl<'a> Comparison<'a> {
             let row = Row::from_rounds(&id, &merged, &self.session.clock);
             let row = row.with_floor_ratio(ratio);
             let report = &mut self.session.report;
-            report.note(STATES_GROUP, &id, split_by_state(&floors, &pairs));
+            report.note(
+                FLOOR_RATIO_BY_STATE_GROUP,
+                &id,
+                split_by_state(&floors, &pairs),
+            );
             report.push(row, &format!("RTT/2; {}", one.basis()));
         }
         self.compare(group, Measure::Latency, &all, &floors);
@@ -286,7 +290,11 @@ impl<'a> Comparison<'a> {
             };
             let pairs = versus::ratio_pairs(measure, figures);
             let report = &mut self.session.report;
-            report.note(STATES_GROUP, &id, split_by_state(floors_ns, &pairs));
+            report.note(
+                FLOOR_RATIO_BY_STATE_GROUP,
+                &id,
+                split_by_state(floors_ns, &pairs),
+            );
             let rows = [ours, theirs].map(|one| report.row(&group.id(measure, one)));
             let sum = |field: fn(&Row) -> u64| rows.iter().flatten().map(|row| field(row)).sum();
             let row = row.with_counts(sum(|row| row.sent), sum(|row| row.received));

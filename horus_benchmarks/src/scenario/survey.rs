@@ -11,7 +11,7 @@ use crate::measure::micro::MicroPlan;
 use crate::measure::stats::{self, Samples};
 use crate::measure::stream::{StreamNote, StreamResult};
 use crate::measure::workload::{Round, Timing};
-use crate::report::goals::{FLOOR_NS_GROUP, STATES_GROUP};
+use crate::report::goals::{FLOOR_NS_GROUP, FLOOR_RATIO_BY_STATE_GROUP};
 use crate::report::rows::{Report, Row};
 use crate::run::args::{Args, Effort};
 use crate::run::floor::{Floor, FloorLines, Placement};
@@ -266,7 +266,7 @@ impl SurveyEnds<'_> {
         row.figures.tsc_ns = self.measure_one_way_by_tsc(id, transport.size)?;
         let report = &mut self.survey.session.report;
         report.push(row, &format!("RTT/2; {}", transport.carrier.basis()));
-        report.note(STATES_GROUP, id, states);
+        report.note(FLOOR_RATIO_BY_STATE_GROUP, id, states);
         self.note_floor(id, &measured);
         measured
             .floor

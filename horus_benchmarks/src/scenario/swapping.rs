@@ -79,11 +79,11 @@ struct SwapBenchmark {
 
 #[derive(Debug)]
 struct SwapTimes {
-    /// Duration of each swap in ticks. It includes the messages of the swap and the tick of the
-    /// node.
+    /// Duration of each swap in clock ticks, with the messages that are sent after it and the turn
+    /// of the node that handles them.
     ticks: Samples,
     swaps: u64,
-    /// Total duration of all swaps in ticks.
+    /// Total duration of all swaps in clock ticks.
     elapsed_ticks: u64,
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::error::Error;
 use std::process::ExitCode;
 
-use horus_core::topic::WakeEdge;
+use horus_core::topic::WakeBarrier;
 
 use crate::measure::micro::MicroPlan;
 use crate::measure::rounds::Rounds;
@@ -54,8 +54,8 @@ fn run(mut args: Args) -> Outcome {
     let mechanisms: Vec<Mechanism> = Mechanism::ALL.iter().copied().filter(wanted).collect();
     measure(&mut session, &private, &mechanisms)?;
     for (edge, name) in [
-        (WakeEdge::Membarrier, "topic"),
-        (WakeEdge::Fence, "topic_fence"),
+        (WakeBarrier::Membarrier, "topic"),
+        (WakeBarrier::Fence, "topic_fence"),
     ] {
         measure_awake_sends(&mut session, &private, edge, name)?;
     }
@@ -66,7 +66,7 @@ fn run(mut args: Args) -> Outcome {
 fn measure_awake_sends(
     session: &mut BenchmarkSession,
     private: &PrivateNamespace,
-    edge: WakeEdge,
+    edge: WakeBarrier,
     name: &str,
 ) -> Outcome {
     let id = format!("send_to_the_awake/{name}/16B");

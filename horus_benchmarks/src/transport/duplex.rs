@@ -54,8 +54,8 @@ pub(super) struct OtherSideReceiver<R, P> {
     /// The last message that this side has sent and received back; `None` if it has not been
     /// received yet.
     own: Option<P>,
-    /// A message of the other side that arrived while this end waited for its own message. It is
-    /// returned at the next call.
+    /// A message of the other side that arrived while `verify_copies` waited for the one that this
+    /// side had sent. The next `recv` returns it.
     next: Option<P>,
 }
 

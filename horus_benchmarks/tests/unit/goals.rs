@@ -2,7 +2,9 @@
 
 use horus_benchmarks::measure::stats::{Ratio, Samples};
 use horus_benchmarks::report::figures::Figures;
-use horus_benchmarks::report::goals::{BEST_PEER, STALLS_ROW, STATES_GROUP, Verdict, verdicts};
+use horus_benchmarks::report::goals::{
+    BEST_PEER, FLOOR_RATIO_BY_STATE_GROUP, STALLS_ROW, Verdict, verdicts,
+};
 use horus_benchmarks::report::rows::Row;
 use horus_benchmarks::report::versus::{self, Measure};
 use serde_json::{Map, Value, json};
@@ -239,7 +241,7 @@ fn a_ratio_is_judged_in_each_state_of_the_machine() {
             json!({ "floor_ns": floor_ns, "rounds": 5, "ratio": ratio, "ratio_ci": ratio_ci })
         };
         let states = [state(60.0, near), state(240.0, far)];
-        let Value::Object(settings) = json!({ STATES_GROUP: { id: states } }) else {
+        let Value::Object(settings) = json!({ FLOOR_RATIO_BY_STATE_GROUP: { id: states } }) else {
             unreachable!()
         };
         let rows = [Row {

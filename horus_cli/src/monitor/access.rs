@@ -56,8 +56,8 @@ impl Access {
         Err(Response::error(401, text).with("WWW-Authenticate", "Bearer"))
     }
 
-    /// Checks that the user has allowed commands. Returns the error response if they are not
-    /// allowed.
+    /// Checks that the monitor was started with commands enabled. Otherwise returns the response
+    /// that refuses the request.
     pub(super) fn check_control(&self) -> Result<(), Response> {
         if self.allows_control {
             return Ok(());

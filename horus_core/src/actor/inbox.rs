@@ -360,7 +360,7 @@ impl<M> Inbox<M> {
     }
 
     /// Waits until the queue has the task of this inbox, which was woken and is not in a set.
-    pub(super) fn await_task(&mut self) {
+    pub(super) fn wait_for_task(&mut self) {
         // WHY no limit: the task is there, or the sender that has woken the inbox is about to push
         // it.
         let queue = Arc::clone(&self.queue);
@@ -383,7 +383,7 @@ impl<M> Drop for Inbox<M> {
             self.group.count_undelivered(left as u64);
         }
         if self.task.is_none() && !self.is_in_set && self.wake() {
-            self.await_task();
+            self.wait_for_task();
         }
         // WHY: an actor whose task is dropped ends.
         drop(self.task.take());

@@ -74,7 +74,7 @@ impl<M: Send + 'static> InboxSet<M> {
         let id = inbox.id();
         if inbox.wake() {
             if inbox.task.is_none() {
-                inbox.await_task();
+                inbox.wait_for_task();
             }
             inbox.move_to_queue(Arc::clone(&self.queue), true);
         }

@@ -303,14 +303,14 @@ pub(super) trait MaybeAbsent: Copy {
     /// `count` ones.
     const UNUSED_ELEMENT: Self;
 
-    fn is_absent(&self) -> std::primitive::bool;
+    fn means_absent(&self) -> std::primitive::bool;
 }
 
 impl MaybeAbsent for f32 {
     const ABSENT: Self = Self::NAN;
     const UNUSED_ELEMENT: Self = 0.0;
 
-    fn is_absent(&self) -> std::primitive::bool {
+    fn means_absent(&self) -> std::primitive::bool {
         self.is_nan()
     }
 }
@@ -319,7 +319,7 @@ impl MaybeAbsent for f64 {
     const ABSENT: Self = Self::NAN;
     const UNUSED_ELEMENT: Self = 0.0;
 
-    fn is_absent(&self) -> std::primitive::bool {
+    fn means_absent(&self) -> std::primitive::bool {
         self.is_nan()
     }
 }
@@ -328,7 +328,7 @@ impl<const N: usize> MaybeAbsent for Text<N> {
     const ABSENT: Self = Self::EMPTY;
     const UNUSED_ELEMENT: Self = Self::EMPTY;
 
-    fn is_absent(&self) -> std::primitive::bool {
+    fn means_absent(&self) -> std::primitive::bool {
         self.is_empty()
     }
 }
@@ -352,7 +352,7 @@ impl<W> ParallelSequence<W> {
         let given = values
             .iter()
             .take(*count as usize)
-            .any(|element| !element.is_absent());
+            .any(|element| !element.means_absent());
         let count = if given { *count } else { 0 };
         Sequence::<W>::write(values, &count, field, out)
     }

@@ -34,7 +34,7 @@ pub use encoded::{Decoder, Encoder};
 pub use endpoint_events::{EndpointChange, EndpointEvent, EndpointEvents};
 pub use error::EndpointKind;
 pub use horus_shm::{
-    Loan, LoanMemory, MismatchedPublisher, OnStalled, RawSample, Reliability, Sample, WakeEdge,
+    Loan, LoanMemory, MismatchedPublisher, OnStalled, RawSample, Reliability, Sample, WakeBarrier,
 };
 pub use payload::Payload;
 pub(crate) use payload::published_ns;

@@ -1,6 +1,6 @@
 //! Quality of service: what a publisher offers, and what a subscriber requests.
 
-use horus_shm::{FieldPrefixes, LatchKey, OnStalled, Reliability, Request, TypeInfo, WakeEdge};
+use horus_shm::{FieldPrefixes, LatchKey, OnStalled, Reliability, Request, TypeInfo, WakeBarrier};
 
 /// Quality of service: what a publisher offers, and what a subscriber requests. Start from a
 /// preset, then change the settings that matter.
@@ -12,7 +12,7 @@ use horus_shm::{FieldPrefixes, LatchKey, OnStalled, Reliability, Request, TypeIn
 /// nothing from a publisher that offers less than it requests. If there are live publishers, but
 /// none offers enough, the subscriber's `check` returns an error.
 ///
-/// | preset | reliability | capacity | late joiners get | wake edge |
+/// | preset | reliability | capacity | late joiners get | wake barrier |
 /// |---|---|---|---|---|
 /// | [`Qos::new`] | best effort | by size, 16 to 1024 (4 above 1 MiB) | nothing old | membarrier |
 /// | [`Qos::sensor_data`] | best effort | 8 | nothing old | membarrier |
@@ -28,7 +28,7 @@ pub struct Qos {
     persists: Option<bool>,
     latch_key: Option<LatchKey>,
     continues_history: bool,
-    wake_edge: Option<WakeEdge>,
+    wake_barrier: Option<WakeBarrier>,
     pinnable: Option<bool>,
     publishers_max: Option<u32>,
     subscribers_max: Option<u32>,
@@ -48,7 +48,7 @@ impl Qos {
             persists: None,
             latch_key: None,
             continues_history: false,
-            wake_edge: None,
+            wake_barrier: None,
             pinnable: None,
             publishers_max: None,
             subscribers_max: None,
@@ -79,7 +79,7 @@ impl Qos {
             .reliability(Reliability::BestEffort)
             .capacity(16)
             .history(0);
-        qos.wake_edge(WakeEdge::Fence)
+        qos.wake_barrier(WakeBarrier::Fence)
     }
 
     /// Returns the preset for subscribers that join late: they get the last message, even after its
@@ -137,8 +137,8 @@ impl Qos {
 
     /// Sets who pays the cost of waking a sleeping subscriber: this publisher, or the topic's
     /// subscribers.
-    pub const fn wake_edge(mut self, edge: WakeEdge) -> Self {
-        self.wake_edge = Some(edge);
+    pub const fn wake_barrier(mut self, edge: WakeBarrier) -> Self {
+        self.wake_barrier = Some(edge);
         self
     }
 
@@ -223,7 +223,7 @@ impl Qos {
         request.persists = self.persists;
         request.latch_key = self.latch_key;
         request.continues_history = self.continues_history;
-        request.wake_edge = self.wake_edge;
+        request.wake_barrier = self.wake_barrier;
         request.pinnable = self.pinnable;
         request.lane_limit = self.publishers_max;
         request.reader_limit = self.subscribers_max;

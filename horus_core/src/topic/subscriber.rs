@@ -399,7 +399,8 @@ impl<T: Message> Subscriber<T> {
     ///
     /// # Errors
     ///
-    /// Returns [`BorrowError`] if no message can be borrowed. A failed call loses no message.
+    /// Returns [`BorrowError`] if this subscriber may not hold a message, for example because it
+    /// already holds seven, or because a publisher is not pinnable. A failed call loses no message.
     pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
         self.inbox.borrow()
     }
@@ -426,7 +427,8 @@ impl<H: Header> Subscriber<Framed<H>> {
     ///
     /// # Errors
     ///
-    /// Returns [`BorrowError`] if no message can be borrowed. A failed call loses no message.
+    /// Returns [`BorrowError`] if this subscriber may not hold a message, for example because it
+    /// already holds seven, or because a publisher is not pinnable. A failed call loses no message.
     pub fn borrow(&mut self) -> Result<Option<FramedSample<H>>, BorrowError> {
         self.borrow_with(RawConsumer::borrow)
     }

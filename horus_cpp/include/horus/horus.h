@@ -197,7 +197,7 @@ typedef struct horus_qos {
     uint32_t history;           /* number of messages for a late joiner, or HORUS_HISTORY_NONE */
     uint64_t capacity;          /* slots of this publisher, rounded up to a power of two */
     int32_t persist_after_exit; /* HORUS_YES: topic and history outlive the publisher */
-    int32_t wake_edge;          /* HORUS_WAKE_*: a membarrier per sleep, or a fence per send */
+    int32_t wake_barrier;       /* HORUS_WAKE_*: a membarrier per sleep, or a fence per send */
     int32_t pinnable;           /* HORUS_YES: loans and borrows below 4 KiB, too */
     uint32_t publishers_max;    /* HORUS_E_LIMIT if that many are open already; default 64 */
     uint32_t subscribers_max;   /* the same for subscribers; 1: the only one */

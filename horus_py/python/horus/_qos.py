@@ -15,7 +15,7 @@ class Qos(TypedDict, total=False):
     history: int | None
     persist_after_exit: bool | None
     latch_key: str | None
-    wake_edge: Literal["fence", "membarrier"] | None
+    wake_barrier: Literal["fence", "membarrier"] | None
     pinnable: bool | None
     strict: bool | None
     strict_schema: bool | None

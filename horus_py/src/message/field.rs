@@ -69,7 +69,7 @@ fn element_object<'py>(
 }
 
 /// A number type of fields, as Python numbers are converted to it.
-trait FieldNumber: Sized {
+trait NumericField: Sized {
     /// Converts a Python number. Returns an `OverflowError` if it is out of range.
     fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self>;
 
@@ -79,7 +79,7 @@ trait FieldNumber: Sized {
 
 macro_rules! field_number {
     (f32) => {
-        impl FieldNumber for f32 {
+        impl NumericField for f32 {
             #[inline]
             fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
                 let number: f64 = value.extract()?;
@@ -96,7 +96,7 @@ macro_rules! field_number {
         }
     };
     (f64) => {
-        impl FieldNumber for f64 {
+        impl NumericField for f64 {
             #[inline]
             fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
                 value.extract()
@@ -108,7 +108,7 @@ macro_rules! field_number {
         }
     };
     ($type:ident) => {
-        impl FieldNumber for $type {
+        impl NumericField for $type {
             #[inline]
             fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
                 value.extract()
@@ -136,7 +136,7 @@ fn float_range(max: impl fmt::LowerExp) -> String {
 /// Converts a Python number. The error for a number that is out of range has the number and the
 /// range.
 #[inline]
-fn number_of<T: FieldNumber>(value: &Bound<'_, PyAny>) -> PyResult<T> {
+fn number_of<T: NumericField>(value: &Bound<'_, PyAny>) -> PyResult<T> {
     T::from_python(value).map_err(|error| range_error(value, &T::range, error))
 }
 

@@ -1,6 +1,6 @@
 //! Converts the keyword arguments of Python calls to the quality of service of a topic.
 
-use horus_core::topic::{OnStalled, Qos, Reliability, WakeEdge};
+use horus_core::topic::{OnStalled, Qos, Reliability, WakeBarrier};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -24,7 +24,7 @@ pub(crate) struct Keywords {
 }
 
 /// The names of all keyword arguments, as an error prints them.
-const KEYWORDS: &str = "qos, reliability, capacity, history, persist_after_exit, wake_edge, \
+const KEYWORDS: &str = "qos, reliability, capacity, history, persist_after_exit, wake_barrier, \
                         latch_key, pinnable, strict, strict_schema, publishers_max, \
                         subscribers_max, detach_stalled_after, max_message_bytes, namespace, \
                         observe, ignore_own";
@@ -70,9 +70,9 @@ impl Keywords {
             "capacity" => qos.capacity(value.extract().map_err(about)?),
             "history" => qos.history(value.extract().map_err(about)?),
             "persist_after_exit" => qos.persist_after_exit(value.extract().map_err(about)?),
-            "wake_edge" => qos.wake_edge(match value.extract::<&str>().map_err(about)? {
-                "fence" => WakeEdge::Fence,
-                "membarrier" => WakeEdge::Membarrier,
+            "wake_barrier" => qos.wake_barrier(match value.extract::<&str>().map_err(about)? {
+                "fence" => WakeBarrier::Fence,
+                "membarrier" => WakeBarrier::Membarrier,
                 other => return Err(unknown_value_error(name, other, "'fence' or 'membarrier'")),
             }),
             "latch_key" => qos.latch_key(value.extract().map_err(about)?),

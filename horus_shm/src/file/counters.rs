@@ -73,8 +73,8 @@ pub struct ReaderCounters {
     pub borrowed: u32,
     /// True if the subscriber is asleep until a message is published.
     pub asleep: bool,
-    /// True if the subscriber requests reliable messages. A publisher that offers them then waits
-    /// until the subscriber has read.
+    /// True if the subscriber requests reliable delivery. A publisher that offers it does not
+    /// overwrite a message that this subscriber has not read: it waits while the ring is full.
     pub is_reliable: bool,
     /// The message type that the subscriber reads, as in [`EndpointCard`]; the identity of no type
     /// while the subscriber is joining.

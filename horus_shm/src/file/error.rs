@@ -44,7 +44,7 @@ pub enum OpenError {
     NotATopic {
         /// The path of the file.
         path: PathBuf,
-        /// A description of the file that has the name.
+        /// A description of what is at that path instead of a topic, such as `a directory`.
         found: String,
     },
     /// The call was to remove a topic, but the file that has the topic's name must not be removed
@@ -53,7 +53,7 @@ pub enum OpenError {
     NotRemoved {
         /// The path of the file.
         path: PathBuf,
-        /// A description of the file that has the name.
+        /// A description of what is at that path.
         found: &'static str,
         /// Advice to the user on how to make the removal possible.
         cure: String,

@@ -11,7 +11,7 @@ use crate::protocol::layout::{
     TOPIC_NAME_BYTES_MAX, TYPE_NAME_BYTES_MAX,
 };
 use crate::protocol::shape::{LaneShape, ShapeRequest, TopicShape};
-use crate::wait::WakeEdge;
+use crate::wait::WakeBarrier;
 
 /// The origin of a file: the boot of the machine, and the process registry, in which it was
 /// created. Both must be the present ones before the file is used.
@@ -120,7 +120,7 @@ pub fn encode_lane(offer: &Offer, lane: &LaneHeader, provenance: Provenance) -> 
         history: offer.history,
         persists: offer.persists.into(),
         pinnable: request.pinnable.into(),
-        wake_edge: u32::from(offer.wake_edge == WakeEdge::Fence),
+        wake_barrier: u32::from(offer.wake_barrier == WakeBarrier::Fence),
         topic_id: lane.topic_id,
         generation: lane.id.generation,
         base_position: lane.base.position,
@@ -424,10 +424,10 @@ fn decode_offer(header: &Header, type_info: TypeInfo) -> Result<Offer, HeaderErr
         },
         history: header.history,
         persists: decode_flag("persists", header.persists)?,
-        wake_edge: if decode_flag("wake_edge", header.wake_edge)? {
-            WakeEdge::Fence
+        wake_barrier: if decode_flag("wake_barrier", header.wake_barrier)? {
+            WakeBarrier::Fence
         } else {
-            WakeEdge::Membarrier
+            WakeBarrier::Membarrier
         },
     })
 }

@@ -11,7 +11,7 @@ use crate::protocol::layout::{
     PARTICIPANTS_MAX, SCHEMA_BYTES_MAX, STRIDE_MAX, TYPE_NAME_BYTES_MAX,
 };
 use crate::protocol::shape::{LaneShape, ShapeError, ShapeRequest, default_capacity, stride_for};
-use crate::wait::WakeEdge;
+use crate::wait::WakeBarrier;
 
 /// Size in bytes from which messages are pinnable by default: they can be written and read in place
 /// (loaned and borrowed). WHY: copying such a message costs more than that.
@@ -42,7 +42,7 @@ pub struct Offer {
     pub persists: bool,
     /// The side that bears the cost of the memory fence between the publication of a message and
     /// the check for sleeping readers: the sender, or a reader before it sleeps.
-    pub wake_edge: WakeEdge,
+    pub wake_barrier: WakeBarrier,
 }
 
 impl Offer {
@@ -94,7 +94,7 @@ pub struct Request {
     /// For a publisher: the side that bears the cost of the memory fence between the publication of
     /// a message and the check for sleeping readers. Default: the reader, with `membarrier` before
     /// it sleeps.
-    pub wake_edge: Option<WakeEdge>,
+    pub wake_barrier: Option<WakeBarrier>,
     /// For a publisher: true if readers may pin slots, so that messages are written and read in
     /// place. Default: true for messages of 4 KiB and more.
     pub pinnable: Option<bool>,
@@ -125,7 +125,7 @@ impl Request {
             persists: None,
             latch_key: None,
             continues_history: false,
-            wake_edge: None,
+            wake_barrier: None,
             pinnable: None,
             defaults: None,
             strict: false,
@@ -205,7 +205,7 @@ impl Request {
             reliability: self.reliability.unwrap_or_default(),
             history: self.history.unwrap_or(persists.into()),
             persists,
-            wake_edge: self.wake_edge.unwrap_or_default(),
+            wake_barrier: self.wake_barrier.unwrap_or_default(),
         })
     }
 

@@ -426,7 +426,7 @@ impl<G: Group> MailboxMemory for CellPointer<G> {
 
     #[inline(always)]
     unsafe fn give_back(&self, block: u64) {
-        if block == self.last_block() {
+        if block == self.last_address_block() {
             // SAFETY: the caller is the runner, who keeps the cell.
             return unsafe { self.header() }.holders.mark_last_block_free();
         }
@@ -448,13 +448,13 @@ impl<G: Group> CellMemory for CellPointer<G> {
     }
 
     #[inline(always)]
-    fn last_block(&self) -> u64 {
+    fn last_address_block(&self) -> u64 {
         // SAFETY: a field of the cell; only its address is computed.
         let last = unsafe { &raw const (*self.0.as_ptr()).last };
         last.expose_provenance() as u64
     }
 
-    fn last_block_tag(&self) -> Tag {
+    fn last_address_block_tag(&self) -> Tag {
         Tag::new(kind::LAST_ADDRESS_LEFT, false)
     }
 }

@@ -16,7 +16,7 @@ use crate::protocol::sync::{PointerWord, Word};
 /// stalled.
 const WATCH_INTERVAL_NS: u64 = 500_000;
 
-/// Time in nanoseconds without beginning a new entry after which a worker counts as stalled.
+/// A worker counts as stalled if it has not begun a new entry for this many nanoseconds.
 const STALLED_AFTER_NS: u64 = 50_000;
 
 /// The owner's end of the run queue of one worker. It adds and takes entries, steals entries from

@@ -87,7 +87,8 @@ impl<W: Word> Holders<W> {
         }
     }
 
-    /// Subtracts one from the number of addresses. Returns whether that was the last one.
+    /// Subtracts one from the number of addresses, by which messages are sent to the actor. The
+    /// result says whether it was the last one.
     pub fn remove_address(&self) -> RemovedAddress {
         // ORDERING(holder): pairs with the exchange in `try_end_actor`.
         let before = self.0.fetch_sub_at(1, edge::HOLDER_LEAVE);

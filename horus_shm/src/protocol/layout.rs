@@ -140,7 +140,7 @@ pub struct Header {
     pub sized: u32,
     /// The side that pays for the memory ordering of a wake: 0 for the sleeper (by membarrier), 1
     /// for the sender (by a fence).
-    pub wake_edge: u32,
+    pub wake_barrier: u32,
     /// Number of bytes of `topic_name` that are used.
     pub topic_name_bytes: u32,
     /// Number of bytes of `type_name` that are used.
@@ -331,7 +331,7 @@ impl SkipCounter {
     /// Returns true if all skipped positions are before `position`. `head` is the lane's head,
     /// loaded after this word.
     #[must_use]
-    pub const fn all_before(self, position: u64, head: u64) -> bool {
+    pub const fn all_skips_before(self, position: u64, head: u64) -> bool {
         let since = head.wrapping_sub(self.behind) & Self::POSITION_MASK;
         // WHY: a skip is counted before the head passes it, so the last skip can be at the head.
         let at_head = self.behind == (head + 1) & Self::POSITION_MASK;

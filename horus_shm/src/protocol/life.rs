@@ -18,11 +18,11 @@ pub trait CellMemory: MailboxMemory {
 
     /// Returns the address of the block that is sent to the actor, and wakes it, when its last
     /// address leaves.
-    fn last_block(&self) -> u64;
+    fn last_address_block(&self) -> u64;
 
     /// Returns the tag of the block that is sent when the last address leaves. The tag says that
     /// the block does not count in the depth.
-    fn last_block_tag(&self) -> Tag;
+    fn last_address_block_tag(&self) -> Tag;
 }
 
 /// Removes an address. If this wakes the actor, calls `wake`; the caller is then the actor's
@@ -38,7 +38,7 @@ pub unsafe fn remove_address<M: CellMemory>(memory: M, wake: impl FnOnce()) -> b
         return false;
     };
     // SAFETY: the pending bit, which says that the block is free, is the caller's.
-    if sends && unsafe { send_last_block(memory) } {
+    if sends && unsafe { send_last_address_block(memory) } {
         wake();
     }
     memory.holders().remove_hold()
@@ -46,8 +46,8 @@ pub unsafe fn remove_address<M: CellMemory>(memory: M, wake: impl FnOnce()) -> b
 
 /// Sends the block of the last address to the actor. Returns true if this woke the actor, so that
 /// the caller is its runner now.
-unsafe fn send_last_block<M: CellMemory>(memory: M) -> bool {
-    let chain = Chain::of_block(memory.last_block(), memory.last_block_tag());
+unsafe fn send_last_address_block<M: CellMemory>(memory: M) -> bool {
+    let chain = Chain::of_block(memory.last_address_block(), memory.last_address_block_tag());
     // SAFETY: the block is the caller's, who keeps the cell.
     unsafe { mailbox::push_chain(memory, chain, 0) == Ok(PushOutcome::Woke) }
 }
@@ -98,7 +98,7 @@ pub unsafe fn sleep_or_end<M: CellMemory>(
         return SleepOutcome::LookAgain { is_ending: true };
     }
     // SAFETY: the caller is the runner.
-    let is_last = unsafe { (*inbox).anchor() } == memory.last_block();
+    let is_last = unsafe { (*inbox).anchor() } == memory.last_address_block();
     if is_last {
         // WHY: the block is freed after the exchange, and the cell must still exist then.
         holders.add_hold();
@@ -126,7 +126,8 @@ unsafe fn free_pending_block<M: CellMemory>(
     wake: impl FnOnce(),
 ) -> bool {
     // SAFETY: the block is free, and the pending bit is still set.
-    if is_asleep && memory.holders().free_last_block() && unsafe { send_last_block(memory) } {
+    if is_asleep && memory.holders().free_last_block() && unsafe { send_last_address_block(memory) }
+    {
         wake();
     }
     memory.holders().remove_hold()

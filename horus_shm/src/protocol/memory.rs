@@ -37,8 +37,8 @@ pub trait LaneMemory {
     /// Returns the number of slots of the lane: a power of two.
     fn capacity(&self) -> u64;
 
-    /// Returns true if all readers are gated, so that a reader never copies a slot that is being
-    /// written.
+    /// Returns true if the writer waits for every reader before it overwrites a slot, so that a
+    /// reader never copies a slot that is being written.
     #[inline(always)]
     fn is_exclusive(&self) -> bool {
         false

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
-use super::WakeEdge;
+use super::WakeBarrier;
 use super::{Eventcount, POLL_INTERVAL, Sleeper, WaitPolicy, has_sleepers, wait_until, wake};
 use crate::os::futex::{self, FutexScope, FutexWaitv, SleepOutcome, WAITV_MAX};
 use crate::process::fork::ForkLocal;
@@ -21,12 +21,12 @@ pub(crate) enum WakeOrder {
 }
 
 impl WakeOrder {
-    /// Returns the means for a sender whose lane has `wake_edge`. For barriers, this function first
+    /// Returns the means for a sender whose lane has `wake_barrier`. For barriers, this function first
     /// registers the process with the kernel, if it has not done so before. If the kernel refuses,
     /// the sender uses fences.
-    pub(crate) fn of_sender(wake_edge: WakeEdge) -> Self {
-        match wake_edge {
-            WakeEdge::Membarrier if register_once(FutexScope::Machine) => Self::Barrier,
+    pub(crate) fn of_sender(wake_barrier: WakeBarrier) -> Self {
+        match wake_barrier {
+            WakeBarrier::Membarrier if register_once(FutexScope::Machine) => Self::Barrier,
             _ => Self::Fences,
         }
     }

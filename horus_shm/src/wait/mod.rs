@@ -25,7 +25,7 @@ pub use event::{LocalEventcount, barrier_in_process, can_barrier_in_process};
 /// The side that pays for the memory ordering that prevents lost wakes: sender or reader. The
 /// ordering is between publishing a message and loading `waiters`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum WakeEdge {
+pub enum WakeBarrier {
     /// The reader pays: it makes a `membarrier` system call before each sleep.
     #[default]
     Membarrier,

@@ -69,7 +69,7 @@ macro_rules! fields {
 fields! {
     magic: 8, layout_version: 4, endianness: 4, boot_id: 16, registry_id: 16, schema_hash: 16,
     file_bytes: 8, payload_bytes: 8, stride: 8, capacity: 8, created_ns: 8, payload_align: 4,
-    reliability: 4, history: 4, persists: 4, pinnable: 4, sized: 4, wake_edge: 4,
+    reliability: 4, history: 4, persists: 4, pinnable: 4, sized: 4, wake_barrier: 4,
     topic_name_bytes: 4, type_name_bytes: 4, schema_bytes: 4, head_bytes: 4, reserved: 4,
     topic_id: 16, topic_name: 208, type_name: 128, generation: 8, base_position: 8, base_number: 8,
     topic_inode: 8, growth: 272, session: 8, lane: 4, crc: 4,

@@ -147,7 +147,7 @@ impl Place {
 
     /// Moves the message out of a block; the notice of the slot has the content `u64::MAX`.
     fn read(self, block: u64) -> Option<u64> {
-        if block == self.last_block() {
+        if block == self.last_address_block() {
             return None;
         }
         match self.empty(block) {
@@ -284,7 +284,7 @@ impl MailboxMemory for Place {
     }
 
     unsafe fn give_back(&self, block: u64) {
-        if block == self.last_block() {
+        if block == self.last_address_block() {
             return self.0.holders.mark_last_block_free();
         }
         self.0.free.lock().unwrap().push(block / STEP - 1);
@@ -301,11 +301,11 @@ impl CellMemory for Place {
         &self.0.holders
     }
 
-    fn last_block(&self) -> u64 {
+    fn last_address_block(&self) -> u64 {
         (LAST + 1) * STEP
     }
 
-    fn last_block_tag(&self) -> Tag {
+    fn last_address_block_tag(&self) -> Tag {
         Tag::new(0, false)
     }
 }

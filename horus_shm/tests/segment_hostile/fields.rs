@@ -181,7 +181,7 @@ fn verdicts_of_flip(field: Field) -> &'static [Verdict] {
             &[Accepted]
         }
         "stride" | "capacity" => &[Accepted],
-        "reliability" | "persists" | "wake_edge" | "pinnable" => &[Accepted],
+        "reliability" | "persists" | "wake_barrier" | "pinnable" => &[Accepted],
         "type_name_bytes" | "type_name" | "schema_bytes" | "topic_name" => &[Damaged, Accepted],
         _ => &[Damaged],
     }

@@ -10,7 +10,7 @@ use horus_shm::internals::Blocks as _;
 use horus_shm::internals::wait::{SLEEP_MAX, WaitPolicy, overslept_count};
 use horus_shm::{
     Access, Consumer, Namespace, OnStalled, Producer, RawConsumer, RawProducer, ReadMode,
-    Reliability, Request, Segment, TopicName, TypeInfo, WakeEdge, Watch,
+    Reliability, Request, Segment, TopicName, TypeInfo, WakeBarrier, Watch,
 };
 
 /// The sender, the number, and the time at which the send of its previous message had returned.
@@ -37,14 +37,14 @@ pub fn now_ns() -> u64 {
 }
 
 /// Returns the request of a test's topic.
-pub fn request(edge: WakeEdge) -> Request {
+pub fn request(edge: WakeBarrier) -> Request {
     let mut request = Request::new(TypeInfo::opaque::<Message>());
-    (request.capacity, request.wake_edge) = (Some(64), Some(edge));
+    (request.capacity, request.wake_barrier) = (Some(64), Some(edge));
     request
 }
 
 /// As [`request`], but a sender that is too fast has to wait.
-pub fn reliable(edge: WakeEdge, capacity: u64) -> Request {
+pub fn reliable(edge: WakeBarrier, capacity: u64) -> Request {
     let mut request = request(edge);
     (request.capacity, request.reliability) = (Some(capacity), Some(Reliability::Reliable));
     request

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use horus_core::topic::{Qos, Subscriber, Topic, TopicBuilder, WaitSet, WakeEdge};
+use horus_core::topic::{Qos, Subscriber, Topic, TopicBuilder, WaitSet, WakeBarrier};
 use horus_shm::Namespace;
 
 use super::{AnyError, Sleeper, WAIT_SET_TOPICS, WakeSender, make_sleeper};
@@ -18,16 +18,20 @@ use crate::transport::rendezvous::Rendezvous;
 /// timed.
 const SLEEP_WITHOUT_MESSAGE: Duration = Duration::from_millis(1);
 
-fn topic_builder(namespace: &Arc<Namespace>, name: &str, edge: WakeEdge) -> TopicBuilder<Packet16> {
+fn topic_builder(
+    namespace: &Arc<Namespace>,
+    name: &str,
+    edge: WakeBarrier,
+) -> TopicBuilder<Packet16> {
     Topic::builder(name)
         .namespace(namespace)
-        .qos(Qos::new().wake_edge(edge))
+        .qos(Qos::new().wake_barrier(edge))
 }
 
 fn mechanism_topic(rendezvous: &Rendezvous<'_>, mechanism: Mechanism) -> TopicBuilder<Packet16> {
     let edge = match mechanism {
-        Mechanism::TopicFence => WakeEdge::Fence,
-        _ => WakeEdge::Membarrier,
+        Mechanism::TopicFence => WakeBarrier::Fence,
+        _ => WakeBarrier::Membarrier,
     };
     topic_builder(
         rendezvous.namespace,
@@ -67,7 +71,7 @@ pub(super) fn open_sleeper(
 fn set_topics(rendezvous: &Rendezvous<'_>) -> impl Iterator<Item = TopicBuilder<Packet16>> {
     (0..WAIT_SET_TOPICS).map(|index| {
         let name = format!("{}-{index}", rendezvous.shared_direction().name);
-        topic_builder(rendezvous.namespace, &name, WakeEdge::Membarrier)
+        topic_builder(rendezvous.namespace, &name, WakeBarrier::Membarrier)
     })
 }
 
@@ -101,7 +105,7 @@ pub(super) fn set_sleeper(rendezvous: &Rendezvous<'_>) -> Result<Sleeper, AnyErr
 /// reader is in this process.
 pub fn awake_sends(
     namespace: &Arc<Namespace>,
-    edge: WakeEdge,
+    edge: WakeBarrier,
     plan: &MicroPlan,
 ) -> Result<MicroResult, AnyError> {
     let name = format!("awake_{edge:?}");

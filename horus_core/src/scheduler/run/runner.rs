@@ -399,7 +399,7 @@ impl Runner {
                 if self.tick_checks.is_none() {
                     self.apply_miss_policy(is_late, None, late_ns, end_ns)
                 } else {
-                    self.apply_miss_policy_with_checks(is_late, begin_ns, late_ns, end_ns)
+                    self.apply_end_checks_and_miss_policy(is_late, begin_ns, late_ns, end_ns)
                 }
             }
             failed => self.handle_failure(failed, "", end_ns),

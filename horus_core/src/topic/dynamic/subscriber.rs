@@ -214,7 +214,8 @@ impl DynamicSubscriber {
     ///
     /// # Errors
     ///
-    /// Returns [`BorrowError`] if no message can be borrowed. A failed call loses no message.
+    /// Returns [`BorrowError`] if this subscriber may not hold a message, for example because it
+    /// already holds seven, or because a publisher is not pinnable. A failed call loses no message.
     pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
         self.inbox.raw.borrow()
     }

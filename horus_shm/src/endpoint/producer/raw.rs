@@ -120,7 +120,7 @@ impl RawProducer {
         }
         let wait: *const _ = segment.wait_block(Access::Write)?;
         // WHY: before a lane is claimed, as `docs/memory-ordering.md` argues.
-        let order = WakeOrder::of_sender(offer.wake_edge);
+        let order = WakeOrder::of_sender(offer.wake_barrier);
         let claim = LaneClaim::new(&segment, &offer, former.is_some())?;
         let lane = claim.lane;
         let block = segment.lane_block(lane, Access::Write)?;

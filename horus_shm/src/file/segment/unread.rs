@@ -77,9 +77,10 @@ impl TopicMemory {
     /// files that this process has not seen before, and makes a system call for each earlier extent
     /// in which the reader has not read everything.
     ///
-    /// If the number of the reader's next message is not known, slots that were skipped since then
-    /// cannot be distinguished from messages. [`UnreadCounts::waiting`] then includes the skipped
-    /// slots of the reader's own extent, and [`UnreadCounts::lost`] is a lower bound.
+    /// If `reader` does not contain the number of its next message, slots that publishers skipped
+    /// after the reader's position cannot be distinguished from messages.
+    /// [`UnreadCounts::waiting`] then includes the skipped slots of the reader's own extent, and
+    /// [`UnreadCounts::lost`] is a lower bound.
     pub(crate) fn unread(&self, lane: u32, reader: ReadProgress) -> UnreadCounts {
         let Ok(block) = self.lane_block(lane, Access::Read) else {
             return UnreadCounts::default();

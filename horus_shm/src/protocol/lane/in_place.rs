@@ -76,8 +76,9 @@ pub enum SlotBlocked {
 }
 
 impl<M: PinnableLane + Clone> LaneWriter<M> {
-    /// Makes this writer continue the message numbers of earlier writers: loads the number of
-    /// skipped positions from the lane's block.
+    /// Makes this writer continue the message numbers of earlier writers. The number of a message is
+    /// its position minus the skipped positions before it, so this loads the number of skips from
+    /// the block of the lane.
     #[must_use]
     pub fn with_numbering(mut self) -> Self {
         // Relaxed: the claim of the lane ordered it. WHY the minimum: a damaged count must not make
@@ -232,7 +233,7 @@ pub fn message_number_at<W: Word>(block: &LaneBlock<W>, position: u64) -> Option
     // Relaxed: ordered by the line above.
     let head = block.head.get().min(POSITION_MAX);
     skips
-        .all_before(position, head)
+        .all_skips_before(position, head)
         .then(|| position.saturating_sub(skips.count))
 }
 

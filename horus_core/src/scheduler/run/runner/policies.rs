@@ -21,7 +21,7 @@ impl Runner {
         self.failures.record_success(self.plan.on_failure);
     }
 
-    pub(super) fn apply_miss_policy_with_checks(
+    pub(super) fn apply_end_checks_and_miss_policy(
         &mut self,
         is_late: bool,
         begin_ns: u64,

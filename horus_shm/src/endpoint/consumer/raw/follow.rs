@@ -21,7 +21,7 @@ impl RawConsumer {
             let unmatched = self
                 .unmatched_in(newest.lane)
                 .map(|unmatched| unmatched.base);
-            let end = unmatched.or_else(|| self.extent_end(at, &extent));
+            let end = unmatched.or_else(|| self.present_extent_end(at, &extent));
             let reader = &mut self.lanes[at].reader;
             let limit = end.unwrap_or(extent.base).position;
             reader.set_end(limit);
@@ -35,7 +35,7 @@ impl RawConsumer {
             while !self.matches(&extent) && extent.id != newest {
                 (extent, raw) = self.next_extent(extent.id, newest)?;
             }
-            if !self.note_match(&extent, left_out) {
+            if !self.record_match(&extent, left_out) {
                 break;
             }
             // WHY: what was in extents that are gone is lost.
@@ -92,7 +92,7 @@ impl RawConsumer {
 
     /// Returns the end of the extent that is being read in a lane. `next` is the next extent that
     /// can be opened. Returns `None` if unknown extents lie between the two.
-    fn extent_end(&self, at: usize, next: &Extent) -> Option<ExtentBase> {
+    fn present_extent_end(&self, at: usize, next: &Extent) -> Option<ExtentBase> {
         let id = self.lanes[at].extent.id;
         if next.id.generation == id.generation + 1 {
             return Some(next.base);
@@ -132,7 +132,7 @@ impl RawConsumer {
                 && self.lanes[at].extent.id.generation < newest.generation
                 && let Ok((next, _)) = self.next_extent(self.lanes[at].extent.id, newest)
             {
-                let end = self.extent_end(at, &next).unwrap_or(next.base);
+                let end = self.present_extent_end(at, &next).unwrap_or(next.base);
                 let followed = &mut self.lanes[at];
                 // Relaxed: a head that is not seen yet is seen by the next call.
                 let head = followed.reader.memory().block().head.get();

@@ -22,7 +22,7 @@ use crate::protocol::layout::{LatchedHistory, POSITION_MAX};
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::{Word, edge};
 use crate::protocol::takeover;
-use crate::wait::WakeEdge;
+use crate::wait::WakeBarrier;
 
 /// The value of the field `known` of [`RawConsumer`] before the first search for lanes. The change
 /// counter never has this value.
@@ -370,7 +370,7 @@ impl RawConsumer {
             (extent, raw) = self.next_extent(extent.id, newest)?;
             is_owed_before = false;
         }
-        if !self.note_match(&extent, extent.base) {
+        if !self.record_match(&extent, extent.base) {
             return Ok(());
         }
         if !is_owed_before {
@@ -418,7 +418,7 @@ impl RawConsumer {
             followed.extent.offer.shape.request().pinnable || followed.other.is_some()
         };
         self.in_place = lanes().any(is_in_place);
-        let fences = offers().all(|offer| offer.wake_edge == WakeEdge::Fence);
+        let fences = offers().all(|offer| offer.wake_barrier == WakeBarrier::Fence);
         if let Some(place) = &self.place {
             place.set_fences(fences && !self.lanes.is_empty());
         }

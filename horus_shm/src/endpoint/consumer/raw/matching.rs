@@ -58,7 +58,7 @@ impl RawConsumer {
 
     /// Records whether this reader may read `extent`, the newest extent of its lane; returns true
     /// if it may. `base` is the place from which on the reader gets no messages if it may not.
-    pub(super) fn note_match(&mut self, extent: &Extent, base: ExtentBase) -> bool {
+    pub(super) fn record_match(&mut self, extent: &Extent, base: ExtentBase) -> bool {
         let mismatch = self.mismatch(extent);
         let id = extent.id;
         let reported = self

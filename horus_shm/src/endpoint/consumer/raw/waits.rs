@@ -11,7 +11,7 @@ use crate::os::region::Access;
 use crate::protocol::lane::PollOutcome;
 use crate::protocol::layout::WaitBlock;
 use crate::wait::{
-    EVENTS_MAX, Event, Sleeper, WaitPolicy, WakeEdge, WakeOrder, has_sleepers, wait_until, wake,
+    EVENTS_MAX, Event, Sleeper, WaitPolicy, WakeBarrier, WakeOrder, has_sleepers, wait_until, wake,
 };
 
 /// The eventcount at which reliable publishers sleep while their lanes are full. A gated reader
@@ -30,7 +30,7 @@ impl PublisherRoom {
     /// stored, because a process that wakes others must be registered with the kernel.
     pub(super) fn of_topic(segment: &Segment) -> Result<Self, OpenError> {
         // WHY never a fence: publishers that wait make a barrier.
-        let order = WakeOrder::of_sender(WakeEdge::Membarrier);
+        let order = WakeOrder::of_sender(WakeBarrier::Membarrier);
         let block: *const _ = segment.wait_block(Access::Write)?;
         Ok(Self {
             block,
