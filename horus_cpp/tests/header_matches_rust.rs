@@ -260,8 +260,8 @@ fn constants_and_layouts_are_the_same() {
             latch_key
         }
         HorusQos = horus_qos_t {
-            struct_bytes preset reliability history capacity persist_after_exit wake_barrier pinnable
-            publishers_max subscribers_max strict detach_after_ns strict_schema reserved
+            struct_bytes preset reliability history capacity persist_after_exit wake_barrier
+            pinnable publishers_max subscribers_max strict detach_after_ns strict_schema reserved
         }
         HorusScheduler = horus_scheduler_t { id }
         HorusNode = horus_node_t {

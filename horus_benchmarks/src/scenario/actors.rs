@@ -192,8 +192,8 @@ struct Benchmark {
 }
 
 impl Benchmark {
-    /// Measures a workload on all runtimes. If `is_single_threaded` is true, each runtime uses one thread;
-    /// otherwise it uses several.
+    /// Measures a workload on all runtimes. If `is_single_threaded` is true, each runtime uses one
+    /// thread; otherwise it uses several.
     fn measure_workload(&mut self, workload: Workload, is_single_threaded: bool) -> Outcome {
         let (what, operations, basis) = workload.describe();
         let id = format!("{what}/{}", if is_single_threaded { "st" } else { "mt" });

@@ -21,9 +21,9 @@ pub(crate) enum WakeOrder {
 }
 
 impl WakeOrder {
-    /// Returns the means for a sender whose lane has `wake_barrier`. For barriers, this function first
-    /// registers the process with the kernel, if it has not done so before. If the kernel refuses,
-    /// the sender uses fences.
+    /// Returns the means for a sender whose lane has `wake_barrier`. For barriers, this function
+    /// first registers the process with the kernel, if it has not done so before. If the kernel
+    /// refuses, the sender uses fences.
     pub(crate) fn of_sender(wake_barrier: WakeBarrier) -> Self {
         match wake_barrier {
             WakeBarrier::Membarrier if register_once(FutexScope::Machine) => Self::Barrier,

@@ -473,9 +473,9 @@ unsafe fn take_event<B: Behaviour<G>, G: Group>(
     Some((event, tag.is_counted()))
 }
 
-/// Puts the actor to sleep if it has no mail and something can still send to it. `is_ending` is what
-/// the previous call returned in [`SleepOutcome::LookAgain`], or false. The result says what the
-/// runner has to do next.
+/// Puts the actor to sleep if it has no mail and something can still send to it. `is_ending` is
+/// what the previous call returned in [`SleepOutcome::LookAgain`], or false. The result says what
+/// the runner has to do next.
 unsafe fn put_to_sleep<M, G: Group>(turn: &Activation<'_, M, G>, is_ending: bool) -> SleepOutcome {
     let cell = turn.cell;
     let inbox = turn.header().inbox.get();

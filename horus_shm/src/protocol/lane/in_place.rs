@@ -76,9 +76,9 @@ pub enum SlotBlocked {
 }
 
 impl<M: PinnableLane + Clone> LaneWriter<M> {
-    /// Makes this writer continue the message numbers of earlier writers. The number of a message is
-    /// its position minus the skipped positions before it, so this loads the number of skips from
-    /// the block of the lane.
+    /// Makes this writer continue the message numbers of earlier writers. The number of a message
+    /// is its position minus the skipped positions before it, so this loads the number of skips
+    /// from the block of the lane.
     #[must_use]
     pub fn with_numbering(mut self) -> Self {
         // Relaxed: the claim of the lane ordered it. WHY the minimum: a damaged count must not make
