@@ -14,7 +14,7 @@ fn the_documents_show_what_their_records_say() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
     for (document, row) in [
         ("README.md", "| 2:2, 16 B | "),
-        ("README.md", ", this record misses "),
+        ("README.md", " of the present goals, and misses "),
         ("docs/performance.md", "| topic, 16 B | "),
         ("docs/performance.md", "| `scheduler_benchmark` | "),
         ("docs/actors.md", "| `create/st` | "),
@@ -175,7 +175,7 @@ fn a_table_shows_one_record_and_the_span_of_all_of_its_cpu() {
     let made = update_tables(document, &records, "r").unwrap();
     for wanted in [
         "commit `c3` ([record](r))",
-        "Held to the 2 present goals, this record misses **1**",
+        "It has rows for 2 of the present goals, and misses **1**",
         "of the 3 records of this CPU",
         "| 1:1, topic, 16 B | 120 ns | 110 ns – 190 ns | 120 ns | 120 ns | 120 ns | 1.20 | \
          1.20 – 1.90 |",

@@ -139,7 +139,7 @@ impl Records {
         let missed = verdicts.iter().filter(|(_, one)| !one.is_met()).count();
         format!(
             "{cpu} ({} cores), kernel {kernel}, {rustc}, commit `{commit}` ([record]({link})). \
-             Held to the {} present goals, this record misses **{missed}**.",
+             It has rows for {} of the present goals, and misses **{missed}**.",
             cores.unwrap_or_default(),
             verdicts.len(),
         )
