@@ -127,8 +127,8 @@ impl<'a, const PAUSES: u32> FloorEnd<'a, PAUSES> {
 
     #[inline(always)]
     fn load_new(&mut self) -> Option<u64> {
-        // ORDERING(floor): Acquire. Pairs with the Release in `post`: a side that sees the word
-        // sees what was written before it, as the reader of a ring must.
+        // ORDERING(floor): Acquire. Pairs with the Release in `store_word`: a side that sees the
+        // word sees what was written before it, as the reader of a ring must.
         let word = self.back.words[0].load(atomic::Ordering::Acquire);
         if word == self.last_word {
             for _ in 0..PAUSES {
@@ -145,7 +145,7 @@ impl<'a, const PAUSES: u32> FloorEnd<'a, PAUSES> {
         if self.one_line {
             self.last_word = word;
         }
-        // ORDERING(floor): Release. Pairs with the Acquire in `look`.
+        // ORDERING(floor): Release. Pairs with the Acquire in `load_new`.
         self.out.words[0].store(word, atomic::Ordering::Release);
     }
 }
@@ -170,7 +170,7 @@ impl<const PAUSES: u32> Endpoint<Seq> for FloorEnd<'_, PAUSES> {
 impl<const PAUSES: u32> Endpoint<[u64; 2]> for FloorEnd<'_, PAUSES> {
     #[inline(always)]
     fn send(&mut self, message: &[u64; 2]) -> bool {
-        // Relaxed: published by the Release in `post`.
+        // Relaxed: published by the Release in `store_word`.
         self.out.words[1].store(message[1], atomic::Ordering::Relaxed);
         self.store_word(message[0]);
         true
@@ -181,7 +181,7 @@ impl<const PAUSES: u32> Endpoint<[u64; 2]> for FloorEnd<'_, PAUSES> {
         let Some(word) = self.load_new() else {
             return false;
         };
-        // Relaxed: ordered by the Acquire in `look`; the other end writes again only after an
+        // Relaxed: ordered by the Acquire in `load_new`; the other end writes again only after an
         // answer.
         *message = [word, self.back.words[1].load(atomic::Ordering::Relaxed)];
         true

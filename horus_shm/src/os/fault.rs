@@ -210,7 +210,7 @@ impl<const N: usize> MappingChunk<N> {
     }
 
     fn next(&'static self) -> Option<&'static Self> {
-        // ORDERING(watch-chunk): Acquire. Pairs with the exchange in `append`.
+        // ORDERING(watch-chunk): Acquire. Pairs with the exchange in `append_chunk`.
         let next = self.next.load(Ordering::Acquire);
         // SAFETY: it is null, or a chunk that is never freed.
         unsafe { next.as_ref() }
