@@ -30,6 +30,7 @@ fn child_role() {
         ("short", _) => short(&dir),
         ("hangs", class) => hangs(&dir, class),
         ("hangs_at_end", _) => hangs_at_end(&dir),
+        ("detached", _) => detached(&dir),
         ("stormed", _) => stormed(&dir),
         ("restored", _) => restored(&dir),
         (other, _) => panic!("no role '{other}'"),
@@ -184,7 +185,7 @@ fn a_signal_at_any_time_ends_a_process_with_its_number_and_leaves_nothing() {
             }
             None => thread::sleep(Duration::from_micros(rng.usize(..life_us) as u64)),
         }
-        let signal = [libc::SIGINT, libc::SIGTERM][rng.usize(..2)];
+        let signal = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP][rng.usize(..3)];
         child.signal(signal);
         let sent = Instant::now();
         let mut words = std::iter::from_fn(|| child.try_listen().map(str::to_owned));
@@ -381,6 +382,45 @@ fn a_second_signal_ends_the_process_at_once() {
         assert_eq!(child.wait(), End::Code(128 + second), "{first}, {second}");
         assert_eq!(ends(&mut child), ["main", "woken"]);
     }
+}
+
+// A closed terminal.
+
+#[test]
+fn the_second_signal_of_a_closed_terminal_cuts_no_shutdown_short() {
+    let dir = shm_dir();
+    let mut child = Child::spawn("hangs_at_end", dir.path());
+    child.await_word("tick main");
+    child.signal(libc::SIGHUP);
+    child.await_word("hangs");
+    for _ in 0..100 {
+        child.signal(libc::SIGHUP);
+        thread::sleep(Duration::from_millis(1));
+    }
+    child.signal(libc::SIGTERM);
+    assert_eq!(child.wait(), End::Code(128 + libc::SIGTERM));
+}
+
+/// Runs with SIGHUP ignored, as `nohup` starts programs, until another signal stops it.
+fn detached(dir: &Path) {
+    // SAFETY: the action is one of the two that every signal can have.
+    unsafe { libc::signal(libc::SIGHUP, libc::SIG_IGN) };
+    let scheduler = nodes(dir, |node, name| {
+        node.build(plain(name)).unwrap();
+    });
+    exit(scheduler.run());
+}
+
+#[test]
+fn a_program_that_ignores_a_closed_terminal_runs_on() {
+    let dir = shm_dir();
+    let mut child = Child::spawn("detached", dir.path());
+    child.await_word("tick main");
+    child.signal(libc::SIGHUP);
+    thread::sleep(Duration::from_millis(50));
+    child.signal(libc::SIGTERM);
+    assert_eq!(child.wait(), End::Code(128 + libc::SIGTERM));
+    assert!(is_reversed(&mut child), "{:?}", child.said());
 }
 
 // Other signals.

@@ -61,11 +61,12 @@ def test_ctrl_c_shuts_down_in_order_and_is_a_keyboard_interrupt(directory, scrip
     assert "KeyboardInterrupt" in errors
 
 
-def test_sigterm_shuts_down_in_order(namespace):
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_shuts_down_in_order(namespace, number):
     process = start("horus.run(node, name='child')")
-    process.send_signal(signal.SIGTERM)
+    process.send_signal(number)
     output, _ = process.communicate(timeout=PATIENCE)
-    assert (output, process.returncode) == ("shutdown\n", 128 + signal.SIGTERM)
+    assert (output, process.returncode) == ("shutdown\n", 128 + number)
     assert horus.NodeEvent.SCHEDULER_STOPPED in kinds(namespace, "child")
 
 

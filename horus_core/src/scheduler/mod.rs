@@ -244,9 +244,10 @@ impl Scheduler {
         name.clone_into(&mut self.name);
     }
 
-    /// Stops the run, with [`Reason::Signal`], when the process gets SIGINT (Ctrl-C) or SIGTERM. A
-    /// second signal ends the process immediately, with exit code 128 plus the number of the
-    /// signal. If a signal arrives while the run already stops for another reason, it replaces that
+    /// Stops the run, with [`Reason::Signal`], when the process gets SIGINT (Ctrl-C), SIGTERM, or
+    /// SIGHUP (its terminal was closed, or the connection of ssh was lost). A second SIGINT or
+    /// SIGTERM ends the process immediately, with exit code 128 plus the number of the signal; a
+    /// second SIGHUP has no effect. If SIGHUP is ignored, as by `nohup`, it stays so. If a signal arrives while the run already stops for another reason, it replaces that
     /// reason, unless a node failed.
     ///
     /// The signal handlers are installed when the scheduler starts. The previous handlers are

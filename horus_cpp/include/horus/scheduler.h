@@ -186,7 +186,7 @@ typedef struct horus_scheduler_options {
     const char *name;             /* its name for other processes; null: the program's name */
     horus_namespace_t name_space; /* the namespace in which other processes see the scheduler */
     double main_rate_hz;          /* the rate of nodes without a rate of their own; 0: 100 */
-    int32_t stop_on_signals;      /* HORUS_YES: SIGINT and SIGTERM stop the run */
+    int32_t stop_on_signals;      /* HORUS_YES: SIGINT, SIGTERM and SIGHUP stop the run */
     int32_t use_kernel_clock;     /* HORUS_YES: use the kernel's clock, not the CPU's counter */
     /* Called for each event, from another thread, some ms after it. If null, warnings and errors
      * are printed to stderr. */

@@ -1,5 +1,5 @@
-//! Termination signals (SIGINT, SIGTERM): the first one does not end the process at once, but is
-//! recorded for the program.
+//! Termination signals (SIGINT, SIGTERM, SIGHUP): the first one does not end the process at once,
+//! but is recorded for the program.
 
 use std::io;
 use std::mem::MaybeUninit;
@@ -12,7 +12,7 @@ use libc::{c_int, sigaction};
 use crate::protocol::sync::Word;
 
 /// The signals that ask a process to end, which [`TerminationSignals`] records.
-const TERMINATION_SIGNALS: [c_int; 2] = [libc::SIGINT, libc::SIGTERM];
+const TERMINATION_SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// One word with the number of the first termination signal (0 if none was received), and the flags
 /// `ARMED_FLAG` and `REPORTED_FLAG`. WHY one word: a thread may be suspended in the handler while
@@ -30,23 +30,27 @@ const ARMED_FLAG: u64 = 1 << 32;
 const REPORTED_FLAG: u64 = 1 << 33;
 static USERS: Mutex<SignalRecorders> = Mutex::new(SignalRecorders {
     count: 0,
-    previous: None,
+    previous: Vec::new(),
 });
 
-/// The number of [`TerminationSignals`] that exist, and the signal actions that were set before the
-/// first one.
+/// The number of [`TerminationSignals`] that exist, and the signal actions that the first one has
+/// replaced.
 struct SignalRecorders {
     count: usize,
-    previous: Option<[sigaction; 2]>,
+    /// The signals whose actions were replaced, with the actions that they had before.
+    previous: Vec<(c_int, sigaction)>,
 }
 
 fn lock_users() -> MutexGuard<'static, SignalRecorders> {
     USERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A user that records termination signals. While at least one user lives, the first SIGINT or
-/// SIGTERM is recorded. The second one ends the process at once, with exit status 128 plus the
-/// signal's number.
+/// A user that records termination signals. While at least one user lives, the first SIGINT,
+/// SIGTERM or SIGHUP is recorded. A second SIGINT or SIGTERM ends the process at once, with exit
+/// status 128 plus the signal's number.
+///
+/// A second SIGHUP has no effect, because a closed terminal sends two: one from the kernel and one
+/// from the shell. SIGHUP is not recorded if it is ignored, as `nohup` does.
 ///
 /// When the last user is dropped, the previous actions are restored, unless the program has set
 /// other actions in the meantime. If a signal was recorded and no user has read it, it is then sent
@@ -66,15 +70,7 @@ impl TerminationSignals {
             // Relaxed: the system calls below come long after it, and the handler depends on this
             // word only.
             SIGNAL_STATE.set(ARMED_FLAG);
-            let first = recording_action()
-                .and_then(|action| replace_action(TERMINATION_SIGNALS[0], &action));
-            let first = first.inspect_err(|_| SIGNAL_STATE.set(NOT_RECORDING))?;
-            let second =
-                replace_action(TERMINATION_SIGNALS[1], &recording_action()?).inspect_err(|_| {
-                    let _ = replace_action(TERMINATION_SIGNALS[0], &first);
-                    stop_recording();
-                })?;
-            users.previous = Some([first, second]);
+            users.previous = replace_actions().inspect_err(|_| stop_recording())?;
         }
         users.count += 1;
         Ok(Self(()))
@@ -101,13 +97,7 @@ impl Drop for TerminationSignals {
         if users.count > 0 {
             return;
         }
-        let previous = users.previous.take();
-        for (signal, previous) in TERMINATION_SIGNALS
-            .into_iter()
-            .zip(previous.iter().flatten())
-        {
-            restore_action(signal, previous);
-        }
+        restore_actions(&std::mem::take(&mut users.previous));
         stop_recording();
     }
 }
@@ -143,7 +133,7 @@ fn send_to_self(signal: c_int) {
 }
 
 /// The handler of termination signals. It records the first signal, and ends the process at the
-/// second one.
+/// second one, unless that is SIGHUP.
 extern "C" fn record_signal(signal: c_int) {
     // Relaxed: the word is self-contained, and `NOT_RECORDING` is stored after the system calls
     // that restored the previous actions.
@@ -159,6 +149,8 @@ extern "C" fn record_signal(signal: c_int) {
             ARMED_FLAG => {}
             // This thread was suspended until now: the previous action is to handle the signal.
             NOT_RECORDING => return crate::os::signal::preserve_errno(|| send_to_self(signal)),
+            // WHY: a closed terminal sends it more than once.
+            _ if signal == libc::SIGHUP => return,
             // SAFETY: allowed in a handler, and takes no pointer.
             _ => unsafe { libc::_exit(128 + signal) },
         }
@@ -174,6 +166,29 @@ fn recording_action() -> io::Result<sigaction> {
     // SAFETY: the set is valid for the write.
     unsafe { libc::sigemptyset(&raw mut action.sa_mask) };
     Ok(action)
+}
+
+/// Makes [`record_signal`] the handler of all termination signals, except of SIGHUP if it is
+/// ignored. Returns the signals with their former actions. If one fails, restores the others.
+fn replace_actions() -> io::Result<Vec<(c_int, sigaction)>> {
+    let mut replaced = Vec::new();
+    for signal in TERMINATION_SIGNALS {
+        let result = current_action(signal).and_then(|former| {
+            if signal != libc::SIGHUP || former.sa_sigaction != libc::SIG_IGN {
+                replaced.push((signal, replace_action(signal, &recording_action()?)?));
+            }
+            Ok(())
+        });
+        result.inspect_err(|_| restore_actions(&replaced))?;
+    }
+    Ok(replaced)
+}
+
+/// Restores the actions that [`replace_actions`] has replaced.
+fn restore_actions(replaced: &[(c_int, sigaction)]) {
+    for (signal, former) in replaced {
+        restore_action(*signal, former);
+    }
 }
 
 fn current_action(signal: c_int) -> io::Result<sigaction> {
