@@ -13,6 +13,13 @@ use crate::{
     namespace, node, scheduler, top, topic,
 };
 
+/// Maximum number of seconds in an option, which is more than 30 years. WHY a limit: a time that
+/// far ahead can still be computed.
+const SECONDS_MAX: f64 = 1e9;
+
+/// Minimum rate in an option, in hertz. Its period is [`SECONDS_MAX`].
+const HERTZ_MIN: f64 = 1e-9;
+
 /// Shows the topics, nodes and schedulers of a robot, and acts on them.
 #[derive(Debug, Parser)]
 #[command(name = "horus", version, max_term_width = 80, propagate_version = true)]
@@ -139,29 +146,37 @@ impl Command {
     }
 }
 
-/// Parses the value of an option that is a number of seconds. Returns an error text if it is not
-/// valid.
+/// Parses the value of an option that is a number of seconds, up to [`SECONDS_MAX`]. Returns an
+/// error text if it is not valid.
 pub(crate) fn parse_seconds(text: &str) -> Result<Duration, String> {
     let seconds: f64 = text.parse().map_err(|_| "not a number of seconds")?;
-    Duration::try_from_secs_f64(seconds).map_err(|error| error.to_string())
+    if (0.0..=SECONDS_MAX).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err(format!("a number of seconds is from 0 to {SECONDS_MAX}"))
+    }
 }
 
 /// Parses the value of an option that is a number of seconds greater than 0, such as the time of a
 /// measurement. Returns an error text if it is not valid.
 pub(crate) fn parse_positive_seconds(text: &str) -> Result<Duration, String> {
     match parse_seconds(text)? {
-        Duration::ZERO => Err("a duration greater than 0 is needed".to_owned()),
+        Duration::ZERO => Err(format!(
+            "a duration greater than 0 is needed: from 0.000000001 to {SECONDS_MAX} seconds"
+        )),
         duration => Ok(duration),
     }
 }
 
-/// Parses the value of an option that is a positive rate in hertz. Returns an error text if it is
-/// not valid.
+/// Parses the value of an option that is a rate in hertz, of at least [`HERTZ_MIN`]. Returns an
+/// error text if it is not valid.
 pub(crate) fn parse_hertz(text: &str) -> Result<f64, String> {
     let hertz: f64 = text.parse().map_err(|_| "not a number of hertz")?;
-    if hertz.is_finite() && hertz > 0.0 {
+    if hertz.is_finite() && hertz >= HERTZ_MIN {
         Ok(hertz)
     } else {
-        Err("a rate is a positive number of hertz".to_owned())
+        Err(format!(
+            "a rate is a positive number of hertz, at least {HERTZ_MIN}"
+        ))
     }
 }

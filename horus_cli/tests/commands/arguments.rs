@@ -198,6 +198,48 @@ fn a_negative_rate_is_answered_with_what_a_rate_is() {
     }
 }
 
+/// The time until then could not be computed, so the command would end by a panic.
+#[test]
+fn a_time_or_a_rate_beyond_the_range_is_a_wrong_argument() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel cmd_vel");
+    let seconds = "a number of seconds is from 0 to 1000000000";
+    let hertz = "a rate is a positive number of hertz, at least 0.000000001";
+    let table = [
+        ("topic pub cmd_vel CmdVel {} -r 1e-20", hertz),
+        ("topic pub cmd_vel CmdVel {} -r inf", hertz),
+        ("topic echo cmd_vel --rate 1e-300", hertz),
+        ("topic hz cmd_vel --min 1e-10", hertz),
+        ("topic hz cmd_vel -w 1e19", seconds),
+        ("topic delay cmd_vel -w 1e10", seconds),
+        ("topic list -w=-1", seconds),
+        ("topic list -w NaN", seconds),
+        ("topic wait cmd_vel --timeout 1e300", seconds),
+        ("top -i 1e19", seconds),
+        (
+            "top -i 1e-300",
+            "is needed: from 0.000000001 to 1000000000 seconds",
+        ),
+    ];
+    for (arguments, range) in table {
+        let ran = robot.run(arguments);
+        ran.failed_with_usage();
+        assert!(ran.stderr.contains(range), "{arguments}: {ran:?}");
+    }
+    // The ends of the ranges are times that can be waited for.
+    for arguments in [
+        "topic pub cmd_vel CmdVel {} -r 1e-9",
+        "topic echo cmd_vel --rate 1e-9",
+        "topic hz cmd_vel -w 1e9",
+        "topic hz cmd_vel -w 1e9 --jitter",
+        "topic delay cmd_vel -w 1e9",
+        "top -i 1e9",
+    ] {
+        robot.answer(&format!("{arguments} --timeout 0.05"));
+    }
+}
+
 #[test]
 fn a_namespace_that_does_not_exist_is_empty_and_a_directory_is_an_error() {
     let robot = Robot::new();
