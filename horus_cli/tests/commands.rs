@@ -27,6 +27,8 @@ mod messages;
 mod monitor;
 #[path = "commands/monitor_page.rs"]
 mod monitor_page;
+#[path = "commands/namespaces.rs"]
+mod namespaces;
 #[path = "commands/nodes.rs"]
 mod nodes;
 #[path = "commands/program.rs"]

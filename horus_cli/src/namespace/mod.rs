@@ -9,7 +9,7 @@ use std::path::Path;
 
 use clap::Subcommand;
 use horus_core::introspect::{self, ProcessInfo};
-use horus_core::namespace::Namespace;
+use horus_core::namespace::{Namespace, NamespaceName};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -47,12 +47,14 @@ pub(crate) fn other_processes(namespace: &Namespace) -> Result<Vec<ProcessInfo>,
 /// Returns the sorted names of the namespaces in a directory, which need not exist.
 ///
 /// WHY only directories with a registry: opening any other directory would turn it into a
-/// namespace.
+/// namespace. WHY only valid names: no program can open another one, and it may contain characters
+/// on which a terminal acts.
 pub(crate) fn namespace_names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
     let namespaces = entries.filter(|entry| entry.path().join(REGISTRY_FILE).is_file());
     let mut names: Vec<String> = namespaces
         .filter_map(|entry| entry.file_name().into_string().ok())
+        .filter(|name| NamespaceName::new(name).is_ok())
         .collect();
     names.sort();
     names
