@@ -149,7 +149,7 @@ fn check_all(arguments: &Arguments, context: &mut Context) -> Result<Vec<Finding
     if !findings.iter().any(Finding::is_fault) {
         // WHY before the namespace is opened: that removes stale files.
         let before = clean::topic_names(&config);
-        findings.push(place::check_other_namespaces(&config)?);
+        findings.extend(place::check_other_namespaces(&config));
         findings.extend(traffic::check_traffic(context)?);
         findings.extend(fix::report_removed_topics(&before, context)?);
     }

@@ -12,8 +12,7 @@ use horus_core::namespace::NamespaceConfig;
 use super::Finding;
 use super::fix::Fix;
 use crate::context::namespace_path;
-use crate::failure::Failure;
-use crate::namespace::list::NamespaceRow;
+use crate::namespace::list::NamespaceSummary;
 use crate::namespace::namespace_names;
 use crate::output::format::bytes;
 
@@ -90,27 +89,36 @@ fn check_owner(config: &NamespaceConfig) -> Finding {
     Finding::ok(CHECK_NAME, found)
 }
 
-/// Looks for other namespaces that are in use. WHY: programs in different namespaces do not see
-/// each other, and a user may not know that there are several.
-pub(super) fn check_other_namespaces(config: &NamespaceConfig) -> Result<Finding, Failure> {
+/// Looks for other namespaces that are in use, and for those that cannot be opened. WHY: programs
+/// in different namespaces do not see each other, and a user may not know that there are several.
+pub(super) fn check_other_namespaces(config: &NamespaceConfig) -> Vec<Finding> {
     const CHECK_NAME: &str = "other namespaces";
     let own = config.name().as_str();
     let mut alive = Vec::new();
+    let mut findings = Vec::new();
     for name in namespace_names(config.dir())
         .iter()
         .filter(|name| *name != own)
     {
-        let row = NamespaceRow::read(config, name)?;
-        if !row.processes.is_empty() {
-            alive.push(format!("{name} ({} processes)", row.processes.len()));
+        match NamespaceSummary::read(config, name) {
+            Ok(Some(seen)) if !seen.processes.is_empty() => {
+                alive.push(format!("{name} ({} processes)", seen.processes.len()));
+            }
+            Ok(_) => {}
+            Err(failure) => {
+                let found = format!("{name} cannot be opened: {}", failure.text());
+                let advice = format!("if it is not needed: horus namespace rm {name}");
+                findings.push(Finding::note(CHECK_NAME, found, advice));
+            }
         }
-    }
-    if alive.is_empty() {
-        return Ok(Finding::ok(CHECK_NAME, "none is in use"));
     }
     let advice = "programs in different namespaces do not see each other: give them the same \
                   HORUS_NAMESPACE";
-    Ok(Finding::note(CHECK_NAME, alive.join(", "), advice))
+    findings.push(match alive.as_slice() {
+        [] => Finding::ok(CHECK_NAME, "none is in use"),
+        alive => Finding::note(CHECK_NAME, alive.join(", "), advice),
+    });
+    findings
 }
 
 /// Returns a finding if this command runs in a container, where processes of other containers may

@@ -5,14 +5,14 @@ use std::collections::BTreeSet;
 
 use clap::Args;
 use horus_core::introspect::{Inspector, topics};
-use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
+use horus_core::namespace::{NamespaceConfig, NamespaceName};
 use serde::Serialize;
 
-use super::{namespace_names, other_processes};
-use crate::context::{Context, namespace_failure};
+use super::{namespace_names, open_found, other_processes};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::bytes;
-use crate::output::{Column, Table};
+use crate::output::{Cell, Column, Table, Tone};
 
 /// List the namespaces, with the processes that have opened them
 #[derive(Debug, Args)]
@@ -24,12 +24,20 @@ struct NamespaceList {
     namespaces: Vec<NamespaceRow>,
 }
 
-/// A row in the list of namespaces: a namespace, the number of its topics, the ids of its
-/// processes, and the size of its memory.
+/// A row of the list: a namespace, or the error that occurred when the namespace was opened.
 #[derive(Debug, Serialize)]
-pub(crate) struct NamespaceRow {
-    pub(crate) namespace: String,
-    pub(crate) topics: usize,
+struct NamespaceRow {
+    namespace: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    seen: Option<NamespaceSummary>,
+}
+
+/// The number of topics in a namespace, the ids of its processes, and the size of its memory.
+#[derive(Debug, Serialize)]
+pub(crate) struct NamespaceSummary {
+    topics: usize,
     /// The ids of the processes that have opened the namespace. The process of this command is not
     /// included.
     pub(crate) processes: BTreeSet<u32>,
@@ -37,14 +45,30 @@ pub(crate) struct NamespaceRow {
 }
 
 impl NamespaceRow {
-    /// Opens the namespace `name`, and reads the row that describes it.
-    pub(crate) fn read(config: &NamespaceConfig, name: &str) -> Result<Self, Failure> {
+    /// Returns the row of the namespace `name`; `None` if it was removed before it could be opened.
+    fn read(config: &NamespaceConfig, name: String) -> Option<Self> {
+        let (seen, error) = match NamespaceSummary::read(config, &name) {
+            Ok(seen) => (Some(seen?), None),
+            Err(failure) => (None, Some(failure.text().to_owned())),
+        };
+        Some(Self {
+            namespace: name,
+            error,
+            seen,
+        })
+    }
+}
+
+impl NamespaceSummary {
+    /// Opens the namespace `name`, and reads what describes it. Returns `None` if the namespace
+    /// does not exist.
+    pub(crate) fn read(config: &NamespaceConfig, name: &str) -> Result<Option<Self>, Failure> {
         let name = NamespaceName::new(name).map_err(Failure::usage)?;
-        let config = config.clone().with_name(name.clone());
-        let namespace = Namespace::open(&config).map_err(|error| namespace_failure(&error))?;
+        let Some(namespace) = open_found(&config.clone().with_name(name))? else {
+            return Ok(None);
+        };
         let names = topics(&namespace).map_err(|error| Failure::from_open_error(&error))?;
-        let mut row = Self {
-            namespace: name.to_string(),
+        let mut summary = Self {
             topics: names.len(),
             processes: other_processes(&namespace)?
                 .iter()
@@ -55,17 +79,19 @@ impl NamespaceRow {
         // A topic that cannot be opened was removed meanwhile, or is not one of this version.
         let open = |name: &String| Inspector::open_in(&namespace, name).ok();
         for topic in names.iter().filter_map(open) {
-            row.allocated_bytes += topic.file().map_or(0, |file| file.allocated_bytes);
+            summary.allocated_bytes += topic.file().map_or(0, |file| file.allocated_bytes);
         }
-        Ok(row)
+        Ok(Some(summary))
     }
 }
 
 pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let config = context.existing_config()?;
     let names = namespace_names(config.dir());
-    let rows = names.iter().map(|name| NamespaceRow::read(&config, name));
-    let namespaces = rows.collect::<Result<Vec<_>, _>>()?;
+    let rows = names.into_iter();
+    let namespaces: Vec<_> = rows
+        .filter_map(|name| NamespaceRow::read(&config, name))
+        .collect();
     if context.is_json() {
         return context.out.json(NamespaceList {
             shm_dir: config.dir().display().to_string(),
@@ -79,12 +105,21 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
         Column::number("MEMORY"),
     ]);
     for row in &namespaces {
-        table.row([
-            row.namespace.as_str().into(),
-            row.topics.to_string().into(),
-            row.processes.len().to_string().into(),
-            bytes(row.allocated_bytes).into(),
-        ]);
+        let name = row.namespace.as_str();
+        match &row.seen {
+            Some(seen) => table.row([
+                name.into(),
+                seen.topics.to_string().into(),
+                seen.processes.len().to_string().into(),
+                bytes(seen.allocated_bytes).into(),
+            ]),
+            None => {
+                let unreadable = Cell::toned(Tone::Bad, "unreadable");
+                table.row([name.into(), unreadable, "-".into(), "-".into()]);
+                let error = row.error.as_deref().unwrap_or_default();
+                context.print_note(format_args!("{name}: {error}"));
+            }
+        }
     }
     context.out.table(&table)
 }

@@ -6,12 +6,13 @@ mod rm;
 
 use std::fs;
 use std::path::Path;
+use std::sync::Arc;
 
 use clap::Subcommand;
 use horus_core::introspect::{self, ProcessInfo};
-use horus_core::namespace::{Namespace, NamespaceName};
+use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
 
-use crate::context::Context;
+use crate::context::{Context, namespace_failure, namespace_path};
 use crate::failure::Failure;
 
 /// Name of a file that the directory of every namespace contains. A directory without it is not a
@@ -58,4 +59,14 @@ pub(crate) fn namespace_names(dir: &Path) -> Vec<String> {
         .collect();
     names.sort();
     names
+}
+
+/// Opens a namespace that [`namespace_names`] has found. Returns `None` if it was removed since.
+pub(crate) fn open_found(config: &NamespaceConfig) -> Result<Option<Arc<Namespace>>, Failure> {
+    // WHY looked for again: opening a namespace that is missing would create it.
+    if !namespace_path(config).join(REGISTRY_FILE).is_file() {
+        return Ok(None);
+    }
+    let namespace = Namespace::open(config).map_err(|error| namespace_failure(&error))?;
+    Ok(Some(namespace))
 }

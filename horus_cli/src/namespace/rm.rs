@@ -1,10 +1,10 @@
 //! The command `horus namespace rm`: removes a namespace that no process uses.
 
 use clap::Args;
-use horus_core::namespace::{Namespace, NamespaceName, NamespaceRemoveError};
+use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName, NamespaceRemoveError};
 
 use super::{namespace_names, other_processes};
-use crate::context::{Context, namespace_failure, namespace_path};
+use crate::context::{Context, namespace_path};
 use crate::failure::Failure;
 use crate::output::format::visible;
 use crate::output::nearest;
@@ -27,18 +27,34 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             config.dir().display()
         )));
     }
-    let namespace = Namespace::open(&config.with_name(name.clone()));
-    let namespace = namespace.map_err(|error| namespace_failure(&error))?;
-    namespace.remove().map_err(|error| match error {
-        NamespaceRemoveError::Attended { .. } => in_use_failure(&namespace, &error),
-        error => Failure::system(error),
-    })?;
+    remove(&config.with_name(name.clone()))?;
     if context.is_json() {
         let object = serde_json::json!({ "namespace": name.as_str(), "removed": true });
         return context.out.json(object);
     }
     context.print_note(format_args!("removed namespace '{name}'"));
     Ok(())
+}
+
+/// Removes the namespace that `config` selects. Returns a failure if a process uses it.
+fn remove(config: &NamespaceConfig) -> Result<(), Failure> {
+    let removed = match Namespace::open(config) {
+        Ok(namespace) => match namespace.remove() {
+            Err(error @ NamespaceRemoveError::Attended { .. }) => {
+                return Err(in_use_failure(&namespace, &error));
+            }
+            removed => removed,
+        },
+        // WHY: a damaged namespace can be removed, too.
+        Err(_) => Namespace::remove_at(config),
+    };
+    removed.map_err(|error| match error {
+        NamespaceRemoveError::Attended { .. } => {
+            let error = visible(&error.to_string());
+            Failure::refused(format_args!("{error}: end it first"))
+        }
+        error => Failure::system(error),
+    })
 }
 
 /// Returns the failure for a namespace that processes use. `error` names only one of them.

@@ -1,8 +1,87 @@
-//! Directories that are no namespaces.
+//! Namespaces that are damaged, foreign, or no namespaces.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::Arc;
+
+use horus_core::message::CmdVel;
+use horus_core::namespace::{Namespace, NamespaceName};
+use horus_core::topic::{Qos, Topic};
 
 use crate::common::Robot;
+
+/// Opens another namespace in the directory of the robot. It has one topic, which stays.
+fn open_namespace(robot: &Robot, name: &str) -> Arc<Namespace> {
+    let config = robot.namespace().config().clone();
+    let config = config.with_name(NamespaceName::new(name).unwrap());
+    let namespace = Namespace::open(&config).unwrap();
+    let topic = Topic::builder("cmd_vel").namespace(&namespace);
+    let mut publisher = topic.qos(Qos::latched()).publisher().unwrap();
+    publisher.send(CmdVel::new(0.5, 0.25)).unwrap();
+    namespace
+}
+
+fn set_mode(path: &Path, mode: u32) {
+    fs::set_permissions(path, fs::Permissions::from_mode(mode)).unwrap();
+}
+
+#[test]
+fn a_namespace_that_cannot_be_opened_hides_no_other() {
+    let robot = Robot::new();
+    let registry = |name: &str| robot.dir().join(name).join("registry");
+    for name in ["good", "open", "shared"] {
+        drop(open_namespace(&robot, name));
+    }
+    // Another user could have written to it.
+    set_mode(&registry("open"), 0o666);
+    set_mode(&robot.dir().join("shared"), 0o2770);
+    // It is damaged, and cannot be replaced while this process is in it.
+    let held = open_namespace(&robot, "held");
+    fs::write(registry("held"), [0x5a; 200]).unwrap();
+    let ran = robot.run("namespace list");
+    assert_eq!(ran.code, 0, "{ran:?}");
+    let rows = ran.stdout.lines().skip(1);
+    let rows: Vec<Vec<&str>> = rows.map(|row| row.split_whitespace().collect()).collect();
+    let names: Vec<&str> = rows.iter().map(|row| row[0]).collect();
+    assert_eq!(names, ["default", "good", "held", "open", "shared"]);
+    assert_eq!(rows[1][..3], ["good", "1", "0"]);
+    for row in &rows[2..] {
+        assert_eq!(row[1..], ["unreadable", "-", "-"]);
+    }
+    let reasons = [
+        format!(
+            "held: the registry {} cannot be",
+            registry("held").display()
+        ),
+        format!("open: the registry {} belongs", registry("open").display()),
+        "set HORUS_SHM_GROUP=".to_owned(),
+    ];
+    for reason in &reasons {
+        assert!(ran.stderr.contains(reason), "no '{reason}' in {ran:?}");
+    }
+    let json = robot.answer("namespace list --json");
+    for part in [
+        "{\"namespace\":\"good\",\"topics\":1,\"processes\":[],",
+        "{\"namespace\":\"open\",\"error\":\"the registry ",
+    ] {
+        assert!(json.contains(part), "no '{part}' in {json}");
+    }
+    let found = robot.run("doctor").stdout;
+    let note = "note   other namespaces: open cannot be opened: the registry ";
+    assert!(found.contains(note), "{found}");
+
+    let ran = robot.run("namespace rm held");
+    ran.failed(4, &["/held is in use by ", ": end it first"]);
+    let ran = robot.run("namespace rm shared");
+    ran.failed(5, &["cannot remove the namespace ", "HORUS_SHM_GROUP="]);
+    drop(held);
+    for name in ["held", "open"] {
+        robot.answer(&format!("namespace rm {name}"));
+        assert!(!robot.dir().join(name).exists(), "{name}");
+    }
+    assert_eq!(robot.answer("namespace list").lines().count(), 4);
+}
 
 /// No program can open it, and a terminal would act on its name.
 #[test]
