@@ -9,6 +9,8 @@ mod browser;
 mod common;
 #[path = "commands/doctor.rs"]
 mod doctor;
+#[path = "commands/floods.rs"]
+mod floods;
 #[path = "common/golden.rs"]
 mod golden;
 #[path = "commands/launch.rs"]

@@ -12,6 +12,7 @@ use serde::Serialize;
 
 use super::hz::MeasurementSpan;
 use super::meter::{Meter, Reading};
+use super::observer::READ_TIME_MAX;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::count;
@@ -88,13 +89,18 @@ impl MessageLengths {
         }
     }
 
-    /// Records the lengths of the messages that have arrived since the last call.
+    /// Records the lengths of the messages that have arrived since the last call. Takes not much
+    /// longer than [`READ_TIME_MAX`], even if messages come faster than they are read.
     fn read_lengths(&mut self) {
         let Self::ObservedLengths(Some(observer), seen) = self else {
             return;
         };
+        let begin = Instant::now();
         while let Some(bytes) = observer.recv_length() {
             seen.note(bytes as u64);
+            if begin.elapsed() >= READ_TIME_MAX {
+                return;
+            }
         }
     }
 

@@ -10,7 +10,8 @@ use serde::Serialize;
 
 use super::gaps::{TIME_FIELD, now_ns};
 use super::hz::cut_short;
-use super::observer::{Observer, PERIOD};
+use super::observer::{Observer, PERIOD, READ_TIME_MAX};
+use super::samples::Samples;
 use super::select::without_leading_slash;
 use crate::cli::parse_positive_seconds;
 use crate::context::Context;
@@ -46,7 +47,7 @@ pub(crate) struct Arguments {
 #[derive(Debug, Serialize)]
 struct Ages<'a> {
     topic: &'a str,
-    messages: usize,
+    messages: u64,
     min_ns: Option<i64>,
     p50_ns: Option<i64>,
     p99_ns: Option<i64>,
@@ -87,7 +88,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         let due = Instant::now() + window;
         let due = end.map_or(due, |end| end.min(due));
         let due = deadline.or_earlier(due);
-        let mut ages = Vec::new();
+        let mut ages = Samples::default();
         while !context.stop.is_received() && Instant::now() < due {
             reader.read(due, &mut ages)?;
         }
@@ -124,14 +125,21 @@ fn expect_time_field(topic: &str, kind: &DynamicType) -> Result<(), Failure> {
 }
 
 impl MessageReader {
-    /// Appends the ages of the messages that have arrived to `ages`, in nanoseconds. Waits until
-    /// `due` at most, and returns after a few milliseconds even if no message has arrived.
-    fn read(&mut self, due: Instant, ages: &mut Vec<i64>) -> Result<(), Failure> {
+    /// Adds the ages of the messages that have arrived to `ages`, in nanoseconds. Waits until `due`
+    /// at most, and returns after a few milliseconds even if no message, or always another one, has
+    /// arrived.
+    fn read(&mut self, due: Instant, ages: &mut Samples<i64>) -> Result<(), Failure> {
         match self {
             Self::Observer(observer) => {
+                let end = due.min(Instant::now() + READ_TIME_MAX);
                 let mut subscriber = observer.subscriber();
                 while let Some(message) = subscriber.as_mut().and_then(|one| one.recv()) {
-                    ages.extend(message_age_ns(&message));
+                    if let Some(age) = message_age_ns(&message) {
+                        ages.note(age);
+                    }
+                    if Instant::now() >= end {
+                        return Ok(());
+                    }
                 }
                 std::thread::sleep(PERIOD);
             }
@@ -143,7 +151,10 @@ impl MessageReader {
                     Ok(message) => {
                         let now_ns = now_ns();
                         let message = kind.decode(message);
-                        ages.extend(message.and_then(|message| message_age_at(&message, now_ns)));
+                        let age = message.and_then(|message| message_age_at(&message, now_ns));
+                        if let Some(age) = age {
+                            ages.note(age);
+                        }
                     }
                     Err(RecvTimeoutError::Timeout { .. }) => {}
                     Err(error) => return Err(Failure::system(error)),
@@ -165,14 +176,10 @@ fn message_age_at(message: &Value, now_ns: u64) -> Option<i64> {
     Some(now_ns.wrapping_sub(sent_ns).cast_signed())
 }
 
-fn print_ages(topic: &str, ages: &mut [i64], context: &mut Context) -> Result<(), Failure> {
-    ages.sort_unstable();
-    let at = |share: f64| {
-        let index = (share * ages.len() as f64).ceil() as usize;
-        ages.get(index.max(1) - 1).copied()
-    };
-    let messages = ages.len();
-    let (min_ns, p50_ns, p99_ns, max_ns) = (at(0.0), at(0.5), at(0.99), at(1.0));
+fn print_ages(topic: &str, ages: &mut Samples<i64>, context: &mut Context) -> Result<(), Failure> {
+    let messages = ages.number();
+    let [p50_ns, p99_ns] = ages.percentiles([50.0, 99.0]);
+    let (min_ns, max_ns) = (ages.min(), ages.max());
     if context.is_json() {
         return context.out.json(Ages {
             topic,
@@ -199,6 +206,6 @@ fn print_ages(topic: &str, ages: &mut [i64], context: &mut Context) -> Result<()
         shown(p99_ns),
         shown(max_ns),
         shown(min_ns),
-        count(messages as u64)
+        count(messages)
     ))
 }

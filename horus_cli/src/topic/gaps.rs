@@ -1,13 +1,14 @@
 //! Gaps: the times between successive messages of a topic, which an observer measures.
 
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use horus_core::namespace::Namespace;
 use horus_core::topic::{DynamicSchema, DynamicType};
 use serde::Serialize;
 
-use super::observer::Observer;
+use super::observer::{Observer, READ_TIME_MAX};
+use super::samples::Samples;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{count, duration};
@@ -15,15 +16,27 @@ use crate::output::format::{count, duration};
 /// Name of the message field that contains the time at which the message was created.
 pub(super) const TIME_FIELD: &str = "timestamp_ns";
 
+/// Maximum number of times that are kept until their gaps are computed. WHY a limit: a window may
+/// be long, and messages may come at millions per second.
+const TIMES_MAX: usize = 1 << 16;
+
 /// An observer that reads the times of a topic's messages, to find the gaps between them.
 #[derive(Debug)]
 pub(super) struct GapMeter {
     observer: Observer,
-    /// The times of the messages in the current window, in nanoseconds since 1970.
-    times: Vec<u64>,
-    /// The latest time of a message in the windows before, in nanoseconds since 1970; `None` if
+    times: MessageTimes,
+}
+
+/// The times of messages, and the gaps between them, in one window.
+#[derive(Debug, Default)]
+struct MessageTimes {
+    /// The times of the newest messages, whose gaps are not computed yet, in nanoseconds since
+    /// 1970.
+    newest: Vec<u64>,
+    /// The latest time of a message before the newest ones, in nanoseconds since 1970; `None` if
     /// there was none. The first gap of a window begins at it.
     last: Option<u64>,
+    gaps: Samples<u64>,
 }
 
 /// The gaps, which are times between successive messages, in one window.
@@ -31,7 +44,7 @@ pub(super) struct GapMeter {
 pub(super) struct Gaps {
     /// Number of gaps that were measured. The observer may lose messages, so it can be smaller than
     /// the number of messages sent.
-    gaps: usize,
+    gaps: u64,
     min_ns: Option<u64>,
     p50_ns: Option<u64>,
     p99_ns: Option<u64>,
@@ -46,51 +59,68 @@ impl GapMeter {
     ) -> Result<Self, Failure> {
         Ok(Self {
             observer: Observer::open(context, namespace, name)?,
-            times: Vec::new(),
-            last: None,
+            times: MessageTimes::default(),
         })
     }
 
-    /// Records the times of the messages that have arrived since the last call.
+    /// Records the times of the messages that have arrived since the last call. Takes not much
+    /// longer than [`READ_TIME_MAX`], even if messages come faster than they are read.
     pub(super) fn read_times(&mut self) {
         let Some(subscriber) = self.observer.subscriber() else {
             return;
         };
         let kind = subscriber.message_type().clone();
+        let begin = Instant::now();
         while let Some(message) = subscriber.recv_bytes() {
             self.times
-                .push(time_of(&kind, message).unwrap_or_else(now_ns));
+                .note(time_of(&kind, message).unwrap_or_else(now_ns));
+            if begin.elapsed() >= READ_TIME_MAX {
+                return;
+            }
         }
     }
 
     /// Returns the gaps of the window that has ended, and begins the next window.
     pub(super) fn take(&mut self) -> Gaps {
-        let mut times = std::mem::take(&mut self.times);
-        times.extend(self.last);
+        self.times.take()
+    }
+}
+
+impl MessageTimes {
+    fn note(&mut self, time: u64) {
+        self.newest.push(time);
+        if self.newest.len() == TIMES_MAX {
+            self.compute_gaps();
+        }
+    }
+
+    /// Computes the gaps between the newest messages, and drops their times.
+    fn compute_gaps(&mut self) {
+        self.newest.extend(self.last);
         // WHY: messages of several publishers are not read in the order in which they were sent.
-        times.sort_unstable();
-        self.last = times.last().copied();
-        Gaps::between(&times)
+        self.newest.sort_unstable();
+        for pair in self.newest.windows(2) {
+            self.gaps.note(pair[1] - pair[0]);
+        }
+        self.last = self.newest.last().copied();
+        self.newest.clear();
+    }
+
+    fn take(&mut self) -> Gaps {
+        self.compute_gaps();
+        let mut gaps = std::mem::take(&mut self.gaps);
+        let [p50_ns, p99_ns] = gaps.percentiles([50.0, 99.0]);
+        Gaps {
+            gaps: gaps.number(),
+            min_ns: gaps.min(),
+            p50_ns,
+            p99_ns,
+            max_ns: gaps.max(),
+        }
     }
 }
 
 impl Gaps {
-    fn between(times: &[u64]) -> Self {
-        let mut gaps: Vec<u64> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-        gaps.sort_unstable();
-        let at = |share: f64| {
-            let index = (share * gaps.len() as f64).ceil() as usize;
-            gaps.get(index.max(1) - 1).copied()
-        };
-        Self {
-            gaps: gaps.len(),
-            min_ns: at(0.0),
-            p50_ns: at(0.5),
-            p99_ns: at(0.99),
-            max_ns: at(1.0),
-        }
-    }
-
     /// Returns a text with the number of gaps and their percentiles.
     pub(super) fn text(&self) -> String {
         let time = |ns: Option<u64>| {
@@ -98,7 +128,7 @@ impl Gaps {
         };
         format!(
             "{} gaps: min {}  p50 {}  p99 {}  max {}",
-            count(self.gaps as u64),
+            count(self.gaps),
             time(self.min_ns),
             time(self.p50_ns),
             time(self.p99_ns),
@@ -129,12 +159,30 @@ mod tests {
 
     #[test]
     fn gaps_lie_between_messages() {
-        let gaps = Gaps::between(&[10, 20, 40, 41]);
+        let mut times = MessageTimes::default();
+        [20, 10, 41, 40]
+            .into_iter()
+            .for_each(|time| times.note(time));
+        let gaps = times.take();
         assert_eq!(
             (gaps.gaps, gaps.min_ns, gaps.p50_ns),
             (3, Some(1), Some(10))
         );
         assert_eq!((gaps.p99_ns, gaps.max_ns), (Some(20), Some(20)));
-        assert_eq!(Gaps::between(&[7]).max_ns, None);
+        // The first gap of a window begins at the last message of the window before.
+        times.note(48);
+        assert_eq!(times.take().max_ns, Some(7));
+        assert_eq!(times.take().max_ns, None);
+    }
+
+    #[test]
+    fn a_long_window_takes_bounded_memory() {
+        let mut times = MessageTimes::default();
+        let number = 3 * TIMES_MAX as u64 + 7;
+        (0..number).for_each(|index| times.note(index * 5));
+        assert!(times.newest.capacity() <= 2 * TIMES_MAX);
+        let gaps = times.take();
+        assert_eq!(gaps.gaps, number - 1);
+        assert_eq!((gaps.min_ns, gaps.max_ns), (Some(5), Some(5)));
     }
 }

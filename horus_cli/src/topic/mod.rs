@@ -19,6 +19,7 @@ mod path_check;
 mod pattern;
 mod publish;
 mod rm;
+mod samples;
 mod schema_type;
 pub(crate) mod select;
 mod type_fields;

@@ -17,6 +17,10 @@ const CHECK_PERIOD: Duration = Duration::from_millis(100);
 /// Time between two checks of a topic for new messages.
 pub(super) const PERIOD: Duration = Duration::from_millis(1);
 
+/// Maximum time for which a command reads messages before it looks at the time and at signals
+/// again. WHY a limit: messages may come faster than they are read.
+pub(super) const READ_TIME_MAX: Duration = Duration::from_millis(10);
+
 /// An observer, which reads the messages of a topic without being a subscriber of it.
 ///
 /// It maps the topic read-only, never slows a publisher and is not counted as a subscriber. It

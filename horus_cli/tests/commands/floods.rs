@@ -1,0 +1,79 @@
+//! Topics on which messages come without a pause, faster than a command reads them.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+
+use horus_core::message::CmdVel;
+use horus_core::topic::{Publisher, Qos, Topic};
+
+use crate::common::Robot;
+
+/// Threads that send messages to one topic, each as fast as it can, until this is dropped.
+struct Flood {
+    is_over: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+impl Flood {
+    /// Starts the threads. WHY several: the reader never catches up while one of them has no CPU.
+    fn start(robot: &Robot, topic: &str) -> Self {
+        let is_over = Arc::new(AtomicBool::new(false));
+        let threads = (0..4).map(|_| {
+            let mut publisher = publisher(robot, topic, Qos::new());
+            let is_over = Arc::clone(&is_over);
+            thread::spawn(move || {
+                // Relaxed: the flag stands alone.
+                while !is_over.load(Ordering::Relaxed) {
+                    let _ = publisher.send(CmdVel::new(0.5, 0.25));
+                }
+            })
+        });
+        Self {
+            threads: threads.collect(),
+            is_over,
+        }
+    }
+}
+
+impl Drop for Flood {
+    fn drop(&mut self) {
+        self.is_over.store(true, Ordering::Relaxed);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn publisher(robot: &Robot, topic: &str, qos: Qos) -> Publisher<CmdVel> {
+    let topic = Topic::builder(topic).namespace(robot.namespace()).qos(qos);
+    topic.publisher().unwrap()
+}
+
+/// Each of these commands would otherwise run for ever, with a first Ctrl-C that changes nothing.
+#[test]
+fn a_flood_hides_no_limit_and_no_signal() {
+    let robot = Robot::new();
+    let _flood = Flood::start(&robot, "cmd_vel");
+    let table = [
+        ("topic delay cmd_vel -w 0.1 --for 0.5", 0),
+        ("topic delay cmd_vel -w 100 --timeout 0.1", 0),
+        ("topic delay cmd_vel --exact --for 0.1", 0),
+        ("topic delay cmd_vel --for 100 --timeout 0.1", 124),
+        ("topic hz cmd_vel --jitter -w 0.1 --for 0.5", 0),
+        ("topic hz cmd_vel --jitter --for 100 --timeout 0.1", 124),
+    ];
+    for (arguments, code) in table {
+        let ran = robot.run(arguments);
+        assert_eq!(ran.code, code, "{arguments}: {}", ran.stderr);
+    }
+    for arguments in [
+        "topic delay cmd_vel -w 0.05",
+        "topic hz cmd_vel --jitter -w 0.05",
+    ] {
+        let stream = robot.stream(arguments);
+        stream.line();
+        stream.signal(libc::SIGINT);
+        assert_eq!(stream.wait().code, 0, "{arguments}");
+    }
+}
