@@ -23,6 +23,9 @@ use crate::output::value::{shorten_single_precision, value_text};
 /// Minimum time between two notes about lost messages.
 const NOTE_PERIOD: Duration = Duration::from_secs(1);
 
+/// Maximum time for which a printed message stays in the buffer while more messages come.
+const FLUSH_PERIOD: Duration = Duration::from_millis(50);
+
 /// Print the messages of a topic
 ///
 /// Looks for messages each millisecond, and takes no part: if messages come
@@ -101,29 +104,34 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let deadline = context.deadline();
     let wanted = arguments.number.or(arguments.once.then_some(1));
     let mut next_print = Instant::now();
-    while wanted.is_none_or(|wanted| progress.printed < wanted) && !context.stop.is_received() {
-        let mut is_printed = false;
+    let mut next_flush = Instant::now();
+    let is_done = |progress: &EchoProgress| wanted.is_some_and(|all| progress.printed >= all);
+    while !is_done(&progress) && !context.stop.is_received() {
+        let mut is_read = false;
         if Instant::now() >= next_print
             && let Some(subscriber) = observer.subscriber()
         {
             // The topic may have been created anew, with another type.
             progress.check_paths(arguments, name, subscriber.message_type())?;
-            is_printed = print_next(arguments, name, subscriber, &mut progress, context)?;
+            is_read = print_next(arguments, name, subscriber, &mut progress, context)?;
         }
         progress.note_losses(name, observer.lost(), context);
-        if is_printed {
-            if let Some(hertz) = arguments.rate {
-                next_print = Instant::now() + Duration::from_secs_f64(1.0 / hertz);
-            }
-            continue;
+        let now = Instant::now();
+        if !is_read || now >= next_flush {
+            context.out.flush()?;
+            next_flush = now + FLUSH_PERIOD;
         }
-        context.out.flush()?;
-        if deadline.is_over() {
+        if deadline.is_over() && !is_done(&progress) {
+            context.out.flush()?;
             return timeout_result(name, wanted, &progress);
         }
-        context
-            .stop
-            .sleep_until(deadline.or_earlier(Instant::now() + PERIOD));
+        if !is_read {
+            context
+                .stop
+                .sleep_until(deadline.or_earlier(Instant::now() + PERIOD));
+        } else if let Some(hertz) = arguments.rate {
+            next_print = now + Duration::from_secs_f64(1.0 / hertz);
+        }
     }
     context.out.flush()?;
     if wanted.is_none() {

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 use horus_core::message::CmdVel;
 use horus_core::topic::{Publisher, Qos, Topic};
 
-use crate::common::Robot;
+use crate::common::{Robot, Stream};
 
 /// Threads that send messages to one topic, each as fast as it can, until this is dropped.
 struct Flood {
@@ -62,6 +62,12 @@ fn a_flood_hides_no_limit_and_no_signal() {
         ("topic delay cmd_vel --for 100 --timeout 0.1", 124),
         ("topic hz cmd_vel --jitter -w 0.1 --for 0.5", 0),
         ("topic hz cmd_vel --jitter --for 100 --timeout 0.1", 124),
+        (
+            "topic echo cmd_vel --where linear>5 -n 1 --timeout 0.3",
+            124,
+        ),
+        ("topic echo cmd_vel --where linear>5 --timeout 0.3", 0),
+        ("topic echo cmd_vel --timeout 0.1", 0),
     ];
     for (arguments, code) in table {
         let ran = robot.run(arguments);
@@ -70,10 +76,26 @@ fn a_flood_hides_no_limit_and_no_signal() {
     for arguments in [
         "topic delay cmd_vel -w 0.05",
         "topic hz cmd_vel --jitter -w 0.05",
+        "topic echo cmd_vel",
     ] {
         let stream = robot.stream(arguments);
         stream.line();
         stream.signal(libc::SIGINT);
         assert_eq!(stream.wait().code, 0, "{arguments}");
     }
+}
+
+/// The line would otherwise stay in a buffer until many others have filled it.
+#[test]
+fn a_rare_message_of_a_flood_is_printed_soon() {
+    let robot = Robot::new();
+    let mut rare = publisher(&robot, "cmd_vel", Qos::latched());
+    rare.send(CmdVel::new(7.0, 0.0)).unwrap();
+    let _flood = Flood::start(&robot, "cmd_vel");
+    let mut command = robot.command_with(&["topic", "echo", "cmd_vel", "--where", "linear == 7"]);
+    let stream = Stream::spawn(&mut command);
+    let line = stream.line();
+    assert!(line.contains("linear: 7.0"), "{line}");
+    stream.signal(libc::SIGINT);
+    assert_eq!(stream.wait().code, 0);
 }
