@@ -21,6 +21,7 @@ pub(crate) use table::{COLUMN_GAP, Cell, Column, Table};
 
 use crate::cli::ColorChoice;
 use crate::failure::Failure;
+use format::visible;
 use style::Style;
 
 /// Version of the JSON output. A key is never renamed within a version.
@@ -31,7 +32,8 @@ const FORMAT_VERSION: u32 = 1;
 pub(crate) struct Output {
     stdout: BufWriter<Stdout>,
     style: Style,
-    /// Width of the terminal in columns; `None` if stdout is not a terminal.
+    is_terminal: bool,
+    /// Width of the terminal in columns; `None` if stdout is not a terminal, or one without a size.
     width: Option<usize>,
 }
 
@@ -67,12 +69,13 @@ impl Output {
         let width = terminal_size::terminal_size().filter(|_| is_terminal);
         Self {
             style: Style::choose(color, is_terminal),
+            is_terminal,
             width: width.map(|(width, _)| width.0.into()),
             stdout: BufWriter::new(stdout),
         }
     }
 
-    /// Returns true if stdout is a terminal.
+    /// Returns true if stdout is a terminal whose size is known.
     pub(crate) const fn is_terminal(&self) -> bool {
         self.width.is_some()
     }
@@ -80,6 +83,16 @@ impl Output {
     /// Writes `text` and a line end to stdout.
     pub(crate) fn line(&mut self, text: impl Display) -> Result<(), Failure> {
         Ok(writeln!(self.stdout, "{text}")?)
+    }
+
+    /// Writes `text`, which comes from another program, and a line end to stdout. If stdout is a
+    /// terminal, replaces characters on which it would act by escapes.
+    pub(crate) fn foreign_line(&mut self, text: &str) -> Result<(), Failure> {
+        if self.is_terminal {
+            self.line(visible(text))
+        } else {
+            self.line(text)
+        }
     }
 
     /// Writes `bytes` to stdout without any change.

@@ -1,5 +1,7 @@
 //! Converts messages to lines of comma-separated values (CSV).
 
+use std::collections::HashMap;
+
 use horus_core::value::Value;
 
 /// Maximum length of an array whose elements become columns. Longer arrays are left out, unless
@@ -22,6 +24,22 @@ impl Columns {
         let mut columns = Self::default();
         columns.add(String::new(), message, full);
         columns
+    }
+
+    /// Returns the cells in the order of the names in `header`, which are those of the first
+    /// message, with an empty cell for each value that this message lacks. Also returns the names
+    /// that are not in the header.
+    pub(super) fn cells_below(self, header: &[String]) -> (Vec<String>, Vec<String>) {
+        if self.names == header {
+            return (self.cells, Vec::new());
+        }
+        let mut found: HashMap<_, _> = self.names.iter().zip(self.cells).collect();
+        let cells = header
+            .iter()
+            .map(|name| found.remove(name).unwrap_or_default());
+        let cells = cells.collect();
+        let others = self.names.iter().filter(|name| found.contains_key(name));
+        (cells, others.cloned().collect())
     }
 
     fn add(&mut self, path: String, value: &Value, full: bool) {
@@ -91,5 +109,25 @@ mod tests {
         assert_eq!(columns.cells.join(","), "7,1.5,\"a,\"\"b\"\"\",1,2");
         assert_eq!(columns.left_out, ["image"]);
         assert_eq!(Columns::of(&message, true).cells.len(), 5 + 17);
+    }
+
+    #[test]
+    fn values_are_below_their_names() {
+        let message = |names: &[&str]| {
+            let pairs = names.iter().map(|name| (*name, *name));
+            Columns::of(&pairs.collect(), false)
+        };
+        let header = message(&["a", "b", "c"]).names;
+        let table: [(&[&str], &str, &[&str]); 4] = [
+            (&["a", "b", "c"], "a,b,c", &[]),
+            (&["c", "a"], "a,,c", &[]),
+            (&["z", "b", "y"], ",b,", &["z", "y"]),
+            (&[], ",,", &[]),
+        ];
+        for (names, line, others) in table {
+            let (cells, found) = message(names).cells_below(&header);
+            assert_eq!(cells.join(","), line);
+            assert_eq!(found, others);
+        }
     }
 }

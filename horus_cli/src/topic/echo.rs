@@ -17,7 +17,7 @@ use super::select::without_leading_slash;
 use crate::cli::parse_hertz;
 use crate::context::Context;
 use crate::failure::Failure;
-use crate::output::format::count;
+use crate::output::format::{count, visible};
 use crate::output::value::{shorten_single_precision, value_text};
 
 /// Minimum time between two notes about lost messages.
@@ -78,7 +78,10 @@ struct EchoProgress {
     printed: u64,
     lost: u64,
     next_note: Instant,
-    has_header: bool,
+    /// The names in the first line of `--csv`; `None` if it was not printed yet.
+    header: Option<Vec<String>>,
+    /// True if a note says that a message has values that are not in the header.
+    has_noted_columns: bool,
     /// The message type for which the paths in the arguments were checked.
     checked: Option<DynamicType>,
     /// Number of messages that had no part at a path in the arguments.
@@ -93,7 +96,8 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         printed: 0,
         lost: observer.lost(),
         next_note: Instant::now(),
-        has_header: false,
+        header: None,
+        has_noted_columns: false,
         checked: None,
         without_part: 0,
     };
@@ -254,16 +258,35 @@ fn print_message(
         let text = value_text(value, arguments.full);
         return context.out.line(message_line(arrival, &text));
     }
+    print_cells(arguments, topic, value, progress, context)
+}
+
+/// Prints a message as comma-separated values, below the names of the first message.
+fn print_cells(
+    arguments: &Arguments,
+    topic: &str,
+    value: &Value,
+    progress: &mut EchoProgress,
+    context: &mut Context,
+) -> Result<(), Failure> {
     let columns = Columns::of(value, arguments.full);
-    if !progress.has_header {
-        progress.has_header = true;
-        context.out.line(columns.names.join(","))?;
+    if progress.header.is_none() {
+        context.out.foreign_line(&columns.names.join(","))?;
         if !columns.left_out.is_empty() {
-            let names = columns.left_out.join(", ");
+            let names = visible(&columns.left_out.join(", "));
             context.print_note(format_args!("{topic}: left out without --full: {names}"));
         }
     }
-    context.out.line(columns.cells.join(","))
+    let header = progress.header.get_or_insert_with(|| columns.names.clone());
+    let (cells, others) = columns.cells_below(header);
+    if !others.is_empty() && !progress.has_noted_columns {
+        progress.has_noted_columns = true;
+        let names = visible(&others.join(", "));
+        context.print_note(format_args!(
+            "{topic}: a message has values that the first one lacks, which are left out: {names}"
+        ));
+    }
+    context.out.foreign_line(&cells.join(","))
 }
 
 impl EchoProgress {

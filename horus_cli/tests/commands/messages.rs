@@ -1,7 +1,10 @@
 //! Messages as text and JSON: `topic echo`, `topic pub` and `topic delay`.
 
-use std::io::Write;
-use std::process::Stdio;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::process::{Command, Stdio};
+use std::ptr::null_mut;
 
 use fastrand::Rng;
 use horus_core::message::STANDARD;
@@ -259,6 +262,78 @@ fn echo_is_a_stream_with_a_summary() {
         assert_eq!(ran.code, 0, "{ran:?}");
         assert!(ran.stderr.contains(" messages, "), "{ran:?}");
     }
+}
+
+#[test]
+fn csv_puts_each_value_below_its_name() {
+    let robot = Robot::new();
+    let publish = |value: &str| {
+        let arguments = ["topic", "pub", "state", "value", value, "--qos", "latched"];
+        robot.run_with(&arguments).succeeded();
+    };
+    publish("{a: [1, 2], b: 3}");
+    let stream = robot.stream("topic echo state --csv");
+    assert_eq!(stream.line(), "a[0],a[1],b");
+    assert_eq!(stream.line(), "1,2,3");
+    let table = [
+        ("{a: [1], b: 3}", "1,,3"),
+        ("{b: 4, c: 5, a: [6, 7]}", "6,7,4"),
+        ("{d: 8}", ",,"),
+    ];
+    for (value, line) in table {
+        publish(value);
+        assert_eq!(stream.line(), line, "{value}");
+    }
+    stream.signal(libc::SIGINT);
+    let ran = stream.wait();
+    let note = "state: a message has values that the first one lacks, which are left out: c\n";
+    assert!(ran.stderr.starts_with(note), "{ran:?}");
+    assert_eq!(ran.stderr.matches("left out").count(), 1, "{ran:?}");
+}
+
+/// Runs the command with a terminal as its stdout, and returns what the terminal would get.
+fn print_to_terminal(mut command: Command) -> String {
+    let (mut terminal, mut stdout) = (-1, -1);
+    let (name, settings, size) = (null_mut(), null_mut(), null_mut());
+    // SAFETY: the two descriptors can be written, and the other pointers may be null.
+    let opened = unsafe { libc::openpty(&mut terminal, &mut stdout, name, settings, size) };
+    assert_eq!(opened, 0);
+    // SAFETY: it is open, and nothing else owns it.
+    let terminal = unsafe { OwnedFd::from_raw_fd(terminal) };
+    // SAFETY: as above.
+    let stdout = unsafe { OwnedFd::from_raw_fd(stdout) };
+    command.stdin(Stdio::null()).stderr(Stdio::null());
+    let mut process = command.stdout(stdout).spawn().unwrap();
+    // Closes the other end here.
+    drop(command);
+    let mut printed = Vec::new();
+    // The terminal ends by an error.
+    let _ = File::from(terminal).read_to_end(&mut printed);
+    assert!(process.wait().unwrap().success());
+    String::from_utf8(printed).unwrap()
+}
+
+#[test]
+fn a_terminal_acts_on_no_value() {
+    let robot = Robot::new();
+    let long = "0,".repeat(17);
+    let value = format!(r#"{{"k\u001b[1m": "a\u001b[31mb\n", "long\u001b": [{long}]}}"#);
+    let publish = ["topic", "pub", "state", "value", &value, "--qos", "latched"];
+    robot.run_with(&publish).succeeded();
+    for options in ["--csv", ""] {
+        let arguments = format!("topic echo state --once {options}");
+        let shown = print_to_terminal(robot.command(&arguments));
+        assert!(shown.contains("[31mb"), "{shown:?}");
+        assert!(!shown.contains('\u{1b}'), "{shown:?}");
+    }
+    // A file gets the text itself.
+    let ran = robot.run("topic echo state --once --csv");
+    assert_eq!(ran.stdout, "k\u{1b}[1m\n\"a\u{1b}[31mb\n\"\n");
+    assert!(
+        ran.stderr.contains("left out without --full: long"),
+        "{ran:?}"
+    );
+    assert!(!ran.stderr.contains('\u{1b}'), "{ran:?}");
 }
 
 #[test]
