@@ -43,7 +43,7 @@ pub(super) fn warn_of_other_launchers(
             namespace.config().name(),
             active.join(", "),
             other.launcher_pid,
-            other.file,
+            visible(&other.file),
             other.launcher_pid,
         ));
     }

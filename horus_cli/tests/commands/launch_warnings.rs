@@ -15,7 +15,8 @@ fn a_second_launch_of_the_same_programs_is_noticed() {
     let sleeps = "command: ['sleep', '1000']";
     let first = launch(
         &robot,
-        "first.json5",
+        // What its status says is printed without what acts on a terminal.
+        "first\x1b.json5",
         &format!(
             "a: {{{sleeps}}}, b: {{{sleeps}}}, e: {{command: ['true']}}, \
              w: {{{sleeps}, after: ['c']}}, c: {{{sleeps}, ready: {{publishes: ['imu']}}}}"
@@ -44,9 +45,9 @@ fn a_second_launch_of_the_same_programs_is_noticed() {
     let (id, dir) = (first.id(), robot.dir().display());
     let expected = format!(
         "warning: the namespace 'default' already has programs with these names: b, w. The horus \
-         launch with the process id {id} runs them from {dir}/first.json5. Programs that run \
-         twice publish on the same topics. Stop that launch (kill {id}), or launch this file with \
-         another namespace (-N)\n"
+         launch with the process id {id} runs them from {dir}/first\\u{{1b}}.json5. Programs that \
+         run twice publish on the same topics. Stop that launch (kill {id}), or launch this file \
+         with another namespace (-N)\n"
     );
     assert_eq!((ran.code, ran.stderr), (0, expected));
     // A launcher that has ended runs nothing.
