@@ -3,21 +3,30 @@
 
 use super::http::{Request, Response};
 
+/// The default port of HTTP.
+const HTTP_PORT: u16 = 80;
+
 /// The rules that decide which requests are answered. A request for data must contain the token. A
 /// browser may send requests only for pages of this server.
 #[derive(Debug)]
 pub(super) struct Access {
     /// The values that the header `Host` of a request may have: two names of this server, each with
-    /// its port.
-    hosts: [String; 2],
+    /// its port. For the default port of HTTP, also the names alone.
+    hosts: Vec<String>,
     token: String,
     allows_control: bool,
 }
 
 impl Access {
     pub(super) fn new(port: u16, token: String, allows_control: bool) -> Self {
+        let names = ["127.0.0.1", "localhost"];
+        let mut hosts = names.map(|name| format!("{name}:{port}")).to_vec();
+        // WHY: browsers leave the default port out, in `Host` and in `Origin`.
+        if port == HTTP_PORT {
+            hosts.extend(names.map(str::to_owned));
+        }
         Self {
-            hosts: ["127.0.0.1", "localhost"].map(|name| format!("{name}:{port}")),
+            hosts,
             token,
             allows_control,
         }
@@ -72,4 +81,40 @@ impl Access {
 fn is_equal_in_constant_time(a: &[u8], b: &[u8]) -> bool {
     let differences = a.iter().zip(b).fold(0, |all, (a, b)| all | (a ^ b));
     a.len() == b.len() && std::hint::black_box(differences) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::monitor::http::parse;
+
+    /// Returns true if a server on `port` answers a request with the header `Host: {host}` and, if
+    /// there is an `origin`, the header `Origin: {origin}`.
+    fn is_answered(port: u16, host: &str, origin: Option<&str>) -> bool {
+        let origin = origin.map(|origin| format!("Origin: {origin}\r\n"));
+        let origin = origin.unwrap_or_default();
+        let text = format!("GET / HTTP/1.1\r\nHost: {host}\r\n{origin}\r\n");
+        let (request, _) = parse(text.as_bytes()).unwrap().unwrap();
+        let access = Access::new(port, String::new(), false);
+        access.check_origin(&request).is_ok()
+    }
+
+    #[test]
+    fn names_without_a_port_stand_for_the_default_port() {
+        for name in ["127.0.0.1", "localhost"] {
+            for port in [80, 8080] {
+                let host = format!("{name}:{port}");
+                let origin = format!("http://{host}");
+                assert!(is_answered(port, &host, None));
+                assert!(is_answered(port, &host, Some(&origin)));
+            }
+            let origin = format!("http://{name}");
+            assert!(is_answered(80, name, None));
+            assert!(is_answered(80, name, Some(&origin)));
+            assert!(!is_answered(80, name, Some("http://example.org")));
+            assert!(!is_answered(8080, name, None));
+        }
+        assert!(!is_answered(80, "example.org", None));
+        assert!(!is_answered(80, "127.0.0.1", Some("http://localhost")));
+    }
 }

@@ -159,7 +159,7 @@ pub(super) fn is_timeout(error: &io::Error) -> bool {
 
 /// Parses the request line and the headers. Returns the request without its body, and the number of
 /// bytes parsed; `None` if the headers are not complete yet.
-fn parse(bytes: &[u8]) -> Result<Option<(Request, usize)>, Response> {
+pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Request, usize)>, Response> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut parsed = httparse::Request::new(&mut headers);
     let head = match parsed.parse(bytes) {
