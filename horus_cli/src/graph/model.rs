@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use horus_core::introspect::{Participant, topics};
 use horus_core::namespace::Namespace;
@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::visible;
+use crate::topic::hz::wait_for_window;
 use crate::topic::info::{Cause, Unmatched};
 use crate::topic::meter::{Meter, per_second};
 use crate::topic::select::is_internal_topic;
@@ -81,6 +82,7 @@ impl Graph {
     /// Reads the graph of the namespace, and measures the rates of topics for the duration
     /// `window`. Includes the library's internal topics if `all` is true.
     pub(super) fn read(all: bool, window: Duration, context: &Context) -> Result<Self, Failure> {
+        let deadline = context.deadline();
         let mut graph = Self::default();
         let Some(namespace) = context.open_existing_namespace()? else {
             return Ok(graph);
@@ -90,7 +92,7 @@ impl Graph {
         // A topic that cannot be opened was removed meanwhile, or is not one of this version.
         let meters = names.filter_map(|name| Meter::open(&namespace, name).ok());
         let mut meters: Vec<_> = meters.collect();
-        context.stop.sleep_until(Instant::now() + window);
+        wait_for_window(window, deadline, context)?;
         for meter in &mut meters {
             graph.add_topic(meter);
         }

@@ -45,12 +45,14 @@ struct Screen {
 /// The name of a topic whose messages are shown, and the observer that reads them.
 type EchoedTopic = (String, Observer);
 
-/// Shows samples on the terminal until a signal is received or the user quits.
+/// Shows samples on the terminal until a signal is received, the user quits, or the time limit of
+/// `--timeout` is over.
 pub(super) fn run(
     mut sampler: Sampler,
     period: Duration,
     context: &Context,
 ) -> Result<(), Failure> {
+    let deadline = context.deadline();
     let mut top = TopState::new(1.0 / period.as_secs_f64());
     // WHY before the screen: a failure is reported on a terminal that shows it.
     top.update(sampler.sample(context)?);
@@ -58,7 +60,7 @@ pub(super) fn run(
     let mut echo = None;
     let mut due = Instant::now() + period;
     let mut is_outdated = true;
-    while !context.stop.is_received() {
+    while !context.stop.is_received() && !deadline.is_over() {
         if Instant::now() >= due {
             top.update(sampler.sample(context)?);
             // WHY not `due + period`: after a stop, all that was missed would come at once.
@@ -71,7 +73,7 @@ pub(super) fn run(
             screen.show(&mut top).map_err(terminal_failure)?;
         }
         let Some(request) = screen
-            .next_request(&mut top, due)
+            .next_request(&mut top, deadline.or_earlier(due))
             .map_err(terminal_failure)?
         else {
             continue;

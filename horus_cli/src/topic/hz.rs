@@ -19,6 +19,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Tone;
 use crate::output::format::{count, participant, rate};
+use crate::stop::Deadline;
 
 /// Duration of a window, in which messages are counted before the next line is printed.
 const WINDOW: Duration = Duration::from_secs(1);
@@ -128,6 +129,22 @@ impl MeasurementSpan {
             }
         }
     }
+}
+
+/// Sleeps for the duration `window`, in which meters count messages. Returns a failure if the limit
+/// of `--timeout` ends the measurement before, at `deadline`.
+pub(crate) fn wait_for_window(
+    window: Duration,
+    deadline: Deadline,
+    context: &Context,
+) -> Result<(), Failure> {
+    let begin = Instant::now();
+    let end = begin + window;
+    let due = deadline.or_earlier(end);
+    if context.stop.sleep_until(due) && due < end {
+        return Err(cut_short(begin, end));
+    }
+    Ok(())
 }
 
 /// Returns a failure for a measurement from `begin` to `end` which the limit of `--timeout` has

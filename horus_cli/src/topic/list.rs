@@ -11,6 +11,7 @@ use horus_core::topic::{Backend, Reliability};
 use horus_core::{OpenError, TopicError};
 use serde::Serialize;
 
+use super::hz::wait_for_window;
 use super::meter::{Counters, Meter};
 use super::pattern::matches_pattern;
 use super::select::{is_internal_topic, is_selected_by, without_leading_slash};
@@ -19,6 +20,7 @@ use crate::context::{Context, other_namespaces_text};
 use crate::failure::{Failure, error_chain_text};
 use crate::output::format::{count, rate, visible};
 use crate::output::{Cell, Column, Table, Tone};
+use crate::stop::Deadline;
 
 /// Default duration for which rates are measured, in seconds.
 const DEFAULT_WINDOW: &str = "1";
@@ -109,15 +111,15 @@ struct TopicList<'a> {
 }
 
 pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let deadline = context.deadline();
     let Some(namespace) = context.open_existing_namespace()? else {
         return print_list(arguments, &[], context);
     };
     if arguments.watch {
         context.stop.begin_stream();
     }
-    let deadline = context.deadline();
     loop {
-        let rows = measure_topics(arguments, context, &namespace)?;
+        let rows = measure_topics(arguments, deadline, context, &namespace)?;
         if arguments.watch && context.stop.is_received() {
             return Ok(());
         }
@@ -152,8 +154,10 @@ fn note_no_topics(arguments: &Arguments, context: &Context, namespace: &Namespac
 }
 
 /// Opens all selected topics, waits for the duration of the measurement, and reads their counters.
+/// If `deadline` is earlier, returns a failure, or with `--watch` what was counted until then.
 fn measure_topics(
     arguments: &Arguments,
+    deadline: Deadline,
     context: &Context,
     namespace: &Arc<Namespace>,
 ) -> Result<Vec<TopicRow>, Failure> {
@@ -169,7 +173,8 @@ fn measure_topics(
     let mut cache = LivenessCache::default();
     if arguments.window.is_zero() {
         if arguments.watch {
-            context.stop.sleep_until(Instant::now() + SHORTEST_PERIOD);
+            let due = Instant::now() + SHORTEST_PERIOD;
+            context.stop.sleep_until(deadline.or_earlier(due));
         }
         let rows = names.into_iter().filter_map(|name| {
             let topic = Inspector::open_in(namespace, &name);
@@ -185,9 +190,12 @@ fn measure_topics(
         .iter()
         .map(|name| Meter::open(namespace, name))
         .collect();
-    if !meters.is_empty() || arguments.watch {
-        let window = arguments.window.max(SHORTEST_PERIOD);
-        context.stop.sleep_until(Instant::now() + window);
+    let window = arguments.window.max(SHORTEST_PERIOD);
+    if arguments.watch {
+        let due = Instant::now() + window;
+        context.stop.sleep_until(deadline.or_earlier(due));
+    } else if !meters.is_empty() {
+        wait_for_window(window, deadline, context)?;
     }
     let rows = names.into_iter().zip(meters).filter_map(|(name, meter)| {
         let mut meter = match meter {

@@ -9,7 +9,7 @@ pub(crate) mod echo;
 pub(crate) mod field;
 mod find;
 mod gaps;
-mod hz;
+pub(crate) mod hz;
 pub(crate) mod info;
 pub(crate) mod latency;
 pub(crate) mod list;

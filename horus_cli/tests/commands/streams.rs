@@ -61,6 +61,9 @@ fn a_time_limit_is_a_failure_if_something_is_missing() {
         ("topic pub cmd_vel {} -r 100", None),
         ("topic pub cmd_vel {} -n 1000", Some(" of 1000 messages")),
         ("topic list --watch", None),
+        ("topic list --watch -w 100", None),
+        ("topic list -w 100", Some("of 100.0 s")),
+        ("graph -w 100", Some("of 100.0 s")),
         ("top", None),
         ("top -n 100", Some(" of 100 samples")),
         ("log -f", None),
@@ -80,6 +83,8 @@ fn a_time_limit_is_a_failure_if_something_is_missing() {
     // What is asked for is there before the limit.
     robot.answer("topic hz cmd_vel --for 0.05 --timeout 100");
     robot.answer("topic pub cmd_vel {} -n 2 -r 100 --timeout 100");
+    robot.answer("topic list -w 0.05 --timeout 100");
+    robot.answer("graph -w 0.05 --timeout 100");
 }
 
 #[test]

@@ -277,3 +277,18 @@ fn a_signal_gives_a_terminal_back() {
     tmux.write("echo code $?");
     tmux.until("the code is 0", |screen| screen.contains("\ncode 0"));
 }
+
+#[test]
+fn the_time_limit_ends_it_on_a_terminal() {
+    let robot = Robot::new();
+    let Some(tmux) = Tmux::start(&robot, 80, 24) else {
+        return;
+    };
+    tmux.until_it_has("shell$");
+    let horus = env!("CARGO_BIN_EXE_horus");
+    let dir = robot.dir().display().to_string();
+    tmux.write(&format!(
+        "{horus} --shm-dir {dir} top -i 1000 --timeout 0.5; echo code $?"
+    ));
+    tmux.until("the code is 0", |screen| screen.contains("\ncode 0"));
+}
