@@ -19,6 +19,7 @@ use super::status::{LaunchStatus, StatusPublisher};
 use super::warnings;
 use crate::context::{Context, namespace_failure};
 use crate::failure::{Failure, error_chain_text};
+use crate::output::format::visible;
 
 /// Time between two checks of the states of all programs.
 const POLL_PERIOD: Duration = Duration::from_millis(20);
@@ -345,12 +346,28 @@ impl<'a> Launcher<'a> {
     fn conclude(&mut self) -> Result<(), Failure> {
         // WHY before the namespace: with a topic that is open, it cannot be removed.
         self.status = None;
-        if self.file.private {
-            self.namespace.remove().map_err(|error| match error {
-                NamespaceRemoveError::Attended { .. } => Failure::refused(error),
-                error => Failure::system(error),
-            })?;
+        let result = self.result_of_programs();
+        if !self.file.private {
+            return result;
         }
+        let Err(error) = self.namespace.remove() else {
+            return result;
+        };
+        let name = self.namespace.config().name();
+        let note = match &error {
+            // WHY no failure: a tool that looks at the programs must not change their result.
+            NamespaceRemoveError::Attended { .. } => format!(
+                "{error}, so it is kept. Remove it when that process has ended: horus namespace \
+                 rm {name}"
+            ),
+            _ if result.is_ok() => return Err(Failure::system(error)),
+            _ => error.to_string(),
+        };
+        self.printer.note(&visible(&note));
+        result
+    }
+
+    fn result_of_programs(&self) -> Result<(), Failure> {
         let failed = self.programs.iter().filter(|program| program.has_failed);
         let failed: Vec<&str> = failed.map(|program| program.name).collect();
         if failed.is_empty() {

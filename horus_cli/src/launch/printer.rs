@@ -63,6 +63,17 @@ struct QueueEntry {
     lines: u64,
 }
 
+impl QueueEntry {
+    /// Returns an entry for a line of the launcher itself on stderr.
+    const fn message(line: String) -> Self {
+        Self {
+            text: OutputLine::error(line),
+            program: 0,
+            lines: 0,
+        }
+    }
+}
+
 /// The entries that wait to be written, and the number of lines that were dropped.
 #[derive(Debug)]
 struct Queue {
@@ -124,6 +135,16 @@ impl Printer {
         self.0.push(&mut queue, entry);
     }
 
+    /// Prints `text`, a note for the user, to stderr. Prints nothing if the option `--quiet` was
+    /// given. Never waits.
+    pub(super) fn note(&self, text: &str) {
+        if !self.0.format.is_quiet {
+            let mut queue = self.0.lock();
+            self.0
+                .push(&mut queue, QueueEntry::message(format!("{text}\n")));
+        }
+    }
+
     /// Returns an object that prints the lines of one program. `stream` is the name of the
     /// program's output stream. [`Self::finish`] waits until that object is dropped.
     pub(super) fn line_source(&self, program: usize, stream: &'static str) -> LineSource {
@@ -144,12 +165,7 @@ impl Printer {
         if let Err(failure) = &mut result
             && let Some(line) = failure.take_line()
         {
-            let entry = QueueEntry {
-                text: OutputLine::error(line),
-                program: 0,
-                lines: 0,
-            };
-            self.0.push(&mut queue, entry);
+            self.0.push(&mut queue, QueueEntry::message(line));
         }
         loop {
             let left = queue.time_left(begin, Instant::now());
