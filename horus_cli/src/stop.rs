@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::flag;
+use signal_hook::{SigId, flag, low_level};
 
 use crate::failure::EXIT_INTERRUPTED;
 
@@ -21,8 +21,13 @@ const SIGNAL_POLL_PERIOD: Duration = Duration::from_millis(10);
 #[derive(Debug)]
 pub(crate) struct StopSignal {
     is_received: Arc<AtomicBool>,
-    /// True if the next signal ends the process at once, instead of only setting the flag.
+    /// True from the receipt of SIGINT or SIGTERM until [`Self::take_interrupt`].
+    is_interrupted: Arc<AtomicBool>,
+    /// True if the next SIGINT or SIGTERM ends the process at once, instead of only setting the
+    /// flags.
     is_final: Arc<AtomicBool>,
+    /// The signal actions that set `is_final`.
+    final_actions: Vec<SigId>,
 }
 
 impl StopSignal {
@@ -30,29 +35,48 @@ impl StopSignal {
     /// [`Self::begin_stream`] was called before.
     pub(crate) fn install() -> io::Result<Self> {
         let is_received = Arc::new(AtomicBool::new(false));
+        let is_interrupted = Arc::new(AtomicBool::new(false));
         let is_final = Arc::new(AtomicBool::new(true));
+        let exit_code = EXIT_INTERRUPTED.into();
+        let mut final_actions = Vec::new();
         for signal in [SIGINT, SIGTERM] {
             // WHY this order: the handlers run in it, so the first signal of a stream only sets
             // the flags, and the second finds them set.
-            flag::register_conditional_shutdown(
-                signal,
-                EXIT_INTERRUPTED.into(),
-                Arc::clone(&is_final),
-            )?;
-            flag::register(signal, Arc::clone(&is_final))?;
+            flag::register_conditional_shutdown(signal, exit_code, Arc::clone(&is_final))?;
+            final_actions.push(flag::register(signal, Arc::clone(&is_final))?);
+            flag::register(signal, Arc::clone(&is_interrupted))?;
             flag::register(signal, Arc::clone(&is_received))?;
         }
         Ok(Self {
             is_received,
+            is_interrupted,
             is_final,
+            final_actions,
         })
     }
 
     /// Makes the next signal only set a flag instead of ending the process. A command that prints a
     /// stream can then still print its summary.
     pub(crate) fn begin_stream(&self) {
-        // Relaxed: the flag stands alone.
+        // Relaxed: each flag stands alone.
         self.is_final.store(false, Ordering::Relaxed);
+    }
+
+    /// Makes all signals only set flags, also the second one. The command itself has to react to
+    /// the second one, see [`Self::take_interrupt`]. WHY: a process that supervises others must not
+    /// end before it has killed them.
+    pub(crate) fn begin_supervision(&self) {
+        for action in &self.final_actions {
+            low_level::unregister(*action);
+        }
+        self.begin_stream();
+    }
+
+    /// Returns true if SIGINT or SIGTERM was received since the last call. Several of them between
+    /// two calls count as one.
+    pub(crate) fn take_interrupt(&self) -> bool {
+        // Relaxed: as above.
+        self.is_interrupted.swap(false, Ordering::Relaxed)
     }
 
     /// Returns true if a signal that ends the command has been received.

@@ -38,6 +38,8 @@ pub(super) struct Launcher<'a> {
     /// opened, and after all programs have ended.
     status: Option<StatusPublisher>,
     is_stopping: bool,
+    /// Number of times that SIGINT or SIGTERM was received. The second one kills all programs.
+    interrupts: u32,
     context: &'a Context,
 }
 
@@ -85,12 +87,13 @@ impl<'a> Launcher<'a> {
             guard,
             status,
             is_stopping: false,
+            interrupts: 0,
             context,
         })
     }
 
     /// Runs the programs. Returns when all programs have ended and their output is written. Fails
-    /// if the last run of a program failed.
+    /// if the last run of a program failed, or if a second signal has killed the programs.
     pub(super) fn run(mut self) -> Result<(), Failure> {
         let printer = self.printer.clone();
         // WHY published before: of two launchers that start together, one sees the other.
@@ -106,9 +109,17 @@ impl<'a> Launcher<'a> {
 
     fn supervise(&mut self) -> Result<(), Failure> {
         let deadline = self.context.deadline();
+        // WHY not earlier: while no program runs, a second signal may end the launcher at once.
+        self.context.stop.begin_supervision();
         while self.is_active() {
             if self.context.stop.is_received() || deadline.is_over() {
                 self.is_stopping = true;
+            }
+            if self.context.stop.take_interrupt() {
+                self.interrupts += 1;
+                if self.interrupts > 1 {
+                    self.kill_all();
+                }
             }
             for index in 0..self.programs.len() {
                 self.update_program(index)?;
@@ -117,6 +128,13 @@ impl<'a> Launcher<'a> {
             thread::sleep(POLL_PERIOD);
         }
         Ok(())
+    }
+
+    /// Kills all running programs, also with `--keep`.
+    fn kill_all(&mut self) {
+        for process in self.programs.iter_mut().filter_map(Program::process) {
+            process.kill();
+        }
     }
 
     /// Returns true if a program is running, or will be started later.
@@ -237,6 +255,9 @@ impl<'a> Launcher<'a> {
         let Some(process) = program.process() else {
             return;
         };
+        if process.is_killed {
+            return;
+        }
         let pid = process.id();
         if process.is_overdue(spec.stop_timeout) {
             process.kill();
@@ -246,7 +267,7 @@ impl<'a> Launcher<'a> {
             process.stop();
             return self.report(index, ProgramEvent::Stopping { pid });
         }
-        if process.is_ready || process.is_killed {
+        if process.is_ready {
             return;
         }
         let after = process.started.elapsed();
@@ -341,8 +362,8 @@ impl<'a> Launcher<'a> {
         self.printer.event(index, &event);
     }
 
-    /// Removes the namespace if it is private. Returns an error if the last run of a program
-    /// failed.
+    /// Removes the namespace if it is private. Returns an error if a second signal has killed the
+    /// programs, or if the last run of a program failed.
     fn conclude(&mut self) -> Result<(), Failure> {
         // WHY before the namespace: with a topic that is open, it cannot be removed.
         self.status = None;
@@ -368,6 +389,9 @@ impl<'a> Launcher<'a> {
     }
 
     fn result_of_programs(&self) -> Result<(), Failure> {
+        if self.interrupts > 1 {
+            return Err(Failure::interrupted());
+        }
         let failed = self.programs.iter().filter(|program| program.has_failed);
         let failed: Vec<&str> = failed.map(|program| program.name).collect();
         if failed.is_empty() {

@@ -17,7 +17,7 @@ pub(crate) fn file(robot: &Robot, name: &str, text: &str) -> PathBuf {
 }
 
 /// Starts `horus launch` with the programs of a launch file.
-fn launch(robot: &Robot, programs: &str, options: &str) -> Stream {
+pub(crate) fn launch(robot: &Robot, programs: &str, options: &str) -> Stream {
     let path = file(
         robot,
         "robot.json5",
@@ -45,13 +45,17 @@ pub(crate) fn event(program: &str, event: &str) -> String {
 }
 
 /// Returns the process id that a program prints.
-fn printed_pid(stream: &Stream, program: &str) -> i64 {
-    let line = stream.line_with(&event(program, "line"));
-    let (_, text) = line.split_once("\"text\":\"").unwrap();
+pub(crate) fn printed_pid(stream: &Stream, program: &str) -> i64 {
+    printed_number(&stream.line_with(&event(program, "line")))
+}
+
+/// Returns the number that a program has printed in a line of JSON.
+pub(crate) fn printed_number(line: &str) -> i64 {
+    let (_, text) = line.split_once("\"text\":\"").expect(line);
     text.trim_end_matches("\"}").parse().unwrap()
 }
 
-fn is_alive(pid: i64) -> bool {
+pub(crate) fn is_alive(pid: i64) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     // A zombie has ended; the process that adopts orphans waits for it.
     stat.is_ok_and(|stat| !stat.contains(") Z "))
