@@ -137,7 +137,7 @@ impl Command {
             Self::Completion(arguments) => completion::run(&arguments, context),
             Self::Man(arguments) => man::run(&arguments, context),
             Self::Guard => {
-                launch::guard::run();
+                launch::guard::run(context);
                 Ok(())
             }
             Self::Complete(arguments) => completion::print_names(&arguments, context),

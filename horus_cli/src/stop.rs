@@ -1,12 +1,14 @@
-//! The reasons why a command ends early: Ctrl-C, SIGTERM, and the time limit of `--timeout`.
+//! The reasons why a command ends early: Ctrl-C, SIGTERM, a closed terminal (SIGHUP), and the time
+//! limit of `--timeout`.
 
+use std::fs;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::{SigId, flag, low_level};
 
 use crate::failure::EXIT_INTERRUPTED;
@@ -18,6 +20,9 @@ const SIGNAL_POLL_PERIOD: Duration = Duration::from_millis(10);
 ///
 /// A command that gives one answer ends at the first signal, with exit code 130. A command that
 /// prints a stream prints its last output at the first signal, and ends at once at a second signal.
+///
+/// SIGHUP counts as a first signal, but never as a second one. WHY: when a terminal is closed, both
+/// the shell and the kernel send it, and systemd sends it after SIGTERM.
 #[derive(Debug)]
 pub(crate) struct StopSignal {
     is_received: Arc<AtomicBool>,
@@ -26,17 +31,21 @@ pub(crate) struct StopSignal {
     /// True if the next SIGINT or SIGTERM ends the process at once, instead of only setting the
     /// flags.
     is_final: Arc<AtomicBool>,
+    /// True if the next SIGHUP ends the process at once.
+    is_hangup_final: Arc<AtomicBool>,
     /// The signal actions that set `is_final`.
     final_actions: Vec<SigId>,
 }
 
 impl StopSignal {
     /// Installs the signal handlers. The first signal ends the process, unless
-    /// [`Self::begin_stream`] was called before.
+    /// [`Self::begin_stream`] was called before. If SIGHUP is ignored, as after `nohup`, it stays
+    /// ignored.
     pub(crate) fn install() -> io::Result<Self> {
         let is_received = Arc::new(AtomicBool::new(false));
         let is_interrupted = Arc::new(AtomicBool::new(false));
         let is_final = Arc::new(AtomicBool::new(true));
+        let is_hangup_final = Arc::new(AtomicBool::new(true));
         let exit_code = EXIT_INTERRUPTED.into();
         let mut final_actions = Vec::new();
         for signal in [SIGINT, SIGTERM] {
@@ -47,10 +56,15 @@ impl StopSignal {
             flag::register(signal, Arc::clone(&is_interrupted))?;
             flag::register(signal, Arc::clone(&is_received))?;
         }
+        if !is_ignored(SIGHUP) {
+            flag::register_conditional_shutdown(SIGHUP, exit_code, Arc::clone(&is_hangup_final))?;
+            flag::register(SIGHUP, Arc::clone(&is_received))?;
+        }
         Ok(Self {
             is_received,
             is_interrupted,
             is_final,
+            is_hangup_final,
             final_actions,
         })
     }
@@ -60,6 +74,7 @@ impl StopSignal {
     pub(crate) fn begin_stream(&self) {
         // Relaxed: each flag stands alone.
         self.is_final.store(false, Ordering::Relaxed);
+        self.is_hangup_final.store(false, Ordering::Relaxed);
     }
 
     /// Makes all signals only set flags, also the second one. The command itself has to react to
@@ -96,6 +111,17 @@ impl StopSignal {
         }
         false
     }
+}
+
+/// Returns true if this process ignores the signal, because the process that started it did so. If
+/// the kernel does not show that, returns false.
+fn is_ignored(signal: i32) -> bool {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mask = status
+        .lines()
+        .find_map(|line| line.strip_prefix("SigIgn:"))
+        .and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
 /// The time at which a command stops waiting. `None` inside means that the command waits without a

@@ -14,6 +14,8 @@ use std::process::{Child, Command, Stdio};
 use horus_core::child::signal_group;
 use signal_hook::consts::SIGKILL;
 
+use crate::context::Context;
+
 /// Name of the hidden command of `horus` that runs the guard process.
 pub(crate) const GUARD_COMMAND: &str = "__guard";
 
@@ -57,7 +59,10 @@ impl Drop for Guard {
 
 /// Runs the guard process. Reads the ids of process groups from stdin until stdin is closed. Then
 /// kills those process groups that have not ended.
-pub(crate) fn run() {
+pub(crate) fn run(context: &Context) {
+    // WHY: signals to all processes of a session or a service must not end the guard before the
+    // launcher has stopped the programs.
+    context.stop.begin_supervision();
     let mut groups: BTreeSet<u32> = BTreeSet::new();
     for line in io::stdin().lock().lines().map_while(Result::ok) {
         let (sign, group) = line.split_at(line.len().min(1));

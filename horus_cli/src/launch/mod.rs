@@ -39,8 +39,8 @@ use launcher::Launcher;
 ///
 /// FILE is JSON5, or Python if its name ends in .py; docs/tools.md explains it. A
 /// program starts when those before it are ready: when their topics are there.
-/// Ctrl-C stops all, last ones first; a second one kills them. If this command
-/// dies, the programs die, too.
+/// Ctrl-C or a closed terminal stops all, last ones first; a second Ctrl-C kills
+/// them. If this command dies, the programs die, too.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// The launch file

@@ -1,7 +1,177 @@
-//! `launch` and signals: a second signal.
+//! `launch` and signals: a closed terminal, a second signal, and signals that are ignored.
 
-use crate::common::{Robot, until};
-use crate::launch::{event, is_alive, launch, number, printed_number};
+use std::fs::{self, File};
+use std::io;
+use std::os::fd::AsRawFd as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+use std::thread;
+use std::time::Duration;
+
+use crate::common::{Robot, Stream, until};
+use crate::launch::{event, file, is_alive, kill, launch, number, printed_number, printed_pid};
+
+/// Two programs that write their names to the file `stopped` when they get SIGTERM. The first one,
+/// which is stopped last, does so at once; the second one when there is a file `go`.
+const PROGRAMS: &str = "a: {command: ['sh', 'script', 'a']},
+    b: {command: ['sh', 'script', 'b'], after: ['a'], stop_timeout: 1000}";
+
+/// Writes the script of [`PROGRAMS`].
+fn write_script(robot: &Robot) {
+    let script = "stop() {
+            while [ $1 = b ] && [ ! -e go ]; do sleep 0.01; done
+            echo $1 >> stopped
+            exit 0
+        }
+        trap 'stop '$1 TERM
+        echo up >> up
+        while :; do sleep 0.01; done";
+    file(robot, "script", script);
+}
+
+fn until_both_are_up(robot: &Robot) {
+    let up = robot.dir().join("up");
+    until("both are up", || {
+        fs::read_to_string(&up).is_ok_and(|text| text == "up\nup\n")
+    });
+}
+
+fn send(pid: i64, signal: i32) {
+    // SAFETY: the call takes no pointer.
+    assert_eq!(unsafe { libc::kill(pid as i32, signal) }, 0);
+}
+
+/// A closed terminal sends SIGHUP, often twice, and systemd sends it after SIGTERM.
+#[test]
+fn a_hangup_stops_the_programs_in_order() {
+    let second_signals = [
+        (libc::SIGHUP, libc::SIGHUP),
+        (libc::SIGTERM, libc::SIGHUP),
+        (libc::SIGHUP, libc::SIGTERM),
+    ];
+    for (first, second) in second_signals {
+        let robot = Robot::new();
+        write_script(&robot);
+        let stream = launch(&robot, PROGRAMS, "--json");
+        until_both_are_up(&robot);
+        stream.line_with(&event("b", "ready"));
+        stream.signal(first);
+        let mut lines = vec![stream.line_with(&event("b", "stopping"))];
+        stream.signal(second);
+        // WHY: a launcher that kills at the second signal has the time to do so.
+        thread::sleep(Duration::from_millis(100));
+        file(&robot, "go", "");
+        let ran = stream.wait();
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
+        let events = ran.stdout.lines().filter(|line| !line.contains("\"line\""));
+        lines.extend(events.map(str::to_owned));
+        let expected = [
+            event("b", "stopping"),
+            event("b", "ended"),
+            event("a", "stopping"),
+            event("a", "ended"),
+        ];
+        assert_eq!(lines.len(), expected.len(), "{lines:?}");
+        for (line, expected) in lines.iter().zip(expected) {
+            assert!(line.starts_with(&expected), "{lines:?}");
+        }
+        let stopped = fs::read_to_string(robot.dir().join("stopped")).unwrap();
+        assert_eq!(stopped, "b\na\n");
+    }
+}
+
+/// Opens a terminal, and returns its two sides: the one of the window, and the one of the programs.
+fn open_terminal() -> (File, File) {
+    let open = |path: &str| {
+        let mut options = File::options();
+        options.read(true).write(true);
+        options.custom_flags(libc::O_NOCTTY).open(path).unwrap()
+    };
+    let window = open("/dev/ptmx");
+    let locked = 0_i32;
+    // SAFETY: the call reads a number.
+    let unlocked = unsafe { libc::ioctl(window.as_raw_fd(), libc::TIOCSPTLCK, &raw const locked) };
+    assert_eq!(unlocked, 0);
+    let mut number = 0_u32;
+    // SAFETY: the call writes a number.
+    let got = unsafe { libc::ioctl(window.as_raw_fd(), libc::TIOCGPTN, &raw mut number) };
+    assert_eq!(got, 0);
+    let terminal = open(&format!("/dev/pts/{number}"));
+    (window, terminal)
+}
+
+/// Makes the process that `command` starts the leader of a session whose terminal is its stdin.
+fn lead_session(command: &mut Command) {
+    let lead = || {
+        // SAFETY: the call takes nothing.
+        let session = unsafe { libc::setsid() };
+        // SAFETY: the call takes a number.
+        let attached = unsafe { libc::ioctl(0, libc::TIOCSCTTY, 0) };
+        if session < 0 || attached < 0 {
+            return Err(io::Error::last_os_error());
+        }
+        Ok(())
+    };
+    // SAFETY: after the fork, `lead` only makes system calls.
+    unsafe { command.pre_exec(lead) };
+}
+
+/// After a lost connection of ssh, each write to the terminal fails.
+#[test]
+fn a_closed_terminal_stops_the_programs_in_order() {
+    let robot = Robot::new();
+    write_script(&robot);
+    let path = file(
+        &robot,
+        "robot.json5",
+        &format!("{{programs: {{{PROGRAMS}}}}}"),
+    );
+    let (window, terminal) = open_terminal();
+    let mut command = robot.command(&format!("launch {}", path.display()));
+    command.stdin(terminal.try_clone().unwrap());
+    command.stdout(terminal.try_clone().unwrap());
+    command.stderr(terminal);
+    lead_session(&mut command);
+    let mut launcher = command.spawn().unwrap();
+    // WHY: the command holds the side of the programs open.
+    drop(command);
+    until_both_are_up(&robot);
+    file(&robot, "go", "");
+    drop(window);
+    until("the launcher ends", || {
+        launcher.try_wait().unwrap().is_some()
+    });
+    let stopped = fs::read_to_string(robot.dir().join("stopped"));
+    assert_eq!(stopped.unwrap_or_default(), "b\na\n");
+    assert_eq!(launcher.wait().unwrap().code(), Some(0));
+}
+
+/// `nohup` starts a command so.
+#[test]
+fn an_ignored_hangup_stays_ignored() {
+    let robot = Robot::new();
+    let programs = "{programs: {a: {command: ['sleep', '1000'], restart_delay: 0.01}}}";
+    let path = file(&robot, "robot.json5", programs);
+    let inner = robot.command(&format!("launch {} --json", path.display()));
+    let mut command = Command::new("sh");
+    command.args(["-c", "trap '' HUP; exec \"$@\"", "sh"]);
+    command.arg(inner.get_program()).args(inner.get_args());
+    for (name, value) in inner.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    let stream = Stream::spawn(&mut command);
+    let started = stream.line_with(&event("a", "started"));
+    stream.signal(libc::SIGHUP);
+    // A launcher that stops its programs does not start one again.
+    kill(number(&started, "pid"));
+    stream.line_with(&event("a", "started"));
+    stream.signal(libc::SIGTERM);
+    assert_eq!(stream.wait().code, 0);
+}
 
 #[test]
 fn a_second_signal_kills_all_programs() {
@@ -34,4 +204,48 @@ fn a_second_signal_kills_all_programs() {
             until("all are gone", || !pids.iter().any(|pid| is_alive(*pid)));
         }
     }
+}
+
+/// Returns the process id of the guard of a launcher.
+fn guard_of(launcher: u32) -> i64 {
+    let children = fs::read_to_string(format!("/proc/{launcher}/task/{launcher}/children"));
+    let children = children.unwrap();
+    let is_guard = |pid: &&str| {
+        let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        command.ends_with(b"\0__guard\0")
+    };
+    let guard = children.split_whitespace().find(is_guard);
+    guard.expect("a guard").parse().unwrap()
+}
+
+/// Returns true if a process handles the signal and sleeps.
+fn sleeps_and_handles(pid: i64, signal: i32) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let value = |key: &str| {
+        let mut lines = status.lines();
+        let value = lines.find_map(|line| line.strip_prefix(key));
+        value.unwrap().trim().to_owned()
+    };
+    let handled = u64::from_str_radix(&value("SigCgt:"), 16).unwrap();
+    handled >> (signal - 1) & 1 == 1 && value("State:").starts_with('S')
+}
+
+/// A signal to all processes of a session or service also reaches the guard.
+#[test]
+fn the_guard_outlives_signals() {
+    let robot = Robot::new();
+    let programs = "a: {command: ['sh', '-c', 'sleep 1000 & echo $!; wait']}";
+    let stream = launch(&robot, programs, "--json");
+    let grandchild = printed_pid(&stream, "a");
+    let guard = guard_of(stream.id());
+    until("it waits for its launcher", || {
+        sleeps_and_handles(guard, libc::SIGTERM)
+    });
+    for signal in [libc::SIGHUP, libc::SIGTERM, libc::SIGTERM, libc::SIGINT] {
+        send(guard, signal);
+    }
+    assert!(is_alive(grandchild));
+    stream.signal(libc::SIGKILL);
+    assert_eq!(stream.wait().code, -9);
+    until("the grandchild is gone", || !is_alive(grandchild));
 }

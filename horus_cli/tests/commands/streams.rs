@@ -9,7 +9,7 @@ fn a_signal_ends_a_stream_in_order() {
     let robot = Robot::new();
     let mut program = robot.program();
     program.tell("publish cmd_vel cmd_vel");
-    for signal in [libc::SIGINT, libc::SIGTERM] {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         let stream = robot.stream("topic hz cmd_vel -w 0.05");
         // Of a single line, no summary is printed.
         stream.line();
@@ -25,7 +25,7 @@ fn a_signal_ends_a_stream_in_order() {
 fn a_signal_before_the_answer_is_130() {
     let robot = Robot::new();
     // The handlers are installed before the arguments of `find` are looked at.
-    for signal in [libc::SIGINT, libc::SIGTERM] {
+    for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         let stream = robot.stream("topic wait nothing -v");
         robot.until("topic list -w 0", |_| true);
         std::thread::sleep(std::time::Duration::from_millis(300));
