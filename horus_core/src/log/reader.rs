@@ -47,6 +47,9 @@ struct ProcessLog {
     /// A subscriber to the log's topic; `None` once the process has ended and all of its lines were
     /// read. WHY the subscriber is dropped then: a log that any process has open cannot be removed.
     observer: Option<Subscriber<LogLine>>,
+    /// True once a publisher or a line of the log was seen. WHY: before that, the process may be
+    /// about to open the log.
+    has_begun: bool,
     /// The lines that were read but not yet returned to the caller, by their numbers.
     waiting: BTreeMap<u64, LogLine>,
     /// The number of the line that has to be returned to the caller next.
@@ -129,6 +132,7 @@ impl ProcessLog {
         Self {
             program: program.into(),
             observer: Some(observer),
+            has_begun: false,
             waiting: BTreeMap::new(),
             next: 1,
             missing: None,
@@ -144,10 +148,11 @@ impl ProcessLog {
             return 0;
         };
         // WHY before its lines are read: none can come after that.
-        let has_ended = observer.publisher_count() == 0;
+        let is_open = observer.publisher_count() > 0;
         let lines = observer.try_iter().take(LINES_PER_POLL_MAX);
         self.waiting.extend(lines.map(|line| (line.sequence, line)));
-        if has_ended && observer.stats().waiting == 0 {
+        self.has_begun |= is_open || !self.waiting.is_empty();
+        if self.has_begun && !is_open && observer.stats().waiting == 0 {
             self.observer = None;
         }
         let is_whole = self.observer.is_none();
@@ -177,5 +182,40 @@ impl ProcessLog {
             found.push((self.last_ns, record));
         }
         lost
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::message::LogLineHeader;
+    use crate::namespace::{NamespaceConfig, NamespaceName};
+
+    /// A reader may find the topic of a log before the process has opened its publisher.
+    #[test]
+    fn a_log_that_is_just_being_opened_has_not_ended() {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let config = NamespaceConfig::new(dir.path().join("shm"), NamespaceName::default());
+        let namespace = Namespace::open(&config).unwrap();
+        let topic = || log_topic_builder(&namespace, "log");
+        let file = topic().subscriber().unwrap();
+        let mut log = ProcessLog::new("program", topic().observer().unwrap());
+        drop(file);
+        let mut found = Vec::new();
+        log.poll(&mut found);
+
+        let mut publisher = topic().publisher().unwrap();
+        let header = LogLineHeader {
+            sequence: 1,
+            ..LogLineHeader::default()
+        };
+        let line = LogLine::zeroed(header).unwrap();
+        publisher.send(line).unwrap();
+        log.poll(&mut found);
+        assert_eq!(found.len(), 1);
+
+        drop(publisher);
+        log.poll(&mut found);
+        assert!(log.observer.is_none(), "the process has ended");
     }
 }
