@@ -130,6 +130,31 @@ def test_memory_is_flat(namespace):
     assert grown[1] < RSS_MAX
 
 
+def test_a_tail_of_changing_length_uses_the_same_memory():
+    @horus.message
+    class Scan:
+        count: horus.u64
+        strengths: horus.Tail[horus.f32, "count"]
+
+    scan = Scan()
+    tails = [np.full(1000, 1, np.float32), np.full(1001, 2, np.float32)]
+
+    def assign(rounds):
+        for _ in range(rounds):
+            for tail in tails:
+                scan.strengths = tail
+                # With the array, and without one.
+                assert scan.strengths[-1] == tail[0]
+                scan.strengths = tail[:-1]
+
+    assign(100)
+    gc.collect()
+    before = rss()
+    assign(5000)
+    gc.collect()
+    assert rss() - before < RSS_MAX
+
+
 def test_what_fails_leaves_nothing_behind(namespace):
     topics = [horus.Topic("c", horus.CmdVel, namespace=namespace)]
     topics += [horus.Topic("i", horus.Image, namespace=namespace)]

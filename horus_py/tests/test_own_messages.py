@@ -9,6 +9,7 @@ import horus
 import numpy as np
 import pytest
 from conftest import ROOT
+from mapped import address
 from test_cpp import program  # noqa: F401
 from test_interop import relay
 
@@ -137,6 +138,25 @@ def test_what_are_no_numbers_changes_nothing(topic):
     sonar.echoes = 3
     with pytest.raises(ValueError, match="promises 12 bytes, it has 8"):
         topic.send(sonar)
+
+
+def test_an_array_of_a_tail_keeps_its_length_and_memory():
+    sonar = Sonar()
+    views = []
+    for length in range(1, 2000):
+        sonar.strengths = np.full(length, length, np.float32)
+        views.append(sonar.strengths)
+    # The memory grows by factors of two.
+    assert len({address(view) for view in views}) <= 12
+    for length, view in enumerate(views, start=1):
+        assert len(view) == length and (view == view[0]).all() and view[0] >= length
+    before = sonar.strengths
+    sonar.strengths = [1, 2]
+    assert before[:3].tolist() == [1, 2, 1999] and len(before) == 1999
+    assert (sonar.echoes, sonar.nbytes, sonar.strengths.tolist()) == (2, 8, [1, 2])
+    assert Sonar.from_bytes(bytes(sonar)) == sonar
+    sonar.strengths = []
+    assert (sonar.echoes, sonar.nbytes, len(sonar.strengths)) == (0, 0, 0)
 
 
 def test_a_count_has_a_limit():

@@ -223,17 +223,21 @@ pub(crate) fn ensure_writeable(object: &Bound<'_, PyAny>) -> PyResult<()> {
 /// Replaces the data of a message by `bytes`. They may have a different length, unless the message
 /// is on loan.
 ///
-/// If the length changes, arrays that were made from the old data continue to use the old memory.
+/// Arrays that were made from the old data keep their length. They show the new data, unless these
+/// did not fit into the memory; then they continue to use the old memory.
 pub(super) fn replace_data(object: &Bound<'_, PyAny>, bytes: &[u8]) {
     // SAFETY: no other reference is used before this returns.
     let data = unsafe { data_mut(object) };
-    if bytes.len() != data.bytes
-        && let DataOwner::Own(buffers) = &mut data.memory
-    {
-        let mut buffer = Buffer::zeroed(bytes.len());
-        data.address = buffer.as_mut().as_mut_ptr();
+    if let DataOwner::Own(buffers) = &mut data.memory {
+        let room = buffers.room_from(data.address);
+        if bytes.len() > room {
+            // WHY twice as long: the message keeps its earlier buffers, and so all of them together
+            // are not longer than the current one, however often the length changes.
+            let mut buffer = Buffer::zeroed(bytes.len().max(2 * room));
+            data.address = buffer.as_mut().as_mut_ptr();
+            buffers.replace(buffer);
+        }
         data.bytes = bytes.len();
-        buffers.replace(buffer);
     }
     assert!(
         bytes.len() <= data.bytes,

@@ -30,6 +30,11 @@ pub(crate) struct OwnBuffers {
 }
 
 impl OwnBuffers {
+    /// Returns the number of bytes from `address`, which lies in the current buffer, to its end.
+    pub(super) fn room_from(&self, address: *const u8) -> usize {
+        self.current.as_ref().as_ptr_range().end.addr() - address.addr()
+    }
+
     /// Makes `buffer` the current buffer, and keeps the buffer that it replaces.
     pub(super) fn replace(&mut self, buffer: Buffer) {
         let before = std::mem::replace(&mut self.current, buffer);
