@@ -248,6 +248,7 @@ fn start_and_tick(scheduler: HorusScheduler) -> StatusResult {
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_run_for(scheduler: HorusScheduler, time_ns: i64) -> i32 {
     with_state(scheduler, |entry, state| {
+        // A negative time is infinite.
         let time = u64::try_from(time_ns).map_or(Duration::MAX, Duration::from_nanos);
         // The error is dropped: the handle keeps the reason.
         let _ = entry.start_if_built(scheduler.id, state)?.run_for(time);

@@ -300,7 +300,8 @@ horus_status_t horus_scheduler_start(horus_scheduler_t scheduler);
 horus_status_t horus_scheduler_tick_once(horus_scheduler_t scheduler);
 
 /*
- * Runs the scheduler for `time_ns`. It can be called again. Blocks.
+ * Runs the scheduler for `time_ns`; if it is negative, until the run is stopped. It can be called
+ * again. Blocks.
  *
  * Outcomes: HORUS_STOPPED if the run is to stop. Errors: HORUS_E_FAILED.
  */

@@ -459,9 +459,10 @@ class Scheduler {
     bool start(std::error_code &error) noexcept {
         return detail::done(horus_scheduler_start(raw_), error);
     }
-    /// Runs the scheduler for this time. Returns false if the run is to stop.
+    /// Runs the scheduler for this time: not at all if it is negative, until the run is stopped if
+    /// it is horus::forever. Returns false if the run is to stop.
     bool run_for(std::chrono::nanoseconds time, std::error_code &error) noexcept {
-        return detail::done(horus_scheduler_run_for(raw_, time.count()), error);
+        return detail::done(horus_scheduler_run_for(raw_, detail::timeout_ns(time)), error);
     }
     /// Runs the scheduler until it is stopped, and shuts all nodes down. Returns false with
     /// `Errc::failed` if a node failed and ended the run; then `report` has the details.
@@ -508,7 +509,7 @@ class Scheduler {
     bool tick_once() { return detail::done(horus_scheduler_tick_once(raw_)); }
     bool start() { return detail::done(horus_scheduler_start(raw_)); }
     bool run_for(std::chrono::nanoseconds time) {
-        return detail::done(horus_scheduler_run_for(raw_, time.count()));
+        return detail::done(horus_scheduler_run_for(raw_, detail::timeout_ns(time)));
     }
     /// Throws an Error with the code `Errc::failed` if a node failed and ended the run; its text
     /// names the node and the reason. The run has ended then, and `report` has the details.

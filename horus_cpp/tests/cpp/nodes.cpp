@@ -351,10 +351,25 @@ void events_are_told() {
     scheduler.finish();
 }
 
+/// A negative time is over at once; `forever` lasts until the run is stopped.
+void run_for_takes_every_time() {
+    horus::Scheduler scheduler;
+    scheduler.node("stops").build([](horus::Context &context) {
+        if (context.tick() == 3) {
+            context.stop();
+        }
+    });
+    std::error_code error;
+    CHECK(scheduler.run_for(-1ns) && scheduler.run_for(std::chrono::nanoseconds::min(), error));
+    CHECK(!scheduler.run_for(horus::forever, error) && !error);
+    CHECK(scheduler.metrics("stops").ticks == 4);
+}
+
 }  // namespace
 
 int main() {
     results_of_lambdas();
+    run_for_takes_every_time();
     events_are_told();
     other_translation_units();
     exception_matrix();
