@@ -258,7 +258,8 @@ horus_status_t horus_scheduler_open(const horus_scheduler_options_t *options,
  * calls with the handle have returned and nodes have left their ticks. After 0.8 s it no longer
  * waits for nodes with a thread of their own: they are left behind.
  *
- * Errors: HORUS_E_BUSY in a callback of the scheduler: nothing is done.
+ * Errors: HORUS_E_BUSY in a callback of the scheduler: nothing is done, so call
+ * horus_scheduler_stop there, and close the handle after the run.
  */
 horus_status_t horus_scheduler_close(horus_scheduler_t scheduler);
 

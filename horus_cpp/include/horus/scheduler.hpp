@@ -444,7 +444,9 @@ class Scheduler {
     }
     Scheduler(const Scheduler &) = delete;
     Scheduler &operator=(const Scheduler &) = delete;
-    /// Stops the run, and shuts the nodes down.
+    /// Stops the run, and shuts the nodes down. In a callback of the scheduler it only stops the
+    /// run: a `run` in progress then shuts the nodes down, and without one nothing does. So call
+    /// Context::stop there instead.
     ~Scheduler() { close(); }
 
     /// Starts the definition of a node with this name: add its settings, then call `build`.
@@ -515,20 +517,19 @@ class Scheduler {
     /// names the node and the reason. The run has ended then, and `report` has the details.
     /// Otherwise, the process should exit with the exit code of the report.
     horus_report_t run() {
-        detail::done(horus_scheduler_run(raw_));
-        return report();
+        // WHY a copy: a callback may destroy this object.
+        const horus_scheduler_t raw = raw_;
+        detail::done(horus_scheduler_run(raw));
+        return report_of(raw);
     }
     /// Throws the same errors as `run`.
     horus_report_t finish() {
-        detail::done(horus_scheduler_finish(raw_));
-        return report();
+        // WHY a copy: as above.
+        const horus_scheduler_t raw = raw_;
+        detail::done(horus_scheduler_finish(raw));
+        return report_of(raw);
     }
-    horus_report_t report() {
-        horus_report_t report{};
-        report.struct_bytes = sizeof report;
-        detail::done(horus_scheduler_report(raw_, &report));
-        return report;
-    }
+    horus_report_t report() { return report_of(raw_); }
     void pause(const char *node) const { detail::done(horus_scheduler_pause(raw_, node)); }
     void resume(const char *node) const { detail::done(horus_scheduler_resume(raw_, node)); }
     void stop_node(const char *node) const { detail::done(horus_scheduler_stop_node(raw_, node)); }
@@ -552,6 +553,15 @@ class Scheduler {
         detail::trampoline(nullptr, [&] { (*static_cast<OnEvent *>(user))(*event); });
     }
 
+#if HORUS_EXCEPTIONS
+    static horus_report_t report_of(horus_scheduler_t raw) {
+        horus_report_t report{};
+        report.struct_bytes = sizeof report;
+        detail::done(horus_scheduler_report(raw, &report));
+        return report;
+    }
+#endif
+
     horus_status_t begin(const SchedulerOptions &options) {
         horus_scheduler_options_t raw{};
         if (options.on_event) {
@@ -571,10 +581,13 @@ class Scheduler {
     }
 
     void close() noexcept {
-        if (raw_.id != 0) {
-            horus_scheduler_close(raw_);
-            raw_ = {};
+        if (raw_.id != 0 && horus_scheduler_close(raw_) != HORUS_OK) {
+            // A callback of the scheduler cannot wait for the end of the run.
+            horus_scheduler_stop(raw_);
+            // WHY never freed: the library still calls it for the events until that end.
+            (void)on_event_.release();
         }
+        raw_ = {};
     }
 
     horus_scheduler_t raw_{};
