@@ -234,3 +234,33 @@ else:
         time.sleep(0.001)
 """
     assert python(script) == "left\n0\n"
+
+
+def test_a_child_does_not_wait_for_threads_of_its_parent_when_it_exits(python):
+    script = """
+import horus, os, resource, sys, threading, time
+
+subscriber = horus.Subscriber("empty")
+
+
+def waits():
+    while True:
+        subscriber.recv(timeout=0.001)
+
+
+threading.Thread(target=waits, daemon=True).start()
+# This thread keeps the GIL, until the other one waits for it.
+sys.setswitchinterval(1000)
+end = time.perf_counter() + 0.2
+while time.perf_counter() < end:
+    pass
+child = os.fork()
+if child == 0:
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw
+    horus._horus._exiting()
+    # The number of pauses of this thread.
+    print(resource.getrusage(resource.RUSAGE_SELF).ru_nvcsw - before < 5, flush=True)
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    assert python(script) == "True\n"

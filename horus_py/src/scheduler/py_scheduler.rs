@@ -22,7 +22,7 @@ use crate::scheduler::settings;
 use crate::scheduler::task::PreparedNode;
 use crate::topic::endpoint::{Exclusive, ExclusiveGuard};
 use crate::wait::duration::duration_from_secs;
-use crate::wait::gil::run_detached;
+use crate::wait::gil::{self, run_detached};
 
 /// The time between two checks for signals while a scheduler runs. A Ctrl-C takes effect after at
 /// most this time, and the time that the run takes to end.
@@ -568,9 +568,11 @@ pub(super) fn _end_schedulers(py: Python<'_>) {
     python_calls::close_python(py, are_over);
 }
 
-/// Forgets all schedulers in the child after `fork`, where none of their threads exist.
+/// Forgets all schedulers and all waiting threads in the child after `fork`, where none of their
+/// threads exist.
 #[pyfunction]
 pub(super) fn _forget_schedulers_after_fork() {
     std::mem::forget(std::mem::take(&mut *lock(&RUNNING_SCHEDULERS)));
     python_calls::reset_after_fork();
+    gil::reset_after_fork();
 }

@@ -48,6 +48,13 @@ pub(crate) fn run_detached<T: Send>(py: Python<'_>, wait: impl FnOnce() -> T + S
     result
 }
 
+/// Sets the number of threads that are about to take the GIL to 0, in the child process after
+/// `fork`: these threads do not exist there. The thread that forks has the GIL.
+pub(crate) fn reset_after_fork() {
+    // Relaxed: this process has one thread.
+    THREADS_TAKING_GIL.store(0, Ordering::Relaxed);
+}
+
 /// Keeps all other threads from taking the GIL again. Python calls it (`atexit`) when the
 /// interpreter begins to shut down.
 #[pyfunction]
