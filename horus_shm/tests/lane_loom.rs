@@ -64,6 +64,7 @@ models! {
         skips_are_not_counted,
         a_late_joiner_knows_the_number_of_its_first_message,
         a_successor_goes_on_after_a_skip,
+        a_session_that_only_skips_hides_no_history,
         the_latest_is_found_behind_skips,
         an_observer_sees_whole_messages,
         a_copy_that_is_not_spared_is_whole_or_none,

@@ -68,7 +68,8 @@ pub fn live_session<W: Word>(
 }
 
 /// Returns the position where the history before `head` begins: the start of the last session that
-/// sent messages. `head` is the head that [`live_session`] returned.
+/// sent messages. `head` is the head that [`live_session`] returned. A session that has only
+/// skipped positions so far begins at its head (see `LaneWriter::skip_position`).
 pub fn history_start<W: Word>(block: &LaneBlock<W>, head: u64) -> u64 {
     // ORDERING(history): pairs with the store in `take_over`.
     let present = block.epoch_start.load(edge::HISTORY_SEE);
@@ -101,6 +102,28 @@ pub fn first_unpublished<M: LaneMemory>(memory: &M, head: u64) -> u64 {
     head + (head..head + memory.capacity())
         .take_while(is_published)
         .count() as u64
+}
+
+/// Searches backwards from `end` for the last `messages` messages of an extent whose slots can be
+/// pinned. Returns the position of the oldest of them, and how many were found. The position is
+/// `end` if there is none. Does not search before `first`, which is not before the extent's base.
+///
+/// Skips are not counted. The work is bounded by the capacity: older messages were overwritten. If
+/// the writer goes on meanwhile, only messages are found that it had not overwritten by then.
+pub fn find_last_messages<M: LaneMemory>(
+    memory: &M,
+    first: u64,
+    end: u64,
+    messages: u64,
+) -> (u64, u64) {
+    let mask = memory.capacity() - 1;
+    let first = first.max(end.saturating_sub(memory.capacity()));
+    // Relaxed: as in `first_unpublished`; the head that led to `end` ordered it.
+    let is_message = |&pos: &u64| memory.stamp(pos & mask).get() == published(pos);
+    let newest_first = (first..end).rev().filter(is_message);
+    newest_first
+        .take(messages.try_into().unwrap_or(usize::MAX))
+        .fold((end, 0), |(_, found), pos| (pos, found + 1))
 }
 
 /// Returns the first position from the head on that is not published. Returns `None` if the head

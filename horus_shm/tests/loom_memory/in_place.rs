@@ -26,10 +26,28 @@ impl Lender {
 
     /// Takes over the lane of `dead`.
     pub(crate) fn claim(lane: &LoomLane, me: u64, dead: u64) -> Self {
+        Self::claim_from(lane, me, |owner| owner == dead).unwrap()
+    }
+
+    /// As [`Self::claim`], with a predicate for dead owners.
+    pub(crate) fn claim_from(
+        lane: &LoomLane,
+        me: u64,
+        is_dead: impl Fn(u64) -> bool,
+    ) -> Option<Self> {
         let owners = [&lane.block().owner];
-        owner::claim_first_free(owners.into_iter(), me, |owner| owner == dead).unwrap();
+        owner::claim_first_free(owners.into_iter(), me, is_dead)?;
         let pos = takeover::take_over(lane, me);
-        Self(LaneWriter::new(lane.clone(), pos, false).with_numbering())
+        Some(Self(
+            LaneWriter::new(lane.clone(), pos, false).with_numbering(),
+        ))
+    }
+
+    /// Claims the slot of the next message, stepping over pinned slots, and does not publish it.
+    pub(crate) fn lend(&mut self) {
+        while let Err(SlotBlocked::Pinned { .. }) = self.0.claim_slot() {
+            self.0.skip_position();
+        }
     }
 
     /// Sends the next message, stepping over pinned slots; returns false if all slots are pinned.

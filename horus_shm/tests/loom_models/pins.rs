@@ -3,7 +3,9 @@
 use std::rc::Rc;
 
 use horus_shm::internals::lane::{claim_free_pin, free_pin};
+use horus_shm::internals::memory::LaneMemory as _;
 use horus_shm::internals::sync::Word;
+use horus_shm::internals::takeover;
 use loom::thread;
 
 use crate::loom_memory::in_place::{Borrower, Lender};
@@ -127,6 +129,43 @@ pub(crate) fn a_successor_goes_on_after_a_skip() {
             borrower.give_back(pin);
             assert!(sent == 3 || sent == 4, "{sent}");
             borrower.finish(sent);
+        });
+    }
+}
+
+/// A session that has only skipped positions hides no history. That history begins with the last
+/// session that has sent messages, for a reader that joins meanwhile, and after the owner was
+/// killed.
+pub(crate) fn a_session_that_only_skips_hides_no_history() {
+    for stores in 0..20 {
+        explore(3, move || {
+            let lane = LoomLane::pinnable((2, 0), 1, CopyOptions::Exclusive, DEAD);
+            let mut first = Lender::first(&lane);
+            let mut holder = Borrower::join(&lane, 0);
+            assert!(first.send());
+            let mut second = Lender::claim(&lane, 2, DEAD);
+            assert!(second.send());
+            let (pin, pinned) = holder.borrow().unwrap();
+            let theirs = lane.clone();
+            let joining = thread::spawn(move || {
+                let (head, _) = takeover::live_session(theirs.block(), |_| false);
+                takeover::history_start(theirs.block(), head)
+            });
+            killed_after(stores, || {
+                if let Some(mut third) = Lender::claim_from(&lane, 3, |owner| owner == 2) {
+                    third.lend();
+                }
+            });
+            assert_eq!(joining.join().unwrap(), 1, "for a reader that joins");
+            let fourth = Lender::claim_from(&lane, 4, |owner| owner == 2 || owner == 3);
+            assert!(fourth.is_some());
+            let head = lane.block().head.get();
+            assert_eq!(takeover::history_start(lane.block(), head), 1);
+            let found = takeover::find_last_messages(&lane, 1, head, 1);
+            holder.check(pinned);
+            holder.give_back(pin);
+            // The loan has overwritten the message, unless its owner was killed before.
+            assert!([(1, 1), (head, 0)].contains(&found), "{found:?}");
         });
     }
 }

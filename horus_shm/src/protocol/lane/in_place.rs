@@ -170,11 +170,19 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
     }
 
     /// Publishes the current position as skipped, because a reader has pinned its slot, and moves
-    /// on to the next position.
+    /// on to the next position. Must be called after [`Self::claim_slot`] has found the pin.
     pub fn skip_position(&mut self) {
         self.skips += 1;
         let spot = self.spot();
         let stamp = published(spot.pos) | SKIP;
+        let epoch_start = &spot.memory.block().epoch_start;
+        if epoch_start.get() == spot.pos {
+            // WHY: the session has sent no message yet, and must not hide the history before it.
+            // WHY before the stamp: if this owner dies in between, its successor does not take the
+            // skip for a message. Relaxed: the fence in `claim_unless_pinned` releases all before
+            // it, and the head that follows publishes it.
+            epoch_start.set(spot.pos + 1);
+        }
         // Relaxed, both: the head that follows publishes them. WHY in this order: after a takeover
         // the successor steps over the skip, and counts it if its predecessor had not.
         spot.stamp().set(stamp);

@@ -2,6 +2,7 @@
 //! finds lanes that appear later.
 
 use std::cmp::Ordering;
+use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -167,15 +168,14 @@ impl RawConsumer {
         let history = offer.map_or(latched_messages, |offer| {
             u64::from(offer.history).min(offer.shape.capacity() * 7 / 8)
         });
-        let mut back_to = floor.map(|floor| head.saturating_sub(history).max(floor));
-        if let (Some((extent, _)), Some(position)) = (&newest, &mut back_to) {
-            // WHY: what a predecessor sent stays only if it offered that itself.
-            let is_owed = |extent: &Extent| {
-                self.matches(extent) && (latched.is_none() || extent.offer.latched() > 0)
-            };
-            let first = self.extent_at(extent, *position, is_owed);
-            *position = (*position).max(first.base.position);
-        }
+        // WHY: what a predecessor sent stays only if it offered that itself.
+        let is_owed = |extent: &Extent| {
+            self.matches(extent) && (latched.is_none() || extent.offer.latched() > 0)
+        };
+        let back_to = floor.map(|floor| match &newest {
+            Some(newest) => self.history_position(newest, floor..head, history, is_owed),
+            None => head.saturating_sub(history).max(floor),
+        });
         let mut position = back_to.unwrap_or(head);
         if self.reading == ReadMode::Gated {
             let memory = self.lane_control(lane)?;
@@ -204,35 +204,71 @@ impl RawConsumer {
         self.start_numbered(lane, ended)
     }
 
-    /// Returns the extent that contains `position`, which is `newest` or an earlier one. Searches
-    /// backwards from `newest`, up to an extent that cannot be opened, or whose messages this
-    /// reader does not get.
-    fn extent_at(
+    /// Returns the position at which the last `messages` messages in the range `within` of
+    /// positions begin. If it contains fewer, returns the position of the first of them, or the end
+    /// of the range. Searches backwards from the extent `newest`, up to an extent that cannot be
+    /// opened, or whose messages this reader does not get.
+    fn history_position(
         &self,
-        newest: &Arc<Extent>,
-        position: u64,
+        newest: &(Arc<Extent>, RawLane),
+        within: Range<u64>,
+        mut messages: u64,
         is_owed: impl Fn(&Extent) -> bool,
-    ) -> Arc<Extent> {
-        let mut found = Arc::clone(newest);
+    ) -> u64 {
+        let (mut extent, mut memory) = (Arc::clone(&newest.0), newest.1);
+        let Range { start: floor, end } = within;
+        let (mut position, mut end) = (end, end);
         for _ in 0..SEARCHED_GENERATIONS_MAX {
-            let ExtentId { lane, generation } = found.id;
-            if found.base.position <= position || generation <= 1 {
+            let base = extent.base.position;
+            let first = base.max(floor);
+            let (oldest, found) = if extent.offer.shape.request().pinnable {
+                takeover::find_last_messages(&memory, first, end, messages)
+            } else {
+                let found = messages.min(end.saturating_sub(first));
+                (end - found, found)
+            };
+            messages -= found;
+            if found > 0 {
+                position = oldest;
+            }
+            // WHY not further back if the lane went round: there are no messages in between.
+            let is_lapped = end.saturating_sub(base) > memory.capacity();
+            if messages == 0 || base <= floor || is_lapped {
                 break;
             }
-            let former = ExtentId {
-                lane,
-                generation: generation - 1,
-            };
-            // WHY the bases: they ascend, unless a head was damaged in between.
-            let is_before = |extent: &Extent| extent.base.position <= found.base.position;
-            match self.map_extent(former) {
-                Ok((extent, _)) if is_before(&extent) && is_owed(&extent) => {
-                    found = extent;
-                }
+            match self.map_former_extent(&extent) {
+                Some((former, slots)) if is_owed(&former) => (extent, memory) = (former, slots),
                 _ => break,
+            }
+            end = end.min(base);
+        }
+        position
+    }
+
+    /// Returns the extent that contains `position`, which is `newest` or an earlier one. Searches
+    /// backwards from `newest`, up to an extent that cannot be opened.
+    fn extent_at(&self, newest: &Arc<Extent>, position: u64) -> Arc<Extent> {
+        let mut found = Arc::clone(newest);
+        for _ in 0..SEARCHED_GENERATIONS_MAX {
+            if found.base.position <= position {
+                break;
+            }
+            match self.map_former_extent(&found) {
+                Some((former, _)) => found = former,
+                None => break,
             }
         }
         found
+    }
+
+    /// Maps the extent before `extent` in its lane; returns `None` if there is none, or if it
+    /// cannot be opened.
+    fn map_former_extent(&self, extent: &Extent) -> Option<(Arc<Extent>, RawLane)> {
+        let ExtentId { lane, generation } = extent.id;
+        let generation = generation.checked_sub(1).filter(|&former| former > 0)?;
+        let former = self.map_extent(ExtentId { lane, generation }).ok()?;
+        // WHY the bases: they ascend, unless a head was damaged in between.
+        (former.0.base.position <= extent.base.position).then_some(former)
     }
 
     /// Returns a start after the last message of a pinnable lane, together with the next sequence
@@ -363,7 +399,7 @@ impl RawConsumer {
         if self.ignored & 1 << lane != 0 {
             return Ok(());
         }
-        let extent = self.extent_at(&extent, self.starts[lane as usize].position, |_| true);
+        let extent = self.extent_at(&extent, self.starts[lane as usize].position);
         let (mut extent, mut raw) = self.map_extent(extent.id)?;
         let mut is_owed_before = self.unmatched_in(lane).is_none();
         while !self.matches(&extent) && extent.id != newest {
