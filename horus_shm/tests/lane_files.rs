@@ -30,11 +30,13 @@ const LANES: u32 = 4;
 const CAPACITY: u64 = 16;
 
 /// Opens a topic, or creates it; one whose name begins with `kept` persists, with its history.
+/// Publishers of one whose name begins with `pinnable` lend slots.
 fn open(namespace: &Arc<Namespace>, topic: &str) -> Arc<Segment> {
     // WHY: otherwise endpoints whose topic file was removed move to a new file after 100 ms.
     forbid_name_thread();
     let mut request = Request::new(TypeInfo::opaque::<u64>());
     (request.capacity, request.lane_limit) = (Some(CAPACITY), Some(LANES));
+    request.pinnable = topic.starts_with("pinnable").then_some(true);
     if topic.starts_with("kept") {
         (request.persists, request.history) = (Some(true), Some(CAPACITY as u32));
     }
@@ -70,6 +72,11 @@ fn child_role() {
         "publish" => {
             let mut producer = producer(&segment).unwrap();
             producer.send(7).unwrap();
+            common::say("here");
+            common::park();
+        }
+        "skip" => {
+            successors::send_with_a_skip(&segment);
             common::say("here");
             common::park();
         }

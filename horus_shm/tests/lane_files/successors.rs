@@ -273,3 +273,41 @@ fn a_borrowed_message_outlives_the_extent_and_all_of_its_readers() {
     drop((numbers, second));
     assert_eq!(sample.bytes(), 7_u64.to_ne_bytes());
 }
+
+/// Sends as many messages as the lane has slots, and one more, while the first one is borrowed.
+pub(crate) fn send_with_a_skip(segment: &Arc<Segment>) {
+    let mut holder = super::consumer(segment).unwrap();
+    let mut producer = super::producer(segment).unwrap();
+    (0..super::CAPACITY).for_each(|message| producer.send(message).unwrap());
+    let held = holder.borrow().unwrap();
+    producer.send(super::CAPACITY).unwrap();
+    assert_eq!(producer.position(), super::CAPACITY + 1);
+    drop(held);
+}
+
+/// A reader counts right that joins while the file of a lane with skips is missing, or that
+/// includes such a lane again.
+#[test]
+fn a_reader_that_could_not_map_the_skips_of_a_predecessor_counts_the_messages_of_its_successor() {
+    for includes in [false, true] {
+        let (dir, namespace) = scene();
+        let _predecessor = super::start("skip pinnable", dir.path());
+        let [file] = &spawn::lane_files(&namespace)[..] else {
+            panic!("one lane file")
+        };
+        std::fs::remove_file(namespace.topics_path().join(file)).unwrap();
+        let segment = super::open(&namespace, "pinnable");
+        let mut raw = RawConsumer::new(Arc::clone(&segment), ReadMode::KeepLast).unwrap();
+        if includes {
+            raw.ignore(0);
+            raw.include(0).unwrap();
+        }
+        let mut consumer = Consumer::<u64>::new(raw);
+        let mut producer = super::producer(&segment).unwrap();
+        assert_eq!(producer.raw().lane(), 0);
+        producer.send(7).unwrap();
+        assert_eq!(ledger(&consumer), [1, 0, 0, 1], "before it is received");
+        assert_eq!(received(&mut consumer), [7]);
+        assert_eq!(ledger(&consumer), [1, 1, 0, 0]);
+    }
+}

@@ -188,7 +188,8 @@ impl RawConsumer {
             // WHY: the head at which the reader joins may be before the positions just passed.
             position = gate::join_lane(&memory, reader, back_to).max(position);
         }
-        if !offer.is_some_and(|offer| offer.shape.request().pinnable) {
+        // WHY only if the offer is known: an extent that cannot be mapped may contain skips.
+        if offer.is_some_and(|offer| !offer.shape.request().pinnable) {
             return Ok(LaneStart {
                 position,
                 number: Some(position),
@@ -572,18 +573,18 @@ impl RawConsumer {
             // ORDERING(head): pairs with the store in `LaneWriter::publish`.
             _ => Word::load(&memory.block().head, edge::HEAD_SEE).min(POSITION_MAX),
         };
-        let plain = LaneStart {
-            position,
-            number: Some(position),
-        };
         let newest = self
             .newest_extent(lane)?
             .and_then(|id| self.map_extent(id).ok());
-        let pinnable = newest.is_some_and(|(extent, _)| extent.offer.shape.request().pinnable);
-        let start = if pinnable {
-            self.start_numbered(lane, None)?
+        // WHY only if it is mapped: as in `lane_start`.
+        let is_plain = newest.is_some_and(|(extent, _)| !extent.offer.shape.request().pinnable);
+        let start = if is_plain {
+            LaneStart {
+                position,
+                number: Some(position),
+            }
         } else {
-            plain
+            self.start_numbered(lane, None)?
         };
         self.starts[lane as usize] = start;
         self.publish_start(lane);
