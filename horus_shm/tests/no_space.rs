@@ -73,6 +73,7 @@ fn child_role() {
     match role.as_str() {
         "create" => on_small("size=1m,mode=0700", fill_and_create),
         "claim" => on_small("size=1m,mode=0700", fill_and_claim),
+        "claim again" => on_small("size=1m,mode=0700", claim_again_when_full),
         "stream" => on_small("size=1m,mode=0700", stream_while_full),
         "join" => on_small("size=1m,mode=0700", join_when_full),
         "inodes" => on_small("size=1m,nr_inodes=8,mode=0700", run_out_of_inodes),
@@ -284,6 +285,52 @@ fn fill_and_claim(dir: &Path) {
 #[test]
 fn a_lane_that_does_not_fit_is_an_error_and_stays_free() {
     play("claim");
+}
+
+fn claim_again_when_full(dir: &Path) {
+    let namespace = Namespace::current().unwrap();
+    let segment = create(&namespace).unwrap();
+    let mut longer = request();
+    longer.capacity = Some(2048);
+    let longer = Segment::open(&namespace, &topic(), &longer).unwrap();
+    let expect_refused = |what| {
+        let ballast = Ballast::new(dir);
+        ballast.leave(dir, 0);
+        expect_no_space(&producer(&longer).unwrap_err(), 0, what);
+        assert!(segment.live_publishers().is_empty(), "{what}");
+    };
+    // One that is killed, and whose lane cannot be taken over because its file is missing.
+    let pid = fork(|| {
+        let namespace = Namespace::current().unwrap();
+        let segment = Segment::open(&namespace, &topic(), &request()).unwrap();
+        let _producer = producer(&segment).unwrap();
+        common::park();
+        true
+    });
+    common::eventually("a publisher", || !segment.live_publishers().is_empty());
+    let killed = segment.live_publishers()[0];
+    // SAFETY: the call takes no pointer.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
+    join_fork(pid);
+    let [file] = &spawn::lane_files(&namespace)[..] else {
+        panic!("one lane file")
+    };
+    fs::remove_file(namespace.topics_path().join(file)).unwrap();
+    expect_refused("after a death");
+    assert!(segment.has_publisher_died(killed), "it was killed");
+    // One of this process that leaves, and whose lane is taken over before the error.
+    let first = producer(&segment).unwrap();
+    let left = segment.live_publishers()[0];
+    drop(first);
+    expect_refused("after one that left");
+    assert!(!segment.has_publisher_died(left), "it left");
+    let again = producer(&longer).unwrap();
+    assert_eq!(again.raw().lane(), 0);
+}
+
+#[test]
+fn a_publisher_that_left_or_died_did_so_even_if_the_next_one_finds_no_room() {
+    play("claim again");
 }
 
 /// Fills the file system and frees it again until `dir` has a file called `stop`.

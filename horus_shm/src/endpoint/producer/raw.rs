@@ -141,6 +141,10 @@ impl RawProducer {
         } = claimed.inspect_err(|_| {
             // WHY: readers must find the session only where a later attempt succeeds.
             block.session.set(predecessor);
+            // WHY only if it began: otherwise the mark shows that the predecessor died.
+            if block.epoch_owner.get() == segment.me() {
+                end_session(block);
+            }
             owner::release_entry(&block.owner);
         })?;
         let gated = offer.reliability == Reliability::Reliable;
