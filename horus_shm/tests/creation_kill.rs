@@ -119,6 +119,7 @@ fn child_role() {
         }
         Some("life and exit") => life_and_exit(),
         Some("life and removal") => life_and_removal(),
+        Some("visit") => visit(),
         Some("leftover") => {
             spawn::die_with_parent();
             let _topic = open_or_create(&spawn::inherited_namespace()).unwrap();
@@ -174,6 +175,15 @@ fn life() {
         producer.send(0).unwrap();
         drop((producer, consumer, segment));
     }
+    mark();
+    common::park();
+}
+
+/// Enters, opens the topic, and leaves it.
+fn visit() {
+    be_traced();
+    mark();
+    drop(open_or_create(&spawn::inherited_namespace()).unwrap());
     mark();
     common::park();
 }
@@ -264,6 +274,37 @@ impl Point {
             Ok(())
         } else {
             Err("the topic file is left after both processes left it".into())
+        })
+    }
+
+    /// Stops a visitor at its `stop`-th system call, publishes a latched message, leaves, and lets the
+    /// visitor go on. The message must be there afterwards.
+    fn latch_at(&self, stop: usize) -> Option<Check> {
+        let mut visitor = Victim::spawn("visit", self.dir.path());
+        // Only the entries to system calls: it is the same to others at the exit from the call before.
+        for _ in 0..=2 * stop {
+            if visitor.run_to_system_call() == Stop::Mark {
+                return None;
+            }
+        }
+        let mut latched = request();
+        (latched.persists, latched.history) = (Some(true), Some(1));
+        let name = TopicName::new(TOPIC).unwrap();
+        let open = || Segment::open_or_create(self.namespace.as_ref().unwrap(), &name, &latched);
+        let sent =
+            open().and_then(|segment| producer(&segment)?.send(7).map_err(|_| unreachable!()));
+        visitor.run_to_mark();
+        Some(match sent {
+            Ok(()) => {
+                let mut consumer = open().and_then(|segment| consumer(&segment)).unwrap();
+                let received = consumer.recv();
+                (received == Some(7))
+                    .then_some(())
+                    .ok_or(format!("the latched message is {received:?}"))
+            }
+            // It holds the lock, so that nobody can open the topic until it has gone on.
+            Err(OpenError::Retiring { .. }) => Ok(()),
+            Err(error) => Err(said(error)),
         })
     }
 
@@ -435,6 +476,13 @@ fn a_leftover_topic_is_usable_after_a_death_at_any_system_call_of_the_next_proce
 #[test]
 fn the_last_to_leave_removes_the_topic_wherever_another_was_stopped() {
     sweep_stops(Scene::Topic, |mut point, stop| point.leave_at(stop));
+}
+
+/// Nor is one killed here: one is stopped while it sweeps the namespace, opens the topic, or leaves
+/// it.
+#[test]
+fn a_latched_message_stays_wherever_a_process_was_stopped_that_found_none_before() {
+    sweep_stops(Scene::Leftover, |point, stop| point.latch_at(stop));
 }
 
 /// One sweep removes all files that a death leaves, in a process that was there before.

@@ -73,7 +73,8 @@ models! {
     crate::loom_models::presence:
         a_topic_is_never_split,
         a_file_without_its_name_is_not_attended,
-        a_topic_that_all_leave_leaves_no_file;
+        a_topic_that_all_leave_leaves_no_file,
+        a_latched_message_is_not_removed;
     crate::loom_models::wait:
         no_wake_is_lost,
         no_wake_is_lost_in_a_stream,
@@ -112,7 +113,7 @@ fn every_use_of_an_edge_is_needed() {
 #[test]
 fn every_step_is_needed() {
     let presence = ["presence/share", "presence/exclude", "presence/release"];
-    let looks = ["presence/look", "presence/linked"];
+    let looks = ["presence/look", "presence/linked", "presence/kept"];
     let sessions = ["session/end", "session/pass over", "session/least"];
     let moves = ["move/former again"];
     let steps = presence.into_iter().chain(looks).chain(sessions);

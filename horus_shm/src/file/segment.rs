@@ -543,13 +543,14 @@ impl Drop for TopicMemory {
         }
         if let SegmentBacking::File(file) = &self.backing {
             open::remove_attended_segment(file, || {
-                // WHY false if it cannot be read: a file that was truncated has no history.
+                // WHY first: no lock that would stop openers is needed to keep a file. WHY false if
+                // it cannot be read: a file that was truncated has no history.
                 if file.has_latched_history().unwrap_or(false) {
                     file.release();
                 } else {
                     // WHY the error is ignored: a file that cannot be removed now is removed by the
                     // next sweep.
-                    let _ = presence::retire(&**file);
+                    let _ = presence::retire_unless_kept(&**file);
                 }
             });
         }

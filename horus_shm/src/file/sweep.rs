@@ -255,7 +255,12 @@ fn sweep_topic(
             if keeps && file.has_latched_history().map_err(place.io("reading"))? {
                 return Ok(SweepOutcome::Kept);
             }
-            let removed = presence::retire(&file).map_err(place.io("removing"))?;
+            let removed = if keeps {
+                presence::retire_unless_kept(&file)
+            } else {
+                presence::retire(&file)
+            };
+            let removed = removed.map_err(place.io("removing"))?;
             Ok(if removed {
                 SweepOutcome::Removed
             } else {

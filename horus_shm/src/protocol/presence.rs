@@ -3,8 +3,8 @@
 
 use std::io;
 
-/// A file with its presence lock, by which processes mark that they use the file. [`attach`] and
-/// [`retire`] are generic over this trait; the loom tests implement it with a model of a file.
+/// A file with its presence lock, by which processes mark that they use the file. [`attach`],
+/// [`retire`] and [`retire_unless_kept`] are generic over this trait; the loom tests implement it with a model of a file.
 pub trait PresenceFile {
     /// Takes the presence lock in shared mode, without blocking. Returns false while another
     /// process holds it in exclusive mode to remove the file.
@@ -38,6 +38,15 @@ pub trait PresenceFile {
     ///
     /// The error of the system call.
     fn set_retired(&self) -> io::Result<()>;
+
+    /// Returns true if the file is kept although no process uses it.
+    ///
+    /// # Errors
+    ///
+    /// The error of the system call.
+    fn is_kept(&self) -> io::Result<bool> {
+        Ok(false)
+    }
 
     /// Removes the files that belong to this one, such as lane files. Must be called only while no
     /// other process is present at the file. A file that cannot be removed stays until the next
@@ -90,7 +99,8 @@ pub fn attach(file: &impl PresenceFile) -> io::Result<AttachOutcome> {
     alive.map(|_| AttachOutcome::Gone)
 }
 
-/// Removes the file if no other process uses it. Releases the presence lock in any case.
+/// Removes the file if no other process uses it, even if it would be kept. Releases the presence
+/// lock in any case.
 ///
 /// Returns true if the file is gone, whether this call or an earlier one removed it.
 ///
@@ -98,18 +108,39 @@ pub fn attach(file: &impl PresenceFile) -> io::Result<AttachOutcome> {
 ///
 /// The error of a system call. The file is not removed then.
 pub fn retire(file: &impl PresenceFile) -> io::Result<bool> {
+    retire_if(file, || Ok(true))
+}
+
+/// Does the same as [`retire`], unless the file is kept.
+///
+/// WHY it is not enough if the caller checks before the call: another process may join the file
+/// after that, make it one that is kept, and leave it.
+///
+/// # Errors
+///
+/// As [`retire`].
+pub fn retire_unless_kept(file: &impl PresenceFile) -> io::Result<bool> {
+    retire_if(file, || Ok(!file.is_kept()?))
+}
+
+/// Removes the file if no other process uses it, and if `may_remove` then returns true.
+fn retire_if(
+    file: &impl PresenceFile,
+    may_remove: impl FnOnce() -> io::Result<bool>,
+) -> io::Result<bool> {
     // WHY: the lock is given back first; otherwise two processes that leave together would block
     // each other, and the file would stay. A process that attaches in between keeps the file.
     file.release();
     if !file.lock_exclusive()? {
         return Ok(false);
     }
-    let removed = remove_if_unattended(file);
+    let removed = may_remove().and_then(|may| Ok(may && remove_unattended(file)?));
     file.release();
     removed
 }
 
-fn remove_if_unattended(file: &impl PresenceFile) -> io::Result<bool> {
+/// Removes the file, which no other process uses.
+fn remove_unattended(file: &impl PresenceFile) -> io::Result<bool> {
     // WHY: the mark comes before the unlink. A process that has the file open and is about to
     // attach finds the mark even if this process dies in between; the next sweep then removes the
     // name.

@@ -40,6 +40,8 @@ struct Tables {
 struct Kernel {
     tables: Mutex<Tables>,
     retired: [AtomicBool; FILES],
+    /// It contains a latched message.
+    latched: [AtomicBool; FILES],
 }
 
 /// The view that one process has of the directory.
@@ -87,6 +89,7 @@ impl Process {
                 locks,
             }),
             retired: std::array::from_fn(retired),
+            latched: std::array::from_fn(|_| AtomicBool::new(false)),
         });
         std::array::from_fn(|process| Self {
             kernel: Arc::clone(&kernel),
@@ -161,7 +164,6 @@ impl Process {
 
 impl OpenFile {
     /// Returns the index of the file.
-    #[allow(dead_code, reason = "the loom models know one lane only")]
     pub(crate) fn index(&self) -> usize {
         self.file
     }
@@ -180,6 +182,22 @@ impl OpenFile {
     pub(crate) fn leave_killed(mut self) {
         self.dies_retiring = true;
         presence::retire(&self).unwrap();
+    }
+
+    /// Publishes a latched message.
+    #[allow(dead_code, reason = "the shuttle models latch nothing")]
+    pub(crate) fn latch(&self) {
+        self.kernel.latched[self.file].store(true, Ordering::Relaxed);
+    }
+
+    /// Leaves, as the drop of a topic that may have latched history.
+    #[allow(dead_code, reason = "the shuttle models latch nothing")]
+    pub(crate) fn leave_unless_kept(self) {
+        if self.is_kept().unwrap() {
+            self.release();
+        } else {
+            presence::retire_unless_kept(&self).unwrap();
+        }
     }
 
     fn others(&self, tables: &Tables, lock: impl Fn(Lock) -> bool) -> bool {
@@ -227,6 +245,15 @@ impl PresenceFile for OpenFile {
     fn set_retired(&self) -> io::Result<()> {
         self.kernel.retired[self.file].store(true, Ordering::Relaxed);
         Ok(())
+    }
+
+    fn is_kept(&self) -> io::Result<bool> {
+        let holds_lock = {
+            let tables = self.kernel.tables.lock().unwrap();
+            tables.locks[self.file][self.process] == Lock::Exclusive
+        };
+        let unseen = holds_lock && is_step_left_out("presence/kept");
+        Ok(self.kernel.latched[self.file].load(Ordering::Relaxed) && !unseen)
     }
 
     fn is_linked(&self) -> io::Result<bool> {

@@ -72,3 +72,18 @@ pub(crate) fn a_topic_that_all_leave_leaves_no_file() {
         });
     }
 }
+
+/// A latched message stays, even if a process that leaves found none in the file before.
+pub(crate) fn a_latched_message_is_not_removed() {
+    explore(3, || {
+        let [one, two, three] = Process::all(Found::Nothing);
+        let theirs = one.join().unwrap();
+        let other = thread::spawn(move || theirs.leave_unless_kept());
+        let mine = two.join().unwrap();
+        mine.latch();
+        let latched = mine.index();
+        mine.leave_unless_kept();
+        other.join().unwrap();
+        assert_eq!(three.open().map(|file| file.index()), Some(latched));
+    });
+}

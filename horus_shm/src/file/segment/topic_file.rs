@@ -216,6 +216,10 @@ impl PresenceFile for TopicFile {
         )
     }
 
+    fn is_kept(&self) -> io::Result<bool> {
+        self.has_latched_history()
+    }
+
     fn remove_parts(&self) {
         remove_lane_files(self);
     }
