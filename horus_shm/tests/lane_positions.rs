@@ -13,8 +13,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fastrand::Rng;
 use horus_shm::internals::gate;
 use horus_shm::internals::identity::TypeIdentity;
-use horus_shm::internals::lane::{LaneReader, LaneWriter, PollOutcome};
-use horus_shm::internals::layout::{LaneBlock, POSITION_MAX, WaitBlock, published};
+use horus_shm::internals::lane::{LaneReader, LaneWriter, PollOutcome, count_messages};
+use horus_shm::internals::layout::{LaneBlock, POSITION_MAX, SkipCounter, WaitBlock, published};
 use horus_shm::internals::memory::{LaneMemory, RawLane, RawLaneParts, Readers};
 use horus_shm::internals::shape::reader_bytes;
 use horus_shm::internals::takeover::take_over;
@@ -300,5 +300,32 @@ fn a_takeover_past_the_accepted_positions_begins_anew_and_counts_a_resync() {
                 "{head:#x}"
             );
         }
+    }
+}
+
+/// The count of skips has room for more than 2³⁶: a lane with a borrowed slot reaches that number in
+/// days.
+#[test]
+fn skips_are_counted_on_where_numbers_turn_over() {
+    for bits in [21, 22, 31, 32, 35, 36, 40, 41] {
+        let skips = (1 << bits) - 1;
+        let start = 4 * skips + 3;
+        let mut memory = Memory::at(start);
+        let word = SkipCounter::new(skips, start - 2).to_word();
+        memory.block.skips.store(word, Ordering::Relaxed);
+        let lane = memory.lane();
+        let mut writer = LaneWriter::new(lane, start, false).with_numbering();
+        let number = start - skips;
+        assert_eq!(writer.next_message_number(), number, "2^{bits}");
+        (0..3).for_each(|_| writer.skip_position());
+        assert_eq!(writer.next_message_number(), number, "2^{bits}");
+        assert_eq!(
+            count_messages(lane.block()),
+            (number, start + 3),
+            "2^{bits}"
+        );
+        // Its successor counts on.
+        let writer = LaneWriter::new(lane, take_over(&lane, ME), false).with_numbering();
+        assert_eq!(writer.next_message_number(), number, "2^{bits}");
     }
 }

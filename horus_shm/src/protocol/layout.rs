@@ -291,12 +291,15 @@ impl LatchedHistory {
 pub struct SkipCounter {
     /// Number of positions that have been skipped since the lane exists.
     pub count: u64,
-    /// The position after the one that was skipped last, modulo 2^28.
+    /// The position after the one that was skipped last, modulo 2^22.
     behind: u64,
 }
 
 impl SkipCounter {
-    const POSITION_BITS: u32 = 28;
+    /// WHY not more: the count has the other 42 bits, which last for 150 days even if a lane with a
+    /// borrowed slot carries a million messages a second. WHY not fewer: they must be more than
+    /// those of a capacity.
+    const POSITION_BITS: u32 = 22;
     const POSITION_MASK: u64 = (1 << Self::POSITION_BITS) - 1;
 
     /// Creates the value for `count` skipped positions, the last of which is `pos`.
@@ -341,22 +344,31 @@ impl SkipCounter {
 
     /// Returns the position up to which [`Self::count`] counts skips: `before`, or the position
     /// after the last skip if that is later. `before` is the lane's head as it was loaded before
-    /// this word, and `after` is the head as it was loaded after this word.
+    /// this word, and `after` is the head as it was loaded after this word. Returns `None` if the
+    /// heads are so far apart that the low bits fit several positions between them.
     ///
     /// If the last skip was long ago, its low bits may make it seem more recent than it was. The
     /// returned position is then between the two heads, and as good as `before`.
     #[must_use]
-    pub const fn position(self, before: u64, after: u64) -> u64 {
+    pub const fn position(self, before: u64, after: u64) -> Option<u64> {
         let ahead = self.behind.wrapping_sub(before) & Self::POSITION_MASK;
         // WHY one more: a skip is counted before the head passes it.
         let reached = after.saturating_sub(before) + 1;
-        if ahead <= reached && self.count > 0 {
+        if self.count == 0 {
+            return Some(before);
+        }
+        if reached > Self::POSITION_MASK {
+            return None;
+        }
+        Some(if ahead <= reached {
             before + ahead
         } else {
             before
-        }
+        })
     }
 }
+
+const _: () = assert!(CAPACITY_MAX <= SkipCounter::POSITION_MASK);
 
 /// The part of a topic file that all readers of the topic share with the senders that wake them.
 #[repr(C, align(128))]

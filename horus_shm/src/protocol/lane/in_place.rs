@@ -62,6 +62,11 @@ fn pin_value<M: PinnableLane>(memory: &M, index: u64) -> u64 {
 
 const _: () = assert!(CAPACITY_MAX < 1 << INDEX_BITS);
 
+/// Number of attempts to count the messages of a lane. WHY more than one: a thread that is stopped
+/// for seconds between its two loads of the head cannot place the last skip. WHY not more: a damaged
+/// head is no reason to hang.
+const COUNT_ATTEMPTS: u32 = 3;
+
 /// The reason why a writer cannot claim the next slot for its message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SlotBlocked {
@@ -203,16 +208,27 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
 /// Returns the number of messages that were published in a lane so far, and the position after the
 /// last of them, where a new reader may start.
 pub fn count_messages<W: Word>(block: &LaneBlock<W>) -> (u64, u64) {
-    // ORDERING(head): pairs with the store in `LaneWriter::publish`: a thread that sees the head
-    // sees every skip before it.
-    let head = block.head.load(edge::HEAD_SEE).min(POSITION_MAX);
-    // ORDERING(pin): pairs with the fence in `LaneWriter::claim_unless_pinned`, which lies between
-    // a head and the next skip: a thread that sees the skip sees that head, or a later one.
-    let skips = SkipCounter::from_word(block.skips.load(edge::PIN_COUNT));
-    // Relaxed: it only bounds how far the writer went meanwhile.
-    let now = block.head.get().min(POSITION_MAX);
-    let position = skips.position(head, now);
-    (position.saturating_sub(skips.count), position)
+    let mut counted = (0, 0);
+    for _ in 0..COUNT_ATTEMPTS {
+        // ORDERING(head): pairs with the store in `LaneWriter::publish`: a thread that sees the
+        // head sees every skip before it.
+        let head = block.head.load(edge::HEAD_SEE).min(POSITION_MAX);
+        // ORDERING(pin): pairs with the fence in `LaneWriter::claim_unless_pinned`, which lies
+        // between a head and the next skip: a thread that sees the skip sees that head, or a later
+        // one.
+        let skips = SkipCounter::from_word(block.skips.load(edge::PIN_COUNT));
+        // Relaxed: it only bounds how far the writer went meanwhile.
+        let now = block.head.get().min(POSITION_MAX);
+        let position = skips.position(head, now);
+        counted = (
+            position.unwrap_or(head).saturating_sub(skips.count),
+            position.unwrap_or(head),
+        );
+        if position.is_some() {
+            break;
+        }
+    }
+    counted
 }
 
 /// Returns the same as [`count_messages`], for a lane without a live publisher. Also counts
