@@ -311,3 +311,49 @@ fn a_reader_that_could_not_map_the_skips_of_a_predecessor_counts_the_messages_of
         assert_eq!(ledger(&consumer), [1, 1, 0, 0]);
     }
 }
+
+/// A reader that a publisher never waits for must not make its sends fail: it keeps the former
+/// extents.
+#[test]
+fn a_publisher_grows_beside_a_stalled_reader_of_its_predecessor() {
+    let sized = |mut request: Request| {
+        request.type_info.sized = true;
+        request
+    };
+    let after = std::time::Duration::ZERO;
+    for (own, on_stalled) in [
+        (request(), OnStalled::Full),
+        (of_another_type(reliable()), OnStalled::Full),
+        (of_another_type(reliable()), OnStalled::Detach { after }),
+    ] {
+        let (dir, namespace) = scene();
+        let shared = segment(&namespace, &sized(reliable()));
+        let mut stalled = RawConsumer::new(Arc::clone(&shared), ReadMode::Gated).unwrap();
+        let mut predecessor = RawProducer::new(shared, OnStalled::Full).unwrap();
+        let lengths = [8, 5_000, 20_000];
+        for bytes in lengths {
+            predecessor.send_bytes(&vec![1; bytes]).unwrap();
+        }
+        drop(predecessor);
+        assert_eq!(lane_files(dir.path()), EXTENTS_MAX - 1);
+        let segment = segment(&namespace, &sized(own));
+        let mut successor = RawProducer::new(segment, on_stalled).unwrap();
+        for bytes in [8, 80_000, 320_000] {
+            successor.send_bytes(&vec![2; bytes]).unwrap();
+        }
+        let mut message = vec![0; 320_000];
+        stalled.whole_bytes();
+        let mut left = lengths.into_iter();
+        // WHY twice as often: a call returns nothing if the next message turns out to be longer.
+        for _ in 0..2 * EXTENTS_MAX {
+            if let Some(bytes) = stalled.recv_bytes(&mut message) {
+                assert_eq!(Some(bytes), left.next());
+                assert!(message[..bytes].iter().all(|&byte| byte == 1));
+            }
+        }
+        assert_eq!((stalled.stats().received, stalled.stats().lost), (3, 0));
+        // Once it has read them, the files go.
+        successor.send_bytes(&vec![2; 1_280_000]).unwrap();
+        assert!(lane_files(dir.path()) <= EXTENTS_MAX);
+    }
+}

@@ -170,8 +170,8 @@ impl RawProducer {
     ///
     /// [`SendError::TooLong`] if this publisher may not send such messages. [`SendError::NoSpace`]
     /// if there is no memory; the publisher can still send shorter messages. A lane can have four
-    /// extents; [`SendError::Full`] if all four exist and a reliable reader still has to read the
-    /// oldest of them.
+    /// extents; [`SendError::Full`] if all four exist, and the reliable reader for which this
+    /// publisher waits still has to read the oldest of them.
     #[inline]
     pub fn reserve(&mut self, bytes: u64) -> Result<(), SendError<()>> {
         if bytes <= self.slot_bytes {
@@ -196,9 +196,9 @@ impl RawProducer {
         };
         self.remove_former();
         let is_last = self.former.len() + 1 >= EXTENTS_MAX;
-        if is_last && self.is_oldest_unread() {
+        if is_last && self.waits_for_oldest() {
             self.retry_with_room(|this| {
-                if this.is_oldest_unread() {
+                if this.waits_for_oldest() {
                     Err(NoRoom)
                 } else {
                     Ok(())
@@ -220,10 +220,6 @@ impl RawProducer {
             bytes,
             errno: error.errno_or(libc::EIO),
         })?;
-        // WHY not before: if there is no memory, readers keep what they have not read.
-        if is_last {
-            self.remove_oldest_extent();
-        }
         extent.populate();
         self.writer.move_to_extent(raw);
         self.slot_bytes = extent.offer.shape.request().payload_bytes;
@@ -234,6 +230,8 @@ impl RawProducer {
         };
         self.former_due = self.former_due.min(former.overwritten_at());
         self.former.push(former);
+        // WHY not before: if there is no memory, readers keep what they have not read.
+        self.remove_excess_extents();
         // WHY: a loan of a slot in the extent just left is over.
         self.lent = None;
         self.apart = Default::default();
@@ -265,9 +263,9 @@ impl RawProducer {
         self.former_due = due.map_or(u64::MAX, |due| due.max(position + lap));
     }
 
-    /// Removes the oldest extents of earlier publishers until only a few are left. Readers may lose
-    /// their messages. WHY there may be more than [`EXTENTS_MAX`] while reliable readers have to
-    /// read them: a publisher must never fail because of a reader.
+    /// Removes the oldest extents until only a few are left. Readers may lose their messages. WHY
+    /// there may be more than [`EXTENTS_MAX`] while reliable readers have to read them: a publisher
+    /// must never fail because of a reader for which it does not wait.
     pub(super) fn remove_excess_extents(&mut self) {
         while self.former.len() >= FORMER_EXTENTS_MAX
             || self.former.len() >= EXTENTS_MAX && !self.is_oldest_unread()
@@ -278,9 +276,22 @@ impl RawProducer {
 
     /// Returns true if a live reliable reader still has to read messages in the oldest extent.
     fn is_oldest_unread(&self) -> bool {
-        let Some(oldest) = self.former.first() else {
-            return false;
-        };
+        self.reader_of_oldest().is_some()
+    }
+
+    /// Returns true if this publisher must not grow before a live reliable reader has read the
+    /// oldest extent. WHY not for each such reader: a best-effort publisher waits for none, and a
+    /// reliable one not for a reader of another type, which may have to read the extent of a
+    /// predecessor.
+    fn waits_for_oldest(&self) -> bool {
+        let slowest = self.writer.slowest_reader().map(|(reader, _)| reader);
+        slowest.is_some() && slowest == self.reader_of_oldest()
+    }
+
+    /// Returns the live reliable reader that is furthest behind among those that still have to read
+    /// messages in the oldest extent; `None` if there is none.
+    fn reader_of_oldest(&self) -> Option<u32> {
+        let oldest = self.former.first()?;
         // WHY not `LaneMemory::is_read_by`: a predecessor may have sent messages of another type.
         let identity = oldest.extent.offer.type_info.identity();
         let reads = |reader| {
@@ -294,13 +305,13 @@ impl RawProducer {
                 // WHY: the gate of a dead reader stays until a writer is in its way.
                 Some((reader, unread)) if oldest.is_unread(unread) => {
                     if !reader_slot::reap_gated(&self.segment, reader) {
-                        return true;
+                        return Some(reader);
                     }
                 }
-                _ => return false,
+                _ => return None,
             }
         }
-        false
+        None
     }
 
     /// Removes the extents of the lane from the segment's list, when this publisher leaves the
