@@ -21,8 +21,8 @@ use horus_shm::internals::layout::Header;
 use horus_shm::internals::sync::Word as _;
 use horus_shm::internals::{Blocks as _, forbid_name_thread, look_at_names};
 use horus_shm::{
-    Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Request, Segment, SendError,
-    TopicName, TypeInfo,
+    Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Reliability, Request,
+    Segment, SendError, TopicName, TypeInfo,
 };
 use tempfile::TempDir;
 
@@ -50,14 +50,32 @@ impl Scene {
         }
     }
 
-    fn open(&self) -> Arc<Segment> {
+    fn request(&self) -> Request {
         let mut type_info = TypeInfo::opaque::<u64>();
         type_info.sized = true;
         let mut request = Request::new(type_info);
         request.capacity = Some(64);
         request.history = Some(self.history);
         request.lane_limit = Some(LANES);
-        Segment::open_or_create(&self.namespace, &TopicName::new(TOPIC).unwrap(), &request).unwrap()
+        request
+    }
+
+    fn open(&self) -> Arc<Segment> {
+        self.open_with(&self.request())
+    }
+
+    fn open_with(&self, request: &Request) -> Arc<Segment> {
+        Segment::open_or_create(&self.namespace, &TopicName::new(TOPIC).unwrap(), request).unwrap()
+    }
+
+    /// A reliable publisher whose lane has as many slots as the length of its messages suggests,
+    /// and a reliable reader.
+    fn reliable(&self) -> (RawProducer, RawConsumer) {
+        let mut request = self.request();
+        (request.capacity, request.reliability) = (None, Some(Reliability::Reliable));
+        let segment = self.open_with(&request);
+        let reader = RawConsumer::new(Arc::clone(&segment), ReadMode::Gated).unwrap();
+        (RawProducer::new(segment, OnStalled::Full).unwrap(), reader)
     }
 
     fn reader(&self) -> RawConsumer {
@@ -70,8 +88,20 @@ impl Scene {
 
     /// Takes the topic's file away, and lets its endpoints notice that.
     fn remove(&self) {
-        fs::remove_file(self.namespace.topics_path().join(TOPIC)).unwrap();
+        fs::remove_file(self.path()).unwrap();
         look_at_names();
+    }
+
+    /// Takes the topic's file away, and its lane files, and lets its endpoints notice that.
+    fn remove_with_lanes(&self) {
+        for file in fs::read_dir(self.namespace.topics_path()).unwrap() {
+            fs::remove_file(file.unwrap().path()).unwrap();
+        }
+        look_at_names();
+    }
+
+    fn path(&self) -> PathBuf {
+        self.namespace.topics_path().join(TOPIC)
     }
 
     /// Makes it impossible to make lane files with this generation in the topic's present file.
@@ -110,14 +140,44 @@ fn send(producer: &mut RawProducer, numbers: Range<u64>) {
     }
 }
 
-/// Receives what is there. WHY many calls: one moves, and each other may find that a file is read
-/// whole.
+/// Sends messages of these lengths, whose numbers follow each other from `first` on, until one is
+/// refused because the lane is full. Returns the number of the next message.
+fn send_until_full(producer: &mut RawProducer, first: u64, lengths: &[usize]) -> u64 {
+    for (number, &bytes) in (first..).zip(lengths) {
+        let mut message = vec![0; bytes];
+        message[..8].copy_from_slice(&number.to_le_bytes());
+        match producer.send_bytes(&message) {
+            Ok(()) => {}
+            Err(SendError::Full { .. }) => return number,
+            Err(error) => panic!("{error}"),
+        }
+    }
+    first + lengths.len() as u64
+}
+
+fn expect_nothing_lost(reader: &RawConsumer, received: u64) {
+    let stats = reader.stats();
+    let found = (stats.received, stats.lost, stats.waiting);
+    assert_eq!(found, (received, 0, 0));
+}
+
+/// Receives what is there, and returns the numbers of the messages.
 fn receive(reader: &mut RawConsumer) -> Vec<u64> {
-    let mut message = vec![0; 1 << 17];
+    let received = receive_messages(reader).into_iter();
+    received.map(|(number, _)| number).collect()
+}
+
+/// Receives what is there, and returns the numbers of the messages and their lengths. WHY many
+/// calls: one moves, another one finds that messages are longer, and each may find that a file is
+/// read whole.
+fn receive_messages(reader: &mut RawConsumer) -> Vec<(u64, usize)> {
+    let mut message = vec![0; 1 << 21];
     let mut received = Vec::new();
     for _ in 0..64 {
-        while reader.recv_bytes(&mut message).is_some() {
-            received.push(u64::from_le_bytes(*message.first_chunk().unwrap()));
+        reader.whole_bytes();
+        while let Some(bytes) = reader.recv_bytes(&mut message) {
+            let number = u64::from_le_bytes(*message.first_chunk().unwrap());
+            received.push((number, bytes));
         }
     }
     received
@@ -210,14 +270,13 @@ fn a_publisher_with_long_slots_moves_with_one_lane_file() {
     let scene = Scene::new(4);
     let mut reader = scene.reader();
     let mut producer = scene.producer();
-    let mut long = vec![0; 100_000];
-    producer.send_bytes(&long).unwrap();
+    let long = [100_000];
+    assert_eq!(send_until_full(&mut producer, 0, &long), 1);
     assert_eq!(receive(&mut reader), [0]);
     scene.remove();
     assert_eq!(receive(&mut reader), []);
     let _blocked = scene.block_lanes(2);
-    long[0] = 1;
-    producer.send_bytes(&long).unwrap();
+    assert_eq!(send_until_full(&mut producer, 1, &long), 2);
     assert_eq!(receive(&mut reader), [1]);
 }
 
@@ -239,4 +298,92 @@ fn a_reader_that_moves_late_gets_no_message_twice() {
         send(&mut successor, 100..101);
         assert_eq!(receive(&mut reader), [3, 100], "history {history}");
     }
+}
+
+/// Bytes of a message whose lane has four slots.
+const LARGE: usize = 3 << 19;
+
+/// A publisher that grows has fewer slots than before.
+#[test]
+fn a_publisher_that_grows_keeps_its_messages_for_readers_that_have_not_moved() {
+    let scene = Scene::new(0);
+    let (mut producer, mut reader) = scene.reliable();
+    send(&mut producer, 0..1);
+    assert_eq!(receive(&mut reader), [0]);
+    scene.remove();
+    send(&mut producer, 1..3);
+    let sent = send_until_full(&mut producer, 3, &[LARGE; 10]);
+    assert_eq!(sent, 7, "the lane has four slots");
+    assert_eq!(receive(&mut reader), [1, 2, 3, 4, 5, 6]);
+    let sent = send_until_full(&mut producer, sent, &[LARGE; 2]);
+    assert_eq!(receive(&mut reader), [7, 8]);
+    expect_nothing_lost(&reader, sent);
+}
+
+/// A lane has four extents at most.
+#[test]
+fn a_publisher_that_grows_often_keeps_its_messages_for_readers_that_have_not_moved() {
+    let scene = Scene::new(0);
+    let (mut producer, mut reader) = scene.reliable();
+    send(&mut producer, 0..1);
+    assert_eq!(receive(&mut reader), [0]);
+    scene.remove();
+    let lengths = [8, 5_000, 20_000, 80_000, 320_000, 1_280_000];
+    let sent = send_until_full(&mut producer, 1, &lengths);
+    assert_eq!(sent, 5, "the first four lengths have an extent each");
+    assert_eq!(receive(&mut reader), [1, 2, 3, 4]);
+    let sent = send_until_full(&mut producer, sent, &lengths[4..]);
+    assert_eq!(receive(&mut reader), [5, 6]);
+    expect_nothing_lost(&reader, sent);
+}
+
+/// There are more messages to repeat than the slots of such a length would be by default.
+#[test]
+fn a_publisher_repeats_all_messages_for_readers_that_have_not_moved() {
+    for removes_lanes in [false, true] {
+        let scene = Scene::new(0);
+        let (mut producer, mut reader) = scene.reliable();
+        send(&mut producer, 0..1);
+        assert_eq!(receive(&mut reader), [0]);
+        scene.remove();
+        send(&mut producer, 1..3);
+        let sent = send_until_full(&mut producer, 3, &[LARGE; 10]);
+        if removes_lanes {
+            scene.remove_with_lanes();
+        } else {
+            scene.remove();
+        }
+        send(&mut producer, sent..sent + 1);
+        let large = (3..sent).map(|number| (number, LARGE));
+        let all = [(1, 8), (2, 8)].into_iter().chain(large);
+        let all: Vec<_> = all.chain([(sent, 8)]).collect();
+        assert_eq!(receive_messages(&mut reader), all);
+        expect_nothing_lost(&reader, sent + 1);
+    }
+}
+
+#[test]
+fn history_moves_without_the_names_of_the_lane_files() {
+    let scene = Scene::new(8);
+    let mut reader = scene.reader();
+    let mut request = scene.request();
+    (request.persists, request.continues_history) = (Some(true), true);
+    let segment = scene.open_with(&request);
+    let mut predecessor = RawProducer::new(segment, OnStalled::Full).unwrap();
+    send(&mut predecessor, 0..2);
+    drop(predecessor);
+    // WHY another capacity: the successor begins an extent of its own.
+    request.capacity = Some(128);
+    let segment = scene.open_with(&request);
+    let mut producer = RawProducer::new(segment, OnStalled::Full).unwrap();
+    assert_eq!(send_until_full(&mut producer, 2, &[8, 8, 100_000, 8]), 6);
+    assert_eq!(receive(&mut reader), [0, 1, 2, 3, 4, 5]);
+    scene.remove_with_lanes();
+    send(&mut producer, 6..7);
+    assert_eq!(receive(&mut reader), [6]);
+    expect_nothing_lost(&reader, 7);
+    let mut late = scene.reader();
+    let lengths = [8, 8, 8, 8, 100_000, 8, 8];
+    let all: Vec<_> = (0..).zip(lengths).collect();
+    assert_eq!(receive_messages(&mut late), all);
 }

@@ -352,6 +352,7 @@ impl OpenError {
         match self {
             Self::NoSpace { .. } => libc::ENOSPC,
             Self::Io { source, .. } => source.raw_os_error().unwrap_or(other),
+            Self::LaneNotMapped { cause, .. } => cause.errno,
             _ => other,
         }
     }

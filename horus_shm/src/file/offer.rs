@@ -161,6 +161,19 @@ impl Request {
         self.offer_of(wanted.min(self.longest_bytes())).ok()
     }
 
+    /// Returns `offer` with `capacity` slots or a few more, if it has fewer; `None` if no lane can
+    /// have so many.
+    pub(crate) fn offer_for_more(&self, offer: Offer, capacity: u64) -> Option<Offer> {
+        if capacity <= offer.shape.capacity() {
+            return Some(offer);
+        }
+        let request = Self {
+            capacity: Some(capacity),
+            ..self.clone()
+        };
+        request.offer_of(offer.shape.request().payload_bytes).ok()
+    }
+
     /// Returns true if a publisher with this request, whose own offer is `offer`, may continue in
     /// an existing extent with the offer `found`. It may if it could have created that extent
     /// itself.

@@ -116,7 +116,7 @@ impl RawProducer {
         let request = segment.request();
         let mut offer = request.offer()?;
         if let Some(session) = former {
-            offer = session.offer_to_continue(request, offer);
+            offer = session.offer_to_continue(request, &offer).unwrap_or(offer);
         }
         let wait: *const _ = segment.wait_block(Access::Write)?;
         // WHY: before a lane is claimed, as `docs/memory-ordering.md` argues.

@@ -25,7 +25,8 @@ impl TopicMemory {
     }
 
     /// Returns extent `id` of a lane. Maps it first if this process has not yet mapped it for the
-    /// use `usage`.
+    /// use `usage`. If that fails for an observer, returns the mapping of a publisher of this
+    /// process.
     ///
     /// # Errors
     ///
@@ -52,11 +53,42 @@ impl TopicMemory {
                 source: io::ErrorKind::NotFound.into(),
             });
         };
-        let extent = Arc::new(Extent::open(file, id, usage)?);
+        let extent = match Extent::open(file, id, usage) {
+            Ok(extent) => Arc::new(extent),
+            Err(error) if usage == ExtentUse::Observe => {
+                return self.extent_of_publisher(&extents, id).ok_or(error);
+            }
+            Err(error) => return Err(error),
+        };
         extents.push(Arc::clone(&extent));
         drop(extents);
         self.note_header(id, extent.base, &extent.offer);
         Ok(extent)
+    }
+
+    /// Returns extent `id` from `extents`, if a publisher of this process has mapped it, so that an
+    /// observer can read it without opening its file. WHY: a user may have removed the lane files
+    /// together with the topic file, and a publisher that moves has to repeat its messages.
+    ///
+    /// WHY earlier extents in any mapping, but the newest one only if it is open for a publisher:
+    /// nobody writes the earlier ones any more. The newest one must be read by system calls, for
+    /// which a publisher keeps the file open: see [`Extent::copy_slot`].
+    fn extent_of_publisher(&self, extents: &[Arc<Extent>], id: ExtentId) -> Option<Arc<Extent>> {
+        // Relaxed: an earlier extent never becomes the newest one again.
+        let newest = self
+            .lane_block(id.lane, Access::Read)
+            .ok()?
+            .generation
+            .get();
+        let is_open = |usage| match usage {
+            ExtentUse::Write => true,
+            ExtentUse::Read => id.generation < newest,
+            ExtentUse::ReadAlone | ExtentUse::Observe => false,
+        };
+        let mut extents = extents.iter();
+        extents
+            .find(|extent| extent.id == id && is_open(extent.usage))
+            .cloned()
     }
 
     /// Creates the next extent of lane `lane`, which begins at `position`. Readers find it only

@@ -252,6 +252,14 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         self.hold = hold;
     }
 
+    /// Makes the writer stop before position `hold`, if it does not have to stop even earlier.
+    /// Lasts until the next call of [`Self::stop_before`].
+    pub const fn stop_also_before(&mut self, hold: u64) {
+        if hold < self.hold {
+            self.hold = hold;
+        }
+    }
+
     /// Stops waiting for reader `reader` for as long as its cursor has the value `cursor`, that is,
     /// until it reads again.
     pub fn stop_waiting_for(&mut self, reader: u32, cursor: u64) {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{FollowedLane, RawConsumer};
 use crate::file::error::OpenError;
-use crate::file::extent::Extent;
+use crate::file::extent::{Extent, ExtentUse};
 use crate::file::header::{ExtentBase, ExtentId};
 use crate::file::segment::SEARCHED_GENERATIONS_MAX;
 use crate::protocol::memory::{LaneMemory, RawLane};
@@ -87,7 +87,10 @@ impl RawConsumer {
             start.position = position.wrapping_sub(number.wrapping_sub(first));
         }
         let left = std::mem::replace(present, extent);
-        self.segment.forget_extent(&left);
+        // WHY not if a publisher of this process has it mapped: that one forgets it.
+        if left.usage != ExtentUse::Write {
+            self.segment.forget_extent(&left);
+        }
     }
 
     /// Returns the end of the extent that is being read in a lane. `next` is the next extent that

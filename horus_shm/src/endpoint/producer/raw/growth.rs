@@ -18,13 +18,18 @@ use crate::os::cancel::NoCancelGuard;
 use crate::os::region::Access;
 use crate::protocol::identity::TypeIdentity;
 use crate::protocol::lane::{self, NoRoom};
-use crate::protocol::memory::RawLane;
+use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word as _;
 use crate::protocol::takeover::take_over;
 
 /// Maximum number of earlier extents that a publisher takes over from the previous publishers of
 /// its lane.
 const FORMER_EXTENTS_MAX: usize = 16;
+
+/// Number of messages that a publisher may send, also if its lane has fewer slots since it has
+/// grown, before the readers of its former file have moved. WHY no more: if it has to send them
+/// once more, all of them are in slots of the longest message.
+const KEPT_MESSAGES_MIN: u64 = 8;
 
 /// An earlier extent (file of slots) of a lane, which some readers may not have read to its end
 /// yet.
@@ -230,12 +235,31 @@ impl RawProducer {
         };
         self.former_due = self.former_due.min(former.overwritten_at());
         self.former.push(former);
+        self.keep_for_unmoved_readers();
         // WHY not before: if there is no memory, readers keep what they have not read.
         self.remove_excess_extents();
         // WHY: a loan of a slot in the extent just left is over.
         self.lent = None;
         self.apart = Default::default();
         self.check_not_truncated()
+    }
+
+    /// Makes this publisher, which has just grown, stop before it overwrites messages that readers
+    /// of former files may still have to receive. Also limits the number of these messages to those
+    /// that have room in one lane if they have to be sent once more in the next file.
+    fn keep_for_unmoved_readers(&mut self) {
+        let Some(oldest) = self.former.first() else {
+            return;
+        };
+        if self.awaits_readers() {
+            let first = oldest.extent.base.position;
+            let memory = self.writer.memory();
+            let slots = memory.lead_max();
+            let end = memory.base_position().saturating_add(slots);
+            let kept_max = slots.max(KEPT_MESSAGES_MIN);
+            self.writer
+                .stop_also_before(end.min(first.saturating_add(kept_max)));
+        }
     }
 
     /// Removes earlier extents as [`Self::remove_former`] does, but only once the writer's position
@@ -276,7 +300,7 @@ impl RawProducer {
 
     /// Returns true if a live reliable reader still has to read messages in the oldest extent.
     fn is_oldest_unread(&self) -> bool {
-        self.reader_of_oldest().is_some()
+        !self.former.is_empty() && self.has_unmoved_readers() || self.reader_of_oldest().is_some()
     }
 
     /// Returns true if this publisher must not grow before a live reliable reader has read the
@@ -284,6 +308,9 @@ impl RawProducer {
     /// reliable one not for a reader of another type, which may have to read the extent of a
     /// predecessor.
     fn waits_for_oldest(&self) -> bool {
+        if !self.former.is_empty() && self.has_unmoved_readers() {
+            return true;
+        }
         let slowest = self.writer.slowest_reader().map(|(reader, _)| reader);
         slowest.is_some() && slowest == self.reader_of_oldest()
     }

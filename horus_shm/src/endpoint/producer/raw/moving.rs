@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use super::RawProducer;
 use crate::endpoint::consumer::RawConsumer;
 use crate::endpoint::producer::SendError;
-use crate::file::error::OpenError;
+use crate::file::error::{OpenError, RecvError};
 use crate::file::offer::{Offer, Request};
 use crate::file::segment::{Blocks as _, Segment};
 use crate::file::topic_files::TopicFiles;
@@ -47,9 +47,11 @@ pub(super) struct PublisherSession {
     /// The number of messages that the publisher had sent before its first message in its present
     /// file.
     pub(super) number: u64,
-    /// Length in bytes of the longest message that fitted in the publisher's slots in the former
-    /// file.
+    /// Length in bytes of the longest message that must fit in the publisher's slots: that for the
+    /// former slots, or a longer one that is sent once more.
     slot_bytes: u64,
+    /// Number of messages that the publisher sends once more in its present file.
+    repeated: u64,
 }
 
 impl PublisherSession {
@@ -73,19 +75,21 @@ impl PublisherSession {
             id,
             number: 0,
             slot_bytes: 0,
+            repeated: 0,
         }
     }
 
     /// Returns the offer of a publisher that continues this session; `offer` is its offer without
-    /// the session. The slots are as long as in the former file, because callers rely on that. WHY
-    /// the lane does not grow later instead: if that failed, the lane would already be in use.
-    pub(super) fn offer_to_continue(self, request: &Request, offer: Offer) -> Offer {
-        if self.slot_bytes <= offer.shape.request().payload_bytes {
-            return offer;
-        }
-        request
-            .offer_for_longer(&offer, self.slot_bytes)
-            .unwrap_or(offer)
+    /// the session. The slots are as long as in the former file, because callers rely on that, and
+    /// all messages that are sent once more have room. WHY the lane does not grow later instead: if
+    /// that failed, the lane would already be in use.
+    pub(super) fn offer_to_continue(self, request: &Request, offer: &Offer) -> Option<Offer> {
+        let longer = if self.slot_bytes <= offer.shape.request().payload_bytes {
+            offer.clone()
+        } else {
+            request.offer_for_longer(offer, self.slot_bytes)?
+        };
+        request.offer_for_more(longer, self.repeated)
     }
 }
 
@@ -159,7 +163,10 @@ impl RawProducer {
         let session = PublisherSession {
             id: self.session,
             number: self.position().saturating_sub(messages.len() as u64),
-            slot_bytes: self.slot_bytes,
+            slot_bytes: messages.iter().fold(self.slot_bytes, |longest, message| {
+                longest.max(message.len() as u64)
+            }),
+            repeated: messages.len() as u64,
         };
         let mut moved = Self::open(segment, self.on_stalled, Some(session))?;
         let repeated = moved.repeat_messages(&messages);
@@ -202,11 +209,28 @@ impl RawProducer {
         }
         let segment = Arc::clone(&self.segment);
         let mut reader = RawConsumer::observer_of(segment, self.lane, has_unmoved_readers)?;
-        let mut buffer = vec![0; self.slot_bytes as usize];
-        while let Some(bytes) = reader.recv_bytes(&mut buffer) {
-            messages.push(buffer[..bytes].to_vec());
+        let mut buffer = Vec::new();
+        loop {
+            let longest = reader.whole_bytes();
+            buffer.resize(longest, 0);
+            match reader.recv_bytes(&mut buffer) {
+                Some(bytes) if self.fits(bytes) => messages.push(buffer[..bytes].to_vec()),
+                // WHY also those before: the numbers of the messages that are left must follow
+                // each other. A predecessor may have sent longer messages.
+                Some(_) => messages.clear(),
+                // WHY again: the slots grew before the next message, which is longer.
+                None if reader.max_bytes() > longest => {}
+                None => break,
+            }
         }
-        Ok(messages)
+        // WHY: a publisher that cannot read its messages must not move without them.
+        match reader.check() {
+            Err(RecvError::LaneNotMapped { cause, .. }) => Err(OpenError::LaneNotMapped {
+                path: self.segment.path(),
+                cause,
+            }),
+            _ => Ok(messages),
+        }
     }
 
     /// Makes a reliable publisher that has just moved here from `former` keep its first messages
@@ -249,11 +273,17 @@ impl RawProducer {
 
     /// Returns true if this publisher waits for a reliable reader that has not yet moved from a
     /// file that the publisher has left.
-    fn has_unmoved_readers(&self) -> bool {
+    pub(super) fn has_unmoved_readers(&self) -> bool {
         let identity = self.extent.offer.type_info.identity();
         let file = self.segment.file_number();
         let mut awaited = self.awaited.iter();
         awaited.any(|former| awaits_reader((&former.segment, former.lane), &identity, file))
+    }
+
+    /// Returns true if this publisher has found that readers of former files have not moved yet,
+    /// and has not found since that they have.
+    pub(super) const fn awaits_readers(&self) -> bool {
+        !self.awaited.is_empty()
     }
 
     /// Returns true if the publisher must not send yet, because reliable readers of former files

@@ -172,6 +172,7 @@ impl RawProducer {
         } else {
             self.refused
         };
+        let was_held_back = self.awaits_readers();
         if self.is_held_back() {
             match (self.on_stalled, refused) {
                 (OnStalled::Detach { after }, Some(run)) if run.probed - run.since >= after => {
@@ -182,6 +183,8 @@ impl RawProducer {
                     return Err(self.full_error());
                 }
             }
+        } else if was_held_back {
+            return Ok(tries + 1);
         }
         // It may be necessary for every gated reader, one after the other.
         if let Some(run) = refused
