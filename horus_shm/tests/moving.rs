@@ -387,3 +387,39 @@ fn history_moves_without_the_names_of_the_lane_files() {
     let all: Vec<_> = (0..).zip(lengths).collect();
     assert_eq!(receive_messages(&mut late), all);
 }
+
+/// The names are looked at while the file has another one, and perhaps not again before the next
+/// call.
+#[test]
+fn endpoints_stay_in_a_file_that_gets_its_name_back() {
+    for looks_again in [true, false] {
+        let scene = Scene::new(4);
+        let mut reader = scene.reader();
+        let mut producer = scene.producer();
+        send(&mut producer, 0..1);
+        assert_eq!(receive(&mut reader), [0]);
+        let away = scene.namespace.topics_path().with_file_name("away");
+        fs::rename(scene.path(), &away).unwrap();
+        look_at_names();
+        fs::rename(&away, scene.path()).unwrap();
+        if looks_again {
+            look_at_names();
+        }
+        for number in 1..101 {
+            send(&mut producer, number..number + 1);
+            assert_eq!(receive(&mut reader), [number], "looks {looks_again}");
+        }
+        expect_nothing_lost(&reader, 101);
+        assert_eq!(spawn::lane_files(&scene.namespace).len(), 1);
+        let segment = scene.open();
+        assert!(segment.is_same_file(producer.segment()));
+        assert_eq!(
+            (segment.publisher_count(), segment.subscriber_count()),
+            (1, 1)
+        );
+        scene.remove();
+        send(&mut producer, 101..102);
+        assert_eq!(receive(&mut reader), [101]);
+        assert!(!segment.is_same_file(producer.segment()), "it moves again");
+    }
+}

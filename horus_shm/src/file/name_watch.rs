@@ -70,8 +70,8 @@ pub fn forbid_name_thread() {
     IS_NAME_THREAD_FORBIDDEN.set(1);
 }
 
-/// Sets the function that the thread of this module calls once for each open topic file of this
-/// process that loses its name. Only the first call sets a function; later calls have no effect.
+/// Sets the function that the thread of this module calls each time that an open topic file of this
+/// process loses its name. Only the first call sets a function; later calls have no effect.
 pub fn set_on_name_lost(on_lost: fn(&NameLost)) {
     let _ = ON_NAME_LOST.set(on_lost);
 }
@@ -124,6 +124,16 @@ impl NameWatch {
         Self { entry }
     }
 
+    /// Stores that the name leads to the file again, and makes all endpoints check their files. The
+    /// caller has just opened the file by its name.
+    pub(crate) fn note_linked_again(&self) {
+        let watched = lock_watched_names();
+        // Relaxed: the epoch, which is advanced next, orders it.
+        self.entry.state.set(NameState::Linked as u64);
+        drop(watched);
+        fault::advance_epoch();
+    }
+
     /// Returns the result of the last check of the file's name.
     pub(crate) fn state(&self) -> NameState {
         // Relaxed: the fault epoch orders it.
@@ -157,35 +167,38 @@ fn watch_names() {
     os::thread::become_library_thread();
     loop {
         thread::sleep(NAME_CHECK_PERIOD);
-        let Some(lost) = find_lost_names() else {
+        let Some(changed) = check_names() else {
             return;
         };
-        report_lost_names(&lost);
+        report_changes(&changed);
     }
 }
 
 /// Checks the names of all open topic files now. For tests in processes that must not start the
 /// thread that does this.
 pub fn look_at_names() {
-    report_lost_names(&find_lost_names().unwrap_or_default());
+    report_changes(&check_names().unwrap_or_default());
 }
 
-/// Makes all endpoints of this process check their files, and reports each entry of `lost`. Does
-/// nothing if `lost` is empty.
-fn report_lost_names(lost: &[NameLost]) {
-    if lost.is_empty() {
+/// Makes all endpoints of this process check their files, and reports each file of `changed` that
+/// has lost its name. Does nothing if `changed` is empty.
+fn report_changes(changed: &[NameLost]) {
+    if changed.is_empty() {
         return;
     }
     fault::advance_epoch();
     // WHY outside of the lock: the function may open a topic.
     if let Some(on_lost) = ON_NAME_LOST.get() {
-        lost.iter().for_each(on_lost);
+        let lost = changed
+            .iter()
+            .filter(|name| name.state != NameState::Linked);
+        lost.for_each(on_lost);
     }
 }
 
-/// Checks all names. Returns the files that have lost theirs since the last check; `None` if no
-/// topic is open, which ends the thread.
-fn find_lost_names() -> Option<Vec<NameLost>> {
+/// Checks all names. Returns those that have been lost since the last check, or that lead to their
+/// files again; `None` if no topic is open, which ends the thread.
+fn check_names() -> Option<Vec<NameLost>> {
     let mut watched = lock_watched_names();
     if watched.entries.is_empty() {
         watched.is_served = false;
@@ -195,21 +208,26 @@ fn find_lost_names() -> Option<Vec<NameLost>> {
     // to a file that refers to it.
     let mut in_place = Vec::new();
     let entries = watched.entries.iter();
-    let lost = entries.filter_map(|entry| entry.check(&mut in_place));
-    Some(lost.collect())
+    let changed = entries.filter_map(|entry| entry.check(&mut in_place));
+    Some(changed.collect())
 }
 
 impl WatchedName {
-    /// Checks the name, and returns a report if it was lost since the last check. `in_place`
-    /// contains the namespaces that this round of checks has already found unchanged.
+    /// Checks the name. Returns its state if it was lost since the last check, or leads to the file
+    /// again. `in_place` contains the namespaces that this round of checks has already found
+    /// unchanged.
+    ///
+    /// WHY a lost name is checked, too: a user may rename the file away and back. Its endpoints
+    /// would otherwise move from the file to the same file in each call.
     fn check(&self, in_place: &mut Vec<*const Namespace>) -> Option<NameLost> {
         // Relaxed: the caller has the lock under which it is stored.
-        if self.state.get() != 0 {
+        let known = NAME_STATES[self.state.get() as usize];
+        if known == NameState::NamespaceRemoved {
             return None;
         }
         let namespace = self.namespace.upgrade()?;
         let state = self.current_state(&namespace, in_place).ok()?;
-        if state == NameState::Linked {
+        if state == known || known == NameState::Lost && state != NameState::Linked {
             return None;
         }
         // Relaxed: the epoch, which the caller advances next, orders it.

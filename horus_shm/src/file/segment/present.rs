@@ -31,7 +31,8 @@ impl Segment {
     }
 
     /// Opens the topic file that has the name of this topic now, with the same request. If there is
-    /// no such file and `creates` is true, creates one.
+    /// no such file and `creates` is true, creates one. If the file of `self` has its name again,
+    /// returns a segment of the same file: see [`Self::is_same_file`].
     ///
     /// # Errors
     ///
@@ -47,6 +48,11 @@ impl Segment {
             open::OpenRule::Open
         };
         let memory = open::open(&file.namespace, &file.name, &self.request, mode)?;
+        if Arc::ptr_eq(&memory, &self.memory)
+            && let Some(watch) = &file.name_watch
+        {
+            watch.note_linked_again();
+        }
         Ok(Self::new(&self.request, memory))
     }
 }

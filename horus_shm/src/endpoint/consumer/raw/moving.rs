@@ -197,6 +197,10 @@ impl RawConsumer {
 
     fn move_to_new_file(&mut self) -> Result<(), OpenError> {
         let segment = self.segment.reopen(self.reading != ReadMode::Observer)?;
+        if segment.is_same_file(&self.segment) {
+            self.note_own_epoch();
+            return Ok(());
+        }
         let health = Arc::clone(self.progress.health());
         let mut moved = Self::join_lanes(segment, self.reading, StartOrigin::Beginning, health)?;
         moved.on_mismatch = self.on_mismatch;

@@ -122,7 +122,8 @@ impl RawProducer {
             return Err(self.name_lost_error(failed.errno));
         }
         match self.open_in_new_file(true) {
-            Ok(moved) => {
+            Ok(None) => self.check_health(),
+            Ok(Some(moved)) => {
                 let mut former = std::mem::replace(self, moved);
                 former.has_moved = true;
                 self.await_readers_of(former);
@@ -156,9 +157,12 @@ impl RawProducer {
     }
 
     /// Opens this publisher in the file that has the topic's name now. If there is no such file and
-    /// `creates` is true, creates one.
-    fn open_in_new_file(&self, creates: bool) -> Result<Self, OpenError> {
+    /// `creates` is true, creates one. Returns `None` if the present file has the name again.
+    fn open_in_new_file(&self, creates: bool) -> Result<Option<Self>, OpenError> {
         let segment = self.segment.reopen(creates)?;
+        if segment.is_same_file(&self.segment) {
+            return Ok(None);
+        }
         let messages = self.messages_to_repeat()?;
         let session = PublisherSession {
             id: self.session,
@@ -184,7 +188,7 @@ impl RawProducer {
         })?;
         moved.segment.publish_extent(moved.extent.id)?;
         moved.wake_after_publication();
-        Ok(moved)
+        Ok(Some(moved))
     }
 
     /// Sends `messages` again, which this publisher had already sent in a former file.
@@ -319,7 +323,7 @@ impl RawProducer {
         if is_last && self.segment.check_health().is_ok() {
             let _uncancelled = NoCancelGuard::new();
             // WHY the error is ignored: nobody could act on it.
-            if let Ok(mut moved) = self.open_in_new_file(self.extent.offer.latched() > 0) {
+            if let Ok(Some(mut moved)) = self.open_in_new_file(self.extent.offer.latched() > 0) {
                 moved.has_moved = true;
             }
         }
