@@ -9,8 +9,10 @@ mod common;
 mod spawn;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use horus_shm::internals::lane::PollOutcome;
+use horus_shm::internals::{forbid_name_thread, look_at_names};
 use horus_shm::{
     Namespace, OpenError, RawConsumer, RawProducer, ReadMode, RecvError, Reliability, Request,
     Segment, TopicName, TypeInfo,
@@ -39,6 +41,7 @@ fn child_role() {
         "locked" => receive_within(&LOCKED),
         "addresses" => receive_within(&ADDRESSES),
         "open" => open_without_memory(),
+        "moved" => move_without_memory(),
         other => panic!("no role called '{other}'"),
     }
     common::say("well");
@@ -212,9 +215,86 @@ fn open_without_memory() {
     assert_eq!(recv(&mut consumer), Some(8));
 }
 
+/// A publisher that has grown moves to the next file of its topic, and its reader has no memory for
+/// the longer slots. The reader keeps the former file until it has.
+fn move_without_memory() {
+    forbid_name_thread();
+    let mut type_info = TypeInfo::opaque::<u64>();
+    type_info.sized = true;
+    let mut request = Request::new(type_info);
+    request.reliability = Some(Reliability::Reliable);
+    let namespace = Namespace::current().unwrap();
+    let name = TopicName::new("arm/joint").unwrap();
+    let former = Segment::open_or_create(&namespace, &name, &request).unwrap();
+    let mut producer = RawProducer::new(Arc::clone(&former), Default::default()).unwrap();
+    let mut consumer = RawConsumer::new(Arc::clone(&former), ReadMode::Gated).unwrap();
+    let mut long = vec![0; 3 << 20];
+    let mut buffer = vec![0; 4 << 20];
+    let mut recv = |consumer: &mut RawConsumer| {
+        let bytes = consumer.recv_bytes(&mut buffer)?;
+        Some((buffer[0], bytes))
+    };
+    consumer.whole_bytes();
+    producer.send_bytes(&[1; 8]).unwrap();
+    assert_eq!(recv(&mut consumer), Some((1, 8)));
+    long[0] = 2;
+    producer.send_bytes(&long).unwrap();
+    std::fs::remove_file(former.path()).unwrap();
+    look_at_names();
+    producer.send_bytes(&[3; 8]).unwrap();
+    assert!(!producer.segment().is_same_file(&former), "it moved");
+    let leave_bytes =
+        |bytes| set_limit(libc::RLIMIT_AS, status_bytes("VmSize:") + (4 << 20) + bytes);
+    let before = leave_bytes(0);
+    assert_eq!(recv(&mut consumer), None);
+    producer.send_bytes(&[4; 8]).unwrap();
+    assert_eq!(former.publisher_count(), 0, "its reader has moved, too");
+    // WHY again: the publisher has unmapped its former lane.
+    leave_bytes(0);
+    let mut lane_bytes = 0;
+    // WHY pauses: the reader checks a hundred times a second whether the former file is used.
+    for _ in 0..5 {
+        std::thread::sleep(Duration::from_millis(15));
+        assert_eq!(recv(&mut consumer), None);
+        let error = consumer.check().expect_err("mute and well");
+        let RecvError::LaneNotMapped { cause, .. } = error else {
+            panic!("{error:?}")
+        };
+        assert_eq!(cause.errno, libc::ENOMEM, "{error}");
+        lane_bytes = cause.bytes;
+    }
+    assert_eq!(consumer.stats().unmapped, 2);
+    // There is memory for one lane, and the reader tries that of the present file first.
+    leave_bytes(lane_bytes);
+    common::eventually("it maps the new lane", || {
+        assert_eq!(recv(&mut consumer), None);
+        consumer.stats().unmapped == 1
+    });
+    for _ in 0..3 {
+        consumer.whole_bytes();
+        assert_eq!(recv(&mut consumer), None, "an older message waits");
+    }
+    set_limit(libc::RLIMIT_AS, before);
+    let mut received = Vec::new();
+    common::eventually("all messages arrive", || {
+        consumer.whole_bytes();
+        received.extend(recv(&mut consumer));
+        received.len() == 3
+    });
+    assert_eq!(received, [(2, long.len()), (3, 8), (4, 8)]);
+    let stats = consumer.stats();
+    assert_eq!((stats.received, stats.lost, stats.waiting), (4, 0, 0));
+    assert_eq!(consumer.check(), Ok(()));
+}
+
 #[test]
 fn a_subscriber_that_would_miss_a_publisher_is_not_opened() {
     play("open");
+}
+
+#[test]
+fn a_former_file_is_kept_until_there_is_memory_to_read_it() {
+    play("moved");
 }
 
 #[test]

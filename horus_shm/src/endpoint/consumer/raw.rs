@@ -439,6 +439,7 @@ impl RawConsumer {
         }
         self.expect_name()?;
         self.expect_mapped()?;
+        self.expect_former_mapped()?;
         if self.unmatched.is_empty() {
             return Ok(());
         }

@@ -131,6 +131,12 @@ impl RawConsumer {
         self.plus_former_files(stats)
     }
 
+    /// Returns the number of messages of a lane that this reader can still receive.
+    pub(super) fn waiting_in(&self, lane: u32) -> u64 {
+        let followed = self.lanes.iter().find(|followed| followed.lane == lane);
+        self.unread(lane, followed).waiting
+    }
+
     /// Returns the number of messages of a lane that this reader has passed: that is, received,
     /// skipped or lost.
     fn passed_messages(&self, lane: u32, reader: Option<&LaneReader<RawLane>>) -> u64 {

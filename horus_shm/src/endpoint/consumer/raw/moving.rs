@@ -10,7 +10,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::join::{LaneStart, StartOrigin};
-use super::{MessageInfo, NO_LANE, RawConsumer, ReadMode, ReadStats};
+use super::{FollowedLane, MessageInfo, NO_LANE, RawConsumer, ReadMode, ReadStats};
 use crate::endpoint::sample::{BorrowError, RawSample};
 use crate::file::error::{OpenError, RecvError};
 use crate::file::header::ExtentId;
@@ -28,6 +28,9 @@ use crate::protocol::sync::{Word, edge};
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
 /// Minimum time between two checks whether former files still have publishers.
 const OWNER_CHECK_PERIOD: Duration = Duration::from_millis(10);
+/// Maximum time for which a reader keeps a former file without publishers, because this process has
+/// no memory to map a lane in which messages wait.
+const MEMORY_WAIT_MAX: Duration = Duration::from_secs(10);
 /// Maximum number of publisher sessions that a reader remembers from the files that it has left.
 /// The oldest ones are forgotten first.
 const SESSIONS_MAX: usize = 1024;
@@ -51,6 +54,10 @@ pub(super) struct FormerFiles {
     /// The time of the last check whether former files still have publishers; `None` before the
     /// first check.
     looked: Option<Instant>,
+    /// Used only in the reader of a former file: the time of the first check that found no
+    /// publisher there, but a lane with messages that could not be mapped; `None` if there is no
+    /// such lane.
+    unmapped_since: Option<Instant>,
     /// True if the reader never moves to another file, even if its file loses its name.
     stays: bool,
     /// True if the reader receives again from publishers that it ignored in these files.
@@ -309,8 +316,12 @@ impl RawConsumer {
             if head <= reader.position() {
                 continue;
             }
-            let found = self.poll_former(&mut old);
-            if let Some(found) = found.or_else(|| own(self, lane)) {
+            if let Some(found) = self.poll_former(&mut old) {
+                return Some(found);
+            }
+            if !self.is_behind_unmapped(lane)
+                && let Some(found) = own(self, lane)
+            {
                 return Some(found);
             }
         }
@@ -342,11 +353,8 @@ impl RawConsumer {
             return;
         }
         past.looked = Some(Instant::now());
-        let (ended, left): (Vec<_>, Vec<_>) = past
-            .former
-            .drain(..)
-            .partition(RawConsumer::is_file_used_up);
-        past.former = left;
+        let ended = past.former.extract_if(.., Self::is_file_used_up);
+        let ended: Vec<_> = ended.collect();
         if ended.is_empty() {
             return;
         }
@@ -368,7 +376,7 @@ impl RawConsumer {
 
     /// Returns true if no publisher can send to this reader's file any more, and all readable
     /// messages have been read.
-    fn is_file_used_up(&self) -> bool {
+    fn is_file_used_up(&mut self) -> bool {
         if self.segment.check_health().is_err() {
             return true;
         }
@@ -384,8 +392,50 @@ impl RawConsumer {
         if (0..self.starts.len() as u32).any(is_owned) {
             return false;
         }
-        let stats = self.stats();
-        stats.waiting == 0 || stats.unmapped > 0
+        if self.stats().waiting == 0 {
+            return true;
+        }
+        let has_message = |followed: &FollowedLane| followed.reader.has_message();
+        let is_readable = self.unmapped_lanes() == 0 || self.lanes.iter().any(has_message);
+        let past = self.past.get_or_insert_default();
+        if is_readable {
+            past.unmapped_since = None;
+            return false;
+        }
+        // What waits is in lanes that cannot be mapped.
+        let since = *past.unmapped_since.get_or_insert_with(Instant::now);
+        !self.lacks_memory() || since.elapsed() >= MEMORY_WAIT_MAX
+    }
+
+    /// Returns true if a lane could not be mapped at the last attempt because of a limit of this
+    /// process, or because the machine has no memory, so that a later attempt may succeed.
+    fn lacks_memory(&self) -> bool {
+        let Err(RecvError::LaneNotMapped { cause, .. }) = self.expect_mapped() else {
+            return false;
+        };
+        let transient = [libc::ENOMEM, libc::EAGAIN, libc::EMFILE, libc::ENFILE];
+        transient.contains(&cause.errno)
+    }
+
+    /// Returns the error of a lane of a former file that could not be mapped at the last attempt.
+    pub(super) fn expect_former_mapped(&self) -> Result<(), RecvError> {
+        self.former().iter().try_for_each(Self::expect_mapped)
+    }
+
+    /// Returns true if messages that the publisher of a lane sent before wait in a former file, in
+    /// a lane that cannot be mapped now. WHY: the messages of a publisher keep their order.
+    fn is_behind_unmapped(&self, lane: usize) -> bool {
+        let session = |segment: &Segment, lane| {
+            let block = segment.lane_block(lane, Access::Read);
+            // Relaxed: as in `lane_sessions`.
+            block.map_or(0, |block| block.session.get())
+        };
+        let mut former = self.former().iter().filter(|former| former.lacks_memory());
+        former.any(|former| {
+            let id = session(&self.segment, self.lanes[lane].lane);
+            let is_of = |lane| id != 0 && session(&former.segment, lane) == id;
+            (0..former.starts.len() as u32).any(|lane| is_of(lane) && former.waiting_in(lane) > 0)
+        })
     }
 
     /// Receives a message after the topic has moved to another file, while this reader has not read
@@ -463,13 +513,16 @@ impl RawConsumer {
         &mut self,
         mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(MessageInfo, u64, M)>,
     ) -> Option<M> {
-        self.leave_ended_files();
-        self.poll_former(&mut |former: &mut Self| {
+        let found = self.poll_former(&mut |former: &mut Self| {
             let is_usable = !former.is_unusable();
             is_usable
                 .then(|| former.latest_in_present_file(&mut read))
                 .flatten()
-        })
+        });
+        if found.is_none() {
+            self.leave_ended_files();
+        }
+        found
     }
 
     /// Returns `stats` plus the counters of all former files.
