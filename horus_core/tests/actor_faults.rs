@@ -200,6 +200,36 @@ fn a_failed_run_ends_in_the_safe_state_beside_a_handler_that_hangs() {
     until("the other one ends", || hung.shutdowns() == 1);
 }
 
+/// A run without a failure ends while handlers hang, on the thread that has the group's node, on
+/// another one, or on both: that is a failure.
+#[test]
+fn a_handler_that_hangs_at_the_end_fails_the_run() {
+    for (threads, count) in [(1, 1), (2, 1), (2, 2)] {
+        let (scheduler, actors, _private) = group(threads);
+        let [safe, hung] = [0; 2].map(|_| Arc::<Calls>::default());
+        let _safe = spawn(actors.options().safe_state(), &safe);
+        let hanging: Vec<_> = (0..count).map(|_| spawn(actors.options(), &hung)).collect();
+        actors.register("arm", &hanging[0]).unwrap();
+        let running = scheduler.start().unwrap();
+        let releases: Vec<_> = hanging.iter().map(block).collect();
+        let report = running.finish().unwrap_err().into_report().unwrap();
+        let case = format!("{threads} threads, {count} hang: {report}");
+        assert_eq!(report.exit_code(), 1, "{case}");
+        assert_eq!(report.nodes.len(), 1, "{case}");
+        let node = report.node("fleet").unwrap();
+        let error = node.last_error.as_deref().unwrap_or_default();
+        assert!(
+            error.ends_with("does not return: its thread was left behind"),
+            "{case}"
+        );
+        assert!(count == 2 || error.contains("'arm'"), "{case}");
+        assert_eq!(node.metrics.failures, count, "{case}");
+        assert_eq!((safe.safe_states(), safe.shutdowns()), (1, 1), "{case}");
+        drop(releases);
+        until("the others end", || hung.shutdowns() == count);
+    }
+}
+
 #[test]
 fn the_end_of_the_run_in_an_emergency_stop_enters_no_safe_state_again() {
     let (scheduler, actors, private) = group(1);

@@ -13,6 +13,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use executors::{LONG, Recorded, ticks, until};
+use horus_core::actor::{self, Actor};
 use horus_core::message::{EmergencyStop, NodeEvent};
 use horus_core::prelude::*;
 use horus_core::scheduler::{
@@ -322,49 +323,78 @@ fn a_silent_input_is_a_miss() {
     );
 }
 
-/// At the end, a node whose tick does not return is left behind, and the others are shut down.
+/// Notes that it enters its safe state, and its end.
+struct Wheel(mpsc::Sender<String>);
+
+impl Actor for Wheel {
+    type Message = ();
+
+    fn handle(&mut self, (): (), _: &mut actor::Context<'_, Self>) -> NodeResult {
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.0.send("wheel safe".to_owned()).unwrap();
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.0.send("wheel shutdown".to_owned())?;
+        Ok(())
+    }
+}
+
+/// At the end, a node whose tick does not return is left behind, and the others are shut down, in
+/// their safe state, also if no thread of the group is left.
 #[test]
 fn a_tick_that_does_not_return_is_left_behind() {
-    let (mut scheduler, private) = Private::alone();
-    scheduler.actors("fleet").threads(2).build().unwrap();
-    let mut publisher = private.publisher::<CmdVel>("commands", Qos::new());
-    let (first, second) = (
-        private.subscriber::<CmdVel>("commands", Qos::new()),
-        private.subscriber::<CmdVel>("commands", Qos::new()),
-    );
-    let (release, block) = mpsc::channel::<()>();
-    let (began, hangs) = mpsc::channel();
-    let node = scheduler.node("hung").on(&first).shared("fleet");
-    let tick = move |_: &mut Context<'_>| {
-        began.send(()).unwrap();
-        block.recv().unwrap_err();
-    };
-    node.build(tick).unwrap();
-    let (sender, calls) = mpsc::channel();
-    let noted = Noted {
-        commands: second,
-        calls: sender,
-    };
-    let node = scheduler
-        .node("other")
-        .order(1)
-        .on(&noted.commands)
-        .shared("fleet");
-    node.build(noted).unwrap();
-    let running = scheduler.start().unwrap();
-    publisher.send(message(1)).unwrap();
-    hangs.recv_timeout(LONG).unwrap();
-    let wanted = ["init", "tick 1"];
-    wanted
-        .iter()
-        .for_each(|call| assert_eq!(calls.recv_timeout(LONG).unwrap(), *call));
-    let error = running.finish().unwrap_err().to_string();
-    assert!(error.contains("hung"), "{error}");
-    let wanted = ["safe", "shutdown"];
-    wanted
-        .iter()
-        .for_each(|call| assert_eq!(calls.recv_timeout(LONG).unwrap(), *call));
-    drop(release);
+    for threads in [1, 2] {
+        let (mut scheduler, private) = Private::alone();
+        let actors = scheduler.actors("fleet").threads(threads).build().unwrap();
+        let mut publisher = private.publisher::<CmdVel>("commands", Qos::new());
+        let (first, second) = (
+            private.subscriber::<CmdVel>("commands", Qos::new()),
+            private.subscriber::<CmdVel>("commands", Qos::new()),
+        );
+        let (release, block) = mpsc::channel::<()>();
+        let (began, hangs) = mpsc::channel();
+        let node = scheduler.node("hung").on(&first).shared("fleet");
+        let tick = move |_: &mut Context<'_>| {
+            began.send(()).unwrap();
+            block.recv().unwrap_err();
+        };
+        node.build(tick).unwrap();
+        let (sender, calls) = mpsc::channel();
+        let (sent, wheel_calls) = mpsc::channel();
+        let _wheel = actors.options().safe_state().spawn(Wheel(sent)).unwrap();
+        let noted = Noted {
+            commands: second,
+            calls: sender,
+        };
+        let node = scheduler
+            .node("other")
+            .order(1)
+            .on(&noted.commands)
+            .shared("fleet");
+        node.build(noted).unwrap();
+        let running = scheduler.start().unwrap();
+        publisher.send(message(1)).unwrap();
+        hangs.recv_timeout(LONG).unwrap();
+        let next = || calls.recv_timeout(LONG).unwrap();
+        assert_eq!(next(), "init");
+        if threads == 2 {
+            assert_eq!(next(), "tick 1");
+        }
+        let report = running.finish().unwrap_err().into_report().unwrap();
+        let error = report.reason.to_string();
+        assert!(error.contains("hung"), "{error}");
+        assert_eq!(report.nodes.len(), 3, "{report}");
+        let mut last: Vec<_> = calls.try_iter().collect();
+        last.retain(|call| call != "tick 1");
+        assert_eq!(last, ["safe", "shutdown"], "{threads} threads");
+        let wheel: Vec<_> = wheel_calls.try_iter().collect();
+        assert_eq!(wheel, ["wheel safe", "wheel shutdown"], "{threads} threads");
+        drop(release);
+    }
 }
 
 #[test]

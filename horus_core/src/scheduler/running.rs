@@ -15,8 +15,7 @@ use crate::message::NodeEvent;
 use crate::scheduler::api::error::StartError;
 use crate::scheduler::api::plan::Class;
 use crate::scheduler::api::policy::saturating_nanos;
-use crate::scheduler::api::report::Reason;
-use crate::scheduler::api::report::{Report, RunError};
+use crate::scheduler::api::report::{NodeReport, Reason, Report, RunError};
 use crate::scheduler::api::timeline::Timeline;
 use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::executor::best_effort;
@@ -344,7 +343,20 @@ impl Running {
         runners.iter_mut().rev().for_each(Runner::shut_down);
         // WHY dropped here and not later: the supervisor still reports the events of these drops.
         runners.iter_mut().rev().for_each(Runner::drop_node);
-        nodes.extend(runners.iter().map(Runner::report));
+        let left_behind = nodes.len();
+        for report in runners.iter().map(Runner::report) {
+            let is_same = |node: &&mut NodeReport| node.position == report.position;
+            match nodes[..left_behind].iter_mut().find(is_same) {
+                // A group of actors of which one thread hangs.
+                Some(node) => {
+                    *node = NodeReport {
+                        hangs: true,
+                        ..report
+                    }
+                }
+                None => nodes.push(report),
+            }
+        }
         nodes.sort_by_key(|node| node.position);
         self.shared.mark_ended();
         // The supervisor ends after all nodes, unless a safe-state callback hangs.

@@ -334,7 +334,8 @@ impl Workers {
     }
 
     /// Waits until the last ticks have ended, but not beyond `deadline`. Returns the runners of the
-    /// nodes, and reports of those nodes whose ticks have not ended.
+    /// nodes, and reports of those nodes whose ticks have not ended. A group of actors may have
+    /// both: its node has ended, and one of its threads has not.
     pub(crate) fn end(&mut self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
         let mut runners = std::mem::take(&mut self.main);
         let mut left_behind = Vec::new();
@@ -361,7 +362,7 @@ impl Workers {
             .into_iter()
             .for_each(|async_io| gather(async_io.finish(deadline)));
         for threads in self.actors.drain(..) {
-            threads.end(deadline, &mut runners);
+            threads.end(deadline, &mut runners, &mut left_behind);
         }
         // WHY after the threads: until then, they run the nodes.
         let (mut ended, mut others) = self.shared.end(deadline);

@@ -15,7 +15,7 @@ use crate::actor::worker_activity::WorkerActivity;
 use crate::actor::worker_context::WorkerContext;
 use crate::log::set_real_time_thread;
 use crate::scheduler::api::metrics::Health;
-use crate::scheduler::api::report::Reason;
+use crate::scheduler::api::report::{NodeReport, Reason};
 use crate::scheduler::run::commands::{CommandListener, NodeMode, WantedState};
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::Runner;
@@ -55,6 +55,9 @@ const FRUITLESS_SEARCHES_MAX: u32 = 3;
 /// that request starts its wait anew, and does not hand the GIL over: this thread takes it again
 /// before the other one has woken. With 5 ms, another thread needed up to 30 s for what takes 0.05.
 const WRAPPED_RUN_NS_MAX: u64 = 20_000_000;
+
+/// The index of the worker whose thread also has the node that represents the group.
+const FIRST_WORKER: usize = 0;
 
 /// Number of checks of other threads' queues after which a searching thread may yield its CPU.
 const CHECKS_PER_YIELD: u32 = 20;
@@ -143,31 +146,64 @@ impl ActorThreads {
 
     /// Waits until the threads have ended, but not beyond `deadline`. If the node that represents
     /// the group is among `runners`, copies the group's counters and last error to that node.
-    /// Otherwise ends the actors of the group.
-    pub(crate) fn end(self, deadline: Instant, runners: &mut [Runner]) {
-        for (index, thread) in self.threads {
-            if join_thread(thread, deadline).is_none() {
-                let turns = self.group.long_activations(u64::MAX);
-                let actor = turns.iter().find(|turn| turn.index == index);
-                let actor = actor.map_or_else(String::new, |turn| {
-                    format!(" of {}", self.group.describe_actor(turn.actor))
-                });
-                let error = format!("a handler{actor} does not return: its thread was left behind");
-                self.group.record_failure(false, &error);
-                self.group.safety.set_run_failed();
-            }
+    /// Otherwise ends the actors of the group. If a thread has not ended, the group has failed, and
+    /// its report in `left_behind` says so.
+    pub(crate) fn end(
+        self,
+        deadline: Instant,
+        runners: &mut [Runner],
+        left_behind: &mut Vec<NodeReport>,
+    ) {
+        let Self { group, threads } = self;
+        let is_own = |runner: &&mut Runner| runner.plan().name == group.name();
+        let runner = runners.iter_mut().find(is_own);
+        let others = threads
+            .into_iter()
+            .filter_map(|(index, thread)| join_thread(thread, deadline).is_none().then_some(index));
+        let first = runner.is_none().then_some(FIRST_WORKER);
+        let hanging: Vec<_> = first.into_iter().chain(others).collect();
+        for index in &hanging {
+            group.record_failure(false, &describe_hanging_thread(&group, *index));
+            // WHY before the end of the actors: they enter their safe state first.
+            group.safety.set_run_failed();
         }
-        self.group.set_running(false);
-        let is_own = |runner: &&mut Runner| runner.plan().name == self.group.name();
-        let Some(runner) = runners.iter_mut().find(is_own) else {
+        group.set_running(false);
+        group.publish_counts();
+        let last_error = group.last_error();
+        let Some(runner) = runner else {
             // WHY here: the thread that hangs has the node, which would do this later.
-            return self.group.end();
+            group.end();
+            let is_own = |report: &&mut NodeReport| report.name == group.name();
+            if let Some(report) = left_behind.iter_mut().find(is_own) {
+                let counts = group.counts();
+                report.metrics.ticks = counts.handled;
+                report.metrics.failures = counts.failures;
+                report.metrics.panics = counts.panics;
+                (report.hangs, report.last_error) = (true, last_error);
+            }
+            return;
         };
-        self.group.publish_counts();
-        if let Some(error) = self.group.last_error() {
+        if let Some(error) = last_error {
             runner.set_last_error(&error);
         }
+        if !hanging.is_empty() {
+            left_behind.push(NodeReport {
+                hangs: true,
+                ..runner.report()
+            });
+        }
     }
+}
+
+/// Returns the text of the failure that the thread of the worker `index` has not ended, with the
+/// name of the actor that it runs.
+fn describe_hanging_thread(group: &ActorGroup, index: usize) -> String {
+    let activations = group.long_activations(u64::MAX);
+    let activation = activations.iter().find(|one| one.index == index);
+    let actor = activation.map_or_else(String::new, |one| {
+        format!(" of {}", group.describe_actor(one.actor))
+    });
+    format!("a handler{actor} does not return: its thread was left behind")
 }
 
 /// The state of one thread that runs actors of a group.
