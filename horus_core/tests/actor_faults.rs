@@ -230,6 +230,83 @@ fn a_handler_that_hangs_at_the_end_fails_the_run() {
     }
 }
 
+/// A node that calls a function in `init`.
+struct Initialised<F>(F);
+
+impl<F: FnMut() + Send + 'static> scheduler::Node for Initialised<F> {
+    fn init(&mut self, _: &mut scheduler::Context<'_>) -> NodeResult {
+        (self.0)();
+        Ok(())
+    }
+
+    fn tick(&mut self, _: &mut scheduler::Context<'_>) -> NodeResult {
+        Ok(())
+    }
+}
+
+/// A group is stopped although it could not begin at the start of the run, because of an emergency
+/// stop or a pause.
+#[test]
+fn a_group_that_was_held_from_the_start_can_be_stopped() {
+    for is_emergency in [true, false] {
+        let (mut scheduler, actors, private) = group(1);
+        let calls = Arc::<Calls>::default();
+        let actor = spawn(actors.options(), &calls);
+        let handle = scheduler.handle();
+        let held = if is_emergency {
+            Health::Safe
+        } else {
+            Health::Paused
+        };
+        // The group begins after this node.
+        let seen = handle.clone();
+        let wait = move || {
+            until("it is held", || {
+                seen.metrics("fleet").unwrap().health == held
+            });
+        };
+        let first = scheduler.node("first").order(-1);
+        first.build(Initialised(wait)).unwrap();
+        let mut stop = emergency_stop(private.namespace()).unwrap();
+        if is_emergency {
+            stop.send(EmergencyStop::engage("test", "on purpose"))
+                .unwrap();
+        } else {
+            handle.pause("fleet").unwrap();
+        }
+        let running = scheduler.start().unwrap();
+        if is_emergency {
+            stop.send(EmergencyStop::release("test", "over")).unwrap();
+        } else {
+            handle.resume("fleet").unwrap();
+        }
+        assert_eq!(actor.ask(Order::Ask).unwrap().wait(LONG), Ok(1));
+        handle.stop_node("fleet").unwrap();
+        until("its actors end", || actors.counts().alive == 0);
+        until("it is stopped", || health(&running) == Health::Stopped);
+        assert_eq!(calls.shutdowns(), 1);
+        running.finish().unwrap();
+    }
+}
+
+/// A group that is stopped before the run ends its actors, and refuses new ones.
+#[test]
+fn a_group_that_is_stopped_before_the_start_does_not_run() {
+    for threads in [0, 2] {
+        let (scheduler, actors, _private) = group(threads);
+        let calls = Arc::<Calls>::default();
+        let actor = spawn(actors.options(), &calls);
+        scheduler.handle().stop_node("fleet").unwrap();
+        let running = scheduler.start().unwrap();
+        assert_eq!(health(&running), Health::Stopped);
+        assert_eq!((actors.counts().alive, calls.shutdowns()), (0, 1));
+        assert!(actor.is_disconnected());
+        actors.spawn(Puppet::new(&calls)).unwrap_err();
+        running.finish().unwrap();
+        assert_eq!(calls.shutdowns(), 1);
+    }
+}
+
 #[test]
 fn the_end_of_the_run_in_an_emergency_stop_enters_no_safe_state_again() {
     let (scheduler, actors, private) = group(1);

@@ -6,6 +6,7 @@ use super::{AfterTurn, NodeState, Runner};
 use crate::message::NodeEvent;
 use crate::scheduler::api::context::Context;
 use crate::scheduler::api::node::{Node, NodeResult};
+use crate::scheduler::api::plan::Class;
 use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text};
 use crate::scheduler::run::pending_swap::{Probation, VacantNode};
 
@@ -55,6 +56,11 @@ impl Runner {
     /// Initialises the node at the start of the run, before any node ticks. Returns what the
     /// scheduler has to do next.
     pub(crate) fn init_at_start(&mut self, clock: &Clock) -> AfterTurn {
+        // WHY even if commands forbid ticks: the node of a group has nothing to initialise. Its
+        // actors run, or wait, from the start on, and the end of the node has to end them.
+        if self.plan.class == Class::Actors {
+            self.init_node(clock, clock.now_ns());
+        }
         if self.may_tick(clock, clock.now_ns()) {
             AfterTurn::Continue
         } else {
