@@ -397,6 +397,52 @@ fn a_tick_that_does_not_return_is_left_behind() {
     }
 }
 
+/// A node that shares the threads of a group ends with this group, also in an emergency stop, and
+/// if the group is stopped before the start.
+#[test]
+fn a_node_ends_with_the_group_whose_threads_it_shares() {
+    for (begins_stopped, is_emergency) in [(false, false), (false, true), (true, false)] {
+        let (mut scheduler, private) = Private::alone();
+        scheduler.actors("fleet").threads(1).build().unwrap();
+        let commands = private.subscriber::<CmdVel>("commands", Qos::new());
+        let (sender, calls) = mpsc::channel();
+        let node = scheduler.node("driver").on(&commands).shared("fleet");
+        let noted = Noted {
+            commands,
+            calls: sender,
+        };
+        node.build(noted).unwrap();
+        let handle = scheduler.handle();
+        if begins_stopped {
+            handle.stop_node("fleet").unwrap();
+        }
+        let running = scheduler.start().unwrap();
+        let next = || calls.recv_timeout(LONG).unwrap();
+        assert_eq!(next(), "init");
+        let mut stop = emergency_stop(private.namespace()).unwrap();
+        let engage = EmergencyStop::engage("test", "on purpose");
+        if is_emergency {
+            stop.send(engage).unwrap();
+            assert_eq!(next(), "safe");
+        }
+        handle.stop_node("fleet").unwrap();
+        if is_emergency {
+            stop.send(EmergencyStop::release("test", "over")).unwrap();
+        }
+        assert_eq!(next(), "shutdown");
+        let health = || handle.metrics("driver").unwrap().health;
+        until("it is stopped", || health() == Health::Stopped);
+        // Another emergency stop does not reach a node that was shut down.
+        stop.send(engage).unwrap();
+        let of_group = || handle.metrics("fleet").unwrap().health;
+        until("its group is stopped", || of_group() == Health::Stopped);
+        let report = running.finish().unwrap();
+        let node = report.node("driver").unwrap();
+        assert_eq!(node.metrics.health, Health::Stopped);
+        assert!(calls.try_recv().is_err(), "it was shut down once");
+    }
+}
+
 #[test]
 fn simulated_runs_run_nodes_that_share_threads() {
     let (mut scheduler, private) = Private::alone();

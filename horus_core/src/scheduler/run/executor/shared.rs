@@ -93,8 +93,10 @@ impl SharedNodes {
         self.nodes.push((Arc::clone(&actor.place), member));
         let group = Actors::from_group(group);
         let options = group.options().mailbox(Mailbox::latest()).safe_state();
+        let place = Arc::clone(&actor.place);
         let Ok(address) = options.label(&name).spawn(actor) else {
-            // WHY no error: the group has ended, so the node does not tick.
+            // WHY no error: the group was stopped before the run, so the node is stopped, too.
+            lock(&place).iter_mut().for_each(Runner::shut_down);
             return Vec::new();
         };
         commands.set_listener(address.clone());
@@ -254,6 +256,19 @@ impl Actor for NodeActor {
         if !self.shared.is_stopping() {
             let after = self.run_turn(runner, context);
             self.shared.stop_if_demanded([&*runner], after);
+        }
+        Ok(())
+    }
+
+    /// Shuts the node down if its group is stopped during the run: nothing would apply commands to
+    /// the node any more. At the end of the run, the scheduler shuts the node down in its order.
+    fn shutdown(&mut self) -> NodeResult {
+        if !self.shared.is_stopping()
+            && let Some(runner) = lock(&self.place)
+                .as_mut()
+                .filter(|runner| !runner.is_over())
+        {
+            runner.shut_down();
         }
         Ok(())
     }
