@@ -235,16 +235,16 @@ impl Handle {
     }
 
     fn request_swap(&self, node: &str, pending_swap: PendingSwap) -> Result<Swap, CommandError> {
-        self.with_entry(node, |entry| {
-            let swap = pending_swap.handle();
-            // WHY dropped outside the lock: an earlier swap that was not taken contains user code.
-            drop(
-                entry
-                    .commands
-                    .change_wanted_state(|wanted| wanted.pending_swap.replace(pending_swap)),
-            );
-            swap
-        })
+        let swap = pending_swap.handle();
+        let untaken = self.with_entry(node, |entry| {
+            entry
+                .commands
+                .change_wanted_state(|wanted| wanted.pending_swap.replace(pending_swap))
+        })?;
+        // WHY dropped outside all locks: an earlier swap that was not taken contains user code,
+        // which may use a handle.
+        drop(untaken);
+        Ok(swap)
     }
 
     fn with_entry<R>(

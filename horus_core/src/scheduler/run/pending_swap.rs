@@ -229,12 +229,16 @@ impl Probation {
     pub(crate) fn take_old(&mut self) -> Option<Box<dyn Node>> {
         match self.way_back.take() {
             Some(OldNodeSource::OldNode(old)) => Some(old),
-            _ => None,
+            // WHY kept: its drop may run code of the user, and the caller has to catch a panic.
+            undo => {
+                self.way_back = undo;
+                None
+            }
         }
     }
 
     /// Makes the swap final, so that its state becomes [`SwapState::Done`].
-    pub(crate) fn accept(self) {
+    pub(crate) fn accept(&self) {
         self.swap.set_state(SwapState::Done);
     }
 

@@ -511,8 +511,11 @@ impl Runner {
             );
         }
         self.publish_health();
-        if mode == NodeMode::Stop && !self.is_over() {
-            self.shut_down();
+        if mode == NodeMode::Stop {
+            if !self.is_over() {
+                self.shut_down();
+            }
+            self.drop_value(pending_swap);
         } else if let Some(pending_swap) = pending_swap {
             self.swap_node(pending_swap, clock, now_ns);
         }

@@ -109,7 +109,7 @@ impl Runner {
     }
 
     /// Drops a value whose drop may run code of the node. If the drop panics, records the panic.
-    fn drop_value<T>(&mut self, what: T) {
+    pub(super) fn drop_value<T>(&mut self, what: T) {
         if let Some(panic) = drop_caught(what) {
             self.record_panic(&panic, " in its drop");
         }

@@ -13,7 +13,7 @@ impl Runner {
     /// fails, the old node is restored.
     pub(crate) fn swap_node(&mut self, pending_swap: PendingSwap, clock: &Clock, now_ns: u64) {
         if matches!(self.state, NodeState::Over | NodeState::Broken) {
-            return;
+            return self.drop_value(pending_swap);
         }
         // WHY an earlier swap on probation is accepted: a caller that swaps again is satisfied with
         // it.
@@ -57,6 +57,7 @@ impl Runner {
                 .into_iter()
                 .for_each(|old| self.shut_down_replaced_node(old));
             probation.accept();
+            self.drop_value(probation);
         }
     }
 

@@ -1,0 +1,160 @@
+//! Swaps whose values call the scheduler or panic when they are dropped.
+
+use horus_testing as _;
+
+mod executors;
+mod private;
+
+use std::sync::mpsc;
+use std::thread;
+
+use executors::{LONG, ticks, until};
+use horus_core::scheduler::{Context, Handle, Health, Hertz, Node, NodeResult, Running, SwapState};
+use private::Private;
+
+/// A node that calls a function when it is dropped.
+struct OnDrop<F: FnMut() + Send + 'static>(F);
+
+impl<F: FnMut() + Send + 'static> Node for OnDrop<F> {
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Ok(())
+    }
+}
+
+impl<F: FnMut() + Send + 'static> Drop for OnDrop<F> {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}
+
+/// A value whose drop panics.
+struct Bomb;
+
+impl Drop for Bomb {
+    fn drop(&mut self) {
+        panic!("on purpose");
+    }
+}
+
+/// Starts a scheduler with a node `n` that blocks in its tick. Returns the run and the end whose
+/// drop lets the node go on.
+fn blocked() -> (Running, mpsc::Sender<()>, Private) {
+    let (mut scheduler, private) = Private::alone();
+    scheduler.on_event(|_| {});
+    let (release, released) = mpsc::channel::<()>();
+    let (begins, begun) = mpsc::channel();
+    let tick = move |_: &mut Context<'_>| {
+        let _ = begins.send(());
+        let _ = released.recv();
+    };
+    // WHY a compute node: it may block for any time.
+    let node = scheduler.node("n").compute().rate(500.hz());
+    node.build(tick).unwrap();
+    let running = scheduler.start().unwrap();
+    begun.recv_timeout(LONG).unwrap();
+    (running, release, private)
+}
+
+fn panics(handle: &Handle) -> u64 {
+    handle.metrics("n").unwrap().panics
+}
+
+/// A swap replaces one that the node has not taken yet. The drop of that one may use a handle.
+#[test]
+fn a_swap_that_was_not_taken_is_dropped_without_a_lock() {
+    let (running, release, _private) = blocked();
+    let handle = running.handle();
+    let (noted, notes) = mpsc::channel();
+    let inner = handle.clone();
+    let first = OnDrop(move || noted.send(inner.nodes()).unwrap());
+    let first = handle.swap("n", first).unwrap();
+    // WHY on another thread: without the fix, it waits for itself for ever.
+    let second = {
+        let handle = handle.clone();
+        thread::spawn(move || handle.swap("n", |_: &mut Context<'_>| {}))
+    };
+    assert_eq!(notes.recv_timeout(LONG).unwrap(), ["n"]);
+    assert_eq!(first.state(), SwapState::Abandoned);
+    drop(release);
+    let second = second.join().unwrap().unwrap();
+    assert_eq!(second.wait(LONG), SwapState::Done);
+    running.finish().unwrap();
+}
+
+/// A node that is stopped drops the swap that it was to take; a panic of this drop is recorded.
+#[test]
+fn a_swap_for_a_node_that_stops_may_panic_in_its_drop() {
+    let (running, release, _private) = blocked();
+    let handle = running.handle();
+    let swap = handle.swap("n", OnDrop(|| panic!("on purpose"))).unwrap();
+    handle.stop_node("n").unwrap();
+    drop(release);
+    until("it is stopped", || {
+        handle.metrics("n").unwrap().health == Health::Stopped
+    });
+    let report = running.finish().unwrap();
+    assert_eq!(swap.state(), SwapState::Abandoned);
+    let node = report.node("n").unwrap();
+    assert_eq!(node.metrics.panics, 1);
+    let error = node.last_error.as_deref().unwrap_or_default();
+    assert!(error.contains("in its drop: on purpose"), "{error}");
+}
+
+/// The same for a swap that comes after the node was shut down.
+#[test]
+fn a_swap_for_a_node_that_was_stopped_may_panic_in_its_drop() {
+    let (mut scheduler, _private) = Private::alone();
+    scheduler.on_event(|_| {});
+    scheduler.node("n").build(|_: &mut Context<'_>| {}).unwrap();
+    let mut running = scheduler.start().unwrap();
+    let handle = running.handle();
+    assert!(running.tick_once().unwrap());
+    handle.stop_node("n").unwrap();
+    assert!(running.tick_once().unwrap());
+    let swap = handle.swap("n", OnDrop(|| panic!("on purpose"))).unwrap();
+    assert!(running.tick_once().unwrap());
+    assert_eq!(swap.state(), SwapState::Abandoned);
+    assert_eq!(panics(&handle), 1);
+    running.finish().unwrap();
+}
+
+/// The function that would turn the new node back into the old one is dropped when the swap is
+/// final, or when the node is stopped during the trial.
+#[test]
+fn the_way_back_of_a_swap_may_panic_in_its_drop() {
+    struct Plain;
+    impl Node for Plain {
+        fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+            Ok(())
+        }
+    }
+    for is_stopped in [false, true] {
+        let (mut scheduler, _private) = Private::alone();
+        scheduler.on_event(|_| {});
+        scheduler.node("n").build(Plain).unwrap();
+        let mut running = scheduler.start().unwrap();
+        let handle = running.handle();
+        let bomb = Bomb;
+        let undo = move |new: Plain| {
+            let _kept = &bomb;
+            new
+        };
+        let swap = handle.swap_with("n", |old: Plain| old, undo).unwrap();
+        assert!(running.tick_once().unwrap());
+        assert_eq!(swap.state(), SwapState::OnTrial);
+        if is_stopped {
+            handle.stop_node("n").unwrap();
+        }
+        for _ in 0..10 {
+            assert!(running.tick_once().unwrap());
+        }
+        if is_stopped {
+            assert_eq!(handle.metrics("n").unwrap().health, Health::Stopped);
+        } else {
+            assert_eq!(swap.state(), SwapState::Done);
+            assert_eq!(ticks(&handle, "n"), 11);
+        }
+        let report = running.finish().unwrap();
+        assert_eq!(report.node("n").unwrap().metrics.panics, 1);
+    }
+}
