@@ -113,7 +113,8 @@ fn the_policy_for_misses_is_applied_to_stale_inputs() {
             error
         }
     );
-    assert_eq!(seen.len(), 5);
+    // Five ticks, and then the safe state, because the run has failed.
+    assert_eq!((seen.len(), seen[5]), (6, (None, u64::MAX)));
 
     let (report, seen) = looking(|tick| !(10..20).contains(&tick), Miss::SafeMode);
     assert_eq!(report.reason, Reason::Over);

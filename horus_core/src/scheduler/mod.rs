@@ -369,6 +369,9 @@ impl Scheduler {
         let mut nodes: Vec<_> = nodes.collect();
         let clock = Clock::simulated(0);
         for node in &mut nodes {
+            if self.shared.is_stopping() {
+                break;
+            }
             let after = node.runner.init_at_start(&clock);
             self.shared.stop_if_demanded([&node.runner], after);
         }
@@ -382,6 +385,13 @@ impl Scheduler {
             self.shared
                 .stop_if_demanded(nodes.iter().map(|node| &node.runner), after);
         }
+        let reason = self.shared.reason().unwrap_or(Reason::Over);
+        if reason.is_failure() {
+            nodes
+                .iter_mut()
+                .rev()
+                .for_each(SimulatedNode::enter_safe_state);
+        }
         nodes
             .iter_mut()
             .rev()
@@ -390,7 +400,6 @@ impl Scheduler {
             .iter_mut()
             .rev()
             .for_each(|node| node.runner.drop_node());
-        let reason = self.shared.reason().unwrap_or(Reason::Over);
         Report {
             scheduler: self.name,
             reason,

@@ -33,6 +33,8 @@ pub(crate) struct SimulatedNode {
     /// timers.
     has_run: bool,
     timeline: Option<Timeline>,
+    /// True if the node has a timeline and was run at its present due time.
+    was_due: bool,
     /// The shortest allowed time between two ticks, in nanoseconds, for a node that topics wake.
     pause_ns: u64,
     not_before_ns: u64,
@@ -59,6 +61,7 @@ impl SimulatedNode {
             actors,
             has_run: false,
             timeline,
+            was_due: false,
             pause_ns,
             not_before_ns: 0,
         }
@@ -67,12 +70,10 @@ impl SimulatedNode {
     /// Runs the node at `now_ns` if it is due or has messages. Returns true if the node was run.
     /// Sets `after` to what the scheduler has to do next.
     fn run_turn(&mut self, clock: &Clock, now_ns: u64, after: &mut AfterTurn) -> bool {
-        let is_due = match &mut self.timeline {
-            Some(timeline) if timeline.due_ns() == now_ns => {
-                timeline.advance(now_ns);
-                true
+        let is_due = match &self.timeline {
+            Some(timeline) => {
+                timeline.due_ns() == now_ns && !std::mem::replace(&mut self.was_due, true)
             }
-            Some(_) => false,
             None if self.actors.is_some() => self.has_actors_to_run(clock, now_ns),
             None if now_ns < self.not_before_ns => false,
             None => self
@@ -85,6 +86,24 @@ impl SimulatedNode {
             *after = most_urgent(*after, self.runner.run_turn(clock, now_ns, now_ns).1);
         }
         is_due
+    }
+
+    /// Sets the next due time, after all nodes that were due at `now_ns` have run.
+    fn advance(&mut self, now_ns: u64) {
+        if std::mem::take(&mut self.was_due)
+            && let Some(timeline) = &mut self.timeline
+        {
+            timeline.advance(now_ns);
+        }
+    }
+
+    /// Makes the node, or the actors that it represents, enter the safe state, because the run has
+    /// failed.
+    pub(crate) fn enter_safe_state(&mut self) {
+        if let Some(actors) = &self.actors {
+            actors.safety.set_run_failed();
+        }
+        self.runner.enter_safe_state();
     }
 
     /// Returns true if the node represents a group with actors to run. In an emergency stop, makes
@@ -146,15 +165,52 @@ pub(crate) fn run_simulation(
         }
         simulate_time(Some(epoch_ns.saturating_add(now_ns)));
         for _ in 0..ROUNDS_PER_INSTANT_MAX {
-            let mut turn = |node: &mut SimulatedNode| node.run_turn(&clock, now_ns, &mut after);
-            // WHY a fold and not `any`: `any` would stop at the first node that ran.
-            if !nodes.iter_mut().fold(false, |any, node| turn(node) | any) {
+            let has_run = run_round(nodes, &clock, now_ns, &mut after);
+            if !has_run || after != AfterTurn::Continue || shared.is_stopping() {
                 break;
             }
         }
+        apply_new_rates(nodes);
+        nodes.iter_mut().for_each(|node| node.advance(now_ns));
     }
     simulate_time(None);
     after
+}
+
+/// Runs each node once that is due or has messages, as the thread that runs a scheduler does: a
+/// node that stops the run lets the others finish the round, and one that fails does not. Returns
+/// true if a node was run. Sets `after` to what the scheduler has to do next.
+fn run_round(
+    nodes: &mut [SimulatedNode],
+    clock: &Clock,
+    now_ns: u64,
+    after: &mut AfterTurn,
+) -> bool {
+    let mut has_run = false;
+    for node in nodes {
+        has_run |= node.run_turn(clock, now_ns, after);
+        if *after == AfterTurn::Abort {
+            break;
+        }
+    }
+    has_run
+}
+
+/// Changes the due times of nodes to which a command has given a new rate. The nodes of a chain
+/// change together, as they do on their thread.
+fn apply_new_rates(nodes: &mut [SimulatedNode]) {
+    for index in 0..nodes.len() {
+        let Some(rate) = nodes[index].runner.take_new_rate() else {
+            continue;
+        };
+        let chain = nodes[index].runner.plan().chain.clone();
+        for (other, node) in nodes.iter_mut().enumerate() {
+            let is_same = chain.is_some() && node.runner.plan().chain == chain;
+            if other == index || is_same {
+                node.timeline = node.timeline.map(|timeline| timeline.at_rate(rate));
+            }
+        }
+    }
 }
 
 const fn most_urgent(one: AfterTurn, other: AfterTurn) -> AfterTurn {
