@@ -8,10 +8,10 @@ mod private;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
-use executors::LONG;
-use horus_core::actor::{Actor, Actors, Address, Context, Mailbox, SwapError, TrySendError};
+use executors::{LONG, until};
+use horus_core::actor::{Actor, Actors, Address, Context, Down, Mailbox, SwapError, TrySendError};
 use horus_core::scheduler::{FailurePolicy, NodeResult, Running, Swap, SwapState};
 use private::Private;
 
@@ -261,5 +261,247 @@ fn a_swap_ends_in_any_case() {
     if let Ok(late) = late {
         assert_eq!(late.wait(LONG), SwapState::Abandoned);
     }
+    running.finish().unwrap();
+}
+
+/// The call of an actor that fails.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Failing {
+    Nothing,
+    Init,
+    Handle,
+}
+
+/// An actor that starts a timer and a child in `init`, and notes the messages of the timer.
+struct Ticking {
+    version: u64,
+    failing: Failing,
+    noted: Noted,
+}
+
+#[derive(Clone, Default)]
+struct Noted {
+    /// The version of each message of a timer.
+    ticks: Arc<Mutex<Vec<u64>>>,
+    /// The versions whose children have ended.
+    ended: Arc<Mutex<Vec<u64>>>,
+}
+
+/// A child of a version.
+struct Child(u64, Noted);
+
+impl Actor for Child {
+    type Message = ();
+
+    fn handle(&mut self, (): (), _: &mut Context<'_, Self>) -> NodeResult {
+        Ok(())
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.1.ended.lock().unwrap().push(self.0);
+        Ok(())
+    }
+}
+
+impl Actor for Ticking {
+    type Message = u64;
+
+    fn init(&mut self, context: &mut Context<'_, Self>) -> NodeResult {
+        let version = self.version;
+        context.tell_every(Duration::from_millis(1), move || version);
+        context.spawn(Child(version, self.noted.clone()))?;
+        if self.failing == Failing::Init {
+            return Err("no luck".into());
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, version: u64, _: &mut Context<'_, Self>) -> NodeResult {
+        assert_eq!(version, self.version, "a timer of another version");
+        if self.failing == Failing::Handle {
+            return Err("no luck".into());
+        }
+        self.noted.ticks.lock().unwrap().push(version);
+        Ok(())
+    }
+}
+
+/// The timers and children of a version end with it: those of the old one once the swap is final,
+/// those of a new one that fails when the old one comes back, whose timers then go on.
+#[test]
+fn each_version_has_its_own_timers_and_children() {
+    let (actors, running, _private) = running(1, Mailbox::default());
+    let noted = Noted::default();
+    let make = |version, failing| Ticking {
+        version,
+        failing,
+        noted: noted.clone(),
+    };
+    let options = actors.options().on_failure(FailurePolicy::Ignore);
+    let address = options.spawn(make(1, Failing::Nothing)).unwrap();
+    let goes_on = |version: u64| {
+        let before = noted.ticks.lock().unwrap().len();
+        until("the timer goes on", || {
+            let ticks = noted.ticks.lock().unwrap();
+            ticks.len() >= before + 5 && ticks.ends_with(&[version; 3])
+        });
+    };
+    let have_ended = |versions: &[u64]| {
+        until("these children end", || {
+            *noted.ended.lock().unwrap() == versions
+        });
+        until("one child is left", || actors.counts().alive == 2);
+    };
+    goes_on(1);
+    let mut ended = Vec::new();
+    for (version, failing) in [(2, Failing::Init), (3, Failing::Handle)] {
+        let swap = address.swap(make(version, failing)).unwrap();
+        let reason = "no luck".to_owned();
+        assert_eq!(swap.wait(LONG), SwapState::RolledBack(reason));
+        goes_on(1);
+        ended.push(version);
+        have_ended(&ended);
+    }
+    let mut old = 1;
+    for version in 4..7 {
+        let swap = address.swap(make(version, Failing::Nothing)).unwrap();
+        assert_eq!(swap.wait(LONG), SwapState::Done);
+        goes_on(version);
+        ended.push(std::mem::replace(&mut old, version));
+        have_ended(&ended);
+    }
+    running.finish().unwrap();
+    let counts = actors.counts();
+    assert_eq!((counts.failures, counts.panics), (2, 0));
+}
+
+/// Starts a timer, and swaps itself at once, so that the timer is due after the swap.
+struct Once {
+    version: u64,
+    handled: Calls,
+    swap: Arc<Mutex<Option<Swap>>>,
+}
+
+impl Actor for Once {
+    type Message = Message;
+
+    fn handle(&mut self, message: Message, context: &mut Context<'_, Self>) -> NodeResult {
+        let Self {
+            version,
+            handled,
+            swap,
+        } = self;
+        match message {
+            Message::Of(0) => {
+                context.tell_after(Duration::from_millis(1), Message::Of(*version));
+                let next = Self {
+                    version: *version + 1,
+                    handled: Arc::clone(handled),
+                    swap: Arc::clone(swap),
+                };
+                *swap.lock().unwrap() = Some(context.address().swap(next)?);
+            }
+            Message::Of(of) => handled.lock().unwrap().push(format!("{of} by {version}")),
+            Message::Fail => return Err("told to fail".into()),
+            Message::Report(to) => to.send(context.now_ns())?,
+        }
+        Ok(())
+    }
+}
+
+/// A message that a timer of the old version sends during the trial of the new one is handled by
+/// the old version, if that one comes back, and by no version otherwise.
+#[test]
+fn a_timer_that_is_due_in_a_trial_waits_for_the_end_of_the_trial() {
+    for is_final in [false, true] {
+        let (actors, running, _private) = running(1, Mailbox::default());
+        let (handled, swap) = (Calls::default(), Arc::default());
+        let options = actors.options().on_failure(FailurePolicy::Ignore);
+        let once = Once {
+            version: 1,
+            handled: Arc::clone(&handled),
+            swap: Arc::clone(&swap),
+        };
+        let address = options.spawn(once).unwrap();
+        let report = || {
+            let (to, from) = mpsc::channel();
+            address.tell(Message::Report(to)).unwrap();
+            from.recv_timeout(LONG).unwrap()
+        };
+        address.tell(Message::Of(0)).unwrap();
+        let begin_ns = report();
+        while report() - begin_ns < 50_000_000 {
+            // WHY so long: there are ten messages until the end of the trial.
+            thread::sleep(Duration::from_millis(20));
+        }
+        let swap = swap.lock().unwrap().take().unwrap();
+        assert_eq!(swap.state(), SwapState::OnTrial);
+        if is_final {
+            (0..10).for_each(|_| _ = report());
+            assert_eq!(swap.wait(LONG), SwapState::Done);
+            report();
+            assert_eq!(*handled.lock().unwrap(), [""; 0]);
+        } else {
+            address.tell(Message::Fail).unwrap();
+            let reason = "told to fail".to_owned();
+            assert_eq!(swap.wait(LONG), SwapState::RolledBack(reason));
+            until("the old one handles it", || {
+                *handled.lock().unwrap() == ["1 by 1"]
+            });
+        }
+        running.finish().unwrap();
+    }
+}
+
+/// An actor whose versions all watch the same actor in `init`.
+struct Watching {
+    other: Address<Message>,
+    downs: Arc<AtomicU64>,
+}
+
+impl Actor for Watching {
+    type Message = mpsc::Sender<u64>;
+
+    fn init(&mut self, context: &mut Context<'_, Self>) -> NodeResult {
+        context.watch(&self.other);
+        Ok(())
+    }
+
+    fn handle(&mut self, to: mpsc::Sender<u64>, _: &mut Context<'_, Self>) -> NodeResult {
+        to.send(self.downs.load(Ordering::Relaxed))?;
+        Ok(())
+    }
+
+    fn on_down(&mut self, _: &Down, _: &mut Context<'_, Self>) -> NodeResult {
+        self.downs.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+#[test]
+fn a_watch_that_each_version_begins_is_one_watch() {
+    let (actors, running, _private) = running(1, Mailbox::default());
+    let other = actors.spawn(Versioned::new(1, &Calls::default())).unwrap();
+    let downs = Arc::new(AtomicU64::new(0));
+    let watching = || Watching {
+        other: other.clone(),
+        downs: Arc::clone(&downs),
+    };
+    let address = actors.spawn(watching()).unwrap();
+    let report = || {
+        let (to, from) = mpsc::channel();
+        address.tell(to).unwrap();
+        from.recv_timeout(LONG).unwrap()
+    };
+    for _ in 0..2 {
+        let swap = address.swap(watching()).unwrap();
+        (0..10).for_each(|_| _ = report());
+        assert_eq!(swap.wait(LONG), SwapState::Done);
+    }
+    // It ends, because it has no policy.
+    other.tell(Message::Fail).unwrap();
+    until("it is noted", || report() > 0);
+    // WHY: all reports of the end are sent together.
+    assert_eq!((report(), report()), (1, 1));
     running.finish().unwrap();
 }

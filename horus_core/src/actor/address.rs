@@ -127,6 +127,10 @@ impl<M: Send + 'static> Address<M> {
     /// the outcome. If the actor fails later and restarts, the function given to `spawn_with`
     /// re-creates it; `actor` is not used again.
     ///
+    /// Timers and children belong to the actor that started them. Those of the old actor end once
+    /// the swap is final, and those of the new one if the old one is restored. While the new actor
+    /// is on trial, messages of the old actor's timers wait.
+    ///
     /// # Errors
     ///
     /// [`SwapError::Full`] if the mailbox is full, [`SwapError::Disconnected`] if the actor has

@@ -10,18 +10,31 @@ use crate::actor::group::{ActorGroup, ControlMessage};
 /// An actor that was spawned by another actor, and that ends with it.
 pub(super) struct Child {
     number: u64,
+    /// The generation of the parent that has spawned the child.
+    generation: u32,
     handle: ControlHandle<ActorGroup>,
     /// An address of the child, which keeps the child alive.
     _keeps: Box<dyn Any + Send>,
 }
 
 impl Child {
-    pub(super) fn new(handle: ControlHandle<ActorGroup>, keeps: impl Any + Send) -> Self {
+    pub(super) fn new(
+        handle: ControlHandle<ActorGroup>,
+        generation: u32,
+        keeps: impl Any + Send,
+    ) -> Self {
         Self {
             number: 0,
+            generation,
             handle,
             _keeps: Box::new(keeps),
         }
+    }
+
+    /// Sends the child the request to end.
+    fn end(&self) {
+        // WHY ignored: it has ended already.
+        drop(self.handle.send(ControlMessage::End));
     }
 }
 
@@ -59,10 +72,15 @@ impl Children {
 
     /// Sends every child the request to end, in the reverse order of spawning.
     pub(super) fn end_all(&self) {
-        for child in self.list.iter().rev() {
-            // WHY ignored: it has ended already.
-            drop(child.handle.send(ControlMessage::End));
-        }
+        self.list.iter().rev().for_each(Child::end);
+    }
+
+    /// Sends the children that the parent has spawned in this generation the request to end, and
+    /// removes them from this list.
+    pub(super) fn end_generation(&mut self, generation: u32) {
+        let is_meant = |child: &&Child| child.generation == generation;
+        self.list.iter().rev().filter(is_meant).for_each(Child::end);
+        self.list.retain(|child| child.generation != generation);
     }
 
     /// Sends every child the request to end, and removes all children from this list.

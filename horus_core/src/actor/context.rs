@@ -20,8 +20,9 @@ use crate::scheduler::api::policy::saturating_nanos;
 pub struct Context<'a, A: Actor> {
     services: &'a mut dyn ActivationServices<A::Message>,
     belongings: &'a mut dyn StashAndChildren<A::Message>,
-    /// Number of times that the actor was restarted after a failure.
-    restarts: u32,
+    /// The generation of the actor: 0 at first, and another number after each restart and swap. Its
+    /// timers and children belong to it.
+    generation: u32,
     pub(super) stop: bool,
 }
 
@@ -85,12 +86,12 @@ impl<'a, A: Actor> Context<'a, A> {
     pub(super) fn new(
         services: &'a mut dyn ActivationServices<A::Message>,
         belongings: &'a mut dyn StashAndChildren<A::Message>,
-        restarts: u32,
+        generation: u32,
     ) -> Self {
         Self {
             services,
             belongings,
-            restarts,
+            generation,
             stop: false,
         }
     }
@@ -103,11 +104,11 @@ impl<'a, A: Actor> Context<'a, A> {
 
     /// Watches another actor: when that actor ends, [`Actor::on_down`] of this actor is called,
     /// after the messages that wait in the mailbox by then. If the other actor has already ended,
-    /// the call follows soon. A restart of this actor keeps the watch. If its `init` then watches
-    /// the same actor again, there is still only one watch.
+    /// the call follows soon. A restart or swap of this actor keeps the watch. If its `init` then
+    /// watches the same actor again, there is still only one watch.
     pub fn watch<M: Send + 'static>(&mut self, other: &Address<M>) {
         let id = ActorId(self.services.control().id());
-        let watcher = if self.restarts > 0 {
+        let watcher = if self.generation > 0 {
             Watcher::Renewed(id)
         } else {
             Watcher::First(id)
@@ -142,7 +143,7 @@ impl<'a, A: Actor> Context<'a, A> {
 
     /// Makes an actor a child of this one, so that it ends when this actor ends.
     pub(super) fn adopt<M: Send + 'static>(&mut self, child: &Address<M>) {
-        let added = Child::new(child.control(), child.clone());
+        let added = Child::new(child.control(), self.generation, child.clone());
         let number = self.belongings.add_child(added);
         self.watch_as(child, Watcher::Parent, move |down| {
             ControlMessage::ChildDown(Box::new(ChildEnd { number, down }))
@@ -165,7 +166,8 @@ impl<'a, A: Actor> Context<'a, A> {
     }
 
     /// Sends `message` to this actor after `delay`, even if the mailbox is then full. The timer
-    /// keeps the actor alive until the message was sent. A restart of the actor cancels the timer.
+    /// keeps the actor alive until the message was sent. A restart of the actor cancels the timer,
+    /// and so does a swap of the actor once it is final.
     pub fn tell_after(&mut self, delay: Duration, message: A::Message) -> Timer {
         let mut message = Some(message);
         self.start_timer(saturating_nanos(delay), 0, move || message.take())
@@ -173,7 +175,8 @@ impl<'a, A: Actor> Context<'a, A> {
 
     /// Calls `make` every `period`, and sends the returned message to this actor, even if the
     /// mailbox is full. A message is skipped if the previous one still waits in the mailbox. The
-    /// timer keeps the actor alive. A restart of the actor cancels the timer.
+    /// timer keeps the actor alive. A restart of the actor cancels the timer, and so does a swap of
+    /// the actor once it is final.
     pub fn tell_every(
         &mut self,
         period: Duration,
@@ -191,12 +194,12 @@ impl<'a, A: Actor> Context<'a, A> {
     ) -> Timer {
         // WHY an address: it keeps the actor alive.
         let (address, handle) = (self.address(), self.services.control());
-        let restarts = self.restarts;
+        let generation = self.generation;
         let send = move |timer| {
             let _keeps = &address;
             let message = make();
             message.is_some_and(|message| {
-                let due = TimerMessage::new(timer, restarts, message);
+                let due = TimerMessage::new(timer, generation, message);
                 handle.send(ControlMessage::Timer(due)).is_ok()
             })
         };

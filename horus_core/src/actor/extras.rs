@@ -16,6 +16,9 @@ pub(super) struct ActorExtras<A: Actor> {
     /// The policy that decides what follows a failure; `None` if the actor ends when it fails.
     pub(super) policy: Option<FailurePolicy>,
     pub(super) failures: FailureHistory,
+    /// Number of restarts and swaps of this actor that have begun. It is also the generation that
+    /// began last.
+    pub(super) generations: u32,
     /// The actors that are notified when this actor ends.
     pub(super) watches: Vec<ActorWatch>,
     /// The text of the failure that ends this actor; `None` if it has not failed for good. The
@@ -40,6 +43,7 @@ impl<A: Actor> Default for ActorExtras<A> {
             make: None,
             policy: None,
             failures: FailureHistory::default(),
+            generations: 0,
             watches: Vec::new(),
             error: None,
             trial: None,

@@ -4,6 +4,7 @@
 mod swaps;
 
 use horus_shm::internals::heap::{Activation, Behaviour, ControlHandle, End, Event, Flow, Panic};
+use swaps::shut_down_version;
 
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
@@ -23,7 +24,9 @@ pub(super) struct HostedActor<A: Actor> {
     extras: Option<Box<ActorExtras<A>>>,
     /// The number of the actor in its group's list of members, or [`NO_MEMBER`].
     number: u64,
-    restarts: u32,
+    /// The number of the present version of the actor: 0 at first, and another number after each
+    /// restart and swap. Its timers and children belong to it.
+    generation: u32,
     state: HostedState,
 }
 
@@ -48,7 +51,7 @@ impl<A: Actor> HostedActor<A> {
             actor,
             extras,
             number: NO_MEMBER,
-            restarts: 0,
+            generation: 0,
             state: HostedState::New,
         }
     }
@@ -59,7 +62,7 @@ impl<A: Actor> HostedActor<A> {
         message: A::Message,
         turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
-        let mut context = Context::new(turn, &mut self.extras, self.restarts);
+        let mut context = Context::new(turn, &mut self.extras, self.generation);
         let result = self.actor.handle(message, &mut context);
         let stop = context.stop;
         self.finish_message(result, stop, turn)
@@ -126,15 +129,12 @@ impl<A: Actor> HostedActor<A> {
             }
             ControlMessage::ChildDown(end) => self.remove_ended_child(&end, turn),
             ControlMessage::Down(down) => {
-                let mut context = Context::new(turn, &mut self.extras, self.restarts);
+                let mut context = Context::new(turn, &mut self.extras, self.generation);
                 let result = self.actor.on_down(&down, &mut context);
                 let stop = context.stop;
                 self.finish_message(result, stop, turn)
             }
-            ControlMessage::Timer(due) => match due.into_message(self.restarts) {
-                Some(message) => self.handle_message(message, turn),
-                None => Flow::Continue,
-            },
+            ControlMessage::Timer(due) => self.handle_timer(due, turn),
         }
     }
 
@@ -144,7 +144,7 @@ impl<A: Actor> HostedActor<A> {
         if self.state != HostedState::Active {
             return Flow::Continue;
         }
-        let mut context = Context::new(turn, &mut self.extras, self.restarts);
+        let mut context = Context::new(turn, &mut self.extras, self.generation);
         let result = self.actor.end_batch(&mut context);
         let stop = context.stop;
         match result {
@@ -193,11 +193,11 @@ impl<A: Actor> HostedActor<A> {
     /// returns as an error what its worker has to do next.
     #[cold]
     fn restart(&mut self, turn: &mut Activation<'_, A::Message, ActorGroup>) -> Result<(), Flow> {
+        self.begin_generation();
         let make = self.extras.as_mut().and_then(|extras| extras.make.as_mut());
         let Some(make) = make else {
             return Err(Flow::Stop);
         };
-        self.restarts = self.restarts.wrapping_add(1);
         let made = catch_panic(make).map_err(NodeError::from);
         let result = made.and_then(|actor| {
             let former = std::mem::replace(&mut self.actor, actor);
@@ -268,7 +268,7 @@ impl<A: Actor> HostedActor<A> {
     /// Calls the `init` of the actor. Returns the result of `init`, and true if the actor wants to
     /// end.
     fn init(&mut self, turn: &mut Activation<'_, A::Message, ActorGroup>) -> (NodeResult, bool) {
-        let mut context = Context::new(turn, &mut self.extras, self.restarts);
+        let mut context = Context::new(turn, &mut self.extras, self.generation);
         let actor = &mut self.actor;
         let result = catch_panic(|| actor.init(&mut context));
         let result = result.unwrap_or_else(|panic| Err(NodeError::from(panic)));
@@ -540,9 +540,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
             shut_down_actor(&mut self.actor, group);
         }
         if let Some(trial) = self.take_trial() {
-            let mut old = trial.abandon();
-            shut_down_actor(&mut old, group);
-            drop_actor(old, group);
+            shut_down_version(trial.abandon(), group);
         }
         let mut end = *end;
         if let Some(extras) = &mut self.extras {

@@ -4,6 +4,7 @@
 use std::any::{Any, type_name};
 use std::fmt;
 
+use crate::actor::timer::TimerMessage;
 use crate::scheduler::run::pending_swap::{Swap, SwapState};
 
 /// Number of messages that the new actor has to handle without a failure before a swap is final.
@@ -45,11 +46,15 @@ impl SwapRequest {
     }
 
     /// Begins the trial of the new actor. Keeps the old actor `old`, to restore it if the new one
-    /// fails.
-    pub(super) fn begin_trial<A>(&self, old: A) -> SwapTrial<A> {
+    /// fails. `generation` is the generation of the old actor.
+    pub(super) fn begin_trial<A>(&self, old: A, generation: u32) -> SwapTrial<A> {
         self.swap.set_state(SwapState::OnTrial);
         SwapTrial {
-            old,
+            old: OldVersion {
+                actor: old,
+                generation,
+                held: Vec::new(),
+            },
             left: TRIAL_MESSAGES,
             swap: self.swap.clone(),
         }
@@ -72,9 +77,18 @@ impl fmt::Debug for SwapRequest {
     }
 }
 
+/// The actor before a swap, with what belongs to it.
+pub(super) struct OldVersion<A> {
+    pub(super) actor: A,
+    pub(super) generation: u32,
+    /// The messages of its timers that were due during the trial of the new actor. A timer sends
+    /// the next message only after this one was handled or dropped, so there is one for each timer.
+    pub(super) held: Vec<TimerMessage>,
+}
+
 /// The trial of a new actor. The old actor is kept until the trial ends.
 pub(super) struct SwapTrial<A> {
-    old: A,
+    old: OldVersion<A>,
     left: u32,
     swap: Swap,
 }
@@ -90,22 +104,32 @@ impl<A> SwapTrial<A> {
         self.left == 0
     }
 
+    /// Holds the message of a timer for the old actor, if that one has started the timer. Returns
+    /// the message otherwise.
+    pub(super) fn hold(&mut self, due: TimerMessage) -> Option<TimerMessage> {
+        if due.generation() != self.old.generation {
+            return Some(due);
+        }
+        self.old.held.push(due);
+        None
+    }
+
     /// Makes the swap final. Returns the old actor.
-    pub(super) fn accept(self) -> A {
+    pub(super) fn accept(self) -> OldVersion<A> {
         self.swap.set_state(SwapState::Done);
         self.old
     }
 
     /// Ends the swap because the new actor has failed. The handle of the swap reports `reason`.
     /// Returns the old actor, which the caller restores.
-    pub(super) fn roll_back(self, reason: &str) -> A {
+    pub(super) fn roll_back(self, reason: &str) -> OldVersion<A> {
         self.swap
             .set_state(SwapState::RolledBack(reason.to_owned()));
         self.old
     }
 
     /// Abandons the swap because the actor ends. Returns the old actor.
-    pub(super) fn abandon(self) -> A {
+    pub(super) fn abandon(self) -> OldVersion<A> {
         self.swap.set_state(SwapState::Abandoned);
         self.old
     }

@@ -63,10 +63,10 @@ pub(crate) struct PendingTimer {
 /// A message that a timer has sent, while it waits in the mailbox of the timer's actor.
 pub(crate) struct TimerMessage {
     timer: Timer,
-    /// Number of restarts of the actor when it started the timer. If the actor has been restarted
-    /// since, the message is ignored.
-    restarts: u32,
-    message: Box<dyn Any + std::marker::Send>,
+    /// The generation of the actor that started the timer.
+    generation: u32,
+    /// The message; `None` once it was taken out.
+    message: Option<Box<dyn Any + std::marker::Send>>,
 }
 
 impl PendingTimer {
@@ -120,29 +120,42 @@ impl fmt::Debug for PendingTimer {
 impl TimerMessage {
     pub(crate) fn new<M: std::marker::Send + 'static>(
         timer: Timer,
-        restarts: u32,
+        generation: u32,
         message: M,
     ) -> Self {
         Self {
             timer,
-            restarts,
-            message: Box::new(message),
+            generation,
+            message: Some(Box::new(message)),
         }
     }
 
-    /// Returns the message; `None` if the timer is cancelled. `restarts` is the number of times
-    /// that the actor was restarted up to now. If it has restarted since it started the timer, the
-    /// timer counts as cancelled.
-    pub(crate) fn into_message<M: 'static>(self, restarts: u32) -> Option<M> {
-        // Relaxed: as in `ring`.
-        self.timer.0.waiting.set(0);
-        if self.restarts != restarts {
+    /// Returns the generation of the actor that started the timer.
+    pub(super) const fn generation(&self) -> u32 {
+        self.generation
+    }
+
+    /// Returns the message; `None` if the timer is cancelled. `generation` is the present
+    /// generation of the actor. If it has restarted or was replaced since it started the timer, the
+    /// timer is cancelled.
+    pub(crate) fn into_message<M: 'static>(mut self, generation: u32) -> Option<M> {
+        if self.generation != generation {
             self.timer.cancel();
         }
         if self.timer.is_cancelled() {
             return None;
         }
-        self.message.downcast::<M>().ok().map(|message| *message)
+        let message = self.message.take()?;
+        message.downcast::<M>().ok().map(|message| *message)
+    }
+}
+
+impl Drop for TimerMessage {
+    /// Lets the timer send its next message. WHY also if the actor has ended: the timer only
+    /// notices that when it sends a message.
+    fn drop(&mut self) {
+        // Relaxed: as in `ring`.
+        self.timer.0.waiting.set(0);
     }
 }
 
@@ -186,9 +199,13 @@ mod tests {
         assert_eq!(
             due.into_message::<u64>(4),
             None,
-            "of an actor before its restart"
+            "of an earlier version of the actor"
         );
         assert!(alarm.timer().is_cancelled());
+        let mut other = PendingTimer::new((10, 10), Box::new(|_| true));
+        assert_eq!(other.ring(0, 0), Some(10));
+        drop(TimerMessage::new(other.timer(), 3, 7_u64));
+        assert_eq!(other.timer.0.waiting.get(), 0, "the mailbox was dropped");
         let mut once = PendingTimer::new((0, 0), Box::new(|_| true));
         assert_eq!(once.ring(0, 0), None);
     }

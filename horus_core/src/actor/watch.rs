@@ -69,10 +69,10 @@ impl fmt::Display for DownReason {
 pub(crate) enum Watcher {
     /// The parent of the watched actor. It may also watch the same actor in the other ways.
     Parent,
-    /// An actor that watches, and has never been restarted.
+    /// An actor that watches, and has never been restarted or replaced.
     First(ActorId),
-    /// An actor that has been restarted. It may already have watched the same actor before the
-    /// restart.
+    /// An actor that has been restarted or replaced. It may already have watched the same actor
+    /// before that.
     Renewed(ActorId),
 }
 
@@ -102,10 +102,11 @@ impl ActorWatch {
     }
 
     /// Adds this watch to `watches`, the list of the watched actor. If the watcher has been
-    /// restarted, this watch replaces its earlier one, so that the end is reported only once.
+    /// restarted or replaced, this watch replaces its earlier one, so that the end is reported only
+    /// once.
     ///
-    /// WHY only after a restart: if an actor has many watchers, searching the list for each new
-    /// watch would take long.
+    /// WHY only then: if an actor has many watchers, searching the list for each new watch would
+    /// take long.
     pub(crate) fn add_to(self, watches: &mut Vec<Self>) {
         let Watcher::Renewed(id) = self.watcher else {
             return watches.push(self);

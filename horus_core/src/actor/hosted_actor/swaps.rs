@@ -1,12 +1,23 @@
 //! Replaces an actor by a new one, and restores the old one if the new one fails during its trial.
 
-use horus_shm::internals::heap::{Activation, Flow};
+use horus_shm::internals::heap::{Activation, Event, Flow};
 
 use super::{HostedActor, drop_actor, shut_down_actor};
 use crate::actor::behaviour::Actor;
-use crate::actor::group::ActorGroup;
-use crate::actor::swap::{SwapRequest, SwapTrial};
+use crate::actor::group::{ActorGroup, ControlMessage};
+use crate::actor::swap::{OldVersion, SwapRequest, SwapTrial};
+use crate::actor::timer::TimerMessage;
 use crate::scheduler::run::catch_panic::error_text;
+
+/// Shuts down and drops a version of an actor that will not come back.
+pub(super) fn shut_down_version<A: Actor>(old: OldVersion<A>, group: &ActorGroup) {
+    let OldVersion {
+        mut actor, held, ..
+    } = old;
+    shut_down_actor(&mut actor, group);
+    drop_actor(actor, group);
+    held.into_iter().for_each(|due| drop_actor(due, group));
+}
 
 impl<A: Actor> HostedActor<A> {
     pub(super) fn trial(&mut self) -> Option<&mut SwapTrial<A>> {
@@ -34,14 +45,51 @@ impl<A: Actor> HostedActor<A> {
 
     pub(super) fn accept_swap(&mut self, group: &ActorGroup) {
         if let Some(trial) = self.take_trial() {
-            let mut old = trial.accept();
-            shut_down_actor(&mut old, group);
-            drop_actor(old, group);
+            let old = trial.accept();
+            self.end_children(old.generation);
+            shut_down_version(old, group);
         }
     }
 
     pub(super) fn take_trial(&mut self) -> Option<SwapTrial<A>> {
         self.extras.as_mut().and_then(|extras| extras.trial.take())
+    }
+
+    /// Begins a new generation of the actor. The timers and children that the actor starts from now
+    /// on belong to it. Returns the generation before.
+    pub(super) fn begin_generation(&mut self) -> u32 {
+        let extras = self.extras.get_or_insert_default();
+        extras.generations = extras.generations.wrapping_add(1);
+        std::mem::replace(&mut self.generation, extras.generations)
+    }
+
+    /// Ends the present generation of the actor, and returns to an earlier one.
+    fn return_to_generation(&mut self, generation: u32) {
+        let failed = std::mem::replace(&mut self.generation, generation);
+        self.end_children(failed);
+    }
+
+    fn end_children(&mut self, generation: u32) {
+        if let Some(extras) = &mut self.extras {
+            extras.children.end_generation(generation);
+        }
+    }
+
+    /// Handles the message of a timer. A timer of an earlier version of the actor is cancelled. If
+    /// that version may still come back, the message is held for it.
+    pub(super) fn handle_timer(
+        &mut self,
+        due: TimerMessage,
+        turn: &mut Activation<'_, A::Message, ActorGroup>,
+    ) -> Flow {
+        let due = match self.trial() {
+            Some(trial) => trial.hold(due),
+            None => Some(due),
+        };
+        match due.and_then(|due| due.into_message(self.generation)) {
+            Some(message) => self.handle_message(message, turn),
+            None => Flow::Continue,
+        }
     }
 
     /// Replaces the actor by the new actor of a swap request, and initialises the new actor.
@@ -55,17 +103,19 @@ impl<A: Actor> HostedActor<A> {
         let Some(actor) = request.take_actor::<A>() else {
             return Flow::Continue;
         };
+        let generation = self.begin_generation();
         let old = std::mem::replace(&mut self.actor, actor);
         let (result, stop) = self.init(turn);
         if let Err(error) = result {
             let text = error_text(&*error);
             turn.group().record_failure(false, &text);
+            self.return_to_generation(generation);
             drop_actor(std::mem::replace(&mut self.actor, old), turn.group());
             request.refuse(&text);
             return Flow::Continue;
         }
         let extras = self.extras.get_or_insert_default();
-        extras.trial = Some(request.begin_trial(old));
+        extras.trial = Some(request.begin_trial(old, generation));
         if stop { Flow::Stop } else { Flow::Continue }
     }
 
@@ -75,7 +125,18 @@ impl<A: Actor> HostedActor<A> {
         let Some(trial) = self.take_trial() else {
             return false;
         };
-        let mut new = std::mem::replace(&mut self.actor, trial.roll_back(error));
+        let OldVersion {
+            actor,
+            generation,
+            held,
+        } = trial.roll_back(error);
+        self.return_to_generation(generation);
+        let extras = self.extras.get_or_insert_default();
+        for due in held {
+            let event = Event::Control(ControlMessage::Timer(due));
+            extras.stash.queue_event((event, false));
+        }
+        let mut new = std::mem::replace(&mut self.actor, actor);
         shut_down_actor(&mut new, group);
         drop_actor(new, group);
         true
