@@ -299,13 +299,16 @@ fn a_timer_is_kept_beside_a_handler_that_does_not_return() {
         }
     }
     let (actors, running, _private) = running(2);
-    for _ in 0..20 {
+    for round in 1..=20 {
         let (release, blocked) = mpsc::channel();
         let blocking = actors.spawn(Blocking(blocked)).unwrap();
         let late = actors.spawn(Late(release)).unwrap();
-        late.tell(Some(blocking.clone())).unwrap();
+        late.tell(Some(blocking)).unwrap();
         drop(late);
-        until("both end", || blocking.waiting() == 0);
+        // Two messages of one, and the one of the other, whose handler has then returned.
+        until("both have handled all", || {
+            actors.counts().handled == 3 * round
+        });
     }
     running.finish().unwrap();
 }
