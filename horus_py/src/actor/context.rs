@@ -159,7 +159,7 @@ impl PyActorContext {
     }
 
     /// Sends `message` to this actor after `delay` seconds, also if the mailbox is full. A restart
-    /// cancels the timer.
+    /// cancels the timer, and so does a swap once it is final.
     fn tell_after(&self, delay: f64, message: Bound<'_, PyAny>) -> PyResult<PyTimer> {
         let delay = duration_from_secs(delay)?;
         let mail = Mail::from_object(message);
@@ -168,7 +168,7 @@ impl PyActorContext {
 
     /// Sends `message` to this actor every `period` seconds. A message is left out if the one
     /// before it still waits. An actor with such a timer does not end by itself. A restart cancels
-    /// the timer.
+    /// the timer, and so does a swap once it is final.
     fn tell_every(&self, period: f64, message: Py<PyAny>) -> PyResult<PyTimer> {
         let period = duration_from_secs(period)?;
         let make = move || {
