@@ -15,6 +15,8 @@ use std::time::{Duration, Instant};
 use executors::{EXECUTORS, Executor, LONG, Recorded};
 use horus_core::message::NodeEvent;
 use horus_core::prelude::*;
+#[cfg(feature = "async-io")]
+use horus_core::scheduler::{AsyncNode, TaskNode, TickFuture};
 use horus_core::scheduler::{
     Context, FailurePolicy, Handle, Node, NodeError, NodeResult, Reason, Report, RunError, Running,
 };
@@ -220,6 +222,33 @@ impl Node for Faulty {
     }
 }
 
+/// An async node that does all its work before it returns a future.
+#[cfg(feature = "async-io")]
+struct Eager(Faulty);
+
+#[cfg(feature = "async-io")]
+impl AsyncNode for Eager {
+    fn tick<'a>(&'a mut self, context: &'a mut Context<'_>) -> TickFuture<'a> {
+        Box::pin(std::future::ready(self.0.tick(context)))
+    }
+
+    fn init(&mut self, context: &mut Context<'_>) -> NodeResult {
+        self.0.init(context)
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.0.shutdown()
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.0.enter_safe_state();
+    }
+
+    fn on_error(&mut self, error: &NodeError) {
+        self.0.on_error(error);
+    }
+}
+
 impl Drop for Faulty {
     fn drop(&mut self) {
         self.note("dropped");
@@ -248,7 +277,9 @@ struct Outcome {
 /// The ticks that every node makes after a fault that is not fatal.
 const MORE_TICKS: u64 = 4;
 
-fn try_out(executor: Executor, fault: Fault, policy: FailurePolicy) -> Outcome {
+/// Runs the nodes. If `is_eager`, the bad one is an [`Eager`] one.
+fn try_out(executor: Executor, is_eager: bool, fault: Fault, policy: FailurePolicy) -> Outcome {
+    assert!(cfg!(feature = "async-io") || !is_eager);
     let private = Private::new();
     let recorded = Recorded::default();
     let mut scheduler = recorded.scheduler(&private);
@@ -273,14 +304,19 @@ fn try_out(executor: Executor, fault: Fault, policy: FailurePolicy) -> Outcome {
         let node = executor.runs(node, 200, &commands);
         let calls = calls.clone();
         let commands = Some(commands);
-        node.build(Faulty {
+        let faulty = Faulty {
             name,
             fault,
             calls,
             commands,
             has_failed: false,
-        })
-        .unwrap();
+        };
+        #[cfg(feature = "async-io")]
+        if is_eager && name == "bad" {
+            node.build(TaskNode::new(Eager(faulty))).unwrap();
+            continue;
+        }
+        node.build(faulty).unwrap();
     }
     let mut running = scheduler.start().unwrap();
     let what = format!("{executor:?} {fault:?} {policy:?}");
@@ -309,14 +345,14 @@ fn count_events(events: &[NodeEvent], node: &str, kind: u8, text: &str) -> usize
     events.iter().filter(is_it).count()
 }
 
-fn judge(executor: Executor, fault: Fault, policy: FailurePolicy) {
+fn judge(executor: Executor, is_eager: bool, fault: Fault, policy: FailurePolicy) {
     let Outcome {
         report,
         events,
         calls,
-    } = try_out(executor, fault, policy);
+    } = try_out(executor, is_eager, fault, policy);
     let what = format!(
-        "{executor:?} {fault:?} {policy:?}: {report:?}\n{:?}\n{events:?}",
+        "{executor:?} {is_eager} {fault:?} {policy:?}: {report:?}\n{:?}\n{events:?}",
         calls.read()
     );
     let is_fatal = policy == FailurePolicy::Fatal && fault.text().is_some();
@@ -419,11 +455,15 @@ fn judge(executor: Executor, fault: Fault, policy: FailurePolicy) {
 }
 
 fn matrix(executor: Executor) {
+    matrix_of(executor, false);
+}
+
+fn matrix_of(executor: Executor, is_eager: bool) {
     assert!(EXECUTORS.contains(&executor));
     for fault in FAULTS {
         POLICIES
             .iter()
-            .for_each(|policy| judge(executor, fault, *policy));
+            .for_each(|policy| judge(executor, is_eager, fault, *policy));
     }
     let cases = FAULTS.len() * POLICIES.len();
     result(
@@ -461,4 +501,10 @@ fn the_policy_is_applied_to_a_fault_in_the_pool() {
 #[test]
 fn the_policy_is_applied_to_a_fault_of_a_task() {
     matrix(Executor::AsyncIo);
+}
+
+#[cfg(feature = "async-io")]
+#[test]
+fn the_policy_is_applied_to_a_fault_of_a_task_before_it_returns_a_future() {
+    matrix_of(Executor::AsyncIo, true);
 }

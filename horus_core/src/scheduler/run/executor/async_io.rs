@@ -222,7 +222,14 @@ impl AsyncTask {
         let (node, mut context) = runner.node_and_context(clock, due_ns, begin_ns);
         let outcome = match TaskNode::downcast(node) {
             Ok(node) => {
-                poll_tick(node.0.tick(&mut context), (&metrics, log_name), clock, end).await
+                // WHY caught: an implementation of `tick` may do its work before it returns.
+                let scope = NodeScope::enter(log_name);
+                let tick = catch_panic(|| node.0.tick(&mut context));
+                drop(scope);
+                match tick {
+                    Ok(tick) => poll_tick(tick, (&metrics, log_name), clock, end).await,
+                    Err(panic) => Err(panic),
+                }
             }
             // The node is not async: it was built or swapped in as a plain node.
             Err(node) => {
