@@ -266,6 +266,59 @@ fn a_node_that_is_left_behind_has_failed_whatever_ended_the_run() {
     }
 }
 
+/// Counts how often it enters its safe state.
+struct Bystander(Arc<AtomicU64>);
+
+impl Node for Bystander {
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.0.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn a_failure_in_a_last_tick_is_an_error_whatever_ended_the_run() {
+    for (is_asked, is_compute) in [(false, false), (false, true), (true, false), (true, true)] {
+        let (mut scheduler, _private) = Private::alone();
+        let begun = Arc::<AtomicBool>::default();
+        let begins = Arc::clone(&begun);
+        let handle = scheduler.handle();
+        let last = move |_: &mut Context<'_>| -> NodeResult {
+            begins.store(true, Ordering::Relaxed);
+            while !handle.is_stopping() {
+                thread::sleep(Duration::from_millis(1));
+            }
+            Err("the wheel fell off".into())
+        };
+        let node = scheduler.node("wheel").rate(100.hz());
+        let node = if is_compute { node.compute() } else { node };
+        node.watchdog(Duration::from_secs(3600))
+            .build(last)
+            .unwrap();
+        let entered = Arc::<AtomicU64>::default();
+        scheduler
+            .node("bystander")
+            .build(Bystander(Arc::clone(&entered)))
+            .unwrap();
+        let mut running = scheduler.start().unwrap();
+        while !begun.load(Ordering::Relaxed) {
+            running.run_for(Duration::from_millis(1)).unwrap();
+        }
+        if is_asked {
+            running.handle().stop();
+        }
+        let error = running.finish().expect_err("a node failed");
+        let what = format!("asked: {is_asked}, compute: {is_compute}");
+        let text = "node 'wheel' failed: the wheel fell off";
+        assert!(error.to_string().ends_with(text), "{what}: {error}");
+        assert_eq!(error.report().unwrap().exit_code(), 1, "{what}");
+        assert_eq!(entered.load(Ordering::Relaxed), 1, "{what}");
+    }
+}
+
 /// Panics in each tick.
 struct Panicking(Arc<AtomicU64>);
 

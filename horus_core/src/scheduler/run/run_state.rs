@@ -40,12 +40,13 @@ impl RunState {
     }
 
     /// Makes the run stop for this reason. If the run already stops, the earlier reason is kept,
-    /// except that a signal replaces a stop that was requested or planned.
+    /// except that a signal or the failure of a node replaces a stop that was requested or planned.
     pub(crate) fn stop(&self, reason: Reason) {
         let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
-        // WHY a signal replaces it: the exit code of the process has to show the signal.
+        // WHY a signal or a failure replaces it: the exit code of the process has to show it.
         let is_planned = matches!(&*first, Some(Reason::Asked | Reason::Over));
-        if first.is_none() || (is_planned && matches!(reason, Reason::Signal(_))) {
+        let is_unplanned = matches!(reason, Reason::Signal(_) | Reason::Node { .. });
+        if first.is_none() || (is_planned && is_unplanned) {
             *first = Some(reason);
         }
         if let Some((word, number)) = self.stop_word.get() {

@@ -220,6 +220,7 @@ impl AsyncTask {
         let metrics = Arc::clone(runner.metrics());
         let log_name = runner.log_name();
         let (node, mut context) = runner.node_and_context(clock, due_ns, begin_ns);
+        let mut is_dropped = false;
         let outcome = match TaskNode::downcast(node) {
             Ok(node) => {
                 // WHY caught: an implementation of `tick` may do its work before it returns.
@@ -227,7 +228,11 @@ impl AsyncTask {
                 let tick = catch_panic(|| node.0.tick(&mut context));
                 drop(scope);
                 match tick {
-                    Ok(tick) => poll_tick(tick, (&metrics, log_name), clock, end).await,
+                    Ok(tick) => {
+                        let polled = poll_tick(tick, (&metrics, log_name), clock, end).await;
+                        is_dropped = polled.is_none();
+                        polled.unwrap_or_else(|| Ok(Err(TICK_DROPPED.into())))
+                    }
                     Err(panic) => Err(panic),
                 }
             }
@@ -238,18 +243,29 @@ impl AsyncTask {
             }
         };
         let stop = context.stop;
-        runner.end_turn(outcome, stop, (due_ns, begin_ns, clock.now_ns()))
+        let times = (due_ns, begin_ns, clock.now_ns());
+        let (end_ns, after) = runner.end_turn(outcome, stop, times);
+        // WHY: that the end of the run cut the tick off does not make the run fail.
+        let after = if is_dropped {
+            AfterTurn::Continue
+        } else {
+            after
+        };
+        (end_ns, after)
     }
 }
 
+/// The error of a tick that was dropped at the end of the run.
+const TICK_DROPPED: &str = "the tick was dropped: it was still waiting when the run ended";
+
 /// Polls the future of a tick until it has ended or panicked. If the run ends before that, drops
-/// the future.
+/// the future and returns `None`.
 async fn poll_tick(
     mut tick: TickFuture<'_>,
     (metrics, log_name): (&LiveMetrics, &'static str),
     clock: &Clock,
     end: &mut watch::Receiver<TickDropDeadline>,
-) -> Result<NodeResult, String> {
+) -> Option<Result<NodeResult, String>> {
     let mut drop_time = pin!(wait_until_ticks_must_drop(end));
     let outcome = poll_fn(|task| {
         // WHY for each poll: a tick that waits must not count as stuck, but one that blocks the
@@ -260,19 +276,15 @@ async fn poll_tick(
         drop(scope);
         metrics.pause_tick();
         match polled {
-            Ok(Poll::Ready(result)) => Poll::Ready(Ok(result)),
-            Err(panic) => Poll::Ready(Err(panic)),
-            Ok(Poll::Pending) => drop_time.as_mut().poll(task).map(|()| {
-                Ok(Err(
-                    "the tick was dropped: it was still waiting when the run ended".into(),
-                ))
-            }),
+            Ok(Poll::Ready(result)) => Poll::Ready(Some(Ok(result))),
+            Err(panic) => Poll::Ready(Some(Err(panic))),
+            Ok(Poll::Pending) => drop_time.as_mut().poll(task).map(|()| None),
         }
     })
     .await;
     // The drop runs code of the node, too.
     match drop_caught(tick) {
-        Some(panic) if matches!(outcome, Ok(Ok(()))) => Err(panic),
+        Some(panic) if matches!(outcome, Some(Ok(Ok(())))) => Some(Err(panic)),
         _ => outcome,
     }
 }
