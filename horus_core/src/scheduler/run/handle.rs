@@ -185,7 +185,8 @@ impl Handle {
     ///
     /// If the `init` or one of the first ten ticks of the replacement fails, the old node is
     /// restored unchanged. After ten ticks without a failure, the node's thread shuts the old node
-    /// down and drops it.
+    /// down and drops it. A node that was not initialised when it was replaced, because it waited
+    /// for a restart, is not shut down; if it is restored, it is initialised.
     ///
     /// # Errors
     ///

@@ -175,9 +175,14 @@ impl PendingSwap {
         self.swap.clone()
     }
 
-    /// Replaces the node in `place` by the new one, and begins its probation. If the new node
-    /// cannot be made, the old node stays in `place`, and the error says why.
-    pub(crate) fn perform(mut self, place: &mut Box<dyn Node>) -> Result<Probation, String> {
+    /// Replaces the node in `place` by the new one, and begins its probation. `is_initialised` says
+    /// whether the old node is initialised. If the new node cannot be made, the old node stays in
+    /// `place`, and the error says why.
+    pub(crate) fn perform(
+        mut self,
+        place: &mut Box<dyn Node>,
+        is_initialised: bool,
+    ) -> Result<Probation, String> {
         let change = self.change.take().expect("a swap is performed once");
         match change(std::mem::replace(place, Box::new(VacantNode))) {
             Ok(ReplacedNode { node, way_back }) => {
@@ -187,6 +192,8 @@ impl PendingSwap {
                     way_back: Some(way_back),
                     swap: self.swap.clone(),
                     ticks_left: PROBATION_TICKS,
+                    is_old_initialised: is_initialised,
+                    is_new_initialised: false,
                 })
             }
             Err(KeptNode { node, reason }) => {
@@ -213,6 +220,10 @@ pub(crate) struct Probation {
     way_back: Option<OldNodeSource>,
     swap: Swap,
     ticks_left: u64,
+    /// True if the old node was initialised when it was replaced, so that it has to be shut down.
+    pub(crate) is_old_initialised: bool,
+    /// True once the new node was initialised.
+    pub(crate) is_new_initialised: bool,
 }
 
 impl Probation {

@@ -8,7 +8,7 @@ use crate::scheduler::api::context::Context;
 use crate::scheduler::api::node::{Node, NodeResult};
 use crate::scheduler::api::plan::Class;
 use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text};
-use crate::scheduler::run::pending_swap::{Probation, VacantNode};
+use crate::scheduler::run::pending_swap::VacantNode;
 
 impl Runner {
     /// Calls `init` of the node, and records the outcome. Returns true if the node can tick now.
@@ -39,6 +39,9 @@ impl Runner {
         drop(scope);
         match outcome {
             Ok(Ok(())) => {
+                if let Some(probation) = &mut self.probation {
+                    probation.is_new_initialised = true;
+                }
                 self.resume_ticking();
                 self.event_log.record(self.tick, NodeEvent::STARTED, 0, "");
                 true
@@ -77,12 +80,15 @@ impl Runner {
         self.record_shutdown(outcome);
     }
 
-    /// Shuts down and drops a node that a swap has replaced.
-    pub(crate) fn shut_down_replaced_node(&mut self, mut node: Box<dyn Node>) {
-        let scope = self.log_scope();
-        let outcome = catch_panic(|| node.shutdown());
-        drop(scope);
-        self.record_shutdown(outcome);
+    /// Drops a node that a swap, or the end of a swap, has replaced. If the node was initialised,
+    /// calls its `shutdown` first.
+    pub(crate) fn drop_replaced_node(&mut self, mut node: Box<dyn Node>, is_initialised: bool) {
+        if is_initialised {
+            let scope = self.log_scope();
+            let outcome = catch_panic(|| node.shutdown());
+            drop(scope);
+            self.record_shutdown(outcome);
+        }
         self.drop_value(node);
     }
 
@@ -118,18 +124,21 @@ impl Runner {
     /// Shuts the node down for the rest of the run. Calls its `shutdown` only if it was
     /// initialised.
     pub(crate) fn shut_down(&mut self) {
-        if !matches!(
-            self.state,
-            NodeState::New { .. } | NodeState::Broken | NodeState::Over
-        ) {
+        if self.is_initialised() {
             self.shut_down_node();
         }
         // If a swap is on probation, the old node is shut down, too.
-        if let Some(old) = self.probation.as_mut().and_then(Probation::take_old) {
-            self.shut_down_replaced_node(old);
-        }
+        self.end_old_node();
         self.state = NodeState::Over;
         self.publish_health();
+    }
+
+    /// Returns true if the node was initialised, and was not shut down since.
+    pub(super) const fn is_initialised(&self) -> bool {
+        !matches!(
+            self.state,
+            NodeState::New { .. } | NodeState::Broken | NodeState::Over
+        )
     }
 
     /// Drops the node, because none of its methods will be called again. If the drop panics,

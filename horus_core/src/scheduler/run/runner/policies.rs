@@ -159,12 +159,7 @@ impl Runner {
     /// Calls `enter_safe_state` of the node. Does nothing if the node is already in its safe state
     /// or not running. If the call panics, the panic is recorded and has no other effect.
     pub(crate) fn enter_safe_state(&mut self) {
-        if self.is_in_safe_state
-            || matches!(
-                self.state,
-                NodeState::Over | NodeState::New { .. } | NodeState::Broken
-            )
-        {
+        if self.is_in_safe_state || !self.is_initialised() {
             return;
         }
         self.is_in_safe_state = true;
@@ -226,6 +221,14 @@ impl Runner {
         self.event_log.set_last_error(&error);
     }
 
+    /// Makes the node wait until it is initialised, which happens in its first turn after `at_ns`.
+    pub(super) fn await_init(&mut self, at_ns: u64) {
+        // The count of misses starts anew with the initialised node.
+        (self.deadline_watch, self.is_halved) = (DeadlineWatch::default(), false);
+        (self.state, self.is_in_safe_state) = (NodeState::New { at_ns }, false);
+        self.publish_health();
+    }
+
     /// Records a failure of the node's method `call`, and applies the failure policy of the node.
     /// Returns what the scheduler has to do next.
     #[cold]
@@ -256,7 +259,7 @@ impl Runner {
             self.record_panic(&panic, " in the drop of an error");
         }
         if let Some(probation) = self.probation.take() {
-            self.roll_back(probation, &text);
+            self.roll_back(probation, &text, now_ns);
             self.event_log.set_last_error(&text);
             return AfterTurn::Continue;
         }
@@ -276,10 +279,7 @@ impl Runner {
                 if !matches!(self.state, NodeState::New { .. }) {
                     self.shut_down_node();
                 }
-                // The count of misses starts anew with the restarted node.
-                (self.deadline_watch, self.is_halved) = (DeadlineWatch::default(), false);
-                (self.state, self.is_in_safe_state) = (NodeState::New { at_ns }, false);
-                self.publish_health();
+                self.await_init(at_ns);
             }
             Remedy::Stop => {
                 self.fatal_error = Some(text);

@@ -18,14 +18,14 @@ impl Runner {
         // WHY an earlier swap on probation is accepted: a caller that swaps again is satisfied with
         // it.
         self.accept_swap();
+        let is_initialised = self.is_initialised();
         let place = &mut self.node;
-        match catch_panic(|| pending_swap.perform(place)) {
+        match catch_panic(|| pending_swap.perform(place, is_initialised)) {
             Ok(Ok(probation)) => {
                 self.probation = Some(probation);
                 self.event_log.record(self.tick, NodeEvent::SWAPPED, 0, "");
                 // If `init` fails, `init_node` rolls the swap back.
-                let is_new =
-                    !matches!(self.state, NodeState::New { .. }) && self.init_node(clock, now_ns);
+                let is_new = is_initialised && self.init_node(clock, now_ns);
                 // WHY: the new node has to enter its safe state, too.
                 if is_new && self.probation.is_some() && std::mem::take(&mut self.is_in_safe_state)
                 {
@@ -51,17 +51,27 @@ impl Runner {
     }
 
     fn accept_swap(&mut self) {
-        if let Some(mut probation) = self.probation.take() {
-            probation
-                .take_old()
-                .into_iter()
-                .for_each(|old| self.shut_down_replaced_node(old));
+        self.end_old_node();
+        if let Some(probation) = self.probation.take() {
             probation.accept();
             self.drop_value(probation);
         }
     }
 
-    pub(crate) fn roll_back(&mut self, probation: Probation, why: &str) {
+    /// If a swap is on probation, shuts the old node down and drops it.
+    pub(crate) fn end_old_node(&mut self) {
+        if let Some(probation) = &mut self.probation {
+            let is_initialised = probation.is_old_initialised;
+            if let Some(old) = probation.take_old() {
+                self.drop_replaced_node(old, is_initialised);
+            }
+        }
+    }
+
+    /// Ends the probation of the new node, which has failed at `now_ns`, and restores the old node.
+    pub(crate) fn roll_back(&mut self, probation: Probation, why: &str, now_ns: u64) {
+        let (is_old_initialised, is_new_initialised) =
+            (probation.is_old_initialised, probation.is_new_initialised);
         let place = &mut self.node;
         let new = catch_panic(|| probation.roll_back(place, why));
         self.event_log
@@ -69,16 +79,18 @@ impl Runner {
         match new {
             Ok(new) => new
                 .into_iter()
-                .for_each(|new| self.shut_down_replaced_node(new)),
+                .for_each(|new| self.drop_replaced_node(new, is_new_initialised)),
             Err(panic) => self.record_panic(&panic, " in a swap"),
         }
-        // An old node that was not initialised before the swap still has to be.
-        if !matches!(self.state, NodeState::New { .. }) {
+        if is_old_initialised {
             self.resume_ticking();
-        }
-        // WHY: only the new node was told to enter its safe state.
-        if std::mem::take(&mut self.is_in_safe_state) {
-            self.enter_safe_state();
+            // WHY not if the new node was not initialised: the old node is in its safe state.
+            if is_new_initialised && std::mem::take(&mut self.is_in_safe_state) {
+                self.enter_safe_state();
+            }
+        } else {
+            // An old node that was not initialised before the swap still has to be.
+            self.await_init(now_ns);
         }
     }
 }

@@ -1,13 +1,15 @@
 //! Tests of a node that is always late, from its first warning to the end of the run, and of swaps.
 
+use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
+use std::time::Duration;
 
 use horus_shm::internals::sync::Word;
 
 use super::*;
 use crate::scheduler::api::input::InputWatch;
 use crate::scheduler::api::plan::NodeSpec;
-use crate::scheduler::api::policy::Miss;
+use crate::scheduler::api::policy::{FailurePolicy, Miss};
 use crate::scheduler::api::rate::Hertz;
 use crate::scheduler::run::pending_swap::{PendingSwap, Swap, SwapState};
 
@@ -24,19 +26,25 @@ impl Node for Counting {
     }
 }
 
-/// Returns the runner of an initialised node, its commands, and the counter of how often it entered
-/// its safe state.
-fn counting(spec: NodeSpec) -> (Runner, Arc<Commands>, Arc<AtomicU64>) {
-    let entered = Arc::default();
-    let node = Box::new(Counting(Arc::clone(&entered)));
+/// Returns the runner of `node`, which is initialised at the time of `clock`, and its commands.
+fn runner_of(node: impl Node, spec: NodeSpec, clock: &Clock) -> (Runner, Arc<Commands>) {
     let entry = NodeEntry {
         spec: spec.clone(),
         commands: Arc::default(),
         metrics: Arc::default(),
     };
-    let mut runner = Runner::new(node, spec.into_plan(1).unwrap(), &entry);
-    runner.init_at_start(&Clock::simulated(0));
-    (runner, entry.commands, entered)
+    let mut runner = Runner::new(Box::new(node), spec.into_plan(1).unwrap(), &entry);
+    runner.init_at_start(clock);
+    (runner, entry.commands)
+}
+
+/// Returns the runner of an initialised node, its commands, and the counter of how often it entered
+/// its safe state.
+fn counting(spec: NodeSpec) -> (Runner, Arc<Commands>, Arc<AtomicU64>) {
+    let entered = Arc::default();
+    let node = Counting(Arc::clone(&entered));
+    let (runner, commands) = runner_of(node, spec, &Clock::simulated(0));
+    (runner, commands, entered)
 }
 
 #[test]
@@ -116,7 +124,7 @@ fn an_old_node_that_comes_back_is_as_safe_as_the_new_one() {
 /// Checks of the inputs between ticks do not count as ticks of the probation.
 #[test]
 fn a_node_on_trial_is_not_accepted_without_ticks() {
-    let timeout = std::time::Duration::from_millis(1);
+    let timeout = Duration::from_millis(1);
     let (mut runner, swap, _) = swapped(NodeSpec {
         name: "n".into(),
         inputs: vec![Arc::new(InputWatch::new("imu", timeout))],
@@ -127,4 +135,147 @@ fn a_node_on_trial_is_not_accepted_without_ticks() {
         runner.check_idle_inputs(ms * 1_000_000);
     }
     assert_eq!(swap.state(), SwapState::OnTrial);
+}
+
+/// The calls of nodes, in order.
+type Calls = Arc<Mutex<Vec<String>>>;
+
+/// A node that notes its calls, and fails in one of them.
+struct Noting {
+    name: &'static str,
+    fails_in: &'static str,
+    calls: Calls,
+}
+
+impl Noting {
+    fn note(&self, call: &str) -> NodeResult {
+        self.calls
+            .lock()
+            .unwrap()
+            .push(format!("{} {call}", self.name));
+        if call == self.fails_in {
+            return Err("on purpose".into());
+        }
+        Ok(())
+    }
+}
+
+impl Node for Noting {
+    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+        self.note("init")
+    }
+
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        self.note("tick")
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.note("shutdown")
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.note("safe").unwrap();
+    }
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// Runs a turn of the node at each of these seconds.
+fn run_at(runner: &mut Runner, seconds: impl IntoIterator<Item = u64>) {
+    for second in seconds {
+        let now_ns = second * SECOND;
+        runner.run_turn(&Clock::simulated(now_ns), now_ns, now_ns);
+    }
+}
+
+/// Returns the runner of a node that is restarted 10 s after a failure, its commands, and its
+/// calls. It fails in `fails_in`.
+fn noting(fails_in: &'static str) -> (Runner, Arc<Commands>, Calls) {
+    let calls = Calls::default();
+    let node = Noting {
+        name: "old",
+        fails_in,
+        calls: Arc::clone(&calls),
+    };
+    let spec = NodeSpec {
+        name: "n".into(),
+        on_failure: FailurePolicy::Restart {
+            max: 9,
+            backoff: Duration::from_secs(10),
+        },
+        ..NodeSpec::default()
+    };
+    let (runner, commands) = runner_of(node, spec, &Clock::simulated(0));
+    (runner, commands, calls)
+}
+
+/// Requests a swap for a new node that fails in `fails_in`.
+fn swap_for(commands: &Commands, fails_in: &'static str, calls: &Calls) -> Swap {
+    let pending = PendingSwap::replace_by(Noting {
+        name: "new",
+        fails_in,
+        calls: Arc::clone(calls),
+    });
+    let swap = pending.handle();
+    commands.change_wanted_state(|wanted| wanted.pending_swap = Some(pending));
+    swap
+}
+
+fn read(calls: &Calls) -> Vec<String> {
+    std::mem::take(&mut *calls.lock().unwrap())
+}
+
+#[test]
+fn a_node_that_is_replaced_while_it_waits_for_its_restart_is_shut_down_once() {
+    let (mut runner, commands, calls) = noting("tick");
+    run_at(&mut runner, [1]);
+    assert_eq!(read(&calls), ["old init", "old tick", "old shutdown"]);
+    let swap = swap_for(&commands, "", &calls);
+    run_at(&mut runner, [2]);
+    assert_eq!((read(&calls).len(), swap.state()), (0, SwapState::OnTrial));
+    run_at(&mut runner, 12..22);
+    assert_eq!(swap.state(), SwapState::Done);
+    let called = read(&calls);
+    assert_eq!((called.len(), &*called[0]), (11, "new init"));
+    assert!(!called.contains(&"old shutdown".to_owned()), "{called:?}");
+    runner.shut_down();
+    assert_eq!(read(&calls), ["new shutdown"]);
+
+    // The run ends during the pause: neither node is initialised.
+    let (mut runner, commands, calls) = noting("tick");
+    run_at(&mut runner, [1]);
+    swap_for(&commands, "", &calls);
+    run_at(&mut runner, [2]);
+    read(&calls);
+    runner.shut_down();
+    assert_eq!(read(&calls), [""; 0]);
+}
+
+#[test]
+fn a_node_that_was_not_initialised_before_a_swap_is_initialised_after_its_end() {
+    let (mut runner, commands, calls) = noting("tick");
+    run_at(&mut runner, [1]);
+    read(&calls);
+    let swap = swap_for(&commands, "tick", &calls);
+    run_at(&mut runner, [12]);
+    assert!(matches!(swap.state(), SwapState::RolledBack(_)));
+    assert_eq!(read(&calls), ["new init", "new tick", "new shutdown"]);
+    run_at(&mut runner, [13]);
+    assert_eq!(read(&calls), ["old init", "old tick", "old shutdown"]);
+}
+
+#[test]
+fn a_new_node_whose_init_fails_is_not_shut_down_and_the_old_one_stays_safe() {
+    let (mut runner, commands, calls) = noting("");
+    run_at(&mut runner, [1]);
+    commands.change_wanted_state(|wanted| wanted.is_emergency = true);
+    run_at(&mut runner, [2]);
+    assert_eq!(read(&calls), ["old init", "old tick", "old safe"]);
+    let swap = swap_for(&commands, "init", &calls);
+    run_at(&mut runner, [3]);
+    assert!(matches!(swap.state(), SwapState::RolledBack(_)));
+    assert_eq!(read(&calls), ["new init"]);
+    commands.change_wanted_state(|wanted| wanted.is_emergency = false);
+    run_at(&mut runner, [4]);
+    assert_eq!(read(&calls), ["old tick"]);
 }
