@@ -11,10 +11,11 @@ use std::thread;
 use std::time::Duration;
 
 use executors::{LONG, ticks, until};
+use horus_core::message::monotonic_now_ns;
 use horus_core::prelude::*;
 use horus_core::scheduler::{
-    Class, CommandError, Context, Handle, Health, Hertz, Node, NodeResult, Reason, Running,
-    Scheduler, SwapState,
+    Class, CommandError, Context, FailurePolicy, Handle, Health, Hertz, Node, NodeResult, Reason,
+    Running, Scheduler, SwapState,
 };
 use private::Private;
 
@@ -492,4 +493,81 @@ fn a_word_holds_its_number_until_the_run_is_to_stop() {
     stopped.stop();
     stopped.set_while_running(&OTHER, 11);
     assert_eq!(shown(&OTHER), 0);
+}
+
+/// Fails in its first tick. Takes long to initialise a second time, and reports the end of that.
+struct SlowInit {
+    inits: u64,
+    ready_ns: Arc<AtomicU64>,
+}
+
+impl Node for SlowInit {
+    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+        self.inits += 1;
+        if self.inits == 2 {
+            thread::sleep(Duration::from_millis(250));
+            self.ready_ns.store(monotonic_now_ns(), Ordering::Relaxed);
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        if self.inits == 1 {
+            return Err("on purpose".into());
+        }
+        Ok(())
+    }
+}
+
+/// No tick of a chain is late because another node of the chain was initialised, after a failure or
+/// a swap.
+#[test]
+fn due_times_that_pass_while_a_node_of_the_chain_is_initialised_are_skipped() {
+    let backoff = Duration::from_millis(1);
+    for is_swapped in [false, true] {
+        let private = Private::new();
+        let mut scheduler = scheduler(&private);
+        let ready_ns = Arc::<AtomicU64>::default();
+        let slow = |inits| SlowInit {
+            inits,
+            ready_ns: Arc::clone(&ready_ns),
+        };
+        let node = scheduler.node("first").rate(10.hz()).chain("chain");
+        let node = node.failure_policy(FailurePolicy::Restart { max: 1, backoff });
+        // The node that is swapped does not fail.
+        node.build(slow(if is_swapped { 10 } else { 0 })).unwrap();
+        let noted = Arc::<Mutex<Vec<(u64, u64)>>>::default();
+        let seen = Arc::clone(&noted);
+        let second = move |context: &mut Context<'_>| {
+            let times = (context.scheduled_ns(), context.started_ns());
+            seen.lock().unwrap().push(times);
+        };
+        let node = scheduler.node("second").order(1);
+        node.rate(10.hz()).chain("chain").build(second).unwrap();
+        let running = scheduler.start().unwrap();
+        let handle = running.handle();
+        until("it ticks", || ticks(&handle, "second") > 0);
+        if is_swapped {
+            handle.swap("first", slow(1)).unwrap();
+        }
+        until("it is ready", || ready_ns.load(Ordering::Relaxed) > 0);
+        let before = ticks(&handle, "second");
+        until("it ticks on", || ticks(&handle, "second") > before + 3);
+        running.finish().unwrap();
+        // The clocks differ by less than a millisecond.
+        let ready_ns = ready_ns.load(Ordering::Relaxed) - 1_000_000;
+        let is_wrong =
+            |(due_ns, begin_ns): &&(u64, u64)| *due_ns < ready_ns && *begin_ns >= ready_ns;
+        let wrong: Vec<_> = noted
+            .lock()
+            .unwrap()
+            .iter()
+            .filter(is_wrong)
+            .copied()
+            .collect();
+        assert!(
+            wrong.is_empty(),
+            "swapped: {is_swapped}: {ready_ns} {wrong:?}"
+        );
+    }
 }

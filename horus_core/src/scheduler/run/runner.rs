@@ -8,6 +8,7 @@ mod swap;
 #[cfg(test)]
 mod tests;
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use event_log::EventLog;
@@ -45,6 +46,9 @@ pub(crate) struct Runner {
     is_in_safe_state: bool,
     tick: u64,
     pace: TickTimes,
+    /// The time, in nanoseconds, at which the last `init`, `shutdown` or swap of the node ended, or
+    /// a command was applied that calls the node. A later tick neither is due nor begins before.
+    busy_until_ns: u64,
     failures: FailureHistory,
     deadline_watch: DeadlineWatch,
     /// True if the miss policy lets the node tick only at every second due time.
@@ -136,6 +140,7 @@ impl Runner {
             is_in_safe_state: false,
             tick: 0,
             pace,
+            busy_until_ns: 0,
             failures: FailureHistory::default(),
             deadline_watch: DeadlineWatch::default(),
             is_halved: false,
@@ -274,6 +279,17 @@ impl Runner {
         )
     }
 
+    /// Returns the number of ticks of the node.
+    pub(crate) const fn tick_count(&self) -> u64 {
+        self.tick
+    }
+
+    /// Returns the time, in nanoseconds, at which the last call of the node ended that was not a
+    /// tick, for instance `init` of a node that was swapped in.
+    pub(crate) const fn busy_until_ns(&self) -> u64 {
+        self.busy_until_ns
+    }
+
     /// Returns true if the node is in an emergency stop: it has applied the command, and the stop
     /// has not ended.
     pub(crate) const fn is_in_emergency(&self) -> bool {
@@ -296,15 +312,16 @@ impl Runner {
         due_ns: u64,
         begin_ns: u64,
     ) -> (u64, AfterTurn) {
-        if let Some(after) = self.begin_turn(clock, due_ns, begin_ns) {
-            return (begin_ns, after);
-        }
+        let (due_ns, begin_ns) = match self.begin_turn(clock, due_ns, begin_ns) {
+            ControlFlow::Continue(times) => times,
+            ControlFlow::Break(outcome) => return outcome,
+        };
         let scope = self.log_scope();
         let (node, mut context) = self.node_and_context(clock, due_ns, begin_ns);
         let outcome = catch_panic(|| node.tick(&mut context));
         let stop = context.stop;
         drop(scope);
-        self.end_turn(outcome, stop, (due_ns, begin_ns, clock.now_ns()))
+        self.end_turn(outcome, stop, (due_ns, begin_ns, clock.now_ns()), clock)
     }
 
     /// Returns the name of the node as it appears in the lines that the node logs.
@@ -320,25 +337,29 @@ impl Runner {
         NodeScope::enter(self.log_name)
     }
 
-    /// Does the part of a turn that comes before the tick. Returns `None` if the node has to tick
-    /// now. Otherwise the turn is over, and the result says what the scheduler has to do next.
+    /// Does the part of a turn that comes before the tick. If the node has to tick now, returns
+    /// when the tick is due and when it begins. These times are later than the given ones if the
+    /// node was initialised meanwhile. Otherwise the turn is over, and the result is that of
+    /// [`Self::run_turn`].
     #[inline(always)]
     pub(crate) fn begin_turn(
         &mut self,
         clock: &Clock,
         due_ns: u64,
         begin_ns: u64,
-    ) -> Option<AfterTurn> {
-        if (self.commands.are_pending() || self.state != NodeState::Active)
-            && !self.may_tick(clock, begin_ns)
-        {
-            return Some(self.result_without_tick());
+    ) -> ControlFlow<(u64, AfterTurn), (u64, u64)> {
+        let may_tick = (!self.commands.are_pending() && self.state == NodeState::Active)
+            || self.may_tick(clock, begin_ns);
+        let begin_ns = begin_ns.max(self.busy_until_ns);
+        if !may_tick {
+            return ControlFlow::Break((begin_ns, self.result_without_tick()));
         }
+        let due_ns = due_ns.max(self.busy_until_ns);
         self.metrics.begin_tick(due_ns, begin_ns);
         if let Some(tick_checks) = &mut self.tick_checks {
             tick_checks.begin_tick(begin_ns);
         }
-        None
+        ControlFlow::Continue((due_ns, begin_ns))
     }
 
     /// Returns the node, and the context for a tick that was due at `due_ns` and begins at
@@ -382,6 +403,7 @@ impl Runner {
         outcome: Result<NodeResult, String>,
         stop: bool,
         (due_ns, begin_ns, end_ns): (u64, u64, u64),
+        clock: &Clock,
     ) -> (u64, AfterTurn) {
         self.metrics.end_tick(begin_ns, end_ns);
         self.tick += 1;
@@ -395,17 +417,25 @@ impl Runner {
         let is_late = late_ns > 0;
         let after = match outcome {
             Ok(Ok(())) => {
-                self.record_success();
+                self.record_success(clock);
                 if self.tick_checks.is_none() {
                     self.apply_miss_policy(is_late, None, late_ns, end_ns)
                 } else {
                     self.apply_end_checks_and_miss_policy(is_late, begin_ns, late_ns, end_ns)
                 }
             }
-            failed => self.handle_failure(failed, "", end_ns),
+            failed => {
+                let is_swapped = self.probation.is_some();
+                let after = self.handle_failure(failed, "", end_ns);
+                // WHY: `shutdown` was called, of this node or of the new node of a swap.
+                if is_swapped || matches!(self.state, NodeState::New { .. }) {
+                    self.busy_until_ns = clock.now_ns();
+                }
+                after
+            }
         };
         (
-            end_ns,
+            end_ns.max(self.busy_until_ns),
             if stop && after == AfterTurn::Continue {
                 AfterTurn::Stop
             } else {
@@ -511,13 +541,19 @@ impl Runner {
             );
         }
         self.publish_health();
+        let is_stopped = mode == NodeMode::Stop && !self.is_over();
+        let calls_node =
+            is_stopped || pending_swap.is_some() || is_emergency != before.is_emergency;
         if mode == NodeMode::Stop {
-            if !self.is_over() {
+            if is_stopped {
                 self.shut_down();
             }
             self.drop_value(pending_swap);
         } else if let Some(pending_swap) = pending_swap {
             self.swap_node(pending_swap, clock, now_ns);
+        }
+        if calls_node {
+            self.busy_until_ns = clock.now_ns();
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::any::Any;
 use std::future::poll_fn;
 use std::io;
+use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::task::Poll;
@@ -214,9 +215,10 @@ impl AsyncTask {
         end: &mut watch::Receiver<TickDropDeadline>,
     ) -> (u64, AfterTurn) {
         let Self { runner, .. } = self;
-        if let Some(after) = runner.begin_turn(clock, due_ns, begin_ns) {
-            return (begin_ns, after);
-        }
+        let (due_ns, begin_ns) = match runner.begin_turn(clock, due_ns, begin_ns) {
+            ControlFlow::Continue(times) => times,
+            ControlFlow::Break(outcome) => return outcome,
+        };
         let metrics = Arc::clone(runner.metrics());
         let log_name = runner.log_name();
         let (node, mut context) = runner.node_and_context(clock, due_ns, begin_ns);
@@ -244,7 +246,7 @@ impl AsyncTask {
         };
         let stop = context.stop;
         let times = (due_ns, begin_ns, clock.now_ns());
-        let (end_ns, after) = runner.end_turn(outcome, stop, times);
+        let (end_ns, after) = runner.end_turn(outcome, stop, times, clock);
         // WHY: that the end of the run cut the tick off does not make the run fail.
         let after = if is_dropped {
             AfterTurn::Continue

@@ -75,9 +75,10 @@ pub(crate) fn run_event_node(
                 shared.wait_for_stop(Duration::from_nanos(due_ns - now_ns).min(INPUT_CHECK_PERIOD));
                 continue;
             }
-            let (end_ns, after) = runner.run_turn(clock, due_ns, now_ns);
+            let ticks = runner.tick_count();
+            let (_, after) = runner.run_turn(clock, due_ns, now_ns);
             (not_before_ns, seen_ns) = (now_ns.saturating_add(pause_ns), None);
-            if after == AfterTurn::Continue && end_ns == now_ns {
+            if after == AfterTurn::Continue && runner.tick_count() == ticks {
                 shared.wait_for_stop(BLOCKED_NODE_PAUSE);
             }
             after

@@ -87,6 +87,14 @@ pub(crate) fn run_real_time_nodes(
             runners
                 .iter_mut()
                 .for_each(|runner| runner.poll_commands(clock, now_ns));
+            let busy_until_ns = runners.iter().map(Runner::busy_until_ns).max();
+            if let Some(end_ns) = busy_until_ns.filter(|end_ns| *end_ns >= due_ns) {
+                // A command has lasted beyond the due time, for instance a swap whose `init` is
+                // slow.
+                let passed = 1 + timeline.advance(end_ns);
+                count_skipped_ticks(runners, passed);
+                continue;
+            }
             spin.begin_sleep(now_ns);
             sleep_until(until_ns);
             slept_until_ns = Some(until_ns);
@@ -107,10 +115,14 @@ pub(crate) fn run_real_time_nodes(
         }
         let passed = timeline.advance(end_ns);
         if passed > 0 {
-            runners
-                .iter()
-                .for_each(|runner| runner.metrics().count_skipped_ticks(passed));
+            count_skipped_ticks(runners, passed);
         }
     }
     AfterTurn::Continue
+}
+
+fn count_skipped_ticks(runners: &[Runner], ticks: u64) {
+    runners
+        .iter()
+        .for_each(|runner| runner.metrics().count_skipped_ticks(ticks));
 }

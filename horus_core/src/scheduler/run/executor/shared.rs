@@ -223,10 +223,11 @@ impl NodeActor {
             .plan()
             .is_watched()
             .then(|| ThreadNodesGuard::mark([&*runner]));
-        let (end_ns, after) = runner.run_turn(&self.clock, due_ns, now_ns);
+        let ticks = runner.tick_count();
+        let (_, after) = runner.run_turn(&self.clock, due_ns, now_ns);
         drop(marked);
         (self.not_before_ns, self.seen_ns) = (now_ns.saturating_add(self.pause_ns), None);
-        if end_ns == now_ns {
+        if runner.tick_count() == ticks {
             self.schedule_wake(now_ns, pause_ns, context);
         } else if self.has_message() {
             // WHY ignored: the actor is not ended, and keeps one wake.

@@ -13,9 +13,7 @@ use crate::scheduler::run::pending_swap::VacantNode;
 impl Runner {
     /// Calls `init` of the node, and records the outcome. Returns true if the node can tick now.
     pub(crate) fn init_node(&mut self, clock: &Clock, now_ns: u64) -> bool {
-        self.tick_checks
-            .iter()
-            .for_each(|tick_checks| tick_checks.restart_timeouts(now_ns));
+        self.restart_timeouts(now_ns);
         let scope = self.log_scope();
         let Self {
             node,
@@ -37,8 +35,12 @@ impl Runner {
         };
         let outcome = catch_panic(|| node.init(&mut context));
         drop(scope);
+        let now_ns = clock.now_ns();
+        self.busy_until_ns = now_ns;
         match outcome {
             Ok(Ok(())) => {
+                // WHY again: `init` may have taken longer than a timeout.
+                self.restart_timeouts(now_ns);
                 if let Some(probation) = &mut self.probation {
                     probation.is_new_initialised = true;
                 }
@@ -53,6 +55,13 @@ impl Runner {
                 // If a swap was rolled back, the old node can tick at once.
                 matches!(self.state, NodeState::Active | NodeState::Halved { .. })
             }
+        }
+    }
+
+    /// Starts the timeouts of the node's inputs again at `now_ns`.
+    pub(super) fn restart_timeouts(&self, now_ns: u64) {
+        if let Some(tick_checks) = &self.tick_checks {
+            tick_checks.restart_timeouts(now_ns);
         }
     }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use horus_shm::clock::Clock;
+
 use super::{AfterTurn, BlockingCommands, NodeState, Runner};
 use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::Health;
@@ -14,9 +16,9 @@ use crate::scheduler::run::tick_checks::{TickChecks, TickFault};
 impl Runner {
     /// Records in the node's failure history that a tick has not failed.
     #[inline]
-    pub(super) fn record_success(&mut self) {
+    pub(super) fn record_success(&mut self, clock: &Clock) {
         if self.probation.is_some() {
-            self.count_probation_tick();
+            self.count_probation_tick(clock);
         }
         self.failures.record_success(self.plan.on_failure);
     }

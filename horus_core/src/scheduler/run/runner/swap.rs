@@ -40,13 +40,14 @@ impl Runner {
     }
 
     #[cold]
-    pub(crate) fn count_probation_tick(&mut self) {
+    pub(crate) fn count_probation_tick(&mut self, clock: &Clock) {
         if self
             .probation
             .as_mut()
             .is_some_and(Probation::count_good_tick)
         {
             self.accept_swap();
+            self.busy_until_ns = clock.now_ns();
         }
     }
 

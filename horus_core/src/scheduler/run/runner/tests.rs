@@ -1,7 +1,9 @@
-//! Tests of a node that is always late, from its first warning to the end of the run, and of swaps.
+//! Tests of a node that is always late, from its first warning to the end of the run, of swaps, and
+//! of nodes that take long to initialise.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
+use std::thread;
 use std::time::Duration;
 
 use horus_shm::internals::sync::Word;
@@ -79,13 +81,13 @@ fn a_late_node_is_halved_and_isolated_and_ends_the_run_in_one_safe_state() {
     assert_eq!(entered.get(), 1);
 }
 
-/// A node that fails in its second tick.
+/// A node that fails in its third tick.
 struct Failing(u64);
 
 impl Node for Failing {
     fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
         self.0 += 1;
-        if self.0 == 2 {
+        if self.0 == 3 {
             return Err("on purpose".into());
         }
         Ok(())
@@ -112,7 +114,8 @@ fn an_old_node_that_comes_back_is_as_safe_as_the_new_one() {
         on_miss: Some(Miss::SafeMode),
         ..NodeSpec::default()
     });
-    for ms in 0..2 {
+    // The first turn swaps the node, so its tick is due when that is done. The second is late.
+    for ms in 0..3 {
         let due_ns = ms * 1_000_000;
         let late = Clock::simulated(due_ns + 999_999);
         runner.run_turn(&late, due_ns, due_ns);
@@ -278,4 +281,70 @@ fn a_new_node_whose_init_fails_is_not_shut_down_and_the_old_one_stays_safe() {
     commands.change_wanted_state(|wanted| wanted.is_emergency = false);
     run_at(&mut runner, [4]);
     assert_eq!(read(&calls), ["old tick"]);
+}
+
+/// A node whose `init` takes long. It fails in its first tick, and in its second `init`.
+struct Slow {
+    inits: u64,
+    ready_ns: Arc<AtomicU64>,
+}
+
+impl Node for Slow {
+    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+        self.inits += 1;
+        thread::sleep(Duration::from_millis(30));
+        self.ready_ns.set(Clock::kernel().now_ns());
+        if self.inits == 2 {
+            return Err("on purpose".into());
+        }
+        Ok(())
+    }
+
+    fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
+        let ready_ns = self.ready_ns.get();
+        assert!(context.scheduled_ns() >= ready_ns, "due before it is ready");
+        assert!(context.started_ns() >= ready_ns, "begun before it is ready");
+        if self.inits == 1 {
+            return Err("on purpose".into());
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_tick_is_neither_due_nor_begins_before_init_has_ended() {
+    let backoff = Duration::from_millis(10);
+    let backoff_ns = 10_000_000;
+    let spec = NodeSpec {
+        name: "n".into(),
+        on_failure: FailurePolicy::Restart { max: 9, backoff },
+        ..NodeSpec::default()
+    };
+    let (clock, ready_ns) = (Clock::kernel(), Arc::<AtomicU64>::default());
+    let node = Slow {
+        inits: 0,
+        ready_ns: Arc::clone(&ready_ns),
+    };
+    let (mut runner, _) = runner_of(node, spec, &clock);
+    let mut turn = || {
+        let now_ns = clock.now_ns();
+        let (end_ns, after) = runner.run_turn(&clock, now_ns, now_ns);
+        assert_eq!(after, AfterTurn::Continue);
+        let pause_end_ns = match runner.state {
+            NodeState::New { at_ns } => Some(at_ns),
+            _ => None,
+        };
+        (end_ns, pause_end_ns, runner.tick_count())
+    };
+    assert_eq!(turn().2, 1);
+    // The second `init` fails: the pause begins, and the next turn may begin, when it has ended.
+    thread::sleep(backoff);
+    let (end_ns, pause_end_ns, ticks) = turn();
+    let ready_ns = || ready_ns.get();
+    assert_eq!(ticks, 1);
+    assert!(end_ns >= ready_ns());
+    assert!(pause_end_ns.unwrap() >= ready_ns() + 2 * backoff_ns);
+    thread::sleep(3 * backoff);
+    assert_eq!(turn().2, 2);
+    assert_eq!(runner.metrics.snapshot().failures, 2);
 }
