@@ -8,8 +8,9 @@ use std::fs;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use horus_core::message::monotonic_now_ns;
 use horus_core::prelude::*;
 use horus_core::scheduler::{
     Class, Context, FailurePolicy, Health, Hertz, NodeResult, Reason, Report,
@@ -341,4 +342,54 @@ fn an_idle_node_follows_its_topic_to_another_file() {
     publisher.send(CmdVel::default()).unwrap();
     ticked.recv_timeout(PATIENCE).unwrap();
     running.finish().unwrap();
+}
+
+/// The deadline of a tick counts from when the node is allowed to tick again, although a message
+/// has waited longer.
+#[test]
+fn a_message_that_waits_while_its_node_is_paused_is_not_late() {
+    for is_shared in [false, true] {
+        let (mut scheduler, private) = Private::alone();
+        scheduler.actors("fleet").threads(1).build().unwrap();
+        let mut publisher = private.publisher::<CmdVel>("commands", Qos::reliable());
+        let mut commands = private.subscriber::<CmdVel>("commands", Qos::reliable());
+        let node = scheduler.node("driver").on(&commands).at_most(10.hz());
+        let node = node.deadline(Duration::from_millis(50));
+        let node = if is_shared {
+            node.shared("fleet")
+        } else {
+            node
+        };
+        let (sender, ticked) = mpsc::channel();
+        let tick = move |context: &mut Context<'_>| {
+            while commands.recv().is_some() {}
+            sender.send(context.scheduled_ns()).unwrap();
+        };
+        node.build(tick).unwrap();
+        let running = scheduler.start().unwrap();
+        let handle = running.handle();
+        publisher.send(CmdVel::default()).unwrap();
+        ticked.recv_timeout(PATIENCE).unwrap();
+        // This message is seen at once, but the node may not tick yet.
+        publisher.send(CmdVel::default()).unwrap();
+        thread::sleep(Duration::from_millis(30));
+        handle.pause("driver").unwrap();
+        let end = Instant::now() + PATIENCE;
+        while handle.metrics("driver").unwrap().health != Health::Paused {
+            assert!(Instant::now() < end, "it does not pause");
+            thread::sleep(Duration::from_millis(1));
+        }
+        // On a slow machine the tick comes before the pause.
+        let has_ticked = ticked.try_recv().is_ok();
+        thread::sleep(Duration::from_millis(300));
+        let resumed_ns = monotonic_now_ns();
+        handle.resume("driver").unwrap();
+        if !has_ticked {
+            let due_ns = ticked.recv_timeout(PATIENCE).unwrap();
+            // The clocks differ by less than a millisecond.
+            let late_ns = resumed_ns.saturating_sub(due_ns);
+            assert!(late_ns < 1_000_000, "due {late_ns} ns before the resume");
+        }
+        running.finish().unwrap();
+    }
 }

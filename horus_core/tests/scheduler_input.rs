@@ -2,13 +2,19 @@
 
 use horus_testing as _;
 
+mod executors;
 mod private;
 
 use std::sync::{Arc, Mutex};
+use std::thread;
 use std::time::Duration;
 
+use executors::{ticks, until};
+use horus_core::message::EmergencyStop;
 use horus_core::prelude::*;
-use horus_core::scheduler::{FailurePolicy, Input, Miss, NodeBuilder, Reason, Report, RunError};
+use horus_core::scheduler::{
+    FailurePolicy, Health, Input, Miss, NodeBuilder, Reason, Report, RunError, emergency_stop,
+};
 use private::Private;
 
 const TIMEOUT: Duration = Duration::from_millis(35);
@@ -233,4 +239,51 @@ fn the_timeout_counts_from_the_start_of_the_node_and_from_a_restart() {
     };
     builder.watchdog(endless).build(node).unwrap();
     assert_eq!(scheduler.run().unwrap().reason, Reason::Asked);
+}
+
+/// The publisher of an input cannot send during an emergency stop, and is not always the first that
+/// ticks after it.
+#[test]
+fn an_emergency_stop_that_is_longer_than_a_timeout_makes_no_input_stale() {
+    let timeout = Duration::from_secs(1);
+    for is_shared in [false, true] {
+        let (mut scheduler, private) = Private::alone();
+        scheduler.actors("fleet").threads(1).build().unwrap();
+        let mut lidar = scheduler.node("lidar").rate(50.hz());
+        let mut output = lidar.publisher::<CmdVel>("lidar").unwrap();
+        lidar
+            .build(move |_: &mut Context<'_>| output.send(CmdVel::default()).unwrap())
+            .unwrap();
+        let mut driver = scheduler.node("driver").on_miss(Miss::Stop);
+        let mut input: Input<CmdVel> = driver.subscribe_with_timeout("lidar", timeout).unwrap();
+        let driver = driver.on(input.subscriber());
+        let driver = if is_shared {
+            driver.shared("fleet")
+        } else {
+            driver
+        };
+        driver
+            .build(move |_: &mut Context<'_>| _ = input.fresh())
+            .unwrap();
+        let running = scheduler.start().unwrap();
+        let handle = running.handle();
+        until("it ticks", || ticks(&handle, "driver") > 0);
+        let health = |node| handle.metrics(node).unwrap().health;
+        // No message waits when the emergency stop ends.
+        handle.pause("lidar").unwrap();
+        until("it pauses", || health("lidar") == Health::Paused);
+        thread::sleep(Duration::from_millis(50));
+        let mut stop = emergency_stop(private.namespace()).unwrap();
+        stop.send(EmergencyStop::engage("test", "on purpose"))
+            .unwrap();
+        until("it is safe", || health("driver") == Health::Safe);
+        handle.resume("lidar").unwrap();
+        thread::sleep(timeout * 3 / 2);
+        let before = ticks(&handle, "driver");
+        stop.send(EmergencyStop::release("test", "over")).unwrap();
+        until("it ticks again, or the run ends", || {
+            running.is_stopping() || ticks(&handle, "driver") > before + 5
+        });
+        running.finish().unwrap();
+    }
 }

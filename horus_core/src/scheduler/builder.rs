@@ -185,7 +185,8 @@ impl<'a> NodeBuilder<'a> {
     }
 
     /// Creates a subscriber, like [`Self::subscriber`], of a topic on which a message has to arrive
-    /// at least once in every `timeout`. The first timeout begins when the node is initialised.
+    /// at least once in every `timeout`. The first timeout begins when the node is initialised, and
+    /// a new one when a pause or an emergency stop ends.
     ///
     /// If the last message is older than `timeout`, the tick counts as a miss, even if it was fast
     /// enough. [`Self::on_miss`] sets what happens then. The node should read messages with

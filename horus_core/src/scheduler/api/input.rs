@@ -87,7 +87,8 @@ impl<T: Payload> Input<T> {
     }
 
     /// Returns the time from the arrival of the last message to the start of the present tick.
-    /// Before the first message, returns the time since the node was initialised. Reads no clock.
+    /// Before the first message, returns the time since the node was initialised, or since the end
+    /// of a later pause or emergency stop. Reads no clock.
     #[must_use]
     pub fn age(&self) -> Duration {
         let since_ns = self.arrived_ns.unwrap_or_else(|| self.watch.last_ns.get());
@@ -125,8 +126,8 @@ pub(crate) struct InputWatch {
     /// The start of the node's present tick, in nanoseconds. The thread that runs the node writes
     /// it.
     now_ns: AtomicU64,
-    /// The arrival time of the last message, in nanoseconds, or the time of the node's last
-    /// initialisation if that was later. Written by the node's thread.
+    /// The arrival time of the last message, in nanoseconds, or the time from which
+    /// the node was last allowed to tick if that was later. Written by the node's thread.
     last_ns: AtomicU64,
 }
 
@@ -150,7 +151,8 @@ impl InputWatch {
         Text::format(what)
     }
 
-    /// Starts the input's timeout again at `now_ns`, because the node is about to be initialised.
+    /// Starts the input's timeout again at `now_ns`, because the node is being initialised or is
+    /// allowed to tick again.
     pub(crate) fn restart_timeout(&self, now_ns: u64) {
         self.begin_tick(now_ns);
         // Relaxed: a counter.
@@ -164,8 +166,8 @@ impl InputWatch {
         self.now_ns.set(now_ns);
     }
 
-    /// Returns the time from the last message, or the last initialisation, to `now_ns`, in
-    /// nanoseconds.
+    /// Returns the time from the last message, or from when the node was last allowed to tick, to
+    /// `now_ns`, in nanoseconds.
     fn age_ns(&self, now_ns: u64) -> u64 {
         // Relaxed: a counter.
         now_ns.saturating_sub(self.last_ns.get())

@@ -523,6 +523,13 @@ impl Runner {
                 is_emergency,
             },
         );
+        let is_released =
+            before != BlockingCommands::default() && self.blocked_by == BlockingCommands::default();
+        if is_released {
+            // WHY: without ticks the node could not receive, and an emergency stop has stopped the
+            // publishers, too.
+            self.restart_timeouts(now_ns);
+        }
         if is_emergency {
             self.enter_safe_state();
         } else {

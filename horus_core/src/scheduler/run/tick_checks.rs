@@ -53,8 +53,8 @@ impl TickChecks {
         Some(Arc::clone(self.checkpoints.as_ref()?.position()))
     }
 
-    /// Starts the timeouts of the inputs again at `now_ns`, because the node is about to be
-    /// initialised.
+    /// Starts the timeouts of the inputs again at `now_ns`, because the node is being initialised
+    /// or is allowed to tick again.
     pub(crate) fn restart_timeouts(&self, now_ns: u64) {
         self.inputs
             .iter()

@@ -61,6 +61,8 @@ pub(crate) fn run_event_node(
         let has_message = ready.iter().any(|ready| ready.reason == Reason::Message);
         let now_ns = clock.resync();
         let after = if runner.is_blocked(clock, now_ns) {
+            // The deadline counts from when the node is allowed to tick again.
+            seen_ns = None;
             if has_message {
                 shared.wait_for_stop(BLOCKED_NODE_PAUSE);
             }

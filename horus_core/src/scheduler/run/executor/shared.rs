@@ -205,6 +205,8 @@ impl NodeActor {
         let pause_ns = now_ns.saturating_add(saturating_nanos(BLOCKED_NODE_PAUSE));
         let has_message = self.has_message();
         if runner.is_blocked(&self.clock, now_ns) {
+            // The deadline counts from when the node is allowed to tick again.
+            self.seen_ns = None;
             // WHY not in a pause: the command that ends it wakes the actor.
             if has_message && runner.is_resting() {
                 self.schedule_wake(now_ns, pause_ns, context);

@@ -1,5 +1,5 @@
 //! Tests of a node that is always late, from its first warning to the end of the run, of swaps, and
-//! of nodes that take long to initialise.
+//! of nodes that take long to initialise or were not allowed to tick.
 
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU64;
@@ -281,6 +281,47 @@ fn a_new_node_whose_init_fails_is_not_shut_down_and_the_old_one_stays_safe() {
     commands.change_wanted_state(|wanted| wanted.is_emergency = false);
     run_at(&mut runner, [4]);
     assert_eq!(read(&calls), ["old tick"]);
+}
+
+/// Returns the settings of a node with an input that has a timeout of 50 ms.
+fn with_input(on_miss: Miss) -> NodeSpec {
+    let input = InputWatch::new("lidar", Duration::from_millis(50));
+    NodeSpec {
+        name: "n".into(),
+        inputs: vec![Arc::new(input)],
+        on_miss: Some(on_miss),
+        ..NodeSpec::default()
+    }
+}
+
+#[test]
+fn the_time_of_a_pause_or_an_emergency_stop_makes_no_input_stale() {
+    for is_emergency in [false, true] {
+        for has_message in [false, true] {
+            let (mut runner, commands, _) = counting(with_input(Miss::Stop));
+            let mut turn = |second: u64| {
+                let (now_ns, clock) = (second * SECOND, Clock::simulated(second * SECOND));
+                if has_message {
+                    runner.run_turn(&clock, now_ns, now_ns).1
+                } else if runner.is_blocked(&clock, now_ns) {
+                    AfterTurn::Continue
+                } else {
+                    runner.check_idle_inputs(now_ns)
+                }
+            };
+            assert_eq!(turn(0), AfterTurn::Continue);
+            commands.change_wanted_state(|wanted| match is_emergency {
+                true => wanted.is_emergency = true,
+                false => wanted.mode = NodeMode::Pause,
+            });
+            assert_eq!(turn(1), AfterTurn::Continue);
+            commands.change_wanted_state(|wanted| {
+                (wanted.is_emergency, wanted.mode) = (false, NodeMode::Run);
+            });
+            assert_eq!(turn(10), AfterTurn::Continue, "emergency: {is_emergency}");
+            assert_eq!(turn(11), AfterTurn::Abort, "it is stale now");
+        }
+    }
 }
 
 /// A node whose `init` takes long. It fails in its first tick, and in its second `init`.
