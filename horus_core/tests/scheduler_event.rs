@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use horus_core::message::monotonic_now_ns;
 use horus_core::prelude::*;
 use horus_core::scheduler::{
-    Class, Context, FailurePolicy, Health, Hertz, NodeResult, Reason, Report,
+    Class, Context, FailurePolicy, Health, Hertz, Node, NodeResult, Reason, Report,
 };
 use horus_core::topic::DynamicType;
 use private::Private;
@@ -391,5 +391,50 @@ fn a_message_that_waits_while_its_node_is_paused_is_not_late() {
             assert!(late_ns < 1_000_000, "due {late_ns} ns before the resume");
         }
         running.finish().unwrap();
+    }
+}
+
+/// Fails in its first tick, and reports each `init`.
+struct FailingOnce {
+    commands: Subscriber<CmdVel>,
+    inits: mpsc::Sender<()>,
+}
+
+impl Node for FailingOnce {
+    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Ok(self.inits.send(())?)
+    }
+
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        while self.commands.recv().is_some() {}
+        Err("on purpose".into())
+    }
+}
+
+#[test]
+fn a_node_whose_topics_fall_silent_is_restarted() {
+    for is_shared in [false, true] {
+        let (mut scheduler, private) = Private::alone();
+        scheduler.actors("fleet").threads(1).build().unwrap();
+        let mut publisher = private.publisher::<CmdVel>("commands", Qos::reliable());
+        let commands = private.subscriber::<CmdVel>("commands", Qos::reliable());
+        let node = scheduler.node("driver").on(&commands);
+        let node = node.failure_policy(FailurePolicy::Restart {
+            max: 1,
+            backoff: Duration::from_millis(50),
+        });
+        let node = if is_shared {
+            node.shared("fleet")
+        } else {
+            node
+        };
+        let (inits, initialised) = mpsc::channel();
+        node.build(FailingOnce { commands, inits }).unwrap();
+        let running = scheduler.start().unwrap();
+        initialised.recv_timeout(PATIENCE).unwrap();
+        publisher.send(CmdVel::default()).unwrap();
+        initialised.recv_timeout(PATIENCE).unwrap();
+        let report = running.finish().unwrap();
+        assert_eq!(ticks(&report, "driver"), 1);
     }
 }

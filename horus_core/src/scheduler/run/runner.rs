@@ -271,12 +271,17 @@ impl Runner {
         }
     }
 
-    /// Returns true if a policy does not allow the node to tick before some time.
-    pub(crate) const fn is_resting(&self) -> bool {
-        matches!(
-            self.state,
-            NodeState::Resting { .. } | NodeState::New { .. }
-        )
+    /// Returns the time, in nanoseconds, at which a pause of the node ends that a policy has set.
+    /// It may have passed. Returns `None` if there is no such pause, or if commands forbid the node
+    /// to tick.
+    pub(crate) fn pause_end_ns(&self) -> Option<u64> {
+        match self.state {
+            _ if self.blocked_by != BlockingCommands::default() => None,
+            NodeState::Resting { until_ns: at_ns } | NodeState::New { at_ns: at_ns @ 1.. } => {
+                Some(at_ns)
+            }
+            _ => None,
+        }
     }
 
     /// Returns the number of ticks of the node.

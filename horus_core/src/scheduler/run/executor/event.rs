@@ -27,6 +27,12 @@ impl CommandListener for Arc<LocalEventcount> {
     }
 }
 
+/// Returns the time from `now_ns` to the end of a pause at `end_ns`, but at least
+/// [`BLOCKED_NODE_PAUSE`]. WHY: a node whose `init` fails again must not keep its thread busy.
+pub(super) fn time_until(end_ns: u64, now_ns: u64) -> Duration {
+    Duration::from_nanos(end_ns.saturating_sub(now_ns)).max(BLOCKED_NODE_PAUSE)
+}
+
 /// Runs the node whenever it has messages, but not faster than its `at_most` rate. Returns when the
 /// run has to stop, or when the node's subscribers are closed.
 ///
@@ -52,6 +58,10 @@ pub(crate) fn run_event_node(
     let mut not_before_ns = 0;
     let mut seen_ns = None;
     while !shared.is_stopping() && !runner.is_over() {
+        let longest = match runner.pause_end_ns() {
+            Some(end_ns) => longest.min(time_until(end_ns, clock.now_ns())),
+            None => longest,
+        };
         let Ok(ready) = wake.wait_guarded(longest, (bell, &is_rung)) else {
             return AfterTurn::Continue;
         };
@@ -68,7 +78,7 @@ pub(crate) fn run_event_node(
             }
             AfterTurn::Continue
         } else if !has_message {
-            runner.check_idle_inputs(now_ns)
+            runner.check_idle_inputs(clock, now_ns)
         } else {
             // The due time: when the messages were first seen, but not before the node is allowed
             // to tick.

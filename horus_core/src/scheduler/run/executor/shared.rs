@@ -20,7 +20,7 @@ use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::WaitSet;
 
-use super::event::{BLOCKED_NODE_PAUSE, INPUT_CHECK_PERIOD};
+use super::event::{BLOCKED_NODE_PAUSE, INPUT_CHECK_PERIOD, time_until};
 use super::thread::NodeReportSource;
 use super::topic_alarm::{TopicAlarms, WakingTopic};
 
@@ -207,14 +207,10 @@ impl NodeActor {
         if runner.is_blocked(&self.clock, now_ns) {
             // The deadline counts from when the node is allowed to tick again.
             self.seen_ns = None;
-            // WHY not in a pause: the command that ends it wakes the actor.
-            if has_message && runner.is_resting() {
-                self.schedule_wake(now_ns, pause_ns, context);
-            }
             return AfterTurn::Continue;
         }
         if !has_message {
-            return runner.check_idle_inputs(now_ns);
+            return runner.check_idle_inputs(&self.clock, now_ns);
         }
         let due_ns = self.not_before_ns.max(*self.seen_ns.get_or_insert(now_ns));
         if now_ns < due_ns {
@@ -258,6 +254,12 @@ impl Actor for NodeActor {
         };
         if !self.shared.is_stopping() {
             let after = self.run_turn(runner, context);
+            // WHY not if a command forbids ticks: the command that ends this wakes the actor.
+            if let Some(end_ns) = runner.pause_end_ns() {
+                let now_ns = self.clock.now_ns();
+                let wake_ns = now_ns.saturating_add(saturating_nanos(time_until(end_ns, now_ns)));
+                self.schedule_wake(now_ns, wake_ns, context);
+            }
             self.shared.stop_if_demanded([&*runner], after);
         }
         Ok(())

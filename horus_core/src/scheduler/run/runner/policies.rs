@@ -59,9 +59,19 @@ impl Runner {
         fault
     }
 
-    /// Checks the inputs of a node that has no messages to handle. An input that is older than its
-    /// timeout counts as a miss. Returns what the scheduler has to do next.
-    pub(crate) fn check_idle_inputs(&mut self, now_ns: u64) -> AfterTurn {
+    /// Ends a pause of a node that has no messages to handle, if it is over, and checks the inputs
+    /// of the node. An input that is older than its timeout counts as a miss. Returns what the
+    /// scheduler has to do next.
+    pub(crate) fn check_idle_inputs(&mut self, clock: &Clock, now_ns: u64) -> AfterTurn {
+        if self.pause_end_ns().is_some_and(|end_ns| now_ns >= end_ns) {
+            if matches!(self.state, NodeState::New { .. }) {
+                self.init_node(clock, now_ns);
+                return self.result_without_tick();
+            }
+            // WHY: during the pause the node could not receive.
+            self.restart_timeouts(now_ns);
+            self.resume_ticking();
+        }
         let is_waiting = matches!(self.state, NodeState::Active | NodeState::Halved { .. });
         if self.tick_checks.is_none()
             || !is_waiting

@@ -135,7 +135,7 @@ fn a_node_on_trial_is_not_accepted_without_ticks() {
     });
     runner.run_turn(&Clock::simulated(0), 0, 0);
     for ms in 10..30 {
-        runner.check_idle_inputs(ms * 1_000_000);
+        runner.check_idle_inputs(&Clock::simulated(0), ms * 1_000_000);
     }
     assert_eq!(swap.state(), SwapState::OnTrial);
 }
@@ -306,7 +306,7 @@ fn the_time_of_a_pause_or_an_emergency_stop_makes_no_input_stale() {
                 } else if runner.is_blocked(&clock, now_ns) {
                     AfterTurn::Continue
                 } else {
-                    runner.check_idle_inputs(now_ns)
+                    runner.check_idle_inputs(&clock, now_ns)
                 }
             };
             assert_eq!(turn(0), AfterTurn::Continue);
@@ -322,6 +322,25 @@ fn the_time_of_a_pause_or_an_emergency_stop_makes_no_input_stale() {
             assert_eq!(turn(11), AfterTurn::Abort, "it is stale now");
         }
     }
+}
+
+#[test]
+fn a_silent_input_leads_through_all_steps_to_the_end_without_a_message() {
+    let (mut runner, _, entered) = counting(with_input(Miss::Graduated));
+    let after = (0..20_000_u64).step_by(20).find_map(|ms| {
+        let (now_ns, clock) = (ms * 1_000_000, Clock::simulated(ms * 1_000_000));
+        if runner.is_blocked(&clock, now_ns) {
+            return None;
+        }
+        let after = runner.check_idle_inputs(&clock, now_ns);
+        (after != AfterTurn::Continue).then_some((after, ms))
+    });
+    // The isolations take 7 s.
+    assert!(
+        matches!(after, Some((AfterTurn::Abort, 7_000..=9_000))),
+        "{after:?}"
+    );
+    assert_eq!((runner.metrics.snapshot().misses, entered.get()), (20, 1));
 }
 
 /// A node whose `init` takes long. It fails in its first tick, and in its second `init`.
@@ -371,11 +390,7 @@ fn a_tick_is_neither_due_nor_begins_before_init_has_ended() {
         let now_ns = clock.now_ns();
         let (end_ns, after) = runner.run_turn(&clock, now_ns, now_ns);
         assert_eq!(after, AfterTurn::Continue);
-        let pause_end_ns = match runner.state {
-            NodeState::New { at_ns } => Some(at_ns),
-            _ => None,
-        };
-        (end_ns, pause_end_ns, runner.tick_count())
+        (end_ns, runner.pause_end_ns(), runner.tick_count())
     };
     assert_eq!(turn().2, 1);
     // The second `init` fails: the pause begins, and the next turn may begin, when it has ended.
