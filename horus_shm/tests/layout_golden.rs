@@ -1,4 +1,4 @@
-//! Layout version 7, byte by byte, as another version of this library finds it in the files of a
+//! Layout version 8, byte by byte, as another version of this library finds it in the files of a
 //! topic.
 //!
 //! `golden/*.hex` hold whole files: an offset and sixteen bytes a line, without lines of zeros.
@@ -317,8 +317,8 @@ fn a_pinnable_topic_has_the_golden_bytes() {
 }
 
 #[test]
-fn the_parts_of_a_topic_lie_where_version_7_says() {
-    assert_eq!(LAYOUT_VERSION, 7);
+fn the_parts_of_a_topic_lie_where_version_8_says() {
+    assert_eq!(LAYOUT_VERSION, 8);
     let shape = TopicShape::FILE;
     assert_eq!((shape.lane_limit(), shape.reader_limit()), (64, 64));
     assert_eq!(shape.lane_area(), 0x1_0000..0x1_2080);
@@ -329,7 +329,7 @@ fn the_parts_of_a_topic_lie_where_version_7_says() {
 }
 
 #[test]
-fn the_slots_of_a_lane_lie_where_version_7_says() {
+fn the_slots_of_a_lane_lie_where_version_8_says() {
     let request = ShapeRequest {
         payload_bytes: 48,
         payload_align: 8,
@@ -344,7 +344,7 @@ fn the_slots_of_a_lane_lie_where_version_7_says() {
 }
 
 #[test]
-fn the_slots_of_a_lane_of_sized_pinnable_images_lie_where_version_7_says() {
+fn the_slots_of_a_lane_of_sized_pinnable_images_lie_where_version_8_says() {
     let request = ShapeRequest {
         payload_bytes: 100_001,
         payload_align: 64,

@@ -27,7 +27,7 @@ pub const MAGIC: [u8; 8] = *b"HORUStpc";
 pub const LANE_MAGIC: [u8; 8] = *b"HORUSlan";
 /// The version of the file layout. A process refuses files of a different version. It is
 /// independent of the crate's version.
-pub const LAYOUT_VERSION: u32 = 7;
+pub const LAYOUT_VERSION: u32 = 8;
 /// Byte order mark, as a little-endian machine stores it. A file with a different value was written
 /// in a different byte order.
 pub const ENDIANNESS: u32 = 0x0102_0304;

@@ -89,7 +89,7 @@ fn scene() -> Scene {
 #[test]
 fn a_loan_that_skips_and_is_dropped_hides_no_latched_message() {
     let mut scene = scene();
-    drop(scene.publisher.loan().unwrap());
+    let _ = scene.publisher.loan().unwrap();
     assert_eq!(skips(&scene.segment), 1);
     expect_history(&scene.segment, &[3]);
     drop(scene.publisher);
@@ -108,7 +108,7 @@ fn successors_that_only_lend_hide_no_latched_message() {
     drop(first);
     for successor in 0..3 {
         let mut successor_of_all = publisher(&segment);
-        drop(successor_of_all.loan().unwrap());
+        let _ = successor_of_all.loan().unwrap();
         assert_eq!(skips(&segment), 1, "successor {successor}");
         expect_history(&segment, &[3]);
         drop(successor_of_all);
@@ -124,7 +124,7 @@ fn successors_that_only_lend_hide_no_latched_message() {
 #[test]
 fn a_skip_before_the_lane_grows_hides_no_latched_message() {
     let mut scene = scene();
-    drop(scene.publisher.loan().unwrap());
+    let _ = scene.publisher.loan().unwrap();
     scene.publisher.reserve(100_000).unwrap();
     assert_eq!(skips(&scene.segment), 1);
     expect_history(&scene.segment, &[3]);
@@ -158,10 +158,9 @@ fn lend_and_die(dir: &Path, messages: std::ops::Range<u8>) -> bool {
         "a message is borrowed",
         || unsafe { pins().read_volatile() } != 0,
     );
-    let loan = publisher.loan().unwrap();
+    let _loan = publisher.loan().unwrap();
     // SAFETY: the call takes no pointer.
     unsafe { libc::raise(libc::SIGKILL) };
-    drop(loan);
     unreachable!();
 }
 
