@@ -277,11 +277,12 @@ impl Point {
         })
     }
 
-    /// Stops a visitor at its `stop`-th system call, publishes a latched message, leaves, and lets the
-    /// visitor go on. The message must be there afterwards.
+    /// Stops a visitor at its `stop`-th system call, publishes a latched message, leaves, and lets
+    /// the visitor go on. The message must be there afterwards.
     fn latch_at(&self, stop: usize) -> Option<Check> {
         let mut visitor = Victim::spawn("visit", self.dir.path());
-        // Only the entries to system calls: it is the same to others at the exit from the call before.
+        // Only the entries to system calls: it is the same to others at the exit from the call
+        // before.
         for _ in 0..=2 * stop {
             if visitor.run_to_system_call() == Stop::Mark {
                 return None;

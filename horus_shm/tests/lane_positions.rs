@@ -303,8 +303,8 @@ fn a_takeover_past_the_accepted_positions_begins_anew_and_counts_a_resync() {
     }
 }
 
-/// The count of skips has room for more than 2³⁶: a lane with a borrowed slot reaches that number in
-/// days.
+/// The count of skips has room for more than 2³⁶: a lane with a borrowed slot reaches that number
+/// in days.
 #[test]
 fn skips_are_counted_on_where_numbers_turn_over() {
     for bits in [21, 22, 31, 32, 35, 36, 40, 41] {

@@ -247,8 +247,9 @@ impl Scheduler {
     /// Stops the run, with [`Reason::Signal`], when the process gets SIGINT (Ctrl-C), SIGTERM, or
     /// SIGHUP (its terminal was closed, or the connection of ssh was lost). A second SIGINT or
     /// SIGTERM ends the process immediately, with exit code 128 plus the number of the signal; a
-    /// second SIGHUP has no effect. If SIGHUP is ignored, as by `nohup`, it stays so. If a signal arrives while the run already stops for another reason, it replaces that
-    /// reason, unless a node failed.
+    /// second SIGHUP has no effect. If SIGHUP is ignored, as by `nohup`, it stays so. If a signal
+    /// arrives while the run already stops for another reason, it replaces that reason, unless a
+    /// node failed.
     ///
     /// The signal handlers are installed when the scheduler starts. The previous handlers are
     /// restored when the run is over. If a signal arrives too late to appear in the report, it is

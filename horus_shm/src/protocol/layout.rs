@@ -199,8 +199,8 @@ pub struct LaneBlock<W> {
     pub owner: W,
     /// The number of times that publishers have claimed the lane.
     pub epoch: W,
-    /// Position of the first message of the lane's present owner. While the owner has sent none, the
-    /// next position that it writes.
+    /// Position of the first message of the lane's present owner. While the owner has sent none,
+    /// the next position that it writes.
     pub epoch_start: W,
     /// The number of the lane's newest extent (file of slots), into which the owner writes; 0
     /// before the first extent.

@@ -4,7 +4,8 @@
 use std::io;
 
 /// A file with its presence lock, by which processes mark that they use the file. [`attach`],
-/// [`retire`] and [`retire_unless_kept`] are generic over this trait; the loom tests implement it with a model of a file.
+/// [`retire`] and [`retire_unless_kept`] are generic over this trait; the loom tests implement it
+/// with a model of a file.
 pub trait PresenceFile {
     /// Takes the presence lock in shared mode, without blocking. Returns false while another
     /// process holds it in exclusive mode to remove the file.

@@ -63,8 +63,8 @@ fn pin_value<M: PinnableLane>(memory: &M, index: u64) -> u64 {
 const _: () = assert!(CAPACITY_MAX < 1 << INDEX_BITS);
 
 /// Number of attempts to count the messages of a lane. WHY more than one: a thread that is stopped
-/// for seconds between its two loads of the head cannot place the last skip. WHY not more: a damaged
-/// head is no reason to hang.
+/// for seconds between its two loads of the head cannot place the last skip. WHY not more: a
+/// damaged head is no reason to hang.
 const COUNT_ATTEMPTS: u32 = 3;
 
 /// The reason why a writer cannot claim the next slot for its message.
