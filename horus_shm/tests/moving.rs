@@ -78,6 +78,15 @@ impl Scene {
         (RawProducer::new(segment, OnStalled::Full).unwrap(), reader)
     }
 
+    /// The same, after message 0 was received and the topic file was removed.
+    fn reliable_before_a_move(&self) -> (RawProducer, RawConsumer) {
+        let (mut producer, mut reader) = self.reliable();
+        send(&mut producer, 0..1);
+        assert_eq!(receive(&mut reader), [0]);
+        self.remove();
+        (producer, reader)
+    }
+
     fn reader(&self) -> RawConsumer {
         RawConsumer::new(self.open(), ReadMode::KeepLast).unwrap()
     }
@@ -307,10 +316,7 @@ const LARGE: usize = 3 << 19;
 #[test]
 fn a_publisher_that_grows_keeps_its_messages_for_readers_that_have_not_moved() {
     let scene = Scene::new(0);
-    let (mut producer, mut reader) = scene.reliable();
-    send(&mut producer, 0..1);
-    assert_eq!(receive(&mut reader), [0]);
-    scene.remove();
+    let (mut producer, mut reader) = scene.reliable_before_a_move();
     send(&mut producer, 1..3);
     let sent = send_until_full(&mut producer, 3, &[LARGE; 10]);
     assert_eq!(sent, 7, "the lane has four slots");
@@ -324,10 +330,7 @@ fn a_publisher_that_grows_keeps_its_messages_for_readers_that_have_not_moved() {
 #[test]
 fn a_publisher_that_grows_often_keeps_its_messages_for_readers_that_have_not_moved() {
     let scene = Scene::new(0);
-    let (mut producer, mut reader) = scene.reliable();
-    send(&mut producer, 0..1);
-    assert_eq!(receive(&mut reader), [0]);
-    scene.remove();
+    let (mut producer, mut reader) = scene.reliable_before_a_move();
     let lengths = [8, 5_000, 20_000, 80_000, 320_000, 1_280_000];
     let sent = send_until_full(&mut producer, 1, &lengths);
     assert_eq!(sent, 5, "the first four lengths have an extent each");
@@ -342,10 +345,7 @@ fn a_publisher_that_grows_often_keeps_its_messages_for_readers_that_have_not_mov
 fn a_publisher_repeats_all_messages_for_readers_that_have_not_moved() {
     for removes_lanes in [false, true] {
         let scene = Scene::new(0);
-        let (mut producer, mut reader) = scene.reliable();
-        send(&mut producer, 0..1);
-        assert_eq!(receive(&mut reader), [0]);
-        scene.remove();
+        let (mut producer, mut reader) = scene.reliable_before_a_move();
         send(&mut producer, 1..3);
         let sent = send_until_full(&mut producer, 3, &[LARGE; 10]);
         if removes_lanes {
