@@ -103,6 +103,12 @@ mod guides {
     #[doc = include_str!("../../docs/own-messages.md")]
     struct OwnMessages;
 
+    #[doc = include_str!("../../docs/performance.md")]
+    struct Performance;
+
     #[doc = include_str!("../../docs/rust.md")]
     struct Rust;
+
+    #[doc = include_str!("../../docs/scheduler.md")]
+    struct Scheduler;
 }

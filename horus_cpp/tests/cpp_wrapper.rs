@@ -340,8 +340,7 @@ mod document {
 fn the_document_names_the_defaults_that_are_not_zero() {
     let header = compiler::root().join("include/horus/msg.hpp");
     let header = std::fs::read_to_string(header).unwrap();
-    let document = compiler::root().parent().unwrap().join("docs/cpp.md");
-    let document = std::fs::read_to_string(document).unwrap();
+    let document = read_document("docs/cpp.md");
     let mut structure = "";
     let mut named = 0;
     for line in header.lines() {
@@ -399,18 +398,23 @@ fn a_send_or_wait_whose_result_is_ignored_is_a_warning() {
     }
 }
 
+/// Returns the text of a document of the repository.
+fn read_document(name: &str) -> String {
+    let path = compiler::root().parent().unwrap().join(name);
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// Returns the C++ code in a document, block by block.
+fn blocks_of(document: &str) -> impl Iterator<Item = &str> {
+    let blocks = document.split("```cpp\n").skip(1);
+    blocks.map(|block| block.split("```").next().unwrap())
+}
+
 /// Runs the programs of `docs/own-messages.md`.
 #[test]
 fn the_programs_about_own_messages_run() {
-    let text = compiler::root()
-        .parent()
-        .unwrap()
-        .join("docs/own-messages.md");
-    let text = std::fs::read_to_string(text).unwrap();
-    let programs = text.split("```cpp\n").skip(1);
-    let programs: Vec<&str> = programs
-        .map(|block| block.split("```").next().unwrap())
-        .collect();
+    let text = read_document("docs/own-messages.md");
+    let programs: Vec<&str> = blocks_of(&text).collect();
     assert!(programs.len() >= 2, "{} programs", programs.len());
     let dir = tempfile::tempdir().unwrap();
     for (number, program) in programs.iter().enumerate() {
@@ -420,16 +424,12 @@ fn the_programs_about_own_messages_run() {
     }
 }
 
-/// Compiles the code of `docs/cpp.md`, with the declarations that it omits.
+/// Compiles the code of `docs/cpp.md` and of the README, with the declarations that they omit.
 #[test]
-fn the_document_s_code_compiles() {
-    let text = compiler::root().parent().unwrap().join("docs/cpp.md");
-    let text = std::fs::read_to_string(text).unwrap();
-    let blocks = text.split("```cpp\n").skip(1);
-    let blocks: Vec<&str> = blocks
-        .map(|block| block.split("```").next().unwrap())
-        .collect();
-    assert!(blocks.len() >= 5, "{} blocks", blocks.len());
+fn the_code_of_the_documents_compiles() {
+    let [text, readme] = ["docs/cpp.md", "README.md"].map(read_document);
+    let blocks: Vec<&str> = blocks_of(&text).chain(blocks_of(&readme)).collect();
+    assert!(blocks_of(&text).count() >= 5 && blocks_of(&readme).count() >= 1);
     let mut source = "#include <cstdio>\n#include <horus/horus.hpp>\n#include <horus/msg.hpp>\n\
         using namespace std::chrono_literals;\n\
         inline void drive(float) {}\ninline void control() {}\ninline void stop() {}\n\

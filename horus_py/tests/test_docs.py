@@ -5,7 +5,14 @@ import re
 import pytest
 from conftest import ROOT
 
-DOCUMENTS = ["docs/actors.md", "docs/own-messages.md", "docs/python.md", "horus_py/README.md"]
+DOCUMENTS = [
+    "README.md",
+    "docs/actors.md",
+    "docs/own-messages.md",
+    "docs/python.md",
+    "docs/tools.md",
+    "horus_py/README.md",
+]
 
 
 def programs():
