@@ -201,7 +201,7 @@ impl<T: Pod> Consumer<T> {
     ///
     /// # Errors
     ///
-    /// [`BorrowError`] if the message cannot be borrowed; it is not lost then.
+    /// [`BorrowError`] if the message cannot be borrowed. The message is not lost then.
     pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
         let raw = self.raw_mut().borrow()?;
         Ok(raw.map(|raw| Sample {

@@ -19,12 +19,14 @@ use crate::process::fork::{ForkLocal, fork_epoch};
 use crate::protocol::sync::Word;
 use crate::wait::{EVENTS_MAX, LocalEventcount, WaitPolicy};
 
-/// Maximum number of threads that serve alarms. If there are more alarms than these threads can
-/// sleep for, the last thread takes the rest, and polls its topics every millisecond.
+/// Maximum number of threads that serve alarms, that is, wake tasks when messages arrive. If there
+/// are more alarms than these threads can wait for, the last thread serves the rest, and polls
+/// their topics every millisecond.
 const THREADS_MAX: usize = 32;
 
 /// Maximum number of alarms of each thread except the last one. It is one less than the number of
-/// events for which a thread can sleep, because the thread also waits for changes.
+/// events for which a thread can sleep, because each thread also waits for changes of its own list
+/// of alarms.
 const ALARMS_PER_THREAD: usize = EVENTS_MAX - 1;
 
 /// Time without waiting tasks after which a thread that serves alarms ends.
@@ -58,7 +60,7 @@ struct AlarmState {
     /// True while the thread runs. If false, the next alarm starts it.
     has_thread: bool,
     /// The consumers that the thread watches while it sleeps; empty while it is awake. The pointers
-    /// are only compared.
+    /// are compared, but never dereferenced.
     lent: Vec<*const ConsumerProgress>,
 }
 
@@ -76,8 +78,7 @@ struct PendingAlarm {
 /// An alarm that wakes a task when a consumer has a message. Dropping the alarm cancels it.
 ///
 /// The task has to poll for the message itself, and to set the alarm again if there is none. There
-/// may be none because the message has already been received, or because it is not for this
-/// consumer.
+/// may be none if the message has already been received, or is not for this consumer.
 #[derive(Debug)]
 pub struct Alarm {
     watch: Watch,

@@ -71,10 +71,11 @@ struct FollowedLane {
     lane: u32,
     reader: LaneReader<RawLane>,
     extent: Arc<Extent>,
-    /// Number of bytes that this reader copies out of each message of the lane.
+    /// Number of bytes that this reader copies of each message of the lane; the maximum number if
+    /// messages vary in length.
     shared: usize,
-    /// The data for adding missing fields, with default values, to the messages of the lane; `None`
-    /// if messages need no such completion.
+    /// Converts the messages of the lane, whose type is another version of the reader's type;
+    /// `None` if they need no conversion.
     other: Option<Box<grown::VersionConverter>>,
 }
 
@@ -100,8 +101,8 @@ pub struct RawConsumer {
     /// first message.
     last_lane: usize,
     received: u64,
-    /// The value of `received` at the last `recv` call that found no message. The messages received
-    /// since then are a burst.
+    /// The number of messages that had been received when a `recv` call last found none. The
+    /// messages received since then form a burst.
     rested: u64,
     /// State of a pseudo-random number generator, which varies the length of the pauses between
     /// polls.
@@ -138,8 +139,8 @@ pub struct RawConsumer {
     /// True if at least one lane has a newer extent (file of slots) than the one that this consumer
     /// reads.
     has_later: bool,
-    /// The lanes that this consumer does not read, because their publishers do not offer what it
-    /// requests.
+    /// The lanes that this consumer does not read, because their publishers send a different
+    /// message type, or offer less reliability than the consumer requests.
     unmatched: Vec<matching::UnmatchedLane>,
     on_mismatch: Option<fn(&MismatchedPublisher)>,
     place: Option<Arc<ReaderSlot>>,
@@ -381,8 +382,9 @@ impl RawConsumer {
     }
 
     /// Returns true if this handle must not access its memory, because it is a copy in a forked
-    /// child, or because the memory is lost. Also returns true while it still reads former files;
-    /// the caller then continues with `recv_draining` or a similar function.
+    /// child, or because the memory is lost. Also returns true while it still reads former files,
+    /// which have lost the topic's name. The caller then continues with `recv_draining` or a
+    /// similar function.
     #[inline(always)]
     fn is_unusable(&mut self) -> bool {
         fault::epoch() != self.seen_epoch && !self.check_health_and_move()
@@ -408,8 +410,8 @@ impl RawConsumer {
     }
 
     /// Checks the health of this consumer as [`Self::check_health`] does. If the topic's name no
-    /// longer leads to the present file, moves to the file that has the name now. Returns false
-    /// also while this consumer still reads former files.
+    /// longer leads to the present file, moves to the file that has the name now. Also returns
+    /// false while this consumer still reads former files, which have lost the topic's name.
     #[cold]
     fn check_health_and_move(&mut self) -> bool {
         let is_usable = self.check_health();

@@ -57,8 +57,8 @@ pub(crate) struct ConsumerProgress {
     /// The time, in nanoseconds of CLOCK_MONOTONIC, at which the consumer tries again to move to
     /// another file.
     retry_ns: AtomicU64,
-    /// The fault epoch in which a watch has last found the segment usable; `u64::MAX` before the
-    /// first check.
+    /// The value of the process-wide fault counter when a watch last found the segment usable;
+    /// `u64::MAX` before the first check.
     checked_epoch: AtomicU64,
     #[expect(dead_code, reason = "held for the memory behind `readers`")]
     memory: BlockMemory,
@@ -107,8 +107,8 @@ impl ConsumerProgress {
         Self::new((readers, 0), lanes, BlockMemory::Own(region), health)
     }
 
-    /// Refers to the block and the cursors of the reader that has claimed the reader slot with
-    /// index `reader`.
+    /// Creates a view of the block and the cursors in shared memory that belong to the reader slot
+    /// with index `reader`, which the consumer has claimed.
     pub(super) fn announced(
         segment: &Arc<Segment>,
         reader: u32,
@@ -181,7 +181,8 @@ impl ConsumerProgress {
     /// Returns the lanes that may have messages for the consumer; none if it is closed. `changes`
     /// is the present value of the change counter.
     ///
-    /// WHY not all lanes: a wait set polls its topics, and most topics have one publisher of 64.
+    /// WHY not all lanes: a wait set polls all of its topics, and most topics use one of their 64
+    /// lanes.
     fn lanes_to_poll(&self, changes: u64) -> impl Iterator<Item = u32> + use<> {
         let all = u64::MAX >> (u64::BITS - self.lanes);
         let lanes = self.read_lanes.mask_for(changes).unwrap_or(all) & all;
@@ -279,8 +280,8 @@ pub(super) fn close_consumer(progress: &Arc<ConsumerProgress>, place: Option<&Re
 pub struct Watch {
     segment: Arc<Segment>,
     progress: Arc<ConsumerProgress>,
-    /// The consumer's reader slot, under whose bit all threads sleep that wait for the consumer;
-    /// `None` for an observer.
+    /// The consumer's reader slot; `None` for an observer. All threads that wait for the consumer
+    /// use the bit of this slot to announce that they sleep.
     place: Option<Weak<ReaderSlot>>,
 }
 
@@ -450,8 +451,9 @@ impl Watch {
         self.has_message() || self.is_closed()
     }
 
-    /// Calls `sleep` with the eventcounts in `own`, those of the watched topics, and the maximum
-    /// time to sleep: `longest`, or less if not all of them can end a sleep.
+    /// Calls `sleep` with two arguments. The first is a list of eventcounts: those in `own`, and
+    /// those of the watched topics. The second is the maximum length of the sleep: `longest`, or
+    /// [`POLL_INTERVAL`] if some of the eventcounts cannot end the sleep.
     fn with_eventcounts<R>(
         own: &[&LocalEventcount],
         watches: &[Self],

@@ -188,9 +188,10 @@ impl RawProducer {
         Ok(this)
     }
 
-    /// Stores the value of the fault counter at which a check found this producer usable. If its
-    /// file has lost the topic's name, or readers of former files still have to move, stores a
-    /// value that makes each call check again.
+    /// Stores `seen_epoch`, the value of the process-wide fault counter at which a check found this
+    /// producer usable. Calls check the producer again when the counter has changed. If its file
+    /// has lost the topic's name, or readers of former files still have to move, stores a value
+    /// that makes each call check.
     fn note_epoch(&mut self, seen_epoch: u64) {
         self.seen_epoch = if self.segment.is_name_lost() || !self.awaited.is_empty() {
             fault::NO_EPOCH

@@ -29,8 +29,9 @@ use crate::file::offer::Request;
 use crate::file::segment::Segment;
 use crate::file::topic_type::{Reliability, TypeInfo};
 
-/// The options of a ring. When you create a ring, `None` selects the default. When you open one,
-/// `None` accepts the ring's value.
+/// The options of a ring; `None` selects the default. Except for the message type, the options
+/// apply only to the producers and consumers that are created through the same handle, and the
+/// processes that use a ring may choose different ones.
 #[derive(Debug, Clone, Default)]
 pub struct RingOptions {
     /// Number of slots of a lane, which is rounded up to a power of two. Default: as many slots as
@@ -111,7 +112,7 @@ macro_rules! constructors {
         ///
         /// # Errors
         ///
-        /// As [`Segment::create`](crate::Segment::create).
+        /// The same as for [`Segment::create`](crate::Segment::create).
         pub fn create(
             namespace: &std::sync::Arc<crate::Namespace>,
             name: &str,
@@ -124,8 +125,8 @@ macro_rules! constructors {
         ///
         /// # Errors
         ///
-        /// The same as for [`Segment::open`](crate::Segment::open). If an option is set and differs
-        /// from the ring's value, this is a mismatch.
+        /// The same as for [`Segment::open`](crate::Segment::open). A message type that differs
+        /// from that of the ring is an error; the other options are not compared.
         pub fn open(
             namespace: &std::sync::Arc<crate::Namespace>,
             name: &str,
@@ -138,7 +139,7 @@ macro_rules! constructors {
         ///
         /// # Errors
         ///
-        /// As [`Segment::heap`](crate::Segment::heap).
+        /// The same as for [`Segment::heap`](crate::Segment::heap).
         pub fn heap(options: &crate::RingOptions) -> Result<Self, crate::OpenError> {
             Self::from_origin(super::RingOrigin::Heap, options)
         }

@@ -59,6 +59,7 @@ impl<T: Pod> MpscShm<T> {
     /// Creates the consumer, for which the producers wait from now on. If an earlier consumer died
     /// and the producers are still waiting for it, the new one continues at its cursors. It may
     /// receive a message again that the earlier consumer was reading when it died.
+    ///
     /// # Errors
     ///
     /// [`OpenError::TooManySubscribers`] while another consumer lives.

@@ -36,8 +36,9 @@ impl RawConsumer {
         self.longest
     }
 
-    /// Sets whether a message that is longer than the caller's buffer may be cut: it must not if
-    /// `whole` is true (as after [`Self::whole_bytes`]).
+    /// Sets whether receive calls may cut a message to the length of the caller's buffer. If
+    /// `whole` is true, they must not: with a buffer shorter than [`Self::max_bytes`], they return
+    /// nothing.
     #[inline]
     pub const fn set_whole(&mut self, whole: bool) {
         self.whole = whole;

@@ -12,8 +12,8 @@ use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word;
 
 impl RawConsumer {
-    /// Moves on to later extents of the lane at index `at`, up to `newest`, if all messages of the
-    /// earlier ones have been read.
+    /// Moves the reader of the lane at index `at` on to later extents (files of slots), up to
+    /// `newest`. The reader leaves an extent only when it has read all of its messages.
     pub(super) fn follow(&mut self, at: usize, newest: ExtentId) -> Result<(), OpenError> {
         while self.lanes[at].extent.id.generation < newest.generation {
             let (mut extent, mut raw) = self.next_extent(self.lanes[at].extent.id, newest)?;
@@ -61,8 +61,9 @@ impl RawConsumer {
         reader.skip_uncounted(next.position.max(reader.position()), numbers);
     }
 
-    /// Moves the reader of the lane at index `at` to the later extent `extent`. If that extent
-    /// counts messages in a different way, converts the lane's ledger (counters).
+    /// Moves the reader of the lane at index `at` to the later extent `extent`. The ledger
+    /// (counters) of a lane is kept in message numbers if slots can be pinned, and otherwise in
+    /// positions. If the two extents differ in this, converts the ledger.
     fn move_to_later(&mut self, at: usize, extent: Arc<Extent>, raw: RawLane) {
         let fit = self.converter_for(&extent.offer.type_info);
         let FollowedLane {

@@ -140,9 +140,10 @@ impl VersionConverter {
         }
     }
 
-    /// Returns memory for a message that is borrowed under a pin. `longest` is the length of the
-    /// longest message. If messages vary in length, allocates the memory. WHY: such messages may be
-    /// long, and few are borrowed from publishers of another version.
+    /// Returns private memory for the copy of a message that is borrowed under the pin with index
+    /// `pin`. If messages vary in length, allocates it for this message, with `longest` bytes. WHY
+    /// not in advance: such messages may be long, and few are borrowed from publishers of another
+    /// version.
     pub(super) fn private_copy(
         &self,
         pin: u32,
@@ -167,8 +168,8 @@ impl VersionConverter {
 
 impl RawConsumer {
     /// Compares the publisher's type `sent` with this reader's type. Returns the number of bytes
-    /// that this reader copies of each message and, if missing fields have to be added, the data
-    /// for that.
+    /// that this reader copies of each message (the maximum number if messages vary in length), and
+    /// the converter if messages have to be converted.
     pub(super) fn converter_for(&self, sent: &TypeInfo) -> (usize, Option<Box<VersionConverter>>) {
         let request = self.segment.request();
         let own = &request.type_info;
@@ -190,7 +191,7 @@ impl RawConsumer {
     }
 
     /// Returns the length in bytes of the longest message that this reader can get from the given
-    /// lane, after missing fields were added.
+    /// lane, after its conversion to the reader's version.
     pub(super) fn longest_of(&self, FollowedLane { other, shared, .. }: &FollowedLane) -> usize {
         let longest = other
             .as_ref()

@@ -226,7 +226,7 @@ impl RawConsumer {
     ///
     /// # Errors
     ///
-    /// [`BorrowError`] if the message cannot be borrowed; it is not lost then.
+    /// [`BorrowError`] if the message cannot be borrowed. The message is not lost then.
     pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
         if self.is_unusable() {
             return self.borrow_draining();

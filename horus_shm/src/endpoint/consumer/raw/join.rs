@@ -205,10 +205,10 @@ impl RawConsumer {
         self.start_numbered(lane, ended)
     }
 
-    /// Returns the position at which the last `messages` messages in the range `within` of
-    /// positions begin. If it contains fewer, returns the position of the first of them, or the end
-    /// of the range. Searches backwards from the extent `newest`, up to an extent that cannot be
-    /// opened, or whose messages this reader does not get.
+    /// Returns the position of the oldest of the last `messages` messages in the range `within` of
+    /// positions. If the range contains fewer, returns the position of its first message; if it
+    /// contains none, its end. Searches backwards from the extent `newest`, until it finds an
+    /// extent that cannot be opened, or whose messages this reader does not get (`is_owed`).
     fn history_position(
         &self,
         newest: &(Arc<Extent>, RawLane),
@@ -272,8 +272,9 @@ impl RawConsumer {
         (former.0.base.position <= extent.base.position).then_some(former)
     }
 
-    /// Returns a start after the last message of a pinnable lane, together with the next sequence
-    /// number. `ended` is the lane if its publisher's session has ended; otherwise `None`.
+    /// Returns the place after the last message of a pinnable lane: its position, and the sequence
+    /// number of the next message. `ended` is the memory of the lane if the session of its
+    /// publisher has ended; otherwise `None`.
     fn start_numbered(&self, lane: u32, ended: Option<&RawLane>) -> Result<LaneStart, OpenError> {
         let (number, position) = match ended {
             Some(memory) => lane::count_all_messages(memory),
@@ -500,7 +501,8 @@ impl RawConsumer {
         matters.then_some(error)
     }
 
-    /// Returns an error if the last attempt could not map all lanes: that of one lane that failed.
+    /// Returns an error if this reader misses messages because the last attempt could not map a
+    /// lane.
     #[inline]
     pub(super) fn expect_mapped(&self) -> Result<(), RecvError> {
         match self.failed.as_ref().and_then(|failed| failed.error) {
@@ -512,7 +514,8 @@ impl RawConsumer {
         }
     }
 
-    /// Returns the number of lanes that could not be mapped at the last attempt.
+    /// Returns the number of lanes from which this reader misses messages because the last attempt
+    /// could not map them.
     pub(super) fn unmapped_lanes(&self) -> u64 {
         self.failed.as_ref().map_or(0, |failed| failed.lanes)
     }
@@ -523,8 +526,8 @@ impl RawConsumer {
         ((lane as usize) < self.starts.len()).then(|| 1 << lane)
     }
 
-    /// Stops receiving from lane `lane`, and leaves its messages out of the ledger (counters).
-    /// Meant for the lane of the participant itself.
+    /// Stops receiving from lane `lane`, and leaves its messages out of the ledger (counters). A
+    /// participant that also publishes uses this so that it does not receive its own messages.
     ///
     /// Does nothing if the topic cannot have a lane of this index.
     pub fn ignore(&mut self, lane: u32) {

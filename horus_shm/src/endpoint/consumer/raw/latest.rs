@@ -33,9 +33,10 @@ impl RawConsumer {
         found
     }
 
-    /// Returns the newest message with the greatest key among all lanes. Calls `read` for each lane
-    /// with the best message so far; `read` returns the lane's newest message and its key. The
-    /// messages that are not chosen are counted as skipped.
+    /// Returns, of the newest messages of all lanes, the one with the greatest key. Calls `read`
+    /// for each lane, with the best message so far. `read` returns the metadata, the key and the
+    /// content of that lane's newest message. The messages that are not chosen are counted as
+    /// skipped.
     #[inline(always)]
     pub(in crate::endpoint::consumer) fn latest_among<M>(
         &mut self,

@@ -76,8 +76,9 @@ impl RawConsumer {
         }
     }
 
-    /// Stores all counters that this reader publishes. The number of lost messages is also
-    /// published whenever it changes; this call corrects it if another process has damaged it.
+    /// Stores this reader's counters in its block in shared memory, where other processes read
+    /// them. The number of lost messages is also stored there whenever it changes; this call
+    /// corrects it if another process has damaged it.
     #[cold]
     pub(super) fn publish_counters(&self) {
         let sum = |count: fn(&LaneReader<RawLane>) -> u64| {

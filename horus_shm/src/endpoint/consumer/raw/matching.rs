@@ -19,10 +19,11 @@ pub(super) struct UnmatchedLane {
     id: ExtentId,
     cause: Mismatch,
     type_identity: [u64; 2],
-    /// The number of the lane's claim for which the mismatch was last reported to the user; 0 if
-    /// none was reported.
+    /// The claim count of the lane (how many publishers had claimed it) when the mismatch was last
+    /// reported to the user; 0 if it was not reported.
     reported: u64,
-    /// The position in the lane from which on this reader gets no messages.
+    /// The place in the lane (position and message number) from which on this reader gets no
+    /// messages.
     pub(super) base: ExtentBase,
 }
 
@@ -57,7 +58,7 @@ impl RawConsumer {
     }
 
     /// Records whether this reader may read `extent`, the newest extent of its lane; returns true
-    /// if it may. `base` is the place from which on the reader gets no messages if it may not.
+    /// if it may. If it may not, it gets no messages from the place `base` on.
     pub(super) fn record_match(&mut self, extent: &Extent, base: ExtentBase) -> bool {
         let mismatch = self.mismatch(extent);
         let id = extent.id;

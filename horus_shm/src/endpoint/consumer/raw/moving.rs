@@ -26,7 +26,8 @@ use crate::protocol::sync::{Word, edge};
 
 /// Minimum time between two attempts of a reader to move to the file that has the topic's name now.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
-/// Minimum time between two checks whether former files still have publishers.
+/// Minimum time between two checks whether former files (which have lost the topic's name) still
+/// have publishers.
 const OWNER_CHECK_PERIOD: Duration = Duration::from_millis(10);
 /// Maximum time for which a reader keeps a former file without publishers, because this process has
 /// no memory to map a lane in which messages wait.
@@ -60,12 +61,12 @@ pub(super) struct FormerFiles {
     unmapped_since: Option<Instant>,
     /// True if the reader never moves to another file, even if its file loses its name.
     stays: bool,
-    /// True if the reader receives again from publishers that it ignored in these files.
+    /// True if the reader receives again from publishers that it ignored in former files.
     includes_all: bool,
     /// Number of times that the reader has joined or left a topic file.
     changes: u64,
     /// Time and `errno` of the last attempt to move to another file, if that attempt failed. The
-    /// `errno` is `None` if there was no such file.
+    /// `errno` is `None` if no file had the topic's name.
     not_moved: Option<(Instant, Option<i32>)>,
 }
 
@@ -81,8 +82,8 @@ struct SessionProgress {
 }
 
 impl FormerFiles {
-    /// Returns the data about former files that the reader of the present file still needs when
-    /// that file itself becomes a former file.
+    /// Returns the data about earlier files that the reader of the present file still needs when
+    /// the present file becomes a former file, too.
     fn for_former(&self) -> Self {
         let earlier = |former: &RawConsumer| (Arc::downgrade(&former.segment), former.ignored);
         Self {
@@ -94,8 +95,8 @@ impl FormerFiles {
     }
 }
 
-/// Returns the sessions of the lanes of a file, each with the place that a reader has reached when
-/// it has read the whole lane. The bits of `ignored` are the lanes that this reader ignores.
+/// Returns the publisher session of each lane of a file, with the progress of a reader that has
+/// read the whole lane. Bit i of `ignored` is set if that reader ignores lane i.
 fn lane_sessions(segment: &Segment, ignored: u64) -> impl Iterator<Item = SessionProgress> {
     (0..segment.shape().lane_limit()).filter_map(move |lane| {
         let block = segment.lane_block(lane, Access::Read).ok()?;
@@ -112,7 +113,8 @@ fn lane_sessions(segment: &Segment, ignored: u64) -> impl Iterator<Item = Sessio
 
 impl RawConsumer {
     /// Joins the file of `segment`, even if the file has lost its name, as an observer of one lane.
-    /// It reads from the lane's beginning, or else only the history that the publisher offers.
+    /// It reads from the lane's beginning if `from_beginning` is true; otherwise it begins with the
+    /// history that the publisher offers.
     pub(crate) fn observer_of(
         segment: Arc<Segment>,
         lane: u32,
@@ -131,9 +133,10 @@ impl RawConsumer {
         Ok(this)
     }
 
-    /// Stores the value of the fault counter at which a check found this reader usable. If this
-    /// reader has to move, or still reads former files, stores a value that makes each call check
-    /// again.
+    /// Stores `seen_epoch`, the value of the process-wide fault counter at which a check found this
+    /// reader usable. Calls check the reader again when the counter has changed. If the reader has
+    /// to move to another file, or still reads former files, stores a value that makes each call
+    /// check.
     pub(super) fn note_epoch(&mut self, seen_epoch: u64) {
         if self.segment.name_state() == NameState::NamespaceRemoved {
             self.progress.set_namespace_removed();
@@ -295,9 +298,10 @@ impl RawConsumer {
     /// Calls `old` for each former file, and then `own` for each lane of the present file, until a
     /// call returns a message. The caller has checked that this reader is usable.
     ///
-    /// WHY former files are polled twice: before a publisher sends its first message in the present
-    /// file, it has sent all its messages in the former one. The second poll finds those messages
-    /// before the reader takes the message that it has seen in the present file.
+    /// WHY former files are polled twice: a publisher sends its first message in the present file
+    /// after its last one in the former file. When this reader has seen a message in the present
+    /// file, the second poll of the former files therefore finds all earlier messages of that
+    /// publisher.
     fn poll_while_draining<R>(
         &mut self,
         mut old: impl FnMut(&mut Self) -> Option<R>,
@@ -422,8 +426,9 @@ impl RawConsumer {
         self.former().iter().try_for_each(Self::expect_mapped)
     }
 
-    /// Returns true if messages that the publisher of a lane sent before wait in a former file, in
-    /// a lane that cannot be mapped now. WHY: the messages of a publisher keep their order.
+    /// Returns true if earlier messages of the publisher of a lane wait in a former file, but
+    /// cannot be mapped now. The messages in the lane then have to wait, too. WHY: the messages of
+    /// a publisher keep their order.
     fn is_behind_unmapped(&self, lane: usize) -> bool {
         let session = |segment: &Segment, lane| {
             let block = segment.lane_block(lane, Access::Read);
@@ -438,9 +443,8 @@ impl RawConsumer {
         })
     }
 
-    /// Receives a message after the topic has moved to another file, while this reader has not read
-    /// all messages in the former files, which come first. Otherwise the same as
-    /// [`Self::recv`].
+    /// Does the same as [`Self::recv`], for a reader that still reads former files, which have lost
+    /// the topic's name. Messages of former files come first.
     ///
     /// # Safety
     ///
@@ -473,9 +477,8 @@ impl RawConsumer {
         })
     }
 
-    /// Receives a message after the topic has moved to another file, while this reader has not read
-    /// all messages in the former files, which come first. Otherwise the same as
-    /// [`Self::recv_length`].
+    /// Does the same as [`Self::recv_length`], for a reader that still reads former files, which
+    /// have lost the topic's name. Messages of former files come first.
     #[cold]
     pub(super) fn recv_length_draining(&mut self) -> Option<usize> {
         if !self.can_drain() {
@@ -489,9 +492,8 @@ impl RawConsumer {
         self.poll_while_draining(Self::recv_length, own)
     }
 
-    /// Borrows a message after the topic has moved to another file, while this reader has not read
-    /// all messages in the former files, which come first. Otherwise the same as
-    /// [`Self::borrow`].
+    /// Does the same as [`Self::borrow`], for a reader that still reads former files, which have
+    /// lost the topic's name. Messages of former files come first.
     #[cold]
     pub(super) fn borrow_draining(&mut self) -> Result<Option<RawSample>, BorrowError> {
         if !self.can_drain() {
@@ -507,8 +509,9 @@ impl RawConsumer {
         self.is_draining() && self.segment.check_health().is_ok()
     }
 
-    /// Returns the newest message of the former files, as [`Self::latest_among`] does. WHY these
-    /// come before the messages of the present file: the next call returns those.
+    /// Returns the newest unread message of the oldest former file that has one. Otherwise the same
+    /// as [`Self::latest_among`]. WHY former files come first: later calls can still return the
+    /// messages of the present file.
     pub(super) fn latest_of_former<M>(
         &mut self,
         mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(MessageInfo, u64, M)>,

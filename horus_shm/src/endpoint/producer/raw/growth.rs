@@ -26,9 +26,9 @@ use crate::protocol::takeover::take_over;
 /// its lane.
 const FORMER_EXTENTS_MAX: usize = 16;
 
-/// Number of messages that a publisher may send, also if its lane has fewer slots since it has
-/// grown, before the readers of its former file have moved. WHY no more: if it has to send them
-/// once more, all of them are in slots of the longest message.
+/// Number of messages that a publisher whose lane has grown may send before the readers of its
+/// former file have moved; more if the lane has more slots. WHY a limit: the publisher may have to
+/// send all of these messages once more, each in a slot for the longest message.
 const KEPT_MESSAGES_MIN: u64 = 8;
 
 /// An earlier extent (file of slots) of a lane, which some readers may not have read to its end
@@ -244,9 +244,10 @@ impl RawProducer {
         self.check_not_truncated()
     }
 
-    /// Makes this publisher, which has just grown, stop before it overwrites messages that readers
-    /// of former files may still have to receive. Also limits the number of these messages to those
-    /// that have room in one lane if they have to be sent once more in the next file.
+    /// Makes this publisher, whose lane has just grown, stop before it overwrites messages that
+    /// readers of former files may still have to receive. Also limits the number of these messages.
+    /// WHY a limit: if they have to be sent once more in the next file, they must have room in one
+    /// lane.
     fn keep_for_unmoved_readers(&mut self) {
         let Some(oldest) = self.former.first() else {
             return;
@@ -262,8 +263,8 @@ impl RawProducer {
         }
     }
 
-    /// Removes earlier extents as [`Self::remove_former`] does, but only once the writer's position
-    /// has reached `former_due`.
+    /// Removes earlier extents as [`Self::remove_former`] does, but only if the writer has reached
+    /// the position `former_due`, from which on the oldest extent may be removed.
     #[inline(always)]
     pub(super) fn remove_former_if_due(&mut self) {
         if self.writer.position() >= self.former_due {
@@ -303,10 +304,10 @@ impl RawProducer {
         !self.former.is_empty() && self.has_unmoved_readers() || self.reader_of_oldest().is_some()
     }
 
-    /// Returns true if this publisher must not grow before a live reliable reader has read the
-    /// oldest extent. WHY not for each such reader: a best-effort publisher waits for none, and a
-    /// reliable one not for a reader of another type, which may have to read the extent of a
-    /// predecessor.
+    /// Returns true if the lane must not grow before a live reliable reader has read the oldest
+    /// extent. Only a reader for which this publisher waits counts. WHY: a best-effort publisher
+    /// waits for no reader, and a reliable one does not wait for a reader of another type, which
+    /// may still have to read the extent of an earlier publisher.
     fn waits_for_oldest(&self) -> bool {
         if !self.former.is_empty() && self.has_unmoved_readers() {
             return true;

@@ -47,8 +47,9 @@ pub(super) struct PublisherSession {
     /// The number of messages that the publisher had sent before its first message in its present
     /// file.
     pub(super) number: u64,
-    /// Length in bytes of the longest message that must fit in the publisher's slots: that for the
-    /// former slots, or a longer one that is sent once more.
+    /// Length in bytes of the longest message for which the publisher's slots must have room. It is
+    /// the length for which the former slots had room, or that of a longer message that is sent
+    /// once more.
     slot_bytes: u64,
     /// Number of messages that the publisher sends once more in its present file.
     repeated: u64,
@@ -79,10 +80,11 @@ impl PublisherSession {
         }
     }
 
-    /// Returns the offer of a publisher that continues this session; `offer` is its offer without
-    /// the session. The slots are as long as in the former file, because callers rely on that, and
-    /// all messages that are sent once more have room. WHY the lane does not grow later instead: if
-    /// that failed, the lane would already be in use.
+    /// Returns the offer (lane settings) of a publisher that continues this session in another
+    /// file; `None` if no lane can have these settings. `offer` is what the publisher would offer
+    /// without the session. The slots are at least as long as in the former file, because callers
+    /// rely on that, and the lane has room for all messages that are sent once more. WHY the lane
+    /// does not grow later instead: if that failed, the lane would already be in use.
     pub(super) fn offer_to_continue(self, request: &Request, offer: &Offer) -> Option<Offer> {
         let longer = if self.slot_bytes <= offer.shape.request().payload_bytes {
             offer.clone()
@@ -284,8 +286,7 @@ impl RawProducer {
         awaited.any(|former| awaits_reader((&former.segment, former.lane), &identity, file))
     }
 
-    /// Returns true if this publisher has found that readers of former files have not moved yet,
-    /// and has not found since that they have.
+    /// Returns true if the last check found that readers of former files have not moved yet.
     pub(super) const fn awaits_readers(&self) -> bool {
         !self.awaited.is_empty()
     }

@@ -17,7 +17,7 @@ use crate::wait::{
     Event, POLL_INTERVAL, SLEEP_MAX, Sleeper, WaitPolicy, WakeOrder, wait_in_slices,
 };
 
-/// Minimum time between two checks whether the reader for which a full lane waits is alive.
+/// Minimum time between two checks whether the reader that keeps the lane full is alive.
 const READER_PROBE_PERIOD: Duration = Duration::from_millis(1);
 
 /// The action of a producer whose lane is full because a live reliable reader does not read.
