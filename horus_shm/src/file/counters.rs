@@ -344,8 +344,8 @@ impl TopicMemory {
     }
 }
 
-/// Returns the number of messages received by the reader to which this block and these cursors
-/// belong.
+/// Returns the number of messages that a reader has received. `block` and `cursors` are those of
+/// the reader.
 fn received_count(block: &ReaderBlock<AtomicU64>, cursors: &[AtomicU64]) -> u64 {
     // WHY: the numbers of a reader that is joining do not fit together yet.
     if block.joined.get() != block.owner.get() {

@@ -132,14 +132,14 @@ pub enum OpenError {
     /// of them has left.
     #[error("all {limit} places of publishers are taken: {}", describe_limit(*limit))]
     TooManyPublishers {
-        /// Number of lanes that this publisher is allowed to claim one of.
+        /// Number of lanes among which this publisher has to claim one.
         limit: u32,
     },
     /// Every reader slot that this reader is allowed to claim has a live reader. Try again after
     /// one of them has left.
     #[error("all {limit} places of readers are taken: {}", describe_limit(*limit))]
     TooManySubscribers {
-        /// Number of reader slots that this reader is allowed to claim one of.
+        /// Number of reader slots among which this reader has to claim one.
         limit: u32,
     },
     /// The in-memory file system of the topic files is full.

@@ -19,8 +19,8 @@ use crate::wait::WakeBarrier;
 pub struct Provenance {
     /// The kernel's random id of the boot of the machine in which the file was created.
     pub boot_id: [u8; 16],
-    /// The id of the process registry that decides which processes in the file's owner words are
-    /// alive.
+    /// The id of the process registry to which the owner words in the file (the numbers that
+    /// identify processes) refer.
     pub registry_id: [u8; 16],
 }
 
@@ -33,8 +33,8 @@ pub enum HeaderError {
     Version(u32),
     /// The file was created before the machine was last booted, so its content is out of date.
     Boot,
-    /// The file was created with a different process registry, so its owner words cannot be
-    /// checked.
+    /// The file was created with a different process registry, so it is not known which processes
+    /// the owner words in the file identify.
     Registry,
     /// The file begins like a topic file or a lane file, but a field of its header is invalid.
     Damaged {

@@ -236,8 +236,8 @@ pub enum NameError {
     },
 }
 
-/// Returns the separators in a row in `name` between which, or beside which, a token is missing at
-/// byte `at`.
+/// Returns all separators directly before and after byte `at` of `name`, where a token is missing.
+/// Error texts quote them.
 fn separators_around(name: &str, at: usize, kind: NameKind) -> &str {
     let is_separator = |character: char| kind.is_separator(character);
     // The index may come from a caller, who can build the error.

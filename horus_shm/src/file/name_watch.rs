@@ -76,7 +76,8 @@ pub fn set_on_name_lost(on_lost: fn(&NameLost)) {
     let _ = ON_NAME_LOST.set(on_lost);
 }
 
-/// Has the name of one open topic file checked periodically, until this value is dropped.
+/// The registration of an open topic file with the thread that checks the names of topic files.
+/// Dropping the value ends the checks of this file's name.
 #[derive(Debug)]
 pub(crate) struct NameWatch {
     entry: Arc<WatchedName>,
@@ -217,8 +218,8 @@ impl WatchedName {
     /// again. `in_place` contains the namespaces that this round of checks has already found
     /// unchanged.
     ///
-    /// WHY a lost name is checked, too: a user may rename the file away and back. Its endpoints
-    /// would otherwise move from the file to the same file in each call.
+    /// WHY a lost name is checked, too: a user may rename the file away and back. Otherwise each
+    /// call of its endpoints would try to move, and find the file that is already open.
     fn check(&self, in_place: &mut Vec<*const Namespace>) -> Option<NameLost> {
         // Relaxed: the caller has the lock under which it is stored.
         let known = NAME_STATES[self.state.get() as usize];

@@ -210,8 +210,8 @@ impl Namespace {
     }
 
     /// Returns false if the program closed one of this namespace's descriptors. The namespace then
-    /// has to be opened again. (Handles detect themselves if the descriptor with the lock of this
-    /// process was closed.)
+    /// has to be opened again. (Open endpoints detect without this function that the descriptor
+    /// with the lock of this process was closed.)
     fn has_descriptors(&self) -> bool {
         let dirs = [&self.parent, &self.dir, &self.topics];
         self.registry.expect_held().is_ok() && dirs.iter().all(|dir| dir.is_still_open())

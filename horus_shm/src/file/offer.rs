@@ -13,8 +13,9 @@ use crate::protocol::layout::{
 use crate::protocol::shape::{LaneShape, ShapeError, ShapeRequest, default_capacity, stride_for};
 use crate::wait::WakeBarrier;
 
-/// Size in bytes from which messages are pinnable by default: they can be written and read in place
-/// (loaned and borrowed). WHY: copying such a message costs more than that.
+/// Minimum size in bytes of a message whose slots are pinnable by default, so that it can be
+/// written and read in place (loaned and borrowed). WHY a minimum: it costs less to copy a shorter
+/// message than to pin its slot.
 pub const PINNABLE_BYTES_MIN: u64 = 4096;
 
 /// Length in bytes of the longest message for which a slot can be made.
@@ -161,8 +162,8 @@ impl Request {
         self.offer_of(wanted.min(self.longest_bytes())).ok()
     }
 
-    /// Returns `offer` with `capacity` slots or a few more, if it has fewer; `None` if no lane can
-    /// have so many.
+    /// Returns `offer` with at least `capacity` slots, a number that is rounded up to a power of
+    /// two; `None` if no lane can have so many.
     pub(crate) fn offer_for_more(&self, offer: Offer, capacity: u64) -> Option<Offer> {
         if capacity <= offer.shape.capacity() {
             return Some(offer);

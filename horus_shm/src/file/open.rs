@@ -391,8 +391,8 @@ impl TopicPath<'_> {
         }
     }
 
-    /// Converts the error of an open that failed for lack of permission. In a namespace of a group,
-    /// such a file is not shared by the group.
+    /// Converts the error of an open that failed for lack of permission. In the namespace of a
+    /// group, the result says in which way the file is not shared with the group.
     fn permission_error(&self, error: io::Error) -> OpenError {
         let found = self
             .namespace
@@ -470,9 +470,10 @@ impl TopicPath<'_> {
     }
 
     /// Takes a lease on a stale file; returns false if another process has the file open.
-    /// `attended` is the error that describes why the file is unusable. WHY a lease: the presence
-    /// lock covers only processes of this registry, but the kernel grants a write lease only on a
-    /// file that no other process has open or mapped.
+    /// `attended` is the error that describes why the file is unusable; if the kernel refuses the
+    /// lease, it decides the result. WHY a lease: the presence lock covers only processes of this
+    /// registry, but the kernel grants a write lease only on a file that no other process has open
+    /// or mapped.
     fn lease_stale(&self, fd: BorrowedFd<'_>, attended: &OpenError) -> Result<bool, OpenError> {
         let refused = match lock::try_write_lease(fd) {
             // The kernel grants a lease only to the owner of the file and to root.

@@ -9,15 +9,15 @@ use crate::os::region::Access;
 use crate::process::liveness::Owner;
 use crate::protocol::sync::{Word, edge};
 
-/// The two words of a lane or reader slot by which any process sees which endpoint is there. In the
-/// table, "its process" is the owner word of the endpoint's process.
+/// The two words of a lane or reader slot that tell every process which endpoint has it. In the
+/// table, "its process" is the owner word (process number) of the endpoint's process.
 ///
 /// | endpoint | `owner` | `joined` |
 /// |---|---|---|
-/// | none, the last one left | 0 | 0 |
-/// | joins or leaves | its process | another value |
-/// | is there, or was there when its process died | its process | the same value |
-/// | died, and another process freed the slot | 0 | its process |
+/// | none: the last one has left | 0 | 0 |
+/// | is joining or leaving | its process | another value |
+/// | has joined; its process may have died since | its process | the same value |
+/// | has died, and another process has freed the slot | 0 | its process |
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct EndpointSession {
     /// The owner word of the process that has the lane or reader slot (the number that stands for
@@ -84,7 +84,7 @@ impl TopicMemory {
     }
 
     /// Returns the number of live readers that have joined, in all processes, without observers. A
-    /// message sent after this call reaches them. Takes about 0.2 µs for each.
+    /// message sent after this call reaches them. Takes about 0.2 µs for each reader.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
         let owners = self

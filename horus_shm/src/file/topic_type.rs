@@ -28,8 +28,9 @@ pub struct TypeInfo {
     pub growth: FieldPrefixes,
 }
 
-/// The fields of a message type, as prefixes of the list of its fields. They show whether a type is
-/// a shorter or longer version of another one. Empty if a type matches only itself.
+/// The prefixes of a message type's list of fields: the whole list, the list without its last
+/// field, and so on. A comparison of prefixes shows whether a type is a shorter or longer version
+/// of another one. Empty if the type matches only itself.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FieldPrefixes {
     longest_first: Vec<FieldPrefix>,

@@ -74,8 +74,8 @@ struct FollowedLane {
     /// Number of bytes that this reader copies of each message of the lane; the maximum number if
     /// messages vary in length.
     shared: usize,
-    /// Converts the messages of the lane, whose type is another version of the reader's type;
-    /// `None` if they need no conversion.
+    /// The converter for the messages of the lane, whose type is another version of the reader's
+    /// type; `None` if they need no conversion.
     other: Option<Box<grown::VersionConverter>>,
 }
 

@@ -25,8 +25,8 @@ impl TopicMemory {
     }
 
     /// Returns extent `id` of a lane. Maps it first if this process has not yet mapped it for the
-    /// use `usage`. If that fails for an observer, returns the mapping of a publisher of this
-    /// process.
+    /// use `usage`. If that fails for an observer, returns another mapping of this process, such as
+    /// that of a publisher.
     ///
     /// # Errors
     ///
@@ -66,13 +66,15 @@ impl TopicMemory {
         Ok(extent)
     }
 
-    /// Returns extent `id` from `extents`, if a publisher of this process has mapped it, so that an
-    /// observer can read it without opening its file. WHY: a user may have removed the lane files
-    /// together with the topic file, and a publisher that moves has to repeat its messages.
+    /// Returns extent `id` from `extents`, the mappings of this process, so that an observer can
+    /// read it without opening its file; `None` if no mapping is suitable. WHY: a user may have
+    /// removed the lane files together with the topic file, and a publisher that moves has to
+    /// repeat its messages.
     ///
-    /// WHY earlier extents in any mapping, but the newest one only if it is open for a publisher:
-    /// nobody writes the earlier ones any more. The newest one must be read by system calls, for
-    /// which a publisher keeps the file open: see [`Extent::copy_slot`].
+    /// WHY a publisher's mapping of the newest extent, but any mapping of an earlier one: nobody
+    /// writes an earlier extent any more, so it can be read from memory. The newest one must be
+    /// read by system calls (see [`Extent::copy_slot`]). They need the open file, which a
+    /// publisher's mapping keeps.
     fn extent_of_publisher(&self, extents: &[Arc<Extent>], id: ExtentId) -> Option<Arc<Extent>> {
         // Relaxed: an earlier extent never becomes the newest one again.
         let newest = self
@@ -245,9 +247,10 @@ impl TopicMemory {
         }
     }
 
-    /// Forgets an extent whose only reader leaves it, as [`Self::forget_extent`] does: the mapping
-    /// may be writable, and another process may read the slots from now on. Truncated extents stay
-    /// in the list. WHY: they show that the segment's memory is lost.
+    /// Does the same as [`Self::forget_extent`] if a reader that was declared to be alone has
+    /// mapped the extent, perhaps writable. WHY: the reader is leaving the extent, and other
+    /// processes may read the slots from now on. Truncated extents stay in the list. WHY: they show
+    /// that the segment's memory is lost.
     pub(crate) fn forget_writable_slots(&self, extent: &Arc<Extent>) {
         if extent.usage == ExtentUse::ReadAlone && !extent.is_truncated() {
             self.forget_extent(extent);

@@ -130,8 +130,9 @@ impl TopicFile {
         }))
     }
 
-    /// Returns true if one of the newest extents of a lane contains messages of a publisher whose
-    /// history is kept. `head` is the position at which the lane ends.
+    /// Returns true if the last messages of a lane belong to a history that is kept. They are in
+    /// the newest extent that contains messages. `head` is the position after the newest message.
+    /// Also returns true if the header of an extent cannot be read.
     fn has_latched_extent(&self, newest: ExtentId, head: u64) -> bool {
         let mut end = head;
         for generation in (1..=newest.generation).rev().take(EXTENTS_MAX) {

@@ -40,8 +40,9 @@ pub(super) fn remove_foreign(place: &TopicPath<'_>) -> Result<bool, OpenError> {
     removed
 }
 
-/// Removes the file, unless its name belongs to another file by now. Returns true, or an error. The
-/// caller has excluded all other processes that use the locks of this library.
+/// Removes the file whose status is `stat`, unless its name belongs to another file by now. Never
+/// returns false: if the file cannot be removed, returns an error. The caller must have excluded
+/// all other processes that use the locks of this library.
 fn remove_while_exclusive(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError> {
     let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
     let name = place.name.file_name();
