@@ -38,7 +38,7 @@ const JOIN_PAUSE: Duration = Duration::from_millis(1);
 const GENERATION_BITS: u32 = GENERATION_MAX.count_ones();
 
 /// The decoded owner word, which identifies a process: its entry in the registry, and the
-/// generation (use count) of the entry.
+/// generation of the entry, a number that grows with each use of the entry.
 ///
 /// ```text
 /// bits 63..48  entry + 1          bits 47..0  generation
@@ -466,8 +466,8 @@ impl Registry {
     }
 
     /// Keeps all other processes out of the registry, if none of them has joined it. Otherwise
-    /// returns, as the inner error, the description of one process that has; `None` if that process
-    /// has no description.
+    /// returns, as the inner error, the description of one process that has joined it; `None` if
+    /// that process has no description.
     pub(crate) fn try_lock_out_others(&self) -> io::Result<Result<(), Option<ProcessInfo>>> {
         let fd = self.lock.get()?;
         // WHY only the entries: a process that is present at a topic also has an entry; and a lock

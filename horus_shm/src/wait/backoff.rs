@@ -1,8 +1,9 @@
 //! Back-off for attempts that often fail: after each failure, the caller skips more occasions
 //! before it tries again.
 
-/// Counts the occasions that are skipped before the next attempt: 1 after a failure, 3 after the
-/// second failure in a row, 7 after the third, and so on, up to `MAX`.
+/// An exponential back-off that counts occasions instead of time. Before the next attempt, it skips
+/// 1 occasion after a failure, 3 after the second failure in a row, 7 after the third, and so on,
+/// up to `MAX`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Backoff<const MAX: u32> {
     /// Number of occasions to skip before the next attempt.

@@ -22,8 +22,9 @@ pub use backoff::Backoff;
 pub(crate) use event::{Event, WakeOrder};
 pub use event::{LocalEventcount, barrier_in_process, can_barrier_in_process};
 
-/// The side that pays for the memory ordering that prevents lost wakes: sender or reader. The
-/// ordering is between publishing a message and loading `waiters`.
+/// The side that pays for the memory ordering that prevents lost wakes: the sender or the reader. A
+/// sender publishes a message, and then loads the word that shows whether readers sleep. These two
+/// steps must not be reordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WakeBarrier {
     /// The reader pays: it makes a `membarrier` system call before each sleep.
@@ -122,8 +123,8 @@ pub enum Sleeper {
     /// process can clear the bit.
     Bit(u32),
     /// The sleeper adds 1 to a count. If its process died, nobody could subtract that 1. So this is
-    /// only for sleepers in the same process as their wakers. It is also the value for users of an
-    /// eventcount that never sleep.
+    /// only for sleepers in the same process as their wakers. Users of an eventcount that never
+    /// sleep have this value, too.
     Counted,
 }
 
@@ -146,11 +147,13 @@ pub trait Eventcount {
     /// by a bit of its own, or by a count.
     fn sleeper(&self) -> Sleeper;
 
-    /// Orders the sender's publication before its load of `waiters`, with the ordering of `edge`.
+    /// Orders the sender's publication before its load of `waiters`, with the memory ordering that
+    /// `edge` stands for.
     fn fence_in_sender(&self, edge: Edge);
 
-    /// Orders a waiter's announcements at `events` before its last poll. Returns false if that is
-    /// not possible; the waiter then sleeps only for a short time.
+    /// Orders a waiter's announcements at `events` before its last poll, with the memory ordering
+    /// that `edge` stands for. Returns false if that is not possible; the waiter then sleeps only
+    /// for a short time.
     fn fence_in_waiter(events: &[&Self], edge: Edge) -> bool;
 
     /// Announces in `waiters` that this sleeper is about to sleep.

@@ -34,7 +34,8 @@ pub(crate) const ENTRY_LIMIT: u64 = 1024;
 /// them.
 pub(crate) const REGISTRY_VERSION: u32 = 1;
 
-/// The largest generation (use count) of an entry, because an owner word has 48 bits for it.
+/// The largest generation of an entry (a number that grows with each use of the entry). An owner
+/// word has 48 bits for it.
 pub(crate) const GENERATION_MAX: u64 = (1 << 48) - 1;
 
 /// Length in bytes that every registry file has.
@@ -57,8 +58,9 @@ pub(crate) struct RegistryHeader {
     entry_limit: u32,
     pub(crate) registry_id: [u8; 16],
     boot_id: [u8; 16],
-    /// The generation that is assumed for an entry that was never used, and stores 0. The first
-    /// process that takes the entry stores this number plus one.
+    /// The number from which the generations of all entries are counted: the first process that
+    /// takes an entry stores this number plus one. It is random, so that an owner word of an older
+    /// registry does not identify a process of this one by accident.
     pub(crate) generation_base: u64,
     reserved: [u8; 68],
     /// CRC-32 of all bytes of the header that precede this field.
@@ -70,7 +72,8 @@ pub(crate) struct RegistryHeader {
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Pod, Zeroable)]
 pub(crate) struct RegistryEntry {
-    /// The number of times that a process has taken this entry; 0 if it was never used.
+    /// A number that grows by one each time that a process takes this entry. It begins at
+    /// [`RegistryHeader::generation_base`] + 1, and is 0 if the entry was never used.
     pub(crate) generation: u64,
     pub(crate) pid: u32,
     reserved: u32,
@@ -209,7 +212,8 @@ impl RegistryHeader {
 }
 
 impl RegistryEntry {
-    /// Creates an entry that describes this process, with the given generation (use count).
+    /// Creates an entry that describes this process, with the given generation (a number that grows
+    /// with each use of the entry).
     pub(crate) fn for_this_process(generation: u64) -> Self {
         let stat = std::fs::read("/proc/self/stat").unwrap_or_default();
         let (comm, start_time) = parse_stat_name_and_start(&stat).unwrap_or_default();
@@ -240,8 +244,8 @@ impl RegistryEntry {
         Ok(read)
     }
 
-    /// Reads only the generation (use count) of the entry with the index `entry`. It is 0 if the
-    /// entry was never used.
+    /// Reads only the generation of the entry with the index `entry`: a number that grows with each
+    /// use of the entry, and is 0 if it was never used.
     pub(crate) fn read_generation(fd: BorrowedFd<'_>, entry: u64) -> io::Result<u64> {
         let mut bytes = [0; 8];
         os::read_at(fd, &mut bytes, Self::offset(entry))?;
