@@ -17,10 +17,11 @@ thread_local! {
     static ITERATIONS: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A line of source code that uses a memory ordering with a name.
+/// A line of source code that uses a named memory ordering, or performs a named step of a protocol
+/// (see [`is_step_left_out`]).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct OrderingSite {
-    /// Label of the named ordering that the line uses.
+    /// Name of the ordering that the line uses, or of the step that it performs.
     pub label: &'static str,
     /// Path of the source file that contains the line.
     pub file: &'static str,
@@ -35,7 +36,7 @@ pub enum Mutant {
     /// to a fence, leaves out the fence.
     Edge(&'static str),
     /// Replaces a named ordering by `Relaxed` on only one line. If the ordering belongs to a fence,
-    /// leaves out the fence.
+    /// leaves out the fence; if the line performs a named step, leaves out the step.
     Site(OrderingSite),
     /// Leaves out a named step of a protocol. The code that performs the step calls
     /// [`is_step_left_out`] first.
@@ -43,8 +44,8 @@ pub enum Mutant {
 }
 
 impl Mutant {
-    /// Returns true if this mutant may change the ordering at `site`. Only models that use such an
-    /// ordering can detect the mutant.
+    /// Returns true if this mutant weakens the ordering at `site`, or leaves out the step there.
+    /// Only models that execute such a line can detect the mutant.
     fn affects(self, site: &OrderingSite) -> bool {
         match self {
             Self::Edge(label) | Self::Flaw(label) => label == site.label,
@@ -83,7 +84,8 @@ pub fn ordering(label: &'static str, sound: Ordering) -> Ordering {
     }
 }
 
-/// Returns true if the current mutant leaves out the protocol step with the name `label`.
+/// Returns true if the current mutant leaves out the protocol step with the name `label`. In a run
+/// without a mutant, also records the line of the caller as an [`OrderingSite`].
 #[track_caller]
 pub fn is_step_left_out(label: &'static str) -> bool {
     let caller = Location::caller();
@@ -218,7 +220,8 @@ pub fn check_model(models: &'static [Model], name: &str) {
     }
 }
 
-/// Returns all lines of source code that use a named ordering while one of `models` runs.
+/// Returns all lines of source code that use a named ordering, or perform a named step, while one
+/// of `models` runs.
 #[must_use]
 pub fn ordering_sites(models: &'static [Model]) -> BTreeSet<OrderingSite> {
     let sites = models

@@ -15,8 +15,8 @@ pub(crate) const TOPIC: &str = "cmd_vel";
 
 /// Maximum time without a message from a sensor. If a sensor is silent for longer, the robot stops.
 const SILENCE_MAX: Duration = Duration::from_millis(100);
-/// Distance of the nearest object from which on the robot drives at full speed, in metres. If the
-/// object is nearer, the speed is proportionally lower.
+/// The robot drives at full speed if the nearest object is at least this far away, in metres. If
+/// the object is nearer, the speed is proportionally lower.
 const FREE_M: f32 = 2.0;
 const SPEED_MAX_M_S: f32 = 1.0;
 /// Strength of the counter-steering: the commanded turn rate in rad/s for each rad/s that the robot
@@ -92,8 +92,8 @@ fn mean_yaw_rate(imu: &mut Input<Imu>, samples: &mut Tally) -> Option<f32> {
     (count > 0).then(|| (sum / f64::from(count)) as f32)
 }
 
-/// Returns a command message with its checksum in [`check`] filled in. The checksum takes the two
-/// lowest bytes of `angular`, which makes its magnitude up to 1 % smaller.
+/// Returns a command message that contains its checksum, as [`check`] describes it. The checksum
+/// takes the two lowest bytes of `angular`, which makes its magnitude up to 1 % smaller.
 pub(crate) fn command(linear: f32, angular: f32) -> CmdVel {
     check::signed(CmdVel::new(linear, angular))
 }
