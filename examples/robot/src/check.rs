@@ -4,7 +4,7 @@
 use bytemuck::{bytes_of, bytes_of_mut};
 use horus_core::message::{CmdVel, Imu, LaserScan, Message};
 
-const CHECK_BYTES: usize = 2;
+const CHECKSUM_BYTES: usize = 2;
 
 /// A message that stores a checksum of its bytes in the two lowest bytes of its last number.
 ///
@@ -13,7 +13,7 @@ const CHECK_BYTES: usize = 2;
 pub(crate) trait Checked: Message {
     /// Offset of the checksum in the message, in bytes. On a little-endian machine, the two lowest
     /// bytes of the last number are at this offset.
-    const CHECK_OFFSET: usize;
+    const CHECKSUM_OFFSET: usize;
 
     /// Returns the time at which the message was created, in nanoseconds of CLOCK_REALTIME.
     fn timestamp_ns(&self) -> u64;
@@ -22,7 +22,7 @@ pub(crate) trait Checked: Message {
 macro_rules! checked {
     ($($message:ty, last: $last:ty;)+) => {$(
         impl Checked for $message {
-            const CHECK_OFFSET: usize = size_of::<$message>() - size_of::<$last>();
+            const CHECKSUM_OFFSET: usize = size_of::<$message>() - size_of::<$last>();
 
             fn timestamp_ns(&self) -> u64 {
                 self.timestamp_ns
@@ -38,24 +38,24 @@ checked! {
 }
 
 /// Returns `message` with its checksum filled in.
-pub(crate) fn signed<M: Checked>(mut message: M) -> M {
-    let check = check(&message);
-    bytes_of_mut(&mut message)[M::CHECK_OFFSET..][..CHECK_BYTES].copy_from_slice(&check);
+pub(crate) fn with_checksum<M: Checked>(mut message: M) -> M {
+    let checksum = checksum(&message);
+    bytes_of_mut(&mut message)[M::CHECKSUM_OFFSET..][..CHECKSUM_BYTES].copy_from_slice(&checksum);
     message
 }
 
 /// Returns true if the bytes of `message` match its checksum. The checksum misses one corruption in
 /// 65 536.
 pub(crate) fn is_whole<M: Checked>(message: &M) -> bool {
-    bytes_of(message)[M::CHECK_OFFSET..][..CHECK_BYTES] == check(message)
+    bytes_of(message)[M::CHECKSUM_OFFSET..][..CHECKSUM_BYTES] == checksum(message)
 }
 
 /// Computes the checksum: FNV-1a over 8-byte words of everything except the checksum. Takes about
 /// 0.2 µs for a laser scan.
-fn check<M: Checked>(message: &M) -> [u8; CHECK_BYTES] {
+fn checksum<M: Checked>(message: &M) -> [u8; CHECKSUM_BYTES] {
     let mut message = *message;
     let bytes = bytes_of_mut(&mut message);
-    bytes[M::CHECK_OFFSET..][..CHECK_BYTES].fill(0);
+    bytes[M::CHECKSUM_OFFSET..][..CHECKSUM_BYTES].fill(0);
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
     let (words, rest) = bytes.as_chunks();
     assert!(
@@ -85,8 +85,8 @@ mod tests {
 
     #[test]
     fn a_message_of_two_halves_is_not_whole() {
-        every_seam_shows(imu::sample(1), imu::sample(2));
-        every_seam_shows(laser::scan(1), laser::scan(2));
+        every_seam_shows(imu::sample_at(1), imu::sample_at(2));
+        every_seam_shows(laser::scan_at(1), laser::scan_at(2));
         every_seam_shows(
             controller::command(0.5, 0.1),
             controller::command(0.6, -0.1),

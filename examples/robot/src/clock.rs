@@ -28,7 +28,7 @@ impl Ticker {
         let now = Instant::now();
         let due = now >= self.deadline;
         if due {
-            self.deadline = following(self.deadline, now, self.period);
+            self.deadline = first_deadline_after(self.deadline, now, self.period);
         }
         due
     }
@@ -36,7 +36,7 @@ impl Ticker {
 
 /// Returns the first deadline after `now`. Missed deadlines are skipped, so a late sensor does not
 /// send a burst of messages.
-fn following(deadline: Instant, now: Instant, period: Duration) -> Instant {
+fn first_deadline_after(deadline: Instant, now: Instant, period: Duration) -> Instant {
     let late_ns = now.saturating_duration_since(deadline).as_nanos();
     let missed = u32::try_from(late_ns / period.as_nanos()).unwrap_or(u32::MAX);
     deadline + period * missed.saturating_add(1)
@@ -60,7 +60,7 @@ impl ClockWatch {
 
     /// Returns by how much CLOCK_REALTIME was set forwards or backwards since the start. This is
     /// the change of the clock without the time that passed.
-    pub(crate) fn moved(&self) -> Duration {
+    pub(crate) fn change_since_start(&self) -> Duration {
         let elapsed = self.start.elapsed();
         let shown = Duration::from_nanos(timestamp_now_ns().saturating_sub(self.start_ns));
         shown.abs_diff(elapsed)
@@ -78,7 +78,11 @@ mod tests {
         for (late_ms, next_ms) in [(0, 10), (3, 10), (9, 10), (10, 20), (47, 50)] {
             let now = deadline + Duration::from_millis(late_ms);
             let next = deadline + Duration::from_millis(next_ms);
-            assert_eq!(following(deadline, now, period), next, "{late_ms} ms late");
+            assert_eq!(
+                first_deadline_after(deadline, now, period),
+                next,
+                "{late_ms} ms late"
+            );
         }
     }
 }

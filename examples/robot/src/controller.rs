@@ -9,7 +9,7 @@ use horus_core::scheduler::Input;
 use crate::check;
 use crate::ledger::Tally;
 use crate::report::Report;
-use crate::{imu, laser, turns};
+use crate::{imu, laser, node_process};
 
 pub(crate) const TOPIC: &str = "cmd_vel";
 
@@ -17,7 +17,7 @@ pub(crate) const TOPIC: &str = "cmd_vel";
 const SILENCE_MAX: Duration = Duration::from_millis(100);
 /// The robot drives at full speed if the nearest object is at least this far away, in metres. If
 /// the object is nearer, the speed is proportionally lower.
-const FREE_M: f32 = 2.0;
+const FULL_SPEED_DISTANCE_M: f32 = 2.0;
 const SPEED_MAX_M_S: f32 = 1.0;
 /// Strength of the counter-steering: the commanded turn rate in rad/s for each rad/s that the robot
 /// turns.
@@ -35,11 +35,12 @@ horus_core::node! {
     }
 
     fn tick(&mut self) -> horus_core::Result<()> {
-        self.hear();
+        self.receive_sensor_messages();
         let is_blind = self.imu.is_stale() || self.scan.is_stale();
         self.commands.send(match (self.yaw_rate, self.nearest_m) {
             (Some(yaw_rate), Some(nearest_m)) if !is_blind => {
-                command(SPEED_MAX_M_S * (nearest_m / FREE_M).min(1.0), -YAW_GAIN * yaw_rate)
+                let share = (nearest_m / FULL_SPEED_DISTANCE_M).min(1.0);
+                command(SPEED_MAX_M_S * share, -YAW_GAIN * yaw_rate)
             }
             _ => command(0.0, 0.0),
         })?;
@@ -48,17 +49,17 @@ horus_core::node! {
 
     fn shutdown(&mut self) -> NodeResult {
         // Receives the last messages of the sensors, which were stopped before.
-        self.hear();
+        self.receive_sensor_messages();
         let imu = self.imu.subscriber().stats();
         let scan = self.scan.subscriber().stats();
-        Report::Received(self.samples.ledger("controller", imu::TOPIC, &imu)).send();
-        Report::Received(self.scans.ledger("controller", laser::TOPIC, &scan)).send();
+        Report::Received(self.samples.ledger("controller", imu::TOPIC, &imu)).print();
+        Report::Received(self.scans.ledger("controller", laser::TOPIC, &scan)).print();
         Ok(())
     }
 }
 
 impl Controller {
-    fn hear(&mut self) {
+    fn receive_sensor_messages(&mut self) {
         if let Some(mean) = mean_yaw_rate(&mut self.imu, &mut self.samples) {
             self.yaw_rate = Some(mean);
         }
@@ -76,7 +77,7 @@ impl Controller {
 }
 
 pub(crate) fn run() -> crate::Result<()> {
-    turns::take("controller", TOPIC, 500.hz(), Controller::build)
+    node_process::run_node("controller", TOPIC, 500.hz(), Controller::build)
 }
 
 /// Returns the mean yaw rate of the IMU samples that arrived since the last call; `None` if none
@@ -95,5 +96,5 @@ fn mean_yaw_rate(imu: &mut Input<Imu>, samples: &mut Tally) -> Option<f32> {
 /// Returns a command message that contains its checksum, as [`check`] describes it. The checksum
 /// takes the two lowest bytes of `angular`, which makes its magnitude up to 1 % smaller.
 pub(crate) fn command(linear: f32, angular: f32) -> CmdVel {
-    check::signed(CmdVel::new(linear, angular))
+    check::with_checksum(CmdVel::new(linear, angular))
 }

@@ -27,7 +27,7 @@ pub(crate) fn run(duration: Duration) -> Result<()> {
     if !status.success() {
         return Err(format!("kill -9 {id}: {status}").into());
     }
-    Report::Text(format!("imu killed with SIGKILL (process {id})")).send();
+    Report::Text(format!("imu killed with SIGKILL (process {id})")).print();
     thread::sleep(duration / 2);
     Ok(())
 }

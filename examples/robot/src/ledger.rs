@@ -58,7 +58,7 @@ impl Ledger {
                                      \x20   p50 us    p99 us    max us";
 
     /// Returns true if all messages that were sent are accounted for, and none was torn.
-    pub(crate) fn holds(&self) -> bool {
+    pub(crate) fn adds_up(&self) -> bool {
         self.received + self.lost + self.skipped == self.sent && self.torn == 0
     }
 
@@ -75,7 +75,7 @@ impl Ledger {
             latency,
         } = self;
         let latency = latency.as_ref().map(Latency::columns).unwrap_or_default();
-        let verdict = if self.holds() {
+        let verdict = if self.adds_up() {
             "ok"
         } else {
             "DOES NOT ADD UP"
@@ -134,7 +134,7 @@ mod tests {
             ..Stats::default()
         };
         let ledger = tally.ledger("monitor", "imu", &stats);
-        assert!(ledger.holds() && ledger.row().ends_with("ok"));
+        assert!(ledger.adds_up() && ledger.row().ends_with("ok"));
         let wrong = [(9, 0), (11, 0), (10, 1)];
         for (sent, torn) in wrong {
             let ledger = Ledger {
@@ -142,7 +142,7 @@ mod tests {
                 torn,
                 ..ledger.clone()
             };
-            assert!(!ledger.holds() && !ledger.row().ends_with("ok"));
+            assert!(!ledger.adds_up() && !ledger.row().ends_with("ok"));
         }
     }
 }

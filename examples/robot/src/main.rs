@@ -22,11 +22,11 @@ mod fault;
 mod imu;
 mod laser;
 mod ledger;
+mod measured_subscriber;
 mod monitor;
+mod node_process;
 mod options;
 mod report;
-mod turns;
-mod watch;
 
 use std::process::ExitCode;
 

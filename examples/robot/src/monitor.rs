@@ -12,13 +12,13 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 
 use crate::clock::{ClockWatch, Ticker};
 use crate::ledger::Latency;
-use crate::report::{Report, verdict};
-use crate::watch::Watch;
+use crate::measured_subscriber::MeasuredSubscriber;
+use crate::report::{Report, check_ledgers};
 use crate::{Result, controller, imu, laser};
 
 /// Time between two polls of the topics. Waiting for the next poll causes most of the measured
 /// latency.
-const LOOK_PERIOD: Duration = Duration::from_micros(100);
+const POLL_PERIOD: Duration = Duration::from_micros(100);
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
 /// Maximum change of CLOCK_REALTIME that the time service may cause during a demo. If it is larger,
 /// the monitor reports that the latencies are not valid.
@@ -30,28 +30,28 @@ pub(crate) fn run(spin: bool) -> Result<()> {
         signal_hook::flag::register(signal, Arc::clone(&is_stopped))?;
     }
     let mut monitor = Monitor::new()?;
-    Report::Text(introduction(spin)).send();
+    Report::Text(introduction(spin)).print();
 
     let mut due = Ticker::every(REPORT_PERIOD);
     loop {
         // WHY first: the last poll then receives all that was sent before the signal. Relaxed:
         // the flag stands alone.
         let is_last = is_stopped.load(Ordering::Relaxed);
-        monitor.look()?;
+        monitor.poll_topics()?;
         if is_last {
             break;
         }
         if due.is_due() {
-            Report::Text(monitor.table()).send();
+            Report::Text(monitor.format_table()).print();
         }
         if spin {
             std::hint::spin_loop();
         } else {
-            thread::sleep(LOOK_PERIOD);
+            thread::sleep(POLL_PERIOD);
         }
     }
-    monitor.finish();
-    verdict()
+    monitor.report_results();
+    check_ledgers()
 }
 
 fn introduction(spin: bool) -> String {
@@ -59,7 +59,7 @@ fn introduction(spin: bool) -> String {
         "The monitor polls without pause.".to_owned()
     } else {
         format!(
-            "The monitor sleeps {LOOK_PERIOD:?} between two polls: most of it is that sleep, and\n\
+            "The monitor sleeps {POLL_PERIOD:?} between two polls: most of it is that sleep, and\n\
              little is transport. For that, see the benchmarks."
         )
     };
@@ -70,56 +70,56 @@ fn introduction(spin: bool) -> String {
 }
 
 struct Monitor {
-    imu: Watch<Imu>,
-    scan: Watch<LaserScan>,
-    cmd_vel: Watch<CmdVel>,
+    imu: MeasuredSubscriber<Imu>,
+    scan: MeasuredSubscriber<LaserScan>,
+    cmd_vel: MeasuredSubscriber<CmdVel>,
     /// The process id and the timestamp in nanoseconds of the last IMU sample; `None` before the
     /// first one. A change of the id shows that the IMU was restarted.
     last_sample: Option<(u32, u64)>,
     clock: ClockWatch,
     start: Instant,
     last_table: Instant,
-    last_look: Instant,
-    looks_ns: Histogram<u64>,
+    last_poll: Instant,
+    poll_gaps_ns: Histogram<u64>,
 }
 
 impl Monitor {
     fn new() -> Result<Self> {
         let now = Instant::now();
         Ok(Self {
-            imu: Watch::new(imu::TOPIC)?,
-            scan: Watch::new(laser::TOPIC)?,
-            cmd_vel: Watch::new(controller::TOPIC)?,
+            imu: MeasuredSubscriber::new(imu::TOPIC)?,
+            scan: MeasuredSubscriber::new(laser::TOPIC)?,
+            cmd_vel: MeasuredSubscriber::new(controller::TOPIC)?,
             last_sample: None,
             clock: ClockWatch::start(),
             start: now,
             last_table: now,
-            last_look: now,
-            looks_ns: Histogram::new(3)?,
+            last_poll: now,
+            poll_gaps_ns: Histogram::new(3)?,
         })
     }
 
     /// Receives all available messages of all topics, and updates the statistics.
-    fn look(&mut self) -> Result<()> {
+    fn poll_topics(&mut self) -> Result<()> {
         let now = Instant::now();
-        self.looks_ns
-            .record((now - self.last_look).as_nanos() as u64)?;
-        self.last_look = now;
+        self.poll_gaps_ns
+            .record((now - self.last_poll).as_nanos() as u64)?;
+        self.last_poll = now;
         let last_sample = &mut self.last_sample;
         self.imu.drain(|sample| {
-            let process = imu::process(sample);
+            let process = imu::publisher_process_id(sample);
             let first_ns = sample.timestamp_ns;
             if let Some((last_process, last_ns)) = last_sample.replace((process, first_ns))
                 && process != last_process
             {
-                Report::Restarted { last_ns, first_ns }.send();
+                Report::Restarted { last_ns, first_ns }.print();
             }
         })?;
         self.scan.drain(|_| ())?;
         self.cmd_vel.drain(|_| ())
     }
 
-    fn table(&mut self) -> String {
+    fn format_table(&mut self) -> String {
         let seconds = self.last_table.elapsed().as_secs_f64();
         self.last_table = Instant::now();
         let rows = [
@@ -127,7 +127,7 @@ impl Monitor {
             self.scan.row(seconds),
             self.cmd_vel.row(seconds),
         ];
-        let head = Watch::<Imu>::HEADER;
+        let head = MeasuredSubscriber::<Imu>::HEADER;
         format!(
             "\n{:.1} s\n{head}\n{}",
             self.start.elapsed().as_secs_f64(),
@@ -135,23 +135,23 @@ impl Monitor {
         )
     }
 
-    fn finish(&self) {
-        if let Some(looks) = Latency::of(&self.looks_ns) {
+    fn report_results(&self) {
+        if let Some(poll_gaps) = Latency::of(&self.poll_gaps_ns) {
             let text = format!(
                 "{:<58}{}",
                 "\nthe monitor's time between polls",
-                looks.columns()
+                poll_gaps.columns()
             );
-            Report::Text(text).send();
+            Report::Text(text).print();
         }
-        let moved = self.clock.moved();
+        let moved = self.clock.change_since_start();
         if moved > CLOCK_MOVED_MAX {
             let text =
                 format!("the clock was set by {moved:?} during the run: latencies are not valid");
-            Report::Text(text).send();
+            Report::Text(text).print();
         }
-        Report::Received(self.imu.ledger("monitor")).send();
-        Report::Received(self.scan.ledger("monitor")).send();
-        Report::Received(self.cmd_vel.ledger("monitor")).send();
+        Report::Received(self.imu.ledger("monitor")).print();
+        Report::Received(self.scan.ledger("monitor")).print();
+        Report::Received(self.cmd_vel.ledger("monitor")).print();
     }
 }

@@ -21,7 +21,7 @@ Each runs until SIGINT or SIGTERM.";
 
 /// Allowed range of the demo's duration, in seconds. A shorter demo would end before the nodes have
 /// started.
-const SECONDS: std::ops::RangeInclusive<f64> = 1.0..=86_400.0;
+const DURATION_SECONDS: std::ops::RangeInclusive<f64> = 1.0..=86_400.0;
 
 /// The program of the demo that a process runs, for example the IMU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,7 +116,7 @@ impl Options {
             match argument.as_str() {
                 "--help" | "-h" => options.command = Command::Help,
                 "--spin" => options.spin = true,
-                "--seconds" => options.duration = seconds(rest.next())?,
+                "--seconds" => options.duration = parse_duration(rest.next())?,
                 other => return Err(format!("unknown argument '{other}'")),
             }
         }
@@ -124,15 +124,15 @@ impl Options {
     }
 }
 
-fn seconds(value: Option<String>) -> std::result::Result<Duration, String> {
+fn parse_duration(value: Option<String>) -> std::result::Result<Duration, String> {
     let value = value.ok_or("--seconds needs a number")?;
     let seconds = value
         .parse()
         .ok()
-        .filter(|seconds| SECONDS.contains(seconds));
+        .filter(|seconds| DURATION_SECONDS.contains(seconds));
     let seconds = seconds.ok_or_else(|| {
-        let min = SECONDS.start();
-        let max = SECONDS.end();
+        let min = DURATION_SECONDS.start();
+        let max = DURATION_SECONDS.end();
         format!("--seconds is '{value}': wanted a number from {min} to {max}")
     })?;
     Ok(Duration::from_secs_f64(seconds))

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use crate::ledger::Ledger;
 
 /// Name of the environment variable that selects reports in JSON.
-const VARIABLE: &str = "ROBOT_REPORTS";
+const FORMAT_VARIABLE: &str = "ROBOT_REPORTS";
 
 /// True if this process has reported a ledger that does not add up. The process then fails at its
 /// end.
@@ -31,15 +31,15 @@ pub(crate) enum Report {
 }
 
 impl Report {
-    /// Writes the report to standard output. Stores whether a ledger failed, for [`verdict`].
-    pub(crate) fn send(&self) {
+    /// Writes the report to standard output. Stores whether a ledger failed, for [`check_ledgers`].
+    pub(crate) fn print(&self) {
         if let Self::Received(ledger) = self
-            && !ledger.holds()
+            && !ledger.adds_up()
         {
             // Relaxed: the flag stands alone.
             HAS_FAILED.store(true, Ordering::Relaxed);
         }
-        let is_json = std::env::var_os(VARIABLE).is_some_and(|value| value == "json");
+        let is_json = std::env::var_os(FORMAT_VARIABLE).is_some_and(|value| value == "json");
         let text = if is_json {
             serde_json::to_string(self).expect("numbers and text always have a JSON form")
         } else {
@@ -65,7 +65,7 @@ impl fmt::Display for Report {
 }
 
 /// Returns an error if this process has reported a ledger that does not add up.
-pub(crate) fn verdict() -> crate::Result<()> {
+pub(crate) fn check_ledgers() -> crate::Result<()> {
     // Relaxed: as above.
     if HAS_FAILED.load(Ordering::Relaxed) {
         return Err("a ledger does not add up".into());

@@ -10,11 +10,11 @@ use crate::check::Checked;
 use crate::ledger::{Latency, Ledger, Tally};
 
 /// Number of significant decimal digits with which the histograms store a latency.
-const PRECISION: u8 = 3;
+const LATENCY_DIGITS: u8 = 3;
 
 /// A subscriber that receives messages of type `M`, together with its statistics.
 #[derive(Debug)]
-pub(crate) struct Watch<M: Checked> {
+pub(crate) struct MeasuredSubscriber<M: Checked> {
     subscriber: Subscriber<M>,
     tally: Tally,
     /// Latencies of all messages since the start, in nanoseconds.
@@ -22,7 +22,7 @@ pub(crate) struct Watch<M: Checked> {
     recent_ns: Histogram<u64>,
 }
 
-impl<M: Checked> Watch<M> {
+impl<M: Checked> MeasuredSubscriber<M> {
     pub(crate) const HEADER: &str = "topic       rate     p50 us    p99 us    max us\
                                      \x20      sent  received   lost";
 
@@ -31,8 +31,8 @@ impl<M: Checked> Watch<M> {
         Ok(Self {
             subscriber: Subscriber::new(topic)?,
             tally: Tally::default(),
-            total_ns: Histogram::new(PRECISION)?,
-            recent_ns: Histogram::new(PRECISION)?,
+            total_ns: Histogram::new(LATENCY_DIGITS)?,
+            recent_ns: Histogram::new(LATENCY_DIGITS)?,
         })
     }
 

@@ -13,7 +13,7 @@ const TICK_MAX: Duration = Duration::from_secs(1);
 
 /// Creates a node with `build` and runs it at `rate` until the process receives SIGTERM or SIGINT.
 /// Then reports the node's number of ticks as the number of messages sent on `topic`.
-pub(crate) fn take(
+pub(crate) fn run_node(
     name: &str,
     topic: &str,
     rate: Rate,
@@ -32,7 +32,7 @@ pub(crate) fn take(
         topic: topic.into(),
         sent,
     }
-    .send();
+    .print();
     report.into_result()?;
-    crate::report::verdict()
+    crate::report::check_ledgers()
 }
