@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 /// Name of the environment variable that sets the time limit of a test binary, in seconds. The
 /// value 0 disables the limit.
-const SECONDS_VARIABLE: &str = "HORUS_TEST_SECONDS";
+const LIMIT_VARIABLE: &str = "HORUS_TEST_SECONDS";
 
 /// The environment variable that is set only for the reporting process, which prints the running
 /// tests. Its value is the id of the process whose tests are reported.
@@ -28,11 +28,11 @@ const REPORT_VARIABLE: &str = "HORUS_TEST_REPORT_PROCESS";
 
 /// Time limit of a test binary by default, in seconds. On two CPUs, the slowest test binary takes
 /// about a tenth of this time.
-const DEFAULT_SECONDS: u64 = 1800;
+const DEFAULT_LIMIT_SECONDS: u64 = 1800;
 
 /// Time limit of a test binary, in seconds, if the environment variable `HORUS_TORTURE` selects the
 /// long versions of tests.
-const TORTURE_SECONDS: u64 = 6 * 3600;
+const TORTURE_LIMIT_SECONDS: u64 = 6 * 3600;
 
 /// Exit status of a test binary that has exceeded its time limit. The command `timeout` uses the
 /// same status.
@@ -60,26 +60,26 @@ static RUN_BEFORE_MAIN: extern "C" fn() = arm_time_limit;
 /// before `main`.
 extern "C" fn arm_time_limit() {
     if let Some(process) = env::var_os(REPORT_VARIABLE) {
-        print_unfinished(&process);
+        print_unfinished_tests(&process);
         process::exit(0);
     }
-    let seconds = match env::var(SECONDS_VARIABLE) {
+    let seconds = match env::var(LIMIT_VARIABLE) {
         Ok(text) => text.parse().unwrap_or_else(|_| {
-            eprintln!("error: {SECONDS_VARIABLE} is '{text}': wanted a number of seconds");
+            eprintln!("error: {LIMIT_VARIABLE} is '{text}': wanted a number of seconds");
             process::exit(2);
         }),
-        Err(_) if env::var_os("HORUS_TORTURE").is_some() => TORTURE_SECONDS,
-        Err(_) => DEFAULT_SECONDS,
+        Err(_) if env::var_os("HORUS_TORTURE").is_some() => TORTURE_LIMIT_SECONDS,
+        Err(_) => DEFAULT_LIMIT_SECONDS,
     };
     if seconds > 0 {
-        prepare_report(seconds);
-        start_timer(seconds);
+        prepare_report_environment(seconds);
+        start_limit_timer(seconds);
     }
 }
 
 /// Builds the environment of the reporting process, which prints the tests that are still running.
 /// WHY in advance: the signal handler must not allocate memory.
-fn prepare_report(seconds: u64) {
+fn prepare_report_environment(seconds: u64) {
     let entry = |name: &OsStr, value: &OsStr| {
         let bytes = [name.as_bytes(), b"=", value.as_bytes()].concat();
         CString::new(bytes)
@@ -87,7 +87,7 @@ fn prepare_report(seconds: u64) {
             .into_raw()
             .cast_const()
     };
-    let inherited = env::vars_os().filter(|(name, _)| name != SECONDS_VARIABLE);
+    let inherited = env::vars_os().filter(|(name, _)| name != LIMIT_VARIABLE);
     let mut entries: Vec<_> = inherited
         .map(|(name, value)| entry(&name, &value))
         .collect();
@@ -98,7 +98,7 @@ fn prepare_report(seconds: u64) {
         OsStr::from_bytes(&text(own)),
     ));
     entries.push(entry(
-        OsStr::new(SECONDS_VARIABLE),
+        OsStr::new(LIMIT_VARIABLE),
         OsStr::from_bytes(&text(seconds)),
     ));
     entries.push(null());
@@ -110,7 +110,7 @@ fn prepare_report(seconds: u64) {
 
 /// Makes the kernel send a signal to this process after `seconds` seconds. The handler of the
 /// signal ends the process.
-fn start_timer(seconds: u64) {
+fn start_limit_timer(seconds: u64) {
     // WHY this signal: no test and no code of the library uses it, and `alarm` is used elsewhere.
     let signal = libc::SIGRTMAX() - 3;
     // SAFETY: `sigaction` is plain data, for which zeros are a valid value.
@@ -164,7 +164,7 @@ extern "C" fn report_and_exit(_: libc::c_int) {
 }
 
 /// Prints which tests of the process with the id `process` are still running.
-fn print_unfinished(process: &OsStr) {
+fn print_unfinished_tests(process: &OsStr) {
     let binary = env::current_exe().unwrap_or_default();
     let tests = list_test_names(&binary);
     let threads = thread_names(&Path::new("/proc").join(process).join("task"));
@@ -177,9 +177,9 @@ fn print_unfinished(process: &OsStr) {
     } else {
         format!("unfinished: {}", unfinished.join(", "))
     };
-    let seconds = env::var(SECONDS_VARIABLE).unwrap_or_default();
+    let seconds = env::var(LIMIT_VARIABLE).unwrap_or_default();
     let line = format!(
-        "\nerror: {} still ran after {seconds} s ({SECONDS_VARIABLE}) and was ended; {what}\n",
+        "\nerror: {} still ran after {seconds} s ({LIMIT_VARIABLE}) and was ended; {what}\n",
         binary.display()
     );
     let _ = io::stderr().write_all(line.as_bytes());
@@ -191,7 +191,7 @@ fn list_test_names(binary: &Path) -> Vec<String> {
     list.args(["--list", "--format", "terse"])
         .env_remove(REPORT_VARIABLE);
     let printed = list
-        .env(SECONDS_VARIABLE, "60")
+        .env(LIMIT_VARIABLE, "60")
         .output()
         .map(|output| output.stdout);
     let printed = String::from_utf8(printed.unwrap_or_default()).unwrap_or_default();

@@ -11,10 +11,10 @@ use std::sync::{Once, OnceLock};
 use std::time::{Duration, Instant};
 
 thread_local! {
-    static MUTANT: Cell<Option<Mutant>> = const { Cell::new(None) };
+    static CURRENT_MUTANT: Cell<Option<Mutant>> = const { Cell::new(None) };
     static VISITED_SITES: RefCell<BTreeSet<OrderingSite>> = const { RefCell::new(BTreeSet::new()) };
-    static IS_QUIET: Cell<bool> = const { Cell::new(false) };
-    static ITERATIONS: Cell<u64> = const { Cell::new(0) };
+    static ARE_PANICS_SILENT: Cell<bool> = const { Cell::new(false) };
+    static EXECUTIONS: Cell<u64> = const { Cell::new(0) };
 }
 
 /// A line of source code that uses a named memory ordering, or performs a named step of a protocol
@@ -77,7 +77,7 @@ pub fn ordering(label: &'static str, sound: Ordering) -> Ordering {
         file: caller.file(),
         line: caller.line(),
     };
-    if is_weakened(site) {
+    if is_mutated(site) {
         Ordering::Relaxed
     } else {
         sound
@@ -89,15 +89,15 @@ pub fn ordering(label: &'static str, sound: Ordering) -> Ordering {
 #[track_caller]
 pub fn is_step_left_out(label: &'static str) -> bool {
     let caller = Location::caller();
-    is_weakened(OrderingSite {
+    is_mutated(OrderingSite {
         label,
         file: caller.file(),
         line: caller.line(),
     })
 }
 
-fn is_weakened(site: OrderingSite) -> bool {
-    if let Some(mutant) = MUTANT.get() {
+fn is_mutated(site: OrderingSite) -> bool {
+    if let Some(mutant) = CURRENT_MUTANT.get() {
         return mutant.affects(&site);
     }
     VISITED_SITES.with_borrow_mut(|sites| sites.insert(site));
@@ -106,7 +106,7 @@ fn is_weakened(site: OrderingSite) -> bool {
 
 /// Adds 1 to the number of executions that the running model has explored.
 pub fn count_execution() {
-    ITERATIONS.set(ITERATIONS.get() + 1);
+    EXECUTIONS.set(EXECUTIONS.get() + 1);
 }
 
 /// A model: a property of an algorithm, and a function that checks the property in all executions
@@ -122,7 +122,7 @@ pub struct Model {
 #[derive(Debug, Clone)]
 struct ModelResult {
     sites: BTreeSet<OrderingSite>,
-    iterations: u64,
+    executions: u64,
     took: Duration,
     /// The panic message of the execution that failed; `None` if all executions passed.
     failure: Option<String>,
@@ -151,14 +151,14 @@ impl Model {
     fn run_with_mutant(&self, mutant: Option<Mutant>) -> ModelResult {
         silence_panics();
         VISITED_SITES.take();
-        ITERATIONS.set(0);
-        MUTANT.set(mutant);
-        IS_QUIET.set(true);
+        EXECUTIONS.set(0);
+        CURRENT_MUTANT.set(mutant);
+        ARE_PANICS_SILENT.set(true);
         let start = Instant::now();
         let outcome = panic::catch_unwind(AssertUnwindSafe(self.explore));
         let took = start.elapsed();
-        IS_QUIET.set(false);
-        MUTANT.set(None);
+        ARE_PANICS_SILENT.set(false);
+        CURRENT_MUTANT.set(None);
         let failure = outcome.err().map(|cause| {
             let text = cause.downcast_ref::<String>().cloned();
             text.or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).to_owned()))
@@ -166,7 +166,7 @@ impl Model {
         });
         ModelResult {
             sites: VISITED_SITES.take(),
-            iterations: ITERATIONS.get(),
+            executions: EXECUTIONS.get(),
             took,
             failure,
         }
@@ -181,7 +181,7 @@ fn find_killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Mod
         sound.failure.is_none() && sound.sites.iter().any(|site| mutant.affects(site))
     };
     let mut able: Vec<_> = models.iter().filter(able).collect();
-    able.sort_by_key(|model| model.result_without_mutant().iterations);
+    able.sort_by_key(|model| model.result_without_mutant().executions);
     able.into_iter().find_map(|model| {
         let run = model.run_with_mutant(Some(mutant));
         run.failure.is_some().then_some((model, run))
@@ -191,11 +191,11 @@ fn find_killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Mod
 /// Installs a panic hook that prints no panic messages of explored executions. WHY: with a mutant,
 /// executions are expected to fail.
 fn silence_panics() {
-    static PANIC_HOOK: Once = Once::new();
-    PANIC_HOOK.call_once(|| {
+    static PANIC_HOOK_SET: Once = Once::new();
+    PANIC_HOOK_SET.call_once(|| {
         let loud = panic::take_hook();
         panic::set_hook(Box::new(move |info| {
-            if !IS_QUIET.get() {
+            if !ARE_PANICS_SILENT.get() {
                 loud(info);
             }
         }));
@@ -214,9 +214,9 @@ pub fn check_model(models: &'static [Model], name: &str) {
         .find(|model| model.name == name)
         .expect("a listed model");
     let run = model.result_without_mutant();
-    println!("{name}: {} executions in {:.1?}", run.iterations, run.took);
+    println!("{name}: {} executions in {:.1?}", run.executions, run.took);
     if let Some(failure) = &run.failure {
-        panic!("execution {} of {name}: {failure}", run.iterations);
+        panic!("execution {} of {name}: {failure}", run.executions);
     }
 }
 
@@ -246,7 +246,7 @@ pub fn assert_all_killed(
     for mutant in mutants {
         let name = mutant.to_string();
         let killer = find_killer(models, mutant);
-        let fate = killer.map(|(model, run)| format!("{} ({})", model.name, run.iterations));
+        let fate = killer.map(|(model, run)| format!("{} ({})", model.name, run.executions));
         let _ = writeln!(table, "{name:<32}{}", fate.as_deref().unwrap_or("SURVIVES"));
         if fate.is_none() {
             survivors.push(name);

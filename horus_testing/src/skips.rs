@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::thread;
 
 /// The environment variable that contains the path of the file to which skips are appended.
-const FILE_VARIABLE: &str = "HORUS_TEST_SKIPS";
+const SKIPS_FILE_VARIABLE: &str = "HORUS_TEST_SKIPS";
 
 /// Prefix of a printed line that reports a skipped test. The record of skipped tests consists of
 /// such lines.
@@ -47,7 +47,7 @@ fn record_skip(line: &str) {
     let _ = io::stdout()
         .lock()
         .write_all(format!("\n{SKIP_PREFIX}{line}\n").as_bytes());
-    if let Some(file) = env::var_os(FILE_VARIABLE)
+    if let Some(file) = env::var_os(SKIPS_FILE_VARIABLE)
         && let Ok(mut file) = OpenOptions::new().append(true).create(true).open(file)
     {
         // One write, so that lines of parallel tests do not mix.
