@@ -238,7 +238,7 @@ impl ReaderSlot {
     }
 
     /// Returns the bit mask of the pins that hold a borrowed message: bit i stands for pin i.
-    pub(crate) const fn held(&self) -> &AtomicU64 {
+    pub(crate) const fn held_pins(&self) -> &AtomicU64 {
         &self.held
     }
 
@@ -264,15 +264,14 @@ impl ReaderSlot {
 
     /// Returns true if every publisher executes a memory fence in each send, so that a thread needs
     /// no barrier before it sleeps.
-    pub(crate) fn fences(&self) -> bool {
+    pub(crate) fn publishers_use_fences(&self) -> bool {
         // Relaxed: it belongs to the thread that reads; a watch that sees an older value looks
         // again after a slice.
         self.fences.get() != 0
     }
 
-    /// Sets whether every publisher executes a memory fence in each send, as [`Self::fences`]
-    /// returns it.
-    pub(crate) fn set_fences(&self, fences: bool) {
+    /// Sets the value that [`Self::publishers_use_fences`] returns.
+    pub(crate) fn set_publishers_use_fences(&self, fences: bool) {
         // Relaxed: as above.
         self.fences.set(fences.into());
     }
@@ -280,7 +279,7 @@ impl ReaderSlot {
     /// Returns the eventcount at which this reader sleeps; `None` if this is a copy in a forked
     /// child.
     pub(crate) fn event(&self) -> Option<Event<'_>> {
-        let order = if self.fences() {
+        let order = if self.publishers_use_fences() {
             WakeOrder::Fences
         } else {
             WakeOrder::Barrier

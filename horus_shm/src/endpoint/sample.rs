@@ -154,7 +154,7 @@ impl Drop for RawSample {
         if !self.place.segment().is_forked()
             && let Some(word) = self.place.pin(self.pin)
         {
-            free_pin(self.place.held(), word, self.pin);
+            free_pin(self.place.held_pins(), word, self.pin);
         }
     }
 }

@@ -109,7 +109,7 @@ impl ConsumerProgress {
 
     /// Creates a view of the block and the cursors in shared memory that belong to the reader slot
     /// with index `reader`, which the consumer has claimed.
-    pub(super) fn announced(
+    pub(super) fn in_shared_memory(
         segment: &Arc<Segment>,
         reader: u32,
         health: Arc<ConsumerHealth>,

@@ -117,7 +117,7 @@ impl RawConsumer {
     /// The same as for [`Self::borrow`].
     pub fn borrow_latest(&mut self, key: Key<'_>) -> Result<Option<RawSample>, BorrowError> {
         if self.reading() == ReadMode::Observer {
-            return Err(self.unannounced_error());
+            return Err(self.observer_borrow_error());
         }
         let mut refused = None;
         let found = self.latest_among(|this, lane, _| {

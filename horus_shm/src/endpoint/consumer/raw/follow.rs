@@ -14,7 +14,7 @@ use crate::protocol::sync::Word;
 impl RawConsumer {
     /// Moves the reader of the lane at index `at` on to later extents (files of slots), up to
     /// `newest`. The reader leaves an extent only when it has read all of its messages.
-    pub(super) fn follow(&mut self, at: usize, newest: ExtentId) -> Result<(), OpenError> {
+    pub(super) fn follow_extents(&mut self, at: usize, newest: ExtentId) -> Result<(), OpenError> {
         while self.lanes[at].extent.id.generation < newest.generation {
             let (mut extent, mut raw) = self.next_extent(self.lanes[at].extent.id, newest)?;
             // WHY: extents of a publisher that does not match may be gone already.
@@ -43,7 +43,7 @@ impl RawConsumer {
                 position, number, ..
             } = left_out;
             self.lanes[at].reader.count_lost_to(position, number);
-            self.skip_unowed_messages(at, left_out, extent.base);
+            self.skip_uncounted_messages(at, left_out, extent.base);
             self.move_to_later(at, extent, raw);
         }
         Ok(())
@@ -51,7 +51,7 @@ impl RawConsumer {
 
     /// Skips messages that this reader must not receive, without counting them: the ledger
     /// continues as if there were no messages between `end` and `next`.
-    fn skip_unowed_messages(&mut self, at: usize, end: ExtentBase, next: ExtentBase) {
+    fn skip_uncounted_messages(&mut self, at: usize, end: ExtentBase, next: ExtentBase) {
         let FollowedLane { lane, reader, .. } = &mut self.lanes[at];
         let start = &mut self.starts[*lane as usize];
         let positions = next.position.saturating_sub(end.position);
@@ -144,7 +144,7 @@ impl RawConsumer {
                     break;
                 }
                 followed.reader.skip_to_end(end.position, end.number);
-                if self.follow(at, newest).is_err() {
+                if self.follow_extents(at, newest).is_err() {
                     break;
                 }
             }

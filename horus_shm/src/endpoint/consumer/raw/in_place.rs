@@ -186,7 +186,7 @@ impl RawConsumer {
         let place = self
             .place
             .as_ref()
-            .ok_or_else(|| self.unannounced_error())?;
+            .ok_or_else(|| self.observer_borrow_error())?;
         place
             .reserve_pins(messages, self.pinnable_slots)
             .map_err(|_| self.no_pins_error(place))
@@ -216,7 +216,7 @@ impl RawConsumer {
 
     /// Returns the error for an observer that tries to borrow a message. An observer has no reader
     /// slot, and therefore no pins.
-    pub(super) fn unannounced_error(&self) -> BorrowError {
+    pub(super) fn observer_borrow_error(&self) -> BorrowError {
         BorrowError::Observer {
             topic: self.segment.label(),
         }
@@ -360,9 +360,12 @@ impl RawConsumer {
                 topic: self.segment.label(),
             });
         }
-        let place = self.place.clone().ok_or_else(|| self.unannounced_error())?;
+        let place = self
+            .place
+            .clone()
+            .ok_or_else(|| self.observer_borrow_error())?;
         let slots = self.pinnable_slots;
-        let take = || claim_free_pin(place.held(), place.pin_limit(slots));
+        let take = || claim_free_pin(place.held_pins(), place.pin_limit(slots));
         let pin = match take() {
             Some(pin) => pin,
             None => {
@@ -384,6 +387,6 @@ struct HeldMessage {
 /// Releases the pin with index `pin`, which no longer protects a message.
 fn release_pin(place: &ReaderSlot, pin: u32) {
     if let Some(word) = place.pin(pin) {
-        free_pin(place.held(), word, pin);
+        free_pin(place.held_pins(), word, pin);
     }
 }

@@ -83,7 +83,7 @@ impl RawConsumer {
             let place = self.place.insert(Arc::new(claimed.slot));
             resumed = claimed.resumed;
             let health = Arc::clone(self.progress.health());
-            self.progress = Arc::new(ConsumerProgress::announced(
+            self.progress = Arc::new(ConsumerProgress::in_shared_memory(
                 &segment,
                 place.index(),
                 health,
@@ -202,13 +202,13 @@ impl RawConsumer {
                 number: lane::message_number_at(block, position),
             });
         }
-        self.start_numbered(lane, ended)
+        self.start_at_end(lane, ended)
     }
 
-    /// Returns the position of the oldest of the last `messages` messages in the range `within` of
-    /// positions. If the range contains fewer, returns the position of its first message; if it
-    /// contains none, its end. Searches backwards from the extent `newest`, until it finds an
-    /// extent that cannot be opened, or whose messages this reader does not get (`is_owed`).
+    /// Returns the position of the first of the last `messages` messages in the range `within` (of
+    /// its first message if it contains fewer; its end if it contains none). Searches backwards
+    /// from the extent `newest`, up to one that cannot be opened, or whose messages this reader
+    /// does not get.
     fn history_position(
         &self,
         newest: &(Arc<Extent>, RawLane),
@@ -275,7 +275,7 @@ impl RawConsumer {
     /// Returns the place after the last message of a pinnable lane: its position, and the sequence
     /// number of the next message. `ended` is the memory of the lane if the session of its
     /// publisher has ended; otherwise `None`.
-    fn start_numbered(&self, lane: u32, ended: Option<&RawLane>) -> Result<LaneStart, OpenError> {
+    fn start_at_end(&self, lane: u32, ended: Option<&RawLane>) -> Result<LaneStart, OpenError> {
         let (number, position) = match ended {
             Some(memory) => lane::count_all_messages(memory),
             None => lane::count_messages(self.segment.lane_block(lane, Access::Read)?),
@@ -324,7 +324,7 @@ impl RawConsumer {
         // ORDERING(change): pairs with the count in `TopicMemory::publish_change`.
         let changes = Word::load(changes, edge::CHANGE_SEE);
         if changes != self.known {
-            self.discover(changes);
+            self.discover_lanes(changes);
         }
     }
 
@@ -332,7 +332,7 @@ impl RawConsumer {
     /// a lane cannot be mapped, calls after [`RETRY_PERIOD`] try again; until then [`Self::check`]
     /// returns the error.
     #[cold]
-    fn discover(&mut self, changes: u64) {
+    fn discover_lanes(&mut self, changes: u64) {
         if let Some(failed) = &self.failed
             && failed.changes == changes
             && failed.at.elapsed() < RETRY_PERIOD
@@ -363,7 +363,7 @@ impl RawConsumer {
             }
         }
         self.progress.set_read_lanes(read_lanes, changes);
-        self.note_failed((!complete).then(|| Box::new(failed)));
+        self.store_failed_mapping((!complete).then(|| Box::new(failed)));
         self.update_lane_totals();
         self.note_mismatch();
         // WHY not if there are later extents: the reader goes on there when it has reached their
@@ -374,7 +374,7 @@ impl RawConsumer {
     }
 
     /// Returns true if this reader may get messages from a lane before the change counter changes
-    /// again. This includes a lane that it ignores, because it may stop ignoring the lane.
+    /// again. True for a lane that it ignores, because it may stop ignoring the lane.
     fn may_receive_from(&self, lane: u32) -> bool {
         let is_followed = self.lanes.iter().any(|followed| followed.lane == lane);
         self.ignored & 1 << lane != 0 || is_followed && self.unmatched_in(lane).is_none()
@@ -394,7 +394,7 @@ impl RawConsumer {
             return Ok(());
         }
         if let Some(at) = self.lanes.iter().position(|followed| followed.lane == lane) {
-            return self.follow(at, newest);
+            return self.follow_extents(at, newest);
         }
         let (extent, _) = self.map_extent(newest)?;
         self.find_start(lane)?;
@@ -434,16 +434,15 @@ impl RawConsumer {
             shared,
             other,
         });
-        self.follow(self.lanes.len() - 1, newest)
+        self.follow_extents(self.lanes.len() - 1, newest)
     }
 
-    /// Updates the fields that are computed from all lanes, such as `longest`, the length of the
-    /// longest message.
+    /// Updates the fields that are computed from all lanes, such as the longest message length.
     pub(super) fn update_lane_totals(&mut self) {
         let lanes = || self.lanes.iter();
         let offers = || lanes().map(|followed| &followed.extent.offer);
         let own = self.segment.request().type_info.bytes;
-        let former = self.former_limits();
+        let former = self.former_file_limits();
         let longest = lanes().map(|followed| self.longest_of(followed)).max();
         self.longest = longest.unwrap_or(0).max(own as usize).max(former.0);
         self.lap = offers()
@@ -458,7 +457,7 @@ impl RawConsumer {
         self.in_place = lanes().any(is_in_place);
         let fences = offers().all(|offer| offer.wake_barrier == WakeBarrier::Fence);
         if let Some(place) = &self.place {
-            place.set_fences(fences && !self.lanes.is_empty());
+            place.set_publishers_use_fences(fences && !self.lanes.is_empty());
         }
     }
 
@@ -472,7 +471,7 @@ impl RawConsumer {
 
     /// Stores the result of an attempt to map all lanes, for this reader and for the threads that
     /// watch it. `None` means success.
-    fn note_failed(&mut self, failed: Option<Box<FailedMapping>>) {
+    fn store_failed_mapping(&mut self, failed: Option<Box<FailedMapping>>) {
         let error =
             |failed: &Option<Box<FailedMapping>>| failed.as_ref().and_then(|failed| failed.error);
         let before = error(&self.failed);
@@ -514,8 +513,7 @@ impl RawConsumer {
         }
     }
 
-    /// Returns the number of lanes from which this reader misses messages because the last attempt
-    /// could not map them.
+    /// Returns the number of lanes that could not be mapped, so that this reader misses messages.
     pub(super) fn unmapped_lanes(&self) -> u64 {
         self.failed.as_ref().map_or(0, |failed| failed.lanes)
     }
@@ -528,7 +526,6 @@ impl RawConsumer {
 
     /// Stops receiving from lane `lane`, and leaves its messages out of the ledger (counters). A
     /// participant that also publishes uses this so that it does not receive its own messages.
-    ///
     /// Does nothing if the topic cannot have a lane of this index.
     pub fn ignore(&mut self, lane: u32) {
         let Some(bit) = self.lane_bit(lane).filter(|bit| self.ignored & bit == 0) else {
@@ -587,7 +584,7 @@ impl RawConsumer {
                 number: Some(position),
             }
         } else {
-            self.start_numbered(lane, None)?
+            self.start_at_end(lane, None)?
         };
         self.starts[lane as usize] = start;
         self.publish_start(lane);
@@ -596,7 +593,7 @@ impl RawConsumer {
         self.include_ignored_sessions();
         // WHY: the next call then looks for lanes.
         self.known = NEVER_SEARCHED;
-        self.note_failed(None);
+        self.store_failed_mapping(None);
         Ok(())
     }
 }

@@ -115,7 +115,7 @@ impl RawConsumer {
     /// Joins the file of `segment`, even if the file has lost its name, as an observer of one lane.
     /// It reads from the lane's beginning if `from_beginning` is true; otherwise it begins with the
     /// history that the publisher offers.
-    pub(crate) fn observer_of(
+    pub(crate) fn observe_lane(
         segment: Arc<Segment>,
         lane: u32,
         from_beginning: bool,
@@ -545,7 +545,7 @@ impl RawConsumer {
 
     /// Returns the length of the longest message that a publisher of a former file can send, and
     /// the largest number of slots of a lane there.
-    pub(super) fn former_limits(&self) -> (usize, u64) {
+    pub(super) fn former_file_limits(&self) -> (usize, u64) {
         let former = self.former().iter();
         former.fold((0, 1), |(longest, lap), former| {
             (longest.max(former.longest), lap.max(former.lap))

@@ -91,7 +91,7 @@ impl RawConsumer {
     ) -> PollOutcome {
         loop {
             let place = self.place.clone();
-            let fences = place.as_ref().map(|place| place.fences());
+            let fences = place.as_ref().map(|place| place.publishers_use_fences());
             let event = place.as_ref().and_then(|place| place.event());
             let files = self.file_changes();
             let of_former = self
@@ -115,7 +115,7 @@ impl RawConsumer {
                 // SAFETY: `dst` is writable for `bytes`, by the contract.
                 let polled = unsafe { self.recv(dst, bytes) };
                 is_other_order = files != self.file_changes()
-                    || fences != place.as_ref().map(|place| place.fences());
+                    || fences != place.as_ref().map(|place| place.publishers_use_fences());
                 let is_over = polled == PollOutcome::Message
                     || is_other_order
                     || self.would_cut(bytes)

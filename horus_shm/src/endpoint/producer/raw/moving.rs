@@ -214,7 +214,7 @@ impl RawProducer {
             return Ok(messages);
         }
         let segment = Arc::clone(&self.segment);
-        let mut reader = RawConsumer::observer_of(segment, self.lane, has_unmoved_readers)?;
+        let mut reader = RawConsumer::observe_lane(segment, self.lane, has_unmoved_readers)?;
         let mut buffer = Vec::new();
         loop {
             let longest = reader.whole_bytes();
