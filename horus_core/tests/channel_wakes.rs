@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use horus_core::channel::{fanout, mpsc, spmc, spsc};
-use horus_shm::internals::wait::overslept_count;
+use horus_shm::internals::wait::timed_out_sleep_count;
 
 /// The number of times that an endpoint falls asleep and has to be woken.
 // WHY fewer: miri runs a thousandth as fast.
@@ -64,9 +64,9 @@ fn expect_wakes(what: &str, sleeper: impl FnOnce(&AtomicU64) + Send, mut turn: i
         let sleeper = scope.spawn(|| {
             // SAFETY: the call takes no argument and cannot fail.
             id.store(unsafe { libc::gettid() }, Ordering::Relaxed);
-            let before = overslept_count();
+            let before = timed_out_sleep_count();
             sleeper(&got);
-            overslept_count() - before
+            timed_out_sleep_count() - before
         });
         for _ in 0..TURNS {
             until_asleep(&id);
@@ -181,19 +181,19 @@ fn a_sleeper_is_woken_when_the_last_endpoint_of_the_other_side_leaves() {
 fn a_sleep_that_ends_by_timeout_is_counted() {
     let (_sender, mut receiver) = spsc::channel::<u64>(1);
     receiver.set_spin(Duration::ZERO);
-    let before = overslept_count();
+    let before = timed_out_sleep_count();
     // A slice of sleep takes 50 ms. WHY several calls: on a busy machine one slice can take as long
     // as the timeout of a call.
     for _ in 0..100 {
         receiver
             .recv_timeout(Duration::from_millis(120))
             .unwrap_err();
-        if overslept_count() >= before + 2 {
+        if timed_out_sleep_count() >= before + 2 {
             return;
         }
     }
     panic!(
         "{} sleeps were counted in a hundred calls",
-        overslept_count() - before
+        timed_out_sleep_count() - before
     );
 }

@@ -88,7 +88,7 @@ pub use wait::{WaitPolicy, WakeBarrier};
 /// corrupts messages that other processes have borrowed.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::file::name_watch::{forbid_name_thread, look_at_names};
+    pub use crate::file::name_watch::{check_names_now, forbid_name_thread};
     pub use crate::file::segment::Blocks;
     pub use crate::os::child;
     pub use crate::os::cpu::set_tuning;

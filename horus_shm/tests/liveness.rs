@@ -123,8 +123,10 @@ fn fork_and_use(path: &Path) {
         let files: Vec<File> = (0..8)
             .map(|_| File::open(path.join("registry")).unwrap())
             .collect();
-        assert!(registry.presence_share(1).is_err() && registry.presence_attended(1));
-        registry.presence_release(1);
+        assert!(
+            registry.mark_topic_file_used(1).is_err() && registry.is_topic_file_used_by_others(1)
+        );
+        registry.release_topic_file(1);
         assert!(!registry.is_current(File::open(path).unwrap().as_fd()));
         let me = registry.me();
         let other_me = other.me();
@@ -499,27 +501,33 @@ fn presence_is_shared_or_exclusive() {
     let b = place.join().unwrap();
     let ino = 4711;
     let other_ino = 1 << 40;
-    assert!(!a.presence_attended(ino));
-    assert!(a.presence_share(ino).unwrap() && b.presence_share(ino).unwrap());
-    assert!(a.presence_attended(ino) && !a.presence_attended(other_ino));
-    assert!(!a.presence_exclude(ino).unwrap(), "b is there");
-    assert!(b.presence_attended(ino), "a stays");
-    b.presence_release(ino);
+    assert!(!a.is_topic_file_used_by_others(ino));
+    assert!(a.mark_topic_file_used(ino).unwrap() && b.mark_topic_file_used(ino).unwrap());
+    assert!(a.is_topic_file_used_by_others(ino) && !a.is_topic_file_used_by_others(other_ino));
     assert!(
-        !a.presence_attended(ino),
+        !a.exclude_others_from_topic_file(ino).unwrap(),
+        "b is there"
+    );
+    assert!(b.is_topic_file_used_by_others(ino), "a stays");
+    b.release_topic_file(ino);
+    assert!(
+        !a.is_topic_file_used_by_others(ino),
         "a process's own lock does not count"
     );
-    assert!(a.presence_exclude(ino).unwrap());
-    assert!(!b.presence_share(ino).unwrap() && b.presence_share(other_ino).unwrap());
-    assert!(b.presence_attended(ino));
+    assert!(a.exclude_others_from_topic_file(ino).unwrap());
+    assert!(!b.mark_topic_file_used(ino).unwrap() && b.mark_topic_file_used(other_ino).unwrap());
+    assert!(b.is_topic_file_used_by_others(ino));
     assert!(
-        a.presence_share(ino).unwrap() && b.presence_share(ino).unwrap(),
+        a.mark_topic_file_used(ino).unwrap() && b.mark_topic_file_used(ino).unwrap(),
         "back to shared"
     );
     drop(a);
-    assert!(b.presence_exclude(ino).unwrap(), "leaving ends presence");
-    assert!(b.presence_share(u64::MAX).is_err());
-    assert!(b.presence_share(i64::MAX as u64).is_err());
+    assert!(
+        b.exclude_others_from_topic_file(ino).unwrap(),
+        "leaving ends presence"
+    );
+    assert!(b.mark_topic_file_used(u64::MAX).is_err());
+    assert!(b.mark_topic_file_used(i64::MAX as u64).is_err());
 }
 
 #[test]

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use horus_shm::internals::layout::LaneBlock;
 use horus_shm::internals::sync::Word as _;
-use horus_shm::internals::{Blocks as _, forbid_name_thread, look_at_names};
+use horus_shm::internals::{Blocks as _, check_names_now, forbid_name_thread};
 use horus_shm::{
     Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Reliability, Request,
     Segment, TopicName, TypeInfo, sweep,
@@ -76,7 +76,7 @@ fn live() {
         send(&mut producer, 1, 0..MESSAGES);
         // The parent removes the file here.
         mark();
-        look_at_names();
+        check_names_now();
         send(&mut producer, 1, MESSAGES..2 * MESSAGES);
     }
     mark();
@@ -128,7 +128,7 @@ impl Scene {
         victim.run_to_mark();
         self.removed = open_all(&self.namespace.topics_path());
         fs::remove_file(self.namespace.topics_path().join(TOPIC)).unwrap();
-        look_at_names();
+        check_names_now();
         self.receive();
         victim
     }
@@ -162,7 +162,7 @@ impl Scene {
     /// Checks that a successor of the dead victim can send, that the subscriber gets what both sent
     /// in order, and that nothing is left. Returns the number of messages of the victim.
     fn check(mut self) -> u64 {
-        look_at_names();
+        check_names_now();
         let mut successor = RawProducer::new(open(&self.namespace), OnStalled::Full).unwrap();
         send(&mut successor, 2, 0..MESSAGES);
         self.receive();
@@ -322,7 +322,7 @@ fn a_publisher_stopped_after_any_change_by_a_takeover_hides_no_messages() {
             assert_eq!(receive(reader).len(), MESSAGES as usize);
         }
         fs::remove_file(namespace.topics_path().join(TOPIC)).unwrap();
-        look_at_names();
+        check_names_now();
         send(&mut producer, 1, MESSAGES..2 * MESSAGES);
         let segment = open(&namespace);
         let mut heir = Victim::spawn("heir's life", dir.path());

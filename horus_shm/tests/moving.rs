@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use horus_shm::internals::layout::Header;
 use horus_shm::internals::sync::Word as _;
-use horus_shm::internals::{Blocks as _, forbid_name_thread, look_at_names};
+use horus_shm::internals::{Blocks as _, check_names_now, forbid_name_thread};
 use horus_shm::{
     Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Reliability, Request,
     Segment, SendError, TopicName, TypeInfo,
@@ -98,7 +98,7 @@ impl Scene {
     /// Takes the topic's file away, and lets its endpoints notice that.
     fn remove(&self) {
         fs::remove_file(self.path()).unwrap();
-        look_at_names();
+        check_names_now();
     }
 
     /// Takes the topic's file away, and its lane files, and lets its endpoints notice that.
@@ -106,7 +106,7 @@ impl Scene {
         for file in fs::read_dir(self.namespace.topics_path()).unwrap() {
             fs::remove_file(file.unwrap().path()).unwrap();
         }
-        look_at_names();
+        check_names_now();
     }
 
     fn path(&self) -> PathBuf {
@@ -400,10 +400,10 @@ fn endpoints_stay_in_a_file_that_gets_its_name_back() {
         assert_eq!(receive(&mut reader), [0]);
         let away = scene.namespace.topics_path().with_file_name("away");
         fs::rename(scene.path(), &away).unwrap();
-        look_at_names();
+        check_names_now();
         fs::rename(&away, scene.path()).unwrap();
         if looks_again {
-            look_at_names();
+            check_names_now();
         }
         for number in 1..101 {
             send(&mut producer, number..number + 1);

@@ -54,11 +54,16 @@ fn child_role() {
         "stop" => {
             let path = namespace.topics_path().join(argument);
             let ino = std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
-            assert!(namespace.registry().presence_exclude(ino).unwrap());
+            assert!(
+                namespace
+                    .registry()
+                    .exclude_others_from_topic_file(ino)
+                    .unwrap()
+            );
             common::say("here");
             // SAFETY: the call takes no pointer.
             unsafe { libc::raise(libc::SIGSTOP) };
-            namespace.registry().presence_release(ino);
+            namespace.registry().release_topic_file(ino);
             common::say("gone on");
             common::park();
         }

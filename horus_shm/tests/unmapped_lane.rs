@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::internals::lane::PollOutcome;
-use horus_shm::internals::{forbid_name_thread, look_at_names};
+use horus_shm::internals::{check_names_now, forbid_name_thread};
 use horus_shm::{
     Namespace, OpenError, RawConsumer, RawProducer, ReadMode, RecvError, Reliability, Request,
     Segment, TopicName, TypeInfo,
@@ -240,7 +240,7 @@ fn move_without_memory() {
     long[0] = 2;
     producer.send_bytes(&long).unwrap();
     std::fs::remove_file(former.path()).unwrap();
-    look_at_names();
+    check_names_now();
     producer.send_bytes(&[3; 8]).unwrap();
     assert!(!producer.segment().is_same_file(&former), "it moved");
     let leave_bytes =

@@ -12,7 +12,7 @@ use std::task::{Wake, Waker};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use horus_shm::internals::wait::{SLEEP_MAX, WaitPolicy, overslept_count};
+use horus_shm::internals::wait::{SLEEP_MAX, WaitPolicy, timed_out_sleep_count};
 use horus_shm::{
     Alarm, FanoutShm, OnStalled, Producer, RawConsumer, RawProducer, ReadMode, RingOptions,
     Segment, SpscShm, WakeBarrier, Watch,
@@ -53,13 +53,13 @@ impl Awaited {
     /// Runs `wait` and records its sleeps.
     fn of<R>(wait: impl FnOnce() -> R) -> (R, Self) {
         let begin_ns = now_ns();
-        let before = overslept_count();
+        let before = timed_out_sleep_count();
         let found = wait();
         (
             found,
             Self {
                 begin_ns,
-                slices: overslept_count() - before,
+                slices: timed_out_sleep_count() - before,
             },
         )
     }

@@ -16,7 +16,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox, channel};
 use std::thread;
 
-use horus_shm::internals::wait::{SLEEP_MAX, overslept_count};
+use horus_shm::internals::wait::{SLEEP_MAX, timed_out_sleep_count};
 use horus_shm::{Namespace, Request, Segment, WakeBarrier};
 
 use common::{Child, eventually, role, say};
@@ -187,9 +187,9 @@ fn sleeping_reader(segment: &Arc<Segment>) -> (Outbox<()>, Inbox<(Message, u64)>
     let mut reader = consumer(segment);
     thread::spawn(move || {
         for () in asked {
-            let before = overslept_count();
+            let before = timed_out_sleep_count();
             let message = reader.recv_until(asleep()).expect("a message");
-            let _ = answer.send((message, overslept_count() - before));
+            let _ = answer.send((message, timed_out_sleep_count() - before));
         }
     });
     (ask, answers)

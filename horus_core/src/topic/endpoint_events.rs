@@ -160,7 +160,7 @@ impl EndpointEvents {
                 self.add_event(end, EndpointChange::Joined, mismatch);
             }
         }
-        self.files.forget_without(&now);
+        self.files.retain_files_of(&now);
         self.known = now;
         Ok(())
     }

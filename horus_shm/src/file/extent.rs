@@ -427,7 +427,7 @@ pub(crate) fn remove_lane_files(topic: &TopicFile) {
         return;
     };
     let Ok(names) = os::list_dir(dir) else {
-        return remove_likely_lane_files(topic);
+        return remove_referenced_lane_files(topic);
     };
     let names = names.iter().map(|name| name.to_string_lossy());
     let prefix = lane_name::lane_files_prefix(topic.topic_id);
@@ -438,7 +438,7 @@ pub(crate) fn remove_lane_files(topic: &TopicFile) {
 
 /// Removes the lane files to which the words in the topic file refer. This works even in a process
 /// that has no free descriptor to list the directory.
-fn remove_likely_lane_files(topic: &TopicFile) {
+fn remove_referenced_lane_files(topic: &TopicFile) {
     let Ok(blocks) = topic.read_lane_blocks() else {
         return;
     };

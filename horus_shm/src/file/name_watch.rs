@@ -177,7 +177,7 @@ fn watch_names() {
 
 /// Checks the names of all open topic files now. For tests in processes that must not start the
 /// thread that does this.
-pub fn look_at_names() {
+pub fn check_names_now() {
     report_changes(&check_names().unwrap_or_default());
 }
 

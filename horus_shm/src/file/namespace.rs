@@ -205,7 +205,7 @@ impl Namespace {
     /// An error if the program closed the descriptor of the directory, or the descriptor that holds
     /// the lock that marks this process as alive.
     pub fn topics_dir(&self) -> io::Result<BorrowedFd<'_>> {
-        self.registry.expect_held()?;
+        self.registry.expect_lock_open()?;
         self.topics.get()
     }
 
@@ -214,7 +214,7 @@ impl Namespace {
     /// with the lock of this process was closed.)
     fn has_descriptors(&self) -> bool {
         let dirs = [&self.parent, &self.dir, &self.topics];
-        self.registry.expect_held().is_ok() && dirs.iter().all(|dir| dir.is_still_open())
+        self.registry.expect_lock_open().is_ok() && dirs.iter().all(|dir| dir.is_still_open())
     }
 
     /// Returns the path of the namespace's directory.

@@ -140,7 +140,7 @@ impl Request {
     ///
     /// [`OpenError::Shape`] or [`OpenError::TypeTooLong`] if no lane can have these settings.
     pub fn offer(&self) -> Result<Offer, OpenError> {
-        self.expect_type()?;
+        self.expect_type_fits()?;
         let first_bytes = match self.max_message_bytes {
             Some(bytes) if self.type_info.sized => bytes,
             _ => self.type_info.bytes,
@@ -228,7 +228,7 @@ impl Request {
     /// # Errors
     ///
     /// [`OpenError::TypeTooLong`] if there is not enough room.
-    pub(crate) fn expect_type(&self) -> Result<(), OpenError> {
+    pub(crate) fn expect_type_fits(&self) -> Result<(), OpenError> {
         let info = &self.type_info;
         for (field, bytes, max) in [
             ("type name", info.name.len(), TYPE_NAME_BYTES_MAX),

@@ -501,7 +501,7 @@ impl TopicPath<'_> {
     /// Creates the file without a name, and gives it its name when it is complete. Returns `None`
     /// if another process created a file with this name first.
     fn create_file(&self, request: &Request) -> Result<Option<Arc<TopicMemory>>, OpenError> {
-        request.expect_type()?;
+        request.expect_type_fits()?;
         let type_info = request.type_info.clone();
         let shape = TopicShape::FILE;
         let dir = self.namespace.topics_dir().map_err(self.io("creating"))?;

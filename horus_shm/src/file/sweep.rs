@@ -108,7 +108,8 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
 fn inode_if_attended(place: &TopicPath<'_>, dir: BorrowedFd<'_>) -> Option<u64> {
     let stat = os::fstatat(dir, place.name.file_name()).ok()?;
     let registry = place.namespace.registry();
-    let is_used = place.check_kind(&stat).is_ok() && registry.presence_attended(stat.ino);
+    let is_used =
+        place.check_kind(&stat).is_ok() && registry.is_topic_file_used_by_others(stat.ino);
     is_used.then_some(stat.ino)
 }
 

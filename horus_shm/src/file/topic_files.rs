@@ -72,7 +72,7 @@ impl TopicFiles {
 
     /// Removes from the list the files in which none of `endpoints` is. The newest file always
     /// stays.
-    pub fn forget_without(&mut self, endpoints: &[LiveEndpoint]) {
+    pub fn retain_files_of(&mut self, endpoints: &[LiveEndpoint]) {
         let newest = Arc::clone(self.newest());
         self.files.retain(|file| {
             let mut used = endpoints.iter().map(|end| &end.file).chain([&newest]);

@@ -206,7 +206,7 @@ pub(crate) fn install_handlers() -> io::Result<()> {
         libc::pthread_atfork(
             Some(count_fork_begun),
             Some(count_fork_ended),
-            Some(renew_in_child),
+            Some(handle_fork_in_child),
         )
     };
     if error != 0 {
@@ -242,7 +242,7 @@ extern "C" fn count_fork_ended() {
 
 /// The fork handler of the child. Because the child has only this thread, and locks may be held, it
 /// uses only atomics, `mmap`, `mprotect` and `close`.
-extern "C" fn renew_in_child() {
+extern "C" fn handle_fork_in_child() {
     // Relaxed, all of it: there is no other thread.
     FORK_EPOCH.fetch_add(1, Ordering::Relaxed);
     fault::make_regions_private();

@@ -333,7 +333,7 @@ impl Registry {
 
     /// Checks that the descriptor that holds this process's locks is open. Returns an error if the
     /// program has closed it, but not in a forked child. Makes one system call.
-    pub(crate) fn expect_held(&self) -> io::Result<()> {
+    pub(crate) fn expect_lock_open(&self) -> io::Result<()> {
         // WHY no error in a forked child: its calls that need a lock return one.
         if self.is_forked() {
             Ok(())
@@ -401,13 +401,13 @@ impl Registry {
     /// excluded all others from the file, that exclusion ends. Returns false, without an effect,
     /// while another process excludes all others.
     ///
-    /// Calls are not counted: one call of [`Registry::presence_release`] ends the presence, however
+    /// Calls are not counted: one call of [`Registry::release_topic_file`] ends the presence, however
     /// often this function was called.
     ///
     /// # Errors
     ///
     /// The system error; `InvalidInput` if `ino` is too large for the offset of a lock.
-    pub fn presence_share(&self, ino: u64) -> io::Result<bool> {
+    pub fn mark_topic_file_used(&self, ino: u64) -> io::Result<bool> {
         try_lock(
             self.lock.get()?,
             record::presence_lock(ino)?,
@@ -421,8 +421,8 @@ impl Registry {
     ///
     /// # Errors
     ///
-    /// The errors of [`Registry::presence_share`].
-    pub fn presence_exclude(&self, ino: u64) -> io::Result<bool> {
+    /// The errors of [`Registry::mark_topic_file_used`].
+    pub fn exclude_others_from_topic_file(&self, ino: u64) -> io::Result<bool> {
         try_lock(
             self.lock.get()?,
             record::presence_lock(ino)?,
@@ -432,7 +432,7 @@ impl Registry {
 
     /// Removes the mark that this process uses the topic file with the inode `ino`, or ends its
     /// exclusion of other processes from that file.
-    pub fn presence_release(&self, ino: u64) {
+    pub fn release_topic_file(&self, ino: u64) {
         // WHY ignored: it can only fail in a forked child, which holds no lock.
         let _ = self
             .lock
@@ -442,7 +442,7 @@ impl Registry {
 
     /// Returns true if any *other* process uses the topic file with the inode `ino`, or excludes
     /// all others from it. Also returns true if a system call fails.
-    pub fn presence_attended(&self, ino: u64) -> bool {
+    pub fn is_topic_file_used_by_others(&self, ino: u64) -> bool {
         let range = record::presence_lock(ino);
         let found = self
             .lock

@@ -111,7 +111,7 @@ thread_local! {
 /// It is used by tests and tools that look for lost wakes: a message that was sent before such a
 /// sleep ended should have woken the thread.
 #[must_use]
-pub fn overslept_count() -> u64 {
+pub fn timed_out_sleep_count() -> u64 {
     SLEEPS_WITHOUT_WAKE.get()
 }
 

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::internals::Blocks as _;
-use horus_shm::internals::wait::{SLEEP_MAX, WaitPolicy, overslept_count};
+use horus_shm::internals::wait::{SLEEP_MAX, WaitPolicy, timed_out_sleep_count};
 use horus_shm::{
     Access, Consumer, Namespace, OnStalled, Producer, RawConsumer, RawProducer, ReadMode,
     Reliability, Request, Segment, TopicName, TypeInfo, WakeBarrier, Watch,
@@ -199,7 +199,7 @@ impl Receiver {
     /// Receives the next message, after any number of sleeps.
     pub fn receive(&mut self) -> Message {
         let begin_ns = now_ns();
-        let before = overslept_count();
+        let before = timed_out_sleep_count();
         let message = if self.watches.is_empty() {
             self.consumer.recv_until(asleep()).expect("a message")
         } else {
@@ -211,14 +211,14 @@ impl Receiver {
             };
             Watch::wait_any(&self.watches, asleep(), look).expect("a message")
         };
-        self.note(message, begin_ns, overslept_count() - before);
+        self.note(message, begin_ns, timed_out_sleep_count() - before);
         message
     }
 
     /// Waits for `time`, in which no message comes; returns the number of sleeps.
     pub fn wait_in_vain(&mut self, time: Duration) -> u64 {
         let wait_policy = WaitPolicy::with_timeout(time).with_spin(Duration::ZERO);
-        let before = overslept_count();
+        let before = timed_out_sleep_count();
         if self.watches.is_empty() {
             assert_eq!(self.consumer.recv_until(wait_policy), None);
         } else {
@@ -227,7 +227,7 @@ impl Receiver {
                 None
             );
         }
-        overslept_count() - before
+        timed_out_sleep_count() - before
     }
 
     fn note(&mut self, [sender, number, done_ns]: Message, begin_ns: u64, slices: u64) {

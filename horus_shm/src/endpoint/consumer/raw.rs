@@ -523,7 +523,7 @@ impl Drop for RawConsumer {
         }
         self.lanes
             .iter()
-            .for_each(|followed| self.segment.forget_writable_slots(&followed.extent));
+            .for_each(|followed| self.segment.forget_extent_if_writable(&followed.extent));
         if self.reading == ReadMode::Observer {
             self.segment.remove_observer();
         }

@@ -116,7 +116,7 @@ fn may_be_incomplete(refused: &NamespaceError) -> bool {
 fn make_directory(parent: BorrowedFd<'_>, name: &OsStr, access: AccessRule) -> io::Result<()> {
     match access {
         AccessRule::Group(gid) if !access.permits_dir(&os::fstat(parent)?) => {
-            make_under_other_name(parent, name, gid)
+            create_under_temporary_name(parent, name, gid)
         }
         // In a directory of the group, a new directory belongs to the group at once. Until it has
         // all permission bits, any member may remove it.
@@ -131,7 +131,7 @@ fn make_directory(parent: BorrowedFd<'_>, name: &OsStr, access: AccessRule) -> i
 /// complete. WHY: if this process dies in between, the other members may have no right to remove
 /// the incomplete directory from `parent`. With the final name, it would lock them out until the
 /// user of this process returns.
-fn make_under_other_name(parent: BorrowedFd<'_>, name: &OsStr, gid: u32) -> io::Result<()> {
+fn create_under_temporary_name(parent: BorrowedFd<'_>, name: &OsStr, gid: u32) -> io::Result<()> {
     let random = u128::from_ne_bytes(os::random_bytes()?);
     let mut other_name = OsStr::new(".").to_owned();
     other_name.push(name);

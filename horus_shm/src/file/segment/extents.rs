@@ -251,7 +251,7 @@ impl TopicMemory {
     /// mapped the extent, perhaps writable. WHY: the reader is leaving the extent, and other
     /// processes may read the slots from now on. Truncated extents stay in the list. WHY: they show
     /// that the segment's memory is lost.
-    pub(crate) fn forget_writable_slots(&self, extent: &Arc<Extent>) {
+    pub(crate) fn forget_extent_if_writable(&self, extent: &Arc<Extent>) {
         if extent.usage == ExtentUse::ReadAlone && !extent.is_truncated() {
             self.forget_extent(extent);
         }

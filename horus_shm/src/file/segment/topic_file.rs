@@ -188,15 +188,19 @@ impl TopicFile {
 
 impl PresenceFile for TopicFile {
     fn lock_shared(&self) -> io::Result<bool> {
-        self.namespace.registry().presence_share(self.id.inode)
+        self.namespace
+            .registry()
+            .mark_topic_file_used(self.id.inode)
     }
 
     fn lock_exclusive(&self) -> io::Result<bool> {
-        self.namespace.registry().presence_exclude(self.id.inode)
+        self.namespace
+            .registry()
+            .exclude_others_from_topic_file(self.id.inode)
     }
 
     fn release(&self) {
-        self.namespace.registry().presence_release(self.id.inode);
+        self.namespace.registry().release_topic_file(self.id.inode);
     }
 
     fn is_retired(&self) -> io::Result<bool> {

@@ -30,13 +30,13 @@ pub(super) fn remove_foreign(place: &TopicPath<'_>) -> Result<bool, OpenError> {
     // same name.
     let registry = place.namespace.registry();
     if !registry
-        .presence_exclude(stat.ino)
+        .exclude_others_from_topic_file(stat.ino)
         .map_err(place.io("locking"))?
     {
         return Ok(false);
     }
     let removed = remove_while_exclusive(place, &stat);
-    registry.presence_release(stat.ino);
+    registry.release_topic_file(stat.ino);
     removed
 }
 

@@ -73,11 +73,14 @@ fn remove_unattended(
     let Some(_table) = lock_unless_attended(topic) else {
         return Ok(());
     };
-    if !namespace.registry().presence_exclude(topic.inode())? {
+    if !namespace
+        .registry()
+        .exclude_others_from_topic_file(topic.inode())?
+    {
         return Ok(());
     }
     let removed = remove();
-    namespace.registry().presence_release(topic.inode());
+    namespace.registry().release_topic_file(topic.inode());
     removed
 }
 

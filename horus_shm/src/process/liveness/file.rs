@@ -147,7 +147,7 @@ fn create_file(place: RegistryPath<'_>) -> Result<(), RegistryError> {
     let boot_id = os::boot_id().map_err(place.io("read the boot id for"))?;
     let file = match os::open_unnamed(place.dir) {
         Ok(file) => file,
-        Err(error) => return Err(gone_or(place, "create", error)),
+        Err(error) => return Err(gone_or_io_error(place, "create", error)),
     };
     let header = RegistryHeader::new(boot_id).map_err(place.io("get random numbers for"))?;
     let fd = file.as_fd();
@@ -163,13 +163,17 @@ fn create_file(place: RegistryPath<'_>) -> Result<(), RegistryError> {
         Ok(()) => Ok(()),
         // WHY success: another process was first, and its file serves as well.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
-        Err(error) => Err(gone_or(place, "link", error)),
+        Err(error) => Err(gone_or_io_error(place, "link", error)),
     }
 }
 
 /// Converts the error of a system call. Returns [`RegistryError::Gone`] if the directory was
 /// removed. WHY this check: file systems return various errors in that case.
-fn gone_or(place: RegistryPath<'_>, doing: &'static str, error: io::Error) -> RegistryError {
+fn gone_or_io_error(
+    place: RegistryPath<'_>,
+    doing: &'static str,
+    error: io::Error,
+) -> RegistryError {
     if os::fstat(place.dir).is_ok_and(|dir| dir.links == 0) {
         return RegistryError::Gone {
             path: place.path.into(),

@@ -534,7 +534,7 @@ impl RawConsumer {
         self.ignored |= bit;
         if let Some(at) = self.lanes.iter().position(|followed| followed.lane == lane) {
             let FollowedLane { reader, extent, .. } = self.lanes.remove(at);
-            self.segment.forget_writable_slots(&extent);
+            self.segment.forget_extent_if_writable(&extent);
             let start = self.starts[lane as usize];
             let passed = match reader.accounted_numbers() {
                 Some((first, next)) => next.wrapping_sub(first),
