@@ -108,7 +108,7 @@ fn read_all() {
         let segment = open(&spawn::inherited_namespace());
         let mut reader = RawConsumer::new(segment, ReadMode::Gated).unwrap();
         for wanted in LENGTHS {
-            let mut buffer = vec![0; reader.whole_bytes()];
+            let mut buffer = vec![0; reader.require_whole_messages()];
             assert_eq!(reader.recv_bytes(&mut buffer), Some(wanted));
         }
     }
@@ -142,7 +142,7 @@ impl Scene {
 
     /// Returns sender, number and length of the next message, which must be whole.
     fn next(&mut self) -> Option<(u8, u8, usize)> {
-        let whole = self.reader.whole_bytes();
+        let whole = self.reader.require_whole_messages();
         self.buffer.resize(whole, 0);
         let bytes = self.reader.recv_bytes(&mut self.buffer)?;
         self.received += 1;

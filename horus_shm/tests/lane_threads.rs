@@ -183,7 +183,7 @@ fn run<const WORDS: usize>(ends: Ends<WORDS>) {
         }
         for mut consumer in ends.consumers {
             scope.spawn(move || {
-                let gated = consumer.raw().reading() == ReadMode::Gated;
+                let gated = consumer.raw().read_mode() == ReadMode::Gated;
                 let seen =
                     progress.consume(&mut consumer, producers, |consumer| match ends.takes {
                         Takes::Next | Takes::All => consumer.recv(),

@@ -489,7 +489,7 @@ fn the_longest_message_is_the_publishers_own() {
         let longest = producer.segment().request().longest_bytes();
         assert_eq!(longest, bytes.unwrap_or((64 << 20) - 64));
         producer.send_bytes(&vec![7; slot as usize]).unwrap();
-        let mut buffer = vec![0; consumer.whole_bytes()];
+        let mut buffer = vec![0; consumer.require_whole_messages()];
         assert_eq!(consumer.recv_bytes(&mut buffer), Some(slot as usize));
         let outcome = producer.reserve(slot + 1);
         match bytes {

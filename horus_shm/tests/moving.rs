@@ -183,7 +183,7 @@ fn receive_messages(reader: &mut RawConsumer) -> Vec<(u64, usize)> {
     let mut message = vec![0; 1 << 21];
     let mut received = Vec::new();
     for _ in 0..64 {
-        reader.whole_bytes();
+        reader.require_whole_messages();
         while let Some(bytes) = reader.recv_bytes(&mut message) {
             let number = u64::from_le_bytes(*message.first_chunk().unwrap());
             received.push((number, bytes));

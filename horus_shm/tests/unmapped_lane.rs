@@ -234,7 +234,7 @@ fn move_without_memory() {
         let bytes = consumer.recv_bytes(&mut buffer)?;
         Some((buffer[0], bytes))
     };
-    consumer.whole_bytes();
+    consumer.require_whole_messages();
     producer.send_bytes(&[1; 8]).unwrap();
     assert_eq!(recv(&mut consumer), Some((1, 8)));
     long[0] = 2;
@@ -271,13 +271,13 @@ fn move_without_memory() {
         consumer.stats().unmapped == 1
     });
     for _ in 0..3 {
-        consumer.whole_bytes();
+        consumer.require_whole_messages();
         assert_eq!(recv(&mut consumer), None, "an older message waits");
     }
     set_limit(libc::RLIMIT_AS, before);
     let mut received = Vec::new();
     common::eventually("all messages arrive", || {
-        consumer.whole_bytes();
+        consumer.require_whole_messages();
         received.extend(recv(&mut consumer));
         received.len() == 3
     });

@@ -150,7 +150,7 @@ impl Decoder {
         mut recv: impl FnMut(&mut RawConsumer, &mut [u8]) -> Option<usize>,
     ) -> Option<usize> {
         loop {
-            let whole = self.raw.whole_bytes();
+            let whole = self.raw.require_whole_messages();
             let buffer = &mut self.buffers[0];
             buffer.set_length(whole);
             let received = recv(&mut self.raw, buffer.as_mut());
@@ -168,7 +168,7 @@ impl Decoder {
         published_ns: &dyn Fn(&[u8]) -> u64,
     ) -> Option<(usize, usize)> {
         loop {
-            let whole = self.raw.whole_bytes();
+            let whole = self.raw.require_whole_messages();
             let [first, second] = &mut self.buffers;
             first.set_length(whole);
             second.set_length(whole);
@@ -222,8 +222,8 @@ impl<T: Encoded> Inbox<T> for Decoder {
     }
 
     fn drain(&mut self, each: impl FnMut(T)) -> usize {
-        self.raw.whole_bytes();
-        let lap = self.raw.lap() as usize;
+        self.raw.require_whole_messages();
+        let lap = self.raw.longest_lane_slots() as usize;
         std::iter::from_fn(|| self.recv())
             .take(lap)
             .map(each)

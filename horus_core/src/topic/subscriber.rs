@@ -277,7 +277,7 @@ impl<T: Payload> Subscriber<T> {
     /// is lacking.
     pub fn try_clone(&self) -> Result<Self, TopicError> {
         let raw = self.raw();
-        let raw = RawConsumer::new(Arc::clone(raw.segment()), raw.reading());
+        let raw = RawConsumer::new(Arc::clone(raw.segment()), raw.read_mode());
         Ok(Self::from_raw(
             &self.name,
             raw.map_err(|error| TopicError::new(&self.name, error))?,

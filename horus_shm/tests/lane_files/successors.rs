@@ -342,7 +342,7 @@ fn a_publisher_grows_beside_a_stalled_reader_of_its_predecessor() {
             successor.send_bytes(&vec![2; bytes]).unwrap();
         }
         let mut message = vec![0; 320_000];
-        stalled.whole_bytes();
+        stalled.require_whole_messages();
         let mut left = lengths.into_iter();
         // WHY twice as often: a call returns nothing if the next message turns out to be longer.
         for _ in 0..2 * EXTENTS_MAX {

@@ -139,7 +139,7 @@ impl Holder {
             stats.received,
             streams.map(|stream| stream.count).sum::<u64>()
         );
-        if self.consumer.raw().reading() == ReadMode::Gated {
+        if self.consumer.raw().read_mode() == ReadMode::Gated {
             assert_eq!(stats.lost, 0, "{stats:?}");
         }
         let received = stats.received;

@@ -116,7 +116,7 @@ impl DynamicSubscriber {
     /// send longer messages.
     #[inline]
     pub fn recv_into(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        self.inbox.raw.set_whole(self.whole);
+        self.inbox.raw.set_requires_whole_messages(self.whole);
         self.inbox.raw.recv_bytes(buffer)
     }
 
@@ -147,7 +147,7 @@ impl DynamicSubscriber {
         buffer: &mut [u8],
         timeout: Duration,
     ) -> Result<usize, RecvTimeoutError> {
-        self.inbox.raw.set_whole(self.whole);
+        self.inbox.raw.set_requires_whole_messages(self.whole);
         let received = self
             .inbox
             .raw
@@ -195,7 +195,7 @@ impl DynamicSubscriber {
     /// buffer and the length of the message in bytes, as
     /// [`Subscriber::latest`](crate::topic::Subscriber::latest) does. Never blocks.
     pub fn latest_into(&mut self, buffers: [&mut [u8]; 2]) -> Option<(usize, usize)> {
-        self.inbox.raw.set_whole(self.whole);
+        self.inbox.raw.set_requires_whole_messages(self.whole);
         self.inbox
             .raw
             .latest_bytes(buffers, &|message| self.message_type.published_ns(message))

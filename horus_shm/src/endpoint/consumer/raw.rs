@@ -134,7 +134,7 @@ pub struct RawConsumer {
     /// messages that may be borrowed at a time.
     pinnable_slots: u64,
     /// True if a message that does not fit in the caller's buffer must not be cut: see
-    /// [`Self::whole_bytes`].
+    /// [`Self::require_whole_messages`].
     whole: bool,
     /// True if at least one lane has a newer extent (file of slots) than the one that this consumer
     /// reads.
@@ -500,7 +500,7 @@ impl RawConsumer {
 
     /// Returns the mode in which this reader reads the topic, such as gated or not.
     #[must_use]
-    pub const fn reading(&self) -> ReadMode {
+    pub const fn read_mode(&self) -> ReadMode {
         self.reading
     }
 

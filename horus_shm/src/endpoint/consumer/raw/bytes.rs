@@ -22,13 +22,13 @@ impl RawConsumer {
 
     /// Returns the number of slots of the longest lane of this consumer.
     #[must_use]
-    pub const fn lap(&self) -> u64 {
+    pub const fn longest_lane_slots(&self) -> u64 {
         self.lap
     }
 
     /// Prevents later receive calls from cutting messages, and returns the buffer length that they
     /// need now, [`Self::max_bytes`]. With a shorter buffer they return nothing.
-    pub fn whole_bytes(&mut self) -> usize {
+    pub fn require_whole_messages(&mut self) -> usize {
         self.whole = true;
         if !self.is_unusable() {
             self.look_for_lanes();
@@ -40,7 +40,7 @@ impl RawConsumer {
     /// `whole` is true, they must not: with a buffer shorter than [`Self::max_bytes`], they return
     /// nothing.
     #[inline]
-    pub const fn set_whole(&mut self, whole: bool) {
+    pub const fn set_requires_whole_messages(&mut self, whole: bool) {
         self.whole = whole;
     }
 
@@ -116,7 +116,7 @@ impl RawConsumer {
     ///
     /// The same as for [`Self::borrow`].
     pub fn borrow_latest(&mut self, key: Key<'_>) -> Result<Option<RawSample>, BorrowError> {
-        if self.reading() == ReadMode::Observer {
+        if self.read_mode() == ReadMode::Observer {
             return Err(self.observer_borrow_error());
         }
         let mut refused = None;

@@ -217,7 +217,7 @@ impl RawProducer {
         let mut reader = RawConsumer::observe_lane(segment, self.lane, has_unmoved_readers)?;
         let mut buffer = Vec::new();
         loop {
-            let longest = reader.whole_bytes();
+            let longest = reader.require_whole_messages();
             buffer.resize(longest, 0);
             match reader.recv_bytes(&mut buffer) {
                 Some(bytes) if self.fits(bytes) => messages.push(buffer[..bytes].to_vec()),
