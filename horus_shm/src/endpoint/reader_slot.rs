@@ -119,7 +119,7 @@ impl ReaderSlot {
         let same_type = TypeIdentity::of_reader(block) == identity;
         let resumed = resumes && gated && predecessor != 0 && same_type;
         if resumed {
-            withdraw_all_but_gate(segment, index);
+            clear_announcements_except_gate(segment, index);
         } else {
             clear_announcements(segment, index);
         }
@@ -315,13 +315,13 @@ fn clear_announcements(segment: &Segment, index: u32) {
     if let Ok(cursors) = segment.cursors(index, Access::Write) {
         cursors.iter().for_each(gate::leave_lane);
     }
-    withdraw_all_but_gate(segment, index);
+    clear_announcements_except_gate(segment, index);
 }
 
 /// Clears everything that an owner of a reader slot has announced to publishers, except that it is
 /// gated, so that writers still wait for its cursors. Only the present owner of the slot may call
 /// this.
-fn withdraw_all_but_gate(segment: &Segment, index: u32) {
+fn clear_announcements_except_gate(segment: &Segment, index: u32) {
     if let Ok(block) = segment.reader_block(index, Access::Write) {
         block.pin_limit.set(0);
         block.pins.iter().for_each(clear_pin);
@@ -341,7 +341,7 @@ pub(crate) const FRUITLESS_WAKES_MAX: u32 = 8;
 /// announcements in it are damage, and are cleared, too.
 ///
 /// The slot of a gated reader is not freed, and keeps its cursors, because a successor may continue
-/// there. Only [`reap_gated`] frees it.
+/// there. Only [`reap_dead_gated_reader`] frees it.
 pub(crate) fn reap_dead_reader(segment: &Segment, index: u32) -> bool {
     let Some((word, owner)) = dead_owner(segment, index) else {
         return false;
@@ -353,7 +353,9 @@ pub(crate) fn reap_dead_reader(segment: &Segment, index: u32) -> bool {
     let is_gated = wait.gated.get() & 1 << index != 0;
     let me = segment.me();
     if owner != 0 && is_gated {
-        owner::clear_dead_entry(word, owner, me, || withdraw_all_but_gate(segment, index))
+        owner::clear_dead_entry(word, owner, me, || {
+            clear_announcements_except_gate(segment, index)
+        })
     } else {
         owner::free_entry(word, owner, me, || clear_announcements(segment, index))
     }
@@ -361,7 +363,7 @@ pub(crate) fn reap_dead_reader(segment: &Segment, index: u32) -> bool {
 
 /// Frees the slot of a gated reader if the reader is dead, so that it no longer stops writers.
 /// Returns false if the reader is alive, or if another process did this first.
-pub(crate) fn reap_gated(segment: &Segment, index: u32) -> bool {
+pub(crate) fn reap_dead_gated_reader(segment: &Segment, index: u32) -> bool {
     // WHY this is enough: a probe by system call came before, and the dead reader's last loads
     // before its lock was released; the exchange excludes a second reaper.
     dead_owner(segment, index).is_some_and(|(word, owner)| {
@@ -382,11 +384,11 @@ fn dead_owner(segment: &Segment, index: u32) -> Option<(&AtomicU64, u64)> {
 
 /// Frees the reader slots of readers that died while they were registered as sleepers.
 #[cold]
-pub(crate) fn reap_sleepers(segment: &Segment) {
+pub(crate) fn reap_dead_sleepers(segment: &Segment) {
     let Ok(wait) = segment.wait_block(Access::Write) else {
         return;
     };
-    for reader in set_bits(&wait.waiters, segment.shape().reader_limit()) {
+    for reader in indices_of_set_bits(&wait.waiters, segment.shape().reader_limit()) {
         reap_dead_reader(segment, reader);
     }
 }
@@ -394,11 +396,11 @@ pub(crate) fn reap_sleepers(segment: &Segment) {
 /// Removes from the list of sleepers the publishers that have left, or that died while they waited
 /// for a free slot.
 #[cold]
-pub(crate) fn reap_publishers(segment: &Segment) {
+pub(crate) fn reap_dead_publishers(segment: &Segment) {
     let Ok(wait) = segment.wait_block(Access::Write) else {
         return;
     };
-    for lane in set_bits(&wait.room_waiters, segment.shape().lane_limit()) {
+    for lane in indices_of_set_bits(&wait.room_waiters, segment.shape().lane_limit()) {
         let Ok(block) = segment.lane_block(lane, Access::Read) else {
             continue;
         };
@@ -415,7 +417,7 @@ pub(crate) fn reap_publishers(segment: &Segment) {
     }
 }
 
-fn set_bits(word: &AtomicU64, limit: u32) -> impl Iterator<Item = u32> {
+fn indices_of_set_bits(word: &AtomicU64, limit: u32) -> impl Iterator<Item = u32> {
     // Relaxed: bits that are missed here are found next time.
     let bits = word.get();
     (0..limit).filter(move |bit| bits & 1 << bit != 0)

@@ -366,7 +366,7 @@ impl RawProducer {
             return;
         }
         self.fruitless = 0;
-        reader_slot::reap_sleepers(&self.segment);
+        reader_slot::reap_dead_sleepers(&self.segment);
     }
 
     /// Returns the producer's position in its lane. This is the number of messages that all owners

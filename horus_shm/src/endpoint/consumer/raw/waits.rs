@@ -72,7 +72,7 @@ impl RawConsumer {
         room.fruitless += 1;
         if room.fruitless >= FRUITLESS_WAKES_MAX {
             room.fruitless = 0;
-            reader_slot::reap_publishers(&self.segment);
+            reader_slot::reap_dead_publishers(&self.segment);
         }
     }
 

@@ -332,7 +332,7 @@ impl RawProducer {
             match self.writer.slowest_reader_where(reads) {
                 // WHY: the gate of a dead reader stays until a writer is in its way.
                 Some((reader, unread)) if oldest.is_unread(unread) => {
-                    if !reader_slot::reap_gated(&self.segment, reader) {
+                    if !reader_slot::reap_dead_gated_reader(&self.segment, reader) {
                         return Some(reader);
                     }
                 }

@@ -223,7 +223,7 @@ impl RawProducer {
         let Some((reader, cursor)) = self.writer.slowest_reader() else {
             return true;
         };
-        if reader_slot::reap_gated(&self.segment, reader) {
+        if reader_slot::reap_dead_gated_reader(&self.segment, reader) {
             return true;
         }
         let Ok(block) = self.segment.reader_block(reader, Access::Write) else {
