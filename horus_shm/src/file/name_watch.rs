@@ -247,7 +247,7 @@ impl WatchedName {
     ) -> io::Result<NameState> {
         let place: *const Namespace = namespace;
         if !in_place.contains(&place) {
-            if !namespace.is_in_place()? {
+            if !namespace.is_unchanged_on_disk()? {
                 return Ok(NameState::NamespaceRemoved);
             }
             in_place.push(place);
@@ -257,7 +257,7 @@ impl WatchedName {
             return Ok(NameState::Linked);
         }
         // WHY again: a namespace that is being removed loses its topics first.
-        Ok(if namespace.is_in_place()? {
+        Ok(if namespace.is_unchanged_on_disk()? {
             NameState::Lost
         } else {
             NameState::NamespaceRemoved

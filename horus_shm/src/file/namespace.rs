@@ -149,7 +149,7 @@ impl Namespace {
             // WHY an error if the system gives no answer: joining again would give this process a
             // second registry entry, and it would take itself for another process.
             if open.stat.is_same_file(&stat)
-                && open.has_descriptors()
+                && open.has_open_descriptors()
                 && open
                     .is_name_current()
                     .map_err(directory::io_error("examine", &path))?
@@ -212,7 +212,7 @@ impl Namespace {
     /// Returns false if the program closed one of this namespace's descriptors. The namespace then
     /// has to be opened again. (Open endpoints detect without this function that the descriptor
     /// with the lock of this process was closed.)
-    fn has_descriptors(&self) -> bool {
+    fn has_open_descriptors(&self) -> bool {
         let dirs = [&self.parent, &self.dir, &self.topics];
         self.registry.expect_lock_open().is_ok() && dirs.iter().all(|dir| dir.is_still_open())
     }
@@ -250,7 +250,7 @@ impl Namespace {
     /// # Errors
     ///
     /// The system error, if the system cannot tell.
-    pub(crate) fn is_in_place(&self) -> io::Result<bool> {
+    pub(crate) fn is_unchanged_on_disk(&self) -> io::Result<bool> {
         let name = self.config.name().as_str();
         Ok(os::is_name_of(self.parent.get()?, name, &self.stat)? && self.is_name_current()?)
     }
@@ -300,7 +300,7 @@ impl Namespace {
         let dir = self.dir.get().map_err(self.io("examine"))?;
         let topics = self.topics_dir().map_err(self.io("examine"))?;
         let name = self.config.name().as_str();
-        if !self.is_in_place().map_err(self.io("examine"))? {
+        if !self.is_unchanged_on_disk().map_err(self.io("examine"))? {
             return Err(NamespaceRemoveError::Replaced {
                 path: self.path.clone(),
             });

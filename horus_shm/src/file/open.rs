@@ -47,10 +47,10 @@ pub(crate) enum OpenRule {
 
 /// The topic files that this process has marked as in use. The key is the file's device and inode,
 /// because a name can move to another file.
-pub(crate) type AttendedFiles = HashMap<FileId, AttendedFile>;
+pub(crate) type FilesInUse = HashMap<FileId, FileInUse>;
 
 #[derive(Debug)]
-pub(crate) struct AttendedFile {
+pub(crate) struct FileInUse {
     segment: Weak<TopicMemory>,
     /// Number of segments of this file, including those that are being dropped. The presence lock,
     /// which marks the file as used, belongs to the whole process, so only the last segment may
@@ -58,11 +58,11 @@ pub(crate) struct AttendedFile {
     segments: usize,
 }
 
-static ATTENDED_FILES: ForkLocal<Mutex<AttendedFiles>> = ForkLocal::new();
+static FILES_IN_USE: ForkLocal<Mutex<FilesInUse>> = ForkLocal::new();
 
-fn lock_attended_files() -> MutexGuard<'static, AttendedFiles> {
+fn lock_files_in_use() -> MutexGuard<'static, FilesInUse> {
     // WHY poison is ignored: a panic cannot leave the table half-changed.
-    ATTENDED_FILES
+    FILES_IN_USE
         .get()
         .lock()
         .unwrap_or_else(PoisonError::into_inner)
@@ -70,8 +70,8 @@ fn lock_attended_files() -> MutexGuard<'static, AttendedFiles> {
 
 /// Counts one segment of `file` less. If it was the last one in this process, removes the file from
 /// the table and calls `last`.
-pub(crate) fn remove_attended_segment(file: &TopicFile, last: impl FnOnce()) {
-    let mut table = lock_attended_files();
+pub(crate) fn release_file_in_use(file: &TopicFile, last: impl FnOnce()) {
+    let mut table = lock_files_in_use();
     if let Some(attended) = table.get_mut(&file.id) {
         attended.segments -= 1;
         if attended.segments == 0 {
@@ -83,8 +83,8 @@ pub(crate) fn remove_attended_segment(file: &TopicFile, last: impl FnOnce()) {
 
 /// Returns the table of used topic files, locked, if this process does not use the file `id`;
 /// otherwise `None`.
-pub(crate) fn lock_unless_attended(id: FileId) -> Option<MutexGuard<'static, AttendedFiles>> {
-    let table = lock_attended_files();
+pub(crate) fn lock_unless_in_use(id: FileId) -> Option<MutexGuard<'static, FilesInUse>> {
+    let table = lock_files_in_use();
     (!table.contains_key(&id)).then_some(table)
 }
 
@@ -316,7 +316,7 @@ impl TopicPath<'_> {
         let _lost;
         // WHY locked until the file is entered: two threads of this process then get the same
         // segment, and a segment whose drop has begun is either still counted or already gone.
-        let mut table = lock_attended_files();
+        let mut table = lock_files_in_use();
         match table
             .get(&id)
             .and_then(|attended| attended.segment.upgrade())
@@ -348,7 +348,7 @@ impl TopicPath<'_> {
 
     fn attach(
         &self,
-        table: &mut AttendedFiles,
+        table: &mut FilesInUse,
         (file, stat): (TopicFile, Stat),
         type_info: TypeInfo,
     ) -> Result<OpenAttempt, OpenError> {
@@ -535,7 +535,7 @@ impl TopicPath<'_> {
         if !file.lock_shared().map_err(self.io("attending"))? {
             return Ok(None);
         }
-        let mut table = lock_attended_files();
+        let mut table = lock_files_in_use();
         let fd = file.fd.get().map_err(self.io("naming"))?;
         match os::link_unnamed(fd, dir, self.name.file_name()) {
             Ok(()) => Ok(Some(add_segment(&mut table, type_info, file, stat))),
@@ -553,7 +553,7 @@ impl TopicPath<'_> {
 /// Creates a segment for the open topic file `file`, and counts it in `table`, the topic files that
 /// this process uses.
 fn add_segment(
-    table: &mut AttendedFiles,
+    table: &mut FilesInUse,
     type_info: TypeInfo,
     mut file: TopicFile,
     stat: Stat,
@@ -561,7 +561,7 @@ fn add_segment(
     let id = file.id;
     file.name_watch = Some(NameWatch::new(&file.namespace, &file.name, stat));
     let segment = Arc::new(TopicMemory::from_file(type_info, file));
-    let attended = table.entry(id).or_insert(AttendedFile {
+    let attended = table.entry(id).or_insert(FileInUse {
         segment: Weak::new(),
         segments: 0,
     });

@@ -542,7 +542,7 @@ impl Drop for TopicMemory {
             return;
         }
         if let SegmentBacking::File(file) = &self.backing {
-            open::remove_attended_segment(file, || {
+            open::release_file_in_use(file, || {
                 // WHY first: no lock that would stop openers is needed to keep a file. WHY false if
                 // it cannot be read: a file that was truncated has no history.
                 if file.has_latched_history().unwrap_or(false) {

@@ -14,7 +14,7 @@ use crate::file::header::{self, HeaderError, TopicHeader};
 use crate::file::lane_name;
 use crate::file::name::TopicName;
 use crate::file::namespace::Namespace;
-use crate::file::open::{OpenAttempt, TopicPath, lock_unless_attended};
+use crate::file::open::{OpenAttempt, TopicPath, lock_unless_in_use};
 use crate::file::segment::FileId;
 use crate::os::{self, OpenMode};
 use crate::protocol::layout::HEADER_BYTES;
@@ -84,7 +84,7 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
             namespace,
             name: &name,
         };
-        if let Some(inode) = dir.and_then(|dir| inode_if_attended(&place, dir)) {
+        if let Some(inode) = dir.and_then(|dir| inode_if_in_use(&place, dir)) {
             inodes.insert(shown, inode);
             report.attended.push(name);
             continue;
@@ -105,7 +105,7 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
 
 /// Returns the inode of the file that has the topic's name, if another process uses that file;
 /// otherwise `None`.
-fn inode_if_attended(place: &TopicPath<'_>, dir: BorrowedFd<'_>) -> Option<u64> {
+fn inode_if_in_use(place: &TopicPath<'_>, dir: BorrowedFd<'_>) -> Option<u64> {
     let stat = os::fstatat(dir, place.name.file_name()).ok()?;
     let registry = place.namespace.registry();
     let is_used =
@@ -242,7 +242,7 @@ fn sweep_topic(
     let id = FileId::from_stat(&stat);
     // WHY: an exclusive lock would replace this process's own shared one without conflict. So only
     // the table shows which files this process uses; it stays locked until this file is handled.
-    let Some(_table) = lock_unless_attended(id) else {
+    let Some(_table) = lock_unless_in_use(id) else {
         return Ok(SweepOutcome::Attended);
     };
     let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];

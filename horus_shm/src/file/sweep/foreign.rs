@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::AsFd;
 
 use crate::file::error::OpenError;
-use crate::file::open::{TopicPath, lock_unless_attended};
+use crate::file::open::{TopicPath, lock_unless_in_use};
 use crate::file::segment::FileId;
 use crate::os::{self, OpenMode, Stat, lock};
 use crate::process::liveness;
@@ -23,7 +23,7 @@ pub(super) fn remove_foreign(place: &TopicPath<'_>) -> Result<bool, OpenError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         Err(error) => return Err(place.io("looking at")(error)),
     };
-    let Some(_table) = lock_unless_attended(FileId::from_stat(&stat)) else {
+    let Some(_table) = lock_unless_in_use(FileId::from_stat(&stat)) else {
         return Ok(false);
     };
     // WHY: if two processes removed it at once, the slower one could remove a new file with the

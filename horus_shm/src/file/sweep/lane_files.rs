@@ -8,7 +8,7 @@ use std::os::fd::{AsFd, BorrowedFd};
 use crate::file::header::{self, HeaderError};
 use crate::file::lane_name;
 use crate::file::namespace::Namespace;
-use crate::file::open::{lock_unless_attended, provenance};
+use crate::file::open::{lock_unless_in_use, provenance};
 use crate::file::segment::FileId;
 use crate::os::{self, OpenMode, lock};
 use crate::protocol::layout::HEADER_BYTES;
@@ -47,7 +47,7 @@ fn remove_orphan(
         Ok((_, lane)) if topics.contains(&lane.topic_inode) => Ok(()),
         Ok((_, lane)) => {
             let topic = FileId::new(stat.dev, lane.topic_inode);
-            remove_unattended(namespace, topic, || unlink(dir, name))
+            remove_if_unused(namespace, topic, || unlink(dir, name))
         }
         // WHY at once: no process outlives its boot.
         Err(HeaderError::Boot) => unlink(dir, name),
@@ -65,12 +65,12 @@ fn remove_orphan(
 }
 
 /// Calls `remove` if no process, including this one, uses the topic file.
-fn remove_unattended(
+fn remove_if_unused(
     namespace: &Namespace,
     topic: FileId,
     remove: impl FnOnce() -> io::Result<()>,
 ) -> io::Result<()> {
-    let Some(_table) = lock_unless_attended(topic) else {
+    let Some(_table) = lock_unless_in_use(topic) else {
         return Ok(());
     };
     if !namespace
