@@ -194,8 +194,8 @@ enum NextStep {
 }
 
 impl Alarms {
-    /// Locks the alarms of the first thread that can take another one. Returns its index, and the
-    /// locked alarms.
+    /// Finds the first thread that can serve another alarm, and locks its alarms. Returns the index
+    /// of the thread, and the locked alarms.
     fn lock_thread_with_room(&self) -> (usize, MutexGuard<'_, AlarmState>) {
         let last = THREADS_MAX - 1;
         for (index, thread) in self.threads[..last].iter().enumerate() {
@@ -282,8 +282,8 @@ impl AlarmThread {
         NextStep::Sleep(self.version.get())
     }
 
-    /// Sleeps until the version differs from `version`, or the consumer of one of `watches` has to
-    /// poll. Returns `None` if there are no watches and the version has not changed for
+    /// Sleeps until the version differs from `version`, or the consumer of one of `watches` may
+    /// have a message. Returns `None` if there are no watches and the version has not changed for
     /// [`IDLE_TIMEOUT`].
     fn sleep(&self, version: u64, watches: &[Watch]) -> Option<()> {
         let wait_policy = if watches.is_empty() {

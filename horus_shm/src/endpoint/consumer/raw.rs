@@ -456,8 +456,8 @@ impl RawConsumer {
     }
 
     /// Counts the received message as [`Self::count_received`] does. `position` is the reader's
-    /// present position in the lane. WHY it is passed: each access to the list of lanes costs
-    /// loads, and `recv` already has too many.
+    /// present position in the lane. WHY the caller passes it: to look it up in the list of lanes
+    /// again would make `recv` slower.
     #[inline(always)]
     fn count_received_at(&mut self, lane: usize, position: u64, arrival: MessageInfo) {
         self.received += 1;

@@ -93,8 +93,8 @@ unsafe impl Send for RawProducer {}
 
 impl RawProducer {
     /// Claims a free lane, or the lane of a dead owner, where it continues at the position that the
-    /// owner had reached. If the publisher's history stays after it has left, it prefers the lane
-    /// that contains the history of its key.
+    /// owner had reached. If the publisher's history is to stay after it has left, it prefers the
+    /// lane with the history that was kept under its key.
     ///
     /// # Errors
     ///

@@ -106,8 +106,8 @@ impl RawConsumer {
         end.filter(|end| end.position <= next.base.position)
     }
 
-    /// Returns the first extent after `extent` that can be opened. WHY this need not be the one
-    /// directly after it: the publisher may have removed that one.
+    /// Returns the first extent after `extent` that can be opened. It need not be the next one,
+    /// because the publisher may have removed that.
     pub(super) fn next_extent(
         &self,
         extent: ExtentId,

@@ -56,7 +56,7 @@ pub(super) enum StartOrigin {
 /// system calls.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
 
-/// The result of an attempt to map all lanes in which some lanes could not be mapped.
+/// The result of an attempt to map all lanes, if some of them could not be mapped.
 #[derive(Debug)]
 pub(super) struct FailedMapping {
     /// The error of the first lane that failed and from which this reader misses messages; `None`

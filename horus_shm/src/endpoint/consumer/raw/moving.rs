@@ -45,7 +45,8 @@ pub(super) struct FormerFiles {
     former: Vec<RawConsumer>,
     /// The sum of the counters of the files that the reader has read to the end and left.
     ended: ReadStats,
-    /// The progress in the messages of each publisher, in the files that the reader has left.
+    /// For each publisher in the files that the reader has left: how far the reader has read its
+    /// messages.
     sessions: Vec<SessionProgress>,
     /// Used only in the reader of a former file: the files before that file, each with a bit mask
     /// of the lanes that were ignored there.
@@ -243,7 +244,7 @@ impl RawConsumer {
     }
 
     /// Finds the place in a new lane at which this reader begins to read. Ignores the lane if the
-    /// reader ignored its session in a former file.
+    /// reader ignored its publisher in a former file.
     pub(super) fn find_start(&mut self, lane: u32) -> Result<(), OpenError> {
         // Relaxed: the load of the changes ordered it.
         let session = self.segment.lane_block(lane, Access::Read)?.session.get();

@@ -42,7 +42,7 @@ pub(super) struct FormerExtent {
 
 impl FormerExtent {
     /// Returns true if a reader still has to read this extent. `unread` is the first position that
-    /// the reader has not read.
+    /// the reader has not read. Always false if the extent's publisher offered best effort.
     fn is_unread(&self, unread: u64) -> bool {
         self.extent.offer.reliability == Reliability::Reliable && unread < self.end
     }
@@ -65,8 +65,8 @@ pub(super) struct ClaimedLane {
 
 impl ClaimedLane {
     /// Takes over a lane that the caller has claimed. If the newest extent is one that this
-    /// publisher could have created itself, it continues there; otherwise it creates the next
-    /// extent. Begins `session` there.
+    /// publisher could have created itself, the publisher continues there; otherwise it creates the
+    /// next extent. Its session there is `session`.
     pub(super) fn new(
         segment: &Segment,
         claim: LaneClaim,

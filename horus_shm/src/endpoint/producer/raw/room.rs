@@ -158,8 +158,9 @@ impl RawProducer {
     }
 
     /// Handles the reader that keeps the lane full: frees its slot if it is dead, or stops waiting
-    /// for it if it has stalled. After an `Ok`, the caller tries again; the value is the next
-    /// `tries`, which must be 0 in the first call for a message.
+    /// for it if it has stalled. After an `Ok`, the caller tries to send again. If the lane is
+    /// still full, the caller passes the value of the `Ok` as `tries`, which is 0 in the first call
+    /// for a message.
     ///
     /// # Errors
     ///
