@@ -230,7 +230,7 @@ impl TopicMemory {
             found.flatten()
         };
         let live = |(id, owner)| self.is_live(owner).then(|| type_if(id, |_| true)).flatten();
-        let kept = |(id, _)| type_if(id, |offer| offer.latched() > 0);
+        let kept = |(id, _)| type_if(id, |offer| offer.latched_messages() > 0);
         let found = self.newest_extents().find_map(live);
         let found = found.or_else(|| self.newest_extents().find_map(kept));
         found.unwrap_or_else(|| self.type_info().clone())

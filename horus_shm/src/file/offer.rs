@@ -58,7 +58,7 @@ impl Offer {
 
     /// Returns the number of messages that stay available to new readers after the publisher has
     /// left; 0 if its history is not kept.
-    pub(crate) const fn latched(&self) -> u32 {
+    pub(crate) const fn latched_messages(&self) -> u32 {
         if self.persists { self.history } else { 0 }
     }
 }

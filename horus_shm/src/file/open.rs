@@ -260,7 +260,7 @@ impl TopicPath<'_> {
     /// Returns the process that is removing the topic's file; `None` if it could not be determined.
     fn holder(&self) -> Option<Holder> {
         let file = os::fstatat(self.namespace.topics_dir().ok()?, self.name.file_name()).ok()?;
-        self.namespace.registry().holder(file.ino)
+        self.namespace.registry().topic_file_holder(file.ino)
     }
 
     pub(crate) fn not_removed(&self, found: &'static str, cure: &str) -> OpenError {

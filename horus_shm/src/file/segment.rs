@@ -361,7 +361,7 @@ impl TopicMemory {
     /// Returns the address of a part of the segment. Maps the part first if it is not yet mapped
     /// with the access `access`.
     #[inline]
-    fn part(
+    fn part_address(
         &self,
         maps: impl FnOnce(&TopicFile) -> &PartMappings,
         range: std::ops::Range<u64>,
@@ -408,11 +408,11 @@ impl TopicMemory {
     }
 
     fn lane_area(&self, access: Access) -> Result<*mut u8, OpenError> {
-        self.part(|file| &file.lane_area, self.shape().lane_area(), access)
+        self.part_address(|file| &file.lane_area, self.shape().lane_area(), access)
     }
 
     fn reader_area(&self, access: Access) -> Result<*mut u8, OpenError> {
-        self.part(|file| &file.reader_area, self.shape().reader_area(), access)
+        self.part_address(|file| &file.reader_area, self.shape().reader_area(), access)
     }
 
     /// Returns a reference to the bookkeeping block at byte offset `offset` of a mapped area.

@@ -306,7 +306,7 @@ impl Registry {
     /// Returns the process that has excluded all others from the topic file of inode `ino`, or
     /// holds a lease on that file. Used only for error messages, because it is slow: it reads files
     /// under `/proc` for each process in the registry.
-    pub(crate) fn holder(&self, ino: u64) -> Option<Holder> {
+    pub(crate) fn topic_file_holder(&self, ino: u64) -> Option<Holder> {
         let fd = self.lock.get().ok()?;
         let processes = (0..ENTRY_LIMIT).filter_map(|entry| {
             let owner = Owner::new(entry, RegistryEntry::read_generation(fd, entry).ok()?);

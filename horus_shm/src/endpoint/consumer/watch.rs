@@ -311,7 +311,7 @@ impl Watch {
     pub fn has_message(&self) -> bool {
         !self.is_usable()
             || self
-                .lanes()
+                .heads_and_positions()
                 .any(|(head, position)| head > position && head <= POSITION_MAX)
             || match self.progress.next.get() {
                 Some(next) => next.has_message(),
@@ -361,7 +361,7 @@ impl Watch {
     #[must_use]
     pub fn arrivals(&self) -> u64 {
         let own = self
-            .lanes()
+            .heads_and_positions()
             .fold(0_u64, |sum, (head, _)| sum.wrapping_add(head));
         let next = self.progress.next.get();
         own.wrapping_add(next.map_or(0, Self::arrivals))
@@ -372,7 +372,7 @@ impl Watch {
     ///
     /// All loads are relaxed: no payload is read because of their results, and a thread that is
     /// about to sleep executes a fence before it calls this.
-    fn lanes(&self) -> impl Iterator<Item = (u64, u64)> {
+    fn heads_and_positions(&self) -> impl Iterator<Item = (u64, u64)> {
         let control = self.segment.control(Access::Read);
         let changes = control.map_or(0, |control| control.changes.get());
         self.progress.lanes_to_poll(changes).filter_map(|lane| {
@@ -464,11 +464,11 @@ impl Watch {
         let mut places = Vec::with_capacity(watches.len());
         watches
             .iter()
-            .for_each(|watch| watch.add_slots(&mut places));
+            .for_each(|watch| watch.collect_reader_slots(&mut places));
         let theirs = places.iter().filter_map(|place| place.event());
         let own_events = own.iter().map(|own| own.event());
         let events: Vec<_> = own_events.chain(theirs).take(EVENTS_MAX).collect();
-        let all = own.len() + watches.iter().map(Self::open_files).sum::<usize>();
+        let all = own.len() + watches.iter().map(Self::open_file_count).sum::<usize>();
         let slice = if events.len() < all {
             POLL_INTERVAL
         } else {
@@ -479,16 +479,16 @@ impl Watch {
     }
 
     /// Appends to `places` the reader slot that the consumer has in each of its files.
-    fn add_slots(&self, places: &mut Vec<Arc<ReaderSlot>>) {
+    fn collect_reader_slots(&self, places: &mut Vec<Arc<ReaderSlot>>) {
         places.extend(self.place.as_ref().and_then(Weak::upgrade));
         if let Some(next) = self.progress.next.get() {
-            next.add_slots(places);
+            next.collect_reader_slots(places);
         }
     }
 
     /// Returns the number of topic files that the consumer reads now.
-    fn open_files(&self) -> usize {
-        let next = self.progress.next.get().map_or(0, Self::open_files);
+    fn open_file_count(&self) -> usize {
+        let next = self.progress.next.get().map_or(0, Self::open_file_count);
         next + usize::from(self.progress.closed.get() == 0)
     }
 

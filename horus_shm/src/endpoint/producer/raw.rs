@@ -224,7 +224,7 @@ impl RawProducer {
         // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract.
         if unsafe { self.write(src, bytes) }.is_err() {
             // SAFETY: as above.
-            self.retry_with_room(|this| unsafe { this.write(src, bytes) })?;
+            self.make_room_and_retry(|this| unsafe { this.write(src, bytes) })?;
         }
         self.wake_readers();
         self.check_not_truncated()

@@ -97,7 +97,7 @@ impl RingOrigin<'_> {
 }
 
 /// Sets the options that all rings with a single gated reader need, such as reliability.
-fn fix_for_gated_reader(request: &mut Request, origin: RingOrigin<'_>) {
+fn set_gated_reader_options(request: &mut Request, origin: RingOrigin<'_>) {
     request.reliability = Some(Reliability::Reliable);
     request.reader_limit = Some(1);
     // WHY not in place by default: a slot that is read in place is pinned, and costs a fence.

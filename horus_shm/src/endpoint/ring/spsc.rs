@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use bytemuck::Pod;
 
-use super::{RingOptions, RingOrigin, constructors, fix_for_gated_reader};
+use super::{RingOptions, RingOrigin, constructors, set_gated_reader_options};
 use crate::endpoint::consumer::{Consumer, RawConsumer};
 use crate::endpoint::producer::{OnStalled, Producer, RawProducer};
 use crate::file::error::OpenError;
@@ -36,7 +36,7 @@ impl<T: Pod> SpscShm<T> {
 
     fn from_origin(origin: RingOrigin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
         let request = options.request::<T>(|request| {
-            fix_for_gated_reader(request, origin);
+            set_gated_reader_options(request, origin);
             request.lane_limit = Some(1);
         });
         Ok(Self {

@@ -147,8 +147,8 @@ impl TopicFile {
             let Ok((base, offer)) = read else {
                 return true;
             };
-            if offer.latched() == 0 || base.position < end {
-                return offer.latched() > 0;
+            if offer.latched_messages() == 0 || base.position < end {
+                return offer.latched_messages() > 0;
             }
             end = base.position;
         }

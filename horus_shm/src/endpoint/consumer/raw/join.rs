@@ -170,7 +170,7 @@ impl RawConsumer {
         });
         // WHY: what a predecessor sent stays only if it offered that itself.
         let is_owed = |extent: &Extent| {
-            self.matches(extent) && (latched.is_none() || extent.offer.latched() > 0)
+            self.matches(extent) && (latched.is_none() || extent.offer.latched_messages() > 0)
         };
         let back_to = floor.map(|floor| match &newest {
             Some(newest) => self.history_position(newest, floor..head, history, is_owed),

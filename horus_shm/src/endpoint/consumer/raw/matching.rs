@@ -105,7 +105,7 @@ impl RawConsumer {
             return;
         };
         let publisher = self.segment.publisher_of(lane);
-        if publisher.is_none() && offer.latched() == 0 {
+        if publisher.is_none() && offer.latched_messages() == 0 {
             return;
         }
         let mut unmatched = self.unmatched.iter_mut();

@@ -76,8 +76,8 @@ impl LaneClaim {
         let blocks: Vec<_> = (0..limit)
             .map(|lane| segment.lane_block(lane, Access::Write))
             .collect::<Result<_, _>>()?;
-        let key =
-            (offer.latched() > 0).then(|| request.latch_key.unwrap_or_else(LatchKey::of_program));
+        let key = (offer.latched_messages() > 0)
+            .then(|| request.latch_key.unwrap_or_else(LatchKey::of_program));
         let mut order: Vec<u32> = (0..limit).collect();
         order.sort_by_cached_key(|&lane| {
             let block = blocks[lane as usize];
@@ -100,7 +100,7 @@ impl LaneClaim {
                 key,
                 claim: newest.unwrap_or(0).wrapping_add(1),
                 continues: request.continues_history,
-                messages: offer.latched().try_into().unwrap_or(u16::MAX),
+                messages: offer.latched_messages().try_into().unwrap_or(u16::MAX),
             }),
             // WHY again: another publisher may have held the lane since.
             found: FoundHistory::of(latched_in(blocks[lane as usize]), key),

@@ -202,7 +202,7 @@ impl RawProducer {
         self.remove_former();
         let is_last = self.former.len() + 1 >= EXTENTS_MAX;
         if is_last && self.waits_for_oldest() {
-            self.retry_with_room(|this| {
+            self.make_room_and_retry(|this| {
                 if this.waits_for_oldest() {
                     Err(NoRoom)
                 } else {

@@ -144,7 +144,7 @@ impl RawProducer {
         wait_policy: WaitPolicy,
         bytes: u64,
     ) -> Result<RawLoan<'_>, LoanError> {
-        let address = self.until_room(wait_policy, LoanError::is_full, |this| {
+        let address = self.retry_until_room(wait_policy, LoanError::is_full, |this| {
             this.reserve(bytes)?;
             this.take_slot()
         })?;
@@ -214,7 +214,7 @@ impl RawProducer {
         }
         let TakenSlot { index, is_alone } = match self.take_free_slot() {
             Ok(taken) => taken,
-            Err(NoRoom) => self.retry_with_room(Self::take_free_slot)?,
+            Err(NoRoom) => self.make_room_and_retry(Self::take_free_slot)?,
         };
         self.check_not_truncated()?;
         if is_alone && !self.segment.has_observers() {

@@ -324,7 +324,9 @@ impl RawProducer {
         if is_last && self.segment.check_health().is_ok() {
             let _uncancelled = NoCancelGuard::new();
             // WHY the error is ignored: nobody could act on it.
-            if let Ok(Some(mut moved)) = self.open_in_new_file(self.extent.offer.latched() > 0) {
+            if let Ok(Some(mut moved)) =
+                self.open_in_new_file(self.extent.offer.latched_messages() > 0)
+            {
                 moved.has_moved = true;
             }
         }

@@ -62,7 +62,7 @@ impl RawProducer {
         wait_policy: WaitPolicy,
         message: &[u8],
     ) -> Result<(), SendError<()>> {
-        self.until_room(wait_policy, SendError::is_full, |this| {
+        self.retry_until_room(wait_policy, SendError::is_full, |this| {
             this.send_bytes(message)
         })
     }
@@ -85,7 +85,7 @@ impl RawProducer {
         src: *const u8,
         bytes: usize,
     ) -> Result<(), SendError<()>> {
-        self.until_room(wait_policy, SendError::is_full, |this| {
+        self.retry_until_room(wait_policy, SendError::is_full, |this| {
             // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract.
             unsafe { this.send(src, bytes) }
         })
@@ -95,7 +95,7 @@ impl RawProducer {
     /// `wait_policy` ends. Sleeps between the calls until there may be room. If the wait ends
     /// first, returns such an error.
     #[inline]
-    pub(super) fn until_room<T, E>(
+    pub(super) fn retry_until_room<T, E>(
         &mut self,
         wait_policy: WaitPolicy,
         is_full: impl Fn(&E) -> bool,
@@ -144,7 +144,7 @@ impl RawProducer {
     ///
     /// The same as for [`Self::make_room`].
     #[cold]
-    pub(super) fn retry_with_room<R>(
+    pub(super) fn make_room_and_retry<R>(
         &mut self,
         mut attempt: impl FnMut(&mut Self) -> Result<R, NoRoom>,
     ) -> Result<R, SendError<()>> {
@@ -169,7 +169,7 @@ impl RawProducer {
     fn make_room(&mut self, tries: u32) -> Result<u32, SendError<()>> {
         let _uncancelled = NoCancelGuard::new();
         let refused = if tries == 0 {
-            self.note_refusal()
+            self.count_refusal()
         } else {
             self.refused
         };
@@ -200,7 +200,7 @@ impl RawProducer {
 
     /// Counts a refused send, and returns the run of refusals to which it belongs; `None` if the
     /// reader was checked less than [`READER_PROBE_PERIOD`] ago.
-    fn note_refusal(&mut self) -> Option<RefusalRun> {
+    fn count_refusal(&mut self) -> Option<RefusalRun> {
         let now = Instant::now();
         self.writer.memory().block().refused.fetch_add_one();
         let position = self.position();
