@@ -417,8 +417,8 @@ pub(crate) fn remove_lane_file(topic: &TopicFile, id: ExtentId) {
     }
 }
 
-/// Removes the names of all lane files of a topic file that no process uses. If one cannot be
-/// removed, it has no topic file afterwards, and the next sweep removes it.
+/// Removes the names of all lane files of a topic file that no process uses. If the name of a lane
+/// file cannot be removed, the next sweep removes it, because the lane file then has no topic file.
 ///
 /// WHY it lists the directory: the words in the topic file that name the lane files cannot be
 /// trusted, and the file may be truncated.

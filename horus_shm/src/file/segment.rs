@@ -246,8 +246,8 @@ impl TopicMemory {
     }
 
     /// Returns true if a reader that does not pin slots may be copying from a slot that a publisher
-    /// is about to write. Readers of a file are not counted, because they copy with
-    /// [`Extent::copy_slot`].
+    /// is about to write. Observers of a topic file are not counted, because they copy by system
+    /// calls ([`Extent::copy_slot`]).
     pub(crate) fn has_observers(&self) -> bool {
         self.file().is_none() && *self.lock_observers() != 0
     }

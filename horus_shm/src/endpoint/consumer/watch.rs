@@ -27,8 +27,8 @@ use crate::wait::{
     sleep_once, wait_in_slices, wake,
 };
 
-/// Maximum length of a sleep between two polls, for a thread that another thread wakes if the
-/// watches need attention.
+/// Maximum length of a sleep between two polls, for a thread that another thread wakes when one of
+/// its watches [is due](Watch::is_due).
 const GUARDED_SLEEP_MAX: Duration = Duration::from_secs(3600);
 
 /// The reasons for a mismatch, by the index that [`ConsumerHealth::mismatch`] stores.
@@ -50,7 +50,7 @@ pub(crate) struct ConsumerProgress {
     /// Not 0 if a task has ever waited for a message of the consumer. Its drop then has to remove
     /// alarms.
     has_alarms: AtomicU64,
-    /// The part of the consumer's state that all of its files share.
+    /// The part of the consumer's state that stays the same when it moves to another topic file.
     health: Arc<ConsumerHealth>,
     /// The watch on the consumer in the file to which it moved; empty if it has not moved.
     next: OnceLock<Watch>,
@@ -204,7 +204,8 @@ impl ConsumerProgress {
         mismatch.set(index.map_or(0, |index| index as u64 + 1));
     }
 
-    /// Returns the part of the consumer's state that all of its files share.
+    /// Returns the part of the consumer's state that stays the same when it moves to another topic
+    /// file.
     pub(super) const fn health(&self) -> &Arc<ConsumerHealth> {
         &self.health
     }

@@ -343,8 +343,8 @@ impl RawConsumer {
         least.or_else(|| own().ok()).unwrap_or(CAPACITY_MIN)
     }
 
-    /// Builds the [`RawSample`], which stands for a borrowed message, of a message that a pin of
-    /// this reader protects.
+    /// Builds the [`RawSample`] that a borrow returns, for a message that a pin of this reader
+    /// protects.
     fn sample_of(&self, held: HeldMessage, pin: (Arc<ReaderSlot>, u32)) -> RawSample {
         let MessageInfo { number, bytes } = held.arrival;
         let bytes = if self.sized { bytes } else { self.longest };

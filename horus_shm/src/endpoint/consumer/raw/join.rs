@@ -205,10 +205,10 @@ impl RawConsumer {
         self.start_at_end(lane, ended)
     }
 
-    /// Returns the position of the first of the last `messages` messages in the range `within` (of
-    /// its first message if it contains fewer; its end if it contains none). Searches backwards
-    /// from the extent `newest`, up to one that cannot be opened, or whose messages this reader
-    /// does not get.
+    /// Returns the position of the first of the last `messages` messages in the range `within`. If
+    /// the range contains fewer, this is its first message; if it contains none, its end. Searches
+    /// backwards from `newest`, up to an extent that cannot be opened, or that this reader must not
+    /// read.
     fn history_position(
         &self,
         newest: &(Arc<Extent>, RawLane),

@@ -235,8 +235,9 @@ impl RawConsumer {
         Ok(())
     }
 
-    /// Stores the present value of the fault counter, so that calls check this reader only after
-    /// the next fault. If it has to move, or reads former files, each call still checks.
+    /// Stores the present value of the fault counter, so that calls check this reader only when it
+    /// has changed. If this reader has to move to another file, or still reads former files, each
+    /// call checks it.
     fn note_own_epoch(&mut self) {
         if let Ok(seen_epoch) = self.segment.check_health() {
             self.note_epoch(seen_epoch);

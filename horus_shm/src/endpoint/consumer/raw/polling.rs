@@ -28,8 +28,8 @@ impl RawConsumer {
     ///
     /// Measured: one way between processes on two near cores, 16 B, as a multiple of the floor,
     /// with the 95 % interval over rings. No pause: 1.3 to 1.6. One pause: 1.39 [1.11, 1.70]. One
-    /// or two: 1.25 [1.24, 1.26]. Two or three: 1.8. With two lanes the polls are further apart
-    /// anyway. One pause: 1.1 to 1.25. One or two: 1.7.
+    /// or two: 1.25 [1.24, 1.26]. Two or three: 1.8. With two lanes, the polls are further apart
+    /// anyway: one pause 1.1 to 1.25, one or two 1.7.
     #[inline(always)]
     pub(super) fn spin_back_off(&mut self) {
         let lanes = self.lanes.len();

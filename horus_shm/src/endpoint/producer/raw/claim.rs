@@ -34,7 +34,8 @@ pub(super) enum FoundHistory {
     /// There is no history that was to be kept after its publisher had left.
     None,
     /// History that was kept under another publisher's key, and ends now. The value is the number
-    /// of that publisher's claim of the lane.
+    /// of that publisher's claim. It grows with every claim by a publisher whose history is kept,
+    /// so it shows which history is older.
     Other(u16),
 }
 
