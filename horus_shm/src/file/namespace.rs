@@ -138,10 +138,10 @@ impl Namespace {
     ) -> Result<JoinedNamespace, NamespaceError> {
         let access = config.access();
         let (place, name) = directory::open_parent(config.dir())?;
-        let parent = directory::open(place.as_fd(), name, config.dir(), access)?;
+        let parent = directory::open_or_create(place.as_fd(), name, config.dir(), access)?;
         let name = OsStr::new(config.name().as_str());
         let path = config.dir().join(name);
-        let dir = directory::open(parent.as_fd(), name, &path, access)?;
+        let dir = directory::open_or_create(parent.as_fd(), name, &path, access)?;
         let stat = os::fstat(dir.as_fd()).map_err(directory::io_error("examine", &path))?;
 
         known.retain(|namespace| namespace.strong_count() > 0);
@@ -163,7 +163,7 @@ impl Namespace {
 
         let registry = Registry::join(dir.as_fd(), &path, access)?;
         let topics_path = path.join(TOPICS_DIRECTORY);
-        let topics = directory::open(
+        let topics = directory::open_or_create(
             dir.as_fd(),
             OsStr::new(TOPICS_DIRECTORY),
             &topics_path,

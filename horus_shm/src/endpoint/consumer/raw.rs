@@ -38,7 +38,7 @@ pub use ledger::ReadStats;
 
 use join::{LaneStart, StartOrigin};
 use moving::FormerFiles;
-use waits::PublisherRoom;
+use waits::PublisherWaker;
 
 /// The value of the field `last_lane` of [`RawConsumer`] that means "no lane".
 const NO_LANE: usize = usize::MAX;
@@ -144,9 +144,9 @@ pub struct RawConsumer {
     unmatched: Vec<matching::UnmatchedLane>,
     on_mismatch: Option<fn(&MismatchedPublisher)>,
     place: Option<Arc<ReaderSlot>>,
-    /// The eventcount at which publishers wait for this reader to free slots; `None` if the reader
-    /// is not gated.
-    room: Option<PublisherRoom>,
+    /// Wakes the publishers that wait until this reader frees slots; `None` if the reader is not
+    /// gated.
+    room: Option<PublisherWaker>,
     /// The topic files that this reader read before its present one; `None` if it has always used
     /// the same file.
     past: Option<Box<FormerFiles>>,

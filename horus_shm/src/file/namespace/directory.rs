@@ -31,7 +31,7 @@ const REFUSED_FILE_SYSTEMS: [(u64, &str); 10] = [
 
 /// Opens the directory `name` in `parent`, and creates it if it is missing. `path` is the
 /// directory's path, for use in messages.
-pub(super) fn open(
+pub(super) fn open_or_create(
     parent: BorrowedFd<'_>,
     name: &OsStr,
     path: &Path,

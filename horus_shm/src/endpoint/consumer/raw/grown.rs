@@ -222,7 +222,7 @@ impl RawConsumer {
     /// Returns the number of bytes that the last message occupies in a buffer of `bytes` bytes.
     /// `bytes` is at most [`Self::max_bytes`].
     #[inline(always)]
-    pub(super) const fn length(&self, bytes: usize) -> usize {
+    pub(super) const fn length_in_buffer(&self, bytes: usize) -> usize {
         if self.sized { self.last.bytes } else { bytes }
     }
 }

@@ -130,7 +130,8 @@ impl RawConsumer {
             self.spin_back_off();
             return None;
         }
-        (self.confirm_message() == PollOutcome::Message).then(|| self.length(self.longest))
+        (self.confirm_message() == PollOutcome::Message)
+            .then(|| self.length_in_buffer(self.longest))
     }
 
     /// Receives the next message of the lane at index `lane` without copying its bytes. Returns

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::waits::PublisherRoom;
+use super::waits::PublisherWaker;
 use super::{FollowedLane, NO_LANE, RawConsumer, ReadMode};
 use crate::endpoint::consumer::watch::ConsumerProgress;
 use crate::endpoint::reader_slot::ReaderSlot;
@@ -93,7 +93,7 @@ impl RawConsumer {
         if self.reading == ReadMode::Gated {
             // WHY before the first cursor: a process that wakes others must be registered with the
             // kernel.
-            self.room = Some(PublisherRoom::of_topic(&segment)?);
+            self.room = Some(PublisherWaker::of_topic(&segment)?);
             if !resumed {
                 let wait = segment.wait_block(Access::Write)?;
                 gate::announce_gated_reader(&wait.gated, self.progress.reader());

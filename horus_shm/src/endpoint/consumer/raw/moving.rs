@@ -489,7 +489,8 @@ impl RawConsumer {
         let own = |this: &mut Self, lane| {
             let arrival = this.recv_next_length(lane).ok()?;
             this.count_received(lane, arrival);
-            (this.confirm_message() == PollOutcome::Message).then(|| this.length(this.longest))
+            (this.confirm_message() == PollOutcome::Message)
+                .then(|| this.length_in_buffer(this.longest))
         };
         self.poll_while_draining(Self::recv_length, own)
     }

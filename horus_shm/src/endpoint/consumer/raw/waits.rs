@@ -14,10 +14,10 @@ use crate::wait::{
     EVENTS_MAX, Event, Sleeper, WaitPolicy, WakeBarrier, WakeOrder, has_sleepers, wait_until, wake,
 };
 
-/// The eventcount at which reliable publishers sleep while their lanes are full. A gated reader
-/// wakes them after it has freed slots.
+/// Wakes the reliable publishers that sleep while their lanes are full. A gated reader uses it
+/// after it has freed slots.
 #[derive(Debug)]
-pub(super) struct PublisherRoom {
+pub(super) struct PublisherWaker {
     block: *const WaitBlock<AtomicU64>,
     order: WakeOrder,
     /// Number of wakes in a row that woke no thread. After too many of them, dead publishers are
@@ -25,9 +25,10 @@ pub(super) struct PublisherRoom {
     fruitless: u32,
 }
 
-impl PublisherRoom {
-    /// Returns the eventcount of the topic in `segment`. Must be called before the first cursor is
-    /// stored, because a process that wakes others must be registered with the kernel.
+impl PublisherWaker {
+    /// Creates the waker for the publishers of the topic in `segment`. Must be called before the
+    /// first cursor is stored, because a process that wakes others must be registered with the
+    /// kernel.
     pub(super) fn of_topic(segment: &Segment) -> Result<Self, OpenError> {
         // WHY never a fence: publishers that wait make a barrier.
         let order = WakeOrder::of_sender(WakeBarrier::Membarrier);

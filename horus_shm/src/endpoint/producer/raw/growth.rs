@@ -29,7 +29,7 @@ const FORMER_EXTENTS_MAX: usize = 16;
 /// Number of messages that a publisher whose lane has grown may send before the readers of its
 /// former file have moved; more if the lane has more slots. WHY a limit: the publisher may have to
 /// send all of these messages once more, each in a slot for the longest message.
-const KEPT_MESSAGES_MIN: u64 = 8;
+const SENDS_BEFORE_READERS_MOVE_MIN: u64 = 8;
 
 /// An earlier extent (file of slots) of a lane, which some readers may not have read to its end
 /// yet.
@@ -257,7 +257,7 @@ impl RawProducer {
             let memory = self.writer.memory();
             let slots = memory.lead_max();
             let end = memory.base_position().saturating_add(slots);
-            let kept_max = slots.max(KEPT_MESSAGES_MIN);
+            let kept_max = slots.max(SENDS_BEFORE_READERS_MOVE_MIN);
             self.writer
                 .stop_also_before(end.min(first.saturating_add(kept_max)));
         }
