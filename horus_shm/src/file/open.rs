@@ -134,7 +134,7 @@ pub(crate) fn open(
             OpenAttempt::InUse(_) => pause_before_retry(attempt),
         }
     }
-    Err(place.removed_by(place.holder()))
+    Err(place.retiring_error(place.holder()))
 }
 
 /// Sleeps for 0.25 to 2 ms, depending on the pid. WHY: two processes that try at the same moment
@@ -163,7 +163,7 @@ pub(crate) fn inspect(
             OpenAttempt::InUse(_) => pause_before_retry(attempt),
         }
     }
-    Err(place.removed_by(place.holder()))
+    Err(place.retiring_error(place.holder()))
 }
 
 /// Reserves memory for a range of a topic file, so that later accesses to it cannot fail.
@@ -251,7 +251,7 @@ impl TopicPath<'_> {
         if attempt % ATTEMPTS_PER_HOLDER_CHECK == ATTEMPTS_PER_HOLDER_CHECK - 1 {
             let holder = self.holder();
             if holder.as_ref().is_some_and(|holder| holder.is_stopped) {
-                return Err(self.removed_by(holder));
+                return Err(self.retiring_error(holder));
             }
         }
         Ok(())
@@ -263,7 +263,7 @@ impl TopicPath<'_> {
         self.namespace.registry().topic_file_holder(file.ino)
     }
 
-    pub(crate) fn not_removed(&self, found: &'static str, cure: &str) -> OpenError {
+    pub(crate) fn not_removed_error(&self, found: &'static str, cure: &str) -> OpenError {
         OpenError::NotRemoved {
             path: self.path(),
             found,
@@ -271,7 +271,7 @@ impl TopicPath<'_> {
         }
     }
 
-    fn removed_by(&self, holder: Option<Holder>) -> OpenError {
+    fn retiring_error(&self, holder: Option<Holder>) -> OpenError {
         OpenError::Retiring {
             path: self.path(),
             holder: holder.map(Box::new),
@@ -339,14 +339,14 @@ impl TopicPath<'_> {
         );
         match decoded {
             Ok(header) => {
-                let file = self.file(fd, id).with_id(header.topic_id);
-                self.attach(&mut table, (file, stat), header.type_info)
+                let file = self.topic_file(fd, id).with_id(header.topic_id);
+                self.attach_to_file(&mut table, (file, stat), header.type_info)
             }
-            Err(error) => self.remove_stale(&self.file(fd, id), error),
+            Err(error) => self.remove_stale(&self.topic_file(fd, id), error),
         }
     }
 
-    fn attach(
+    fn attach_to_file(
         &self,
         table: &mut FilesInUse,
         (file, stat): (TopicFile, Stat),
@@ -371,7 +371,7 @@ impl TopicPath<'_> {
         )
     }
 
-    pub(crate) fn file(&self, fd: OwnedFd, id: FileId) -> TopicFile {
+    pub(crate) fn topic_file(&self, fd: OwnedFd, id: FileId) -> TopicFile {
         TopicFile::new(fd, id, Arc::clone(self.namespace), self.name.clone())
     }
 
@@ -529,7 +529,9 @@ impl TopicPath<'_> {
             .apply_to_file(fd.as_fd())
             .map_err(self.io("setting the mode of"))?;
         let stat = os::fstat(fd.as_fd()).map_err(self.io("looking at"))?;
-        let file = self.file(fd, FileId::from_stat(&stat)).with_id(topic_id);
+        let file = self
+            .topic_file(fd, FileId::from_stat(&stat))
+            .with_id(topic_id);
         // WHY present before the file has a name: otherwise a sweep could find it without
         // processes.
         if !file.lock_shared().map_err(self.io("attending"))? {

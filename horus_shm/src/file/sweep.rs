@@ -250,7 +250,7 @@ fn sweep_topic(
     let decoded = header::decode(&bytes, stat.size_bytes, name.as_str(), place.provenance()?);
     match decoded {
         Ok(TopicHeader { topic_id, .. }) => {
-            let file = place.file(fd, id).with_id(topic_id);
+            let file = place.topic_file(fd, id).with_id(topic_id);
             let retired = file.is_retired().map_err(place.io("looking at"))?;
             let keeps = persistent == PersistentTopics::Keep && !retired;
             if keeps && file.has_latched_history().map_err(place.io("reading"))? {
@@ -270,7 +270,7 @@ fn sweep_topic(
         }
         Err(HeaderError::Magic | HeaderError::Damaged { .. }) => Ok(SweepOutcome::Foreign),
         Err(error) => {
-            let look = place.remove_stale(&place.file(fd, id), error)?;
+            let look = place.remove_stale(&place.topic_file(fd, id), error)?;
             Ok(if matches!(look, OpenAttempt::Gone) {
                 SweepOutcome::Removed
             } else {

@@ -56,7 +56,7 @@ impl TopicFiles {
     /// process can open it.
     pub fn follow_name(&mut self) {
         let newest = self.newest();
-        if let Ok(present) = newest.present(false)
+        if let Ok(present) = newest.reopen_if_name_lost(false)
             && !present.is_same_file(newest)
         {
             self.files.push(present);

@@ -167,7 +167,7 @@ impl RawConsumer {
     /// [`OpenError::TooManySubscribers`], [`OpenError::Forked`], [`OpenError::RegionLost`],
     /// [`OpenError::LaneNotMapped`] or [`OpenError::Io`].
     pub fn new(segment: Arc<Segment>, reading: ReadMode) -> Result<Self, OpenError> {
-        let segment = segment.present(reading != ReadMode::Observer)?;
+        let segment = segment.reopen_if_name_lost(reading != ReadMode::Observer)?;
         Self::open(segment, reading, StartOrigin::Head)
     }
 
@@ -179,7 +179,7 @@ impl RawConsumer {
     ///
     /// The same as for [`Self::new`].
     pub fn successor(segment: Arc<Segment>) -> Result<Self, OpenError> {
-        let segment = segment.present(true)?;
+        let segment = segment.reopen_if_name_lost(true)?;
         Self::open(segment, ReadMode::Gated, StartOrigin::Successor)
     }
 

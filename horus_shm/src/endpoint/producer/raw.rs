@@ -101,7 +101,7 @@ impl RawProducer {
     /// [`OpenError::TooManyPublishers`], [`OpenError::NoSpace`], [`OpenError::Forked`],
     /// [`OpenError::RegionLost`] or [`OpenError::Io`].
     pub fn new(segment: Arc<Segment>, on_stalled: OnStalled) -> Result<Self, OpenError> {
-        let segment = segment.present(true)?;
+        let segment = segment.reopen_if_name_lost(true)?;
         Self::open(segment, on_stalled, None)
     }
 

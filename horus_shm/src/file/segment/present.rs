@@ -16,7 +16,7 @@ impl Segment {
     /// # Errors
     ///
     /// The same as for [`Self::reopen`].
-    pub fn present(self: &Arc<Self>, creates: bool) -> Result<Arc<Self>, OpenError> {
+    pub fn reopen_if_name_lost(self: &Arc<Self>, creates: bool) -> Result<Arc<Self>, OpenError> {
         if self.is_name_lost() && !self.is_forked() {
             self.reopen(creates)
         } else {

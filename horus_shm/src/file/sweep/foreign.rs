@@ -53,7 +53,7 @@ fn remove_while_exclusive(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, Op
         return match os::remove_dir(dir, name) {
             Ok(()) => Ok(true),
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
-                Err(place.not_removed("a directory that is not empty", "empty it"))
+                Err(place.not_removed_error("a directory that is not empty", "empty it"))
             }
             Err(error) => Err(place.io("removing")(error)),
         };
@@ -62,7 +62,7 @@ fn remove_while_exclusive(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, Op
         let user = liveness::find_user(stat);
         let user = user.map_or_else(|| "the processes".to_owned(), |user| user.to_string());
         let cure = format!("end {user} that have it open");
-        return Err(place.not_removed("not a topic of this library, and in use", &cure));
+        return Err(place.not_removed_error("not a topic of this library, and in use", &cure));
     }
     os::unlink(dir, name).map_err(place.io("removing"))?;
     Ok(true)
@@ -80,7 +80,7 @@ fn has_users(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError> {
     let is_of_other = place.namespace.config().gid().is_some() && stat.uid != os::effective_uid();
     let no_access = || {
         let cure = format!("remove it as user {} or as root", stat.uid);
-        place.not_removed("a file of another user", &cure)
+        place.not_removed_error("a file of another user", &cure)
     };
     match os::open_file(dir, place.name.file_name(), OpenMode::ReadWrite) {
         Ok(fd) => match lock::try_write_lease(fd.as_fd()) {
