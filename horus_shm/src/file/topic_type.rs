@@ -127,9 +127,10 @@ impl TypeInfo {
         }
     }
 
-    /// Returns how many bytes at the beginning of a message of the type `sent` (or of its head, the
-    /// part of a fixed length) have the same meaning in messages of this type. A reader of this
-    /// type fills the rest with its defaults.
+    /// Compares this type, that of a reader, with the type `sent` of a publisher. Returns how many
+    /// bytes at the beginning of a message have the same meaning in both. If data of variable
+    /// length follows the fields, only the fields count. The reader fills the rest with its
+    /// defaults.
     #[must_use]
     pub fn shared_bytes(&self, sent: &Self) -> u64 {
         let least = if self.sized {

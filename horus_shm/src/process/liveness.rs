@@ -401,8 +401,8 @@ impl Registry {
     /// excluded all others from the file, that exclusion ends. Returns false, without an effect,
     /// while another process excludes all others.
     ///
-    /// Calls are not counted: one call of [`Registry::release_topic_file`] ends the presence, however
-    /// often this function was called.
+    /// Calls are not counted: one call of [`Registry::release_topic_file`] removes the mark,
+    /// however often this function was called.
     ///
     /// # Errors
     ///

@@ -449,7 +449,7 @@ impl RawConsumer {
     }
 
     /// Counts the message that was just read from the lane at index `lane` of `lanes`, and stores
-    /// its metadata as those of the last message.
+    /// its metadata as that of the last message.
     #[inline(always)]
     fn count_received(&mut self, lane: usize, arrival: MessageInfo) {
         self.count_received_at(lane, self.lanes[lane].reader.position(), arrival);
