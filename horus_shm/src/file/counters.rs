@@ -331,7 +331,7 @@ impl TopicMemory {
                     card,
                     followed: None,
                 };
-                unread = unread.plus(self.unread(lane as u32, reader));
+                unread = unread.plus(self.unread_counts_in(lane as u32, reader));
             }
         }
         unread

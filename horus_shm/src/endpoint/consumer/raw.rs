@@ -321,7 +321,7 @@ impl RawConsumer {
             drained += 1;
             if !self.is_draining() {
                 // SAFETY: `dst` is writable for `bytes`, at most the payload, by the contract.
-                drained += unsafe { self.recv_run(dst, bytes, &mut each) };
+                drained += unsafe { self.drain_last_lane(dst, bytes, &mut each) };
             }
         }
         drained
@@ -334,7 +334,12 @@ impl RawConsumer {
     ///
     /// The same as for [`Self::recv`].
     #[inline(always)]
-    unsafe fn recv_run(&mut self, dst: *mut u8, bytes: usize, each: &mut impl FnMut()) -> u64 {
+    unsafe fn drain_last_lane(
+        &mut self,
+        dst: *mut u8,
+        bytes: usize,
+        each: &mut impl FnMut(),
+    ) -> u64 {
         if self.in_place {
             return 0;
         }

@@ -23,7 +23,7 @@ impl ExtentShape {
     /// Returns the numbers of waiting and lost messages of this extent, for a reader at `position`.
     /// `number` is the sequence number of the reader's next message, if that is known. `end` is the
     /// end of this extent.
-    fn unread(&self, position: u64, number: Option<u64>, end: ExtentBase) -> UnreadCounts {
+    fn unread_counts(&self, position: u64, number: Option<u64>, end: ExtentBase) -> UnreadCounts {
         let first = self.base.position.max(position);
         let here = UnreadCounts::of_positions(first, end.position, self.capacity);
         let least = self.base.number.saturating_add(first - self.base.position);
@@ -81,7 +81,7 @@ impl TopicMemory {
     /// after the reader's position cannot be distinguished from messages.
     /// [`UnreadCounts::waiting`] then includes the skipped slots of the reader's own extent, and
     /// [`UnreadCounts::lost`] is a lower bound.
-    pub(crate) fn unread(&self, lane: u32, reader: ReadProgress) -> UnreadCounts {
+    pub(crate) fn unread_counts_in(&self, lane: u32, reader: ReadProgress) -> UnreadCounts {
         let Ok(block) = self.lane_block(lane, Access::Read) else {
             return UnreadCounts::default();
         };
@@ -119,7 +119,7 @@ impl TopicMemory {
             };
             is_owed = shape.card.mismatch(&reader.card).is_none();
             if is_owed {
-                let here = shape.unread(position, number, end);
+                let here = shape.unread_counts(position, number, end);
                 let is_there = generation == newest
                     || reader.keeps_mapped(generation, shape.base.position)
                     || self.is_reachable(id);

@@ -102,7 +102,7 @@ impl VersionConverter {
     /// # Safety
     ///
     /// `dst` is writable for `room` bytes, and `room` is at least `came`.
-    pub(super) unsafe fn complete(&self, dst: *mut u8, room: usize, came: usize) -> usize {
+    pub(super) unsafe fn convert(&self, dst: *mut u8, room: usize, came: usize) -> usize {
         let Some(head) = self.head else {
             // SAFETY: the contract is the same.
             unsafe { self.fill_defaults(dst, came, room) };
@@ -157,8 +157,8 @@ impl VersionConverter {
     }
 
     /// Returns the length of a message in the reader's version, after `came` bytes were received.
-    /// The result is the same as that of [`Self::complete`].
-    pub(super) fn completed_length(&self, came: usize) -> usize {
+    /// The result is the same as that of [`Self::convert`].
+    pub(super) fn converted_length(&self, came: usize) -> usize {
         self.head.map_or(came, |head| {
             came.checked_sub(head.sent)
                 .map_or(0, |data| head.own + data)
@@ -195,7 +195,7 @@ impl RawConsumer {
     pub(super) fn max_bytes_of(&self, FollowedLane { other, shared, .. }: &FollowedLane) -> usize {
         let longest = other
             .as_ref()
-            .map_or(0, |other| other.completed_length(*shared));
+            .map_or(0, |other| other.converted_length(*shared));
         longest.max(*shared)
     }
 

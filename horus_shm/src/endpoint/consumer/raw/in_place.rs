@@ -92,7 +92,7 @@ impl RawConsumer {
             }
             if let Some(other) = other {
                 // SAFETY: `dst` is writable for `wanted` bytes by the contract.
-                unsafe { other.complete(dst, wanted, bytes) };
+                unsafe { other.convert(dst, wanted, bytes) };
             }
             return Ok(MessageInfo { number, bytes });
         }
@@ -111,7 +111,7 @@ impl RawConsumer {
         let came = copied.bytes.min(bytes as u64) as usize;
         let bytes = match other {
             // SAFETY: `dst` is writable for `wanted` bytes by the contract.
-            Some(other) => unsafe { other.complete(dst, wanted, came) },
+            Some(other) => unsafe { other.convert(dst, wanted, came) },
             None => came,
         };
         Ok(MessageInfo { number, bytes })
@@ -158,7 +158,7 @@ impl RawConsumer {
                 number: passed.number,
                 bytes: other
                     .as_ref()
-                    .map_or(came, |other| other.completed_length(came)),
+                    .map_or(came, |other| other.converted_length(came)),
             });
         }
         // SAFETY: no byte is written.

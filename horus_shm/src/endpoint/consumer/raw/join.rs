@@ -397,7 +397,7 @@ impl RawConsumer {
             return self.follow_extents(at, newest);
         }
         let (extent, _) = self.map_extent(newest)?;
-        self.find_start(lane)?;
+        self.find_start_in(lane)?;
         if self.ignored & 1 << lane != 0 {
             return Ok(());
         }

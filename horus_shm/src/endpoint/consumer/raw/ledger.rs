@@ -119,7 +119,7 @@ impl RawConsumer {
             }
             let followed = self.lanes.iter().find(|followed| followed.lane == lane);
             let reader = followed.map(|followed| &followed.reader);
-            let unread = self.unread(lane, followed);
+            let unread = self.unread_counts_in(lane, followed);
             add(&mut stats.sent, self.passed_messages(lane, reader));
             add(&mut stats.sent, unread.waiting);
             add(&mut stats.sent, unread.lost);
@@ -133,9 +133,9 @@ impl RawConsumer {
     }
 
     /// Returns the number of messages of a lane that this reader can still receive.
-    pub(super) fn waiting_in(&self, lane: u32) -> u64 {
+    pub(super) fn waiting_messages_in(&self, lane: u32) -> u64 {
         let followed = self.lanes.iter().find(|followed| followed.lane == lane);
-        self.unread(lane, followed).waiting
+        self.unread_counts_in(lane, followed).waiting
     }
 
     /// Returns the number of messages of a lane that this reader has passed: that is, received,
@@ -153,7 +153,7 @@ impl RawConsumer {
 
     /// Returns how many messages of a lane wait for this reader, and how many were lost although
     /// this reader has not noticed it yet.
-    fn unread(&self, lane: u32, followed: Option<&FollowedLane>) -> UnreadCounts {
+    fn unread_counts_in(&self, lane: u32, followed: Option<&FollowedLane>) -> UnreadCounts {
         let LaneStart { position, number } = self.starts[lane as usize];
         let Ok(block) = self.segment.lane_block(lane, Access::Read) else {
             return UnreadCounts::default();
@@ -184,6 +184,6 @@ impl RawConsumer {
             card: self.card(),
             followed: Some(followed.map_or(0, |followed| followed.extent.id.generation)),
         };
-        self.segment.unread(lane, reader)
+        self.segment.unread_counts_in(lane, reader)
     }
 }

@@ -246,7 +246,7 @@ impl RawConsumer {
 
     /// Finds the place in a new lane at which this reader begins to read. Ignores the lane if the
     /// reader ignored its publisher in a former file.
-    pub(super) fn find_start(&mut self, lane: u32) -> Result<(), OpenError> {
+    pub(super) fn find_start_in(&mut self, lane: u32) -> Result<(), OpenError> {
         // Relaxed: the load of the changes ordered it.
         let session = self.segment.lane_block(lane, Access::Read)?.session.get();
         let reached = self.session_progress(session);
@@ -268,12 +268,12 @@ impl RawConsumer {
         if let Some((position, number)) = first
             && self.starts[lane as usize].position < position
         {
-            self.move_start(lane, position, number);
+            self.set_start(lane, position, number);
         }
         Ok(())
     }
 
-    fn move_start(&mut self, lane: u32, position: u64, number: u64) {
+    fn set_start(&mut self, lane: u32, position: u64, number: u64) {
         let number = Some(number);
         self.starts[lane as usize] = LaneStart { position, number };
         self.publish_start(lane);
@@ -310,10 +310,10 @@ impl RawConsumer {
         mut own: impl FnMut(&mut Self, usize) -> Option<R>,
     ) -> Option<R> {
         self.look_for_lanes();
-        if let Some(found) = self.poll_former(&mut old) {
+        if let Some(found) = self.poll_former_files(&mut old) {
             return Some(found);
         }
-        self.leave_ended_files();
+        self.leave_finished_files();
         for _ in 0..self.lanes.len() {
             let lane = self.next_lane();
             let reader = &self.lanes[lane].reader;
@@ -322,10 +322,10 @@ impl RawConsumer {
             if head <= reader.position() {
                 continue;
             }
-            if let Some(found) = self.poll_former(&mut old) {
+            if let Some(found) = self.poll_former_files(&mut old) {
                 return Some(found);
             }
-            if !self.is_behind_unmapped(lane)
+            if !self.has_earlier_unmapped_messages(lane)
                 && let Some(found) = own(self, lane)
             {
                 return Some(found);
@@ -334,7 +334,7 @@ impl RawConsumer {
         None
     }
 
-    fn poll_former<R>(&mut self, old: &mut impl FnMut(&mut Self) -> Option<R>) -> Option<R> {
+    fn poll_former_files<R>(&mut self, old: &mut impl FnMut(&mut Self) -> Option<R>) -> Option<R> {
         let past = self.past.as_mut()?;
         for former in &mut past.former {
             former.whole = self.whole;
@@ -350,7 +350,7 @@ impl RawConsumer {
 
     /// Stops reading former files that have been read to the end and to which no publisher can send
     /// any more.
-    fn leave_ended_files(&mut self) {
+    fn leave_finished_files(&mut self) {
         let Some(past) = &mut self.past else { return };
         if past
             .looked
@@ -359,7 +359,7 @@ impl RawConsumer {
             return;
         }
         past.looked = Some(Instant::now());
-        let ended = past.former.extract_if(.., Self::is_file_used_up);
+        let ended = past.former.extract_if(.., Self::is_file_finished);
         let ended: Vec<_> = ended.collect();
         if ended.is_empty() {
             return;
@@ -382,7 +382,7 @@ impl RawConsumer {
 
     /// Returns true if no publisher can send to this reader's file any more, and all readable
     /// messages have been read.
-    fn is_file_used_up(&mut self) -> bool {
+    fn is_file_finished(&mut self) -> bool {
         if self.segment.check_health().is_err() {
             return true;
         }
@@ -431,7 +431,7 @@ impl RawConsumer {
     /// Returns true if earlier messages of the publisher of a lane wait in a former file, but
     /// cannot be mapped now. The messages in the lane then have to wait, too. WHY: the messages of
     /// a publisher keep their order.
-    fn is_behind_unmapped(&self, lane: usize) -> bool {
+    fn has_earlier_unmapped_messages(&self, lane: usize) -> bool {
         let session = |segment: &Segment, lane| {
             let block = segment.lane_block(lane, Access::Read);
             // Relaxed: as in `lane_sessions`.
@@ -441,7 +441,8 @@ impl RawConsumer {
         former.any(|former| {
             let id = session(&self.segment, self.lanes[lane].lane);
             let is_of = |lane| id != 0 && session(&former.segment, lane) == id;
-            (0..former.starts.len() as u32).any(|lane| is_of(lane) && former.waiting_in(lane) > 0)
+            (0..former.starts.len() as u32)
+                .any(|lane| is_of(lane) && former.waiting_messages_in(lane) > 0)
         })
     }
 
@@ -519,14 +520,14 @@ impl RawConsumer {
         &mut self,
         mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(MessageInfo, u64, M)>,
     ) -> Option<M> {
-        let found = self.poll_former(&mut |former: &mut Self| {
+        let found = self.poll_former_files(&mut |former: &mut Self| {
             let is_usable = !former.is_unusable();
             is_usable
                 .then(|| former.latest_in_present_file(&mut read))
                 .flatten()
         });
         if found.is_none() {
-            self.leave_ended_files();
+            self.leave_finished_files();
         }
         found
     }

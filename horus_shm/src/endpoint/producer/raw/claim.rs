@@ -51,14 +51,14 @@ impl FoundHistory {
 
 /// Returns the description of the history that was kept in a lane; `None` if the lane has no such
 /// history.
-fn latched_in(block: &LaneBlock<AtomicU64>) -> Option<LatchedHistory> {
+fn latched_history_in(block: &LaneBlock<AtomicU64>) -> Option<LatchedHistory> {
     // Relaxed: before the claim it only sets the order in which lanes are tried, and the claim
     // orders it.
     LatchedHistory::from_word(block.latched.get())
 }
 
 fn was_used(block: &LaneBlock<AtomicU64>) -> bool {
-    // Relaxed, both: as in `latched_in`.
+    // Relaxed, both: as in `latched_history_in`.
     block.generation.get() != 0 || block.head.get() != 0
 }
 
@@ -84,10 +84,10 @@ impl LaneClaim {
             let block = blocks[lane as usize];
             (
                 moves && was_used(block),
-                FoundHistory::of(latched_in(block), key),
+                FoundHistory::of(latched_history_in(block), key),
             )
         });
-        let latched = blocks.iter().filter_map(|block| latched_in(block));
+        let latched = blocks.iter().filter_map(|block| latched_history_in(block));
         let newest = latched.map(|latched| latched.claim).max();
         let owners = order.iter().map(|&lane| &blocks[lane as usize].owner);
         let is_dead = |owner| segment.is_dead(owner);
@@ -104,7 +104,7 @@ impl LaneClaim {
                 messages: offer.latched_messages().try_into().unwrap_or(u16::MAX),
             }),
             // WHY again: another publisher may have held the lane since.
-            found: FoundHistory::of(latched_in(blocks[lane as usize]), key),
+            found: FoundHistory::of(latched_history_in(blocks[lane as usize]), key),
             moves,
         })
     }
