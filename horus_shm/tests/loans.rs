@@ -5,6 +5,8 @@ use horus_testing as _;
 
 mod common;
 mod confine;
+#[path = "loans/gated.rs"]
+mod gated;
 #[path = "loans/latched.rs"]
 mod latched;
 #[path = "loans/shorter_lanes.rs"]

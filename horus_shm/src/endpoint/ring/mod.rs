@@ -97,12 +97,11 @@ impl RingOrigin<'_> {
 }
 
 /// Sets the options that all rings with a single gated reader need, such as reliability.
-fn set_gated_reader_options(request: &mut Request, origin: RingOrigin<'_>) {
+fn set_gated_reader_options(request: &mut Request) {
     request.reliability = Some(Reliability::Reliable);
     request.reader_limit = Some(1);
     // WHY not in place by default: a slot that is read in place is pinned, and costs a fence.
-    let default = (!matches!(origin, RingOrigin::Open(..))).then_some(false);
-    request.pinnable = request.pinnable.or(default);
+    request.pinnable = request.pinnable.or(Some(false));
 }
 
 /// Defines the constructors and the accessor that every kind of ring has.

@@ -37,7 +37,7 @@ impl<T: Pod> MpscShm<T> {
     constructors!();
 
     fn from_origin(origin: RingOrigin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
-        let request = options.request::<T>(|request| set_gated_reader_options(request, origin));
+        let request = options.request::<T>(set_gated_reader_options);
         Ok(Self {
             segment: origin.segment(&request)?,
             marker: PhantomData,

@@ -36,7 +36,7 @@ impl<T: Pod> SpscShm<T> {
 
     fn from_origin(origin: RingOrigin<'_>, options: &RingOptions) -> Result<Self, OpenError> {
         let request = options.request::<T>(|request| {
-            set_gated_reader_options(request, origin);
+            set_gated_reader_options(request);
             request.lane_limit = Some(1);
         });
         Ok(Self {
