@@ -28,6 +28,9 @@ def pytest_configure():
     # WHY: a background job of a shell ignores Ctrl-C, and so would all of its children.
     if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    # WHY: the same for a closed terminal, which a run below `nohup` ignores.
+    if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+        signal.signal(signal.SIGHUP, signal.SIG_DFL)
     # Directories of killed runs. WHY only old ones: a process id means nothing in another
     # container.
     for left in MEMORY.glob(f"{PREFIX}*"):

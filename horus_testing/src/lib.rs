@@ -1,13 +1,17 @@
-//! Support code for all test binaries of the workspace: a time limit, a record of skipped tests,
-//! and mutation tests of models.
+//! Support code for all test binaries of the workspace: a time limit, default actions of signals, a
+//! record of skipped tests, and mutation tests of models.
 //!
-//! To set the time limit, a test binary needs only the line `use horus_testing as _;`: the library
-//! sets the limit before `main` runs. A tidy test checks that every test binary has this line.
+//! To set the time limit and the actions, a test binary needs only the line
+//! `use horus_testing as _;`: the library sets them before `main` runs. A tidy test checks that every
+//! test binary has this line.
 
 // WHY not with miri: it has no timers.
 #[cfg(not(miri))]
 mod limit;
 pub mod mutation;
+// WHY not with miri: it has no signals.
+#[cfg(not(miri))]
+mod signals;
 mod skips;
 
 pub use skips::{record_skips_of_child, skip};
