@@ -33,17 +33,19 @@ use horus_testing as _;
 pub mod actor;
 pub mod channel;
 mod error;
-/// The checked name of a topic: for the tools in this workspace; users pass names as text.
+/// A valid name of a topic. It is for the tools in this workspace; other programs pass names as
+/// text.
 #[doc(hidden)]
 pub use horus_shm::TopicName;
-/// Internal items for the language bindings and the tools in this workspace; not for users.
+/// Internal items that only the language bindings and the tools in this workspace may use.
 #[doc(hidden)]
 pub use horus_shm::internals::{
     barrier_in_process, can_barrier_in_process, child, set_child_hook, with_standard_streams_open,
 };
 pub mod introspect;
 pub mod log;
-/// The CPU of this machine, and the settings of copies and pauses that this process chose for it.
+/// The features of this machine's CPU, and the settings that this process chose for it: how to copy
+/// messages, and how long to pause between polls.
 ///
 /// ```
 /// let machine = horus_core::machine();

@@ -11,8 +11,8 @@ use super::ends::{ChannelKind, Receiver, Sender, recheck_before_disconnect};
 use super::error::{RecvError, SendError, TryRecvError, TrySendError};
 
 impl<T: Copy, K: ChannelKind<T>> Sender<T, K> {
-    /// Sends `message` without blocking, like [`Self::try_send`], but copies it directly into the
-    /// channel.
+    /// Sends a copy of `message` without blocking, like [`Self::try_send`]. Copies the message only
+    /// once, directly into its slot: this is faster for large messages.
     ///
     /// # Errors
     ///
@@ -40,8 +40,8 @@ impl<T: Copy, K: ChannelKind<T>> Sender<T, K> {
         Ok(())
     }
 
-    /// Sends `message` like [`Self::send`], but copies it directly into the channel. Blocks while
-    /// there is no free slot.
+    /// Sends a copy of `message` like [`Self::send`]. Copies the message only once, directly into
+    /// its slot, unless the call has to wait. Blocks while there is no free slot.
     ///
     /// # Errors
     ///
@@ -59,8 +59,9 @@ impl<T: Copy, K: ChannelKind<T>> Sender<T, K> {
 }
 
 impl<T: Copy, K: ChannelKind<T>> Receiver<T, K> {
-    /// Receives a message without blocking, like [`Self::try_recv`], but copies it directly to
-    /// `message`. After an error, `message` is unchanged.
+    /// Receives a message into `message` without blocking, like [`Self::try_recv`]. Copies it only
+    /// once, directly from its slot: this is faster for large messages. After an error, `message`
+    /// is unchanged.
     ///
     /// # Errors
     ///
@@ -75,8 +76,9 @@ impl<T: Copy, K: ChannelKind<T>> Receiver<T, K> {
         Ok(())
     }
 
-    /// Receives a message like [`Self::recv`], but copies it directly to `message`. After an error,
-    /// `message` is unchanged. Blocks while there is no message.
+    /// Receives a message into `message`, like [`Self::recv`]. Copies it only once, directly from
+    /// its slot, unless the call has to wait. After an error, `message` is unchanged. Blocks while
+    /// there is no message.
     ///
     /// # Errors
     ///

@@ -37,8 +37,8 @@ pub trait ChannelKind<T>: sealed::Sealed {
     fn pop_into(reader: &mut Self::Reader, message: &mut T) -> bool
     where
         T: Copy;
-    /// Takes at most as many messages out of the channel as it can hold. Passes each of them to
-    /// `each`, and returns their number.
+    /// Takes the available messages out of the channel, but at most [`Self::reader_capacity`]
+    /// messages. Passes each of them to `each`, and returns their number.
     fn drain(reader: &mut Self::Reader, each: impl FnMut(T)) -> usize;
     /// Like [`Self::drain`], but passes references to messages, which stay in their slots during
     /// the call.
@@ -47,9 +47,11 @@ pub trait ChannelKind<T>: sealed::Sealed {
     fn unreceived_count(writer: &Self::Writer) -> usize;
     /// Returns how many messages in the channel this receiver has not received yet.
     fn waiting_count(reader: &Self::Reader) -> usize;
-    /// Returns the capacity of the channel, in messages, for the sending endpoint.
+    /// Returns the maximum number of unreceived messages, as the writer knows it. It counts those
+    /// of this sender or, in an `mpsc` channel, those of all senders.
     fn writer_capacity(writer: &Self::Writer) -> usize;
-    /// Returns the capacity of the channel, in messages, for the receiving endpoint.
+    /// Returns the maximum number of unreceived messages, as the reader knows it. It counts those
+    /// of one sender or, in an `mpsc` channel, those of all senders.
     fn reader_capacity(reader: &Self::Reader) -> usize;
     /// Drops the messages that no receiver can receive once this receiver has left.
     fn drop_unreceived(reader: &mut Self::Reader);
@@ -60,8 +62,9 @@ pub(super) mod sealed {
     pub trait Sealed {}
 }
 
-/// Implements [`ChannelKind`] for a kind of channel. Parameters: the bounds of `T`, the types of
-/// the two endpoints, and how a leaving receiver drops its messages.
+/// Implements [`ChannelKind`] for a kind of channel. Its parameters are the name of the kind, the
+/// bounds of `T`, the types of the writer and the reader, and a closure that drops the messages of
+/// a receiver that leaves.
 macro_rules! kind {
     ($kind:ident [$($bounds:tt)*] $writer:ty, $reader:ty, $clear:expr) => {
         impl $crate::channel::ends::sealed::Sealed for $kind {}
@@ -136,8 +139,8 @@ pub(super) use kind;
 pub struct Sender<T, K: ChannelKind<T>> {
     pub(super) writer: K::Writer,
     pub(super) spin: Duration,
-    /// The sender's entry in the count of senders. It is declared after `writer`, because its drop
-    /// wakes the receivers: the writer has to be dropped first.
+    /// Wakes the receivers when it is dropped. It is declared after `writer`, because fields are
+    /// dropped in order: the receivers then find everything that the writer has published.
     pub(super) seat: SenderRegistration,
 }
 
@@ -146,8 +149,8 @@ pub struct Sender<T, K: ChannelKind<T>> {
 pub struct Receiver<T, K: ChannelKind<T>> {
     pub(super) reader: K::Reader,
     pub(super) spin: Duration,
-    /// The receiver's entry in the count of receivers. Its drop wakes the senders. It is declared
-    /// after `reader`, so that the reader no longer blocks a sender at that time.
+    /// Wakes the senders when it is dropped. It is declared after `reader`, because fields are
+    /// dropped in order: the slots that the reader held are then free.
     pub(super) seat: ReceiverRegistration,
 }
 
@@ -474,11 +477,11 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
         found.unwrap_or(Err(RecvTimeoutError::Timeout))
     }
 
-    /// Receives the messages that are available, but at most `capacity` (in a `fanout`: of all
-    /// senders together). Passes each to `each`, and returns their number. Does not block.
+    /// Receives the messages that are available, but at most [`Self::capacity`] messages. Passes
+    /// each of them to `each`, and returns their number. Does not block.
     ///
     /// This is the fastest way to empty an `spsc`, `spmc` or `mpsc` channel that is kept full. The
-    /// read position is published in a few steps instead of after each message. While this runs,
+    /// read position is published in a few steps instead of after each message. During this call,
     /// senders may therefore find the channel full although up to an eighth of its capacity is
     /// free. If `each` panics, the messages passed to it count as received, and all others stay in
     /// the channel.

@@ -35,10 +35,10 @@ pub enum SendTimeoutError<T> {
     Disconnected(T),
 }
 
-/// The reason why a channel's `try_recv` has not returned a message.
 // WHY as large as a word: in a result with a smaller error, the compiler copies a message in
 // overlapping pieces, each of which waits for the one before. A send and a receive in one thread
 // then take 30 ns at 16 bytes, instead of 9.
+/// The reason why a channel's `try_recv` has not returned a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[repr(u64)]
 pub enum TryRecvError {
@@ -55,8 +55,8 @@ pub enum TryRecvError {
 #[error("the channel is empty and has no sender")]
 pub struct RecvError;
 
-/// The reason why a channel's `recv_timeout` has not returned a message.
 // WHY as large as a word: see [`TryRecvError`].
+/// The reason why a channel's `recv_timeout` has not returned a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
 #[repr(u64)]
 pub enum RecvTimeoutError {

@@ -30,12 +30,13 @@ use horus_shm::internals::heap::{FanReader, LANES_MAX, Lanes, ShareValues, Value
 use super::JoinError;
 use super::ends;
 
-/// The maximum number of senders that a channel of this kind can have at a time.
+/// The maximum number of senders that a `fanout` channel can have at a time.
 pub const SENDERS_MAX: usize = LANES_MAX;
-/// The maximum number of receivers that a channel of this kind can have at a time.
+/// The maximum number of receivers that a `fanout` channel can have at a time.
 pub const RECEIVERS_MAX: usize = LANES_MAX;
 
-/// The kind of the channels of this module, as a type parameter of their endpoints.
+/// The kind of a `fanout` channel: the type parameter `K` of its [`Sender`](super::Sender) and
+/// [`Receiver`](super::Receiver).
 #[derive(Debug)]
 pub enum Fanout {}
 

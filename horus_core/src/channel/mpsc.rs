@@ -28,7 +28,8 @@ use horus_shm::internals::heap::{self, TicketReader, TicketWriter};
 
 use super::ends;
 
-/// The kind of the channels of this module, as a type parameter of their endpoints.
+/// The kind of an `mpsc` channel: the type parameter `K` of its [`Sender`](super::Sender) and
+/// [`Receiver`](super::Receiver).
 #[derive(Debug)]
 pub enum Mpsc {}
 
@@ -36,8 +37,7 @@ pub enum Mpsc {}
 pub type Sender<T> = ends::Sender<T, Mpsc>;
 
 /// The receiving endpoint of a channel with many senders. Dropping it drops the unreceived
-/// messages, except those that are being sent at that moment: they are dropped with the last
-/// sender.
+/// messages. Messages that are being sent at that moment are dropped with the last sender.
 pub type Receiver<T> = ends::Receiver<T, Mpsc>;
 
 /// Creates a channel that holds `capacity` messages of all senders together.

@@ -35,24 +35,25 @@ impl ChannelShared {
     }
 }
 
-/// The entry of a sender in the count of senders. It must be dropped after the sender's other
-/// fields: its drop wakes the receivers, which then see the sender's last messages.
+/// Gives a counted sender access to the shared state of its channel. It must be dropped after the
+/// sender's other fields: its drop wakes the receivers, which then see the sender's last messages.
 #[derive(Debug)]
 pub(super) struct SenderRegistration(Arc<ChannelShared>);
 
-/// The entry of a receiver in the count of receivers. It must be dropped after the receiver's other
-/// fields: its drop wakes the senders, which then see the slots that the receiver freed.
+/// Gives a counted receiver access to the shared state of its channel. It must be dropped after the
+/// receiver's other fields: its drop wakes the senders, which then see the slots that the receiver
+/// freed.
 #[derive(Debug)]
 pub(super) struct ReceiverRegistration(Arc<ChannelShared>);
 
 impl SenderRegistration {
-    /// Adds a sender to the count of senders. Returns the entry of the new sender.
+    /// Adds one to the channel's number of senders. Returns the registration of the new sender.
     pub(super) fn register_another(&self) -> Self {
         self.ends.add_sender();
         Self(Arc::clone(&self.0))
     }
 
-    /// Adds a receiver to the count of receivers. Returns the entry of the new receiver.
+    /// Adds one to the channel's number of receivers. Returns the registration of the new receiver.
     pub(super) fn register_receiver(&self) -> ReceiverRegistration {
         self.ends.add_receiver();
         ReceiverRegistration(Arc::clone(&self.0))
@@ -60,7 +61,7 @@ impl SenderRegistration {
 }
 
 impl ReceiverRegistration {
-    /// Adds a receiver to the count of receivers. Returns the entry of the new receiver.
+    /// Adds one to the channel's number of receivers. Returns the registration of the new receiver.
     pub(super) fn register_another(&self) -> Self {
         self.ends.add_receiver();
         Self(Arc::clone(&self.0))

@@ -37,10 +37,11 @@ use horus_shm::internals::heap::{LANES_MAX, Lanes, ShareValues, ValueReader, Val
 use super::JoinError;
 use super::ends;
 
-/// The maximum number of receivers that a channel of this kind can have at a time.
+/// The maximum number of receivers that an `spmc` channel can have at a time.
 pub const RECEIVERS_MAX: usize = LANES_MAX;
 
-/// The kind of the channels of this module, as a type parameter of their endpoints.
+/// The kind of an `spmc` channel: the type parameter `K` of its [`Sender`](super::Sender) and
+/// [`Receiver`](super::Receiver).
 #[derive(Debug)]
 pub enum Spmc {}
 

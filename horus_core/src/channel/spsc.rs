@@ -34,7 +34,8 @@ use horus_shm::internals::heap::{Lanes, MoveValues, ValueReader, ValueWriter};
 
 use super::ends;
 
-/// The kind of the channels of this module, as a type parameter of their endpoints.
+/// The kind of an `spsc` channel: the type parameter `K` of its [`Sender`](super::Sender) and
+/// [`Receiver`](super::Receiver).
 #[derive(Debug)]
 pub enum Spsc {}
 
