@@ -7,7 +7,7 @@
 
 use horus_shm::internals::wait::WaitPolicy;
 
-use super::ends::{ChannelKind, Receiver, Sender, recheck_before_disconnect};
+use super::endpoints::{ChannelKind, Receiver, Sender, recheck_before_disconnect};
 use super::error::{RecvError, SendError, TryRecvError, TrySendError};
 
 impl<T: Copy, K: ChannelKind<T>> Sender<T, K> {
@@ -30,13 +30,13 @@ impl<T: Copy, K: ChannelKind<T>> Sender<T, K> {
     /// ```
     #[inline]
     pub fn try_send_ref(&mut self, message: &T) -> Result<(), TrySendError<()>> {
-        if !self.seat.ends.has_receivers() {
+        if !self.registration.ends.has_receivers() {
             return Err(TrySendError::Disconnected(()));
         }
         if !K::push_ref(&mut self.writer, message) {
             return Err(TrySendError::Full(()));
         }
-        self.seat.message.notify();
+        self.registration.message.notify();
         Ok(())
     }
 
@@ -69,10 +69,10 @@ impl<T: Copy, K: ChannelKind<T>> Receiver<T, K> {
     #[inline]
     pub fn try_recv_into(&mut self, message: &mut T) -> Result<(), TryRecvError> {
         if K::pop_into(&mut self.reader, message) {
-            self.seat.room.notify();
+            self.registration.room.notify();
             return Ok(());
         }
-        *message = recheck_before_disconnect::<T, K>(&mut self.reader, &self.seat)?;
+        *message = recheck_before_disconnect::<T, K>(&mut self.reader, &self.registration)?;
         Ok(())
     }
 

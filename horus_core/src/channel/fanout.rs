@@ -28,7 +28,7 @@
 use horus_shm::internals::heap::{FanReader, LANES_MAX, Lanes, ShareValues, ValueWriter};
 
 use super::JoinError;
-use super::ends;
+use super::endpoints;
 
 /// The maximum number of senders that a `fanout` channel can have at a time.
 pub const SENDERS_MAX: usize = LANES_MAX;
@@ -41,10 +41,10 @@ pub const RECEIVERS_MAX: usize = LANES_MAX;
 pub enum Fanout {}
 
 /// A sending endpoint of a channel in which every receiver gets every message of each sender.
-pub type Sender<T> = ends::Sender<T, Fanout>;
+pub type Sender<T> = endpoints::Sender<T, Fanout>;
 
 /// A receiving endpoint of a channel in which every receiver gets every message of each sender.
-pub type Receiver<T> = ends::Receiver<T, Fanout>;
+pub type Receiver<T> = endpoints::Receiver<T, Fanout>;
 
 /// Creates a channel that holds `capacity` messages of each sender. Returns its first sender and
 /// first receiver.
@@ -63,7 +63,7 @@ pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let lanes = Lanes::new(SENDERS_MAX, RECEIVERS_MAX, capacity);
     let writer = lanes.writer().expect("the lanes are new");
     let reader = lanes.fan_reader().expect("there is no reader yet");
-    ends::build_endpoints(writer, reader)
+    endpoints::build_endpoints(writer, reader)
 }
 
 const TOO_MANY_SENDERS: JoinError = JoinError::TooManySenders { limit: SENDERS_MAX };
@@ -92,7 +92,7 @@ impl<T: Clone> Sender<T> {
         Ok(Self {
             writer,
             spin: self.spin,
-            seat: self.seat.register_another(),
+            registration: self.registration.register_another(),
         })
     }
 
@@ -113,10 +113,10 @@ impl<T: Clone> Sender<T> {
     /// ```
     pub fn subscribe(&self) -> Result<Receiver<T>, JoinError> {
         let reader = self.writer.lanes().fan_reader().ok_or(TOO_MANY_RECEIVERS)?;
-        Ok(ends::Receiver {
+        Ok(endpoints::Receiver {
             reader,
             spin: self.spin,
-            seat: self.seat.register_receiver(),
+            registration: self.registration.register_receiver(),
         })
     }
 }
@@ -143,9 +143,11 @@ impl<T: Clone> Receiver<T> {
         Ok(Self {
             reader,
             spin: self.spin,
-            seat: self.seat.register_another(),
+            registration: self.registration.register_another(),
         })
     }
 }
 
-ends::kind! { Fanout [T: Clone] ValueWriter<T, ShareValues>, FanReader<T, ShareValues>, |_| {} }
+endpoints::kind! {
+    Fanout [T: Clone] ValueWriter<T, ShareValues>, FanReader<T, ShareValues>, |_| {}
+}

@@ -4,7 +4,7 @@
 use std::fmt;
 use std::iter::FusedIterator;
 
-use super::ends::{ChannelKind, Receiver};
+use super::endpoints::{ChannelKind, Receiver};
 
 /// The iterator that [`Receiver::iter`] returns. It blocks until there is a message, and ends when
 /// all messages were received and there is no sender any more.

@@ -35,7 +35,7 @@
 
 mod copies;
 pub mod direct;
-mod ends;
+mod endpoints;
 mod error;
 pub mod fanout;
 mod iter;
@@ -44,7 +44,7 @@ mod shared;
 pub mod spmc;
 pub mod spsc;
 
-pub use ends::{Receiver, Sender};
+pub use endpoints::{Receiver, Sender};
 pub use error::{
     JoinError, RecvError, RecvTimeoutError, SendError, SendTimeoutError, TryRecvError, TrySendError,
 };

@@ -26,7 +26,7 @@
 
 use horus_shm::internals::heap::{self, TicketReader, TicketWriter};
 
-use super::ends;
+use super::endpoints;
 
 /// The kind of an `mpsc` channel: the type parameter `K` of its [`Sender`](super::Sender) and
 /// [`Receiver`](super::Receiver).
@@ -34,11 +34,11 @@ use super::ends;
 pub enum Mpsc {}
 
 /// A sending endpoint of a channel with many senders. It is cheap to clone.
-pub type Sender<T> = ends::Sender<T, Mpsc>;
+pub type Sender<T> = endpoints::Sender<T, Mpsc>;
 
 /// The receiving endpoint of a channel with many senders. Dropping it drops the unreceived
 /// messages. Messages that are being sent at that moment are dropped with the last sender.
-pub type Receiver<T> = ends::Receiver<T, Mpsc>;
+pub type Receiver<T> = endpoints::Receiver<T, Mpsc>;
 
 /// Creates a channel that holds `capacity` messages of all senders together.
 ///
@@ -55,7 +55,7 @@ pub type Receiver<T> = ends::Receiver<T, Mpsc>;
 #[must_use]
 pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let (writer, reader) = heap::tickets(capacity);
-    ends::build_endpoints(writer, reader)
+    endpoints::build_endpoints(writer, reader)
 }
 
 impl<T> Clone for Sender<T> {
@@ -63,11 +63,11 @@ impl<T> Clone for Sender<T> {
         Self {
             writer: self.writer.clone(),
             spin: self.spin,
-            seat: self.seat.register_another(),
+            registration: self.registration.register_another(),
         }
     }
 }
 
-ends::kind! {
+endpoints::kind! {
     Mpsc [T] TicketWriter<T>, TicketReader<T>, |reader| while Self::pop(reader).is_some() {}
 }

@@ -35,7 +35,7 @@
 use horus_shm::internals::heap::{LANES_MAX, Lanes, ShareValues, ValueReader, ValueWriter};
 
 use super::JoinError;
-use super::ends;
+use super::endpoints;
 
 /// The maximum number of receivers that an `spmc` channel can have at a time.
 pub const RECEIVERS_MAX: usize = LANES_MAX;
@@ -46,10 +46,10 @@ pub const RECEIVERS_MAX: usize = LANES_MAX;
 pub enum Spmc {}
 
 /// The sending endpoint of a channel in which every receiver gets every message.
-pub type Sender<T> = ends::Sender<T, Spmc>;
+pub type Sender<T> = endpoints::Sender<T, Spmc>;
 
 /// A receiving endpoint of a channel in which every receiver gets every message.
-pub type Receiver<T> = ends::Receiver<T, Spmc>;
+pub type Receiver<T> = endpoints::Receiver<T, Spmc>;
 
 /// Creates a channel that holds `capacity` messages. Returns its sender and its first receiver.
 ///
@@ -67,7 +67,7 @@ pub fn channel<T: Clone>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let lanes = Lanes::new(1, RECEIVERS_MAX, capacity);
     let writer = lanes.writer().expect("the lane is new");
     let reader = lanes.reader().expect("there is no reader yet");
-    ends::build_endpoints(writer, reader)
+    endpoints::build_endpoints(writer, reader)
 }
 
 const TOO_MANY_RECEIVERS: JoinError = JoinError::TooManyReceivers {
@@ -93,10 +93,10 @@ impl<T: Clone> Sender<T> {
     /// ```
     pub fn subscribe(&self) -> Result<Receiver<T>, JoinError> {
         let reader = self.writer.lanes().reader().ok_or(TOO_MANY_RECEIVERS)?;
-        Ok(ends::Receiver {
+        Ok(endpoints::Receiver {
             reader,
             spin: self.spin,
-            seat: self.seat.register_receiver(),
+            registration: self.registration.register_receiver(),
         })
     }
 }
@@ -123,9 +123,11 @@ impl<T: Clone> Receiver<T> {
         Ok(Self {
             reader,
             spin: self.spin,
-            seat: self.seat.register_another(),
+            registration: self.registration.register_another(),
         })
     }
 }
 
-ends::kind! { Spmc [T: Clone] ValueWriter<T, ShareValues>, ValueReader<T, ShareValues>, |_| {} }
+endpoints::kind! {
+    Spmc [T: Clone] ValueWriter<T, ShareValues>, ValueReader<T, ShareValues>, |_| {}
+}

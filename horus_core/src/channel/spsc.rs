@@ -32,7 +32,7 @@
 
 use horus_shm::internals::heap::{Lanes, MoveValues, ValueReader, ValueWriter};
 
-use super::ends;
+use super::endpoints;
 
 /// The kind of an `spsc` channel: the type parameter `K` of its [`Sender`](super::Sender) and
 /// [`Receiver`](super::Receiver).
@@ -40,11 +40,11 @@ use super::ends;
 pub enum Spsc {}
 
 /// The sending endpoint of a channel with one sender and one receiver.
-pub type Sender<T> = ends::Sender<T, Spsc>;
+pub type Sender<T> = endpoints::Sender<T, Spsc>;
 
 /// The receiving endpoint of a channel with one sender and one receiver. Dropping it drops the
 /// unreceived messages. A message that is being sent at that moment is dropped with the sender.
-pub type Receiver<T> = ends::Receiver<T, Spsc>;
+pub type Receiver<T> = endpoints::Receiver<T, Spsc>;
 
 /// Creates a channel that holds up to `capacity` messages. Returns its sender and its receiver.
 ///
@@ -62,10 +62,10 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
     let lanes = Lanes::new(1, 1, capacity);
     let writer = lanes.writer().expect("the lane is new");
     let reader = lanes.reader().expect("there is no reader yet");
-    ends::build_endpoints(writer, reader)
+    endpoints::build_endpoints(writer, reader)
 }
 
-ends::kind! {
+endpoints::kind! {
     Spsc [T] ValueWriter<T, MoveValues>, ValueReader<T, MoveValues>,
     |reader| while Self::pop(reader).is_some() {}
 }

@@ -22,8 +22,7 @@ pub trait ChannelKind<T>: sealed::Sealed {
 
     /// Puts a message into the channel, or returns the message if there is no free slot.
     fn push(writer: &mut Self::Writer, message: T) -> Result<(), T>;
-    /// Finds the next message, and returns a closure that takes it out of the channel. Returns
-    /// `None` if there is no message.
+    /// Returns a closure that takes the next message out of the channel; `None` if there is none.
     fn find_next(reader: &mut Self::Reader) -> Option<impl FnOnce() -> T>;
     /// Takes the next message out of the channel. Returns `None` if there is no message.
     fn pop(reader: &mut Self::Reader) -> Option<T> {
@@ -47,11 +46,9 @@ pub trait ChannelKind<T>: sealed::Sealed {
     fn unreceived_count(writer: &Self::Writer) -> usize;
     /// Returns how many messages in the channel this receiver has not received yet.
     fn waiting_count(reader: &Self::Reader) -> usize;
-    /// Returns the maximum number of unreceived messages, as the writer knows it. It counts those
-    /// of this sender or, in an `mpsc` channel, those of all senders.
+    /// Returns the maximum number of unreceived messages, as [`Sender::capacity`] does.
     fn writer_capacity(writer: &Self::Writer) -> usize;
-    /// Returns the maximum number of unreceived messages, as the reader knows it. It counts those
-    /// of one sender or, in an `mpsc` channel, those of all senders.
+    /// Returns the maximum number of unreceived messages, as [`Receiver::capacity`] does.
     fn reader_capacity(reader: &Self::Reader) -> usize;
     /// Drops the messages that no receiver can receive once this receiver has left.
     fn drop_unreceived(reader: &mut Self::Reader);
@@ -62,14 +59,13 @@ pub(super) mod sealed {
     pub trait Sealed {}
 }
 
-/// Implements [`ChannelKind`] for a kind of channel. Its parameters are the name of the kind, the
-/// bounds of `T`, the types of the writer and the reader, and a closure that drops the messages of
-/// a receiver that leaves.
+/// Implements [`ChannelKind`] for `$kind`, given the bounds of `T`, the types of the writer and the
+/// reader, and a closure that drops the messages of a receiver that leaves.
 macro_rules! kind {
     ($kind:ident [$($bounds:tt)*] $writer:ty, $reader:ty, $clear:expr) => {
-        impl $crate::channel::ends::sealed::Sealed for $kind {}
+        impl $crate::channel::endpoints::sealed::Sealed for $kind {}
 
-        impl<$($bounds)*> $crate::channel::ends::ChannelKind<T> for $kind {
+        impl<$($bounds)*> $crate::channel::endpoints::ChannelKind<T> for $kind {
             type Writer = $writer;
             type Reader = $reader;
 
@@ -141,7 +137,7 @@ pub struct Sender<T, K: ChannelKind<T>> {
     pub(super) spin: Duration,
     /// Wakes the receivers when it is dropped. It is declared after `writer`, because fields are
     /// dropped in order: the receivers then find everything that the writer has published.
-    pub(super) seat: SenderRegistration,
+    pub(super) registration: SenderRegistration,
 }
 
 /// The receiving endpoint of a channel. `K` is the channel's kind: use the alias in the channel's
@@ -151,7 +147,7 @@ pub struct Receiver<T, K: ChannelKind<T>> {
     pub(super) spin: Duration,
     /// Wakes the senders when it is dropped. It is declared after `reader`, because fields are
     /// dropped in order: the slots that the reader held are then free.
-    pub(super) seat: ReceiverRegistration,
+    pub(super) registration: ReceiverRegistration,
 }
 
 /// Creates a sender and a receiver of a channel from the channel's two internal endpoints.
@@ -160,17 +156,16 @@ pub(super) fn build_endpoints<T, K: ChannelKind<T>>(
     reader: K::Reader,
 ) -> (Sender<T, K>, Receiver<T, K>) {
     let (sender, receiver) = ChannelShared::register_both();
-    let spin = WaitPolicy::SPIN;
     (
         Sender {
             writer,
-            spin,
-            seat: sender,
+            spin: WaitPolicy::SPIN,
+            registration: sender,
         },
         Receiver {
             reader,
-            spin,
-            seat: receiver,
+            spin: WaitPolicy::SPIN,
+            registration: receiver,
         },
     )
 }
@@ -249,7 +244,7 @@ impl<T, K: ChannelKind<T>> Sender<T, K> {
     /// ```
     #[inline]
     pub fn try_send(&mut self, message: T) -> Result<(), TrySendError<T>> {
-        try_send::<T, K>(&mut self.writer, &self.seat, message)
+        try_send::<T, K>(&mut self.writer, &self.registration, message)
     }
 
     /// Sends `message`. Blocks while there is no free slot: spins briefly, then sleeps.
@@ -320,20 +315,22 @@ impl<T, K: ChannelKind<T>> Sender<T, K> {
         message: T,
         wait_policy: WaitPolicy,
     ) -> Result<(), SendTimeoutError<T>> {
-        let Self { writer, spin, seat } = self;
+        let (writer, shared) = (&mut self.writer, &self.registration);
         let mut unsent = Some(message);
-        let sent = seat.room.wait_until(wait_policy.with_spin(*spin), || {
-            match try_send::<T, K>(writer, seat, unsent.take()?) {
-                Ok(()) => Some(Ok(())),
-                Err(TrySendError::Disconnected(message)) => {
-                    Some(Err(SendTimeoutError::Disconnected(message)))
+        let sent = shared
+            .room
+            .wait_until(wait_policy.with_spin(self.spin), || {
+                match try_send::<T, K>(writer, shared, unsent.take()?) {
+                    Ok(()) => Some(Ok(())),
+                    Err(TrySendError::Disconnected(message)) => {
+                        Some(Err(SendTimeoutError::Disconnected(message)))
+                    }
+                    Err(TrySendError::Full(message)) => {
+                        unsent = Some(message);
+                        None
+                    }
                 }
-                Err(TrySendError::Full(message)) => {
-                    unsent = Some(message);
-                    None
-                }
-            }
-        });
+            });
         match (sent, unsent) {
             (None, Some(message)) => Err(SendTimeoutError::Timeout(message)),
             (sent, _) => sent.unwrap_or(Ok(())),
@@ -409,7 +406,7 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
     /// ```
     #[inline]
     pub fn try_recv(&mut self) -> Result<T, TryRecvError> {
-        try_recv::<T, K>(&mut self.reader, &self.seat)
+        try_recv::<T, K>(&mut self.reader, &self.registration)
     }
 
     /// Receives a message. Blocks while there is none: spins briefly, then sleeps.
@@ -467,13 +464,14 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
 
     #[cold]
     pub(super) fn recv_until(&mut self, wait_policy: WaitPolicy) -> Result<T, RecvTimeoutError> {
-        let Self { reader, spin, seat } = self;
-        let look = || match try_recv::<T, K>(reader, seat) {
+        let (reader, shared) = (&mut self.reader, &self.registration);
+        let look = || match try_recv::<T, K>(reader, shared) {
             Ok(message) => Some(Ok(message)),
             Err(TryRecvError::Disconnected) => Some(Err(RecvTimeoutError::Disconnected)),
             Err(TryRecvError::Empty) => None,
         };
-        let found = seat.message.wait_until(wait_policy.with_spin(*spin), look);
+        let wait_policy = wait_policy.with_spin(self.spin);
+        let found = shared.message.wait_until(wait_policy, look);
         found.unwrap_or(Err(RecvTimeoutError::Timeout))
     }
 
@@ -481,10 +479,9 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
     /// each of them to `each`, and returns their number. Does not block.
     ///
     /// This is the fastest way to empty an `spsc`, `spmc` or `mpsc` channel that is kept full. The
-    /// read position is published in a few steps instead of after each message. During this call,
-    /// senders may therefore find the channel full although up to an eighth of its capacity is
-    /// free. If `each` panics, the messages passed to it count as received, and all others stay in
-    /// the channel.
+    /// read position is published in a few steps. During this call, senders may therefore find the
+    /// channel full although up to an eighth of its capacity is free. If `each` panics, messages
+    /// that were passed to it count as received, and all others stay in the channel.
     ///
     /// ```
     /// use horus_core::channel::spsc;
@@ -497,7 +494,7 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
     /// ```
     #[inline]
     pub fn drain(&mut self, each: impl FnMut(T)) -> usize {
-        let _room = FreeSlotNotifier(&self.seat);
+        let _room = FreeSlotNotifier(&self.registration);
         K::drain(&mut self.reader, each)
     }
 
@@ -517,7 +514,7 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
     /// ```
     #[inline]
     pub fn drain_in_place(&mut self, each: impl FnMut(&T)) -> usize {
-        let _room = FreeSlotNotifier(&self.seat);
+        let _room = FreeSlotNotifier(&self.registration);
         K::drain_in_place(&mut self.reader, each)
     }
 
@@ -575,13 +572,13 @@ impl<T, K: ChannelKind<T>> Receiver<T, K> {
 
 impl<T, K: ChannelKind<T>> Drop for Sender<T, K> {
     fn drop(&mut self) {
-        self.seat.ends.remove_sender();
+        self.registration.ends.remove_sender();
     }
 }
 
 impl<T, K: ChannelKind<T>> Drop for Receiver<T, K> {
     fn drop(&mut self) {
-        self.seat.ends.remove_receiver();
+        self.registration.ends.remove_receiver();
         K::drop_unreceived(&mut self.reader);
     }
 }
