@@ -89,28 +89,28 @@ pub mod prelude {
 
 /// Holds the code examples of the README and of the guides, so that `cargo test` compiles them.
 #[cfg(doctest)]
-mod guides {
+mod guide_examples {
     #[doc = include_str!("../../README.md")]
-    struct Readme;
+    struct ReadmeExamples;
 
     #[doc = include_str!("../../docs/actors.md")]
-    struct Actors;
+    struct ActorExamples;
 
     #[doc = include_str!("../../docs/channels.md")]
-    struct Channels;
+    struct ChannelExamples;
 
     #[doc = include_str!("../../docs/logging.md")]
-    struct Logging;
+    struct LoggingExamples;
 
     #[doc = include_str!("../../docs/own-messages.md")]
-    struct OwnMessages;
+    struct OwnMessageExamples;
 
     #[doc = include_str!("../../docs/performance.md")]
-    struct Performance;
+    struct PerformanceExamples;
 
     #[doc = include_str!("../../docs/rust.md")]
-    struct Rust;
+    struct RustExamples;
 
     #[doc = include_str!("../../docs/scheduler.md")]
-    struct Scheduler;
+    struct SchedulerExamples;
 }
