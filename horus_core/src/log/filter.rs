@@ -4,7 +4,7 @@ use std::fmt;
 
 use ::log::{Level, LevelFilter};
 
-/// A filter that decides by its level whether a line is logged. It has one level for all lines, and
+/// A filter that decides which lines of a program are logged. It has one level for all lines, and
 /// may have other levels for given nodes and loggers. A line is logged if it is at least as
 /// important as the level that applies to it.
 ///

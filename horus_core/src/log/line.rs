@@ -55,7 +55,7 @@ impl TextBuffer {
         } else {
             0
         };
-        let end = whole_characters_end(text, free);
+        let end = floor_char_boundary(text, free);
         self.bytes[self.len..][..end].copy_from_slice(&text[..end]);
         self.len += end;
         self.cut += (text.len() - end) as u64;
@@ -71,7 +71,7 @@ impl fmt::Write for TextBuffer {
 
 /// Returns the length, in bytes, of the longest prefix of `text` that has at most `max` bytes and,
 /// if `text` is UTF-8, does not end within a character.
-fn whole_characters_end(text: &[u8], max: usize) -> usize {
+fn floor_char_boundary(text: &[u8], max: usize) -> usize {
     if text.len() <= max {
         return text.len();
     }

@@ -95,8 +95,9 @@ pub fn init() -> Result<(), LogError> {
 pub struct LogEntry<'a> {
     /// The level of the line, which says how important the line is.
     pub level: Level,
-    /// The name of the node that logs the line. If it is empty, the line gets the node that runs on
-    /// this thread, or, if there is none, the node set by [`LogSettings::node`].
+    /// The name of the node that logs the line. If it is empty, the line gets the name of the node
+    /// that runs on this thread. If no node runs on it, the line gets the name that was set by
+    /// [`LogSettings::node`].
     pub node: &'a str,
     /// The name of the logger, for example the path of a module.
     pub target: &'a str,

@@ -112,8 +112,8 @@ impl LogReader {
         Ok(found.into_iter().map(|(_, record)| record).collect())
     }
 
-    /// Returns true if some lines were read but not returned yet, because a line before them is
-    /// missing. The next [`Self::poll`] will return them.
+    /// Returns true if the last [`Self::poll`] kept lines back, because a line before them is
+    /// missing. The next call of that method returns them.
     #[must_use]
     pub fn is_waiting(&self) -> bool {
         self.logs.values().any(|log| !log.waiting.is_empty())

@@ -41,7 +41,7 @@ pub(super) struct RingSettings {
     /// open it again.
     pub(super) config: NamespaceConfig,
     pub(super) program: String,
-    /// The smallest number of last lines that the topic keeps.
+    /// How many of the last lines the topic keeps at least.
     pub(super) lines: u32,
 }
 
@@ -52,14 +52,14 @@ pub(super) struct LogRing {
     lanes: Vec<Mutex<Publisher<LogLine>>>,
     /// Number of lines that this process has logged so far, including those that were lost.
     lines: AtomicU64,
-    /// Number of lines that threads have logged so far without printing them, so that another
-    /// thread has to print them. It wraps around.
+    /// Number of lines that threads have logged so far and left to another thread to print. It
+    /// wraps around.
     deferred: AtomicU32,
     own_reader: Mutex<OwnLogReader>,
 }
 
-/// Reads the lines that this process has logged, so that one thread can print those of other
-/// threads.
+/// Reads the lines that this process has logged. One thread prints with it the lines of the threads
+/// that must not wait for stderr.
 #[derive(Debug)]
 pub(super) struct OwnLogReader {
     observer: Subscriber<LogLine>,

@@ -14,8 +14,8 @@ use crate::message::Text;
 thread_local! {
     /// The name of the node that the calling thread runs; empty if it runs none.
     static CURRENT_NODE: Cell<&'static str> = const { Cell::new("") };
-    /// True if the calling thread must not wait for stderr, so that it leaves printing to another
-    /// thread.
+    /// True if the calling thread is a real-time thread, which must not wait for stderr: another thread
+    /// prints the lines that it logs.
     static IS_REAL_TIME_THREAD: Cell<bool> = const { Cell::new(false) };
     static THREAD_IDENTITY: Cell<Option<ThreadIdentity>> = const { Cell::new(None) };
 }
@@ -68,9 +68,10 @@ pub(super) fn current_node() -> &'static str {
     CURRENT_NODE.get()
 }
 
-/// Sets whether the calling thread must not wait for stderr. If it must not, it writes its lines
-/// only to the log's topic. A thread of the process's scheduler, if one runs, prints them. The
-/// scheduler calls this function on the threads of real-time nodes. Costs about a nanosecond.
+/// Marks the calling thread as real-time, or no longer. Log calls of a real-time thread never wait
+/// for stderr: they write only to the log's topic. If the process runs a scheduler, one of the
+/// scheduler's threads prints these lines. The scheduler calls this function on the threads of
+/// real-time nodes. Costs about a nanosecond.
 pub fn set_real_time_thread(is_real_time: bool) {
     IS_REAL_TIME_THREAD.set(is_real_time);
 }

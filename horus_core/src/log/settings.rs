@@ -75,16 +75,18 @@ impl LogSettings {
         self
     }
 
-    /// Sets the smallest number of last lines that the log keeps, from 16 to 1,000,000. This
-    /// determines the memory of the log. Its first lane has a slot of 1 KiB for each line, plus one
-    /// seventh, rounded up to a power of two. The other lanes add about three eighths to that.
-    /// Default: 448.
+    /// Sets how many of the last lines the log keeps at least, from 16 to 1,000,000. Default: 448.
+    ///
+    /// This number determines the memory of the log. The first lane has a slot of 1 KiB for each
+    /// line, and a seventh more; the number of slots is rounded up to a power of two. The three
+    /// other lanes together take about three eighths of the memory of the first one.
     pub const fn lines(mut self, lines: u32) -> Self {
         self.lines = Some(lines);
         self
     }
 
-    /// Sets the namespace of the log's topic. Default: the one that the environment variables name.
+    /// Sets the namespace of the log's topic. Default: the namespace that the environment variables
+    /// `HORUS_SHM_DIR` and `HORUS_NAMESPACE` select.
     pub fn namespace(mut self, namespace: &Arc<Namespace>) -> Self {
         self.config = Some(namespace.config().clone());
         self
