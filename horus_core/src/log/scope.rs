@@ -14,8 +14,8 @@ use crate::message::Text;
 thread_local! {
     /// The name of the node that the calling thread runs; empty if it runs none.
     static CURRENT_NODE: Cell<&'static str> = const { Cell::new("") };
-    /// True if the calling thread is a real-time thread, which must not wait for stderr: another thread
-    /// prints the lines that it logs.
+    /// True if the calling thread is a real-time thread, which must not wait for stderr: another
+    /// thread prints the lines that it logs.
     static IS_REAL_TIME_THREAD: Cell<bool> = const { Cell::new(false) };
     static THREAD_IDENTITY: Cell<Option<ThreadIdentity>> = const { Cell::new(None) };
 }
