@@ -32,8 +32,8 @@ const fn padding_before(at: usize, size: usize) -> usize {
 }
 
 macro_rules! write_numbers {
-    ($($number:ident $name:literal),+) => {$(
-        #[doc = concat!("Writes ", $name, " at the next multiple of its size.")]
+    ($($number:ident)+) => {$(
+        /// Writes a number of this type, at the next offset that is a multiple of its size.
         pub fn $number(&mut self, number: $number) {
             self.align(size_of::<$number>());
             self.write_bytes(&number.to_le_bytes());
@@ -77,10 +77,7 @@ impl<'a> CdrWriter<'a> {
         writer
     }
 
-    write_numbers! {
-        u8 "8 bits", i8 "8 bits", u16 "16 bits", i16 "16 bits", u32 "32 bits", i32 "32 bits",
-        u64 "64 bits", i64 "64 bits", f32 "a single", f64 "a double"
-    }
+    write_numbers! { u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 }
 
     /// Writes a boolean as one byte: 0 or 1.
     pub fn bool(&mut self, flag: bool) {
@@ -167,8 +164,8 @@ impl<'a> CdrWriter<'a> {
 }
 
 macro_rules! read_numbers {
-    ($($number:ident $name:literal),+) => {$(
-        #[doc = concat!("Reads ", $name, " at the next multiple of its size.")]
+    ($($number:ident)+) => {$(
+        /// Reads a number of this type, at the next offset that is a multiple of its size.
         ///
         /// # Errors
         ///
@@ -213,10 +210,7 @@ impl<'a> CdrReader<'a> {
         Ok(reader)
     }
 
-    read_numbers! {
-        u8 "8 bits", i8 "8 bits", u16 "16 bits", i16 "16 bits", u32 "32 bits", i32 "32 bits",
-        u64 "64 bits", i64 "64 bits", f32 "a single", f64 "a double"
-    }
+    read_numbers! { u8 i8 u16 i16 u32 i32 u64 i64 f32 f64 }
 
     /// Reads a boolean, which is one byte.
     pub fn bool(&mut self) -> Result<bool, CdrError> {
@@ -255,14 +249,15 @@ impl<'a> CdrReader<'a> {
         std::str::from_utf8(text).map_err(utf8)
     }
 
-    /// Reads the number of elements that follow, each of at least `element_bytes` bytes. WHY the
-    /// number is checked against the input: if a caller allocates memory for so many elements, that
-    /// memory is then proportional to the rest of the input.
+    /// Reads the number of elements that follow, each of at least `element_bytes` bytes.
+    ///
+    /// WHY the number is checked against the input: a caller that allocates memory for so many
+    /// elements then needs only memory in proportion to the input.
     ///
     /// # Errors
     ///
-    /// [`Truncated`](CdrError::Truncated), also if the remaining bytes are too few for the
-    /// elements.
+    /// [`Truncated`](CdrError::Truncated) if the remaining bytes are too few for the number or for
+    /// the elements.
     pub fn count(&mut self, element_bytes: usize) -> Result<usize, CdrError> {
         let count = self.u32()? as usize;
         self.expect_bytes_left(count.saturating_mul(element_bytes))?;
@@ -291,8 +286,8 @@ impl<'a> CdrReader<'a> {
 
     /// Checks that all bytes of the message have been read.
     ///
-    /// Up to three bytes of any value may follow, as padding to a multiple of four: some
-    /// middlewares write it and others do not.
+    /// After the message, the input may have padding of any value to a multiple of four bytes: some
+    /// middlewares write it, and others do not.
     ///
     /// # Errors
     ///

@@ -70,8 +70,8 @@ impl FromCdr for Framed<LidarScanHeader> {
     }
 }
 
-/// The panic message for a misaligned buffer. WHY it cannot happen: this library allocated the
-/// message.
+/// The panic message for a misaligned buffer. The panic cannot happen, because this library has
+/// allocated the buffer.
 const OWNED_IS_ALIGNED: &str = "an owned buffer is aligned";
 
 /// Skips a sequence of `float32` and returns how many elements it has.
@@ -91,8 +91,8 @@ fn read_floats(numbers: &mut [f32], from: &mut CdrReader<'_>) -> Result<(), CdrE
     })
 }
 
-/// The sequences of numbers in a `JointState`. Each has its name in ROS, and a function that
-/// returns the corresponding field of a [`Joint`].
+/// The sequences of numbers in a `JointState` of ROS: the name of each, and a function that returns
+/// the corresponding field of a [`Joint`].
 const JOINT_NUMBERS: [(&str, fn(&mut Joint) -> &mut f64); 3] = [
     ("position", |joint| &mut joint.position),
     ("velocity", |joint| &mut joint.velocity),

@@ -15,8 +15,8 @@ pub enum CdrWriteError {
         /// Length of the caller's buffer, in bytes.
         room: usize,
     },
-    /// The message has a count of elements that exceeds the length of its array; or a text or
-    /// sequence is longer than CDR can express.
+    /// The count of elements in the message exceeds the length of the array that it counts; or a
+    /// text or sequence is longer than CDR can express.
     #[error("`{field}` has {found} {of}, at most {limit} are possible")]
     TooLong {
         /// Name of the field in the ROS type.
@@ -34,7 +34,8 @@ pub enum CdrWriteError {
         /// Name of the field in the ROS type.
         field: &'static str,
     },
-    /// ROS cannot represent the time: its seconds have 31 bits and end in January 2038.
+    /// ROS cannot represent the time: the seconds of a time in ROS have 31 bits, and end in January
+    /// 2038.
     #[error(
         "`{field}` is {found_ns} ns after the epoch, ROS's times end at 2147483647.999999999 s"
     )]
@@ -44,7 +45,7 @@ pub enum CdrWriteError {
         /// The time in the message, in nanoseconds since the epoch.
         found_ns: u64,
     },
-    /// The ROS type of the field cannot represent its value.
+    /// The ROS type cannot represent the value of a field.
     #[error("`{field}` is {found}, which the ROS type cannot represent")]
     NotRepresentable {
         /// Name of the field in the ROS type.
@@ -59,7 +60,7 @@ pub enum CdrWriteError {
 
 /// The reason why bytes are not the CDR of a message. The same bytes always fail again.
 ///
-/// Each `at` is an offset in bytes from the first byte of the encapsulation.
+/// Each `at` is an offset in bytes from the start of the input, where the encapsulation begins.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CdrError {
@@ -77,7 +78,7 @@ pub enum CdrError {
     /// The bytes end too early, or a length in them exceeds the rest of the input.
     #[error("at byte {at}: at least {wanted} more bytes are needed, {left} are left")]
     Truncated {
-        /// Offset of the incomplete value in bytes.
+        /// Offset of the incomplete value from the start of the input, in bytes.
         at: usize,
         /// Minimum number of bytes that the value still needs.
         wanted: usize,
@@ -87,7 +88,7 @@ pub enum CdrError {
     /// After the message there are more bytes than the padding to a multiple of four.
     #[error("the message ends at byte {at}, and {left} bytes follow")]
     Trailing {
-        /// Offset of the end of the message in bytes.
+        /// Offset of the end of the message from the start of the input, in bytes.
         at: usize,
         /// Number of bytes that follow after the message.
         left: usize,
@@ -95,7 +96,7 @@ pub enum CdrError {
     /// The byte of a boolean is neither 0 nor 1.
     #[error("at byte {at}: a bool is {found}, expected 0 or 1")]
     Bool {
-        /// Offset of the boolean in bytes.
+        /// Offset of the boolean from the start of the input, in bytes.
         at: usize,
         /// The value of the byte.
         found: u8,
@@ -103,25 +104,25 @@ pub enum CdrError {
     /// The last byte of a string is not NUL.
     #[error("at byte {at}: the last byte of a string is not NUL")]
     Unterminated {
-        /// Offset of the last byte of the string from the start of the encapsulation.
+        /// Offset of the last byte of the string from the start of the input.
         at: usize,
     },
     /// A string contains a NUL before its last byte.
     #[error("at byte {at}: a NUL inside a string")]
     Nul {
-        /// Offset of the NUL in bytes.
+        /// Offset of the NUL from the start of the input, in bytes.
         at: usize,
     },
     /// A string is not UTF-8.
     #[error("at byte {at}: a string that is not UTF-8")]
     Utf8 {
-        /// Offset of the first invalid byte.
+        /// Offset of the first invalid byte from the start of the input.
         at: usize,
     },
     /// A text or sequence is longer than its field in the horus message.
     #[error("at byte {at}: `{field}` has {found} {of}, and {limit} fit")]
     TooLong {
-        /// Offset of the text or sequence in bytes.
+        /// Offset of the text or sequence from the start of the input, in bytes.
         at: usize,
         /// Name of the field in the ROS type.
         field: &'static str,
@@ -135,7 +136,7 @@ pub enum CdrError {
     /// Sequences that must have the same length have different lengths.
     #[error("at byte {at}: `{field}` has {found} elements, where those before it have {wanted}")]
     LengthMismatch {
-        /// Offset in bytes of the sequence whose length differs.
+        /// Offset from the start of the input, in bytes, of the sequence whose length differs.
         at: usize,
         /// Name of the field in the ROS type.
         field: &'static str,
@@ -149,7 +150,7 @@ pub enum CdrError {
         "at byte {at}: `{field}` is {sec} s and {nanosec} ns, which is not a time since the epoch"
     )]
     Time {
-        /// Offset of the time in bytes.
+        /// Offset of the time from the start of the input, in bytes.
         at: usize,
         /// Name of the field in the ROS type.
         field: &'static str,
@@ -161,7 +162,7 @@ pub enum CdrError {
     /// The horus message cannot represent the value of a field.
     #[error("before byte {at}: `{field}` is {found}, which the horus message cannot represent")]
     NotRepresentable {
-        /// Offset of the first byte not read when the error was found.
+        /// Offset of the first byte after the value from the start of the input.
         at: usize,
         /// Name of the field in the ROS type.
         field: &'static str,

@@ -159,8 +159,8 @@ pub trait RosMessage {
     /// Name of the ROS type, such as `sensor_msgs/msg/Imu`.
     const TYPE: &'static str;
 
-    /// The frame names that the ROS type has and the horus message lacks: [`RosHeader`],
-    /// [`RosFrames`], or `()` if it lacks none.
+    /// The type of the frame names that the ROS type has and the horus message lacks:
+    /// [`RosHeader`], [`RosFrames`], or `()` if the horus message lacks none.
     type FrameNames: Default;
 
     /// Writes the fields of the message to `out`.
@@ -203,7 +203,7 @@ pub trait RosMessage {
         Ok(out.at())
     }
 
-    /// Returns the message with these frame names as CDR. Makes one allocation.
+    /// Returns the CDR encoding of the message, with these frame names. Makes one allocation.
     ///
     /// # Errors
     ///
@@ -214,8 +214,8 @@ pub trait RosMessage {
         Ok(bytes)
     }
 
-    /// Returns the message as CDR. Makes one allocation. Frame names that the horus message lacks
-    /// are written as empty.
+    /// Returns the CDR encoding of the message. Makes one allocation. Frame names that the horus
+    /// message lacks are written as empty texts.
     ///
     /// # Errors
     ///
@@ -229,8 +229,8 @@ pub trait RosMessage {
 ///
 /// The bytes may come from any process. Reading allocates memory only for frame names and for the
 /// data of images, point clouds, maps and lists, and no more bytes than the input has. The
-/// exception is a `JointStateArray`: a name of a few bytes becomes a whole `Joint` of 64 bytes, so
-/// it takes up to 16 times the input.
+/// exception is a `JointStateArray`: each name of a few bytes becomes a whole `Joint` of 64 bytes.
+/// It takes up to 16 times as many bytes as the input.
 pub trait FromCdr: RosMessage + Sized {
     /// Reads the fields of a message from `from`.
     ///

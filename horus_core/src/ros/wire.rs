@@ -177,7 +177,8 @@ impl RosField<String> for string {
     }
 }
 
-/// A fixed array of `W`, or a struct of several numbers of this type, such as `Point`.
+/// A fixed array of elements of the ROS type `W`, or a struct of several such elements, such as
+/// `Point`.
 pub(super) struct Array<W>(std::marker::PhantomData<W>);
 
 impl<T, W: RosField<T>, const N: usize> RosField<[T; N]> for Array<W> {
@@ -299,8 +300,7 @@ impl<W> IgnoredSequence<W> {
 /// A type of array elements that has a value for "not measured".
 pub(super) trait MaybeAbsent: Copy {
     const ABSENT: Self;
-    /// The value that array elements get which are not in use, because they come after the first
-    /// `count` ones.
+    /// The value of the array elements that are not in use: those after the first `count` elements.
     const UNUSED_ELEMENT: Self;
 
     fn means_absent(&self) -> std::primitive::bool;
@@ -333,8 +333,9 @@ impl<const N: usize> MaybeAbsent for Text<N> {
     }
 }
 
-/// One of several sequences that are either empty or all have the same length. A sequence is empty
-/// if its values were not measured. The first of them is a [`CountedSequence`].
+/// A sequence of a group whose sequences have the same length or are empty, such as the positions
+/// and velocities of joints. It is empty if its values were not measured. The first sequence of a
+/// group is a [`CountedSequence`].
 pub(super) struct ParallelSequence<W>(std::marker::PhantomData<W>);
 
 impl<W> ParallelSequence<W> {
@@ -390,8 +391,8 @@ impl<W> ParallelSequence<W> {
     }
 }
 
-/// The first of several parallel sequences. It is written even if nothing was measured, because its
-/// length is the count of elements of all of them.
+/// The first sequence of a group of [`ParallelSequence`]s. It is written even if nothing was
+/// measured, because its length is the number of elements of all sequences of the group.
 pub(super) struct CountedSequence<W>(std::marker::PhantomData<W>);
 
 impl<W> CountedSequence<W> {
@@ -435,7 +436,7 @@ impl UnusedElementReset {
     }
 }
 
-/// The data that follow the header of a horus message. In ROS they are a sequence of bytes.
+/// The bytes that follow the header of a horus message. In ROS they are a `uint8[]` sequence.
 pub(super) struct TrailingData;
 
 impl TrailingData {
@@ -471,8 +472,8 @@ pub(super) struct HorusOnlyField;
 impl HorusOnlyField {
     pub(super) const fn write<T: Copy>(_: &T, _: T) {}
 
-    pub(super) fn read<T>(place: &mut T, value: T) {
-        *place = value;
+    pub(super) fn read<T>(field: &mut T, value: T) {
+        *field = value;
     }
 }
 
