@@ -280,7 +280,7 @@ impl<'a> CdrReader<'a> {
 
     /// Returns the offset of the next four-byte number, such as the length of a string or sequence.
     /// The padding before the number is skipped.
-    pub(super) const fn at_length(&self) -> usize {
+    pub(super) const fn next_length_offset(&self) -> usize {
         self.at + padding_before(self.at, 4)
     }
 

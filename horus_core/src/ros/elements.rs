@@ -47,7 +47,7 @@ impl FromCdr for Framed<LidarScanHeader> {
         );
         let mut ranges = from.clone();
         let wanted = skip_floats(from)?;
-        let at = from.at_length();
+        let at = from.next_length_offset();
         let mut intensities = from.clone();
         let found = skip_floats(from)?;
         if found != 0 && found != wanted {
@@ -157,7 +157,7 @@ fn read_joint_sequence(
     from: &mut CdrReader<'_>,
     read: impl Fn(&mut Joint, &mut CdrReader<'_>) -> Result<(), CdrError>,
 ) -> Result<(), CdrError> {
-    let at = from.at_length();
+    let at = from.next_length_offset();
     let found = from.count(element_bytes)?;
     match (found, state.count as usize) {
         (0, _) => return Ok(()),

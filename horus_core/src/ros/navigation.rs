@@ -92,7 +92,7 @@ impl FromCdr for NavPath {
         let mut path = Self::default();
         wire::time::read(&mut path.timestamp_ns, "header.stamp", from)?;
         wire::string::read(&mut path.frame_id, "header.frame_id", from)?;
-        let at = from.at_length();
+        let at = from.next_length_offset();
         let found = from.count(size_of::<[f64; 7]>())?;
         let field = "poses";
         let limit = NAV_PATH_WAYPOINTS_MAX;

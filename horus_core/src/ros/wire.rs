@@ -111,7 +111,7 @@ impl RosField<u64> for time {
     }
 
     fn read(value: &mut u64, field: &'static str, from: &mut CdrReader<'_>) -> ReadResult {
-        let at = from.at_length();
+        let at = from.next_length_offset();
         let sec = from.i32()?;
         let nanosec = from.u32()?;
         match u64::try_from(sec) {
@@ -150,7 +150,7 @@ impl<const N: usize> RosField<Text<N>> for string {
     }
 
     fn read(value: &mut Text<N>, field: &'static str, from: &mut CdrReader<'_>) -> ReadResult {
-        let at = from.at_length();
+        let at = from.next_length_offset();
         let too_long = |found, limit| CdrError::TooLong {
             at,
             field,
@@ -261,7 +261,7 @@ impl<W> Sequence<W> {
     where
         W: RosField<T>,
     {
-        let at = from.at_length();
+        let at = from.next_length_offset();
         let found = from.count(W::ENCODED_BYTES_MIN)?;
         let too_long = CdrError::TooLong {
             at,
@@ -303,14 +303,14 @@ pub(super) trait MaybeAbsent: Copy {
     /// The value of the array elements that are not in use: those after the first `count` elements.
     const UNUSED_ELEMENT: Self;
 
-    fn means_absent(&self) -> std::primitive::bool;
+    fn is_absent(&self) -> std::primitive::bool;
 }
 
 impl MaybeAbsent for f32 {
     const ABSENT: Self = Self::NAN;
     const UNUSED_ELEMENT: Self = 0.0;
 
-    fn means_absent(&self) -> std::primitive::bool {
+    fn is_absent(&self) -> std::primitive::bool {
         self.is_nan()
     }
 }
@@ -319,7 +319,7 @@ impl MaybeAbsent for f64 {
     const ABSENT: Self = Self::NAN;
     const UNUSED_ELEMENT: Self = 0.0;
 
-    fn means_absent(&self) -> std::primitive::bool {
+    fn is_absent(&self) -> std::primitive::bool {
         self.is_nan()
     }
 }
@@ -328,7 +328,7 @@ impl<const N: usize> MaybeAbsent for Text<N> {
     const ABSENT: Self = Self::EMPTY;
     const UNUSED_ELEMENT: Self = Self::EMPTY;
 
-    fn means_absent(&self) -> std::primitive::bool {
+    fn is_absent(&self) -> std::primitive::bool {
         self.is_empty()
     }
 }
@@ -353,7 +353,7 @@ impl<W> ParallelSequence<W> {
         let given = values
             .iter()
             .take(*count as usize)
-            .any(|element| !element.means_absent());
+            .any(|element| !element.is_absent());
         let count = if given { *count } else { 0 };
         Sequence::<W>::write(values, &count, field, out)
     }
@@ -369,7 +369,7 @@ impl<W> ParallelSequence<W> {
     where
         W: RosField<T>,
     {
-        let at = from.at_length();
+        let at = from.next_length_offset();
         let mut found = 0;
         Sequence::<W>::read(values, &mut found, field, from)?;
         match (found, *count) {
