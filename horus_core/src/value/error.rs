@@ -53,7 +53,8 @@ pub enum DecodeError {
     Truncated {
         /// Offset of the incomplete value from the start of the input, in bytes.
         at: usize,
-        /// Minimum number of bytes that the value still needs.
+        /// Minimum number of bytes that are still needed: by the incomplete value, and one for each
+        /// value that must follow it.
         wanted: usize,
         /// Number of bytes that are left in the input.
         left: usize,

@@ -51,15 +51,15 @@ pub const TYPES_KEY: &str = "$types";
 /// The key under which the outermost JSON object contains a value that is not an object itself.
 const VALUE_KEY: &str = "value";
 
-/// The name that the list of types gives to an outermost value that JSON can express, but that is
-/// not an object, such as a number. Other values that JSON can express are not in the list.
+/// The listed type of an outermost value that JSON can express, but that is not an object, such as
+/// a number. No other value that JSON can express is in the list.
 const JSON_TYPE: &str = "json";
 
 const BYTES_TYPE: &str = "bytes";
 const MAP_TYPE: &str = "map";
 
-/// The reason why [`from_json`] rejects a JSON value: part of it does not have the form that
-/// [`to_json`] returns.
+/// The error for a JSON value that [`from_json`] rejects, because a part of it does not have the
+/// form that [`to_json`] returns.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("'{path}' is not {wanted}")]
 pub struct JsonError {
@@ -78,8 +78,9 @@ impl JsonError {
     }
 }
 
-/// Converts a value to an object that JSON can express. The keys of each of its maps are distinct
-/// texts. All other values in it are nil, booleans, integers, finite floats, texts and arrays.
+/// Converts a value to one that JSON can express: a map with distinct texts as keys, whose values
+/// are nil, booleans, integers, finite floats, texts, arrays and such maps. The key [`TYPES_KEY`]
+/// lists the original types, by which [`from_json`] restores the value.
 ///
 /// The cost is proportional to the size of the value, and the recursion is as deep as its nesting.
 #[must_use]
@@ -175,7 +176,7 @@ impl TypeNotes {
         let mut converted = Vec::with_capacity(pairs.len());
         for (key, value) in pairs {
             let name = key.as_str().unwrap_or_default();
-            let step = field_path(&self.path, name);
+            let step = field_step(&self.path, name);
             let value = self.convert_at(&step, |this| this.convert(value));
             converted.push((key.clone(), value));
         }
@@ -216,9 +217,9 @@ fn index_step(index: usize) -> String {
     format!("[{index}]")
 }
 
-/// Returns the text that must be appended to `path` to get the path of its field `name`, such as
-/// `.name`.
-fn field_path(path: &str, name: &str) -> String {
+/// Returns the text that must be appended to `path` to get the path of its field `name`: `.name`,
+/// or `name` if `path` is empty. Escapes dots, brackets and backslashes in the name.
+fn field_step(path: &str, name: &str) -> String {
     let mut step = String::new();
     if !path.is_empty() {
         step.push('.');
@@ -301,7 +302,7 @@ impl JsonReader<'_> {
         let read = pairs.map(|(key, value)| {
             let name = key.as_str();
             let name = name.ok_or_else(|| JsonError::new(path, "an object with text keys"))?;
-            let value = self.read(value, &format!("{path}{}", field_path(path, name)))?;
+            let value = self.read(value, &format!("{path}{}", field_step(path, name)))?;
             Ok((key.clone(), value))
         });
         Ok(Value::Map(read.collect::<Result<_, _>>()?))

@@ -28,7 +28,7 @@ pub(crate) struct Steps<'a> {
 }
 
 impl<'a> Steps<'a> {
-    fn step(&mut self) -> Option<Step<'a>> {
+    fn parse_step(&mut self) -> Option<Step<'a>> {
         let begins = std::mem::take(&mut self.begins);
         if let Some(inside) = self.rest.strip_prefix('[') {
             let (digits, rest) = inside.split_once(']')?;
@@ -59,7 +59,7 @@ impl<'a> Iterator for Steps<'a> {
         if self.ended {
             return None;
         }
-        let step = self.step();
+        let step = self.parse_step();
         self.ended = step.is_none() || self.rest.is_empty();
         Some(step)
     }

@@ -16,8 +16,8 @@ pub const MSGPACK_SCHEMA: &str =
 /// that fits. Slots grow when a longer value is sent.
 const DEFAULT_MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
-/// Returns the message type of all topics that carry MessagePack. Each endpoint chooses the Rust
-/// type into which it decodes messages.
+/// Returns the message type of all topics that carry MessagePack. It does not depend on the Rust
+/// type into which an endpoint decodes messages.
 fn msgpack_type() -> TypeInfo {
     TypeInfo {
         name: "MessagePack".into(),

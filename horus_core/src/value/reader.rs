@@ -19,7 +19,7 @@ pub enum Token<'a> {
     Bool(bool),
     /// An integer that fits in an `i64`.
     Int(i64),
-    /// An integer that was encoded as unsigned, which may exceed 63 bits.
+    /// An integer that was encoded in the unsigned form of 64 bits. It may be above `i64::MAX`.
     UInt(u64),
     /// A floating-point number, in double precision.
     Float(f64),
@@ -244,8 +244,8 @@ impl<'a> MsgpackReader<'a> {
         Some(text)
     }
 
-    /// Steps over a value with `count` bytes after its first byte. Returns `None`, and reads
-    /// nothing, if that would leave too few bytes for the values that must still follow.
+    /// Steps over a value that has `count` bytes after its first byte. If too few bytes would be
+    /// left for the values that must still follow, reads nothing and returns `None`.
     #[inline]
     fn step_over(&mut self, count: usize) -> Option<()> {
         let due = self.due.saturating_sub(1);

@@ -79,14 +79,15 @@ fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, rmp_serde::decode::Error
     T::deserialize(&mut deserializer)
 }
 
-/// The nesting limit that is given to the decoder `rmp_serde`. WHY + 2: it stops when its counter
-/// reaches 0, and it also counts extensions.
+/// The nesting limit that is given to the decoder `rmp_serde`. WHY + 2: the decoder stops when its
+/// counter reaches 0, and it also counts extensions as a level.
 const RMP_DEPTH_LIMIT: usize = DEPTH_MAX + 2;
 
 /// Returns the offset, in bytes, at which the deserializer of a `T` stops with an error.
 ///
-/// WHY a second pass: the deserializer for slices does not report the offset, and the one for
-/// readers copies the bytes. So the latter reads only bytes that have already caused an error.
+/// WHY a second pass: the deserializer for slices is fast, but does not report the offset. The
+/// deserializer for readers reports it, but copies the bytes. It therefore reads only bytes that
+/// have already caused an error.
 fn error_offset<T: DeserializeOwned>(bytes: &[u8]) -> usize {
     let mut deserializer = Deserializer::new(Cursor::new(bytes));
     deserializer.set_max_depth(RMP_DEPTH_LIMIT);

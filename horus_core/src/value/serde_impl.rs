@@ -14,9 +14,9 @@ use crate::message::{DType, Element, bf16_to_f32, f16_to_f32};
 const PREALLOCATED_MAX: usize = 64;
 
 impl Serialize for Value {
-    /// Serializes extensions in the form that `rmp_serde` expects. In human-readable formats a
-    /// typed array becomes nested arrays of numbers, as by numpy's `tolist`; its element type is
-    /// then lost.
+    /// Serializes the value. Extensions and typed arrays have the form that `rmp_serde` expects for
+    /// extensions. In human-readable formats, a typed array becomes nested arrays of numbers, as
+    /// with numpy's `tolist`, and loses its element type.
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Nil => to.serialize_unit(),
@@ -52,8 +52,8 @@ impl Serialize for Bytes<'_> {
     }
 }
 
-/// A part of a typed array: all elements for which the first few indices have given values. It is
-/// serialized as a nested array.
+/// A part of a typed array, such as one row: the elements whose first indices have given values. It
+/// is serialized as a nested array or, if it is a single element, as a number.
 struct SubArray<'a> {
     dtype: DType,
     shape: &'a [u32],
@@ -75,7 +75,7 @@ impl<'a> SubArray<'a> {
         }
     }
 
-    fn element<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+    fn serialize_number<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self.dtype {
             // WHY: a single is written as a single, so that 0.1 is shown as 0.1.
             DType::F32 => to.serialize_f32(f32::from_bytes_le(self.bytes)),
@@ -89,7 +89,7 @@ impl<'a> SubArray<'a> {
 impl Serialize for SubArray<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let Some((count, shape)) = self.shape.split_first() else {
-            return self.element(to);
+            return self.serialize_number(to);
         };
         let count = usize::try_from(*count).unwrap_or(usize::MAX);
         let mut rows = to.serialize_seq(Some(count))?;

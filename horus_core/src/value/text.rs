@@ -27,7 +27,7 @@ fn write_value(f: &mut Formatter<'_>, value: &Value, level: usize) -> fmt::Resul
         Value::Bool(truth) => write!(f, "{truth}"),
         Value::Int(number) => write!(f, "{number}"),
         Value::UInt(number) => write!(f, "{number}"),
-        Value::Float(number) => write_float(f, *number),
+        Value::Float(number) => write_f64(f, *number),
         Value::String(text) => write_text(f, text),
         Value::Bytes(bytes) => write_bytes(f, bytes),
         Value::Array(values) => write_list(f, ['[', ']'], level, values, |f, value| {
@@ -75,7 +75,7 @@ fn write_list<T>(
 }
 
 /// Writes a double-precision number as the shortest decimal that parses to the same number.
-fn write_float(f: &mut Formatter<'_>, number: f64) -> fmt::Result {
+fn write_f64(f: &mut Formatter<'_>, number: f64) -> fmt::Result {
     match number {
         f64::INFINITY => f.write_str("Infinity"),
         f64::NEG_INFINITY => f.write_str("-Infinity"),
@@ -84,9 +84,9 @@ fn write_float(f: &mut Formatter<'_>, number: f64) -> fmt::Result {
 }
 
 /// Writes a single-precision number as the shortest decimal that parses to the same number.
-fn write_single(f: &mut Formatter<'_>, number: f32) -> fmt::Result {
+fn write_f32(f: &mut Formatter<'_>, number: f32) -> fmt::Result {
     match number {
-        number if number.is_infinite() => write_float(f, f64::from(number)),
+        number if number.is_infinite() => write_f64(f, f64::from(number)),
         number => write!(f, "{number:?}"),
     }
 }
@@ -131,9 +131,9 @@ fn write_typed(f: &mut Formatter<'_>, array: &TypedArray) -> fmt::Result {
 
 fn write_element(f: &mut Formatter<'_>, dtype: DType, bytes: &[u8]) -> fmt::Result {
     match (dtype, bytes) {
-        (DType::F32, &[a, b, c, d]) => write_single(f, f32::from_le_bytes([a, b, c, d])),
-        (DType::F16, &[a, b]) => write_single(f, f16_to_f32(u16::from_le_bytes([a, b]))),
-        (DType::BF16, &[a, b]) => write_single(f, bf16_to_f32(u16::from_le_bytes([a, b]))),
+        (DType::F32, &[a, b, c, d]) => write_f32(f, f32::from_le_bytes([a, b, c, d])),
+        (DType::F16, &[a, b]) => write_f32(f, f16_to_f32(u16::from_le_bytes([a, b]))),
+        (DType::BF16, &[a, b]) => write_f32(f, bf16_to_f32(u16::from_le_bytes([a, b]))),
         _ => write_value(f, &super::typed::element_value(dtype, bytes), 0),
     }
 }

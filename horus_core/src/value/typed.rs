@@ -49,7 +49,7 @@ pub enum TypedArrayError {
         /// Number of bytes of the payload.
         found: usize,
     },
-    /// The elements of the shape take more bytes than a program can address.
+    /// The shape has so many elements that they take more bytes than a program can address.
     #[error("a shape too large for any memory")]
     TooManyBytes,
     /// The number of bytes is not the one that the type and the shape require.
@@ -253,8 +253,8 @@ impl<'a> TypedView<'a> {
         &self.shape[..self.dimensions]
     }
 
-    /// Returns the bytes of the elements, row-major and little-endian. Their number is the one that
-    /// the type and the shape require.
+    /// Returns the bytes of the elements, row-major and little-endian. Their number matches the
+    /// type and the shape.
     #[must_use]
     pub const fn bytes(&self) -> &'a [u8] {
         self.bytes
@@ -262,7 +262,7 @@ impl<'a> TypedView<'a> {
 }
 
 /// Writes the part of the payload before the elements: type, number of dimensions, and shape. The
-/// shape must have passed [`data_bytes`].
+/// caller must have checked the shape with [`data_bytes`].
 pub(super) fn write_header<'a>(
     header: &'a mut [u8; 2 + 4 * TYPED_DIMENSIONS_MAX],
     dtype: DType,

@@ -23,8 +23,8 @@ pub(super) fn typed_arrays_to_plain(bytes: &[u8]) -> Option<Vec<u8>> {
     Some(plain)
 }
 
-/// Writes the MessagePack `bytes` to `out`, with plain arrays in place of typed ones. Returns
-/// whether there was a typed array, or `None` if a value cannot be converted.
+/// Writes the MessagePack `bytes` to `out`, with plain arrays in place of typed ones. Returns true
+/// if there was a typed array, and `None` if a value cannot be converted.
 fn write_with_plain_arrays(out: &mut MsgpackWriter<'_>, bytes: &[u8]) -> Option<bool> {
     let mut reader = MsgpackReader::new(bytes);
     let mut has_typed = false;
