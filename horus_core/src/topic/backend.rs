@@ -4,9 +4,9 @@ use std::fmt;
 
 use horus_shm::TopicFiles;
 
-/// The kind of ring buffer that a topic acts as. It follows from the numbers of its present
-/// publishers and subscribers. No data moves when it changes: a topic always has one lane per
-/// publisher and one cursor per subscriber.
+/// The kind of ring buffer to which a topic corresponds: it tells whether the topic has one or
+/// several publishers and subscribers at present. No data moves when the kind changes, because a
+/// topic always has one lane per publisher and one cursor per subscriber.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Backend {
@@ -25,8 +25,8 @@ impl Backend {
         Self::between(files.publisher_count(), files.subscriber_count())
     }
 
-    /// Returns the kind of ring buffer that a topic with these numbers of publishers and
-    /// subscribers acts as.
+    /// Returns the kind of ring buffer to which a topic with these numbers of publishers and
+    /// subscribers corresponds.
     #[must_use]
     pub const fn between(publishers: usize, subscribers: usize) -> Self {
         match (publishers, subscribers) {

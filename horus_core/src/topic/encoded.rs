@@ -15,7 +15,7 @@ pub(super) const MALFORMED_MAX: u32 = 16;
 /// A message whose length varies, which is encoded into a slot and decoded from a copy of the slot.
 pub trait Encoded: Sized + Send + 'static {
     /// Returns the description of the message type, which endpoints compare. Its field `bytes` is
-    /// the default limit for the length of a message.
+    /// the initial capacity of a publisher's slots; slots grow when a longer message is sent.
     fn type_info() -> TypeInfo;
 
     /// Encodes the message into the beginning of `slot`, and returns the length of the encoded
@@ -143,8 +143,8 @@ impl Decoder {
         }
     }
 
-    /// Copies a message to the first buffer with `recv`. Returns the length of the message in
-    /// bytes; `None` if there is no message.
+    /// Calls `recv`, which copies a message to the first buffer. Returns the length of the message
+    /// in bytes; `None` if there is no message.
     pub(super) fn copy_next(
         &mut self,
         mut recv: impl FnMut(&mut RawConsumer, &mut [u8]) -> Option<usize>,

@@ -50,8 +50,9 @@ impl fmt::Display for EndpointChange {
 /// publishers to one of its subscribers.
 ///
 /// Each check compares the present endpoints with those of the previous check, so the watched
-/// endpoints have no cost. An endpoint that joins and leaves between two checks causes no event.
-/// Nor does an endpoint that moves to another place in the topic, or to a new file of the topic.
+/// endpoints have no cost. An endpoint that joins and leaves between two checks causes no event. An
+/// endpoint that moves to another place in the topic, or to a new file of the topic, causes none
+/// either.
 ///
 /// ```
 /// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
@@ -74,15 +75,16 @@ pub struct EndpointEvents {
     files: TopicFiles,
     /// The kind of endpoints that are watched: publishers or subscribers.
     kind: EndpointKind,
-    /// The description of the endpoint that watches the others.
+    /// The description of the endpoint for which the others are watched.
     own: EndpointCard,
     known: Vec<LiveEndpoint>,
     found: VecDeque<EndpointEvent>,
 }
 
 impl EndpointEvents {
-    /// Creates a watch of the endpoints of `kind`, on behalf of an endpoint of the other kind.
-    /// `own` describes that endpoint.
+    /// Creates a watch of a topic's publishers for one of its subscribers, or of its subscribers
+    /// for one of its publishers. `kind` is the kind of the watched endpoints; `own` describes the
+    /// endpoint for which they are watched.
     pub(super) const fn new(files: TopicFiles, kind: EndpointKind, own: EndpointCard) -> Self {
         Self {
             files,

@@ -12,8 +12,9 @@ use crate::message::{SchemaDifference, first_difference};
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TopicError {
-    /// The topic was created with a different message type, and the endpoint is
-    /// [strict](crate::topic::Qos::strict). The error names the first field that differs.
+    /// The topic was created with a message type that differs from that of the endpoint, and the
+    /// endpoint is [strict](crate::topic::Qos::strict). The error names the first field that
+    /// differs.
     #[error(
         "topic '{}' carries another message: {difference}",
         escape_controls(topic)
@@ -313,8 +314,8 @@ pub enum EndpointWaitError {
         /// own.
         limit: usize,
     },
-    /// The topic's file does not tell this process which publishers and subscribers there are.
-    /// Trying again does not help.
+    /// This process cannot determine which publishers and subscribers the topic has: it is a forked
+    /// child, or the topic's memory is lost. Permanent.
     #[error(transparent)]
     Endpoint(#[from] EndpointError),
 }
@@ -341,8 +342,8 @@ pub enum WaitError {
     Forked,
 }
 
-/// Returns the name of the setting in [`Qos`](crate::topic::Qos) that determines `field`, which is
-/// a field of the lower layer's settings.
+/// Returns the name of the setting in [`Qos`](crate::topic::Qos) that determines `field`, a field
+/// of the settings of the crate `horus_shm`.
 fn setting_name(field: &'static str) -> &'static str {
     match field {
         "lane_limit" => "publishers_max",

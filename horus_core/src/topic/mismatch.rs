@@ -58,9 +58,9 @@ pub(super) fn log_unmatched_subscribers(raw: &RawProducer) {
     }
 }
 
-/// Returns the first difference between the message type of a subscriber and that of the publishers
-/// that [`RawConsumer::mismatched_publisher`] reports. Returns `None` if it reports no publisher of
-/// a different type.
+/// Returns the first difference between the message types of a subscriber and of the publisher that
+/// [`RawConsumer::mismatched_publisher`] returns. Returns `None` if there is no such publisher, or
+/// if it has the same message type.
 #[cold]
 pub(super) fn schema_difference(raw: &RawConsumer) -> Option<SchemaDifference> {
     let found = raw.mismatched_publisher()?;

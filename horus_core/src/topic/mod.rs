@@ -170,7 +170,8 @@ impl<T: Payload> Topic<T> {
     }
 
     /// Returns the topic's files that the two endpoints of this handle know. WHY the files of both
-    /// endpoints: a wait has to find the endpoint of this handle that it does not count.
+    /// endpoints: a wait does not count this handle's own endpoint, and has to find it in one of
+    /// the files.
     fn files(&self) -> TopicFiles {
         let files = self.publisher.raw().files();
         files.and(&self.subscriber.raw().files())
@@ -254,7 +255,8 @@ impl<T: Payload> Topic<T> {
         self.subscriber.stats()
     }
 
-    /// Returns the kind of ring buffer that the topic acts as, as [`Subscriber::backend`] does.
+    /// Returns the kind of ring buffer to which the topic corresponds, as [`Subscriber::backend`]
+    /// does.
     #[must_use]
     pub fn backend(&self) -> Backend {
         self.subscriber.backend()

@@ -40,8 +40,8 @@ impl OpenSettings {
         }
     }
 
-    /// Opens the topic's file. Creates the topic if its message type is known and it does not
-    /// exist.
+    /// Opens the topic's file. If the topic does not exist, creates it, or fails if these settings
+    /// have no message type.
     pub(super) fn segment(&self) -> Result<Arc<Segment>, TopicError> {
         match self.info {
             Some(_) => self.open(self.qos, Segment::open_or_create),

@@ -107,6 +107,7 @@ impl Qos {
     }
 
     /// Sets how many of its last messages a publisher keeps for subscribers that join later.
+    /// Default: 0, or 1 with [`Self::persist_after_exit`].
     pub const fn history(mut self, messages: u32) -> Self {
         self.history = Some(messages);
         self
@@ -127,23 +128,23 @@ impl Qos {
         self
     }
 
-    /// Adds the latched messages of a publisher to those of its predecessor with the same key,
-    /// instead of replacing them. Subscribers that join later get the last messages of both. This
+    /// Makes a publisher keep the latched messages of its predecessor with the same key, instead of
+    /// replacing them. Subscribers that join later get the last messages of both publishers. This
     /// is for logs of several runs.
     pub(crate) const fn continue_history(mut self) -> Self {
         self.continues_history = true;
         self
     }
 
-    /// Sets who pays the cost of waking a sleeping subscriber: this publisher, or the topic's
-    /// subscribers.
-    pub const fn wake_barrier(mut self, edge: WakeBarrier) -> Self {
-        self.wake_barrier = Some(edge);
+    /// Sets who executes the memory barrier that prevents lost wakes: this publisher in every send,
+    /// or a subscriber before each sleep. Default: [`WakeBarrier::Membarrier`], the subscriber.
+    pub const fn wake_barrier(mut self, barrier: WakeBarrier) -> Self {
+        self.wake_barrier = Some(barrier);
         self
     }
 
-    /// Sets whether messages can be written and read in place. Default: only those of 4 KiB and
-    /// more.
+    /// Sets whether messages can be written and read in place, in their slots. Default: only
+    /// messages of 4 KiB and more.
     pub const fn pinnable(mut self, pinnable: bool) -> Self {
         self.pinnable = Some(pinnable);
         self
@@ -161,10 +162,11 @@ impl Qos {
     /// places for subscribers, and this subscriber takes one of the first `subscribers` places.
     /// Default: 64.
     ///
-    /// With 1, a subscriber declares that the topic has no other one. On some CPUs it then maps the
-    /// slots writable if they take at most 16 KiB, because that makes streams faster
-    /// (`docs/performance.md`). It never stores to them. But what a stray store of its process
-    /// damages, a subscriber without this setting, an observer or a later subscriber could receive.
+    /// With 1, a subscriber declares that the topic has no other subscriber. On some CPUs it then
+    /// maps the slots writable if they take at most 16 KiB, because that makes streams faster
+    /// (`docs/performance.md`). It never stores to them. But if a bug in its process overwrites a
+    /// slot, others may receive the damaged message: a subscriber without this setting, an
+    /// observer, or a later subscriber.
     pub const fn subscribers_max(mut self, subscribers: u32) -> Self {
         self.subscribers_max = Some(subscribers);
         self
@@ -179,18 +181,19 @@ impl Qos {
 
     /// Sets whether opening fails with [`SchemaMismatch`](crate::TopicError::SchemaMismatch) if the
     /// topic was created with a different message type, or a different version of it. Default:
-    /// false. A topic may then carry several types, and each subscriber gets the messages of its
+    /// false, so that a topic may carry several types, and each subscriber gets the messages of its
     /// type.
     ///
-    /// The result of opening depends on which program started first. That of
-    /// [`Subscriber::check`](crate::topic::Subscriber::check) does not.
+    /// With `true`, it depends on the order in which programs start whether opening fails. To find
+    /// out whether the types of running programs match, in any order, call
+    /// [`Subscriber::check`](crate::topic::Subscriber::check).
     pub const fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
         self
     }
 
     /// Sets whether this endpoint matches only endpoints with exactly its message type. Default:
-    /// false. It then also matches endpoints whose message has fewer or more fields at the end.
+    /// false, so that it also matches endpoints whose message has fewer or more fields at the end.
     pub const fn strict_schema(mut self, strict: bool) -> Self {
         self.strict_schema = strict;
         self

@@ -48,7 +48,8 @@ impl<T: Payload> Subscriber<T> {
     }
 
     /// Receives the next message, or arranges that the task of `context` is woken when there may be
-    /// one. Hand-written futures call this method, instead of [`Self::recv_async`].
+    /// one. This method is for the `poll` of a hand-written future; other programs call
+    /// [`Self::recv_async`].
     ///
     /// # Errors
     ///

@@ -20,8 +20,8 @@ pub struct Stats {
     /// Number of messages published since this subscriber joined that it can still read. The next
     /// receives deliver these messages, unless publishers overwrite them before.
     pub waiting: u64,
-    /// Number of messages published since this subscriber joined: the sum of the five counts above,
-    /// while no publisher writes.
+    /// Number of messages published since this subscriber joined. While no publisher writes, it is
+    /// the sum of `received`, `malformed`, `lost`, `skipped` and `waiting`.
     pub sent: u64,
     /// Number of calls that gave up because the publisher overwrote messages faster than the call
     /// could copy them. Giving up does not lose a message by itself.

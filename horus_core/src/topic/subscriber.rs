@@ -103,9 +103,10 @@ impl<T: Payload> Subscriber<T> {
     /// returns their number. Never blocks.
     ///
     /// This is the fastest way to receive a stream: the fixed costs of a receive are paid once for
-    /// several messages. The read cursor is published in steps, so while this runs, reliable
-    /// publishers may find their lane full although up to an eighth of its capacity is free. If
-    /// `each` panics, the messages passed to it count as received, and all others remain unread.
+    /// several messages. The read cursor is published in steps. During this call, reliable
+    /// publishers may therefore find their lane full although up to an eighth of its capacity is
+    /// free. If `each` panics, the messages passed to it count as received, and all others remain
+    /// unread.
     ///
     /// ```
     /// # fn main() -> horus_core::Result<()> {
@@ -147,9 +148,9 @@ impl<T: Payload> Subscriber<T> {
     /// # Errors
     ///
     /// Returns [`RecvError::Forked`] or [`RecvError::RegionLost`] if this subscriber can never
-    /// receive again. [`RecvError::LaneNotMapped`] if the last receive could not read one
-    /// publisher's lane. [`RecvError::Incompatible`] if the topic has live publishers, but none
-    /// that sends this message with the reliability that this subscriber requests.
+    /// receive again; [`RecvError::LaneNotMapped`] if the last receive could not read one
+    /// publisher's lane; [`RecvError::Incompatible`] if the topic has live publishers, but none
+    /// that sends this message with the reliability that this subscriber requests;
     /// [`RecvError::NamespaceRemoved`] or [`RecvError::NameLost`] if publishers that open the topic
     /// from now on do not reach this subscriber.
     #[inline]
@@ -166,9 +167,9 @@ impl<T: Payload> Subscriber<T> {
         mismatch::schema_difference(self.raw())
     }
 
-    /// Returns the publisher that [`RecvError::Incompatible`] of [`Self::check`] is about: its
-    /// process, and the message types of both sides. Otherwise returns `None`. Makes a few system
-    /// calls.
+    /// Returns the publisher that does not match this subscriber, if [`Self::check`] returns
+    /// [`RecvError::Incompatible`]: its process, and the message types of the publisher and of this
+    /// subscriber. Otherwise returns `None`. Makes a few system calls.
     #[must_use]
     pub fn mismatched_publisher(&self) -> Option<MismatchedPublisher> {
         self.raw().mismatched_publisher()
@@ -199,8 +200,8 @@ impl<T: Payload> Subscriber<T> {
     ///
     /// # Errors
     ///
-    /// Returns [`RecvError::Forked`] or [`RecvError::RegionLost`] if no message can come.
-    /// [`RecvError::LaneNotMapped`] if the only messages are in memory that cannot be mapped.
+    /// Returns [`RecvError::Forked`] or [`RecvError::RegionLost`] if no message can come;
+    /// [`RecvError::LaneNotMapped`] if the only messages are in memory that cannot be mapped;
     /// [`RecvError::Incompatible`] while the topic has live publishers, but none that sends this
     /// message with the reliability that this subscriber requests.
     pub fn recv_blocking(&mut self) -> Result<T, RecvError> {
@@ -235,7 +236,7 @@ impl<T: Payload> Subscriber<T> {
         TryIter { subscriber: self }
     }
 
-    /// Returns the watch with which a wait set checks this subscriber for new messages.
+    /// Returns the object with which a wait set checks this subscriber for new messages.
     pub(super) fn watch(&self) -> Watch {
         self.raw().watch()
     }
@@ -346,8 +347,8 @@ impl<T: Payload> Subscriber<T> {
         EndpointEvents::new(raw.files(), EndpointKind::Publisher, raw.card())
     }
 
-    /// Returns the kind of ring buffer that the topic acts as, given its present publishers and
-    /// subscribers.
+    /// Returns the kind of ring buffer to which the topic corresponds, given its present publishers
+    /// and subscribers.
     #[must_use]
     pub fn backend(&self) -> Backend {
         Backend::from_files(&self.raw().files())

@@ -16,7 +16,8 @@ const MONOTONIC_FIELD: &str = "monotonic_ns";
 /// are positive, too.
 const CLOCK_OFFSET: u64 = 1 << 62;
 
-/// The offsets of the fields with times in a message, as far as the message has these fields.
+/// The offsets of the two fields `timestamp_ns` and `monotonic_ns` in a message; `None` for a field
+/// that the message does not have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct TimeFields {
     timestamp: Option<usize>,
@@ -24,8 +25,8 @@ pub(super) struct TimeFields {
 }
 
 impl TimeFields {
-    /// Finds the fields with times. `offset_of` returns the offset of the message's `u64` field
-    /// with the given name, or `None` if there is no such field.
+    /// Finds the two fields in a message. `offset_of` returns the offset of the message's `u64`
+    /// field with the given name, or `None` if there is no such field.
     pub(super) fn find(offset_of: impl Fn(&str) -> Option<usize>) -> Self {
         Self {
             timestamp: offset_of(TIMESTAMP_FIELD),
@@ -34,7 +35,7 @@ impl TimeFields {
     }
 
     /// Returns a number that is greater for the newer one of two messages. Returns 0 if messages
-    /// have no field with a time.
+    /// have neither of the two fields.
     pub(super) fn published_ns(self, message: &[u8]) -> u64 {
         self.published_ns_by(message, clocks_now_ns)
     }

@@ -22,11 +22,14 @@ pub(crate) type Bell<'a> = (&'a LocalEventcount, &'a dyn Fn() -> bool);
 const TOPICS_MAX: usize = 4096;
 
 /// The number of topics of a wait set for which the waiting thread sleeps itself: those that were
-/// added first. Each other topic has an alarm, which a thread of this process serves. WHY two less
-/// than the number of events: the thread also sleeps for the alarms, and for a bell.
+/// added first. Each other topic has an alarm, which a thread of this process serves.
+///
+/// WHY two less than [`EVENTS_MAX`], the number of eventcounts on which a thread can sleep at once:
+/// the thread also sleeps for the alarms, and for a [`Bell`].
 const TOPICS_WITHOUT_ALARM: usize = EVENTS_MAX - 2;
 
-/// The counter of alarms of a wait set, and the value that it had before the alarms were set.
+/// The counter of a wait set's alarms, and the value that the counter had before the alarms were
+/// set. Any other value means that an alarm has gone off.
 type SetAlarms = (Arc<AlarmCounter>, u64);
 
 /// The maximum number of timers in one wait set.
@@ -185,16 +188,17 @@ struct WatchedSubscriber {
 #[derive(Debug)]
 struct Deadline {
     allowed: Duration,
-    /// The message counter of the topic's watch at the last check.
+    /// The number of messages that the topic's watch had counted at the last check.
     arrivals: u64,
-    /// The time at which a check last found a changed message counter.
+    /// The time of the last check that found new messages.
     heard: Instant,
     due: Instant,
 }
 
 impl Deadline {
-    /// Checks whether the topic had a message. If there was none for the allowed time, returns the
-    /// time since the last message, and `None` otherwise.
+    /// Checks whether the topic had a message since the last check. If the allowed time has passed
+    /// without one, since the last message or since the last report, reports and returns the time
+    /// since the last message. Otherwise returns `None`.
     fn check_silence(&mut self, watch: &Watch, now: Instant) -> Option<Duration> {
         let arrivals = watch.arrivals();
         if arrivals != self.arrivals {
@@ -458,9 +462,9 @@ impl WaitSet {
         };
     }
 
-    /// Sets the alarms of the topics for which this thread cannot sleep itself. Returns the counter
-    /// of the alarms, and the value that it had before; `None` if there are no such topics. Also
-    /// returns `wait_policy` as it suits these topics.
+    /// Sets the alarms of the topics for which this thread cannot sleep itself. Returns `None` if
+    /// there are no such topics. Also returns `wait_policy`, with a shorter spin and deadline if
+    /// these topics require it.
     fn set_alarms(&mut self, mut wait_policy: WaitPolicy) -> (Option<SetAlarms>, WaitPolicy) {
         if self.topics.len() <= TOPICS_WITHOUT_ALARM {
             return (None, wait_policy);
@@ -486,7 +490,8 @@ impl WaitSet {
     /// Collects all ready entries in the list of results, and removes the closed entries from the
     /// set.
     ///
-    /// `clock` is the present time if it was read already. Reads it only for deadlines and timers.
+    /// `clock` is the present time, or `None` if the caller has not read the clock yet. Reads the
+    /// clock only if the set has deadlines or timers.
     fn collect_ready(&mut self, clock: &mut Option<Instant>) {
         let Self {
             watches,

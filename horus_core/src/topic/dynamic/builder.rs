@@ -9,8 +9,9 @@ use crate::topic::Qos;
 use crate::topic::error::TopicError;
 use crate::topic::opening::OpenSettings;
 
-/// Collects the settings of endpoints whose message type is known only at run time, as
-/// [`TopicBuilder`](crate::topic::TopicBuilder) does for other endpoints. Then opens the endpoints.
+/// Collects the settings of a topic's endpoints, and then opens a publisher, a subscriber or both.
+/// Their message type is known only at run time; otherwise use
+/// [`TopicBuilder`](crate::topic::TopicBuilder).
 #[derive(Debug, Clone)]
 #[must_use]
 pub struct DynamicBuilder(OpenSettings);

@@ -8,8 +8,9 @@ use crate::topic::error::WriteError;
 use crate::topic::time_fields::TimeFields;
 use crate::value::{MSGPACK_SCHEMA, Value};
 
-/// A message type that is known only at run time. It is described by the text of a schema, by the
-/// fact that its messages are MessagePack, or not at all: then its messages are plain bytes.
+/// A message type that is known only at run time. Its messages are plain data, which the text of a
+/// schema describes; or MessagePack, which describes itself; or bytes that this library does not
+/// interpret.
 ///
 /// ```
 /// # fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -38,7 +39,8 @@ pub struct DynamicType {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum DynamicSchema {
-    /// Plain data: the fields of a schema, and in some types data of varying length after them.
+    /// Plain data: the fields that a schema describes and, in some types, data of varying length
+    /// after them.
     Plain {
         /// The schema of the message type, which lists the fields.
         schema: Box<ParsedSchema>,
@@ -54,10 +56,11 @@ pub enum DynamicSchema {
 impl DynamicType {
     /// The text that a topic stores instead of a schema if its messages are plain bytes.
     const BYTES_SCHEMA: &str = "horus bytes 1\n";
-    /// The alignment in bytes of messages whose length varies, the same as of
+    /// The alignment, in bytes, of messages whose length varies. It is the same as that of
     /// [`Framed`](crate::message::Framed) messages.
     const SIZED_ALIGN: u32 = 64;
-    /// The default maximum length of a message whose length varies, in bytes.
+    /// Initial capacity of a publisher's slots for messages whose length varies, in bytes. Slots
+    /// grow when a longer message is sent.
     const DEFAULT_MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
     /// Parses the canonical text of a schema and returns the type that it describes. A message type
@@ -142,7 +145,8 @@ impl DynamicType {
         &self.schema
     }
 
-    /// Returns the text that the topic stores: the canonical schema text, if there is a schema.
+    /// Returns the text by which a topic describes this type: the canonical text of the schema. For
+    /// a type without a schema, it is a short text that names the encoding.
     #[must_use]
     pub fn schema_text(&self) -> &str {
         &self.info.schema

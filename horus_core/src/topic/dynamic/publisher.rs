@@ -340,8 +340,8 @@ impl DynamicPublisher {
         EndpointEvents::new(raw.files(), EndpointKind::Subscriber, raw.card())
     }
 
-    /// Returns the kind of ring buffer that the topic acts as, given its present publishers and
-    /// subscribers.
+    /// Returns the kind of ring buffer to which the topic corresponds, given its present publishers
+    /// and subscribers.
     #[must_use]
     pub fn backend(&self) -> Backend {
         Backend::from_files(&self.raw.files())

@@ -259,7 +259,7 @@ impl DynamicSubscriber {
         alarm.set(context.waker());
     }
 
-    /// Cancels what [`Self::set_alarm`] has arranged: the task is no longer woken.
+    /// Cancels the wake-up that [`Self::set_alarm`] has arranged.
     #[cfg(feature = "async")]
     pub fn cancel_alarm(&mut self) {
         if let Some(alarm) = &mut self.alarm {
@@ -288,7 +288,8 @@ impl DynamicSubscriber {
         mismatch::schema_difference(&self.inbox.raw)
     }
 
-    /// Returns the publisher that [`RecvError::Incompatible`] is about, as
+    /// Returns the publisher that does not match this subscriber, if [`Self::check`] returns
+    /// [`RecvError::Incompatible`], as
     /// [`Subscriber::mismatched_publisher`](crate::topic::Subscriber::mismatched_publisher) does.
     #[must_use]
     pub fn mismatched_publisher(&self) -> Option<MismatchedPublisher> {
@@ -316,7 +317,7 @@ impl DynamicSubscriber {
         self.spin = spin;
     }
 
-    /// Returns the watch with which a wait set checks this subscriber for new messages.
+    /// Returns the object with which a wait set checks this subscriber for new messages.
     pub(in crate::topic) fn watch(&self) -> Watch {
         self.inbox.raw.watch()
     }
@@ -470,8 +471,8 @@ impl DynamicSubscriber {
         EndpointEvents::new(raw.files(), EndpointKind::Publisher, raw.card())
     }
 
-    /// Returns the kind of ring buffer that the topic acts as, given its present publishers and
-    /// subscribers.
+    /// Returns the kind of ring buffer to which the topic corresponds, given its present publishers
+    /// and subscribers.
     #[must_use]
     pub fn backend(&self) -> Backend {
         Backend::from_files(&self.inbox.raw.files())

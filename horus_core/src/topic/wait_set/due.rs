@@ -2,15 +2,16 @@
 
 use std::time::{Duration, Instant};
 
-/// Returns `from` plus `duration`, limited to the times that the clock can represent.
+/// Returns `from` plus `duration`, or plus a hundred years if `duration` is longer.
 pub(super) fn limited_add(from: Instant, duration: Duration) -> Instant {
-    /// A hundred years: a duration after which every clock still can represent the time.
+    /// A hundred years: longer than any wait, and short enough for an [`Instant`].
     const FAR_FUTURE: Duration = Duration::from_secs(100 * 365 * 86_400);
     from + duration.min(FAR_FUTURE)
 }
 
 /// Returns the first time after `now` that is a whole number of periods after `due`. Also returns
-/// the number of periods between the two that were missed. The time `due` must have passed.
+/// the number of whole periods from `due` to `now`, which were missed. `due` must not be after
+/// `now`.
 pub(super) fn next_interval(due: Instant, period: Duration, now: Instant) -> (Instant, u64) {
     let late = (now - due).as_nanos();
     let period_ns = period.as_nanos();

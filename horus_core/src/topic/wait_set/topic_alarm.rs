@@ -56,9 +56,11 @@ impl TopicAlarm {
         }
     }
 
-    /// Sets the alarm, unless it is set. The caller has to read [`AlarmCounter::count`] before: if
-    /// the alarm goes off too late for this call to see it, the count changes after that reading.
-    /// Returns false if the alarm cannot be set, because the system refuses a thread.
+    /// Sets the alarm, unless it is set. Returns false if it cannot be set, because the system
+    /// refuses to start a thread.
+    ///
+    /// The caller has to read [`AlarmCounter::count`] before this call, and then wait until the
+    /// count changes: it also changes if the alarm goes off during this call.
     pub(super) fn set(&mut self) -> bool {
         self.state.replace_is_set(true) || self.alarm.set(&self.waker)
     }
