@@ -103,7 +103,7 @@ impl<T: Payload> TopicBuilder<T> {
     /// Returns [`TopicError`] if one of the endpoints cannot be opened.
     pub fn topic(self) -> Result<Topic<T>, TopicError> {
         let segment = self.opening.segment()?;
-        Ok(Topic::from_ends(
+        Ok(Topic::from_endpoints(
             self.publisher_in(&segment)?,
             self.subscriber_in(&segment)?,
         ))

@@ -103,7 +103,7 @@ impl EndpointEvents {
     /// Returns [`EndpointError`] in a forked child, or if the topic's memory is lost.
     pub fn poll(&mut self) -> Result<Option<EndpointEvent>, EndpointError> {
         if self.found.is_empty() {
-            self.look_for_changes()?;
+            self.collect_changes()?;
         }
         Ok(self.found.pop_front())
     }
@@ -130,7 +130,7 @@ impl EndpointEvents {
         }
     }
 
-    fn look_for_changes(&mut self) -> Result<(), EndpointError> {
+    fn collect_changes(&mut self) -> Result<(), EndpointError> {
         self.files.follow_name();
         let now = match self.kind {
             EndpointKind::Publisher => self.files.publishers(),
@@ -210,11 +210,14 @@ fn added_and_removed(
     (joined, gone)
 }
 
-/// Removes the first endpoint in `ends` for which `is_it` returns true. Returns false if there is
-/// no such endpoint.
-fn remove_first(ends: &mut Vec<LiveEndpoint>, is_it: impl Fn(&LiveEndpoint) -> bool) -> bool {
-    let found = ends.iter().position(is_it);
-    found.map(|at| ends.remove(at)).is_some()
+/// Removes the first of `endpoints` for which `is_wanted` returns true. Returns false if none is
+/// wanted.
+fn remove_first(
+    endpoints: &mut Vec<LiveEndpoint>,
+    is_wanted: impl Fn(&LiveEndpoint) -> bool,
+) -> bool {
+    let found = endpoints.iter().position(is_wanted);
+    found.map(|at| endpoints.remove(at)).is_some()
 }
 
 #[cfg(test)]

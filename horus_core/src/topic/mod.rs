@@ -101,7 +101,7 @@ impl<T: Payload> Topic<T> {
         TopicBuilder::new(name)
     }
 
-    pub(crate) const fn from_ends(publisher: Publisher<T>, subscriber: Subscriber<T>) -> Self {
+    pub(crate) const fn from_endpoints(publisher: Publisher<T>, subscriber: Subscriber<T>) -> Self {
         Self {
             publisher,
             subscriber,

@@ -89,7 +89,7 @@ impl OpenSettings {
     }
 
     pub(super) fn consumer(&self, segment: &Arc<Segment>) -> Result<RawConsumer, TopicError> {
-        let reading = if self.qos.reads_reliably() {
+        let reading = if self.qos.requests_reliable() {
             ReadMode::Gated
         } else {
             ReadMode::KeepLast

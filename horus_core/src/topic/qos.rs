@@ -211,7 +211,7 @@ impl Qos {
         self.strict_schema
     }
 
-    pub(crate) const fn reads_reliably(&self) -> bool {
+    pub(crate) const fn requests_reliable(&self) -> bool {
         matches!(self.reliability, Some(Reliability::Reliable))
     }
 

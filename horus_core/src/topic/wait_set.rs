@@ -11,7 +11,7 @@ use horus_shm::internals::wait::{EVENTS_MAX, LocalEventcount, POLL_INTERVAL, Wai
 
 use super::{DynamicSubscriber, Payload, Subscriber};
 use crate::topic::error::{WaitError, WaitSetFull};
-use due::{limited_add, next_interval};
+use due::{next_interval, saturating_add};
 use topic_alarm::{AlarmCounter, TopicAlarm};
 
 /// An additional eventcount that can end a wait, with a function that is called after each
@@ -30,7 +30,7 @@ const TOPICS_WITHOUT_ALARM: usize = EVENTS_MAX - 2;
 
 /// The counter of a wait set's alarms, and the value that the counter had before the alarms were
 /// set. Any other value means that an alarm has gone off.
-type SetAlarms = (Arc<AlarmCounter>, u64);
+type ArmedAlarms = (Arc<AlarmCounter>, u64);
 
 /// The maximum number of timers in one wait set.
 const INTERVALS_MAX: usize = 1024;
@@ -203,7 +203,7 @@ impl Deadline {
         let arrivals = watch.arrivals();
         if arrivals != self.arrivals {
             (self.arrivals, self.heard) = (arrivals, now);
-            self.due = limited_add(now, self.allowed);
+            self.due = saturating_add(now, self.allowed);
         }
         if now < self.due {
             return None;
@@ -270,7 +270,7 @@ impl WaitSet {
         let watch = subscriber.watch();
         let now = Instant::now();
         let arrivals = watch.arrivals();
-        let due = limited_add(now, allowed);
+        let due = saturating_add(now, allowed);
         self.add_watch(
             watch,
             Some(Deadline {
@@ -323,7 +323,7 @@ impl WaitSet {
             });
         }
         let key = self.next_key();
-        let due = limited_add(Instant::now(), period);
+        let due = saturating_add(Instant::now(), period);
         self.intervals.push(Interval { key, period, due });
         Ok(key)
     }
@@ -465,7 +465,7 @@ impl WaitSet {
     /// Sets the alarms of the topics for which this thread cannot sleep itself. Returns `None` if
     /// there are no such topics. Also returns `wait_policy`, with a shorter spin and deadline if
     /// these topics require it.
-    fn set_alarms(&mut self, mut wait_policy: WaitPolicy) -> (Option<SetAlarms>, WaitPolicy) {
+    fn set_alarms(&mut self, mut wait_policy: WaitPolicy) -> (Option<ArmedAlarms>, WaitPolicy) {
         if self.topics.len() <= TOPICS_WITHOUT_ALARM {
             return (None, wait_policy);
         }

@@ -109,12 +109,12 @@ impl DynamicPublisher {
         if self.raw.fits(bytes) {
             Ok(())
         } else {
-            Err(self.refuse_length(bytes))
+            Err(self.length_error(bytes))
         }
     }
 
     #[cold]
-    fn refuse_length(&self, bytes: usize) -> SendError<()> {
+    fn length_error(&self, bytes: usize) -> SendError<()> {
         let topic = self.label();
         let message = ();
         let bytes = bytes as u64;

@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 /// Returns `from` plus `duration`, or plus a hundred years if `duration` is longer.
-pub(super) fn limited_add(from: Instant, duration: Duration) -> Instant {
+pub(super) fn saturating_add(from: Instant, duration: Duration) -> Instant {
     /// A hundred years: longer than any wait, and short enough for an [`Instant`].
     const FAR_FUTURE: Duration = Duration::from_secs(100 * 365 * 86_400);
     from + duration.min(FAR_FUTURE)
@@ -17,7 +17,7 @@ pub(super) fn next_interval(due: Instant, period: Duration, now: Instant) -> (In
     let period_ns = period.as_nanos();
     let missed = u64::try_from(late / period_ns).unwrap_or(u64::MAX);
     let rest = Duration::from_nanos(u64::try_from(late % period_ns).unwrap_or(0));
-    (limited_add(now, period.saturating_sub(rest)), missed)
+    (saturating_add(now, period.saturating_sub(rest)), missed)
 }
 
 #[cfg(test)]
@@ -41,7 +41,7 @@ mod tests {
     #[test]
     fn a_period_beyond_the_clock_is_far_away() {
         let start = Instant::now();
-        assert!(limited_add(start, Duration::MAX) > start + Duration::from_secs(86_400));
+        assert!(saturating_add(start, Duration::MAX) > start + Duration::from_secs(86_400));
         assert_eq!(next_interval(start, Duration::MAX, start).1, 0);
     }
 }
