@@ -1,7 +1,7 @@
 //! The macro `message!`, which declares a message.
 
-/// Returns a value whose type depends only on `T`. `message!` compares two such values, to check
-/// that the types in its table are correct.
+/// Returns a value without data whose type names `T`, the type of the argument. By comparing two
+/// such values, `message!` makes the compiler check the field types that it has generated.
 #[doc(hidden)]
 pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
     std::marker::PhantomData
@@ -12,11 +12,13 @@ pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
 /// The struct is `Clone`, `Copy`, `Debug`, `PartialEq`, [`Pod`](crate::message::Pod),
 /// [`Zeroable`](crate::message::Zeroable) and [`Message`](crate::message::Message). Fields are
 /// numbers of a fixed width, [`Text`](crate::message::Text), other messages, and arrays of these.
-/// The table includes the doc comments. End the doc comment of a field with the unit of the field.
-/// Integer constants may follow the struct: they become its associated constants, and the table
-/// passes them to other languages. A field may have a default value, as in `pub gain: f32 = 1.0`.
-/// If a publisher does not know this field, subscribers see the default value in its messages
-/// ([`Message::defaults`]).
+///
+/// The macro also generates a [`Schema`](crate::message::Schema): a table of the fields, with their
+/// doc comments, from which tools and other languages know the message. End the doc comment of a
+/// field with the unit of the field. Integer constants may follow the struct: they become its
+/// associated constants, and are in the schema. A field may have a default value, as in
+/// `pub gain: f32 = 1.0`. If a publisher does not know this field, subscribers see the default
+/// value in its messages ([`Message::defaults`]).
 ///
 /// [`Message::defaults`]: crate::message::Message::defaults
 ///

@@ -31,8 +31,8 @@ impl Field {
 
     /// Returns the unit: "metres per second" for the doc comment "Forward: metres per second."
     ///
-    /// By convention, the first paragraph of a field's doc comment ends with the unit. It is empty
-    /// for a field that is itself a message, because the fields of that message have units.
+    /// By convention, the first paragraph of a field's doc comment ends with the unit. The unit is
+    /// empty for a field that is itself a message, because the fields of that message have units.
     #[must_use]
     pub fn unit(&self) -> String {
         let text = self.first_paragraph();

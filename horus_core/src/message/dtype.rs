@@ -173,7 +173,7 @@ pub trait Element: bytemuck::Pod + sealed::Sealed {
     #[must_use]
     fn from_bytes_le(bytes: &[u8]) -> Self;
 
-    /// Appends the little-endian bytes of the element.
+    /// Appends the little-endian bytes of the element to `out`.
     #[doc(hidden)]
     fn append_bytes_le(self, out: &mut Vec<u8>);
 }

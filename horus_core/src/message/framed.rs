@@ -189,7 +189,7 @@ impl<H: Header> Framed<H> {
     ///
     /// # Errors
     ///
-    /// As for [`new`](Self::new).
+    /// The errors of [`new`](Self::new).
     pub fn from_elements<T: bytemuck::Pod>(header: H, elements: &[T]) -> Result<Self, HeaderError> {
         Self::new(header, bytemuck::cast_slice(elements))
     }
@@ -240,8 +240,8 @@ impl<H: Header, D: AsRef<[u8]>> Framed<H, D> {
 }
 
 impl<H: Header, D: AsRef<[u8]> + AsMut<[u8]>> Framed<H, D> {
-    /// Returns a mutable reference to the header. When the message is published, the data that the
-    /// header announces must be present.
+    /// Returns a mutable reference to the header. The header may announce fewer data than the
+    /// message has, but not more: then the message cannot be published.
     pub const fn header_mut(&mut self) -> &mut H {
         &mut self.header
     }
@@ -255,7 +255,7 @@ impl<H: Header, D: AsRef<[u8]> + AsMut<[u8]>> Framed<H, D> {
     ///
     /// # Errors
     ///
-    /// As for [`data_as`](Self::data_as).
+    /// The errors of [`data_as`](Self::data_as).
     pub fn data_as_mut<T: bytemuck::Pod>(&mut self) -> Result<&mut [T], ViewError> {
         let error = ViewError::for_type::<T>(self.data());
         bytemuck::try_cast_slice_mut(self.data.as_mut()).map_err(|_| error)
@@ -453,8 +453,8 @@ fn array_error_text(message: &str, wanted: &str, dtype: DType, shape: &[u64]) ->
     format!("an array of {dtype} of the shape {shape:?} is no {message}: that takes {wanted}")
 }
 
-/// Splits the bytes of a message. Returns the header and the number of data bytes; `None` if the
-/// header is not valid.
+/// Reads the header of a message from the message's bytes. Returns the header and the number of
+/// data bytes after it; `None` if the header is not valid.
 fn read_header<H: Header>(message: &[u8]) -> Option<(H, usize)> {
     let (header, data) = message.split_at_checked(size_of::<H>())?;
     let header = bytemuck::pod_read_unaligned::<H>(header);

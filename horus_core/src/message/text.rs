@@ -27,7 +27,7 @@ use super::{FieldKind, FieldType};
 #[repr(transparent)]
 pub struct Text<const N: usize>([u8; N]);
 
-/// The text does not fit. Shorten it, or use [`Text::cut`].
+/// The error for a text that does not fit into a [`Text`]. Shorten it, or use [`Text::cut`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the text has {bytes} bytes, but {bytes_max} fit: shorten it, or use `Text::cut`")]
 #[non_exhaustive]

@@ -17,8 +17,9 @@ use tree::{ContiguousNumbers, ElementKind, FieldNode, SelectedField};
 /// addition to 120 KiB. Usual messages need fewer than 50 heap bytes for each byte.
 pub const DESCRIBED_BYTES_PER_BYTE: usize = 1024;
 
-/// Maximum depth of nested messages. WHY: the value of every message is then not nested more deeply
-/// than [`DEPTH_MAX`](crate::value::DEPTH_MAX), so it can be sent as MessagePack.
+/// Maximum depth of nested messages. WHY 48: a message and the arrays in it then become a value
+/// that is nested no deeper than [`DEPTH_MAX`](crate::value::DEPTH_MAX), so it can be sent as
+/// MessagePack.
 const NESTING_MAX: usize = 48;
 
 /// Maximum size in bytes of a message that [`Layout::encode`] builds; a longer one is an error.
@@ -117,9 +118,9 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// [`FieldError`] for an unknown field, a wrong type, or a number that does not fit: the error
-    /// contains the path, the value found, and the type required. Also for a message of more than a
-    /// gibibyte.
+    /// [`FieldError`] for an unknown field, a wrong type, a number that does not fit, or a message
+    /// of more than a gibibyte. For a field, it contains the path, the value found, and the type
+    /// required.
     pub fn encode(&self, value: &Value) -> Result<Vec<u8>, FieldError> {
         let bytes = self.size.saturating_add(self.tail_bytes_for(value));
         if bytes > ENCODED_BYTES_MAX {
@@ -154,8 +155,8 @@ impl Layout {
     ///
     /// # Errors
     ///
-    /// As [`get`](Self::get) and [`encode`](Self::encode), and if the length of the trailing data
-    /// would change. After an error the message is unchanged.
+    /// The errors of [`get`](Self::get) and [`encode`](Self::encode), and an error if the length of
+    /// the trailing data would change. After an error the message is unchanged.
     pub fn set(&self, message: &mut [u8], path: &str, value: &Value) -> Result<(), FieldError> {
         let target = self.find_target(message, path)?;
         if !matches!(value, Value::Map(_) | Value::Array(_) | Value::Typed(_)) {

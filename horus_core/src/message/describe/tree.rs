@@ -4,16 +4,16 @@ use super::{LayoutError, NESTING_MAX};
 use crate::message::{DType, ParsedField, ParsedSchema, Primitive};
 use crate::value::Value;
 
-/// Several nested arrays of messages, outermost first: the number of elements of each, and its
-/// stride in bytes.
+/// Nested arrays of messages, outermost first. Each has its number of elements, and its stride in
+/// bytes.
 pub(super) type ArrayDimensions<'a> = &'a [(usize, usize)];
 
 /// A field of a message: numbers, a nested message, or an array of these.
 #[derive(Debug, Clone)]
 pub(super) struct FieldNode {
     pub(super) name: String,
-    /// Number of elements and stride in bytes of each array of this field, outermost first. There
-    /// is at most one, except in schema texts that describe no real message.
+    /// Number of elements and stride in bytes of each array that this field is, outermost first. A
+    /// field of a real message is one array or none; a schema text may state more.
     pub(super) arrays: Vec<(usize, usize)>,
     pub(super) content: NodeContent,
     pub(super) is_root: bool,
@@ -124,14 +124,14 @@ impl FieldNode {
     }
 }
 
-/// A field of a message, or an element of it. In each array of messages around it, one element has
-/// been selected.
+/// A field of a message, or one element of the field. If arrays of messages enclose the field, one
+/// element of each array has been selected.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct SelectedField<'a> {
     pub(super) node: &'a FieldNode,
     /// The field's own arrays in which no element has been selected yet.
     pub(super) arrays: ArrayDimensions<'a>,
-    /// Number of bytes by which the selected elements are after the first elements of their arrays.
+    /// Sum of the distances, in bytes, from the first element of each array to the selected one.
     pub(super) distance: usize,
 }
 
@@ -160,7 +160,8 @@ impl<'a> SelectedField<'a> {
         (index < *count).then(element)
     }
 
-    /// Returns the numbers of this part; `None` if it is not a single group of numbers.
+    /// Returns the contiguous numbers of this part; `None` if it is a message, or an array in which
+    /// no element has been selected.
     pub(super) fn numbers(self) -> Option<ContiguousNumbers> {
         match &self.node.content {
             NodeContent::Numbers(numbers) if self.arrays.is_empty() => Some(ContiguousNumbers {
@@ -227,9 +228,9 @@ impl<'a> PathEntry<'a> {
         Ok(Self { field, names })
     }
 
-    /// Returns the offset in bytes of the field's end from the start of the message, in the first
-    /// element of each of the outermost `depth` arrays, and in the last element of each inner
-    /// array.
+    /// Returns the offset of the field's end from the start of the message, in bytes. Takes the
+    /// field in the first element of each of the `depth` outermost arrays that enclose it, and in
+    /// the last element of the other arrays.
     fn end_offset(&self, depth: usize) -> usize {
         let shape = &self.field.shape;
         let one = shape
@@ -242,9 +243,9 @@ impl<'a> PathEntry<'a> {
     }
 }
 
-/// Builds the fields of a nested message from `entries`, whose paths all begin with the same
-/// `level` names. The outermost `depth` arrays of the entries belong to the messages with those
-/// names.
+/// Builds the fields of a nested message from `entries`: the numbers that it contains. All their
+/// paths begin with the same `level` names, which lead to this message. `depth` is the number of
+/// arrays on the way to it.
 fn build_children(
     entries: &[&PathEntry<'_>],
     level: usize,

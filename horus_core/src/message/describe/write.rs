@@ -34,8 +34,8 @@ pub(super) fn tail_element_count(value: &Value) -> usize {
     }
 }
 
-/// The path to a field, as a linked list on the stack. WHY a list: the path is formatted only if
-/// there is an error.
+/// The path to a field, as a linked list on the stack. WHY not a text: the path is formatted only
+/// if there is an error.
 enum LazyPath<'a> {
     Start(&'a str),
     Name(&'a LazyPath<'a>, &'a str),

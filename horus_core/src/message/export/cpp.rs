@@ -23,7 +23,7 @@ namespace horus {
 const COLUMNS_MAX: usize = 100;
 
 /// Generates a C++17 header with a struct for each message, in the namespace `horus`. A message
-/// with a tail has one struct for its header and one for the whole.
+/// with trailing data has one struct for its header and one for the whole message.
 ///
 /// `T{}` has the values of `T::default()` in Rust: fields whose default is not zero have an
 /// initialiser. `static_assert`s check the size, the alignment and all offsets.

@@ -12,9 +12,9 @@ const FILE_HEADER: &str = "\
 // }
 ";
 
-/// The data length for which slots have room at first in generated Rust code, in bytes. Slots grow
-/// when a publisher sends longer data.
-const DEFAULT_DATA_BYTES_MAX: usize = 64 * 1024;
+/// The initial capacity of a slot, in generated Rust code, is the smallest multiple of this number
+/// of bytes that has room for the header. Slots grow when a publisher sends a longer message.
+const SLOT_BYTES_MULTIPLE: usize = 64 * 1024;
 
 /// Keywords of Rust that need the prefix `r#` as names of fields. Words that C++ or Python also
 /// reserve are not in this list, because the import appends an underscore to them.
@@ -24,8 +24,8 @@ const KEYWORDS: &[&str] = &[
     "type", "unsafe", "unsized", "use", "where",
 ];
 
-/// Generates a `message!` and a `Default` for each message. For a message with a tail, also
-/// generates the `Header` implementation and the type alias.
+/// Generates a `message!` and a `Default` implementation for each message. For a message with
+/// trailing data, also generates the `Header` implementation and the type alias.
 pub(in crate::message) fn rust(messages: &[Declaration]) -> String {
     let mut out = String::from(FILE_HEADER);
     for message in messages {
@@ -145,8 +145,8 @@ fn write_header(out: &mut String, schema: &Schema, tail: Tail) {
     let Schema { name, .. } = schema;
     let bytes_max = schema
         .size
-        .next_multiple_of(DEFAULT_DATA_BYTES_MAX)
-        .max(DEFAULT_DATA_BYTES_MAX);
+        .next_multiple_of(SLOT_BYTES_MULTIPLE)
+        .max(SLOT_BYTES_MULTIPLE);
     let Tail {
         name: data,
         primitive,

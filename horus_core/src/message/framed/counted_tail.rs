@@ -16,7 +16,8 @@ pub(super) struct CountedTail {
 }
 
 impl CountedTail {
-    /// Finds the field `count` of the header, which holds the number of elements of the tail.
+    /// Finds the header field whose name is `count`. It holds the number of elements after the
+    /// header.
     pub(super) fn new(schema: &Schema, count: &str) -> Result<Self, String> {
         let name = schema.name;
         let tail = schema.tail;

@@ -154,7 +154,7 @@ impl<D: AsRef<[u8]>> Framed<JointStateArrayHeader, D> {
     ///
     /// # Errors
     ///
-    /// As for [`joints`](Framed::joints).
+    /// The errors of [`joints`](Framed::joints).
     pub fn index_of(&self, name: &str) -> Result<Option<usize>, ViewError> {
         let joints = self.joints()?;
         Ok(joints.iter().position(|joint| joint.name == *name))

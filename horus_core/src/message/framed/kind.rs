@@ -73,8 +73,8 @@ impl FramedKind {
     }
 
     /// Returns the kind of messages that have this schema, which may be known only at run time. In
-    /// such messages, numbers follow the header, and the header's field `count` contains their
-    /// number.
+    /// such messages, numbers follow the header, and one field of the header contains how many.
+    /// `count` is the name of that field.
     ///
     /// ```
     /// use horus_core::message::{Framed, FramedKind, Header, LidarScanHeader};
@@ -87,8 +87,8 @@ impl FramedKind {
     ///
     /// # Errors
     ///
-    /// A text with the reason: the schema has no tail, or the header has no unsigned integer field
-    /// `count`.
+    /// A text with the reason: the schema has no trailing data, or the header has no unsigned
+    /// integer field of this name.
     pub fn counted(schema: &'static Schema, count: &str) -> Result<Self, String> {
         Ok(Self {
             schema,
@@ -139,7 +139,8 @@ impl FramedKind {
     ///
     /// # Panics
     ///
-    /// This method and all methods below it panic if the header has the wrong number of bytes.
+    /// If the number of bytes of `header` is not the size of a header. The other methods that take
+    /// a header panic in this case, too.
     pub fn data_bytes(&self, header: &[u8]) -> Result<usize, HeaderError> {
         match self.form {
             HeaderForm::Typed(functions) => (functions.data_bytes)(header),

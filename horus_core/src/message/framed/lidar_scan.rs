@@ -203,7 +203,7 @@ impl<D: AsRef<[u8]>> Framed<LidarScanHeader, D> {
     ///
     /// # Errors
     ///
-    /// As for [`ranges`](Framed::ranges).
+    /// The errors of [`ranges`](Framed::ranges).
     pub fn intensities(&self) -> Result<&[f32], ViewError> {
         let data: &[f32] = self.data_as()?;
         Ok(data.get(self.count as usize..).unwrap_or_default())
@@ -223,7 +223,7 @@ impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<LidarScanHeader, D> {
     ///
     /// # Errors
     ///
-    /// As for [`ranges`](Framed::ranges).
+    /// The errors of [`ranges`](Framed::ranges).
     pub fn intensities_mut(&mut self) -> Result<&mut [f32], ViewError> {
         let count = self.count as usize;
         let data: &mut [f32] = self.data_as_mut()?;

@@ -305,7 +305,7 @@ impl<D: AsRef<[u8]> + AsMut<[u8]>> Framed<TensorHeader, D> {
     ///
     /// # Errors
     ///
-    /// As for [`Self::as_slice`].
+    /// The errors of [`Self::as_slice`].
     pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T], TensorError> {
         self.check_type::<T>()?;
         if !self.is_contiguous() {

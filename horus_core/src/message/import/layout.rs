@@ -28,7 +28,8 @@ pub(super) struct PlannedField {
     pub(super) values: Vec<Literal>,
 }
 
-/// The fields, tail and constants of an imported message whose layout has not been determined yet.
+/// The fields, trailing data and constants of an imported message whose layout has not been
+/// determined yet.
 #[derive(Debug, Default)]
 pub(super) struct LayoutPlan {
     pub(super) fields: Vec<PlannedField>,

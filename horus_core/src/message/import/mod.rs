@@ -127,7 +127,7 @@ impl Importer {
     ///
     /// # Errors
     ///
-    /// As for [`read`](Self::read).
+    /// The errors of [`read`](Self::read).
     pub fn parse(&self, name: &str, text: &str) -> Result<Imported, ImportError> {
         let mut session = ImportSession::new(self);
         session.import_text(Path::new(&format!("{name}.msg")), name, text)?;
@@ -157,8 +157,8 @@ impl Importer {
     ///
     /// # Errors
     ///
-    /// As for [`read`](Self::read); [`ImportError::Write`] if `OUT_DIR` is not set or cannot be
-    /// written.
+    /// The errors of [`read`](Self::read), and [`ImportError::Write`] if `OUT_DIR` is not set or
+    /// cannot be written.
     pub fn build<P: AsRef<Path>>(&self, files: &[P]) -> Result<PathBuf, ImportError> {
         let imported = self.read(files)?;
         for file in imported.files() {
@@ -206,7 +206,8 @@ impl Imported {
     }
 
     /// Generates Rust code: a `message!` and an implementation of `Default` for each message. For a
-    /// message `Name` with a tail, the code has a header `NameHeader` and a type alias `Name`.
+    /// message `Name` with trailing data, the code has a header `NameHeader` and a type alias
+    /// `Name`.
     #[must_use]
     pub fn rust(&self) -> String {
         export::rust(&self.declarations)

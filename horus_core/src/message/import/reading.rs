@@ -23,7 +23,7 @@ pub(super) struct MessageReading<'p> {
     names: BTreeSet<String>,
 }
 
-/// The type of a field, with the bound of a string or the nested message that it refers to.
+/// The type of one element of a field, and the number of elements.
 #[derive(Debug)]
 pub(super) struct KindAndLength {
     pub(super) kind: FieldKind,
@@ -72,8 +72,9 @@ impl<'p> MessageReading<'p> {
         )
     }
 
-    /// Adds the field of an item, and its count if it is an array with a bound. An array without a
-    /// bound becomes the tail, with its count as a field.
+    /// Adds the field of an item. For an array with a bound, also adds a field with the number of
+    /// elements in use. An array without a bound becomes the trailing data of the message, and a
+    /// field contains their number of elements.
     pub(super) fn add_field(
         &mut self,
         item: &DefinitionItem,

@@ -42,7 +42,8 @@ pub enum SchemaDifference {
         here: String,
         /// The path of the field in the topic, such as `pose.x`.
         in_topic: String,
-        /// Type, offset and number of elements of the field, which are the same in both.
+        /// Type, offset and number of elements of the field, which are the same in this program and
+        /// in the topic.
         shape: FieldShape,
     },
     /// A field exists only in this program.

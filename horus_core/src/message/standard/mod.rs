@@ -123,7 +123,8 @@ macro_rules! tables {
 }
 standard_messages!(tables);
 
-/// Returns [`standard_default`] for the messages in [`VARIABLE_LENGTH`].
+/// Does the same as [`standard_default`], but only for the headers of messages of variable length,
+/// and for the messages that are nested in them.
 fn framed_default(name: &str) -> Option<Box<[u8]>> {
     macro_rules! defaults {
         ($($name:ident)+) => {
