@@ -377,7 +377,7 @@ impl AsRef<[u8]> for SampleData {
 impl<H: Header> FramedSample<H> {
     /// Returns the message in a borrowed slot, or `None` if the slot does not contain a valid
     /// message.
-    pub(crate) fn in_place(sample: RawSample) -> Option<Self> {
+    pub(crate) fn from_sample(sample: RawSample) -> Option<Self> {
         // WHY: the header is copied because it is checked once and must not change after that.
         let (header, bytes) = read_header::<H>(sample.bytes())?;
         Some(Self {
@@ -401,7 +401,7 @@ impl<H: Header> FramedSample<H> {
 impl<H: Header> Encoded for Framed<H> {
     fn type_info() -> TypeInfo {
         let text = Self::SCHEMA.text();
-        let growth = Schema::parse(&text).map(|schema| schema.growth());
+        let growth = Schema::parse(&text).map(|schema| schema.field_prefixes());
         TypeInfo {
             name: H::NAME.into(),
             schema: text.into(),

@@ -72,7 +72,7 @@ impl<T: Message> Payload for T {
 
     fn type_info() -> TypeInfo {
         let text = T::SCHEMA.text();
-        let growth = Schema::parse(&text).map(|schema| schema.growth());
+        let growth = Schema::parse(&text).map(|schema| schema.field_prefixes());
         TypeInfo {
             name: T::SCHEMA.name.into(),
             schema: text.into(),

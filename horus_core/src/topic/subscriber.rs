@@ -453,7 +453,7 @@ impl<H: Header> Subscriber<Framed<H>> {
             let Some(sample) = borrow(raw)? else {
                 return Ok(None);
             };
-            match FramedSample::in_place(sample) {
+            match FramedSample::from_sample(sample) {
                 Some(sample) => return Ok(Some(sample)),
                 None => *malformed += 1,
             }

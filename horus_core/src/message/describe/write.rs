@@ -17,10 +17,10 @@ pub(super) fn write_target(
     path: &str,
 ) -> Result<(), FieldError> {
     let mut writer = PartWriter { layout, message };
-    let trail = LazyPath::Start(path);
+    let path = LazyPath::Start(path);
     match target {
-        PathTarget::Part(part) => writer.write_part(part, value, &trail),
-        PathTarget::Numbers(numbers) => writer.write_numbers(numbers, value, &trail),
+        PathTarget::Part(part) => writer.write_part(part, value, &path),
+        PathTarget::Numbers(numbers) => writer.write_numbers(numbers, value, &path),
     }
 }
 
@@ -70,7 +70,7 @@ impl LazyPath<'_> {
         }
     }
 
-    fn check_count(&self, found: usize, wanted: usize) -> Result<(), FieldError> {
+    fn expect_count(&self, found: usize, wanted: usize) -> Result<(), FieldError> {
         if found == wanted {
             return Ok(());
         }
@@ -92,22 +92,22 @@ impl PartWriter<'_> {
         &mut self,
         part: SelectedField<'_>,
         value: &Value,
-        trail: &LazyPath<'_>,
+        path: &LazyPath<'_>,
     ) -> Result<(), FieldError> {
         let Some(count) = part.element_count() else {
             return match part.numbers() {
-                Some(numbers) => self.write_numbers(numbers, value, trail),
-                None => self.write_message(part, value, trail),
+                Some(numbers) => self.write_numbers(numbers, value, path),
+                None => self.write_message(part, value, path),
             };
         };
         let values = value.as_array();
-        let values = values.ok_or_else(|| trail.type_error(value, "an array"))?;
-        trail.check_count(values.len(), count)?;
+        let values = values.ok_or_else(|| path.type_error(value, "an array"))?;
+        path.expect_count(values.len(), count)?;
         for (index, value) in values.iter().enumerate() {
             let Some(element) = part.element(index) else {
                 break;
             };
-            self.write_part(element, value, &LazyPath::Index(trail, index))?;
+            self.write_part(element, value, &LazyPath::Index(path, index))?;
         }
         Ok(())
     }
@@ -116,23 +116,23 @@ impl PartWriter<'_> {
         &mut self,
         part: SelectedField<'_>,
         value: &Value,
-        trail: &LazyPath<'_>,
+        path: &LazyPath<'_>,
     ) -> Result<(), FieldError> {
         let pairs = value
             .as_map()
-            .ok_or_else(|| trail.type_error(value, "a message"))?;
+            .ok_or_else(|| path.type_error(value, "a message"))?;
         for (key, value) in pairs {
             let name = key.as_str();
-            let name = name.ok_or_else(|| trail.type_error(key, "a message with named fields"))?;
-            let trail = LazyPath::Name(trail, name);
+            let name = name.ok_or_else(|| path.type_error(key, "a message with named fields"))?;
+            let path = LazyPath::Name(path, name);
             let tail = self.layout.trailing_numbers(self.message);
             let tail = tail.filter(|(tail, _)| part.node.is_root && *tail == name);
             if let Some(field) = part.node.child(name) {
-                self.write_part(part.field(field), value, &trail)?;
+                self.write_part(part.field(field), value, &path)?;
             } else if let Some((_, tail)) = tail {
-                self.write_numbers(tail, value, &trail)?;
+                self.write_numbers(tail, value, &path)?;
             } else {
-                let path = trail.to_string();
+                let path = path.to_string();
                 let name = name.to_owned();
                 return Err(FieldError::NoSuchField { path, name });
             }
@@ -144,34 +144,34 @@ impl PartWriter<'_> {
         &mut self,
         numbers: ContiguousNumbers,
         value: &Value,
-        trail: &LazyPath<'_>,
+        path: &LazyPath<'_>,
     ) -> Result<(), FieldError> {
         let dtype = numbers.kind.dtype();
-        let place = &mut self.message[numbers.byte_range()];
+        let out = &mut self.message[numbers.byte_range()];
         if numbers.kind == ElementKind::Text {
-            return write_text(place, value, trail);
+            return write_text(out, value, path);
         }
         if !numbers.is_row {
-            return write_number(dtype, place, value, trail);
+            return write_number(dtype, out, value, path);
         }
         match value {
             Value::Bytes(bytes) if dtype == DType::U8 => {
-                trail.check_count(bytes.len(), numbers.count)?;
-                place.copy_from_slice(bytes);
+                path.expect_count(bytes.len(), numbers.count)?;
+                out.copy_from_slice(bytes);
             }
             Value::Typed(array) if dtype == array.dtype() => {
-                trail.check_count(array.len(), numbers.count)?;
-                place.copy_from_slice(array.bytes());
+                path.expect_count(array.len(), numbers.count)?;
+                out.copy_from_slice(array.bytes());
             }
             Value::Typed(array) => {
-                trail.check_count(array.len(), numbers.count)?;
-                write_row(dtype, place, array.iter(), trail)?;
+                path.expect_count(array.len(), numbers.count)?;
+                write_row(dtype, out, array.iter(), path)?;
             }
             Value::Array(values) => {
-                trail.check_count(values.len(), numbers.count)?;
-                write_row(dtype, place, values, trail)?;
+                path.expect_count(values.len(), numbers.count)?;
+                write_row(dtype, out, values, path)?;
             }
-            _ => return Err(trail.type_error(value, format_args!("an array of {dtype}"))),
+            _ => return Err(path.type_error(value, format_args!("an array of {dtype}"))),
         }
         Ok(())
     }
@@ -179,22 +179,22 @@ impl PartWriter<'_> {
 
 fn write_row(
     dtype: DType,
-    place: &mut [u8],
+    out: &mut [u8],
     values: impl IntoIterator<Item = impl std::borrow::Borrow<Value>>,
-    trail: &LazyPath<'_>,
+    path: &LazyPath<'_>,
 ) -> Result<(), FieldError> {
-    let places = place.chunks_exact_mut(dtype.size());
-    for (index, (place, value)) in places.zip(values).enumerate() {
-        write_number(dtype, place, value.borrow(), &LazyPath::Index(trail, index))?;
+    let elements = out.chunks_exact_mut(dtype.size());
+    for (index, (out, value)) in elements.zip(values).enumerate() {
+        write_number(dtype, out, value.borrow(), &LazyPath::Index(path, index))?;
     }
     Ok(())
 }
 
 fn write_number(
     dtype: DType,
-    place: &mut [u8],
+    out: &mut [u8],
     value: &Value,
-    trail: &LazyPath<'_>,
+    path: &LazyPath<'_>,
 ) -> Result<(), FieldError> {
     let article = if dtype.name().starts_with(['i', 'f']) {
         "an"
@@ -207,13 +207,13 @@ fn write_number(
         (DType::F32 | DType::F64, Value::Int(_) | Value::UInt(_)) => {
             value.as_f64().and_then(|number| float_bytes(dtype, number))
         }
-        (DType::F32 | DType::F64, _) => return Err(trail.type_error(value, wanted)),
+        (DType::F32 | DType::F64, _) => return Err(path.type_error(value, wanted)),
         (_, Value::Int(number)) => integer_bytes(dtype, i128::from(*number)),
         (_, Value::UInt(number)) => integer_bytes(dtype, i128::from(*number)),
-        _ => return Err(trail.type_error(value, wanted)),
+        _ => return Err(path.type_error(value, wanted)),
     };
-    let bytes = bytes.ok_or_else(|| trail.range_error(value, wanted))?;
-    place.copy_from_slice(&bytes[..place.len()]);
+    let bytes = bytes.ok_or_else(|| path.range_error(value, wanted))?;
+    out.copy_from_slice(&bytes[..out.len()]);
     Ok(())
 }
 
@@ -244,19 +244,19 @@ fn integer_bytes(dtype: DType, number: i128) -> Option<[u8; 8]> {
         .then(|| (number as i64).to_le_bytes())
 }
 
-fn write_text(place: &mut [u8], value: &Value, trail: &LazyPath<'_>) -> Result<(), FieldError> {
-    let room = place.len();
+fn write_text(out: &mut [u8], value: &Value, path: &LazyPath<'_>) -> Result<(), FieldError> {
+    let room = out.len();
     let wanted = format_args!("a text of {room} bytes");
     let text = match value {
         Value::String(text) if !text.contains('\0') => text.as_bytes(),
         // WHY: bytes that are not UTF-8 are read as bytes, and must be accepted for writing.
         Value::Bytes(bytes) => bytes,
-        Value::String(_) => return Err(trail.range_error(value, wanted)),
-        _ => return Err(trail.type_error(value, wanted)),
+        Value::String(_) => return Err(path.range_error(value, wanted)),
+        _ => return Err(path.type_error(value, wanted)),
     };
-    let (front, rest) = match place.split_at_mut_checked(text.len()) {
+    let (front, rest) = match out.split_at_mut_checked(text.len()) {
         Some(parts) => parts,
-        None => return Err(trail.range_error(value, wanted)),
+        None => return Err(path.range_error(value, wanted)),
     };
     front.copy_from_slice(text);
     rest.fill(0);

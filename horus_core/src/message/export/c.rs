@@ -1,7 +1,7 @@
 //! Generates C structs with layout assertions, schema texts and defaults.
 
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard_default};
-use super::number::{SpecialFloat, number_literals, type_name};
+use super::number::{SpecialFloat, c_type, number_literals};
 use super::{append, array_suffix, doc_lines, replace_links, struct_name};
 
 const FILE_HEADER: &str = r##"/*
@@ -75,7 +75,7 @@ fn write_message(out: &mut String, schema: &Schema) {
     let upper = snake_case(schema.name).to_uppercase();
     let mut doc = schema.doc_text().trim_end().to_owned();
     if let Some(Tail { name, primitive }) = schema.tail {
-        let primitive = type_name(primitive);
+        let primitive = c_type(primitive);
         append(
             &mut doc,
             format_args!("\n\nFollowed by `{primitive} {name}[]`, to the message's end."),
@@ -155,7 +155,7 @@ fn field_type(field: &Field) -> String {
     match field.kind {
         FieldKind::Message(schema) => c_name(schema) + "_t",
         FieldKind::Text(_) => "char".to_owned(),
-        FieldKind::Primitive(primitive) => type_name(primitive).to_owned(),
+        FieldKind::Primitive(primitive) => c_type(primitive).to_owned(),
     }
 }
 
@@ -237,8 +237,8 @@ fn nested_initialisers(field: &Field, inner: &Schema, bytes: &[u8]) -> Option<Ve
     Some(vec![open + &all[0] + &close])
 }
 
-fn special_float_literal(primitive: Primitive, limit: SpecialFloat) -> String {
-    let name = match limit {
+fn special_float_literal(primitive: Primitive, value: SpecialFloat) -> String {
+    let name = match value {
         SpecialFloat::NotANumber => "NAN",
         SpecialFloat::Infinity => "INFINITY",
     };

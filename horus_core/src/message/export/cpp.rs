@@ -2,7 +2,7 @@
 
 use super::super::import::{Declaration, Literal};
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard_default};
-use super::number::{SpecialFloat, number_literals, type_name};
+use super::number::{SpecialFloat, c_type, number_literals};
 use super::{append, array_suffix, doc_lines, replace_links, struct_name};
 
 const FILE_HEADER: &str = "\
@@ -216,8 +216,8 @@ fn write_member(out: &mut String, declared: &str, field: &Field, numbers: Option
     out.push_str(";\n");
 }
 
-fn special_float_literal(primitive: Primitive, limit: SpecialFloat) -> String {
-    let function = match limit {
+fn special_float_literal(primitive: Primitive, value: SpecialFloat) -> String {
+    let function = match value {
         SpecialFloat::NotANumber => "quiet_NaN",
         SpecialFloat::Infinity => "infinity",
     };
@@ -260,7 +260,7 @@ fn field_type(field: &Field) -> String {
 }
 
 fn cpp_type(primitive: Primitive) -> String {
-    let name = type_name(primitive);
+    let name = c_type(primitive);
     if name.ends_with("_t") {
         format!("std::{name}")
     } else {

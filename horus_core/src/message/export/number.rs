@@ -12,7 +12,7 @@ pub(super) enum SpecialFloat {
 }
 
 /// Returns the name of a number type in C, such as `uint8_t`.
-pub(super) const fn type_name(primitive: Primitive) -> &'static str {
+pub(super) const fn c_type(primitive: Primitive) -> &'static str {
     match primitive {
         Primitive::U8 => "uint8_t",
         Primitive::U16 => "uint16_t",

@@ -53,7 +53,7 @@ impl MapMetaData {
 
     /// Returns the cosine and sine of the grid's rotation about z. For an invalid quaternion,
     /// returns those of a grid that is not rotated.
-    fn heading(&self) -> (f64, f64) {
+    fn rotation_cos_sin(&self) -> (f64, f64) {
         let [x, y, z, w] = self.origin_orientation;
         // WHY: the first column of the quaternion's matrix is correct for any length except 0.
         let cos = w * w + x * x - y * y - z * z;
@@ -293,7 +293,7 @@ impl<H: Grid, D: AsRef<[u8]>> Framed<H, D> {
         let info = self.info();
         let dx = x - info.origin_position[0];
         let dy = y - info.origin_position[1];
-        let (cos, sin) = info.heading();
+        let (cos, sin) = info.rotation_cos_sin();
         let side = f64::from(info.resolution);
         let place = [(cos * dx + sin * dy) / side, (cos * dy - sin * dx) / side];
         let [x, y] = place.map(|place| (place >= 0.0).then_some(place as u64));
@@ -308,7 +308,7 @@ impl<H: Grid, D: AsRef<[u8]>> Framed<H, D> {
         let info = self.info();
         let side = f64::from(info.resolution);
         let [dx, dy] = [x, y].map(|cell| (f64::from(cell) + 0.5) * side);
-        let (cos, sin) = info.heading();
+        let (cos, sin) = info.rotation_cos_sin();
         let [x, y, _] = info.origin_position;
         [x + cos * dx - sin * dy, y + sin * dx + cos * dy]
     }

@@ -30,9 +30,9 @@
 mod comment;
 mod error;
 mod layout;
+mod message_builder;
 mod names;
 mod parse;
-mod reading;
 mod session;
 mod value;
 

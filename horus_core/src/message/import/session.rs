@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use super::Importer;
 use super::error::ImportError;
 use super::layout::Declaration;
+use super::message_builder::{KindAndLength, MessageBuilder};
 use super::parse::{self, ArrayLength, DefinitionItem, ElementType, ItemRole};
-use super::reading::{KindAndLength, MessageReading};
 use crate::message::{FieldKind, Primitive};
 
 /// The maximum length of a `.msg` file in bytes. A longer file is an error.
@@ -26,8 +26,8 @@ pub(super) struct ImportSession<'a> {
     pub(super) declarations: Vec<Declaration>,
     /// The `.msg` files that have been read, each with the index of its message in `declarations`.
     pub(super) files: BTreeMap<PathBuf, usize>,
-    /// The files of the messages that are being read, outermost first. They are kept to detect
-    /// messages that contain themselves.
+    /// The files of the messages that are being read, outermost first. By this list, a message that
+    /// contains itself is detected.
     around: Vec<PathBuf>,
     used_bounds: BTreeSet<String>,
 }
@@ -82,17 +82,17 @@ impl<'a> ImportSession<'a> {
     ) -> Result<usize, ImportError> {
         check_message_name(path, name)?;
         let definition = parse::parse(path, text)?;
-        let mut reading = MessageReading::new(path, name, &definition.doc);
+        let mut builder = MessageBuilder::new(path, name, &definition.doc);
         for item in &definition.items {
             match &item.role {
-                ItemRole::Constant { value } => reading.add_constant(item, value)?,
+                ItemRole::Constant { value } => builder.add_constant(item, value)?,
                 ItemRole::Field { length, default } => {
-                    self.import_field(&mut reading, item, *length, default.as_deref())?;
+                    self.import_field(&mut builder, item, *length, default.as_deref())?;
                 }
             }
         }
-        reading.check_type_names()?;
-        let declaration = reading.plan.lay_out(name);
+        builder.check_type_names()?;
+        let declaration = builder.plan.lay_out(name);
         let declaration =
             declaration.map_err(|reason| ImportError::in_message(path, name, reason))?;
         self.check_name_is_new(path, name)?;
@@ -131,31 +131,31 @@ impl<'a> ImportSession<'a> {
 
     fn import_field(
         &mut self,
-        reading: &mut MessageReading<'_>,
+        builder: &mut MessageBuilder<'_>,
         item: &DefinitionItem,
         length: ArrayLength,
         default: Option<&str>,
     ) -> Result<(), ImportError> {
         if item.element == ElementType::Header {
             return match (length, default) {
-                (ArrayLength::One, None) => reading.add_header(item),
-                _ => Err(reading.item_error(item, "a Header is one field without a default")),
+                (ArrayLength::One, None) => builder.add_header(item),
+                _ => Err(builder.item_error(item, "a Header is one field without a default")),
             };
         }
-        let shape = self.resolve_kind(reading, item, length)?;
-        reading.add_field(item, shape, default)
+        let shape = self.resolve_kind(builder, item, length)?;
+        builder.add_field(item, shape, default)
     }
 
     /// Returns the type and number of elements of a field. The bounds that the caller gave to the
     /// importer replace missing ones.
     fn resolve_kind(
         &mut self,
-        reading: &MessageReading<'_>,
+        builder: &MessageBuilder<'_>,
         item: &DefinitionItem,
         length: ArrayLength,
     ) -> Result<KindAndLength, ImportError> {
         let mut bound = || {
-            let field = format!("{}.{}", reading.message, item.name);
+            let field = format!("{}.{}", builder.message, item.name);
             let bound = self.importer.bounds.get(&field).copied()?;
             self.used_bounds.insert(field);
             Some(bound)
@@ -174,9 +174,9 @@ impl<'a> ImportSession<'a> {
                 FieldKind::Text(bound().unwrap_or(text_bytes))
             }
             ElementType::Text(None) => FieldKind::Text(text_bytes),
-            ElementType::Header => return Err(reading.item_error(item, "a Header is one field")),
+            ElementType::Header => return Err(builder.item_error(item, "a Header is one field")),
             ElementType::Message { package, name } => {
-                self.import_nested(reading, item, package.as_deref(), name)?
+                self.import_nested(builder, item, package.as_deref(), name)?
             }
         };
         Ok(KindAndLength { kind, length })
@@ -185,19 +185,19 @@ impl<'a> ImportSession<'a> {
     /// Reads the file of a nested message, and returns that message as the type of a field.
     fn import_nested(
         &mut self,
-        reading: &MessageReading<'_>,
+        builder: &MessageBuilder<'_>,
         item: &DefinitionItem,
         package: Option<&str>,
         name: &str,
     ) -> Result<FieldKind, ImportError> {
-        let Some(path) = self.find_message_file(reading.path, package, name) else {
+        let Some(path) = self.find_message_file(builder.path, package, name) else {
             let folder = package.map_or(String::new(), |package| format!("{package}/"));
             let reason = format!(
                 "there is no {folder}{name}.msg beside {}, or in the directories of the import: \
                  add the directory that has it",
-                reading.path.display()
+                builder.path.display()
             );
-            return Err(reading.item_error(item, reason));
+            return Err(builder.item_error(item, reason));
         };
         let index = self.import_file(&path)?;
         let schema = self.declarations[index].schema;
@@ -207,7 +207,7 @@ impl<'a> ImportSession<'a> {
                  give that array a bound",
                 tail.name
             );
-            return Err(reading.item_error(item, reason));
+            return Err(builder.item_error(item, reason));
         }
         Ok(FieldKind::Message(schema))
     }

@@ -15,7 +15,7 @@ impl ParsedSchema {
     ///
     /// A prefix consists of one or more outermost fields of the message, each with all the numbers
     /// that it contains. Padding after the last field does not belong to a prefix.
-    pub(crate) fn growth(&self) -> FieldPrefixes {
+    pub(crate) fn field_prefixes(&self) -> FieldPrefixes {
         let mut hash = continue_hash(FNV_OFFSET_BASIS, &format!("message {}\n", self.name));
         if let Some(tail) = &self.tail {
             let line = format!("tail {} {}\n", tail.name, tail.primitive.name());

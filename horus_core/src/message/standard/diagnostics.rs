@@ -288,17 +288,17 @@ impl EmergencyStop {
     /// ```
     #[must_use]
     pub fn engage(source: &str, reason: &str) -> Self {
-        Self::new(1, source, reason).stamped()
+        Self::new(1, source, reason).with_current_time()
     }
 
     /// Returns the message of an emergency stop that is released, stamped with the current time.
     /// `source` and `reason` are truncated if they are too long.
     #[must_use]
     pub fn release(source: &str, reason: &str) -> Self {
-        Self::new(0, source, reason).stamped()
+        Self::new(0, source, reason).with_current_time()
     }
 
-    fn stamped(self) -> Self {
+    fn with_current_time(self) -> Self {
         Self {
             timestamp_ns: timestamp_now_ns(),
             monotonic_ns: monotonic_now_ns(),

@@ -72,7 +72,7 @@ impl DynamicType {
     pub fn parse(text: &str) -> Result<Self, SchemaTextError> {
         let schema = Schema::parse(text)?;
         let sized = schema.tail.is_some();
-        let growth = schema.growth();
+        let growth = schema.field_prefixes();
         Ok(Self::new(TypeInfo {
             name: schema.name.into(),
             schema: text.to_owned().into(),

@@ -14,8 +14,9 @@ use crate::message::{Constant, FRAME_ID_BYTES, FieldKind, Primitive};
 const COUNT_KIND: FieldKind = FieldKind::Primitive(Primitive::U32);
 const TIMESTAMP_KIND: FieldKind = FieldKind::Primitive(Primitive::U64);
 
+/// Collects the fields and constants of the message `message`, whose file `path` is being read.
 #[derive(Debug)]
-pub(super) struct MessageReading<'p> {
+pub(super) struct MessageBuilder<'p> {
     pub(super) path: &'p Path,
     pub(super) message: &'p str,
     pub(super) plan: LayoutPlan,
@@ -30,7 +31,7 @@ pub(super) struct KindAndLength {
     pub(super) length: ArrayLength,
 }
 
-impl<'p> MessageReading<'p> {
+impl<'p> MessageBuilder<'p> {
     pub(super) fn new(path: &'p Path, message: &'p str, about: &str) -> Self {
         let plan = LayoutPlan {
             doc: to_doc_comment(about),
