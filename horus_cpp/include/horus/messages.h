@@ -201,7 +201,10 @@ typedef struct horus_pose_with_covariance {
     double position[3];
     /* Unit quaternion x, y, z, w: no unit. */
     double orientation[4];
-    /* Covariance of position, of both, of rotation: m², m·rad, rad². */
+    /*
+     * Covariance of the position, of position and rotation, and of the rotation: m², m·rad,
+     * rad².
+     */
     double covariance[36];
 } horus_pose_with_covariance_t;
 HORUS_ASSERT_LAYOUT(horus_pose_with_covariance_t, 352, 8);
@@ -248,7 +251,8 @@ typedef struct horus_twist_with_covariance {
     /* Angular velocity about x, y, z: radians per second. */
     double angular[3];
     /*
-     * Covariance of linear velocity, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
+     * Covariance of the linear velocity, of linear and angular velocity, and of the angular
+     * velocity: m²/s², m·rad/s², rad²/s².
      */
     double covariance[36];
 } horus_twist_with_covariance_t;
@@ -1260,14 +1264,18 @@ typedef struct horus_odometry {
     double position[3];
     /* Unit quaternion x, y, z, w: no unit. */
     double orientation[4];
-    /* Covariance of position, of both, of rotation: m², m·rad, rad². */
+    /*
+     * Covariance of the position, of position and rotation, and of the rotation: m², m·rad,
+     * rad².
+     */
     double pose_covariance[36];
     /* Velocity along x, y, z of the body: metres per second. */
     double linear[3];
     /* Angular velocity about x, y, z of the body: radians per second. */
     double angular[3];
     /*
-     * Covariance of linear velocity, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
+     * Covariance of the linear velocity, of linear and angular velocity, and of the angular
+     * velocity: m²/s², m·rad/s², rad²/s².
      */
     double twist_covariance[36];
 } horus_odometry_t;
@@ -1348,7 +1356,7 @@ typedef struct horus_goal_result {
     uint64_t estimated_time_remaining_ns;
     /* Distance to go along the path: metres. */
     double distance_remaining;
-    /* Description of the error for people: text. */
+    /* Description of the error, for people to read: text. */
     char error_msg[64];
 } horus_goal_result_t;
 HORUS_ASSERT_LAYOUT(horus_goal_result_t, 112, 8);
@@ -1387,8 +1395,8 @@ enum {
 #define HORUS_GOAL_RESULT_INIT {0}
 
 /*
- * One pose of a path with the speed at it: a pose of `nav_msgs/Path` with a speed. It has no
- * timestamp and no frame: it is for use inside `NavPath`. Its size is one cache line.
+ * A pose of a path, like those of `nav_msgs/Path`, and the speed of the robot at this pose. It
+ * has no timestamp and no frame: it is for use inside `NavPath`. Its size is one cache line.
  */
 typedef struct horus_waypoint {
     /* Position x, y, z: metres. */
@@ -1829,7 +1837,7 @@ typedef struct horus_node_heartbeat {
     uint64_t tick_duration_max_ns;
     /* Number of ticks that ended after their deadline: count. */
     uint64_t missed_deadlines;
-    /* Time since its start: nanoseconds. */
+    /* Time since the start of the node: nanoseconds. */
     uint64_t uptime_ns;
     /* Process id, in its own PID namespace: no unit. */
     uint32_t process_id;
@@ -1874,8 +1882,8 @@ enum {
 #define HORUS_NODE_HEARTBEAT_INIT {0}
 
 /*
- * One value of a part, like `diagnostic_msgs/KeyValue`. It has no timestamp: it is for use
- * inside `DiagnosticStatus`.
+ * A named value of a part of the robot, like `diagnostic_msgs/KeyValue`. It has no timestamp:
+ * it is for use inside `DiagnosticStatus`.
  */
 typedef struct horus_diagnostic_value {
     /* Name of the value: text. */
@@ -1903,7 +1911,7 @@ typedef struct horus_diagnostic_status {
     uint32_t count;
     /* Name of the part, such as `base: left motor`: text. */
     char name[64];
-    /* Description of the state for people: text. */
+    /* Description of the state, for people to read: text. */
     char message[128];
     /* Identifier of the hardware, such as a serial number: text. */
     char hardware_id[32];
@@ -1939,23 +1947,23 @@ enum {
 /*
  * State of the emergency stop. No ROS type.
  *
- * Every value of `engaged` except 0 means that everything has to stand still, so that no
- * damaged message releases it.
+ * Every value of `engaged` except 0 means that everything has to stand still, so that a
+ * damaged message does not release the stop.
  */
 typedef struct horus_emergency_stop {
-    /* Time at which it was engaged or released, by CLOCK_REALTIME: nanoseconds. */
+    /* Time at which the stop was engaged or released, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
     /* 0 if released, else the stop is engaged: no unit. */
     uint8_t engaged;
     /* Reserved, 0: no unit. */
     uint8_t _reserved[7];
-    /* Name of the part that engaged or released it: text. */
+    /* Name of the part that engaged or released the stop: text. */
     char source[32];
-    /* Reason for people: text. */
+    /* Reason why it was engaged or released, for people to read: text. */
     char reason[64];
     /*
-     * The same time by CLOCK_MONOTONIC, 0 if it is unknown; of the messages of several
-     * publishers, the last one is found by it: nanoseconds.
+     * Time at which the stop was engaged or released, by CLOCK_MONOTONIC, 0 if unknown; it
+     * shows which message of several publishers is the last one: nanoseconds.
      */
     uint64_t monotonic_ns;
 } horus_emergency_stop_t;
@@ -1993,7 +2001,7 @@ typedef struct horus_safety_status {
     uint32_t fault_code;
     /* Limit of the speed of every part; +∞ without a limit: metres per second. */
     double speed_max;
-    /* Reason for people: text. */
+    /* Reason for the mode, for people to read: text. */
     char message[64];
 } horus_safety_status_t;
 HORUS_ASSERT_LAYOUT(horus_safety_status_t, 88, 8);
@@ -2047,11 +2055,11 @@ typedef struct horus_resource_usage {
     uint64_t disk_used_bytes;
     /* Total disk space: bytes. */
     uint64_t disk_total_bytes;
-    /* Bytes received since the start: bytes. */
+    /* Data received from networks since the start of `source`: bytes. */
     uint64_t network_received_bytes;
-    /* Bytes sent since the start: bytes. */
+    /* Data sent to networks since the start of `source`: bytes. */
     uint64_t network_sent_bytes;
-    /* Time since the start: nanoseconds. */
+    /* Time since the start of `source`: nanoseconds. */
     uint64_t uptime_ns;
     /* Number of threads: count. */
     uint32_t thread_count;
@@ -2123,11 +2131,11 @@ enum {
     HORUS_NODE_EVENT_STARTED = 1,
     /* The node ended. */
     HORUS_NODE_EVENT_FINISHED = 2,
-    /* A tick returned an error: `text`. */
+    /* A tick returned an error, which is in `text`. */
     HORUS_NODE_EVENT_FAILED = 3,
-    /* A tick panicked: `text`. */
+    /* A tick panicked with the message in `text`. */
     HORUS_NODE_EVENT_PANICKED = 4,
-    /* A tick ended too late, by `value_ns`. */
+    /* A tick exceeded its deadline or its budget, by `value_ns`. */
     HORUS_NODE_EVENT_MISSED = 5,
     /* A tick does not end, and has run for `value_ns`. */
     HORUS_NODE_EVENT_STUCK = 6,
@@ -2147,39 +2155,44 @@ enum {
     HORUS_NODE_EVENT_RATE_CHANGED = 13,
     /* Another node has replaced this one. */
     HORUS_NODE_EVENT_SWAPPED = 14,
-    /* A replacement by another node failed and changed nothing: `text`. */
+    /* A replacement by another node failed and changed nothing; the reason is in `text`. */
     HORUS_NODE_EVENT_SWAP_FAILED = 15,
-    /* No message has arrived on the topic `text` for `value_ns`. */
+    /* An input had no message for longer than its timeout; `text` names the topic and the times. */
     HORUS_NODE_EVENT_STALE_INPUT = 16,
-    /* A message has arrived on the topic `text` again. */
+    /* All inputs of the node have had a message within their timeouts again. */
     HORUS_NODE_EVENT_FRESH_INPUT = 17,
-    /* A checkpoint was passed out of order, too early or not at all: `text`. */
+    /* A checkpoint was passed out of order, too early or not at all; `text` says which. */
     HORUS_NODE_EVENT_CHECKPOINT = 18,
-    /* The emergency stop was engaged: `text`. */
+    /* The emergency stop was engaged; `text` says by whom and why. */
     HORUS_NODE_EVENT_EMERGENCY_STOP = 19,
-    /* The emergency stop was released: `text`. */
+    /* The emergency stop was released; `text` says by whom and why. */
     HORUS_NODE_EVENT_EMERGENCY_OVER = 20,
-    /* The system refused a setting of the thread, such as a core or a priority: `text`. */
+    /*
+     * The system refused a setting of the thread, such as a core or a priority; `text` says which.
+     */
     HORUS_NODE_EVENT_REFUSED = 21,
-    /* A `NodeCommand` was not executed: `text`. */
+    /* A `NodeCommand` was not executed; `text` has the command and the reason. */
     HORUS_NODE_EVENT_COMMAND = 22,
     /* The scheduler started. */
     HORUS_NODE_EVENT_SCHEDULER_STARTED = 23,
-    /* The scheduler ended: `text`. */
+    /* The scheduler ended; the reason is in `text`. */
     HORUS_NODE_EVENT_SCHEDULER_STOPPED = 24,
     /*
-     * A subscriber of the node cannot map the memory of a publisher, and misses its messages:
-     * `text`.
+     * A subscriber of the node cannot map the memory of a publisher, and misses its messages;
+     * `text` has the reason and the topic.
      */
     HORUS_NODE_EVENT_LANE_NOT_MAPPED = 25,
     /* The subscriber of the topic `text` can map the memory of all publishers again. */
     HORUS_NODE_EVENT_LANE_MAPPED = 26,
     /*
      * A subscriber of the node gets nothing from any live publisher, because they send another
-     * message or offer less than it requests: `text`.
+     * message or offer less than it requests; `text` has the reason and the topic.
      */
     HORUS_NODE_EVENT_INCOMPATIBLE = 27,
-    /* The subscriber of the topic `text` is no longer incompatible with all live publishers. */
+    /*
+     * The subscriber of the topic `text` matches a live publisher again, or the topic has no live
+     * publisher any more.
+     */
     HORUS_NODE_EVENT_COMPATIBLE = 28,
     /*
      * The file of the topic `text` was removed or replaced, and the subscriber of the node
@@ -2187,8 +2200,8 @@ enum {
      */
     HORUS_NODE_EVENT_TOPIC_MOVED = 29,
     /*
-     * The namespace of the topic `text` was removed or replaced: no one who opens it from now on
-     * meets the subscriber of the node.
+     * The namespace of the topic `text` was removed or replaced: publishers that open the topic
+     * from now on do not reach the subscriber of the node.
      */
     HORUS_NODE_EVENT_NAMESPACE_REMOVED = 30
 };
@@ -2279,7 +2292,10 @@ enum {
     HORUS_NODE_METRICS_CLASS_ASYNC_IO = 4,
     /* The thread that runs the scheduler also runs the node's ticks. */
     HORUS_NODE_METRICS_CLASS_BEST_EFFORT = 5,
-    /* It is a group of actors, which has threads of its own; its ticks are handled messages. */
+    /*
+     * The node is a group of actors, which has threads of its own. A tick is a message that an
+     * actor has handled.
+     */
     HORUS_NODE_METRICS_CLASS_ACTORS = 6,
     /* The state is unknown. */
     HORUS_NODE_METRICS_STATE_UNKNOWN = 0,
@@ -2391,7 +2407,7 @@ typedef struct horus_joystick_input {
     uint32_t button_count;
     /* Positions of the axes, −1 to 1: no unit. */
     float axes[16];
-    /* 1 while pressed, else 0: no unit. */
+    /* For each button, 1 while it is pressed, else 0: no unit. */
     uint8_t buttons[32];
 } horus_joystick_input_t;
 HORUS_ASSERT_LAYOUT(horus_joystick_input_t, 144, 8);
@@ -2778,7 +2794,7 @@ typedef struct horus_occupancy_grid_header {
     uint64_t timestamp_ns;
     /* Frame of the map: text. */
     char frame_id[32];
-    /* Size and place. */
+    /* Size, resolution and position of the map. */
     horus_map_meta_data_t info;
     /* Reserved, 0: no unit. */
     uint64_t _reserved;
@@ -2807,7 +2823,7 @@ typedef struct horus_cost_map_header {
     uint64_t timestamp_ns;
     /* Frame of the map: text. */
     char frame_id[32];
-    /* Size and place. */
+    /* Size, resolution and position of the map. */
     horus_map_meta_data_t info;
     /* Layer of the costs, such as `master`: text. */
     char layer[32];
@@ -3087,20 +3103,23 @@ typedef struct horus_log_line_header {
     uint32_t source_line;
     /* Length of the text that follows: bytes. */
     uint32_t text_bytes;
-    /* Length of the end of the text that was left out, because it did not fit: bytes. */
+    /*
+     * Number of bytes at the end of the text that were cut off, because they did not fit:
+     * bytes.
+     */
     uint32_t cut_bytes;
     /* One of the constants from `ERROR` to `TRACE`: no unit. */
     uint8_t level;
     /*
-     * 1 if the line is left to another thread to print, because its own must not wait: no
-     * unit.
+     * 1 if another thread prints the line, because the thread that logged it must not wait for
+     * stderr: no unit.
      */
     uint8_t is_deferred;
     /* Reserved, 0: no unit. */
     uint8_t _reserved[2];
     /* Name of the thread: text. */
     char thread[16];
-    /* Name of the node, empty if the line is of none: text. */
+    /* Name of the node that logged the line, empty if no node did: text. */
     char node[64];
     /* Name of the logger, such as a module of Rust: text. */
     char target[64];
@@ -3132,7 +3151,7 @@ enum {
     HORUS_LOG_LINE_INFO = 3,
     /* Something that a developer wants to know. */
     HORUS_LOG_LINE_DEBUG = 4,
-    /* Each step. */
+    /* A step of the program, for developers who follow each of them. */
     HORUS_LOG_LINE_TRACE = 5
 };
 #define HORUS_LOG_LINE_SCHEMA \

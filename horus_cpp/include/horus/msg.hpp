@@ -169,7 +169,8 @@ struct alignas(8) PoseWithCovariance {
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
     double orientation[4] = {0.0, 0.0, 0.0, 1.0};
-    /// Covariance of position, of both, of rotation: m², m·rad, rad².
+    /// Covariance of the position, of position and rotation, and of the rotation: m², m·rad,
+    /// rad².
     double covariance[36];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x63d01107de6d3857u, 0x370142cc11540372u};
@@ -214,7 +215,8 @@ struct alignas(8) TwistWithCovariance {
     double linear[3];
     /// Angular velocity about x, y, z: radians per second.
     double angular[3];
-    /// Covariance of linear velocity, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
+    /// Covariance of the linear velocity, of linear and angular velocity, and of the angular
+    /// velocity: m²/s², m·rad/s², rad²/s².
     double covariance[36];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xf088a2d640c0e1f6u, 0xb43628b0f1496e85u};
@@ -1162,13 +1164,15 @@ struct alignas(8) Odometry {
     double position[3];
     /// Unit quaternion x, y, z, w: no unit.
     double orientation[4] = {0.0, 0.0, 0.0, 1.0};
-    /// Covariance of position, of both, of rotation: m², m·rad, rad².
+    /// Covariance of the position, of position and rotation, and of the rotation: m², m·rad,
+    /// rad².
     double pose_covariance[36];
     /// Velocity along x, y, z of the body: metres per second.
     double linear[3];
     /// Angular velocity about x, y, z of the body: radians per second.
     double angular[3];
-    /// Covariance of linear velocity, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
+    /// Covariance of the linear velocity, of linear and angular velocity, and of the angular
+    /// velocity: m²/s², m·rad/s², rad²/s².
     double twist_covariance[36];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xfd74e7f9cdc87358u, 0x01436083d0c5dfdcu};
@@ -1245,7 +1249,7 @@ struct alignas(8) GoalResult {
     std::uint64_t estimated_time_remaining_ns;
     /// Distance to go along the path: metres.
     double distance_remaining;
-    /// Description of the error for people: text.
+    /// Description of the error, for people to read: text.
     char error_msg[64];
     /// The status is unknown.
     static constexpr std::uint8_t STATUS_UNKNOWN = 0;
@@ -1281,8 +1285,8 @@ HORUS_MESSAGE(GoalResult, timestamp_ns, goal_id, status, _reserved, error_code,
     number_of_recoveries, navigation_time_ns, estimated_time_remaining_ns, distance_remaining,
     error_msg);
 
-/// One pose of a path with the speed at it: a pose of `nav_msgs/Path` with a speed. It has no
-/// timestamp and no frame: it is for use inside `NavPath`. Its size is one cache line.
+/// A pose of a path, like those of `nav_msgs/Path`, and the speed of the robot at this pose. It
+/// has no timestamp and no frame: it is for use inside `NavPath`. Its size is one cache line.
 struct alignas(8) Waypoint {
     /// Position x, y, z: metres.
     double position[3];
@@ -1691,7 +1695,7 @@ struct alignas(8) NodeHeartbeat {
     std::uint64_t tick_duration_max_ns;
     /// Number of ticks that ended after their deadline: count.
     std::uint64_t missed_deadlines;
-    /// Time since its start: nanoseconds.
+    /// Time since the start of the node: nanoseconds.
     std::uint64_t uptime_ns;
     /// Process id, in its own PID namespace: no unit.
     std::uint32_t process_id;
@@ -1732,8 +1736,8 @@ static_assert(offsetof(NodeHeartbeat, _reserved) == 94);
 HORUS_MESSAGE(NodeHeartbeat, timestamp_ns, name, tick_count, period_ns, tick_duration_ns,
     tick_duration_max_ns, missed_deadlines, uptime_ns, process_id, state, level, _reserved);
 
-/// One value of a part, like `diagnostic_msgs/KeyValue`. It has no timestamp: it is for use
-/// inside `DiagnosticStatus`.
+/// A named value of a part of the robot, like `diagnostic_msgs/KeyValue`. It has no timestamp:
+/// it is for use inside `DiagnosticStatus`.
 struct alignas(1) DiagnosticValue {
     /// Name of the value: text.
     char key[32];
@@ -1761,7 +1765,7 @@ struct alignas(8) DiagnosticStatus {
     std::uint32_t count;
     /// Name of the part, such as `base: left motor`: text.
     char name[64];
-    /// Description of the state for people: text.
+    /// Description of the state, for people to read: text.
     char message[128];
     /// Identifier of the hardware, such as a serial number: text.
     char hardware_id[32];
@@ -1794,21 +1798,21 @@ HORUS_MESSAGE(DiagnosticStatus, timestamp_ns, level, _reserved, count, name, mes
 
 /// State of the emergency stop. No ROS type.
 ///
-/// Every value of `engaged` except 0 means that everything has to stand still, so that no
-/// damaged message releases it.
+/// Every value of `engaged` except 0 means that everything has to stand still, so that a
+/// damaged message does not release the stop.
 struct alignas(8) EmergencyStop {
-    /// Time at which it was engaged or released, by CLOCK_REALTIME: nanoseconds.
+    /// Time at which the stop was engaged or released, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
     /// 0 if released, else the stop is engaged: no unit.
     std::uint8_t engaged = 1;
     /// Reserved, 0: no unit.
     std::uint8_t _reserved[7];
-    /// Name of the part that engaged or released it: text.
+    /// Name of the part that engaged or released the stop: text.
     char source[32];
-    /// Reason for people: text.
+    /// Reason why it was engaged or released, for people to read: text.
     char reason[64];
-    /// The same time by CLOCK_MONOTONIC, 0 if it is unknown; of the messages of several
-    /// publishers, the last one is found by it: nanoseconds.
+    /// Time at which the stop was engaged or released, by CLOCK_MONOTONIC, 0 if unknown; it
+    /// shows which message of several publishers is the last one: nanoseconds.
     std::uint64_t monotonic_ns;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x3fadb267f556345eu, 0x05df04e9b36bb899u};
@@ -1843,7 +1847,7 @@ struct alignas(8) SafetyStatus {
     std::uint32_t fault_code;
     /// Limit of the speed of every part; +∞ without a limit: metres per second.
     double speed_max;
-    /// Reason for people: text.
+    /// Reason for the mode, for people to read: text.
     char message[64];
     /// The mode is unknown; the robot must stand still.
     static constexpr std::uint8_t MODE_UNKNOWN = 0;
@@ -1893,11 +1897,11 @@ struct alignas(8) ResourceUsage {
     std::uint64_t disk_used_bytes;
     /// Total disk space: bytes.
     std::uint64_t disk_total_bytes;
-    /// Bytes received since the start: bytes.
+    /// Data received from networks since the start of `source`: bytes.
     std::uint64_t network_received_bytes;
-    /// Bytes sent since the start: bytes.
+    /// Data sent to networks since the start of `source`: bytes.
     std::uint64_t network_sent_bytes;
-    /// Time since the start: nanoseconds.
+    /// Time since the start of `source`: nanoseconds.
     std::uint64_t uptime_ns;
     /// Number of threads: count.
     std::uint32_t thread_count;
@@ -1953,11 +1957,11 @@ struct alignas(8) NodeEvent {
     static constexpr std::uint8_t STARTED = 1;
     /// The node ended.
     static constexpr std::uint8_t FINISHED = 2;
-    /// A tick returned an error: `text`.
+    /// A tick returned an error, which is in `text`.
     static constexpr std::uint8_t FAILED = 3;
-    /// A tick panicked: `text`.
+    /// A tick panicked with the message in `text`.
     static constexpr std::uint8_t PANICKED = 4;
-    /// A tick ended too late, by `value_ns`.
+    /// A tick exceeded its deadline or its budget, by `value_ns`.
     static constexpr std::uint8_t MISSED = 5;
     /// A tick does not end, and has run for `value_ns`.
     static constexpr std::uint8_t STUCK = 6;
@@ -1977,41 +1981,42 @@ struct alignas(8) NodeEvent {
     static constexpr std::uint8_t RATE_CHANGED = 13;
     /// Another node has replaced this one.
     static constexpr std::uint8_t SWAPPED = 14;
-    /// A replacement by another node failed and changed nothing: `text`.
+    /// A replacement by another node failed and changed nothing; the reason is in `text`.
     static constexpr std::uint8_t SWAP_FAILED = 15;
-    /// No message has arrived on the topic `text` for `value_ns`.
+    /// An input had no message for longer than its timeout; `text` names the topic and the times.
     static constexpr std::uint8_t STALE_INPUT = 16;
-    /// A message has arrived on the topic `text` again.
+    /// All inputs of the node have had a message within their timeouts again.
     static constexpr std::uint8_t FRESH_INPUT = 17;
-    /// A checkpoint was passed out of order, too early or not at all: `text`.
+    /// A checkpoint was passed out of order, too early or not at all; `text` says which.
     static constexpr std::uint8_t CHECKPOINT = 18;
-    /// The emergency stop was engaged: `text`.
+    /// The emergency stop was engaged; `text` says by whom and why.
     static constexpr std::uint8_t EMERGENCY_STOP = 19;
-    /// The emergency stop was released: `text`.
+    /// The emergency stop was released; `text` says by whom and why.
     static constexpr std::uint8_t EMERGENCY_OVER = 20;
-    /// The system refused a setting of the thread, such as a core or a priority: `text`.
+    /// The system refused a setting of the thread, such as a core or a priority; `text` says which.
     static constexpr std::uint8_t REFUSED = 21;
-    /// A `NodeCommand` was not executed: `text`.
+    /// A `NodeCommand` was not executed; `text` has the command and the reason.
     static constexpr std::uint8_t COMMAND = 22;
     /// The scheduler started.
     static constexpr std::uint8_t SCHEDULER_STARTED = 23;
-    /// The scheduler ended: `text`.
+    /// The scheduler ended; the reason is in `text`.
     static constexpr std::uint8_t SCHEDULER_STOPPED = 24;
-    /// A subscriber of the node cannot map the memory of a publisher, and misses its messages:
-    /// `text`.
+    /// A subscriber of the node cannot map the memory of a publisher, and misses its messages;
+    /// `text` has the reason and the topic.
     static constexpr std::uint8_t LANE_NOT_MAPPED = 25;
     /// The subscriber of the topic `text` can map the memory of all publishers again.
     static constexpr std::uint8_t LANE_MAPPED = 26;
     /// A subscriber of the node gets nothing from any live publisher, because they send another
-    /// message or offer less than it requests: `text`.
+    /// message or offer less than it requests; `text` has the reason and the topic.
     static constexpr std::uint8_t INCOMPATIBLE = 27;
-    /// The subscriber of the topic `text` is no longer incompatible with all live publishers.
+    /// The subscriber of the topic `text` matches a live publisher again, or the topic has no live
+    /// publisher any more.
     static constexpr std::uint8_t COMPATIBLE = 28;
     /// The file of the topic `text` was removed or replaced, and the subscriber of the node
     /// continues in the file that has the name now.
     static constexpr std::uint8_t TOPIC_MOVED = 29;
-    /// The namespace of the topic `text` was removed or replaced: no one who opens it from now on
-    /// meets the subscriber of the node.
+    /// The namespace of the topic `text` was removed or replaced: publishers that open the topic
+    /// from now on do not reach the subscriber of the node.
     static constexpr std::uint8_t NAMESPACE_REMOVED = 30;
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0xab1f7eb7b2c7a9b1u, 0x4acfe5c08fde3c1du};
@@ -2084,7 +2089,8 @@ struct alignas(8) NodeMetrics {
     static constexpr std::uint8_t CLASS_ASYNC_IO = 4;
     /// The thread that runs the scheduler also runs the node's ticks.
     static constexpr std::uint8_t CLASS_BEST_EFFORT = 5;
-    /// It is a group of actors, which has threads of its own; its ticks are handled messages.
+    /// The node is a group of actors, which has threads of its own. A tick is a message that an
+    /// actor has handled.
     static constexpr std::uint8_t CLASS_ACTORS = 6;
     /// The state is unknown.
     static constexpr std::uint8_t STATE_UNKNOWN = 0;
@@ -2212,7 +2218,7 @@ struct alignas(8) JoystickInput {
     std::uint32_t button_count;
     /// Positions of the axes, −1 to 1: no unit.
     float axes[16];
-    /// 1 while pressed, else 0: no unit.
+    /// For each button, 1 while it is pressed, else 0: no unit.
     std::uint8_t buttons[32];
     /// Of the canonical schema text.
     static constexpr SchemaHash schema_hash{0x4164a31930fa5e47u, 0x134a57bcbd3c1d08u};
@@ -2590,7 +2596,7 @@ struct alignas(8) OccupancyGridHeader {
     std::uint64_t timestamp_ns;
     /// Frame of the map: text.
     char frame_id[32];
-    /// Size and place.
+    /// Size, resolution and position of the map.
     MapMetaData info;
     /// Reserved, 0: no unit.
     std::uint64_t _reserved;
@@ -2618,7 +2624,7 @@ struct alignas(8) CostMapHeader {
     std::uint64_t timestamp_ns;
     /// Frame of the map: text.
     char frame_id[32];
-    /// Size and place.
+    /// Size, resolution and position of the map.
     MapMetaData info;
     /// Layer of the costs, such as `master`: text.
     char layer[32];
@@ -2898,18 +2904,19 @@ struct alignas(8) LogLineHeader {
     std::uint32_t source_line;
     /// Length of the text that follows: bytes.
     std::uint32_t text_bytes;
-    /// Length of the end of the text that was left out, because it did not fit: bytes.
+    /// Number of bytes at the end of the text that were cut off, because they did not fit:
+    /// bytes.
     std::uint32_t cut_bytes;
     /// One of the constants from `ERROR` to `TRACE`: no unit.
     std::uint8_t level;
-    /// 1 if the line is left to another thread to print, because its own must not wait: no
-    /// unit.
+    /// 1 if another thread prints the line, because the thread that logged it must not wait for
+    /// stderr: no unit.
     std::uint8_t is_deferred;
     /// Reserved, 0: no unit.
     std::uint8_t _reserved[2];
     /// Name of the thread: text.
     char thread[16];
-    /// Name of the node, empty if the line is of none: text.
+    /// Name of the node that logged the line, empty if no node did: text.
     char node[64];
     /// Name of the logger, such as a module of Rust: text.
     char target[64];
@@ -2923,7 +2930,7 @@ struct alignas(8) LogLineHeader {
     static constexpr std::uint8_t INFO = 3;
     /// Something that a developer wants to know.
     static constexpr std::uint8_t DEBUG = 4;
-    /// Each step.
+    /// A step of the program, for developers who follow each of them.
     static constexpr std::uint8_t TRACE = 5;
 };
 static_assert(sizeof(LogLineHeader) == 256, "size of LogLineHeader");

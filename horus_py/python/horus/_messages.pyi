@@ -280,7 +280,9 @@ class PoseWithCovariance(Message):
     def orientation(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def covariance(self) -> npt.NDArray[np.float64]:
-        """Covariance of position, of both, of rotation: m², m·rad, rad²."""
+        """Covariance of the position, of position and rotation, and of the rotation: m², m·rad,
+    rad².
+    """
     @covariance.setter
     def covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
@@ -337,7 +339,9 @@ class TwistWithCovariance(Message):
     def angular(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def covariance(self) -> npt.NDArray[np.float64]:
-        """Covariance of linear velocity, of both, of angular velocity: m²/s², m·rad/s², rad²/s²."""
+        """Covariance of the linear velocity, of linear and angular velocity, and of the angular
+    velocity: m²/s², m·rad/s², rad²/s².
+    """
     @covariance.setter
     def covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
@@ -1385,7 +1389,9 @@ class Odometry(Message):
     def orientation(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def pose_covariance(self) -> npt.NDArray[np.float64]:
-        """Covariance of position, of both, of rotation: m², m·rad, rad²."""
+        """Covariance of the position, of position and rotation, and of the rotation: m², m·rad,
+    rad².
+    """
     @pose_covariance.setter
     def pose_covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
@@ -1400,7 +1406,9 @@ class Odometry(Message):
     def angular(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
     @property
     def twist_covariance(self) -> npt.NDArray[np.float64]:
-        """Covariance of linear velocity, of both, of angular velocity: m²/s², m·rad/s², rad²/s²."""
+        """Covariance of the linear velocity, of linear and angular velocity, and of the angular
+    velocity: m²/s², m·rad/s², rad²/s².
+    """
     @twist_covariance.setter
     def twist_covariance(self, value: Iterable[float] | npt.NDArray[np.float64]) -> None: ...
 
@@ -1495,14 +1503,14 @@ class GoalResult(Message):
     """Distance to go along the path: metres."""
     @property
     def error_msg(self) -> str:
-        """Description of the error for people: text."""
+        """Description of the error, for people to read: text."""
     @error_msg.setter
     def error_msg(self, value: str | builtins.bytes) -> None: ...
 
 @final
 class Waypoint(Message):
-    """One pose of a path with the speed at it: a pose of `nav_msgs/Path` with a speed. It has no
-    timestamp and no frame: it is for use inside `NavPath`. Its size is one cache line.
+    """A pose of a path, like those of `nav_msgs/Path`, and the speed of the robot at this pose. It
+    has no timestamp and no frame: it is for use inside `NavPath`. Its size is one cache line.
     """
     def __new__(
         cls,
@@ -2019,7 +2027,7 @@ class NodeHeartbeat(Message):
     missed_deadlines: int
     """Number of ticks that ended after their deadline: count."""
     uptime_ns: int
-    """Time since its start: nanoseconds."""
+    """Time since the start of the node: nanoseconds."""
     process_id: int
     """Process id, in its own PID namespace: no unit."""
     state: int
@@ -2031,8 +2039,8 @@ class NodeHeartbeat(Message):
 
 @final
 class DiagnosticValue(Message):
-    """One value of a part, like `diagnostic_msgs/KeyValue`. It has no timestamp: it is for use
-    inside `DiagnosticStatus`.
+    """A named value of a part of the robot, like `diagnostic_msgs/KeyValue`. It has no timestamp:
+    it is for use inside `DiagnosticStatus`.
     """
     def __new__(
         cls,
@@ -2088,7 +2096,7 @@ class DiagnosticStatus(Message):
     def name(self, value: str | builtins.bytes) -> None: ...
     @property
     def message(self) -> str:
-        """Description of the state for people: text."""
+        """Description of the state, for people to read: text."""
     @message.setter
     def message(self, value: str | builtins.bytes) -> None: ...
     @property
@@ -2106,8 +2114,8 @@ class DiagnosticStatus(Message):
 class EmergencyStop(Message):
     """State of the emergency stop. No ROS type.
 
-    Every value of `engaged` except 0 means that everything has to stand still, so that no
-    damaged message releases it.
+    Every value of `engaged` except 0 means that everything has to stand still, so that a
+    damaged message does not release the stop.
     """
     def __new__(
         cls,
@@ -2120,7 +2128,7 @@ class EmergencyStop(Message):
         monotonic_ns: int = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """Time at which it was engaged or released, by CLOCK_REALTIME: nanoseconds."""
+    """Time at which the stop was engaged or released, by CLOCK_REALTIME: nanoseconds."""
     engaged: int
     """0 if released, else the stop is engaged: no unit."""
     @property
@@ -2130,17 +2138,17 @@ class EmergencyStop(Message):
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
     @property
     def source(self) -> str:
-        """Name of the part that engaged or released it: text."""
+        """Name of the part that engaged or released the stop: text."""
     @source.setter
     def source(self, value: str | builtins.bytes) -> None: ...
     @property
     def reason(self) -> str:
-        """Reason for people: text."""
+        """Reason why it was engaged or released, for people to read: text."""
     @reason.setter
     def reason(self, value: str | builtins.bytes) -> None: ...
     monotonic_ns: int
-    """The same time by CLOCK_MONOTONIC, 0 if it is unknown; of the messages of several
-    publishers, the last one is found by it: nanoseconds.
+    """Time at which the stop was engaged or released, by CLOCK_MONOTONIC, 0 if unknown; it
+    shows which message of several publishers is the last one: nanoseconds.
     """
 
 @final
@@ -2184,7 +2192,7 @@ class SafetyStatus(Message):
     """Limit of the speed of every part; +∞ without a limit: metres per second."""
     @property
     def message(self) -> str:
-        """Reason for people: text."""
+        """Reason for the mode, for people to read: text."""
     @message.setter
     def message(self, value: str | builtins.bytes) -> None: ...
 
@@ -2230,11 +2238,11 @@ class ResourceUsage(Message):
     disk_total_bytes: int
     """Total disk space: bytes."""
     network_received_bytes: int
-    """Bytes received since the start: bytes."""
+    """Data received from networks since the start of `source`: bytes."""
     network_sent_bytes: int
-    """Bytes sent since the start: bytes."""
+    """Data sent to networks since the start of `source`: bytes."""
     uptime_ns: int
-    """Time since the start: nanoseconds."""
+    """Time since the start of `source`: nanoseconds."""
     thread_count: int
     """Number of threads: count."""
     cpu_count: int
@@ -2514,7 +2522,7 @@ class JoystickInput(Message):
     def axes(self, value: Iterable[float] | npt.NDArray[np.float32]) -> None: ...
     @property
     def buttons(self) -> npt.NDArray[np.uint8]:
-        """1 while pressed, else 0: no unit."""
+        """For each button, 1 while it is pressed, else 0: no unit."""
     @buttons.setter
     def buttons(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
 
@@ -2929,7 +2937,7 @@ class OccupancyGrid(Framed):
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     info: MapMetaData
-    """Size and place."""
+    """Size, resolution and position of the map."""
     _reserved: int
     """Reserved, 0: no unit."""
 
@@ -2957,7 +2965,7 @@ class CostMap(Framed):
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     info: MapMetaData
-    """Size and place."""
+    """Size, resolution and position of the map."""
     @property
     def layer(self) -> str:
         """Layer of the costs, such as `master`: text."""
@@ -3252,12 +3260,14 @@ class LogLine(Framed):
     text_bytes: int
     """Length of the text that follows: bytes."""
     cut_bytes: int
-    """Length of the end of the text that was left out, because it did not fit: bytes."""
+    """Number of bytes at the end of the text that were cut off, because they did not fit:
+    bytes.
+    """
     level: int
     """One of the constants from `ERROR` to `TRACE`: no unit."""
     is_deferred: int
-    """1 if the line is left to another thread to print, because its own must not wait: no
-    unit.
+    """1 if another thread prints the line, because the thread that logged it must not wait for
+    stderr: no unit.
     """
     @property
     def _reserved(self) -> npt.NDArray[np.uint8]:
@@ -3271,7 +3281,7 @@ class LogLine(Framed):
     def thread(self, value: str | builtins.bytes) -> None: ...
     @property
     def node(self) -> str:
-        """Name of the node, empty if the line is of none: text."""
+        """Name of the node that logged the line, empty if no node did: text."""
     @node.setter
     def node(self, value: str | builtins.bytes) -> None: ...
     @property

@@ -91,7 +91,7 @@ crate::message! {
         pub timestamp_ns: u64,
         /// Frame of the map: text.
         pub frame_id: FrameId,
-        /// Size and place.
+        /// Size, resolution and position of the map.
         pub info: MapMetaData,
         /// Reserved, 0: no unit.
         pub _reserved: u64,
@@ -108,7 +108,7 @@ crate::message! {
         pub timestamp_ns: u64,
         /// Frame of the map: text.
         pub frame_id: FrameId,
-        /// Size and place.
+        /// Size, resolution and position of the map.
         pub info: MapMetaData,
         /// Layer of the costs, such as `master`: text.
         pub layer: Text<32>,

@@ -25,18 +25,19 @@ crate::message! {
         pub source_line: u32,
         /// Length of the text that follows: bytes.
         pub text_bytes: u32,
-        /// Length of the end of the text that was left out, because it did not fit: bytes.
+        /// Number of bytes at the end of the text that were cut off, because they did not fit:
+        /// bytes.
         pub cut_bytes: u32,
         /// One of the constants from `ERROR` to `TRACE`: no unit.
         pub level: u8,
-        /// 1 if the line is left to another thread to print, because its own must not wait: no
-        /// unit.
+        /// 1 if another thread prints the line, because the thread that logged it must not wait for
+        /// stderr: no unit.
         pub is_deferred: u8,
         /// Reserved, 0: no unit.
         pub _reserved: [u8; 2],
         /// Name of the thread: text.
         pub thread: Text<16>,
-        /// Name of the node, empty if the line is of none: text.
+        /// Name of the node that logged the line, empty if no node did: text.
         pub node: Text<64>,
         /// Name of the logger, such as a module of Rust: text.
         pub target: Text<64>,
@@ -52,7 +53,7 @@ crate::message! {
     pub const INFO: u8 = 3;
     /// Something that a developer wants to know.
     pub const DEBUG: u8 = 4;
-    /// Each step.
+    /// A step of the program, for developers who follow each of them.
     pub const TRACE: u8 = 5;
 }
 layout! {

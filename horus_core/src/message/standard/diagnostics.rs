@@ -60,7 +60,7 @@ crate::message! {
         pub tick_duration_max_ns: u64,
         /// Number of ticks that ended after their deadline: count.
         pub missed_deadlines: u64,
-        /// Time since its start: nanoseconds.
+        /// Time since the start of the node: nanoseconds.
         pub uptime_ns: u64,
         /// Process id, in its own PID namespace: no unit.
         pub process_id: u32,
@@ -116,8 +116,8 @@ impl fmt::Display for NodeHeartbeat {
 }
 
 crate::message! {
-    /// One value of a part, like `diagnostic_msgs/KeyValue`. It has no timestamp: it is for use
-    /// inside [`DiagnosticStatus`].
+    /// A named value of a part of the robot, like `diagnostic_msgs/KeyValue`. It has no timestamp:
+    /// it is for use inside [`DiagnosticStatus`].
     #[derive(Default)]
     pub struct DiagnosticValue {
         /// Name of the value: text.
@@ -163,7 +163,7 @@ crate::message! {
         pub count: u32,
         /// Name of the part, such as `base: left motor`: text.
         pub name: Text<64>,
-        /// Description of the state for people: text.
+        /// Description of the state, for people to read: text.
         pub message: Text<128>,
         /// Identifier of the hardware, such as a serial number: text.
         pub hardware_id: Text<32>,
@@ -251,21 +251,21 @@ impl fmt::Display for DiagnosticStatus {
 crate::message! {
     /// State of the emergency stop. No ROS type.
     ///
-    /// Every value of `engaged` except 0 means that everything has to stand still, so that no
-    /// damaged message releases it.
+    /// Every value of `engaged` except 0 means that everything has to stand still, so that a
+    /// damaged message does not release the stop.
     pub struct EmergencyStop {
-        /// Time at which it was engaged or released, by CLOCK_REALTIME: nanoseconds.
+        /// Time at which the stop was engaged or released, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
         /// 0 if released, else the stop is engaged: no unit.
         pub engaged: u8,
         /// Reserved, 0: no unit.
         pub _reserved: [u8; 7],
-        /// Name of the part that engaged or released it: text.
+        /// Name of the part that engaged or released the stop: text.
         pub source: Text<32>,
-        /// Reason for people: text.
+        /// Reason why it was engaged or released, for people to read: text.
         pub reason: Text<64>,
-        /// The same time by CLOCK_MONOTONIC, 0 if it is unknown; of the messages of several
-        /// publishers, the last one is found by it: nanoseconds.
+        /// Time at which the stop was engaged or released, by CLOCK_MONOTONIC, 0 if unknown; it
+        /// shows which message of several publishers is the last one: nanoseconds.
         pub monotonic_ns: u64,
     }
 }
@@ -370,7 +370,7 @@ crate::message! {
         pub fault_code: u32,
         /// Limit of the speed of every part; +∞ without a limit: metres per second.
         pub speed_max: f64,
-        /// Reason for people: text.
+        /// Reason for the mode, for people to read: text.
         pub message: Text<64>,
     }
 
@@ -447,11 +447,11 @@ crate::message! {
         pub disk_used_bytes: u64,
         /// Total disk space: bytes.
         pub disk_total_bytes: u64,
-        /// Bytes received since the start: bytes.
+        /// Data received from networks since the start of `source`: bytes.
         pub network_received_bytes: u64,
-        /// Bytes sent since the start: bytes.
+        /// Data sent to networks since the start of `source`: bytes.
         pub network_sent_bytes: u64,
-        /// Time since the start: nanoseconds.
+        /// Time since the start of `source`: nanoseconds.
         pub uptime_ns: u64,
         /// Number of threads: count.
         pub thread_count: u32,

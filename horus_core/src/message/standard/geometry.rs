@@ -298,7 +298,8 @@ crate::message! {
         pub position: [f64; 3],
         /// Unit quaternion x, y, z, w: no unit.
         pub orientation: [f64; 4],
-        /// Covariance of position, of both, of rotation: m², m·rad, rad².
+        /// Covariance of the position, of position and rotation, and of the rotation: m², m·rad,
+        /// rad².
         pub covariance: [f64; 36],
     }
 }
@@ -384,7 +385,8 @@ crate::message! {
         pub linear: [f64; 3],
         /// Angular velocity about x, y, z: radians per second.
         pub angular: [f64; 3],
-        /// Covariance of linear velocity, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
+        /// Covariance of the linear velocity, of linear and angular velocity, and of the angular
+        /// velocity: m²/s², m·rad/s², rad²/s².
         pub covariance: [f64; 36],
     }
 }

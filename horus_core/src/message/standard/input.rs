@@ -22,7 +22,7 @@ crate::message! {
         pub button_count: u32,
         /// Positions of the axes, −1 to 1: no unit.
         pub axes: [f32; JOYSTICK_AXES_MAX],
-        /// 1 while pressed, else 0: no unit.
+        /// For each button, 1 while it is pressed, else 0: no unit.
         pub buttons: [u8; JOYSTICK_BUTTONS_MAX],
     }
 }

@@ -20,13 +20,15 @@ crate::message! {
         pub position: [f64; 3],
         /// Unit quaternion x, y, z, w: no unit.
         pub orientation: [f64; 4],
-        /// Covariance of position, of both, of rotation: m², m·rad, rad².
+        /// Covariance of the position, of position and rotation, and of the rotation: m², m·rad,
+        /// rad².
         pub pose_covariance: [f64; 36],
         /// Velocity along x, y, z of the body: metres per second.
         pub linear: [f64; 3],
         /// Angular velocity about x, y, z of the body: radians per second.
         pub angular: [f64; 3],
-        /// Covariance of linear velocity, of both, of angular velocity: m²/s², m·rad/s², rad²/s².
+        /// Covariance of the linear velocity, of linear and angular velocity, and of the angular
+        /// velocity: m²/s², m·rad/s², rad²/s².
         pub twist_covariance: [f64; 36],
     }
 }
@@ -129,7 +131,7 @@ crate::message! {
         pub estimated_time_remaining_ns: u64,
         /// Distance to go along the path: metres.
         pub distance_remaining: f64,
-        /// Description of the error for people: text.
+        /// Description of the error, for people to read: text.
         pub error_msg: Text<64>,
     }
 
@@ -199,8 +201,8 @@ impl fmt::Display for GoalResult {
 }
 
 crate::message! {
-    /// One pose of a path with the speed at it: a pose of `nav_msgs/Path` with a speed. It has no
-    /// timestamp and no frame: it is for use inside [`NavPath`]. Its size is one cache line.
+    /// A pose of a path, like those of `nav_msgs/Path`, and the speed of the robot at this pose. It
+    /// has no timestamp and no frame: it is for use inside [`NavPath`]. Its size is one cache line.
     pub struct Waypoint {
         /// Position x, y, z: metres.
         pub position: [f64; 3],

@@ -37,11 +37,11 @@ crate::message! {
     pub const STARTED: u8 = 1;
     /// The node ended.
     pub const FINISHED: u8 = 2;
-    /// A tick returned an error: `text`.
+    /// A tick returned an error, which is in `text`.
     pub const FAILED: u8 = 3;
-    /// A tick panicked: `text`.
+    /// A tick panicked with the message in `text`.
     pub const PANICKED: u8 = 4;
-    /// A tick ended too late, by `value_ns`.
+    /// A tick exceeded its deadline or its budget, by `value_ns`.
     pub const MISSED: u8 = 5;
     /// A tick does not end, and has run for `value_ns`.
     pub const STUCK: u8 = 6;
@@ -61,41 +61,42 @@ crate::message! {
     pub const RATE_CHANGED: u8 = 13;
     /// Another node has replaced this one.
     pub const SWAPPED: u8 = 14;
-    /// A replacement by another node failed and changed nothing: `text`.
+    /// A replacement by another node failed and changed nothing; the reason is in `text`.
     pub const SWAP_FAILED: u8 = 15;
-    /// No message has arrived on the topic `text` for `value_ns`.
+    /// An input had no message for longer than its timeout; `text` names the topic and the times.
     pub const STALE_INPUT: u8 = 16;
-    /// A message has arrived on the topic `text` again.
+    /// All inputs of the node have had a message within their timeouts again.
     pub const FRESH_INPUT: u8 = 17;
-    /// A checkpoint was passed out of order, too early or not at all: `text`.
+    /// A checkpoint was passed out of order, too early or not at all; `text` says which.
     pub const CHECKPOINT: u8 = 18;
-    /// The emergency stop was engaged: `text`.
+    /// The emergency stop was engaged; `text` says by whom and why.
     pub const EMERGENCY_STOP: u8 = 19;
-    /// The emergency stop was released: `text`.
+    /// The emergency stop was released; `text` says by whom and why.
     pub const EMERGENCY_OVER: u8 = 20;
-    /// The system refused a setting of the thread, such as a core or a priority: `text`.
+    /// The system refused a setting of the thread, such as a core or a priority; `text` says which.
     pub const REFUSED: u8 = 21;
-    /// A [`NodeCommand`] was not executed: `text`.
+    /// A [`NodeCommand`] was not executed; `text` has the command and the reason.
     pub const COMMAND: u8 = 22;
     /// The scheduler started.
     pub const SCHEDULER_STARTED: u8 = 23;
-    /// The scheduler ended: `text`.
+    /// The scheduler ended; the reason is in `text`.
     pub const SCHEDULER_STOPPED: u8 = 24;
-    /// A subscriber of the node cannot map the memory of a publisher, and misses its messages:
-    /// `text`.
+    /// A subscriber of the node cannot map the memory of a publisher, and misses its messages;
+    /// `text` has the reason and the topic.
     pub const LANE_NOT_MAPPED: u8 = 25;
     /// The subscriber of the topic `text` can map the memory of all publishers again.
     pub const LANE_MAPPED: u8 = 26;
     /// A subscriber of the node gets nothing from any live publisher, because they send another
-    /// message or offer less than it requests: `text`.
+    /// message or offer less than it requests; `text` has the reason and the topic.
     pub const INCOMPATIBLE: u8 = 27;
-    /// The subscriber of the topic `text` is no longer incompatible with all live publishers.
+    /// The subscriber of the topic `text` matches a live publisher again, or the topic has no live
+    /// publisher any more.
     pub const COMPATIBLE: u8 = 28;
     /// The file of the topic `text` was removed or replaced, and the subscriber of the node
     /// continues in the file that has the name now.
     pub const TOPIC_MOVED: u8 = 29;
-    /// The namespace of the topic `text` was removed or replaced: no one who opens it from now on
-    /// meets the subscriber of the node.
+    /// The namespace of the topic `text` was removed or replaced: publishers that open the topic
+    /// from now on do not reach the subscriber of the node.
     pub const NAMESPACE_REMOVED: u8 = 30;
 }
 layout! {
@@ -319,7 +320,8 @@ crate::message! {
     pub const CLASS_ASYNC_IO: u8 = 4;
     /// The thread that runs the scheduler also runs the node's ticks.
     pub const CLASS_BEST_EFFORT: u8 = 5;
-    /// It is a group of actors, which has threads of its own; its ticks are handled messages.
+    /// The node is a group of actors, which has threads of its own. A tick is a message that an
+    /// actor has handled.
     pub const CLASS_ACTORS: u8 = 6;
 
     /// The state is unknown.
