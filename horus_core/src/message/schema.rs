@@ -203,7 +203,7 @@ struct SchemaWriter<'a> {
 /// A field, and the field that contains it. The fields form a linked list, innermost field first.
 struct EnclosingField<'a> {
     field: &'a Field,
-    around: Option<&'a EnclosingField<'a>>,
+    outer: Option<&'a EnclosingField<'a>>,
 }
 
 impl<'a> SchemaWriter<'a> {
@@ -238,7 +238,7 @@ impl<'a> SchemaWriter<'a> {
         &mut self,
         schema: &Schema,
         offset: usize,
-        around: Option<&EnclosingField<'_>>,
+        outer: Option<&EnclosingField<'_>>,
     ) {
         let mut index = 0;
         while index < schema.fields.len() {
@@ -246,16 +246,16 @@ impl<'a> SchemaWriter<'a> {
             match field.kind {
                 FieldKind::Primitive(primitive) => {
                     self.write_field_start(
-                        &EnclosingField { field, around },
+                        &EnclosingField { field, outer },
                         primitive,
                         offset,
                         field.count,
                     );
-                    self.write_arrays(around);
+                    self.write_arrays(outer);
                     self.write_byte(b'\n');
                 }
                 FieldKind::Text(bytes) => {
-                    let text = EnclosingField { field, around };
+                    let text = EnclosingField { field, outer };
                     self.write_field_start(&text, Primitive::Char, offset, bytes);
                     self.write_arrays(Some(&text));
                     self.write_byte(b'\n');
@@ -264,7 +264,7 @@ impl<'a> SchemaWriter<'a> {
                     self.write_fields(
                         inner,
                         offset + field.offset,
-                        Some(&EnclosingField { field, around }),
+                        Some(&EnclosingField { field, outer }),
                     );
                 }
             }
@@ -281,7 +281,7 @@ impl<'a> SchemaWriter<'a> {
         count: usize,
     ) {
         self.write_text("field ");
-        self.write_path(this.around);
+        self.write_path(this.outer);
         self.write_text(this.field.name);
         self.write_byte(b' ');
         self.write_text(kind.name());
@@ -293,7 +293,7 @@ impl<'a> SchemaWriter<'a> {
 
     const fn write_path(&mut self, outer: Option<&EnclosingField<'_>>) {
         if let Some(outer) = outer {
-            self.write_path(outer.around);
+            self.write_path(outer.outer);
             self.write_text(outer.field.name);
             self.write_byte(b'.');
         }
@@ -303,7 +303,7 @@ impl<'a> SchemaWriter<'a> {
     /// many arrays these are.
     const fn write_arrays(&mut self, outer: Option<&EnclosingField<'_>>) -> usize {
         let Some(outer) = outer else { return 0 };
-        let outside = self.write_arrays(outer.around);
+        let outside = self.write_arrays(outer.outer);
         if outer.field.count == 1 {
             return outside;
         }

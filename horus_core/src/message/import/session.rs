@@ -28,7 +28,7 @@ pub(super) struct ImportSession<'a> {
     pub(super) files: BTreeMap<PathBuf, usize>,
     /// The files of the messages that are being read, outermost first. By this list, a message that
     /// contains itself is detected.
-    around: Vec<PathBuf>,
+    open_files: Vec<PathBuf>,
     used_bounds: BTreeSet<String>,
 }
 
@@ -38,7 +38,7 @@ impl<'a> ImportSession<'a> {
             importer,
             declarations: Vec::new(),
             files: BTreeMap::new(),
-            around: Vec::new(),
+            open_files: Vec::new(),
             used_bounds: BTreeSet::new(),
         }
     }
@@ -56,18 +56,18 @@ impl<'a> ImportSession<'a> {
             return Ok(*index);
         }
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
-        if self.around.contains(&canonical) {
+        if self.open_files.contains(&canonical) {
             let reason = "it contains itself: remove one of the fields";
             return Err(ImportError::in_message(path, &name, reason));
         }
-        if self.around.len() >= DEPTH_MAX {
+        if self.open_files.len() >= DEPTH_MAX {
             let reason = format!("more than {DEPTH_MAX} messages are nested: flatten them");
             return Err(ImportError::in_message(path, &name, reason));
         }
         let text = read_text(path).map_err(read_error)?;
-        self.around.push(canonical.clone());
+        self.open_files.push(canonical.clone());
         let index = self.import_text(path, &name, &text)?;
-        self.around.pop();
+        self.open_files.pop();
         self.files.insert(canonical, index);
         Ok(index)
     }

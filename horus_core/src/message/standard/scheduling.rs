@@ -121,7 +121,7 @@ impl NodeEvent {
     #[must_use]
     pub fn new(kind: u8, node: &str, monotonic_ns: u64) -> Self {
         let timestamp_ns = timestamp_now_ns();
-        let level = Self::default_log_level(kind);
+        let level = Self::default_level(kind);
         Self {
             timestamp_ns,
             monotonic_ns,
@@ -158,7 +158,7 @@ impl NodeEvent {
         self
     }
 
-    const fn default_log_level(kind: u8) -> u8 {
+    const fn default_level(kind: u8) -> u8 {
         match kind {
             Self::FAILED | Self::PANICKED | Self::STUCK | Self::SAFE_STATE_ENTERED => {
                 DiagnosticStatus::ERROR
