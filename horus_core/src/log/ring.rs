@@ -41,7 +41,7 @@ pub(super) struct RingSettings {
     /// open it again.
     pub(super) config: NamespaceConfig,
     pub(super) program: String,
-    /// How many of the last lines the topic keeps at least.
+    /// The topic keeps at least this number of its last lines.
     pub(super) lines: u32,
 }
 
@@ -58,8 +58,8 @@ pub(super) struct LogRing {
     own_reader: Mutex<OwnLogReader>,
 }
 
-/// Reads the lines that this process has logged. One thread prints with it the lines of the threads
-/// that must not wait for stderr.
+/// Reads the lines that this process has logged. One thread uses it to print the lines of the
+/// threads that must not wait for stderr.
 #[derive(Debug)]
 pub(super) struct OwnLogReader {
     observer: Subscriber<LogLine>,

@@ -171,7 +171,7 @@ pub struct WaitSet {
     ready: Vec<Ready>,
     last_key: u64,
     spin: Duration,
-    /// Counts the alarms of `topics`; `None` until the first one is set.
+    /// Counts the alarms of `topics` that have gone off; `None` until the first alarm is set.
     alarm_counter: Option<Arc<AlarmCounter>>,
 }
 
@@ -180,7 +180,8 @@ pub struct WaitSet {
 struct WatchedSubscriber {
     key: Key,
     deadline: Option<Deadline>,
-    /// `None` if the waiting thread can sleep for the topic itself, or has not slept yet.
+    /// Wakes the waiting thread when the topic has a message. `None` if the thread can sleep for
+    /// the topic itself, or has not slept yet.
     alarm: Option<TopicAlarm>,
 }
 

@@ -47,7 +47,7 @@ pub struct FieldShape {
     pub primitive: Primitive,
     /// Offset of the first element from the start of the message, in bytes.
     pub offset: usize,
-    /// Number of elements that follow each other without a gap.
+    /// Number of elements of the field, which follow each other without a gap.
     pub count: usize,
     /// For each array of messages that contains the field, outermost first: its number of elements,
     /// and its stride in bytes.
