@@ -420,7 +420,7 @@ typedef struct horus_laser_scan {
     float range_min;
     /* Longest valid range: metres. */
     float range_max;
-    /* Number of measured elements of `ranges`, from the first: count. */
+    /* Number of measured ranges, which are the first elements of `ranges`: count. */
     uint32_t count;
     /* Distances in order of their angles: metres. */
     float ranges[360];
@@ -501,7 +501,7 @@ enum {
 typedef struct horus_joint_state {
     /* Time of the measurement, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
-    /* Number of joints, from the first: count. */
+    /* Number of joints, which are the first elements of each array: count. */
     uint32_t count;
     /* Reserved, 0: no unit. */
     uint32_t _reserved;
@@ -554,7 +554,7 @@ typedef struct horus_battery_state {
     uint8_t power_supply_technology;
     /* 1 if there is a battery, else 0: no unit. */
     uint8_t present;
-    /* Number of measured cells, from the first: count. */
+    /* Number of measured cells, which are the first elements of each array: count. */
     uint32_t cell_count;
     /* Reserved, 0: no unit. */
     uint32_t _reserved;
@@ -1421,7 +1421,7 @@ typedef struct horus_nav_path {
     uint64_t timestamp_ns;
     /* Frame of all waypoints, such as `map`: text. */
     char frame_id[32];
-    /* Number of used elements of `waypoints`, from the first: count. */
+    /* Number of waypoints, which are the first elements of `waypoints`: count. */
     uint32_t count;
     /* Reserved, 0: no unit. */
     uint32_t _reserved;
@@ -1907,7 +1907,7 @@ typedef struct horus_diagnostic_status {
     uint8_t level;
     /* Reserved, 0: no unit. */
     uint8_t _reserved[3];
-    /* Number of used elements of `values`, from the first: count. */
+    /* Number of values, which are the first elements of `values`: count. */
     uint32_t count;
     /* Name of the part, such as `base: left motor`: text. */
     char name[64];
@@ -2401,9 +2401,9 @@ typedef struct horus_joystick_input {
     uint64_t timestamp_ns;
     /* Name of the device, such as `/dev/input/js0`: text. */
     char device[32];
-    /* Number of axes, from the first: count. */
+    /* Number of axes, which are the first elements of `axes`: count. */
     uint32_t axis_count;
-    /* Number of buttons, from the first: count. */
+    /* Number of buttons, which are the first elements of `buttons`: count. */
     uint32_t button_count;
     /* Positions of the axes, −1 to 1: no unit. */
     float axes[16];
@@ -2675,7 +2675,7 @@ typedef struct horus_point_cloud_header {
     uint32_t point_step;
     /* Stride from one row to the next: bytes. */
     uint32_t row_step;
-    /* Number of used elements of `fields`, from the first: count. */
+    /* Number of fields, which are the first elements of `fields`: count. */
     uint32_t field_count;
     /* 1 if numbers are big-endian, else 0: no unit. */
     uint8_t is_bigendian;
@@ -2719,7 +2719,7 @@ typedef struct horus_tensor_header {
     uint64_t timestamp_ns;
     /* Type of one element, the code of a `DType`: no unit. */
     uint8_t dtype;
-    /* Number of used elements of `shape` and `strides`, from the first: count. */
+    /* Number of dimensions, which are the first elements of `shape` and `strides`: count. */
     uint8_t dimensions;
     /* Reserved, 0: no unit. */
     uint8_t _reserved0[6];
@@ -2995,7 +2995,7 @@ typedef struct horus_lidar_scan_header {
     float range_max;
     /* Number of rays: count. */
     uint32_t count;
-    /* 1 if as many intensities follow the ranges, else 0: no unit. */
+    /* 1 if an intensity for each ray follows the ranges, else 0: no unit. */
     uint8_t has_intensities;
     /* Reserved, 0: no unit. */
     uint8_t _reserved0[7];

@@ -378,7 +378,7 @@ struct alignas(8) LaserScan {
     float range_min;
     /// Longest valid range: metres.
     float range_max;
-    /// Number of measured elements of `ranges`, from the first: count.
+    /// Number of measured ranges, which are the first elements of `ranges`: count.
     std::uint32_t count;
     /// Distances in order of their angles: metres.
     float ranges[360];
@@ -453,7 +453,7 @@ HORUS_MESSAGE(RangeSensor, timestamp_ns, radiation_type, _reserved, field_of_vie
 struct alignas(8) JointState {
     /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
-    /// Number of joints, from the first: count.
+    /// Number of joints, which are the first elements of each array: count.
     std::uint32_t count;
     /// Reserved, 0: no unit.
     std::uint32_t _reserved;
@@ -506,7 +506,7 @@ struct alignas(8) BatteryState {
     std::uint8_t power_supply_technology;
     /// 1 if there is a battery, else 0: no unit.
     std::uint8_t present;
-    /// Number of measured cells, from the first: count.
+    /// Number of measured cells, which are the first elements of each array: count.
     std::uint32_t cell_count;
     /// Reserved, 0: no unit.
     std::uint32_t _reserved;
@@ -1311,7 +1311,7 @@ struct alignas(8) NavPath {
     std::uint64_t timestamp_ns;
     /// Frame of all waypoints, such as `map`: text.
     char frame_id[32];
-    /// Number of used elements of `waypoints`, from the first: count.
+    /// Number of waypoints, which are the first elements of `waypoints`: count.
     std::uint32_t count;
     /// Reserved, 0: no unit.
     std::uint32_t _reserved;
@@ -1761,7 +1761,7 @@ struct alignas(8) DiagnosticStatus {
     std::uint8_t level;
     /// Reserved, 0: no unit.
     std::uint8_t _reserved[3];
-    /// Number of used elements of `values`, from the first: count.
+    /// Number of values, which are the first elements of `values`: count.
     std::uint32_t count;
     /// Name of the part, such as `base: left motor`: text.
     char name[64];
@@ -2212,9 +2212,9 @@ struct alignas(8) JoystickInput {
     std::uint64_t timestamp_ns;
     /// Name of the device, such as `/dev/input/js0`: text.
     char device[32];
-    /// Number of axes, from the first: count.
+    /// Number of axes, which are the first elements of `axes`: count.
     std::uint32_t axis_count;
-    /// Number of buttons, from the first: count.
+    /// Number of buttons, which are the first elements of `buttons`: count.
     std::uint32_t button_count;
     /// Positions of the axes, −1 to 1: no unit.
     float axes[16];
@@ -2480,7 +2480,7 @@ struct alignas(8) PointCloudHeader {
     std::uint32_t point_step;
     /// Stride from one row to the next: bytes.
     std::uint32_t row_step;
-    /// Number of used elements of `fields`, from the first: count.
+    /// Number of fields, which are the first elements of `fields`: count.
     std::uint32_t field_count;
     /// 1 if numbers are big-endian, else 0: no unit.
     std::uint8_t is_bigendian;
@@ -2522,7 +2522,7 @@ struct alignas(8) TensorHeader {
     std::uint64_t timestamp_ns;
     /// Type of one element, the code of a `DType`: no unit.
     std::uint8_t dtype = 1;
-    /// Number of used elements of `shape` and `strides`, from the first: count.
+    /// Number of dimensions, which are the first elements of `shape` and `strides`: count.
     std::uint8_t dimensions = 1;
     /// Reserved, 0: no unit.
     std::uint8_t _reserved0[6];
@@ -2796,7 +2796,7 @@ struct alignas(8) LidarScanHeader {
     float range_max;
     /// Number of rays: count.
     std::uint32_t count;
-    /// 1 if as many intensities follow the ranges, else 0: no unit.
+    /// 1 if an intensity for each ray follows the ranges, else 0: no unit.
     std::uint8_t has_intensities;
     /// Reserved, 0: no unit.
     std::uint8_t _reserved0[7];

@@ -553,7 +553,7 @@ class LaserScan(Message):
     range_max: float
     """Longest valid range: metres."""
     count: int
-    """Number of measured elements of `ranges`, from the first: count."""
+    """Number of measured ranges, which are the first elements of `ranges`: count."""
     @property
     def ranges(self) -> npt.NDArray[np.float32]:
         """Distances in order of their angles: metres."""
@@ -625,7 +625,7 @@ class JointState(Message):
     timestamp_ns: int
     """Time of the measurement, by CLOCK_REALTIME: nanoseconds."""
     count: int
-    """Number of joints, from the first: count."""
+    """Number of joints, which are the first elements of each array: count."""
     _reserved: int
     """Reserved, 0: no unit."""
     @property
@@ -721,7 +721,7 @@ class BatteryState(Message):
     present: int
     """1 if there is a battery, else 0: no unit."""
     cell_count: int
-    """Number of measured cells, from the first: count."""
+    """Number of measured cells, which are the first elements of each array: count."""
     _reserved: int
     """Reserved, 0: no unit."""
     @property
@@ -1552,7 +1552,7 @@ class NavPath(Message):
     @frame_id.setter
     def frame_id(self, value: str | builtins.bytes) -> None: ...
     count: int
-    """Number of used elements of `waypoints`, from the first: count."""
+    """Number of waypoints, which are the first elements of `waypoints`: count."""
     _reserved: int
     """Reserved, 0: no unit."""
     @property
@@ -2088,7 +2088,7 @@ class DiagnosticStatus(Message):
     @_reserved.setter
     def _reserved(self, value: Iterable[int] | npt.NDArray[np.uint8]) -> None: ...
     count: int
-    """Number of used elements of `values`, from the first: count."""
+    """Number of values, which are the first elements of `values`: count."""
     @property
     def name(self) -> str:
         """Name of the part, such as `base: left motor`: text."""
@@ -2512,9 +2512,9 @@ class JoystickInput(Message):
     @device.setter
     def device(self, value: str | builtins.bytes) -> None: ...
     axis_count: int
-    """Number of axes, from the first: count."""
+    """Number of axes, which are the first elements of `axes`: count."""
     button_count: int
-    """Number of buttons, from the first: count."""
+    """Number of buttons, which are the first elements of `buttons`: count."""
     @property
     def axes(self) -> npt.NDArray[np.float32]:
         """Positions of the axes, −1 to 1: no unit."""
@@ -2810,7 +2810,7 @@ class PointCloud(Framed):
     row_step: int
     """Stride from one row to the next: bytes."""
     field_count: int
-    """Number of used elements of `fields`, from the first: count."""
+    """Number of fields, which are the first elements of `fields`: count."""
     is_bigendian: int
     """1 if numbers are big-endian, else 0: no unit."""
     is_dense: int
@@ -2850,7 +2850,7 @@ class Tensor(Framed):
     dtype: int
     """Type of one element, the code of a `DType`: no unit."""
     dimensions: int
-    """Number of used elements of `shape` and `strides`, from the first: count."""
+    """Number of dimensions, which are the first elements of `shape` and `strides`: count."""
     @property
     def _reserved0(self) -> npt.NDArray[np.uint8]:
         """Reserved, 0: no unit."""
@@ -3141,7 +3141,7 @@ class LidarScan(Framed):
     count: int
     """Number of rays: count."""
     has_intensities: int
-    """1 if as many intensities follow the ranges, else 0: no unit."""
+    """1 if an intensity for each ray follows the ranges, else 0: no unit."""
     @property
     def _reserved0(self) -> npt.NDArray[np.uint8]:
         """Reserved, 0: no unit."""

@@ -34,7 +34,7 @@ crate::message! {
         pub range_max: f32,
         /// Number of rays: count.
         pub count: u32,
-        /// 1 if as many intensities follow the ranges, else 0: no unit.
+        /// 1 if an intensity for each ray follows the ranges, else 0: no unit.
         pub has_intensities: u8,
         /// Reserved, 0: no unit.
         pub _reserved0: [u8; 7],

@@ -41,7 +41,7 @@ crate::message! {
         pub point_step: u32,
         /// Stride from one row to the next: bytes.
         pub row_step: u32,
-        /// Number of used elements of `fields`, from the first: count.
+        /// Number of fields, which are the first elements of `fields`: count.
         pub field_count: u32,
         /// 1 if numbers are big-endian, else 0: no unit.
         pub is_bigendian: u8,

@@ -16,7 +16,7 @@ crate::message! {
         pub timestamp_ns: u64,
         /// Type of one element, the code of a [`DType`]: no unit.
         pub dtype: u8,
-        /// Number of used elements of `shape` and `strides`, from the first: count.
+        /// Number of dimensions, which are the first elements of `shape` and `strides`: count.
         pub dimensions: u8,
         /// Reserved, 0: no unit.
         pub _reserved0: [u8; 6],

@@ -159,7 +159,7 @@ crate::message! {
         pub level: u8,
         /// Reserved, 0: no unit.
         pub _reserved: [u8; 3],
-        /// Number of used elements of `values`, from the first: count.
+        /// Number of values, which are the first elements of `values`: count.
         pub count: u32,
         /// Name of the part, such as `base: left motor`: text.
         pub name: Text<64>,

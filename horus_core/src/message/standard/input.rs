@@ -16,9 +16,9 @@ crate::message! {
         pub timestamp_ns: u64,
         /// Name of the device, such as `/dev/input/js0`: text.
         pub device: Text<32>,
-        /// Number of axes, from the first: count.
+        /// Number of axes, which are the first elements of `axes`: count.
         pub axis_count: u32,
-        /// Number of buttons, from the first: count.
+        /// Number of buttons, which are the first elements of `buttons`: count.
         pub button_count: u32,
         /// Positions of the axes, −1 to 1: no unit.
         pub axes: [f32; JOYSTICK_AXES_MAX],

@@ -245,7 +245,7 @@ crate::message! {
         pub timestamp_ns: u64,
         /// Frame of all waypoints, such as `map`: text.
         pub frame_id: FrameId,
-        /// Number of used elements of `waypoints`, from the first: count.
+        /// Number of waypoints, which are the first elements of `waypoints`: count.
         pub count: u32,
         /// Reserved, 0: no unit.
         pub _reserved: u32,

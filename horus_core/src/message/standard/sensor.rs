@@ -108,7 +108,7 @@ crate::message! {
         pub range_min: f32,
         /// Longest valid range: metres.
         pub range_max: f32,
-        /// Number of measured elements of `ranges`, from the first: count.
+        /// Number of measured ranges, which are the first elements of `ranges`: count.
         pub count: u32,
         /// Distances in order of their angles: metres.
         pub ranges: [f32; LASER_RANGES_MAX],
@@ -207,7 +207,7 @@ crate::message! {
     pub struct JointState {
         /// Time of the measurement, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
-        /// Number of joints, from the first: count.
+        /// Number of joints, which are the first elements of each array: count.
         pub count: u32,
         /// Reserved, 0: no unit.
         pub _reserved: u32,

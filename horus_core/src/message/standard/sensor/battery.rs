@@ -37,7 +37,7 @@ crate::message! {
         pub power_supply_technology: u8,
         /// 1 if there is a battery, else 0: no unit.
         pub present: u8,
-        /// Number of measured cells, from the first: count.
+        /// Number of measured cells, which are the first elements of each array: count.
         pub cell_count: u32,
         /// Reserved, 0: no unit.
         pub _reserved: u32,
