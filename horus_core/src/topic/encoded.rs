@@ -209,11 +209,11 @@ impl<T: Encoded> Inbox<T> for Decoder {
         &self.raw
     }
 
-    fn ignore(&mut self, lane: u32) {
+    fn ignore_lane(&mut self, lane: u32) {
         self.raw.ignore(lane);
     }
 
-    fn include(&mut self, lane: u32) -> Result<(), OpenError> {
+    fn include_lane(&mut self, lane: u32) -> Result<(), OpenError> {
         self.raw.include(lane)
     }
 

@@ -56,8 +56,8 @@ pub trait Outbox<T>: Debug + Send + Unpin {
 pub trait Inbox<T>: Debug + Send + Unpin {
     fn new(raw: RawConsumer) -> Self;
     fn raw(&self) -> &RawConsumer;
-    fn ignore(&mut self, lane: u32);
-    fn include(&mut self, lane: u32) -> Result<(), OpenError>;
+    fn ignore_lane(&mut self, lane: u32);
+    fn include_lane(&mut self, lane: u32) -> Result<(), OpenError>;
     fn recv(&mut self) -> Option<T>;
     fn drain(&mut self, each: impl FnMut(T)) -> usize;
     fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<T>;
@@ -121,11 +121,11 @@ impl<T: Message> Inbox<T> for Consumer<T> {
         self.raw()
     }
 
-    fn ignore(&mut self, lane: u32) {
+    fn ignore_lane(&mut self, lane: u32) {
         self.ignore(lane);
     }
 
-    fn include(&mut self, lane: u32) -> Result<(), OpenError> {
+    fn include_lane(&mut self, lane: u32) -> Result<(), OpenError> {
         self.include(lane)
     }
 

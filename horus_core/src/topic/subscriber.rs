@@ -356,12 +356,12 @@ impl<T: Payload> Subscriber<T> {
 
     pub(super) fn include(&mut self, publisher: &Publisher<T>) {
         // WHY it cannot fail: the lane was read before, so its memory is already mapped.
-        let heeded = self.inbox.include(publisher.raw().lane());
-        debug_assert!(heeded.is_ok(), "{heeded:?}");
+        let included = self.inbox.include_lane(publisher.raw().lane());
+        debug_assert!(included.is_ok(), "{included:?}");
     }
 
     pub(super) fn ignore(&mut self, publisher: &Publisher<T>) {
-        self.inbox.ignore(publisher.raw().lane());
+        self.inbox.ignore_lane(publisher.raw().lane());
     }
 
     pub(super) fn raw(&self) -> &RawConsumer {

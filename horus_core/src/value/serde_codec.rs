@@ -58,10 +58,10 @@ pub fn encode_serde<T: Serialize + ?Sized>(
 /// [`DecodeError`], with the offset and the reason, if the bytes are not the MessagePack of a `T`.
 pub fn decode_serde<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError> {
     check_encoding(bytes)?;
-    read(bytes).or_else(|error| {
+    deserialize(bytes).or_else(|error| {
         if let Some(plain) = typed_arrays_to_plain(bytes)
             && check_encoding(&plain).is_ok()
-            && let Ok(value) = read(&plain)
+            && let Ok(value) = deserialize(&plain)
         {
             return Ok(value);
         }
@@ -73,7 +73,7 @@ pub fn decode_serde<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, DecodeError>
     })
 }
 
-fn read<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, rmp_serde::decode::Error> {
+fn deserialize<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, rmp_serde::decode::Error> {
     let mut deserializer = Deserializer::from_read_ref(bytes);
     deserializer.set_max_depth(RMP_DEPTH_LIMIT);
     T::deserialize(&mut deserializer)
