@@ -49,8 +49,9 @@ impl InCallback {
         })
     }
 
-    /// Permanently disables the cancellation of this thread. Cancellation can be enabled in a
-    /// callback only if the library started the thread.
+    /// Permanently disables the cancellation of this thread. WHY not only for the callback: the
+    /// library has started the thread. On any other thread, a [`DelayedCancel`] exists during
+    /// callbacks.
     #[cold]
     fn disable_cancellation(state: &ThreadState) {
         // SAFETY: the call changes only a flag of this thread, and the second pointer may be null.

@@ -13,24 +13,26 @@ use crate::publisher::{HorusPublisher, PUBLISHERS};
 use crate::status::{HORUS_OK, HORUS_TIMEOUT};
 use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
 
-/// Value in an endpoint event: the other endpoint is a publisher.
+/// Value of the member `kind` of an endpoint event: the other endpoint is a publisher.
 pub const HORUS_PUBLISHER: i32 = 1;
-/// Value in an endpoint event: the other endpoint is a subscriber.
+/// Value of the member `kind` of an endpoint event: the other endpoint is a subscriber.
 pub const HORUS_SUBSCRIBER: i32 = 2;
-/// Kind of endpoint event: the other endpoint was opened, or was already open when this endpoint
-/// first looked at the topic.
+/// Value of the member `change` of an endpoint event: the other endpoint was opened, or was already
+/// open when this endpoint first looked at the topic.
 pub const HORUS_JOINED: i32 = 1;
-/// Kind of endpoint event: the other endpoint was closed.
+/// Value of the member `change` of an endpoint event: the other endpoint was closed.
 pub const HORUS_LEFT: i32 = 2;
-/// Kind of endpoint event: the process of the other endpoint ended without closing the endpoint.
+/// Value of the member `change` of an endpoint event: the process of the other endpoint ended
+/// without closing the endpoint.
 pub const HORUS_DIED: i32 = 3;
-/// Value in an endpoint event: the two endpoints match, so messages pass between them.
+/// Value of the member `mismatch` of an endpoint event: the two endpoints match, so messages pass
+/// between them.
 pub const HORUS_MATCHES: i32 = 0;
-/// Value in an endpoint event: no messages pass between the two endpoints, because their message
-/// types do not match.
+/// Value of the member `mismatch` of an endpoint event: no messages pass between the two endpoints,
+/// because their message types do not match.
 pub const HORUS_OTHER_TYPE: i32 = 1;
-/// Value in an endpoint event: no messages pass between the two endpoints, because the subscriber
-/// requests reliable delivery and the publisher offers best effort.
+/// Value of the member `mismatch` of an endpoint event: no messages pass between the two endpoints,
+/// because the subscriber requests reliable delivery and the publisher offers best effort.
 pub const HORUS_OTHER_QOS: i32 = 2;
 
 /// The C struct `horus_endpoint_events_t`, as `horus.h` declares it: a handle of a stream of

@@ -286,8 +286,8 @@ fn invalid_buffer(name: &str, data: *const c_void, bytes: usize) -> Failure {
 }
 
 /// Calls `attempt` repeatedly with short timeouts. Stops when `attempt` returns a status other than
-/// `over`, when `timeout_ns` has passed, or when another thread closes the handle. A negative
-/// timeout never passes.
+/// `over`, when `timeout_ns` has passed, or when another thread closes the handle of `value`. A
+/// negative timeout never passes.
 pub(crate) fn wait_in_slices<T: Send>(
     timeout_ns: i64,
     over: i32,

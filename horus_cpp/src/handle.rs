@@ -267,14 +267,14 @@ impl<T> fmt::Debug for Guard<'_, T> {
 }
 
 /// A table of values of one kind and their handles. A value can only be stored and taken out again;
-/// no call uses it in between. A vault is meant to be a `static`.
+/// no call uses it in between. A table is meant to be a `static`.
 #[derive(Debug)]
 pub(crate) struct TransferTable<T: 'static> {
     table: Table<T>,
 }
 
 impl<T: Send> TransferTable<T> {
-    /// Creates an empty vault. `kind` is a number other than 0, which is part of each handle and
+    /// Creates an empty table. `kind` is a number other than 0, which is part of each handle and
     /// differs from the kinds of all other tables.
     #[must_use]
     pub(crate) const fn new(kind: u8) -> Self {
@@ -283,7 +283,7 @@ impl<T: Send> TransferTable<T> {
         }
     }
 
-    /// Stores `value` in the vault, and returns a new handle for it. Never blocks.
+    /// Stores `value` in the table, and returns a new handle for it. Never blocks.
     ///
     /// # Errors
     ///
@@ -296,7 +296,7 @@ impl<T: Send> TransferTable<T> {
     ///
     /// # Errors
     ///
-    /// [`HandleError`] if `handle` is not an open handle of this vault. If two threads take the
+    /// [`HandleError`] if `handle` is not an open handle of this table. If two threads take the
     /// value, one of them gets [`HandleError::Stale`].
     pub(crate) fn take(&self, handle: u64) -> Result<T, HandleError> {
         let entry = self
@@ -306,7 +306,7 @@ impl<T: Send> TransferTable<T> {
         if !hazard::mark_closed(&entry.state, handle) {
             return Err(self.table.handle_error(handle));
         }
-        // SAFETY: this thread closed the handle, and no code accesses values in a vault.
+        // SAFETY: this thread closed the handle, and no call accesses values in this table.
         unsafe { self.table.take(handle) }.ok_or(HandleError::Stale)
     }
 }
@@ -481,33 +481,33 @@ mod tests {
 
     #[test]
     fn an_entry_without_generations_left_stays_empty() {
-        static VAULT: TransferTable<u32> = TransferTable::new(9);
-        let first = VAULT.put(1).unwrap();
-        let entry = VAULT.table.entry(first).unwrap();
-        VAULT.take(first).unwrap();
+        static TABLE: TransferTable<u32> = TransferTable::new(9);
+        let first = TABLE.put(1).unwrap();
+        let entry = TABLE.table.entry(first).unwrap();
+        TABLE.take(first).unwrap();
         entry.generation.set(u64::from(GENERATION_MAX) - 1);
-        let last = VAULT.put(2).unwrap();
+        let last = TABLE.put(2).unwrap();
         assert_eq!(last as u32, first as u32);
-        assert_eq!(VAULT.take(last), Ok(2));
-        let other = VAULT.put(3).unwrap();
+        assert_eq!(TABLE.take(last), Ok(2));
+        let other = TABLE.put(3).unwrap();
         assert_ne!(other as u32, first as u32, "the entry is used again");
-        assert_eq!(VAULT.take(first), Err(HandleError::Stale));
-        assert_eq!(VAULT.take(other), Ok(3));
-        assert_eq!(VAULT.take(other), Err(HandleError::Stale));
+        assert_eq!(TABLE.take(first), Err(HandleError::Stale));
+        assert_eq!(TABLE.take(other), Ok(3));
+        assert_eq!(TABLE.take(other), Err(HandleError::Stale));
     }
 
     #[test]
     fn handles_have_a_limit_and_threads_come_and_go() {
-        static VAULT: TransferTable<u32> = TransferTable::new(9);
+        static TABLE: TransferTable<u32> = TransferTable::new(9);
         let handles: Vec<_> = (0..HANDLES_MAX as u32)
-            .map(|n| VAULT.put(n).unwrap())
+            .map(|n| TABLE.put(n).unwrap())
             .collect();
-        assert_eq!(VAULT.put(0), Err(HandleError::TooMany));
+        assert_eq!(TABLE.put(0), Err(HandleError::TooMany));
         let halves = handles.chunks(HANDLES_MAX / 2).map(<[u64]>::to_vec);
         let take_all = |half: Vec<u64>| {
             thread::spawn(move || {
                 half.iter()
-                    .map(|&h| u64::from(VAULT.take(h).unwrap()))
+                    .map(|&h| u64::from(TABLE.take(h).unwrap()))
                     .sum()
             })
         };
@@ -517,6 +517,6 @@ mod tests {
             .map(|thread| thread.join().unwrap())
             .sum();
         assert_eq!(sum, (0..HANDLES_MAX as u64).sum::<u64>());
-        assert!(VAULT.put(0).is_ok());
+        assert!(TABLE.put(0).is_ok());
     }
 }

@@ -147,7 +147,7 @@ impl HorusReaderCounters {
     }
 }
 
-/// Opens the topic in the namespace, to read its counters.
+/// Opens the topic `topic` of the namespace, to read the counters of the topic.
 ///
 /// # Safety
 ///

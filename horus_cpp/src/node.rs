@@ -278,7 +278,7 @@ struct UserData {
     pointer: *mut c_void,
     destroy: Option<PlainCallback>,
     /// True after the node has been added: the library then destroys the object. If adding the node
-    /// fails, the C program still owns it.
+    /// fails, the C program still owns the object.
     is_owned: AtomicBool,
     scheduler: u64,
 }

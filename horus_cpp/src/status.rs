@@ -53,7 +53,7 @@ statuses! {
     HORUS_E_PANIC = -1;
     /// The handle is 0, is closed, or refers to an object of another type.
     HORUS_E_HANDLE = -2;
-    /// A pointer argument is null that must not be null.
+    /// An argument is a null pointer and must not be null.
     HORUS_E_NULL = -3;
     /// An argument is outside its range.
     HORUS_E_ARGUMENT = -4;

@@ -14,7 +14,7 @@ use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
 /// Reason why an entry of a wait set is ready: the subscriber has messages.
 pub const HORUS_READY_MESSAGE: i32 = 1;
 /// Reason why an entry of a wait set is ready: the subscriber's deadline has passed without a new
-/// message. The deadline was set when the subscriber was added.
+/// message. The call that added the subscriber to the set has stated the deadline.
 pub const HORUS_READY_DEADLINE_MISSED: i32 = 2;
 /// Reason why an entry of a wait set is ready: the timer expired.
 pub const HORUS_READY_TIMER: i32 = 3;

@@ -27,7 +27,7 @@ const POLL_INTERVAL: Duration = Duration::from_micros(200);
 /// Publishes the value of an entry: stores `handle` in `state`, the state word of that entry. Until
 /// then, only the caller can access the entry.
 pub(crate) fn publish_handle<W: Word>(state: &W, handle: u64) {
-    // ORDERING(handle): pairs with the load in `enter` and the exchange in `mark`.
+    // ORDERING(handle): pairs with the load in `enter` and the exchange in `mark_closed`.
     state.store(handle, edge::HANDLE_OPEN);
 }
 
@@ -199,8 +199,8 @@ impl HazardRecord {
         let record: &'static Self = record;
         record.number.set(sync::next_number(&RECORDS_MADE));
         let this = ptr::from_ref(record).cast_mut();
-        // ORDERING(records): pairs with the loads in `all`: a thread that sees the record sees its
-        // words.
+        // ORDERING(records): pairs with the loads in `all_records`: a thread that sees the record
+        // sees its words.
         sync::push_pointer(&RECORDS, &record.next, this, edge::RECORDS_PUSH);
         record
     }

@@ -109,7 +109,7 @@ fn fence(edge: Edge) {
     }
 }
 
-/// Returns the memory ordering of an edge in the running model. It is relaxed if the present mutant
+/// Returns the memory ordering of an edge in the running model. It is relaxed if the running mutant
 /// weakens that edge.
 #[track_caller]
 fn ordering(edge: Edge) -> Ordering {
@@ -156,9 +156,9 @@ impl ModelEntry {
         })
     }
 
-    /// Does the same as [`ModelEntry::call`], but within an outer call that uses another handle and
-    /// ends first. Checks that the thread cannot make a second call with the same handle until the
-    /// inner call ends.
+    /// Makes a call as [`ModelEntry::call`] does, within an outer call that uses [`OTHER_HANDLE`].
+    /// The outer call ends first. Checks that the thread cannot make a second call with the same
+    /// handle until the inner call ends.
     fn call_within(&self, me: usize) -> Option<u64> {
         let words = &self.words[me];
         let outer = hazard::free_word(words, OTHER_HANDLE).expect("the first call");
@@ -223,7 +223,8 @@ pub(super) fn a_call_never_meets_a_value_that_is_gone() {
     });
 }
 
-/// Checks the same for an inner call whose outer call ends first.
+/// Checks that the value is not dropped before an inner call ends, even if the outer call around it
+/// ends first.
 pub(super) fn a_call_within_another_is_waited_for() {
     explore(3, || {
         let entry = ModelEntry::new();
@@ -240,8 +241,7 @@ pub(super) fn a_call_within_another_is_waited_for() {
     });
 }
 
-/// Checks that exactly one of two threads that take a value out of a vault gets the value. A vault
-/// does not wait for calls.
+/// Checks that exactly one of two threads that close a handle and take its value gets the value.
 pub(super) fn a_handle_is_closed_once() {
     explore(3, || {
         let entry = ModelEntry::new();
