@@ -72,7 +72,10 @@ fn not_a_tick_error() -> Failure {
 /// `given` is null, or the library passed it to a callback that runs on this thread and has not
 /// returned.
 #[inline(always)]
-unsafe fn read_number(given: *mut HorusContext, read: impl FnOnce(&mut Context<'_>) -> u64) -> u64 {
+unsafe fn read_tick_context(
+    given: *mut HorusContext,
+    read: impl FnOnce(&mut Context<'_>) -> u64,
+) -> u64 {
     let mut found = 0;
     run_cancellable(|| -> StatusResult {
         // SAFETY: the caller's contract: `given` is null or was given to a running callback, on its
@@ -83,7 +86,7 @@ unsafe fn read_number(given: *mut HorusContext, read: impl FnOnce(&mut Context<'
     found
 }
 
-fn nanos(time: std::time::Duration) -> u64 {
+fn saturating_ns(time: std::time::Duration) -> u64 {
     u64::try_from(time.as_nanos()).unwrap_or(u64::MAX)
 }
 
@@ -96,7 +99,7 @@ fn nanos(time: std::time::Duration) -> u64 {
 pub unsafe extern "C" fn horus_context_tick(context: *mut HorusContext) -> u64 {
     // SAFETY: the caller's contract: `context` is null or was given to a running callback, on its
     // thread.
-    unsafe { read_number(context, |context| context.tick()) }
+    unsafe { read_tick_context(context, |context| context.tick()) }
 }
 
 /// The C function `horus_context_scheduled_ns`: see `scheduler.h`.
@@ -108,7 +111,7 @@ pub unsafe extern "C" fn horus_context_tick(context: *mut HorusContext) -> u64 {
 pub unsafe extern "C" fn horus_context_scheduled_ns(context: *mut HorusContext) -> u64 {
     // SAFETY: the caller's contract: `context` is null or was given to a running callback, on its
     // thread.
-    unsafe { read_number(context, |context| context.scheduled_ns()) }
+    unsafe { read_tick_context(context, |context| context.scheduled_ns()) }
 }
 
 /// The C function `horus_context_started_ns`: see `scheduler.h`.
@@ -120,7 +123,7 @@ pub unsafe extern "C" fn horus_context_scheduled_ns(context: *mut HorusContext) 
 pub unsafe extern "C" fn horus_context_started_ns(context: *mut HorusContext) -> u64 {
     // SAFETY: the caller's contract: `context` is null or was given to a running callback, on its
     // thread.
-    unsafe { read_number(context, |context| context.started_ns()) }
+    unsafe { read_tick_context(context, |context| context.started_ns()) }
 }
 
 /// The C function `horus_context_period_ns`: see `scheduler.h`.
@@ -132,7 +135,7 @@ pub unsafe extern "C" fn horus_context_started_ns(context: *mut HorusContext) ->
 pub unsafe extern "C" fn horus_context_period_ns(context: *mut HorusContext) -> u64 {
     // SAFETY: the caller's contract: `context` is null or was given to a running callback, on its
     // thread.
-    unsafe { read_number(context, |context| nanos(context.period())) }
+    unsafe { read_tick_context(context, |context| saturating_ns(context.period())) }
 }
 
 /// The C function `horus_context_budget_left_ns`: see `scheduler.h`.
@@ -144,7 +147,7 @@ pub unsafe extern "C" fn horus_context_period_ns(context: *mut HorusContext) -> 
 pub unsafe extern "C" fn horus_context_budget_left_ns(context: *mut HorusContext) -> u64 {
     // SAFETY: the caller's contract: `context` is null or was given to a running callback, on its
     // thread.
-    unsafe { read_number(context, |context| nanos(context.budget_left())) }
+    unsafe { read_tick_context(context, |context| saturating_ns(context.budget_left())) }
 }
 
 /// The C function `horus_context_random`: see `scheduler.h`.
@@ -156,7 +159,7 @@ pub unsafe extern "C" fn horus_context_budget_left_ns(context: *mut HorusContext
 pub unsafe extern "C" fn horus_context_random(context: *mut HorusContext) -> u64 {
     // SAFETY: the caller's contract: `context` is null or was given to a running callback, on its
     // thread.
-    unsafe { read_number(context, |context| context.random()) }
+    unsafe { read_tick_context(context, |context| context.random()) }
 }
 
 /// The C function `horus_context_random_double`: see `scheduler.h`.
@@ -168,7 +171,7 @@ pub unsafe extern "C" fn horus_context_random(context: *mut HorusContext) -> u64
 pub unsafe extern "C" fn horus_context_random_double(context: *mut HorusContext) -> f64 {
     // SAFETY: the caller's contract: `context` is null or was given to a running callback, on its
     // thread.
-    f64::from_bits(unsafe { read_number(context, |context| context.random_f64().to_bits()) })
+    f64::from_bits(unsafe { read_tick_context(context, |context| context.random_f64().to_bits()) })
 }
 
 /// The C function `horus_context_checkpoint`: see `scheduler.h`.

@@ -97,7 +97,7 @@ pub unsafe extern "C" fn horus_log_from(
         let entry = LogEntry {
             node: node.unwrap_or_default(),
             source: file.map(|file| (file, line)),
-            ..LogEntry::new(level_of(level)?)
+            ..LogEntry::new(parse_level(level)?)
         };
         log::write_bytes(&entry, text);
         Ok(HORUS_OK)
@@ -110,7 +110,7 @@ pub extern "C" fn horus_log_level() -> u32 {
     log::max_level() as u32
 }
 
-fn level_of(level: u32) -> Result<Level, Failure> {
+fn parse_level(level: u32) -> Result<Level, Failure> {
     let known = Level::iter().find(|known| *known as u32 == level);
     known.ok_or_else(|| {
         invalid_argument(format!(

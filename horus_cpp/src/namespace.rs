@@ -73,7 +73,7 @@ pub unsafe extern "C" fn horus_namespace_open_group(
         let group = unsafe { ffi::optional_text(group, "group", NAME_BYTES_MAX) }?;
         let no_name = |error: NameError| Failure::new(HORUS_E_NAME, error.to_string());
         let name = name.map(NamespaceName::new).transpose().map_err(no_name)?;
-        let config = configure(directory, name, group)?;
+        let config = namespace_config(directory, name, group)?;
         let id = NAMESPACES.open(Namespace::open(&config)?)?;
         // SAFETY: the caller's contract: `out` is valid for writes.
         unsafe { out.write(HorusNamespace { id }) };
@@ -84,7 +84,7 @@ pub unsafe extern "C" fn horus_namespace_open_group(
 /// Returns the configuration for opening a namespace. Takes a missing name and a missing directory
 /// from the environment. If the directory is missing, takes a missing group from the environment
 /// too.
-fn configure(
+fn namespace_config(
     directory: Option<&str>,
     name: Option<NamespaceName>,
     group: Option<&str>,

@@ -279,7 +279,7 @@ struct UserData {
     destroy: Option<PlainCallback>,
     /// True after the node has been added: the library then destroys the object. If adding the node
     /// fails, the C program still owns the object.
-    is_owned: AtomicBool,
+    is_owned_by_library: AtomicBool,
     scheduler: u64,
 }
 
@@ -291,7 +291,10 @@ unsafe impl Sync for UserData {}
 impl Drop for UserData {
     fn drop(&mut self) {
         // Relaxed: it was set before the node was passed to another thread.
-        if let (true, Some(destroy)) = (self.is_owned.load(Ordering::Relaxed), self.destroy) {
+        if let (true, Some(destroy)) = (
+            self.is_owned_by_library.load(Ordering::Relaxed),
+            self.destroy,
+        ) {
             let _in_callback = InCallback::enter(self.scheduler);
             // SAFETY: the header's contract: `destroy` accepts `user` once, after every other call.
             unsafe { destroy(self.pointer) };
@@ -316,9 +319,9 @@ unsafe impl Send for CNode {}
 pub(crate) struct UserDataOwnership(Arc<UserData>);
 
 impl UserDataOwnership {
-    pub(crate) fn take(self) {
+    pub(crate) fn transfer_to_library(self) {
         // Relaxed: see `UserData::drop`.
-        self.0.is_owned.store(true, Ordering::Relaxed);
+        self.0.is_owned_by_library.store(true, Ordering::Relaxed);
     }
 }
 
@@ -336,7 +339,7 @@ impl CNode {
         let user = Arc::new(UserData {
             pointer: calls.user,
             destroy: calls.destroy,
-            is_owned: AtomicBool::new(false),
+            is_owned_by_library: AtomicBool::new(false),
             scheduler,
         });
         let ownership = UserDataOwnership(Arc::clone(&user));

@@ -194,7 +194,7 @@ pub unsafe extern "C" fn horus_scheduler_add_node(
             builder = builder.safe_state(safe_state);
         }
         builder.build(node)?;
-        ownership.take();
+        ownership.transfer_to_library();
         // Relaxed: read only by the thread that has the `StateGuard`, or later.
         entry.has_nodes.store(true, Ordering::Relaxed);
         Ok(HORUS_OK)
@@ -292,7 +292,7 @@ pub unsafe extern "C" fn horus_scheduler_report(
     out: *mut HorusReport,
 ) -> i32 {
     with_state(scheduler, |_, state| {
-        let SchedulerState::Over(report) = state else {
+        let SchedulerState::Ended(report) = state else {
             return Err(wrong_state_failure(state));
         };
         // SAFETY: the caller's contract: `out` is null or writable for its `struct_bytes`.
@@ -310,11 +310,11 @@ pub extern "C" fn horus_scheduler_is_running(scheduler: HorusScheduler) -> i32 {
     if scheduler.id != 0 && running_handle(scheduler.id).is_some_and(is_running) {
         return 1;
     }
-    is_running_by_handle(scheduler)
+    look_up_is_running(scheduler)
 }
 
 #[cold]
-fn is_running_by_handle(scheduler: HorusScheduler) -> i32 {
+fn look_up_is_running(scheduler: HorusScheduler) -> i32 {
     run_guarded(|| {
         let entry = look_up(scheduler)?;
         // Relaxed: it only informs.

@@ -63,13 +63,13 @@ fn no_message_status(subscriber: &DynamicSubscriber) -> StatusResult {
 /// A failure that says why the subscriber receives no messages, or not all messages.
 fn check_usable(subscriber: &DynamicSubscriber) -> Result<(), Failure> {
     let checked = subscriber.check();
-    checked.map_err(|error| with_difference(subscriber, error.into()))
+    checked.map_err(|error| with_type_difference(subscriber, error.into()))
 }
 
 /// If the publishers use a different message type from that of the subscriber, adds the first
 /// difference between the two types to `failure`. Returns `failure`.
 #[cold]
-fn with_difference(subscriber: &DynamicSubscriber, mut failure: Failure) -> Failure {
+fn with_type_difference(subscriber: &DynamicSubscriber, mut failure: Failure) -> Failure {
     if let Some(difference) = subscriber.schema_difference() {
         failure.text += &format!(" ({difference})");
     }
@@ -245,7 +245,7 @@ pub unsafe extern "C" fn horus_subscriber_recv_timeout(
                     let received = unsafe { recv_within(subscriber, slice, buffer, out_bytes) };
                     match received? {
                         Err(RecvTimeoutError::Timeout { .. }) => Ok(HORUS_TIMEOUT),
-                        Err(error) => Err(with_difference(subscriber, error.into())),
+                        Err(error) => Err(with_type_difference(subscriber, error.into())),
                         Ok(status) => Ok(status),
                     }
                 },

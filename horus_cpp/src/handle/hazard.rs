@@ -48,12 +48,12 @@ pub(crate) fn free_word<W: Word, const WORDS: usize>(
     if used == 0 {
         Ok(&words[0])
     } else {
-        nested_word(words, handle)
+        free_nested_word(words, handle)
     }
 }
 
 #[cold]
-fn nested_word<W: Word>(words: &[W], handle: u64) -> Result<&W, HandleError> {
+fn free_nested_word<W: Word>(words: &[W], handle: u64) -> Result<&W, HandleError> {
     if words.iter().any(|word| word.get() == handle) {
         return Err(HandleError::Busy);
     }
@@ -125,7 +125,7 @@ pub(crate) struct HazardRecord {
 }
 
 static RECORDS: AtomicPtr<HazardRecord> = AtomicPtr::new(ptr::null_mut());
-static RECORDS_MADE: AtomicU64 = AtomicU64::new(0);
+static RECORDS_CREATED: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     // WHY two: the one that is read in each call has no destructor, so that no check is needed
@@ -141,7 +141,7 @@ struct FreeRecordAtThreadEnd;
 impl Drop for FreeRecordAtThreadEnd {
     fn drop(&mut self) {
         let record = THREAD_RECORD.replace(ptr::null());
-        // SAFETY: null, or leaked by `HazardRecord::make`.
+        // SAFETY: null, or leaked by `HazardRecord::create`.
         let record = unsafe { record.as_ref() };
         // Relaxed: only this thread stores them.
         let is_free = |record: &&HazardRecord| record.words.iter().all(|word| word.get() == 0);
@@ -170,7 +170,7 @@ impl HazardRecord {
         // WHY: without handlers a child would wait for threads that only its parent has. Installing
         // them fails only for lack of memory.
         let _ = set_child_hook(after_fork);
-        let record = Self::claim_free().unwrap_or_else(Self::make);
+        let record = Self::claim_free().unwrap_or_else(Self::create);
         THREAD_RECORD.set(record);
         // WHY the error is ignored: a thread that is past its destructors keeps its record, which
         // no other thread then reuses.
@@ -188,7 +188,7 @@ impl HazardRecord {
         all_records().find(claim)
     }
 
-    fn make() -> &'static Self {
+    fn create() -> &'static Self {
         let record = Box::leak(Box::new(Self {
             words: [const { AtomicU64::new(0) }; HANDLES_IN_USE_MAX],
             taken: AtomicU64::new(1),
@@ -197,7 +197,7 @@ impl HazardRecord {
             uses_barriers: can_barrier_in_process(),
         }));
         let record: &'static Self = record;
-        record.number.set(sync::next_number(&RECORDS_MADE));
+        record.number.set(sync::next_number(&RECORDS_CREATED));
         let this = ptr::from_ref(record).cast_mut();
         // ORDERING(records): pairs with the loads in `all_records`: a thread that sees the record
         // sees its words.
@@ -251,7 +251,7 @@ fn all_records() -> impl Iterator<Item = &'static HazardRecord> {
     // ORDERING(records): pairs with the exchange in `push_pointer`.
     let mut next = load_pointer(&RECORDS, edge::RECORDS_SEE);
     std::iter::from_fn(move || {
-        // SAFETY: null, or leaked by `HazardRecord::make`.
+        // SAFETY: null, or leaked by `HazardRecord::create`.
         let record = unsafe { next.as_ref() }?;
         // ORDERING(records): as above; it was stored before the record was pushed.
         next = load_pointer(&record.next, edge::RECORDS_SEE);

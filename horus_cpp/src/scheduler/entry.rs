@@ -18,20 +18,20 @@ use crate::status::{
 pub(super) enum SchedulerState {
     Built(Box<Scheduler>),
     Running(Box<Running>),
-    Over(Box<Report>),
+    Ended(Box<Report>),
     /// The scheduler could not be started. Its handle can only be closed.
     Failed,
 }
 
 pub(super) const PHASE_BUILT: u32 = 0;
 pub(super) const PHASE_RUNNING: u32 = 1;
-pub(super) const PHASE_OVER: u32 = 2;
+pub(super) const PHASE_ENDED: u32 = 2;
 
 /// The value to which the handle of a scheduler refers. Only one thread at a time may use `state`.
 /// Any thread may use the other fields.
 pub(super) struct SchedulerEntry {
     pub(super) handle: Handle,
-    /// The phase of the scheduler: [`PHASE_BUILT`], [`PHASE_RUNNING`] or [`PHASE_OVER`]. Threads
+    /// The phase of the scheduler: [`PHASE_BUILT`], [`PHASE_RUNNING`] or [`PHASE_ENDED`]. Threads
     /// without access to `state` read it.
     pub(super) phase: AtomicU32,
     /// True while a [`StateGuard`] exists: one thread has exclusive access to `state`.
@@ -133,7 +133,7 @@ impl SchedulerEntry {
                 self.handle.set_while_running(running_handle, id);
             }
             *state = SchedulerState::Running(Box::new(scheduler.start().inspect_err(|_| {
-                self.set_phase(PHASE_OVER);
+                self.set_phase(PHASE_ENDED);
                 self.handle.stop();
             })?));
         }
@@ -145,7 +145,7 @@ impl SchedulerEntry {
 
     /// Ends the run of the scheduler and stores the report of the run in the state.
     pub(super) fn finish(&self, state: &mut SchedulerState) -> StatusResult {
-        self.set_phase(PHASE_OVER);
+        self.set_phase(PHASE_ENDED);
         if let SchedulerState::Running(running) = std::mem::replace(state, SchedulerState::Failed) {
             let (report, failure) = match running.finish() {
                 Ok(report) => (report, None),
@@ -154,7 +154,7 @@ impl SchedulerEntry {
                     (error.into_report()?, Some(failure))
                 }
             };
-            *state = SchedulerState::Over(Box::new(report));
+            *state = SchedulerState::Ended(Box::new(report));
             return failure.map_or(Ok(HORUS_OK), Err);
         }
         Ok(HORUS_OK)
@@ -211,7 +211,7 @@ pub(super) fn wrong_state_failure(state: &SchedulerState) -> Failure {
     let text = match state {
         SchedulerState::Built(_) => "the scheduler has not been started",
         SchedulerState::Running(_) => "the scheduler has already started",
-        SchedulerState::Over(_) => "the scheduler has ended: open another one",
+        SchedulerState::Ended(_) => "the scheduler has ended: open another one",
         SchedulerState::Failed => "the scheduler could not be started: open another one",
     };
     Failure::new(HORUS_E_STATE, text)
