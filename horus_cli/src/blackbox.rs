@@ -70,7 +70,7 @@ pub(crate) struct Arguments {
     /// Only events of the last S seconds
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     since: Option<Duration>,
-    /// Begin with the last N of these events
+    /// Begin with the last N matching events
     #[arg(short = 'n', value_name = "N")]
     number: Option<usize>,
     /// Only events of this node
@@ -190,8 +190,8 @@ fn read_events(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent>,
     })
 }
 
-/// Returns a failure if the scheduler `name` has no node `wanted`, and none of `events` is of such
-/// a node, which an earlier run may have had. `events` must be all events in the black box.
+/// Returns a failure if the scheduler `name` has no node `wanted`, and had none in earlier runs:
+/// none of `events` is of that node. `events` must be all events in the black box.
 fn expect_node(
     namespace: &Arc<Namespace>,
     name: &str,

@@ -17,9 +17,8 @@ const TOPICS_DIRECTORY: &str = "topics";
 
 /// Remove the topics that killed processes left behind
 ///
-/// Topics are kept after exit if their publishers set `persist_after_exit`,
-/// such as latched ones, and what schedulers and logs leave. --all removes these,
-/// too.
+/// Keeps the topics whose publishers set `persist_after_exit`, such as latched
+/// ones, and the topics of schedulers and logs. --all removes these, too.
 ///
 /// Never removes a topic that a process uses. The exit code is 1 if files are
 /// left that are no topics.

@@ -13,8 +13,8 @@ use crate::{
     namespace, node, scheduler, top, topic,
 };
 
-/// Maximum number of seconds in an option, which is more than 30 years. WHY a limit: a time that
-/// far ahead can still be computed.
+/// Maximum number of seconds in an option, which is more than 30 years. WHY a limit: adding a
+/// longer duration to the current time may overflow.
 const SECONDS_MAX: f64 = 1e9;
 
 /// Minimum rate in an option, in hertz. Its period is [`SECONDS_MAX`].
@@ -76,7 +76,7 @@ pub(crate) enum ColorChoice {
     Never,
 }
 
-/// The commands.
+/// The commands of `horus`.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
     /// List, measure, print, feed and remove topics

@@ -248,8 +248,8 @@ pub(crate) fn near_topics_text(
 }
 
 /// Returns a sentence that names the other namespaces that have a topic for which `is_wanted` is
-/// true. If there are none, names those that have any topics. It begins with a space, and is empty
-/// if there are no such namespaces.
+/// true. If there are none, the sentence names those that have any topics. It begins with a space,
+/// and is empty if no other namespace has topics.
 fn elsewhere_text(config: &NamespaceConfig, is_wanted: impl Fn(&str) -> bool) -> String {
     match namespaces_where(config, is_wanted) {
         others if others.is_empty() => other_namespaces_text(config),
@@ -271,8 +271,8 @@ pub(crate) fn other_logs_text(config: &NamespaceConfig) -> String {
     choice_text("with lines", &others)
 }
 
-/// Returns a sentence that names `namespaces`, which are those `which`. Returns an empty text if
-/// there are none.
+/// Returns a sentence that names `namespaces` and advises to choose one. `which` says what they
+/// have in common, such as "with topics". Returns an empty text if `namespaces` is empty.
 fn choice_text(which: &str, namespaces: &[String]) -> String {
     if namespaces.is_empty() {
         return String::new();

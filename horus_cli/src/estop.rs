@@ -44,7 +44,7 @@ pub(crate) enum Command {
 /// The arguments of a command that takes a reason.
 #[derive(Debug, Args)]
 pub(crate) struct ReasonArguments {
-    /// Reason, for people
+    /// Reason, as a text for people
     #[arg(long, default_value = "", hide_default_value = true)]
     reason: String,
 }

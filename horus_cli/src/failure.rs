@@ -53,7 +53,7 @@ impl Failure {
         Self::with_code(EXIT_USAGE, message)
     }
 
-    /// Returns a failure with the exit code for a name that no object has.
+    /// Returns a failure with the exit code for a topic, node or other object that does not exist.
     pub(crate) fn not_found(message: impl Display) -> Self {
         Self::with_code(EXIT_NOT_FOUND, message)
     }
@@ -125,7 +125,7 @@ impl Failure {
         self.message.as_deref().unwrap_or_default()
     }
 
-    /// Returns true if the failure has the exit code for a name that no object has.
+    /// Returns true if the failure has the exit code for an object that does not exist.
     pub(crate) const fn is_not_found(&self) -> bool {
         self.code == EXIT_NOT_FOUND
     }

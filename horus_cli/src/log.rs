@@ -53,12 +53,12 @@ pub(crate) struct Arguments {
     /// Only lines of the last S seconds
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     since: Option<Duration>,
-    /// Begin with the last N of these lines
+    /// Begin with the last N matching lines
     #[arg(short = 'n', value_name = "N")]
     number: Option<usize>,
 }
 
-/// The levels, the most important first.
+/// The levels of log lines, the most important first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Level {
     Error = LogLineHeader::ERROR as isize,
@@ -203,7 +203,7 @@ impl Selection<'_> {
 }
 
 impl SeenLines {
-    /// Counts a line, which the conditions have selected or not.
+    /// Adds a line that was read. `is_selected` is true if it fulfils the conditions.
     fn note(&mut self, record: &LogRecord, is_selected: bool) {
         let line = record.line.header();
         self.all += 1;

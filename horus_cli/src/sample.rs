@@ -82,7 +82,7 @@ pub(crate) struct Node {
     pub(crate) metrics: Metrics,
     pub(crate) process_id: Option<u32>,
     /// The names of the topics that the node reads; `None` if they are not known. The field
-    /// `writes` has the names of the topics that it writes.
+    /// `writes` has the names of the topics that the node writes.
     pub(crate) reads: Option<Vec<String>>,
     pub(crate) writes: Option<Vec<String>>,
     #[serde(skip)]

@@ -113,8 +113,8 @@ impl StopSignal {
     }
 }
 
-/// Returns true if this process ignores the signal, because the process that started it did so. If
-/// the kernel does not show that, returns false.
+/// Returns true if this process ignores the signal, as it does if its parent ignored the signal.
+/// Returns false if the kernel does not report ignored signals.
 fn is_ignored(signal: i32) -> bool {
     let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
     let mask = status
@@ -124,8 +124,7 @@ fn is_ignored(signal: i32) -> bool {
     mask.is_some_and(|mask| mask >> (signal - 1) & 1 == 1)
 }
 
-/// The time at which a command stops waiting. `None` inside means that the command waits without a
-/// limit.
+/// The time at which a command stops waiting; `None` if it waits without a limit.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Deadline(Option<Instant>);
 

@@ -19,8 +19,8 @@ use crate::output::format::visible;
 /// A repair that `horus doctor --fix` can make.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Fix {
-    /// Removes the file with this name from the directory of the topics. The file is not a topic.
-    /// It is not removed if a process has it open.
+    /// Removes the file with this name from the directory of the topics: it cannot be opened as a
+    /// topic. A file that a process has open is not removed.
     RemoveTopic(String),
     /// Sets the mode of this directory of the user to 0700, so that other users cannot access it.
     CloseDirectory(PathBuf),

@@ -58,7 +58,7 @@ impl LaunchFile {
     }
 
     /// Returns the path of the executable file `command` in the directories of the program's PATH.
-    /// If none is executable, returns the path of a file that is not.
+    /// If no file with that name is executable, returns the path of the first one.
     fn find_in_path(&self, program: &ProgramSpec, dir: &Path, command: &str) -> Option<PathBuf> {
         let path = [&program.env, &self.env]
             .iter()
@@ -72,7 +72,7 @@ impl LaunchFile {
     }
 }
 
-/// Returns `path` without `.` in it, as people write it.
+/// Returns `path` without components that are `.`.
 fn tidy(path: &Path) -> PathBuf {
     path.components().collect()
 }
@@ -92,8 +92,9 @@ fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|file| file.is_file() && file.permissions().mode() & 0o111 != 0)
 }
 
-/// Returns the path of the interpreter that the script at `path` names after `#!`, if there is no
-/// such file. Returns `None` if there is one, and if `path` is not a script.
+/// Returns the path of the interpreter that the script at `path` names after `#!`, if that
+/// interpreter does not exist. Returns `None` if it exists, or if the file at `path` is not a
+/// script.
 fn missing_interpreter(path: &Path) -> Option<PathBuf> {
     // A program that may be executed but not read is not a script.
     let file = File::open(path).ok()?;

@@ -21,11 +21,10 @@ const LINES_MAX: usize = 1024;
 /// Maximum number of events that wait to be written. Lines of programs are not included.
 const EVENTS_MAX: usize = 1024;
 
-/// If the queue of lines is full and no line was written for this long, lines are dropped.
+/// Time without a written line after which lines are dropped if the queue of lines is full.
 const STALL_MAX: Duration = Duration::from_millis(100);
 
-/// If no line was written for this long, the launcher ends although some lines have not been
-/// written.
+/// Time without a written line after which the launcher ends although lines wait to be written.
 const LAST_STALL_MAX: Duration = Duration::from_secs(1);
 
 /// Maximum time that the launcher waits at its end for all lines to be written.
@@ -35,7 +34,7 @@ const LAST_LINES_MAX: Duration = Duration::from_secs(5);
 /// more now.
 const RETRY_PERIOD: Duration = Duration::from_millis(10);
 
-/// Maximum number of bytes that one call writes. A pipe accepts this many bytes as one piece.
+/// Maximum number of bytes that one call writes: `PIPE_BUF`, which a pipe accepts as one piece.
 const WRITE_BYTES_MAX: usize = 4096;
 
 /// A handle of the thread that writes the output of a launcher.
@@ -80,14 +79,14 @@ struct Queue {
     waiting: VecDeque<QueueEntry>,
     /// True while the printer thread writes an entry, which it has already removed from `waiting`.
     is_writing: bool,
-    /// The time of the last write. If an entry came into the empty queue after that, the time at
-    /// which it came. It shows whether the reader has stopped reading.
+    /// The time of the last write, or, if it is later, the time at which an entry came into the
+    /// empty queue. It shows whether the reader has stopped reading.
     last_progress: Instant,
     /// True if lines are dropped. It becomes true if the queue is full and the reader has stopped
     /// reading. It becomes false when half of the queue is empty.
     is_dropping: bool,
     /// Number of lines that were dropped since the last report about dropped lines. The key is the
-    /// index of the program, and false for its stdout or true for its stderr.
+    /// index of the program, and a bool: false for its stdout, true for its stderr.
     not_shown: BTreeMap<(usize, bool), u64>,
     /// Number of threads that are still reading the output of programs.
     sources: usize,

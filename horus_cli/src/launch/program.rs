@@ -128,7 +128,7 @@ impl<'a> Program<'a> {
 impl Process {
     /// Starts the program in a new process group. So Ctrl-C on a terminal reaches only the
     /// launcher, which then stops the programs in order. If there is a guard, the process does not
-    /// outlive the launcher. [`Self::print_output`] has to be called after it.
+    /// outlive the launcher. The caller must then call [`Self::print_output`].
     pub(super) fn start(mut command: Command, guard: &mut Option<Guard>) -> io::Result<Self> {
         if guard.is_some() {
             kill_with_parent(&mut command);
@@ -148,7 +148,8 @@ impl Process {
         })
     }
 
-    /// Starts to print the lines of the program. `index` identifies the program in them.
+    /// Starts to print the lines of the program. `index` is the index of the program in the
+    /// launcher.
     pub(super) fn print_output(&mut self, index: usize, printer: &Printer) {
         if let Some(pipe) = self.child.stdout.take() {
             log::start_reader(pipe, printer.line_source(index, "stdout"));

@@ -31,8 +31,8 @@ impl SettingPath {
         self.with(Step::Index(index))
     }
 
-    /// Returns the mistake that the value at this path has. `predicate` is a sentence without its
-    /// subject, which is the path.
+    /// Returns a mistake at this path. Its text is the path followed by `predicate`, such as "is
+    /// missing".
     pub(super) fn mistake(&self, predicate: &str) -> Mistake {
         Mistake {
             path: self.clone(),

@@ -37,7 +37,7 @@ const PROGRAM_KEYS: [&str; 12] = [
 /// The keys of the setting `ready`.
 const READY_KEYS: [&str; 2] = ["publishes", "subscribes"];
 
-/// The longest end that the name of a private namespace gets: a process id.
+/// The longest text that is appended to the name of a private namespace: a process id.
 const PRIVATE_END: &str = "_4194304";
 
 /// Maximum number of seconds in a setting: more than 30 years.
@@ -46,7 +46,7 @@ const SECONDS_MAX: f64 = 1e9;
 /// Maximum length of a text that an error shows, in characters.
 const SHOWN_CHARS_MAX: usize = 80;
 
-/// Reads a launch file from the value that it defines.
+/// Converts `value`, the value that a launch file defines, to a [`LaunchFile`].
 pub(super) fn read_file(value: &Value) -> Result<LaunchFile, Mistake> {
     let file = Table::new(SettingPath::default(), value, &FILE_KEYS)?;
     Ok(LaunchFile {
@@ -79,7 +79,7 @@ fn read_program(path: SettingPath, value: &Value) -> Result<ProgramSpec, Mistake
     })
 }
 
-/// An object of a launch file, whose keys are all known.
+/// An object of a launch file, which has no unknown keys.
 #[derive(Debug)]
 struct Table<'a> {
     path: SettingPath,
@@ -87,7 +87,8 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Returns the object `value`. Fails if it is not an object, or has other keys than `keys`.
+    /// Returns the object `value`. Fails if it is not an object, or has a key that is not in
+    /// `keys`.
     fn new(path: SettingPath, value: &'a Value, keys: &[&str]) -> Result<Self, Mistake> {
         let object = object_at(&path, value, &format!("with the keys {}", keys.join(", ")))?;
         if let Some(key) = object.keys().find(|key| !keys.contains(&key.as_str())) {
@@ -105,7 +106,7 @@ impl<'a> Table<'a> {
         Some((self.path.key(key), value))
     }
 
-    /// Returns the mistake that the setting `key` is missing. It is located at the whole object.
+    /// Returns the mistake that the setting `key` is missing. Its path is that of the whole object.
     fn missing(&self, key: &str, wanted: &str) -> Mistake {
         Mistake {
             path: self.path.clone(),
@@ -289,7 +290,8 @@ impl<'a> Table<'a> {
     }
 }
 
-/// Returns the object `value`, whose path is `path`. `wanted` describes it in the error text.
+/// Returns `value` as an object. Fails if it is not an object; `wanted` describes the object in the
+/// error text. `path` is the path of `value` in the launch file.
 fn object_at<'a>(
     path: &SettingPath,
     value: &'a Value,
@@ -301,7 +303,7 @@ fn object_at<'a>(
     })
 }
 
-/// Returns the text `value`, whose path is `path`.
+/// Returns `value` as a text. Fails if it is not a text. `path` is its path in the launch file.
 fn text_at(path: &SettingPath, value: &Value) -> Result<String, Mistake> {
     if let Some(text) = value.as_str() {
         return Ok(text.to_owned());
@@ -314,7 +316,7 @@ fn text_at(path: &SettingPath, value: &Value) -> Result<String, Mistake> {
     Err(path.mistake(&format!("is {found}, but a text is wanted{quoted}")))
 }
 
-/// Returns `value` as an error text shows it. The end of a long one is missing.
+/// Returns `value` as JSON for an error text, truncated to [`SHOWN_CHARS_MAX`] characters.
 fn show(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(SHOWN_CHARS_MAX) {

@@ -10,7 +10,7 @@ use serde_json::{Map, Number, Value};
 
 use super::setting_path::{Mistake, SettingPath, Step};
 
-/// Maximum number of objects and lists within each other.
+/// Maximum depth of nested objects and lists.
 const DEPTH_MAX: usize = 32;
 
 /// Parses `text`. Returns an error text, with the line and the column, if it is not valid.
@@ -59,7 +59,8 @@ fn show(error: &json5::Error) -> String {
 struct Parser {
     /// The path of the value that is parsed now.
     path: SettingPath,
-    /// The value that is refused when it is reached, and the text of that error.
+    /// A mistake that [`locate`] or the parser has found. Parsing the value at the path of the
+    /// mistake fails with its text; the error then has the position of that value.
     refused: Option<Mistake>,
 }
 
@@ -73,7 +74,8 @@ impl Parser {
         }
     }
 
-    /// Parses the value that `parse` reads, which is one step away from the present one.
+    /// Calls `parse` to parse a value inside the current one. `step` leads from the current value
+    /// to it.
     fn child<T>(&mut self, step: Step, parse: impl FnOnce(&mut Self) -> T) -> T {
         self.path.0.push(step);
         let parsed = parse(self);
@@ -81,7 +83,7 @@ impl Parser {
         parsed
     }
 
-    /// Returns an error if the present value is refused.
+    /// Returns an error if the current value has a mistake, or is nested too deeply.
     fn check<E: Error>(&self) -> Result<(), E> {
         match &self.refused {
             Some(mistake) if mistake.path == self.path => Err(E::custom(&mistake.text)),
@@ -167,7 +169,7 @@ impl<'de> Visitor<'de> for &mut Parser {
     }
 }
 
-/// Visitor of what follows the value of a launch file: an error, whatever it is.
+/// A visitor for the text after the object of a launch file. It fails if there is any value.
 struct NoMore;
 
 impl<'de> Visitor<'de> for NoMore {

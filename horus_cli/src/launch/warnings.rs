@@ -13,8 +13,8 @@ use crate::estop::read_last_message;
 use crate::namespace::other_processes;
 use crate::output::format::{date_time, visible};
 
-/// Prints a warning for each other launcher of the namespace that already has programs with the
-/// names of those in `own`. `own` is the status that this launcher has published before.
+/// Prints a warning for each other launcher of the namespace that runs programs with the same names
+/// as this launcher. `own` is the status that this launcher has published.
 pub(super) fn warn_of_other_launchers(
     namespace: &Arc<Namespace>,
     own: &LaunchStatus,
@@ -49,8 +49,9 @@ pub(super) fn warn_of_other_launchers(
     }
 }
 
-/// Prints a warning for each process in the namespace that runs the command of one of `programs`
-/// although no launcher runs it, such as one that a killed `horus launch --keep` has left.
+/// Prints a warning for each process in the namespace that executes the command of one of
+/// `programs` but does not belong to a running launcher. A killed `horus launch --keep` leaves such
+/// processes.
 pub(super) fn warn_of_left_programs(
     namespace: &Arc<Namespace>,
     programs: &[Program<'_>],
@@ -89,8 +90,8 @@ fn command_of(pid: u32) -> Vec<Vec<u8>> {
     line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
 }
 
-/// Returns true if `words`, the words of a process, are those of `command`. The interpreter of a
-/// script may stand before them.
+/// Returns true if `words`, the command line of a process, is `command`. If the command is a
+/// script, the interpreter may be an additional first word.
 fn runs(words: &[Vec<u8>], command: &[String]) -> bool {
     let command = command.iter().map(String::as_bytes);
     words.iter().eq(command.clone()) || words.iter().skip(1).eq(command)

@@ -38,8 +38,8 @@ pub(super) struct NewestSample {
     events: VecDeque<NumberedEvent>,
     /// The number of events since the server was started. It is also the number of the last event.
     events_number: u64,
-    /// The namespace and the names of its used topics. Pages need them to read messages and to send
-    /// commands.
+    /// The namespace, and the names of its topics that are in use. Pages need them to read messages
+    /// and to send commands.
     pub(super) known: Arc<NamespaceTopics>,
 }
 

@@ -44,10 +44,11 @@ const RATE_WINDOW: Duration = Duration::from_secs(1);
 
 /// Show topics, nodes and events live on a web page
 ///
-/// Prints the address of the page, and serves it until Ctrl-C, to programs on this
-/// machine that know the token in the address. The page takes no part: it reads
-/// what the participants count anyway, and changes nothing unless --allow-control
-/// is given. From another machine: ssh -L 8844:127.0.0.1:8844 ROBOT.
+/// Prints the address of the page, and serves it until Ctrl-C, to programs on
+/// this machine that know the token in the address. The page disturbs no program:
+/// it reads what the participants count anyway, and changes nothing unless
+/// --allow-control is given. From another machine: ssh -L 8844:127.0.0.1:8844
+/// ROBOT.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// TCP port on 127.0.0.1; 0 for any that is free

@@ -16,7 +16,7 @@ pub(crate) struct Arguments {
     /// Name of a standard message, of a topic, or of a file
     #[arg(value_name = "A")]
     one: String,
-    /// The same
+    /// Name of the message to compare with, of a topic, or of a file
     #[arg(value_name = "B")]
     other: String,
 }
@@ -42,8 +42,8 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     difference.map_or(Ok(()), |_| Err(Failure::check_answered_no()))
 }
 
-/// Describes a difference between two types with the given names. WHY not its own text: that is for
-/// a program that opens a topic, and calls the types "here" and "in the topic".
+/// Returns a text about a difference between two message types with the names `one` and `other`.
+/// WHY not the `Display` text of the difference: it calls the types "here" and "in the topic".
 fn difference_text(difference: &SchemaDifference, [one, other]: &[String; 2]) -> String {
     match difference {
         SchemaDifference::UnreadableHere(error) => format!("in {one}: {error}"),

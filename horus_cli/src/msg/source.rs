@@ -17,7 +17,8 @@ use crate::topic::select::{topics_with_type, without_leading_slash};
 /// Extension of a file that describes a ROS message.
 const ROS_EXTENSION: &str = "msg";
 
-/// Returns the selected namespace, whose topics have types, if it exists.
+/// Opens the selected namespace, to look for message types in its topics. Returns `None` if it does
+/// not exist.
 fn namespace_of_types(context: &Context) -> Result<Option<Arc<Namespace>>, Failure> {
     let path = namespace_path(&context.namespace_config()?);
     path.is_dir().then(|| context.open_namespace()).transpose()
@@ -55,8 +56,8 @@ impl FoundType {
         }
         if !carriers.is_empty() {
             return Err(Failure::not_found(format_args!(
-                "no standard message, topic or file is called '{wanted}', but messages of this \
-                 type are in the topics: {}. Name one of these",
+                "no standard message, topic or file is called '{wanted}', but messages of \
+                 this type are in the topics: {}. Name one of these",
                 carriers.join(", ")
             )));
         }

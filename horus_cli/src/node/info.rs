@@ -33,7 +33,7 @@ struct NodeInfo<'a> {
     /// nanoseconds, and that no earlier element counts.
     durations: &'a [u64],
     /// The histogram of the lateness of ticks, which is the time from the due time to the start. It
-    /// has the same buckets.
+    /// has the same buckets as `durations`.
     lateness: &'a [u64],
 }
 

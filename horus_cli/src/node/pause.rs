@@ -9,9 +9,9 @@ use crate::failure::Failure;
 
 /// Pause a node until it is resumed
 ///
-/// Returns when the status of the scheduler shows it. Gives up after 5 seconds,
-/// or after --timeout, with exit code 124. The exit code is 4 if the node was
-/// stopped.
+/// Returns when the status of the scheduler shows the pause. Gives up after 5
+/// seconds, or after --timeout, with exit code 124. The exit code is 4 if the
+/// node was stopped.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the node, or SCHEDULER/NODE

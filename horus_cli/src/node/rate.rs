@@ -10,9 +10,10 @@ use crate::failure::Failure;
 
 /// Change the rate of a node
 ///
-/// Returns when the status of the scheduler shows it. Gives up after 5 seconds,
-/// or after --timeout, with exit code 124. The exit code is 4 if the scheduler
-/// refuses: an event node has no rate, and a rate may not fit the deadline.
+/// Returns when the status of the scheduler shows the rate. Gives up after 5
+/// seconds, or after --timeout, with exit code 124. The exit code is 4 if the
+/// scheduler refuses: an event node has no rate, and a rate may not fit the
+/// deadline.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the node, or SCHEDULER/NODE

@@ -9,9 +9,9 @@ use crate::failure::Failure;
 
 /// Resume a paused node
 ///
-/// Returns when the status of the scheduler shows it. Gives up after 5 seconds,
-/// or after --timeout, with exit code 124. The exit code is 4 if the node was
-/// stopped: that cannot be undone.
+/// Returns when the status of the scheduler shows that the node runs. Gives up
+/// after 5 seconds, or after --timeout, with exit code 124. The exit code is 4 if
+/// the node was stopped: that cannot be undone.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the node, or SCHEDULER/NODE

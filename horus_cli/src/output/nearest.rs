@@ -34,8 +34,9 @@ pub(crate) fn suggest_names(wanted: &str, names: &[String]) -> String {
     }
 }
 
-/// Returns those of `names` that `wanted` may be a misspelling of: one edit away for each four
-/// characters or part of four, or the same last part of the name.
+/// Returns up to three of `names` that `wanted` may be a misspelling of. These have the same part
+/// after the last slash, or an edit distance of at most a quarter of the length of `wanted`,
+/// rounded up.
 pub(crate) fn similar_names<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
     let edits_max = wanted.chars().count().div_ceil(4);
     let last_part = |name: &str| name.rsplit('/').next().map(str::to_owned);

@@ -5,8 +5,8 @@ use std::time::Duration;
 use horus_core::message::SchedulerStatusHeader;
 use horus_core::scheduler::SchedulerInfo;
 
-/// Age of the last status from which on a scheduler counts as not responding. A scheduler publishes
-/// its status ten times a second.
+/// Maximum age of the last status of a scheduler that responds. A scheduler publishes its status
+/// ten times a second.
 const STATUS_AGE_MAX: Duration = Duration::from_secs(2);
 
 /// The condition of a scheduler, as other processes see it.

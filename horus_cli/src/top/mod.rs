@@ -32,15 +32,15 @@ const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 
 /// Show programs, topics, nodes and events live
 ///
-/// Takes no part: it reads what the participants count anyway. The key ? lists the
-/// keys. With --json, or if stdout is not a terminal, it prints what it sees once
-/// per interval, until Ctrl-C.
+/// Disturbs no program: it reads what the participants count anyway. The key ?
+/// lists the keys. With --json, or if stdout is not a terminal, it prints what it
+/// sees once per interval, until Ctrl-C.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Seconds between two looks [default: 0.25, and 1 without a terminal]
+    /// Seconds between two samples [default: 0.25, and 1 without a terminal]
     #[arg(short, long, value_name = "S", value_parser = parse_positive_seconds)]
     interval: Option<Duration>,
-    /// End after N looks, with --json or without a terminal
+    /// End after N samples, with --json or without a terminal
     #[arg(short = 'n', value_name = "N")]
     number: Option<u64>,
     /// Also show the library's own topics, horus/…

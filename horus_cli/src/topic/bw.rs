@@ -23,8 +23,8 @@ const POLL_PERIOD: Duration = Duration::from_millis(1);
 
 /// Measure the bytes of messages per second
 ///
-/// Counts messages as `hz` does. If messages have lengths of their own, it
-/// also looks at the length of each, without reading it, and takes no part.
+/// Counts messages as `hz` does. If messages have different lengths, it also
+/// reads the length of each, but not the message, and is no subscriber.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]

@@ -69,7 +69,7 @@ impl Condition {
         self.alternatives.iter().any(holds)
     }
 
-    /// Returns all comparisons.
+    /// Returns all comparisons of the condition.
     pub(super) fn comparisons(&self) -> impl Iterator<Item = &Comparison> {
         self.alternatives.iter().flatten()
     }
@@ -105,7 +105,7 @@ impl Comparison {
         })
     }
 
-    /// Returns the path of the field.
+    /// Returns the path of the compared field.
     pub(super) const fn path(&self) -> &FieldPath {
         &self.path
     }
@@ -115,7 +115,7 @@ impl Comparison {
         &self.value
     }
 
-    /// Returns true if the comparison is true for one of the whole numbers from `min` to `max`.
+    /// Returns true if the comparison is true for at least one whole number from `min` to `max`.
     pub(super) fn holds_for_integers(&self, min: &Value, max: &Value) -> bool {
         let min = compare_values(min, &self.value);
         let max = compare_values(max, &self.value);
@@ -136,7 +136,7 @@ impl Comparison {
         }
     }
 
-    /// Returns true if the comparison is true for one of the numbers of 32 bits.
+    /// Returns true if the comparison is true for at least one single-precision number.
     pub(super) fn holds_for_singles(&self) -> bool {
         let value = self.value.as_f64().unwrap_or_default();
         let overflows = value.is_finite() && (value as f32).is_infinite();

@@ -26,9 +26,9 @@ impl Columns {
         columns
     }
 
-    /// Returns the cells in the order of the names in `header`, which are those of the first
-    /// message, with an empty cell for each value that this message lacks. Also returns the names
-    /// that are not in the header.
+    /// Returns one cell for each name in `header`, the names of the first message. The cell is
+    /// empty if this message has no value with that name. Also returns the names of this message
+    /// that are not in `header`.
     pub(super) fn cells_below(self, header: &[String]) -> (Vec<String>, Vec<String>) {
         if self.names == header {
             return (self.cells, Vec::new());

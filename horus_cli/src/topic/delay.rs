@@ -126,8 +126,8 @@ fn expect_time_field(topic: &str, kind: &DynamicType) -> Result<(), Failure> {
 
 impl MessageReader {
     /// Adds the ages of the messages that have arrived to `ages`, in nanoseconds. Waits until `due`
-    /// at most, and returns after a few milliseconds even if no message, or always another one, has
-    /// arrived.
+    /// at most. Returns after a few milliseconds in any case: even if no message has arrived, and
+    /// even if messages arrive all the time.
     fn read(&mut self, due: Instant, ages: &mut Samples<i64>) -> Result<(), Failure> {
         match self {
             Self::Observer(observer) => {

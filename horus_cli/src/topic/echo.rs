@@ -28,8 +28,8 @@ const FLUSH_PERIOD: Duration = Duration::from_millis(50);
 
 /// Print the messages of a topic
 ///
-/// Looks for messages each millisecond, and takes no part: if messages come
-/// faster than they are printed, some are lost here and nowhere else, and counted.
+/// Looks for messages each millisecond, and is no subscriber: if messages come
+/// faster than they are printed, only this command loses some, and counts them.
 /// Ends with Ctrl-C, or after -n messages.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
@@ -50,7 +50,7 @@ pub(crate) struct Arguments {
     /// Skip all but the newest message each time
     #[arg(long)]
     latest: bool,
-    /// Only messages that fulfil it: 'linear > 0.5 && frame == "map"'
+    /// Only messages that fulfil EXPR: 'linear > 0.5 && frame == "map"'
     #[arg(long = "where", value_name = "EXPR", value_parser = Condition::parse)]
     condition: Option<Condition>,
     /// Print comma-separated values, with a line of names first
@@ -324,8 +324,8 @@ impl EchoProgress {
         self.without_part += 1;
     }
 
-    /// Returns the number of messages that had no part at a path, as the end of a text about all
-    /// messages. It is empty if there were none.
+    /// Returns a text with the number of messages that had no part at a path, to be appended to the
+    /// number of all messages. It is empty if there were none.
     fn without_text(&self) -> String {
         match self.without_part {
             0 => String::new(),

@@ -33,8 +33,8 @@ struct MessageTimes {
     /// The times of the newest messages, whose gaps are not computed yet, in nanoseconds since
     /// 1970.
     newest: Vec<u64>,
-    /// The latest time of a message before the newest ones, in nanoseconds since 1970; `None` if
-    /// there was none. The first gap of a window begins at it.
+    /// The latest time of a message before those in `newest`, in nanoseconds since 1970; `None` if
+    /// there was none. The next gap begins at this time.
     last: Option<u64>,
     gaps: Samples<u64>,
 }

@@ -26,8 +26,8 @@ const WINDOW: Duration = Duration::from_secs(1);
 
 /// Measure the rate of messages, exactly and at any rate
 ///
-/// Reads the counters that publishers keep, so it takes no part, misses nothing,
-/// and costs them nothing. Ends with Ctrl-C, or after --for.
+/// Reads the counters that publishers keep, so it is no subscriber, misses
+/// nothing, and costs them nothing. Ends with Ctrl-C, or after --for.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -38,10 +38,10 @@ pub(crate) struct Arguments {
     /// are seen, which is up to a millisecond late.
     #[arg(long)]
     jitter: bool,
-    /// Exit with 1 if the rate of a topic was lower in all
+    /// Exit with 1 if the mean rate of a topic was lower
     #[arg(long, value_name = "HZ", value_parser = parse_hertz, allow_negative_numbers = true)]
     min: Option<f64>,
-    /// Exit with 1 if the rate of a topic was higher in all
+    /// Exit with 1 if the mean rate of a topic was higher
     #[arg(long, value_name = "HZ", value_parser = parse_hertz, allow_negative_numbers = true)]
     max: Option<f64>,
 }
@@ -82,7 +82,8 @@ struct LaneLine {
 }
 
 impl MeasurementSpan {
-    /// Opens a meter for each topic. From here on, a signal ends the stream.
+    /// Opens a meter for each topic. From then on, the first signal ends only the measurement, so
+    /// that the command can print a summary.
     pub(super) fn open(&self, context: &Context) -> Result<(Arc<Namespace>, Vec<Meter>), Failure> {
         let (namespace, names) = select_topics(context, &self.topics)?;
         let meters = names.iter().map(|name| {

@@ -90,7 +90,7 @@ pub(crate) enum Cause {
 }
 
 impl Cause {
-    /// Returns the word for the cause that also stands in JSON.
+    /// Returns the name of the cause, as it is in the JSON output.
     pub(crate) const fn word(self) -> &'static str {
         match self {
             Self::Type => "type",
@@ -104,7 +104,8 @@ impl Cause {
 struct Publisher {
     process: Option<Process>,
     lane: u32,
-    /// The reliability that the publisher offers, or that the last one has offered.
+    /// The reliability that the live publisher of the lane offers, or, without one, that the last
+    /// publisher has offered.
     #[serde(skip_serializing_if = "Option::is_none")]
     reliability: Option<String>,
     sent: u64,
@@ -249,7 +250,8 @@ impl Unmatched {
         }
     }
 
-    /// Returns a text that names both, and says why no message passes between them.
+    /// Returns a text that names the publisher and the subscriber, and says why no message passes
+    /// between them.
     pub(crate) fn describe(&self) -> String {
         let reason = match self.cause {
             Cause::Type => "they use different messages",
@@ -282,8 +284,8 @@ impl Publisher {
         }
     }
 
-    /// Returns a line which says whose counts those of the lane are, if they are not only those of
-    /// the last publisher.
+    /// Returns a line which says that the counts of the lane include those of earlier publishers;
+    /// `None` if the lane has had only one publisher.
     fn describe_counts(&self) -> Option<String> {
         (self.claims > 1).then(|| {
             format!(

@@ -18,13 +18,13 @@ use crate::output::{Column, Table};
 
 /// Show the latency of each subscriber, from send to receive
 ///
-/// The subscribers time every 256th message themselves, so this measures their
-/// real latencies and takes no part. Values are upper bounds, to a factor of two.
+/// The subscribers time every 256th message themselves, so this shows their real
+/// latencies and costs them nothing. Values are upper bounds, to a factor of two.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the topic
     topic: String,
-    /// Only the messages of the next S seconds [default: all since they joined]
+    /// Only the messages of the next S seconds [default: all of each subscriber]
     #[arg(long = "for", value_name = "S", value_parser = parse_positive_seconds)]
     duration: Option<Duration>,
 }

@@ -280,8 +280,8 @@ impl TopicSettings {
 }
 
 /// Returns the reliability that the live publishers offer as text, or `mixed` if they differ. If
-/// there is no live publisher, returns what the last ones have offered, because the messages that
-/// they have left are sent as they were offered.
+/// there is no live publisher, returns what the last publishers have offered, because that still
+/// applies to the messages that they have left.
 pub(super) fn offered_reliability(offers: &[(u32, Offer)], lanes: &[LaneCounters]) -> String {
     let is_live = |lane: u32| {
         let mut lanes = lanes.iter().filter(|counters| counters.lane == lane);

@@ -18,8 +18,8 @@ pub(crate) struct Meter {
     namespace: Arc<Namespace>,
     name: String,
     inspector: Option<Inspector>,
-    /// The time at which the topic was created from which the counters in `before` were read. A
-    /// different time shows that the topic was re-created.
+    /// The creation time of the topic to which `last_counters` belongs. If the topic now has
+    /// another creation time, it was re-created.
     created_at: Option<SystemTime>,
     last_counters: Counters,
 }

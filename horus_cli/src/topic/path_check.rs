@@ -12,8 +12,9 @@ use crate::failure::Failure;
 
 /// A part of a message type, found by a path.
 ///
-/// `sample` is the part of a message that consists of zeros and has one element of trailing data.
-/// It has the kind and the number of elements that the part has in every message.
+/// `sample` is this part of an example message, which consists of zeros. The part has the same kind
+/// and the same number of elements in every message; only the array at the end of a message can
+/// have any length, and has one element in the example.
 #[derive(Debug)]
 struct TypePart<'a> {
     topic: &'a str,
@@ -36,9 +37,9 @@ pub(super) fn expect_path(
     TypePart::find(topic, kind, path).map(|_| ())
 }
 
-/// Returns a failure if no message of the type `kind` can have the part that `comparison` compares,
-/// or if the part is not comparable with the value: a number with a number that its type can have,
-/// and a text with a text.
+/// Returns a failure if `comparison` can be true for no message of the type `kind`, because there
+/// is no part at its path, the part is not comparable with the value, or no number of the type of
+/// the part fulfils the comparison. Numbers are comparable with numbers, and texts with texts.
 pub(super) fn expect_comparable(
     topic: &str,
     kind: &DynamicType,
@@ -70,7 +71,7 @@ fn integer_range(primitive: Primitive) -> Option<(Value, Value)> {
 
 impl<'a> TypePart<'a> {
     /// Returns the part of the message type at `path`. Returns `None` if the type has no schema, so
-    /// that each message has to be looked at.
+    /// only a message shows which parts it has.
     fn find(
         topic: &'a str,
         kind: &'a DynamicType,
@@ -107,7 +108,7 @@ impl<'a> TypePart<'a> {
         Ok(Some(part))
     }
 
-    /// Replaces the part by the part of it to which `step` leads.
+    /// Moves to the part inside this one to which `step` leads.
     fn go(&mut self, step: &PathStep) -> Result<(), Failure> {
         let found = match step {
             PathStep::Name(name) => self.field(name)?,
@@ -210,8 +211,8 @@ impl<'a> TypePart<'a> {
         }
     }
 
-    /// Returns a failure if the type of the number in the part has no number for which `comparison`
-    /// is true.
+    /// Returns a failure if `comparison` is false for every number that the type of the part can
+    /// hold.
     fn expect_possible(&self, comparison: &Comparison) -> Result<(), Failure> {
         let Some(primitive) = self.primitive() else {
             return Ok(());
@@ -231,7 +232,8 @@ impl<'a> TypePart<'a> {
         )))
     }
 
-    /// Returns true if the part is the trailing data, whose length each message chooses.
+    /// Returns true if the part is the array at the end of the message, whose length may differ
+    /// from message to message.
     fn is_trailing(&self) -> bool {
         let tail = self.schema.tail.as_ref();
         tail.is_some_and(|tail| tail.name == self.names)
@@ -279,8 +281,8 @@ impl<'a> TypePart<'a> {
         self.primitive().map_or("number", Primitive::name)
     }
 
-    /// Returns the type of the number, or of the numbers, in the part. Returns `None` if it has
-    /// none.
+    /// Returns the type of the number, or of the numbers, in the part. Returns `None` if it
+    /// contains no number.
     fn primitive(&self) -> Option<Primitive> {
         let fields = self.schema.fields.iter();
         let field = fields.map(|field| (&field.path, field.shape.primitive));

@@ -11,7 +11,7 @@ pub(super) struct Samples<T> {
     number: u64,
     ends: Option<(T, T)>,
     kept: Vec<T>,
-    /// One value of so many is kept. It doubles when there are too many.
+    /// One of every `stride` values is kept. The stride doubles when [`KEPT_MAX`] values are kept.
     stride: u64,
 }
 
@@ -59,7 +59,8 @@ impl<T: Copy + Ord> Samples<T> {
         self.ends.map(|(_, max)| max)
     }
 
-    /// Returns the values that are the percentiles `percents`, of the values that were kept.
+    /// Returns a percentile of the kept values for each of `percents`, from 0 to 100; `None` if
+    /// there are no values.
     pub(super) fn percentiles<const N: usize>(&mut self, percents: [f64; N]) -> [Option<T>; N] {
         self.kept.sort_unstable();
         percents.map(|percent| {

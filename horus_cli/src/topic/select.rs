@@ -18,14 +18,14 @@ pub(crate) fn is_internal_topic(name: &str) -> bool {
     name.starts_with(INTERNAL_PREFIX)
 }
 
-/// Returns true if a user who typed `wanted` may mean the topic `name`. Internal topics are meant
-/// only by names that begin as theirs do.
+/// Returns true if the topic `name` may be offered to a user who typed `wanted`. Internal topics
+/// are only offered if `wanted` begins with [`INTERNAL_PREFIX`].
 fn is_offered(wanted: &str, name: &str) -> bool {
     is_internal_topic(wanted) || !is_internal_topic(name)
 }
 
 /// Returns true if `pattern` selects the topic `name`. It selects internal topics only if it begins
-/// as their names do.
+/// with [`INTERNAL_PREFIX`].
 pub(super) fn is_selected_by(pattern: &str, name: &str) -> bool {
     matches_pattern(pattern, name) && is_offered(pattern, name)
 }
@@ -37,7 +37,7 @@ pub(crate) fn without_leading_slash(name: &str) -> &str {
 
 /// Opens the namespace. Returns it together with the names of the topics that `wanted` selects,
 /// each once, in the order of the arguments. A pattern selects all topics that it matches, but
-/// internal ones only if it begins as their names do.
+/// internal ones only if it begins with [`INTERNAL_PREFIX`].
 ///
 /// It does not check whether a topic with a given name exists, because opening the topic does that.
 pub(crate) fn select_topics(

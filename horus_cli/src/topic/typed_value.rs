@@ -9,8 +9,8 @@ use horus_core::value::Value;
 /// # Errors
 ///
 /// A text that says what is wrong: the syntax, a number that no `f64` can hold, or a key that
-/// occurs twice in one object. JSON5 itself would take such a number for infinity, and would take
-/// one of the two values without a word.
+/// occurs twice in one object. A JSON5 parser reads such a number as infinity, and silently drops
+/// one of the two values.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
     let value = json5::from_str(text).map_err(|error| match looks_like_bare_text(text) {
         true => format!("not valid JSON5: {error}. A text needs quotes of its own: '\"{text}\"'"),

@@ -18,7 +18,7 @@ const POLL_PERIOD: Duration = Duration::from_millis(10);
 
 /// Wait until a topic exists, has publishers or subscribers, or a message
 ///
-/// Prints nothing. The exit code is 0 when it is so, and 124 after --timeout.
+/// Prints nothing. The exit code is 0 when that is so, and 124 after --timeout.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the topic

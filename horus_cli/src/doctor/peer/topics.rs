@@ -20,7 +20,7 @@ struct TopicRole {
     topic: String,
     publishes: bool,
     subscribes: bool,
-    /// Number of publishers of the topic in other processes. The next field is the number of
+    /// Number of publishers of the topic in other processes. `other_subscribers` is the number of
     /// subscribers there.
     other_publishers: usize,
     other_subscribers: usize,
@@ -143,7 +143,7 @@ impl TopicRole {
 
     /// Returns a finding about the process as a publisher, or as a subscriber. `others` is the
     /// number of endpoints with the opposite role in other processes. `many` and `one` are the verb
-    /// for that opposite role, in the plural and in the singular.
+    /// for that opposite role, such as "subscribe" and "subscribes".
     fn sharing_finding(
         &self,
         found: &str,
