@@ -257,14 +257,14 @@ fn is_selected_event(arguments: &Arguments, event: &NodeEvent) -> bool {
 
 fn print(event: &NodeEvent, context: &mut Context) -> Result<(), Failure> {
     if context.is_json() {
-        return context.out.json(Event::new(event));
+        return context.out.write_json(Event::new(event));
     }
     let text = context
         .out
         .paint(event_tone(event), &visible(&event.to_string()));
     context
         .out
-        .line(format_args!("{} {text}", date_time(event.timestamp_ns)))
+        .write_line(format_args!("{} {text}", date_time(event.timestamp_ns)))
 }
 
 /// Returns the tone of an event. The tone selects the colour in which the event is printed.

@@ -88,7 +88,7 @@ pub(crate) fn topic_names(config: &NamespaceConfig) -> BTreeSet<String> {
 
 fn print(report: &Report, arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     if context.is_json() {
-        context.out.json(report)?;
+        context.out.write_json(report)?;
     } else {
         // With --all, a topic is left only if a process has opened it meanwhile.
         let reason = if arguments.all {
@@ -106,7 +106,7 @@ fn print(report: &Report, arguments: &Arguments, context: &mut Context) -> Resul
             for name in names {
                 context
                     .out
-                    .line(format_args!("{word}: {}{reason}", visible(name)))?;
+                    .write_line(format_args!("{word}: {}{reason}", visible(name)))?;
             }
         }
         context.out.flush()?;

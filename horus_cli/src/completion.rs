@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         Shell::Zsh => complete_live_names_in_zsh(&script),
         _ => script.into_owned(),
     };
-    context.out.bytes(script.as_bytes())
+    context.out.write_bytes(script.as_bytes())
 }
 
 /// Returns the script for zsh that clap has generated, changed so that it also completes the names
@@ -97,7 +97,9 @@ pub(crate) fn print_names(arguments: &Names, context: &mut Context) -> Result<()
     names.retain(|name| name.starts_with(&arguments.prefix));
     names.sort();
     names.dedup();
-    names.iter().try_for_each(|name| context.out.line(name))
+    names
+        .iter()
+        .try_for_each(|name| context.out.write_line(name))
 }
 
 fn find_live_names(kind: NameKind, context: &Context) -> Option<Vec<String>> {

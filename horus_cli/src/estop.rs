@@ -247,7 +247,7 @@ fn print_state(
     context: &mut Context,
 ) -> Result<(), Failure> {
     if context.is_json() {
-        return context.out.json(Status {
+        return context.out.write_json(Status {
             engaged: stop.is_some_and(EmergencyStop::is_engaged),
             timestamp_ns: stop.map(|stop| stop.timestamp_ns),
             source: stop.map(|stop| stop.source.to_string()),
@@ -257,14 +257,14 @@ fn print_state(
         });
     }
     match stop {
-        None => context.out.line("never engaged"),
+        None => context.out.write_line("never engaged"),
         Some(stop) => {
             let is_engaged = stop.is_engaged();
             let tone = if is_engaged { Tone::Bad } else { Tone::Plain };
             let text = context.out.paint(tone, &visible(&stop.to_string()));
             context
                 .out
-                .line(format_args!("{} {text}", date_time(stop.timestamp_ns)))
+                .write_line(format_args!("{} {text}", date_time(stop.timestamp_ns)))
         }
     }
 }

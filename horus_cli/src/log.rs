@@ -269,7 +269,7 @@ fn print_line(record: &LogRecord, context: &mut Context) -> Result<(), Failure> 
     let line = record.line.header();
     let text = record.line.text();
     if context.is_json() {
-        return context.out.json(Line {
+        return context.out.write_json(Line {
             timestamp_ns: line.timestamp_ns,
             monotonic_ns: line.monotonic_ns,
             program: &record.program,
@@ -302,7 +302,7 @@ fn print_line(record: &LogRecord, context: &mut Context) -> Result<(), Failure> 
     let said = context.out.paint(level_tone(line.level), &said);
     context
         .out
-        .line(format_args!("{} {said}", date_time(line.timestamp_ns)))
+        .write_line(format_args!("{} {said}", date_time(line.timestamp_ns)))
 }
 
 /// Returns the source and the text of a log line. If the text has several lines, marks each line

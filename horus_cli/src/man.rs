@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         let mut page = Vec::new();
         let rendered = Man::new(Cli::command()).render(&mut page);
         rendered.map_err(Failure::system)?;
-        return context.out.bytes(&page);
+        return context.out.write_bytes(&page);
     };
     let written =
         fs::create_dir_all(dir).and_then(|()| clap_mangen::generate_to(Cli::command(), dir));

@@ -126,7 +126,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     };
     if context.is_json() {
         let findings = &findings;
-        context.out.json(Findings { findings })?;
+        context.out.write_json(Findings { findings })?;
     } else {
         for finding in &findings {
             print_finding(finding, context)?;
@@ -172,10 +172,12 @@ fn print_finding(finding: &Finding, context: &mut Context) -> Result<(), Failure
     let word = context.out.paint(tone, word);
     context
         .out
-        .line(format_args!("{word}  {}: {}", finding.check, finding.found))?;
+        .write_line(format_args!("{word}  {}: {}", finding.check, finding.found))?;
     match (&finding.fixed, &finding.advice) {
-        (Some(fixed), _) => context.out.line(format_args!("       fixed: {fixed}")),
-        (None, Some(advice)) => context.out.line(format_args!("       → {advice}")),
+        (Some(fixed), _) => context
+            .out
+            .write_line(format_args!("       fixed: {fixed}")),
+        (None, Some(advice)) => context.out.write_line(format_args!("       → {advice}")),
         (None, None) => Ok(()),
     }
 }

@@ -46,15 +46,15 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let graph = Graph::read(arguments.all, arguments.window, context)?;
     if context.is_json() {
-        return context.out.json(graph);
+        return context.out.write_json(graph);
     }
     if arguments.dot {
-        return context.out.bytes(graph.to_dot().as_bytes());
+        return context.out.write_bytes(graph.to_dot().as_bytes());
     }
     if arguments.mermaid {
-        return context.out.bytes(graph.to_mermaid().as_bytes());
+        return context.out.write_bytes(graph.to_mermaid().as_bytes());
     }
-    context.out.table(&graph_table(&graph))
+    context.out.write_table(&graph_table(&graph))
 }
 
 fn graph_table(graph: &Graph) -> Table {

@@ -139,7 +139,9 @@ impl OutputFormat {
 /// Prints the names of the programs in the order in which they are started.
 pub(super) fn print_order(programs: &[&str], context: &mut Context) -> Result<(), Failure> {
     if context.is_json() {
-        return context.out.json(StartOrder { programs });
+        return context.out.write_json(StartOrder { programs });
     }
-    programs.iter().try_for_each(|name| context.out.line(name))
+    programs
+        .iter()
+        .try_for_each(|name| context.out.write_line(name))
 }

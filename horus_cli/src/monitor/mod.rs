@@ -111,9 +111,9 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 
 fn print(address: &PageUrl, context: &mut Context) -> Result<(), Failure> {
     if context.is_json() {
-        return context.out.json(address);
+        return context.out.write_json(address);
     }
-    context.out.line(&address.url)?;
+    context.out.write_line(&address.url)?;
     context.out.flush()?;
     let may = if address.allow_control {
         "may pause nodes and stop the robot"

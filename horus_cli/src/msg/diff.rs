@@ -32,9 +32,9 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         let (a, b) = (&arguments.one, &arguments.other);
         context
             .out
-            .json(serde_json::json!({ "a": a, "b": b, "difference": difference }))?;
+            .write_json(serde_json::json!({ "a": a, "b": b, "difference": difference }))?;
     } else if let Some(difference) = &difference {
-        context.out.line(difference)?;
+        context.out.write_line(difference)?;
         context.out.flush()?;
     } else {
         context.print_note("they are the same");

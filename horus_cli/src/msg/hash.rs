@@ -22,7 +22,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     if context.is_json() {
         let message_type = &arguments.message_type;
         let object = serde_json::json!({ "message_type": message_type, "schema_hash": hash });
-        return context.out.json(object);
+        return context.out.write_json(object);
     }
-    context.out.line(hash)
+    context.out.write_line(hash)
 }

@@ -38,7 +38,7 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
     });
     let messages: Vec<MessageRow> = rows.collect();
     if context.is_json() {
-        return context.out.json(MessageList { messages });
+        return context.out.write_json(MessageList { messages });
     }
     let mut table = Table::new([
         Column::text("MESSAGE"),
@@ -55,7 +55,7 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
             row.summary.as_str().into(),
         ]);
     }
-    context.out.table(&table)
+    context.out.write_table(&table)
 }
 
 /// Returns the first sentence of `doc`, a doc comment, on one line.

@@ -56,11 +56,11 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         let name = Schema::parse(&schema)
             .map(|schema| schema.name)
             .unwrap_or_default();
-        return context.out.json(serde_json::json!({
+        return context.out.write_json(serde_json::json!({
             "message_type": name, "schema": schema, "declaration": text,
         }));
     }
-    context.out.bytes(text.as_bytes())
+    context.out.write_bytes(text.as_bytes())
 }
 
 fn declaration_text(found: &FoundType, language: Language) -> Result<String, Failure> {

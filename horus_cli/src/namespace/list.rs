@@ -93,7 +93,7 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
         .filter_map(|name| NamespaceRow::read(&config, name))
         .collect();
     if context.is_json() {
-        return context.out.json(NamespaceList {
+        return context.out.write_json(NamespaceList {
             shm_dir: config.dir().display().to_string(),
             namespaces,
         });
@@ -121,5 +121,5 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
             }
         }
     }
-    context.out.table(&table)
+    context.out.write_table(&table)
 }

@@ -30,7 +30,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     remove(&config.with_name(name.clone()))?;
     if context.is_json() {
         let object = serde_json::json!({ "namespace": name.as_str(), "removed": true });
-        return context.out.json(object);
+        return context.out.write_json(object);
     }
     context.print_note(format_args!("removed namespace '{name}'"));
     Ok(())

@@ -95,7 +95,7 @@ pub(super) fn send_and_wait(
 fn print_effect(metrics: &Metrics, context: &mut Context) -> Result<(), Failure> {
     let (scheduler, node) = (metrics.scheduler.as_str(), metrics.node.as_str());
     if context.is_json() {
-        return context.out.json(AppliedCommand {
+        return context.out.write_json(AppliedCommand {
             scheduler,
             node,
             state: metrics.state,

@@ -48,7 +48,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         nodes.find(|node| node.name == found.name())
     });
     if context.is_json() {
-        return context.out.json(NodeInfo {
+        return context.out.write_json(NodeInfo {
             metrics,
             process_id: scheduler.process_id,
             reads: node.map(|node| node.reads.clone()),
@@ -63,14 +63,14 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         .unwrap_or_default();
     let out = &mut context.out;
     let state = out.paint(metrics.tone(), &metrics.state_text());
-    out.line(format_args!(
+    out.write_line(format_args!(
         "{}: {state}, {} at {}, scheduler {}{process}",
         visible(&metrics.node),
         metrics.class,
         metrics.rate_text(),
         visible(&metrics.scheduler),
     ))?;
-    out.line(format_args!(
+    out.write_line(format_args!(
         "  {} ticks, {} missed, {} skipped, {} failed, {} panicked",
         count(metrics.ticks),
         count(metrics.misses),
@@ -78,7 +78,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         count(metrics.failures),
         count(metrics.panics),
     ))?;
-    out.line(format_args!(
+    out.write_line(format_args!(
         "  tick p50 {}, p99 {}, max {}, last {}; late p50 {}, p99 {}",
         time_text(metrics.p50_ns),
         time_text(metrics.p99_ns),
@@ -88,14 +88,14 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         time_text(metrics.lateness_p99_ns),
     ))?;
     if let Some(node) = node {
-        out.line(format_args!(
+        out.write_line(format_args!(
             "  reads {}; writes {}",
             joined_names(&node.reads),
             joined_names(&node.writes)
         ))?;
     }
     if !metrics.last_error.is_empty() {
-        out.line(format_args!(
+        out.write_line(format_args!(
             "  last error: {}",
             visible(&metrics.last_error)
         ))?;
@@ -127,5 +127,5 @@ fn write_histogram(durations: &[u64], lateness: &[u64], out: &mut Output) -> Res
             table.row([bound.into(), count(*ticks).into(), count(*late).into()]);
         }
     }
-    out.table(&table)
+    out.write_table(&table)
 }

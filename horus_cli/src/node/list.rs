@@ -42,7 +42,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         }
     }
     if context.is_json() {
-        return context.out.json(NodeList { nodes });
+        return context.out.write_json(NodeList { nodes });
     }
     let mut columns = vec![
         Column::name("NODE"),
@@ -68,7 +68,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     for node in &nodes {
         table.row(node_cells(node, arguments.long));
     }
-    context.out.table(&table)
+    context.out.write_table(&table)
 }
 
 fn node_cells(node: &Metrics, long: bool) -> Vec<Cell> {

@@ -81,34 +81,34 @@ impl Output {
     }
 
     /// Writes `text` and a line end to stdout.
-    pub(crate) fn line(&mut self, text: impl Display) -> Result<(), Failure> {
+    pub(crate) fn write_line(&mut self, text: impl Display) -> Result<(), Failure> {
         Ok(writeln!(self.stdout, "{text}")?)
     }
 
     /// Writes `text`, which comes from another program, and a line end to stdout. If stdout is a
     /// terminal, replaces characters on which it would act by escapes.
-    pub(crate) fn foreign_line(&mut self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn write_foreign_line(&mut self, text: &str) -> Result<(), Failure> {
         if self.is_terminal {
-            self.line(visible(text))
+            self.write_line(visible(text))
         } else {
-            self.line(text)
+            self.write_line(text)
         }
     }
 
     /// Writes `bytes` to stdout without any change.
-    pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
+    pub(crate) fn write_bytes(&mut self, bytes: &[u8]) -> Result<(), Failure> {
         Ok(self.stdout.write_all(bytes)?)
     }
 
     /// Writes `table` to stdout. Shortens names if stdout is a terminal that is too narrow.
-    pub(crate) fn table(&mut self, table: &Table) -> Result<(), Failure> {
+    pub(crate) fn write_table(&mut self, table: &Table) -> Result<(), Failure> {
         Ok(table.write(&mut self.stdout, self.style, self.width)?)
     }
 
     /// Writes `body` to stdout as one line of JSON, and flushes stdout.
-    pub(crate) fn json(&mut self, body: impl Serialize) -> Result<(), Failure> {
+    pub(crate) fn write_json(&mut self, body: impl Serialize) -> Result<(), Failure> {
         serde_json::to_writer(&mut self.stdout, &versioned(body)).map_err(io::Error::from)?;
-        self.line("")?;
+        self.write_line("")?;
         // WHY: without it, a program at the other end of a pipe would see nothing for minutes.
         self.flush()
     }

@@ -32,7 +32,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     if context.is_json() {
         return context
             .out
-            .json(serde_json::json!({ "scheduler": name, "forgotten": true }));
+            .write_json(serde_json::json!({ "scheduler": name, "forgotten": true }));
     }
     context.print_note(format_args!("forgot scheduler '{name}'"));
     Ok(())

@@ -74,7 +74,7 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
     };
     let schedulers: Vec<SchedulerRow> = found.iter().map(SchedulerRow::new).collect();
     if context.is_json() {
-        return context.out.json(SchedulerList { schedulers });
+        return context.out.write_json(SchedulerList { schedulers });
     }
     let mut table = Table::new([
         Column::name("SCHEDULER"),
@@ -101,5 +101,5 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
             uptime.unwrap_or_else(|| "-".to_owned()).into(),
         ]);
     }
-    context.out.table(&table)
+    context.out.write_table(&table)
 }

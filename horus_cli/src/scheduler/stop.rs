@@ -52,7 +52,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     if context.is_json() {
         return context
             .out
-            .json(serde_json::json!({ "scheduler": name, "stopped": true }));
+            .write_json(serde_json::json!({ "scheduler": name, "stopped": true }));
     }
     context.print_note(format_args!("scheduler '{name}' has ended"));
     Ok(())

@@ -99,21 +99,23 @@ fn print_samples(
 
 fn print_sample(sample: &Sample, context: &mut Context) -> Result<(), Failure> {
     if context.is_json() {
-        return context.out.json(sample);
+        return context.out.write_json(sample);
     }
-    context.out.line(headline(sample))?;
+    context.out.write_line(headline(sample))?;
     if !sample.programs.is_empty() {
         let programs = tables::program_table(&sample.programs, sample.timestamp_ns);
-        context.out.table(&programs)?;
+        context.out.write_table(&programs)?;
     }
-    context.out.table(&tables::node_table(&sample.nodes))?;
     context
         .out
-        .table(&tables::topic_table(&sample.topics, None))?;
+        .write_table(&tables::node_table(&sample.nodes))?;
+    context
+        .out
+        .write_table(&tables::topic_table(&sample.topics, None))?;
     for event in &sample.events {
-        context.out.line(tables::event_line(event))?;
+        context.out.write_line(tables::event_line(event))?;
     }
-    context.out.line("")
+    context.out.write_line("")
 }
 
 /// Returns the first line of the output, which contains the totals of a sample.

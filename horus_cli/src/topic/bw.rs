@@ -183,7 +183,7 @@ fn print(
     // was fast enough to read.
     let bytes_per_second = reading.rate_hz() * seen.mean();
     if context.is_json() {
-        return context.out.json(Bandwidth {
+        return context.out.write_json(Bandwidth {
             topic,
             bytes_per_second,
             messages: reading.sent,
@@ -204,7 +204,7 @@ fn print(
         measured if measured == reading.sent => String::new(),
         measured => format!("; {} of them measured", count(measured)),
     };
-    context.out.line(format_args!(
+    context.out.write_line(format_args!(
         "{topic}  {}/s  ({messages} messages of {lengths} in {seconds:.3} s{measured})",
         decimal_bytes(bytes_per_second)
     ))

@@ -181,7 +181,7 @@ fn print_ages(topic: &str, ages: &mut Samples<i64>, context: &mut Context) -> Re
     let [p50_ns, p99_ns] = ages.percentiles([50.0, 99.0]);
     let (min_ns, max_ns) = (ages.min(), ages.max());
     if context.is_json() {
-        return context.out.json(Ages {
+        return context.out.write_json(Ages {
             topic,
             messages,
             min_ns,
@@ -200,7 +200,7 @@ fn print_ages(topic: &str, ages: &mut Samples<i64>, context: &mut Context) -> Re
             )
         }
     };
-    context.out.line(format_args!(
+    context.out.write_line(format_args!(
         "{topic}  p50 {}  p99 {}  max {}  min {}  ({} messages)",
         shown(p50_ns),
         shown(p99_ns),

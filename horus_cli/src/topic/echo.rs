@@ -193,7 +193,7 @@ fn print_next(
         return Ok(true);
     }
     if arguments.raw {
-        context.out.bytes(message)?;
+        context.out.write_bytes(message)?;
         progress.printed += 1;
         return Ok(true);
     }
@@ -247,7 +247,7 @@ fn print_message(
     if context.is_json() {
         let (lane, number) = lane_and_number(arrival);
         let message = &to_json(value);
-        return context.out.json(MessageLine {
+        return context.out.write_json(MessageLine {
             topic,
             lane,
             number,
@@ -256,7 +256,7 @@ fn print_message(
     }
     if !arguments.csv {
         let text = value_text(value, arguments.full);
-        return context.out.line(message_line(arrival, &text));
+        return context.out.write_line(message_line(arrival, &text));
     }
     print_cells(arguments, topic, value, progress, context)
 }
@@ -271,7 +271,7 @@ fn print_cells(
 ) -> Result<(), Failure> {
     let columns = Columns::of(value, arguments.full);
     if progress.header.is_none() {
-        context.out.foreign_line(&columns.names.join(","))?;
+        context.out.write_foreign_line(&columns.names.join(","))?;
         if !columns.left_out.is_empty() {
             let names = visible(&columns.left_out.join(", "));
             context.print_note(format_args!("{topic}: left out without --full: {names}"));
@@ -286,7 +286,7 @@ fn print_cells(
             "{topic}: a message has values that the first one lacks, which are left out: {names}"
         ));
     }
-    context.out.foreign_line(&cells.join(","))
+    context.out.write_foreign_line(&cells.join(","))
 }
 
 impl EchoProgress {

@@ -36,14 +36,16 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     if context.is_json() {
         let message_type = &arguments.message_type;
         let object = serde_json::json!({ "message_type": message_type, "topics": found });
-        context.out.json(object)?;
+        context.out.write_json(object)?;
         return if found.is_empty() {
             Err(Failure::check_answered_no())
         } else {
             Ok(())
         };
     }
-    found.iter().try_for_each(|name| context.out.line(name))?;
+    found
+        .iter()
+        .try_for_each(|name| context.out.write_line(name))?;
     if found.is_empty() {
         let message_type = visible(&arguments.message_type);
         let is_standard = |name: &str| STANDARD.iter().any(|schema| schema.name == name);

@@ -209,7 +209,7 @@ fn print_rate(
             rate_hz: per_second(lane.sent, reading.took),
             messages: lane.sent,
         });
-        return context.out.json(RateLine {
+        return context.out.write_json(RateLine {
             topic,
             rate_hz: reading.rate_hz(),
             messages: reading.sent,
@@ -229,7 +229,7 @@ fn print_rate(
     let gaps = gaps.map(|gaps| format!("  {}", gaps.text()));
     let gaps = gaps.unwrap_or_default();
     let sent = format!("{messages} messages in {seconds:.3} s; {publishers}");
-    context.out.line(format_args!(
+    context.out.write_line(format_args!(
         "{topic}  {rate}  ({sent})  {refused}  {lost}{gaps}"
     ))
 }

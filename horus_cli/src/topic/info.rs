@@ -141,7 +141,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
     let info = TopicInfo::new(name, &topic);
     if context.is_json() {
-        context.out.json(info)
+        context.out.write_json(info)
     } else {
         print(&info, context)
     }
@@ -151,12 +151,12 @@ fn print_schema(name: &str, topic: &Inspector, context: &mut Context) -> Result<
     if context.is_json() {
         let (message_type, schema) = (topic.message_type(), topic.schema());
         let schema_hash = format!("{:032x}", topic.schema_hash());
-        return context.out.json(serde_json::json!({
+        return context.out.write_json(serde_json::json!({
             "topic": name, "message_type": message_type, "schema_hash": schema_hash,
             "schema": schema,
         }));
     }
-    context.out.bytes(topic.schema().as_bytes())
+    context.out.write_bytes(topic.schema().as_bytes())
 }
 
 impl Process {
@@ -317,9 +317,11 @@ impl Subscriber {
 fn print(info: &TopicInfo<'_>, context: &mut Context) -> Result<(), Failure> {
     let Description { lines, tables } = info.describe();
     for line in lines {
-        context.out.line(line)?;
+        context.out.write_line(line)?;
     }
-    tables.iter().try_for_each(|table| context.out.table(table))
+    tables
+        .iter()
+        .try_for_each(|table| context.out.write_table(table))
 }
 
 /// The description of a topic as text.

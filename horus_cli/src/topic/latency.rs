@@ -113,7 +113,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     for reader in &subscribers {
         let latency = subscriber_percentiles(reader, before.as_deref());
         if context.is_json() {
-            context.out.json(Latency {
+            context.out.write_json(Latency {
                 topic: name,
                 subscriber: Process::of(Some(&reader.subscriber)),
                 slot: reader.slot,
@@ -133,7 +133,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         ]);
     }
     if !context.is_json() {
-        context.out.table(&table)?;
+        context.out.write_table(&table)?;
     }
     context.out.flush()?;
     match end {

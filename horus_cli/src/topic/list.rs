@@ -125,7 +125,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         }
         if arguments.watch && context.out.is_terminal() && !context.is_json() {
             // Moves to the first line and clears the screen.
-            context.out.bytes(b"\x1b[H\x1b[2J")?;
+            context.out.write_bytes(b"\x1b[H\x1b[2J")?;
         }
         print_list(arguments, &rows, context)?;
         context.out.flush()?;
@@ -307,7 +307,7 @@ fn print_list(
 ) -> Result<(), Failure> {
     if context.is_json() {
         let config = context.namespace_config()?;
-        return context.out.json(TopicList {
+        return context.out.write_json(TopicList {
             namespace: config.name().as_str(),
             topics: rows,
         });
@@ -350,7 +350,7 @@ fn print_list(
             }
         }
     }
-    context.out.table(&table)
+    context.out.write_table(&table)
 }
 
 fn topic_cells(name: &str, seen: &ListedTopic, long: bool) -> Vec<Cell> {

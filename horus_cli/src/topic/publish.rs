@@ -160,7 +160,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let (sent, refused) = (sender.sent, sender.refused);
     if context.is_json() {
         let counts = serde_json::json!({ "topic": topic, "sent": sent, "refused": refused });
-        context.out.json(counts)?;
+        context.out.write_json(counts)?;
     } else {
         let (sent, refused) = (count(sent), count(refused));
         context.print_note(format_args!("{topic}: sent {sent}, refused {refused}"));

@@ -39,7 +39,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         if context.is_json() {
             context
                 .out
-                .json(serde_json::json!({ "topic": name, "removed": true }))?;
+                .write_json(serde_json::json!({ "topic": name, "removed": true }))?;
         } else {
             context.print_note(format_args!("removed {name}"));
         }

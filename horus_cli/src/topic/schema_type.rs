@@ -21,7 +21,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let message_type = topic.message_type();
     if context.is_json() {
         let object = serde_json::json!({ "topic": name, "message_type": message_type });
-        return context.out.json(object);
+        return context.out.write_json(object);
     }
-    context.out.line(visible(message_type))
+    context.out.write_line(visible(message_type))
 }
