@@ -258,7 +258,7 @@ impl Sampler {
 
 /// Returns the programs of all live launchers of a namespace.
 fn read_programs(namespace: &Arc<Namespace>) -> Vec<Program> {
-    let launches = status::read(namespace).into_iter();
+    let launches = status::read_statuses(namespace).into_iter();
     let programs = launches.flat_map(|launch| {
         launch.programs.into_iter().map(move |status| Program {
             file: launch.file.clone(),

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::restart::Policy;
+use super::restart::RestartPolicy;
 use super::{python, settings, syntax};
 use crate::failure::Failure;
 
@@ -45,7 +45,7 @@ pub(super) struct ProgramSpec {
     /// Maximum time from the start of the program until it is ready. A program that is not ready by
     /// then is killed.
     pub(super) ready_timeout: Duration,
-    pub(super) policy: Policy,
+    pub(super) policy: RestartPolicy,
     /// True if the other programs cannot do without this program: they are stopped when it has
     /// ended and is not restarted.
     pub(super) required: bool,
@@ -115,7 +115,7 @@ impl LaunchFile {
 
 #[cfg(test)]
 mod tests {
-    use super::super::restart::Restart;
+    use super::super::restart::RestartCondition;
     use super::*;
 
     fn order(programs: &str) -> Result<String, String> {
@@ -172,7 +172,7 @@ mod tests {
         let file = LaunchFile::parse(text).unwrap();
         let program = &file.programs["a"];
         assert_eq!(program.command, ["x", "y"]);
-        assert_eq!(program.policy.restart, Restart::OnFailure);
+        assert_eq!(program.policy.restart, RestartCondition::OnFailure);
         assert_eq!(program.policy.restart_delay, Duration::from_millis(500));
         assert_eq!(program.ready_timeout, Duration::from_secs(10));
         assert!(!program.required && !file.private);

@@ -45,12 +45,12 @@ pub(super) struct Launcher<'a> {
 
 impl<'a> Launcher<'a> {
     /// Creates the launcher of `file`, and opens the namespace. Does not start any program yet. If
-    /// `keeps` is true, the programs may outlive the launcher.
+    /// `keeps_programs` is true, the programs may outlive the launcher.
     pub(super) fn new(
         file: &'a LaunchFile,
         order: &[&'a str],
         mut config: NamespaceConfig,
-        keeps: bool,
+        keeps_programs: bool,
         context: &'a Context,
     ) -> Result<Self, Failure> {
         if file.private {
@@ -58,7 +58,7 @@ impl<'a> Launcher<'a> {
             config = config.with_name(NamespaceName::new(&name).map_err(Failure::usage)?);
         }
         let namespace = Namespace::open(&config).map_err(|error| namespace_failure(&error))?;
-        let guard = (!keeps).then(Guard::start).transpose();
+        let guard = (!keeps_programs).then(Guard::start).transpose();
         let guard = guard
             .map_err(|error| Failure::system(format_args!("cannot start the guard: {error}")))?;
         let status = StatusPublisher::open(&namespace);
@@ -201,7 +201,7 @@ impl<'a> Launcher<'a> {
     }
 
     fn start(&mut self, index: usize) {
-        self.programs[index].note_start();
+        self.programs[index].record_start();
         let program = &self.programs[index];
         let command = self.build_command(program);
         match Process::start(command, &mut self.guard) {
@@ -221,7 +221,7 @@ impl<'a> Launcher<'a> {
                             | ErrorKind::NotADirectory
                             | ErrorKind::PermissionDenied
                     );
-                let error = match self.file.obstacle(program.name) {
+                let error = match self.file.start_obstacle(program.name) {
                     Some(obstacle) => obstacle,
                     None => format!("{}: {error}", program.spec.command[0]),
                 };
@@ -286,7 +286,7 @@ impl<'a> Launcher<'a> {
     }
 
     fn handle_end(&mut self, index: usize, status: ExitStatus) {
-        self.programs[index].note_end(status);
+        self.programs[index].record_end(status);
         let Some(process) = self.programs[index].process() else {
             return;
         };
@@ -359,7 +359,7 @@ impl<'a> Launcher<'a> {
     /// Prints an event of the program `index`. Never waits. If the output is closed, the programs
     /// continue to run.
     fn report(&self, index: usize, event: ProgramEvent<'_>) {
-        self.printer.event(index, &event);
+        self.printer.print_event(index, &event);
     }
 
     /// Removes the namespace if it is private. Returns an error if a second signal has killed the
@@ -384,7 +384,7 @@ impl<'a> Launcher<'a> {
             _ if result.is_ok() => return Err(Failure::system(error)),
             _ => error.to_string(),
         };
-        self.printer.note(&visible(&note));
+        self.printer.print_note(&visible(&note));
         result
     }
 

@@ -10,7 +10,7 @@ const LINE_BYTES_MAX: u64 = 64 << 10;
 
 /// Starts a thread that reads the lines of `pipe` and prints each as a line of `source`. The thread
 /// ends when no process has the other end of the pipe open.
-pub(super) fn start_reader(pipe: impl Read + Send + 'static, source: LineSource) {
+pub(super) fn start_line_reader(pipe: impl Read + Send + 'static, source: LineSource) {
     thread::spawn(move || {
         let mut pipe = BufReader::new(pipe);
         loop {
@@ -23,7 +23,7 @@ pub(super) fn start_reader(pipe: impl Read + Send + 'static, source: LineSource)
             if line.last() == Some(&b'\n') {
                 line.pop();
             }
-            source.line(&String::from_utf8_lossy(&line));
+            source.print_line(&String::from_utf8_lossy(&line));
         }
     });
 }

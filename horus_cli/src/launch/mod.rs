@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     // WHY before the check: it finds what the launch would refuse.
     let config = context.namespace_config_or(file.namespace.as_deref())?;
     if arguments.check {
-        return check(&file, &order, context);
+        return check_file(&file, &order, context);
     }
     context.stop.begin_stream();
     Launcher::new(&file, &order, config, arguments.keep, context)?.run()
@@ -69,12 +69,12 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 
 /// Prints the programs in the order in which they start. Fails if one of them cannot be started on
 /// this machine.
-fn check(file: &LaunchFile, order: &[&str], context: &mut Context) -> Result<(), Failure> {
+fn check_file(file: &LaunchFile, order: &[&str], context: &mut Context) -> Result<(), Failure> {
     report::print_order(order, context)?;
     context.out.flush()?;
     let mut failed = Vec::new();
     for name in order {
-        if let Some(obstacle) = file.obstacle(name) {
+        if let Some(obstacle) = file.start_obstacle(name) {
             context.print_note(format_args!("{name}: {obstacle}"));
             failed.push(*name);
         }

@@ -19,15 +19,15 @@ const SCRIPT_LINE_BYTES_MAX: u64 = 256;
 impl LaunchFile {
     /// Returns a text that says why the program `name` cannot be started on this machine; `None` if
     /// its directory and its command exist.
-    pub(super) fn obstacle(&self, name: &str) -> Option<String> {
+    pub(super) fn start_obstacle(&self, name: &str) -> Option<String> {
         let program = self.programs.get(name)?;
         let command = program.command.first()?;
-        let dir = tidy(&self.dir.join(&program.dir));
+        let dir = without_dot_components(&self.dir.join(&program.dir));
         if let Some(fault) = directory_fault(&dir) {
             return Some(format!("{fault}: create it, or correct 'dir'"));
         }
         let path = if command.contains('/') {
-            let path = tidy(&dir.join(command));
+            let path = without_dot_components(&dir.join(command));
             if !path.exists() {
                 return Some(format!("there is no program {}", path.display()));
             }
@@ -73,7 +73,7 @@ impl LaunchFile {
 }
 
 /// Returns `path` without components that are `.`.
-fn tidy(path: &Path) -> PathBuf {
+fn without_dot_components(path: &Path) -> PathBuf {
     path.components().collect()
 }
 

@@ -25,10 +25,10 @@ const EVENTS_MAX: usize = 1024;
 const STALL_MAX: Duration = Duration::from_millis(100);
 
 /// Time without a written line after which the launcher ends although lines wait to be written.
-const LAST_STALL_MAX: Duration = Duration::from_secs(1);
+const FINAL_STALL_MAX: Duration = Duration::from_secs(1);
 
 /// Maximum time that the launcher waits at its end for all lines to be written.
-const LAST_LINES_MAX: Duration = Duration::from_secs(5);
+const FINAL_WRITE_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Time between two attempts to write to an output that is in non-blocking mode and cannot accept
 /// more now.
@@ -123,20 +123,20 @@ impl Printer {
     }
 
     /// Prints an event of the program with the index `program`. Never waits.
-    pub(super) fn event(&self, program: usize, event: &ProgramEvent<'_>) {
+    pub(super) fn print_event(&self, program: usize, event: &ProgramEvent<'_>) {
         let Some(entry) = self.0.entry(program, event, 1) else {
             return;
         };
         let mut queue = self.0.lock();
         if queue.waiting.len() >= LINES_MAX + EVENTS_MAX {
-            return queue.count_not_shown(&entry);
+            return queue.count_dropped_lines(&entry);
         }
         self.0.push(&mut queue, entry);
     }
 
     /// Prints `text`, a note for the user, to stderr. Prints nothing if the option `--quiet` was
     /// given. Never waits.
-    pub(super) fn note(&self, text: &str) {
+    pub(super) fn print_note(&self, text: &str) {
         if !self.0.format.is_quiet {
             let mut queue = self.0.lock();
             self.0
@@ -180,7 +180,7 @@ impl Printer {
 impl LineSource {
     /// Prints a line of the program's output. Waits while the queue is full and lines are still
     /// being written. Drops the line if the reader of the output has stopped reading.
-    pub(super) fn line(&self, text: &str) {
+    pub(super) fn print_line(&self, text: &str) {
         let shared = &self.printer.0;
         let stream = self.stream;
         let line = ProgramEvent::Line { stream, text };
@@ -191,7 +191,7 @@ impl LineSource {
         loop {
             match queue.room(Instant::now()) {
                 QueueRoom::Free => return shared.push(&mut queue, entry),
-                QueueRoom::None => return queue.count_not_shown(&entry),
+                QueueRoom::None => return queue.count_dropped_lines(&entry),
                 QueueRoom::Wait(left) => {
                     let waited = shared.has_room.wait_timeout(queue, left);
                     queue = waited.unwrap_or_else(PoisonError::into_inner).0;
@@ -230,20 +230,20 @@ impl PrinterShared {
 
     /// Waits for an entry of the queue, and writes it to stdout or stderr, which are `outputs`.
     fn write_next(&self, outputs: &[File; 2]) {
-        let entry = self.take();
+        let entry = self.take_entry();
         let output = &outputs[usize::from(entry.text.is_error)];
         let written = self.write(output, entry.text.text.as_bytes());
         let mut queue = self.lock();
         queue.is_writing = false;
         if written.is_err() {
-            queue.count_not_shown(&entry);
+            queue.count_dropped_lines(&entry);
         }
         drop(queue);
         self.queue_progress.notify_all();
     }
 
     /// Waits for the next entry of the queue, removes it and returns it.
-    fn take(&self) -> QueueEntry {
+    fn take_entry(&self) -> QueueEntry {
         let mut queue = self.lock();
         loop {
             if queue.waiting.len() <= LINES_MAX / 2 {
@@ -340,7 +340,7 @@ impl Queue {
         QueueRoom::Wait(left)
     }
 
-    fn count_not_shown(&mut self, entry: &QueueEntry) {
+    fn count_dropped_lines(&mut self, entry: &QueueEntry) {
         if entry.lines > 0 {
             let key = (entry.program, entry.text.is_error);
             *self.not_shown.entry(key).or_default() += entry.lines;
@@ -354,8 +354,8 @@ impl Queue {
             return Duration::ZERO;
         }
         let since = |time: Instant| now.saturating_duration_since(time);
-        let left = LAST_LINES_MAX.saturating_sub(since(begin));
-        left.min(LAST_STALL_MAX.saturating_sub(since(self.last_progress)))
+        let left = FINAL_WRITE_TIME_MAX.saturating_sub(since(begin));
+        left.min(FINAL_STALL_MAX.saturating_sub(since(self.last_progress)))
     }
 }
 
@@ -383,7 +383,7 @@ mod tests {
     fn a_slow_reader_holds_up_the_programs_and_one_that_stands_still_does_not() {
         let begin = Instant::now();
         // WHY later than the queue was made: that no reader was needed is no stall.
-        let mut now = begin + LAST_LINES_MAX;
+        let mut now = begin + FINAL_WRITE_TIME_MAX;
         let mut queue = full_queue(now);
         assert_eq!(queue.waiting.len(), LINES_MAX);
         for _ in 0..10 {
@@ -404,13 +404,13 @@ mod tests {
     fn the_end_waits_for_progress_but_not_for_ever() {
         let begin = Instant::now();
         let mut queue = full_queue(begin);
-        assert_eq!(queue.time_left(begin, begin), LAST_STALL_MAX);
+        assert_eq!(queue.time_left(begin, begin), FINAL_STALL_MAX);
         assert_eq!(
-            queue.time_left(begin, begin + LAST_STALL_MAX),
+            queue.time_left(begin, begin + FINAL_STALL_MAX),
             Duration::ZERO
         );
-        queue.last_progress = begin + LAST_LINES_MAX;
-        let shortly_before = begin + LAST_LINES_MAX.mul_f64(0.9);
+        queue.last_progress = begin + FINAL_WRITE_TIME_MAX;
+        let shortly_before = begin + FINAL_WRITE_TIME_MAX.mul_f64(0.9);
         assert!(!queue.time_left(begin, shortly_before).is_zero());
         assert!(queue.time_left(begin, queue.last_progress).is_zero());
         // Without anything to write, it does not wait, but a program may still print something.

@@ -14,7 +14,7 @@ use super::file::ProgramSpec;
 use super::guard::Guard;
 use super::log;
 use super::printer::Printer;
-use super::restart::Restarts;
+use super::restart::RestartCount;
 use super::status::{ProgramState, ProgramStatus};
 
 /// A program of a launch file, with its state. It may be running or not.
@@ -23,7 +23,7 @@ pub(super) struct Program<'a> {
     pub(super) name: &'a str,
     pub(super) spec: &'a ProgramSpec,
     pub(super) state: State,
-    pub(super) restarts: Restarts,
+    pub(super) restarts: RestartCount,
     /// True if the last run of the program was a failure.
     pub(super) has_failed: bool,
     /// Number of attempts to start the program so far.
@@ -62,7 +62,7 @@ impl<'a> Program<'a> {
             name,
             spec,
             state: State::Waiting(Instant::now()),
-            restarts: Restarts::default(),
+            restarts: RestartCount::default(),
             has_failed: false,
             starts: 0,
             started_ns: 0,
@@ -71,7 +71,7 @@ impl<'a> Program<'a> {
     }
 
     /// Records that the launcher has attempted to start the program.
-    pub(super) fn note_start(&mut self) {
+    pub(super) fn record_start(&mut self) {
         self.starts = self.starts.saturating_add(1);
         self.started_ns = timestamp_now_ns();
     }
@@ -83,7 +83,7 @@ impl<'a> Program<'a> {
 
     /// Records that the process of the program has ended with `status`. [`Self::status`] reports
     /// it.
-    pub(super) const fn note_end(&mut self, status: ExitStatus) {
+    pub(super) const fn record_end(&mut self, status: ExitStatus) {
         self.last_exit = Some(status);
     }
 
@@ -152,10 +152,10 @@ impl Process {
     /// launcher.
     pub(super) fn print_output(&mut self, index: usize, printer: &Printer) {
         if let Some(pipe) = self.child.stdout.take() {
-            log::start_reader(pipe, printer.line_source(index, "stdout"));
+            log::start_line_reader(pipe, printer.line_source(index, "stdout"));
         }
         if let Some(pipe) = self.child.stderr.take() {
-            log::start_reader(pipe, printer.line_source(index, "stderr"));
+            log::start_line_reader(pipe, printer.line_source(index, "stderr"));
         }
     }
 
@@ -215,14 +215,14 @@ impl Process {
     /// Returns true if an end with `status` is a failure. An end because of the SIGTERM that
     /// [`Self::stop`] has sent is not a failure.
     pub(super) fn is_failure(&self, status: ExitStatus) -> bool {
-        let is_stopped = self.stopped.is_some() && is_end_by_stop(status);
+        let is_stopped = self.stopped.is_some() && is_sigterm_exit(status);
         !status.success() && !is_stopped
     }
 }
 
 /// Returns true if `status` is that of a process which SIGTERM has ended: either the signal itself
 /// or a handler of the signal, which then exits with 128 plus its number, as shells report it.
-fn is_end_by_stop(status: ExitStatus) -> bool {
+fn is_sigterm_exit(status: ExitStatus) -> bool {
     status.signal() == Some(SIGTERM) || status.code() == Some(128 + SIGTERM)
 }
 

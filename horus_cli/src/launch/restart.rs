@@ -1,12 +1,12 @@
-//! Restarts of programs: decides whether a program that has ended is restarted, and after which
+//! RestartCount of programs: decides whether a program that has ended is restarted, and after which
 //! delay.
 
 use std::time::Duration;
 
 /// The rule that decides when a program is restarted.
 #[derive(Debug, Clone)]
-pub(super) struct Policy {
-    pub(super) restart: Restart,
+pub(super) struct RestartPolicy {
+    pub(super) restart: RestartCondition,
     /// Delay before the first of several consecutive restarts. It doubles with each further
     /// restart.
     pub(super) restart_delay: Duration,
@@ -17,7 +17,7 @@ pub(super) struct Policy {
 
 /// The ends of a program after which it is restarted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) enum Restart {
+pub(super) enum RestartCondition {
     Never,
     /// The program is restarted after an exit code other than 0, and after a signal has ended it.
     #[default]
@@ -25,7 +25,7 @@ pub(super) enum Restart {
     Always,
 }
 
-impl Restart {
+impl RestartCondition {
     /// Returns the rule that has this name in launch files; `None` if there is none.
     pub(super) fn from_name(name: &str) -> Option<Self> {
         match name {
@@ -39,25 +39,25 @@ impl Restart {
 
 /// The number of restarts of one program so far, which determines the delay of the next one.
 #[derive(Debug, Default)]
-pub(super) struct Restarts {
+pub(super) struct RestartCount {
     /// Number of consecutive restarts between which the program never ran for longer than
     /// `restart_delay_max`. A longer run sets it to 0.
     in_a_row: u32,
 }
 
-impl Restarts {
+impl RestartCount {
     /// Returns the delay after which the program is restarted; `None` if it is not restarted. `ran`
     /// is the duration of its last run.
     pub(super) fn next_delay(
         &mut self,
-        policy: &Policy,
+        policy: &RestartPolicy,
         is_failure: bool,
         ran: Duration,
     ) -> Option<Duration> {
         let is_wanted = match policy.restart {
-            Restart::Never => false,
-            Restart::OnFailure => is_failure,
-            Restart::Always => true,
+            RestartCondition::Never => false,
+            RestartCondition::OnFailure => is_failure,
+            RestartCondition::Always => true,
         };
         // WHY the longest delay: a program that runs longer than that is not in a loop of ends.
         if ran > policy.restart_delay_max {
@@ -77,8 +77,8 @@ impl Restarts {
 mod tests {
     use super::*;
 
-    fn policy(restart: Restart, restarts_max: Option<u32>) -> Policy {
-        Policy {
+    fn policy(restart: RestartCondition, restarts_max: Option<u32>) -> RestartPolicy {
+        RestartPolicy {
             restart,
             restart_delay: Duration::from_millis(100),
             restart_delay_max: Duration::from_secs(1),
@@ -88,8 +88,8 @@ mod tests {
 
     #[test]
     fn delays_double_until_a_program_runs_long_enough() {
-        let policy = policy(Restart::OnFailure, None);
-        let mut restarts = Restarts::default();
+        let policy = policy(RestartCondition::OnFailure, None);
+        let mut restarts = RestartCount::default();
         let mut delay_ms = |ran_ms| {
             let ran = Duration::from_millis(ran_ms);
             restarts.next_delay(&policy, true, ran).unwrap().as_millis()
@@ -106,18 +106,20 @@ mod tests {
     fn the_policy_decides() {
         let next = |restart, is_failure| {
             let policy = policy(restart, None);
-            let next = Restarts::default().next_delay(&policy, is_failure, Duration::ZERO);
+            let next = RestartCount::default().next_delay(&policy, is_failure, Duration::ZERO);
             next.is_some()
         };
-        assert!(!next(Restart::Never, true));
-        assert!(next(Restart::OnFailure, true) && !next(Restart::OnFailure, false));
-        assert!(next(Restart::Always, true) && next(Restart::Always, false));
+        assert!(!next(RestartCondition::Never, true));
+        assert!(
+            next(RestartCondition::OnFailure, true) && !next(RestartCondition::OnFailure, false)
+        );
+        assert!(next(RestartCondition::Always, true) && next(RestartCondition::Always, false));
     }
 
     #[test]
     fn restarts_in_a_row_are_limited() {
-        let policy = policy(Restart::Always, Some(2));
-        let mut restarts = Restarts::default();
+        let policy = policy(RestartCondition::Always, Some(2));
+        let mut restarts = RestartCount::default();
         let mut next = |ran| {
             restarts
                 .next_delay(&policy, true, Duration::from_secs(ran))

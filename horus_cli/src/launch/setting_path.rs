@@ -48,10 +48,10 @@ impl SettingPath {
                 let program = visible(program);
                 match keys {
                     [] => format!("program '{program}'"),
-                    keys => format!("program '{program}': '{}'", join(keys)),
+                    keys => format!("program '{program}': '{}'", steps_text(keys)),
                 }
             }
-            keys => format!("'{}'", join(keys)),
+            keys => format!("'{}'", steps_text(keys)),
         }
     }
 
@@ -63,7 +63,7 @@ impl SettingPath {
 }
 
 /// Returns the steps as one text, such as `ready.publishes[0]`.
-fn join(steps: &[Step]) -> String {
+fn steps_text(steps: &[Step]) -> String {
     let mut text = String::new();
     for step in steps {
         text += &match step {

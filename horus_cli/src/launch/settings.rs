@@ -11,7 +11,7 @@ use horus_core::namespace::NamespaceName;
 use serde_json::{Map, Value};
 
 use super::file::{LaunchFile, ProgramSpec, ReadyCondition};
-use super::restart::{Policy, Restart};
+use super::restart::{RestartCondition, RestartPolicy};
 use super::setting_path::{Mistake, SettingPath};
 use crate::output::nearest;
 
@@ -38,7 +38,7 @@ const PROGRAM_KEYS: [&str; 12] = [
 const READY_KEYS: [&str; 2] = ["publishes", "subscribes"];
 
 /// The longest text that is appended to the name of a private namespace: a process id.
-const PRIVATE_END: &str = "_4194304";
+const LONGEST_PRIVATE_SUFFIX: &str = "_4194304";
 
 /// Maximum number of seconds in a setting: more than 30 years.
 const SECONDS_MAX: f64 = 1e9;
@@ -48,7 +48,7 @@ const SHOWN_CHARS_MAX: usize = 80;
 
 /// Converts `value`, the value that a launch file defines, to a [`LaunchFile`].
 pub(super) fn read_file(value: &Value) -> Result<LaunchFile, Mistake> {
-    let file = Table::new(SettingPath::default(), value, &FILE_KEYS)?;
+    let file = Settings::new(SettingPath::default(), value, &FILE_KEYS)?;
     Ok(LaunchFile {
         namespace: file.namespace()?,
         private: file.flag("private")?,
@@ -60,7 +60,7 @@ pub(super) fn read_file(value: &Value) -> Result<LaunchFile, Mistake> {
 }
 
 fn read_program(path: SettingPath, value: &Value) -> Result<ProgramSpec, Mistake> {
-    let program = Table::new(path, value, &PROGRAM_KEYS)?;
+    let program = Settings::new(path, value, &PROGRAM_KEYS)?;
     Ok(ProgramSpec {
         command: program.command()?,
         dir: program.dir()?,
@@ -68,7 +68,7 @@ fn read_program(path: SettingPath, value: &Value) -> Result<ProgramSpec, Mistake
         after: program.texts("after")?,
         ready: program.ready()?,
         ready_timeout: program.seconds("ready_timeout", 10.0)?,
-        policy: Policy {
+        policy: RestartPolicy {
             restart: program.restart()?,
             restart_delay: program.seconds("restart_delay", 0.1)?,
             restart_delay_max: program.seconds("restart_delay_max", 10.0)?,
@@ -81,12 +81,12 @@ fn read_program(path: SettingPath, value: &Value) -> Result<ProgramSpec, Mistake
 
 /// An object of a launch file, which has no unknown keys.
 #[derive(Debug)]
-struct Table<'a> {
+struct Settings<'a> {
     path: SettingPath,
     object: &'a Map<String, Value>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> Settings<'a> {
     /// Returns the object `value`. Fails if it is not an object, or has a key that is not in
     /// `keys`.
     fn new(path: SettingPath, value: &'a Value, keys: &[&str]) -> Result<Self, Mistake> {
@@ -123,7 +123,7 @@ impl<'a> Table<'a> {
         NamespaceName::new(&name)
             .map_err(|error| path.mistake(&format!("is no name of a namespace: {error}")))?;
         if self.flag("private")? {
-            NamespaceName::new(&format!("{name}{PRIVATE_END}")).map_err(|error| {
+            NamespaceName::new(&format!("{name}{LONGEST_PRIVATE_SUFFIX}")).map_err(|error| {
                 path.mistake(&format!(
                     "is too long with the process id of 'private': {error}"
                 ))
@@ -168,11 +168,11 @@ impl<'a> Table<'a> {
         };
         let mut command = self.texts("command")?;
         if command.first().is_none_or(String::is_empty) {
-            let found = show(value);
+            let found = shortened_json(value);
             return Err(path.mistake(&format!("is {found}, which names no program: {wanted}")));
         }
         for (index, word) in command.iter_mut().enumerate() {
-            *word = expand(&path.index(index), word)?;
+            *word = expand_variables(&path.index(index), word)?;
         }
         Ok(command)
     }
@@ -181,7 +181,7 @@ impl<'a> Table<'a> {
         let Some((path, value)) = self.get("dir") else {
             return Ok(PathBuf::new());
         };
-        Ok(expand(&path, &text_at(&path, value)?)?.into())
+        Ok(expand_variables(&path, &text_at(&path, value)?)?.into())
     }
 
     /// Returns the environment variables in the setting `key`.
@@ -192,7 +192,7 @@ impl<'a> Table<'a> {
         let object = object_at(&path, value, "of variables such as {NAME: \"value\"}")?;
         let variables = object.iter().map(|(name, value)| {
             let path = path.key(name);
-            let value = expand(&path, &text_at(&path, value)?)?;
+            let value = expand_variables(&path, &text_at(&path, value)?)?;
             Ok((name.clone(), value))
         });
         variables.collect()
@@ -202,7 +202,7 @@ impl<'a> Table<'a> {
         let Some((path, value)) = self.get("ready") else {
             return Ok(ReadyCondition::default());
         };
-        let ready = Table::new(path, value, &READY_KEYS)?;
+        let ready = Settings::new(path, value, &READY_KEYS)?;
         Ok(ReadyCondition {
             publishes: ready.topics("publishes")?,
             subscribes: ready.topics("subscribes")?,
@@ -220,13 +220,13 @@ impl<'a> Table<'a> {
         Ok(topics)
     }
 
-    fn restart(&self) -> Result<Restart, Mistake> {
+    fn restart(&self) -> Result<RestartCondition, Mistake> {
         let Some((path, value)) = self.get("restart") else {
-            return Ok(Restart::default());
+            return Ok(RestartCondition::default());
         };
         let name = value.as_str();
-        name.and_then(Restart::from_name).ok_or_else(|| {
-            let found = show(value);
+        name.and_then(RestartCondition::from_name).ok_or_else(|| {
+            let found = shortened_json(value);
             let wanted = "\"never\", \"on-failure\" or \"always\" is wanted";
             path.mistake(&format!("is {found}, but {wanted}"))
         })
@@ -243,8 +243,8 @@ impl<'a> Table<'a> {
                 Some(text) => vec![text],
                 None => vec!["a", "b"],
             };
-            let found = show(value);
-            let example = show(&Value::from(words));
+            let found = shortened_json(value);
+            let example = shortened_json(&Value::from(words));
             let predicate = format!("is {found}, but a list of texts is wanted, such as {example}");
             return Err(path.mistake(&predicate));
         };
@@ -261,7 +261,7 @@ impl<'a> Table<'a> {
         let seconds = value.as_f64();
         let seconds = seconds.filter(|seconds| (0.0..=SECONDS_MAX).contains(seconds));
         seconds.map(Duration::from_secs_f64).ok_or_else(|| {
-            let found = show(value);
+            let found = shortened_json(value);
             let wanted = format!("a number of seconds from 0 to {SECONDS_MAX} is wanted");
             path.mistake(&format!("is {found}, but {wanted}, such as {default}"))
         })
@@ -273,7 +273,7 @@ impl<'a> Table<'a> {
         };
         let count = value.as_u64().and_then(|count| u32::try_from(count).ok());
         count.map(Some).ok_or_else(|| {
-            let found = show(value);
+            let found = shortened_json(value);
             let wanted = format!("a whole number from 0 to {} is wanted", u32::MAX);
             path.mistake(&format!("is {found}, but {wanted}"))
         })
@@ -284,7 +284,7 @@ impl<'a> Table<'a> {
             return Ok(false);
         };
         value.as_bool().ok_or_else(|| {
-            let found = show(value);
+            let found = shortened_json(value);
             path.mistake(&format!("is {found}, but true or false is wanted"))
         })
     }
@@ -298,7 +298,7 @@ fn object_at<'a>(
     wanted: &str,
 ) -> Result<&'a Map<String, Value>, Mistake> {
     value.as_object().ok_or_else(|| {
-        let found = show(value);
+        let found = shortened_json(value);
         path.mistake(&format!("is {found}, but an object is wanted {wanted}"))
     })
 }
@@ -308,7 +308,7 @@ fn text_at(path: &SettingPath, value: &Value) -> Result<String, Mistake> {
     if let Some(text) = value.as_str() {
         return Ok(text.to_owned());
     }
-    let found = show(value);
+    let found = shortened_json(value);
     let quoted = match value {
         Value::Number(_) | Value::Bool(_) => format!(" in quotes: \"{value}\""),
         _ => String::new(),
@@ -317,7 +317,7 @@ fn text_at(path: &SettingPath, value: &Value) -> Result<String, Mistake> {
 }
 
 /// Returns `value` as JSON for an error text, truncated to [`SHOWN_CHARS_MAX`] characters.
-fn show(value: &Value) -> String {
+fn shortened_json(value: &Value) -> String {
     let text = value.to_string();
     match text.char_indices().nth(SHOWN_CHARS_MAX) {
         Some((end, _)) => format!("{}…", &text[..end]),
@@ -328,9 +328,9 @@ fn show(value: &Value) -> String {
 /// Replaces `${NAME}` in `text` by the value of the environment variable `NAME`. Replaces
 /// `${NAME:-default}` by `default` if the variable is not set or is empty. `path` is the path of
 /// `text` in the launch file.
-fn expand(path: &SettingPath, text: &str) -> Result<String, Mistake> {
+fn expand_variables(path: &SettingPath, text: &str) -> Result<String, Mistake> {
     let mistake = |what: &str| {
-        let found = show(&Value::from(text));
+        let found = shortened_json(&Value::from(text));
         path.mistake(&format!("is {found}: {what}"))
     };
     let mut expanded = String::new();

@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use crate::output::Tone;
 
 /// Name of the topic on which launchers publish their statuses.
-const TOPIC: &str = "horus/launch";
+const STATUS_TOPIC: &str = "horus/launch";
 
 /// The status of one launcher, which is the message that it publishes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -118,7 +118,7 @@ impl StatusPublisher {
     pub(super) fn open(namespace: &Arc<Namespace>) -> Result<Self, TopicError> {
         // WHY not after the exit: then there is nothing to see.
         let qos = Qos::latched().persist_after_exit(false).strict(true);
-        let topic = Topic::builder(TOPIC).namespace(namespace).qos(qos);
+        let topic = Topic::builder(STATUS_TOPIC).namespace(namespace).qos(qos);
         Ok(Self {
             publisher: topic.publisher()?,
             last: LaunchStatus::default(),
@@ -138,12 +138,12 @@ impl StatusPublisher {
 }
 
 /// Returns the statuses of all live launchers of a namespace.
-pub(crate) fn read(namespace: &Arc<Namespace>) -> Vec<LaunchStatus> {
+pub(crate) fn read_statuses(namespace: &Arc<Namespace>) -> Vec<LaunchStatus> {
     // Without a launcher, there is no topic.
-    let Ok(topic) = Inspector::open_in(namespace, TOPIC) else {
+    let Ok(topic) = Inspector::open_in(namespace, STATUS_TOPIC) else {
         return Vec::new();
     };
-    let Ok(mut observer) = DynamicSubscriber::observe(namespace, TOPIC) else {
+    let Ok(mut observer) = DynamicSubscriber::observe(namespace, STATUS_TOPIC) else {
         return Vec::new();
     };
     let mut last = BTreeMap::new();

@@ -15,7 +15,9 @@ const DEPTH_MAX: usize = 32;
 
 /// Parses `text`. Returns an error text, with the line and the column, if it is not valid.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
-    Parser::default().parse(text).map_err(|error| show(&error))
+    Parser::default()
+        .parse(text)
+        .map_err(|error| parser_error_text(&error))
 }
 
 /// Returns the text of `mistake`, preceded by the line and the column of the value in `text` that
@@ -27,7 +29,7 @@ pub(super) fn locate(text: &str, mistake: Mistake) -> String {
     };
     // WHY parsed again: the parser gives the position of a value only in an error.
     match parser.parse(text) {
-        Err(error) => show(&error),
+        Err(error) => parser_error_text(&error),
         Ok(_) => parser
             .refused
             .map(|mistake| mistake.text)
@@ -36,7 +38,7 @@ pub(super) fn locate(text: &str, mistake: Mistake) -> String {
 }
 
 /// Returns the text of an error of the parser, preceded by its position.
-fn show(error: &json5::Error) -> String {
+fn parser_error_text(error: &json5::Error) -> String {
     let mut text = error.to_string();
     let position = error.position().map(|position| position.to_string());
     if let Some(position) = &position {
@@ -68,7 +70,7 @@ impl Parser {
     fn parse(&mut self, text: &str) -> Result<Value, json5::Error> {
         let mut input = json5::Deserializer::from_str(text);
         let value = self.deserialize(&mut input)?;
-        match input.deserialize_option(NoMore) {
+        match input.deserialize_option(EndOfFile) {
             Err(error) if error.code() == Some(json5::ErrorCode::EofParsingValue) => Ok(value),
             other => other.map(|()| value),
         }
@@ -76,7 +78,7 @@ impl Parser {
 
     /// Calls `parse` to parse a value inside the current one. `step` leads from the current value
     /// to it.
-    fn child<T>(&mut self, step: Step, parse: impl FnOnce(&mut Self) -> T) -> T {
+    fn parse_child<T>(&mut self, step: Step, parse: impl FnOnce(&mut Self) -> T) -> T {
         self.path.0.push(step);
         let parsed = parse(self);
         self.path.0.pop();
@@ -84,7 +86,7 @@ impl Parser {
     }
 
     /// Returns an error if the current value has a mistake, or is nested too deeply.
-    fn check<E: Error>(&self) -> Result<(), E> {
+    fn check_mistake<E: Error>(&self) -> Result<(), E> {
         match &self.refused {
             Some(mistake) if mistake.path == self.path => Err(E::custom(&mistake.text)),
             _ if self.path.0.len() > DEPTH_MAX => {
@@ -112,23 +114,23 @@ impl<'de> Visitor<'de> for &mut Parser {
     }
 
     fn visit_unit<E: Error>(self) -> Result<Value, E> {
-        self.check().map(|()| Value::Null)
+        self.check_mistake().map(|()| Value::Null)
     }
 
     fn visit_bool<E: Error>(self, value: bool) -> Result<Value, E> {
-        self.check().map(|()| value.into())
+        self.check_mistake().map(|()| value.into())
     }
 
     fn visit_i64<E: Error>(self, value: i64) -> Result<Value, E> {
-        self.check().map(|()| value.into())
+        self.check_mistake().map(|()| value.into())
     }
 
     fn visit_u64<E: Error>(self, value: u64) -> Result<Value, E> {
-        self.check().map(|()| value.into())
+        self.check_mistake().map(|()| value.into())
     }
 
     fn visit_f64<E: Error>(self, value: f64) -> Result<Value, E> {
-        self.check()?;
+        self.check_mistake()?;
         let number = Number::from_f64(value).ok_or_else(|| {
             let predicate = format!("is {value}, but a finite number is wanted");
             E::custom(self.path.mistake(&predicate).text)
@@ -137,15 +139,15 @@ impl<'de> Visitor<'de> for &mut Parser {
     }
 
     fn visit_str<E: Error>(self, value: &str) -> Result<Value, E> {
-        self.check().map(|()| value.into())
+        self.check_mistake().map(|()| value.into())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut input: A) -> Result<Value, A::Error> {
-        self.check()?;
+        self.check_mistake()?;
         let mut list = Vec::new();
         loop {
             let step = Step::Index(list.len());
-            match self.child(step, |parser| input.next_element_seed(parser))? {
+            match self.parse_child(step, |parser| input.next_element_seed(parser))? {
                 Some(value) => list.push(value),
                 None => return Ok(list.into()),
             }
@@ -153,7 +155,7 @@ impl<'de> Visitor<'de> for &mut Parser {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut input: A) -> Result<Value, A::Error> {
-        self.check()?;
+        self.check_mistake()?;
         let mut object = Map::new();
         while let Some(key) = input.next_key::<String>()? {
             if object.contains_key(&key) {
@@ -162,7 +164,7 @@ impl<'de> Visitor<'de> for &mut Parser {
                 self.refused = Some(self.path.key(&key).mistake(predicate));
             }
             let step = Step::Key(key.clone());
-            let value = self.child(step, |parser| input.next_value_seed(parser))?;
+            let value = self.parse_child(step, |parser| input.next_value_seed(parser))?;
             object.insert(key, value);
         }
         Ok(object.into())
@@ -170,9 +172,9 @@ impl<'de> Visitor<'de> for &mut Parser {
 }
 
 /// A visitor for the text after the object of a launch file. It fails if there is any value.
-struct NoMore;
+struct EndOfFile;
 
-impl<'de> Visitor<'de> for NoMore {
+impl<'de> Visitor<'de> for EndOfFile {
     type Value = ();
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

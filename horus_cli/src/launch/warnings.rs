@@ -20,7 +20,7 @@ pub(super) fn warn_of_other_launchers(
     own: &LaunchStatus,
     context: &Context,
 ) {
-    let mut others = status::read(namespace);
+    let mut others = status::read_statuses(namespace);
     // WHY by its content: launchers in different containers may have the same process id.
     if let Some(index) = others.iter().position(|status| status == own) {
         others.swap_remove(index);
@@ -61,13 +61,13 @@ pub(super) fn warn_of_left_programs(
     let Ok(processes) = other_processes(namespace) else {
         return;
     };
-    let launches = status::read(namespace);
+    let launches = status::read_statuses(namespace);
     let launched = launches.iter().flat_map(|launch| &launch.programs);
     let launched: BTreeSet<u32> = launched.filter_map(|program| program.pid).collect();
     for process in processes {
-        let words = command_of(process.pid);
+        let words = command_line_of(process.pid);
         let mut programs = programs.iter();
-        let program = programs.find(|program| runs(&words, &program.spec.command));
+        let program = programs.find(|program| is_command_line_of(&words, &program.spec.command));
         let Some(program) = program.filter(|_| !launched.contains(&process.pid)) else {
             continue;
         };
@@ -84,7 +84,7 @@ pub(super) fn warn_of_left_programs(
 }
 
 /// Returns the words of the command that a process executes; an empty list if it has ended.
-fn command_of(pid: u32) -> Vec<Vec<u8>> {
+fn command_line_of(pid: u32) -> Vec<Vec<u8>> {
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
     let line = line.strip_suffix(b"\0").unwrap_or(&line);
     line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
@@ -92,7 +92,7 @@ fn command_of(pid: u32) -> Vec<Vec<u8>> {
 
 /// Returns true if `words`, the command line of a process, is `command`. If the command is a
 /// script, the interpreter may be an additional first word.
-fn runs(words: &[Vec<u8>], command: &[String]) -> bool {
+fn is_command_line_of(words: &[Vec<u8>], command: &[String]) -> bool {
     let command = command.iter().map(String::as_bytes);
     words.iter().eq(command.clone()) || words.iter().skip(1).eq(command)
 }
