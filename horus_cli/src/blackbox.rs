@@ -159,7 +159,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             .take()
             .map_or(0, |last| events.len().saturating_sub(last));
         for event in &events[surplus..] {
-            print(event, context)?;
+            print_event(event, context)?;
         }
         printed += events.len();
         context.out.flush()?;
@@ -209,7 +209,7 @@ fn expect_node(
     if names.iter().any(|known| known == wanted) {
         return Ok(());
     }
-    let near = nearest::suggest_names(wanted, &names);
+    let near = nearest::suggestion_text(wanted, &names);
     Err(Failure::not_found(format_args!(
         "no node '{wanted}' in scheduler '{name}'.{near}"
     )))
@@ -255,7 +255,7 @@ fn is_selected_event(arguments: &Arguments, event: &NodeEvent) -> bool {
         && oldest_ns.is_none_or(|oldest_ns| event.timestamp_ns >= oldest_ns)
 }
 
-fn print(event: &NodeEvent, context: &mut Context) -> Result<(), Failure> {
+fn print_event(event: &NodeEvent, context: &mut Context) -> Result<(), Failure> {
     if context.is_json() {
         return context.out.write_json(Event::new(event));
     }

@@ -43,7 +43,7 @@ struct Report {
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let before = topic_names(&context.existing_config()?);
     let Some(namespace) = context.open_existing_namespace()? else {
-        return print(&Report::default(), arguments, context);
+        return print_report(&Report::default(), arguments, context);
     };
     // WHY the names of before: opening a namespace removes such topics, too.
     let report = sweep(&namespace).map_err(|error| Failure::from_open_error(&error))?;
@@ -61,7 +61,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let now = topics(&namespace).map_err(|error| Failure::from_open_error(&error))?;
     let is_gone = |name: &&String| !now.contains(name) && !report.foreign.contains(name);
     let removed = before.iter().filter(is_gone).cloned();
-    print(
+    print_report(
         &Report {
             removed: removed.collect(),
             attended: report.attended.iter().map(ToString::to_string).collect(),
@@ -86,7 +86,11 @@ pub(crate) fn topic_names(config: &NamespaceConfig) -> BTreeSet<String> {
     names.map(|name| name.replace('+', "/")).collect()
 }
 
-fn print(report: &Report, arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+fn print_report(
+    report: &Report,
+    arguments: &Arguments,
+    context: &mut Context,
+) -> Result<(), Failure> {
     if context.is_json() {
         context.out.write_json(report)?;
     } else {
@@ -121,5 +125,5 @@ fn print(report: &Report, arguments: &Arguments, context: &mut Context) -> Resul
     if report.foreign.is_empty() {
         return Ok(());
     }
-    Err(Failure::check_answered_no())
+    Err(Failure::answer_no())
 }

@@ -17,9 +17,9 @@ use crate::failure::Failure;
 const BASH_LIVE_NAMES: &str = include_str!("completion/live.bash");
 
 /// Shell code that is added to the generated script for zsh. It completes the names of topics and
-/// nodes. The constant `FISH` is the same for fish.
-const ZSH: &str = include_str!("completion/live.zsh");
-const FISH: &str = include_str!("completion/live.fish");
+/// nodes. The constant `FISH_LIVE_NAMES` is the same for fish.
+const ZSH_LIVE_NAMES: &str = include_str!("completion/live.zsh");
+const FISH_LIVE_NAMES: &str = include_str!("completion/live.fish");
 
 /// Print completions for a shell
 ///
@@ -57,7 +57,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let script = String::from_utf8_lossy(&script);
     let script = match arguments.shell {
         Shell::Bash => script.into_owned() + BASH_LIVE_NAMES,
-        Shell::Fish => script.into_owned() + FISH,
+        Shell::Fish => script.into_owned() + FISH_LIVE_NAMES,
         Shell::Zsh => complete_live_names_in_zsh(&script),
         _ => script.into_owned(),
     };
@@ -80,7 +80,7 @@ fn complete_live_names_in_zsh(script: &str) -> String {
     // WHY behind the first line: that one names the command for which the script is loaded.
     let script: String = lines.collect();
     let (first, rest) = script.split_once('\n').unwrap_or_default();
-    format!("{first}\n{ZSH}{rest}")
+    format!("{first}\n{ZSH_LIVE_NAMES}{rest}")
 }
 
 /// Prints the requested names, one on each line. Prints nothing if the names cannot be read,

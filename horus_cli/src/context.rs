@@ -183,7 +183,7 @@ impl Context {
             "no topic '{name}': the namespace '{}' does not exist in {}.{}",
             config.name(),
             config.dir().display(),
-            elsewhere_text(&config, |topic| topic == name)
+            topics_elsewhere_text(&config, |topic| topic == name)
         )))
     }
 
@@ -236,11 +236,14 @@ pub(crate) fn near_topics_text(
     is_wanted: impl Fn(&str) -> bool,
 ) -> String {
     topics.retain(|topic| is_internal_topic(wanted) || !is_internal_topic(topic));
-    let near = nearest::suggest_names(wanted, &topics);
-    match namespaces_where(config, &is_wanted) {
+    let near = nearest::suggestion_text(wanted, &topics);
+    match namespaces_with_topic(config, &is_wanted) {
         others if !others.is_empty() => {
             let stop = if near.is_empty() { "" } else { "." };
-            format!("{near}{stop}{}", choice_text("that have it", &others))
+            format!(
+                "{near}{stop}{}",
+                namespaces_sentence("that have it", &others)
+            )
         }
         _ if near.is_empty() => other_namespaces_text(config),
         _ => near,
@@ -250,30 +253,30 @@ pub(crate) fn near_topics_text(
 /// Returns a sentence that names the other namespaces that have a topic for which `is_wanted` is
 /// true. If there are none, the sentence names those that have any topics. It begins with a space,
 /// and is empty if no other namespace has topics.
-fn elsewhere_text(config: &NamespaceConfig, is_wanted: impl Fn(&str) -> bool) -> String {
-    match namespaces_where(config, is_wanted) {
+fn topics_elsewhere_text(config: &NamespaceConfig, is_wanted: impl Fn(&str) -> bool) -> String {
+    match namespaces_with_topic(config, is_wanted) {
         others if others.is_empty() => other_namespaces_text(config),
-        others => choice_text("that have it", &others),
+        others => namespaces_sentence("that have it", &others),
     }
 }
 
 /// Returns a sentence that names the other namespaces that have topics, to be appended to another
 /// text. It begins with a space. Returns an empty text if there are no such namespaces.
 pub(crate) fn other_namespaces_text(config: &NamespaceConfig) -> String {
-    let others = namespaces_where(config, |topic| !is_internal_topic(topic));
-    choice_text("with topics", &others)
+    let others = namespaces_with_topic(config, |topic| !is_internal_topic(topic));
+    namespaces_sentence("with topics", &others)
 }
 
 /// Returns a sentence that names the other namespaces in which programs have logged, to be appended
 /// to another text. It begins with a space, and is empty if there are no such namespaces.
 pub(crate) fn other_logs_text(config: &NamespaceConfig) -> String {
-    let others = namespaces_where(config, |topic| topic.starts_with(LOG_TOPIC_PREFIX));
-    choice_text("with lines", &others)
+    let others = namespaces_with_topic(config, |topic| topic.starts_with(LOG_TOPIC_PREFIX));
+    namespaces_sentence("with lines", &others)
 }
 
 /// Returns a sentence that names `namespaces` and advises to choose one. `which` says what they
 /// have in common, such as "with topics". Returns an empty text if `namespaces` is empty.
-fn choice_text(which: &str, namespaces: &[String]) -> String {
+fn namespaces_sentence(which: &str, namespaces: &[String]) -> String {
     if namespaces.is_empty() {
         return String::new();
     }
@@ -298,7 +301,10 @@ fn existing_namespaces_text(config: &NamespaceConfig) -> String {
 
 /// Returns the names of the other namespaces that have a topic for which `is_wanted` is true. Does
 /// not open them.
-fn namespaces_where(config: &NamespaceConfig, is_wanted: impl Fn(&str) -> bool) -> Vec<String> {
+fn namespaces_with_topic(
+    config: &NamespaceConfig,
+    is_wanted: impl Fn(&str) -> bool,
+) -> Vec<String> {
     let mut others = namespace::namespace_names(config.dir());
     others.retain(|other| {
         let name = NamespaceName::new(other).ok();

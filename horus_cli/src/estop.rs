@@ -20,7 +20,7 @@ use crate::output::format::{date_time, duration, visible};
 use crate::scheduler::liveness::Liveness;
 
 /// Value of the field `source` in the emergency stops that this command sends.
-const SOURCE: &str = "horus estop";
+const STOP_SOURCE: &str = "horus estop";
 
 /// The commands of `horus estop`.
 #[derive(Debug, Subcommand)]
@@ -76,7 +76,7 @@ fn engage(reason: &str, context: &mut Context) -> Result<(), Failure> {
     let config = context.namespace_config()?;
     let is_new = !namespace_path(&config).is_dir();
     let namespace = context.open_namespace()?;
-    let stop = EmergencyStop::engage(SOURCE, reason);
+    let stop = EmergencyStop::engage(STOP_SOURCE, reason);
     let receivers = publish_stop(&namespace, stop)?;
     let schedulers = live_schedulers(&namespace)?;
     if schedulers.is_empty() {
@@ -101,7 +101,7 @@ fn engage(reason: &str, context: &mut Context) -> Result<(), Failure> {
             elsewhere = schedulers_elsewhere_text(&config),
         )));
     }
-    context.print_note(sent_text(&config, &schedulers));
+    context.print_note(receivers_text(&config, &schedulers));
     print_state(Some(&stop), &config, &schedulers, context)?;
     match unresponsive_text(&namespace, &schedulers)? {
         None => Ok(()),
@@ -169,18 +169,18 @@ fn release(reason: &str, context: &mut Context) -> Result<(), Failure> {
             "no scheduler runs in namespace '{name}', and no emergency stop is kept there"
         )));
     }
-    let stop = EmergencyStop::release(SOURCE, reason);
+    let stop = EmergencyStop::release(STOP_SOURCE, reason);
     publish_stop(&namespace, stop)?;
     let schedulers = live_schedulers(&namespace)?;
     context.print_note(if schedulers.is_empty() {
         no_scheduler_text(&config)
     } else {
-        sent_text(&config, &schedulers)
+        receivers_text(&config, &schedulers)
     });
     print_state(Some(&stop), &config, &schedulers, context)
 }
 
-fn sent_text(config: &NamespaceConfig, schedulers: &[SchedulerInfo]) -> String {
+fn receivers_text(config: &NamespaceConfig, schedulers: &[SchedulerInfo]) -> String {
     format!(
         "sent to the schedulers of namespace '{}': {}",
         config.name(),
@@ -221,7 +221,7 @@ fn print_status(context: &mut Context) -> Result<(), Failure> {
     print_state(last.as_ref(), &config, &schedulers, context)?;
     if last.is_some_and(|stop| stop.is_engaged()) {
         context.out.flush()?;
-        return Err(Failure::check_answered_no());
+        return Err(Failure::answer_no());
     }
     Ok(())
 }

@@ -73,7 +73,7 @@ fn unknown_command(word: &str) -> Failure {
         .filter(|command| !command.is_hide_set())
         .map(|command| command.get_name().to_owned())
         .collect();
-    let mut near = nearest::suggest_names(word, &commands);
+    let mut near = nearest::suggestion_text(word, &commands);
     if !near.is_empty() {
         near.push('.');
     }

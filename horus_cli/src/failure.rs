@@ -36,7 +36,7 @@ pub(crate) struct Failure {
 impl Failure {
     /// Returns a failure without a message, for a command whose answer is no. The output of the
     /// command already gives the reason.
-    pub(crate) const fn check_answered_no() -> Self {
+    pub(crate) const fn answer_no() -> Self {
         Self {
             code: EXIT_NO,
             message: None,

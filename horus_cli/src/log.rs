@@ -162,7 +162,7 @@ impl Selection<'_> {
             }
             for record in records {
                 let is_selected = self.includes(&record);
-                seen.note(&record, is_selected);
+                seen.add_line(&record, is_selected);
                 if !is_selected {
                     continue;
                 }
@@ -204,7 +204,7 @@ impl Selection<'_> {
 
 impl SeenLines {
     /// Adds a line that was read. `is_selected` is true if it fulfils the conditions.
-    fn note(&mut self, record: &LogRecord, is_selected: bool) {
+    fn add_line(&mut self, record: &LogRecord, is_selected: bool) {
         let line = record.line.header();
         self.all += 1;
         self.selected += u64::from(is_selected);

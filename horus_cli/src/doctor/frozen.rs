@@ -16,7 +16,7 @@ use crate::scheduler::liveness::Liveness;
 
 /// Returns a fault for each process of the namespace that is suspended, and for each scheduler of
 /// another process that does not respond.
-pub(super) fn check_frozen(namespace: &Arc<Namespace>) -> Result<Vec<Finding>, Failure> {
+pub(super) fn check_frozen_processes(namespace: &Arc<Namespace>) -> Result<Vec<Finding>, Failure> {
     let mut suspended = other_processes(namespace)?;
     suspended.retain(is_suspended);
     let mut findings: Vec<Finding> = suspended.iter().map(suspended_fault).collect();

@@ -122,7 +122,7 @@ struct Findings<'a> {
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let findings = match arguments.peer {
         Some(pid) => peer::check_peer(pid, context)?,
-        None => check_all(arguments, context)?,
+        None => run_checks(arguments, context)?,
     };
     if context.is_json() {
         let findings = &findings;
@@ -134,12 +134,12 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         context.out.flush()?;
     }
     if findings.iter().any(Finding::is_fault) {
-        return Err(Failure::check_answered_no());
+        return Err(Failure::answer_no());
     }
     Ok(())
 }
 
-fn check_all(arguments: &Arguments, context: &mut Context) -> Result<Vec<Finding>, Failure> {
+fn run_checks(arguments: &Arguments, context: &mut Context) -> Result<Vec<Finding>, Failure> {
     let config = context.namespace_config()?;
     let mut findings = place::check_directory(&config);
     if arguments.fix {

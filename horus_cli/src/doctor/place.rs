@@ -21,7 +21,7 @@ use crate::output::format::bytes;
 const FREE_BYTES_MIN: u64 = 64 << 20;
 
 /// Names of the environment variables that select a namespace.
-const VARIABLES: [&str; 3] = ["HORUS_SHM_DIR", "HORUS_NAMESPACE", "HORUS_SHM_GROUP"];
+const NAMESPACE_VARIABLES: [&str; 3] = ["HORUS_SHM_DIR", "HORUS_NAMESPACE", "HORUS_SHM_GROUP"];
 
 /// Checks the directory of the namespaces, and returns the findings. Does not open a namespace.
 pub(super) fn check_directory(config: &NamespaceConfig) -> Vec<Finding> {
@@ -34,7 +34,7 @@ pub(super) fn check_directory(config: &NamespaceConfig) -> Vec<Finding> {
 
 fn report_variables(config: &NamespaceConfig) -> Finding {
     let path = namespace_path(config);
-    let set = VARIABLES.iter().filter_map(|name| {
+    let set = NAMESPACE_VARIABLES.iter().filter_map(|name| {
         let value = env::var(name).ok().filter(|value| !value.is_empty())?;
         Some(format!("{name}={value}"))
     });

@@ -12,7 +12,7 @@ use horus_core::scheduler::EMERGENCY_STOP_TOPIC;
 use super::Finding;
 use super::emergency::check_emergency_stop;
 use super::fix::Fix;
-use super::frozen::check_frozen;
+use super::frozen::check_frozen_processes;
 use super::mismatch::check_pairs;
 use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
@@ -55,7 +55,7 @@ pub(super) fn check_traffic(context: &Context) -> Result<Vec<Finding>, Failure> 
         findings.push(Finding::ok("topics", found));
     }
     findings.insert(0, check_processes(&namespace, &users)?);
-    findings.extend(check_frozen(&namespace)?);
+    findings.extend(check_frozen_processes(&namespace)?);
     findings.extend(check_emergency_stop(&namespace)?);
     Ok(findings)
 }

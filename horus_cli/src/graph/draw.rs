@@ -138,7 +138,7 @@ impl Graph {
         let mut edges = Vec::new();
         for (index, topic) in self.topics.iter().enumerate() {
             let rates = topic.publishers.iter().map(|one| (one.pid, one.rate_hz));
-            for (pid, hertz) in by_process(rates) {
+            for (pid, hertz) in group_by_process(rates) {
                 let endpoints = ProcessEndpoints::of(self.writers(topic, pid), pid, &hertz);
                 edges.extend(endpoints.edges().map(|(vertex, hertz)| {
                     let label = rate(hertz) + endpoints.label_suffix();
@@ -150,7 +150,7 @@ impl Graph {
                 .iter()
                 .filter(|one| !topic.is_cut_off(one));
             let losses = fed.map(|one| (one.pid, one.lost));
-            for (pid, lost) in by_process(losses) {
+            for (pid, lost) in group_by_process(losses) {
                 let endpoints = ProcessEndpoints::of(self.readers(topic, pid), pid, &lost);
                 edges.extend(endpoints.edges().map(|(vertex, lost)| {
                     let label_suffix = if lost > 0 {
@@ -224,7 +224,7 @@ impl Graph {
 }
 
 /// Groups the values of endpoints, such as the rates of publishers, by the id of their process.
-fn by_process<T>(endpoints: impl Iterator<Item = (u32, T)>) -> BTreeMap<u32, Vec<T>> {
+fn group_by_process<T>(endpoints: impl Iterator<Item = (u32, T)>) -> BTreeMap<u32, Vec<T>> {
     let mut processes = BTreeMap::<u32, Vec<T>>::new();
     endpoints.for_each(|(pid, end)| processes.entry(pid).or_default().push(end));
     processes

@@ -72,7 +72,7 @@ fn graph_table(graph: &Graph) -> Table {
         let publishers = elements_or_none(&topic.publishers);
         for publisher in publishers {
             for subscriber in elements_or_none(&topic.subscribers) {
-                table.row(row_cells(graph, topic, publisher, subscriber));
+                table.add_row(row_cells(graph, topic, publisher, subscriber));
             }
         }
     }

@@ -13,7 +13,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::visible;
 use crate::topic::hz::wait_for_window;
-use crate::topic::info::{Cause, Unmatched};
+use crate::topic::info::{MismatchCause, Unmatched};
 use crate::topic::meter::{Meter, per_second};
 use crate::topic::select::is_internal_topic;
 
@@ -63,7 +63,11 @@ pub(super) struct Subscriber {
 impl Topic {
     /// Returns the reason why no message passes from the publisher to the subscriber; `None` if
     /// they match.
-    pub(super) fn mismatch(&self, publisher: &Publisher, subscriber: &Subscriber) -> Option<Cause> {
+    pub(super) fn mismatch(
+        &self,
+        publisher: &Publisher,
+        subscriber: &Subscriber,
+    ) -> Option<MismatchCause> {
         let is_pair =
             |pair: &&Unmatched| pair.lane == publisher.lane && pair.slot == subscriber.slot;
         self.unmatched.iter().find(is_pair).map(|pair| pair.cause)

@@ -93,7 +93,7 @@ impl<'a> Settings<'a> {
         let object = object_at(&path, value, &format!("with the keys {}", keys.join(", ")))?;
         if let Some(key) = object.keys().find(|key| !keys.contains(&key.as_str())) {
             let names: Vec<String> = keys.iter().map(ToString::to_string).collect();
-            let near = nearest::suggest_names(key, &names);
+            let near = nearest::suggestion_text(key, &names);
             let known = keys.join(", ");
             let predicate = format!("is an unknown setting.{near}. The settings are {known}");
             return Err(path.key(key).mistake(&predicate));
@@ -152,7 +152,7 @@ impl<'a> Settings<'a> {
             for (index, needed) in program.after.iter().enumerate() {
                 if !programs.contains_key(needed) {
                     let names: Vec<String> = programs.keys().cloned().collect();
-                    let near = nearest::suggest_names(needed, &names);
+                    let near = nearest::suggestion_text(needed, &names);
                     let predicate = format!("is '{needed}', which is no program.{near}");
                     return Err(path.index(index).mistake(&predicate));
                 }

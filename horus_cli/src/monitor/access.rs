@@ -62,7 +62,7 @@ impl Access {
             return Ok(());
         }
         let text = "the token is missing or wrong; open the address that `horus monitor` printed";
-        Err(Response::error(401, text).with("WWW-Authenticate", "Bearer"))
+        Err(Response::error(401, text).with_header("WWW-Authenticate", "Bearer"))
     }
 
     /// Checks that the monitor was started with commands enabled. Otherwise returns the response
@@ -86,7 +86,7 @@ fn is_equal_in_constant_time(a: &[u8], b: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::monitor::http::parse;
+    use crate::monitor::http::parse_head;
 
     /// Returns true if a server on `port` answers a request with the header `Host: {host}` and, if
     /// there is an `origin`, the header `Origin: {origin}`.
@@ -94,7 +94,7 @@ mod tests {
         let origin = origin.map(|origin| format!("Origin: {origin}\r\n"));
         let origin = origin.unwrap_or_default();
         let text = format!("GET / HTTP/1.1\r\nHost: {host}\r\n{origin}\r\n");
-        let (request, _) = parse(text.as_bytes()).unwrap().unwrap();
+        let (request, _) = parse_head(text.as_bytes()).unwrap().unwrap();
         let access = Access::new(port, String::new(), false);
         access.check_origin(&request).is_ok()
     }

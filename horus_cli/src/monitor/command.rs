@@ -16,7 +16,7 @@ use crate::node::remote_failure;
 use crate::output::versioned;
 
 /// Value of the field `source` in the emergency stops that this server sends.
-const SOURCE: &str = "horus monitor";
+const STOP_SOURCE: &str = "horus monitor";
 
 /// A command of a web page. The body of a request contains it as JSON.
 #[derive(Debug, Deserialize)]
@@ -100,8 +100,8 @@ impl Command {
             } => to_node(scheduler, node, &|remote| {
                 remote.set_rate(node, Rate::hz(*rate_hz))
             }),
-            Self::EmergencyStop { reason } => stop(EmergencyStop::engage(SOURCE, reason)),
-            Self::ReleaseEmergencyStop => stop(EmergencyStop::release(SOURCE, "")),
+            Self::EmergencyStop { reason } => stop(EmergencyStop::engage(STOP_SOURCE, reason)),
+            Self::ReleaseEmergencyStop => stop(EmergencyStop::release(STOP_SOURCE, "")),
         }
     }
 }

@@ -76,7 +76,7 @@ impl Request {
         let mut bytes = Vec::new();
         let (mut request, head) = loop {
             receive_bytes(connection, &mut bytes, due)?;
-            if let Some(found) = parse(&bytes)? {
+            if let Some(found) = parse_head(&bytes)? {
                 break found;
             }
             if bytes.len() >= HEAD_BYTES_MAX {
@@ -159,7 +159,7 @@ pub(super) fn is_timeout(error: &io::Error) -> bool {
 
 /// Parses the request line and the headers. Returns the request without its body, and the number of
 /// bytes parsed; `None` if the headers are not complete yet.
-pub(super) fn parse(bytes: &[u8]) -> Result<Option<(Request, usize)>, Response> {
+pub(super) fn parse_head(bytes: &[u8]) -> Result<Option<(Request, usize)>, Response> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut parsed = httparse::Request::new(&mut headers);
     let head = match parsed.parse(bytes) {
@@ -259,7 +259,7 @@ impl Response {
     }
 
     /// Adds a header with this name and value to the response, and returns the response.
-    pub(super) fn with(mut self, name: &str, value: impl Display) -> Self {
+    pub(super) fn with_header(mut self, name: &str, value: impl Display) -> Self {
         self.headers += &format!("{name}: {value}\r\n");
         self
     }
@@ -270,7 +270,7 @@ impl Response {
         let headers = self.headers.clone() + &length;
         let mut bytes = response_head(self.status, self.content_type, &headers);
         bytes.extend_from_slice(&self.body);
-        write(connection, &bytes)?;
+        write_bytes(connection, &bytes)?;
         connection.shutdown(Shutdown::Write)?;
         // WHY: closing with unread input resets the connection, and the response may be lost.
         connection.set_read_timeout(Some(Duration::from_secs(1)))?;
@@ -289,11 +289,11 @@ impl Response {
 /// Writes the status line and the headers of a response that consists of server-sent events. The
 /// response states no length: its body ends when the connection is closed.
 pub(super) fn begin_stream(connection: &mut TcpStream) -> io::Result<()> {
-    write(connection, &response_head(200, "text/event-stream", ""))
+    write_bytes(connection, &response_head(200, "text/event-stream", ""))
 }
 
 /// Writes `bytes` to the connection. Fails if the client reads none of them for [`WRITE_TIMEOUT`].
-pub(super) fn write(connection: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write_bytes(connection: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
     connection.set_write_timeout(Some(WRITE_TIMEOUT))?;
     connection.write_all(bytes)
 }
@@ -336,7 +336,7 @@ mod tests {
 
     #[test]
     fn requests_are_parsed_or_refused() {
-        let parsed = |text: &str| parse(text.as_bytes());
+        let parsed = |text: &str| parse_head(text.as_bytes());
         let text = "GET /a?b=c%20d&b=%C3%A4 HTTP/1.1\r\nHost: x:1\r\n\r\n";
         let (request, head) = parsed(&format!("{text}body")).unwrap().unwrap();
         assert_eq!((request.path.as_str(), head), ("/a", text.len()));
@@ -376,7 +376,7 @@ mod tests {
                     _ => bytes.insert(index, *random.choice(b"% \r\n:?&=\0\xff/").unwrap()),
                 }
             }
-            let outcome = match parse(&bytes) {
+            let outcome = match parse_head(&bytes) {
                 Ok(Some((request, head))) => {
                     assert!(head <= bytes.len() && request.path.starts_with('/'));
                     let _ = request.body_bytes();
@@ -397,7 +397,7 @@ mod tests {
     fn the_length_of_a_body_is_a_number() {
         let bytes = |header: &str| {
             let text = format!("POST / HTTP/1.1\r\n{header}\r\n\r\n");
-            let (request, _) = parse(text.as_bytes()).unwrap().unwrap();
+            let (request, _) = parse_head(text.as_bytes()).unwrap().unwrap();
             request.body_bytes().map_err(|response| response.status)
         };
         assert_eq!(bytes("Content-Length: 7"), Ok(7));

@@ -62,8 +62,8 @@ impl Images {
         let picture = Picture::of(message, width as usize);
         let picture = picture.map_err(|text| Response::error(409, &text))?;
         let response = Response::new(picture.content_type, picture.file);
-        let response = response.with("Horus-Number", number);
-        Ok(response.with("Horus-Picture", picture.description))
+        let response = response.with_header("Horus-Number", number);
+        Ok(response.with_header("Horus-Picture", picture.description))
     }
 
     /// Closes the topics whose images no page has requested for [`UNUSED_TIME_MAX`].
@@ -106,7 +106,7 @@ impl ImageTopic {
         }
         self.read = Some(self.last_request);
         let known = Arc::clone(&site.hub.newest().known);
-        self.watch.follow(&known, site.context);
+        self.watch.open_or_close(&known, site.context);
         self.watch.read();
     }
 }

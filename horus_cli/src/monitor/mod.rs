@@ -89,7 +89,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         token: token.clone(),
         allow_control: arguments.allow_control,
     };
-    print(&address, context)?;
+    print_address(&address, context)?;
     let context = &*context;
     let access = Access::new(port, token, arguments.allow_control);
     let images = Images::default();
@@ -105,11 +105,14 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         server.close();
         sampled
     });
-    context.print_note(format_args!("{} requests answered", server.answered()));
+    context.print_note(format_args!(
+        "{} requests answered",
+        server.answered_requests()
+    ));
     sampled
 }
 
-fn print(address: &PageUrl, context: &mut Context) -> Result<(), Failure> {
+fn print_address(address: &PageUrl, context: &mut Context) -> Result<(), Failure> {
     if context.is_json() {
         return context.out.write_json(address);
     }

@@ -108,7 +108,7 @@ impl Server {
     }
 
     /// Returns the number of requests that the server has answered.
-    pub(super) fn answered(&self) -> u64 {
+    pub(super) fn answered_requests(&self) -> u64 {
         self.answered.load(Ordering::Relaxed)
     }
 
@@ -214,5 +214,5 @@ fn check_method(request: &Request, allowed: &'static str) -> Result<(), Response
         return Ok(());
     }
     let text = format!("{} is not allowed here, only {allowed}", request.method);
-    Err(Response::error(405, &text).with("Allow", allowed))
+    Err(Response::error(405, &text).with_header("Allow", allowed))
 }

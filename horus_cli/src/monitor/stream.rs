@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 
-use super::http::{Request, Response, begin_stream, is_timeout, to_json, write};
+use super::http::{Request, Response, begin_stream, is_timeout, to_json, write_bytes};
 use super::server::RequestContext;
 use super::watch::WatchedTopic;
 
@@ -54,14 +54,14 @@ impl WantedTopics {
             }
             let parts = plot.split_once(':');
             let parts = parts.ok_or_else(|| format!("'{plot}' is not TOPIC:FIELD"));
-            let added = parts.and_then(|(topic, field)| wanted.watch(topic).plot(field));
+            let added = parts.and_then(|(topic, field)| wanted.plotted_topic(topic).plot(field));
             added.map_err(|text| Response::error(400, &text))?;
         }
         Ok(wanted)
     }
 
     /// Returns the plotted topic with the name `topic`. Adds it if it is not plotted yet.
-    fn watch(&mut self, topic: &str) -> &mut WatchedTopic {
+    fn plotted_topic(&mut self, topic: &str) -> &mut WatchedTopic {
         let known = self.plots.iter().position(|watch| watch.topic() == topic);
         let index = known.unwrap_or(self.plots.len());
         if known.is_none() {
@@ -88,7 +88,7 @@ pub(super) fn send_events(
     while !site.context.stop.is_received() && is_open_after(POLL_PERIOD, connection)? {
         let events = page.next_events(site);
         if !events.is_empty() {
-            write(connection, &events)?;
+            write_bytes(connection, &events)?;
         }
     }
     Ok(())
@@ -166,7 +166,7 @@ impl PageStream {
         drop(newest);
         let watches = self.wanted.plots.iter_mut().chain(&mut self.wanted.values);
         for watch in watches {
-            watch.follow(&known, site.context);
+            watch.open_or_close(&known, site.context);
         }
     }
 }

@@ -87,7 +87,7 @@ impl WatchedTopic {
 
     /// Opens the topic if it is in use now, and closes it otherwise. WHY: a topic exists as long as
     /// a process has it open, and a page that only reads must not keep it.
-    pub(super) fn follow(&mut self, newest: &NamespaceTopics, context: &Context) {
+    pub(super) fn open_or_close(&mut self, newest: &NamespaceTopics, context: &Context) {
         let namespace = newest.namespace.as_ref();
         let namespace = namespace.filter(|_| newest.used_topics.contains(&self.topic));
         let Some(namespace) = namespace else {
@@ -118,7 +118,7 @@ impl WatchedTopic {
             let Some(message) = message else { return };
             if let Some(value) = decode_message(&kind, message) {
                 for plot in &mut self.plots {
-                    plot.note(time, &value);
+                    plot.add_value(time, &value);
                 }
                 self.newest = Some((subscriber.sequence(), value));
                 self.has_new_message = true;
@@ -165,7 +165,7 @@ impl WatchedTopic {
 impl Plot {
     /// Adds the value of the plotted field in the message `value` to the point for `time`, in
     /// seconds since 1970.
-    fn note(&mut self, time: f64, value: &Value) {
+    fn add_value(&mut self, time: f64, value: &Value) {
         let found = self.path.get(value);
         let number = found.as_ref().and_then(as_number);
         let Some(number) = number.filter(|number| number.is_finite()) else {

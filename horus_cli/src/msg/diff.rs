@@ -39,7 +39,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     } else {
         context.print_note("they are the same");
     }
-    difference.map_or(Ok(()), |_| Err(Failure::check_answered_no()))
+    difference.map_or(Ok(()), |_| Err(Failure::answer_no()))
 }
 
 /// Returns a text about a difference between two message types with the names `one` and `other`.

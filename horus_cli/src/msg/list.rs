@@ -48,7 +48,7 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
     ]);
     for row in &messages {
         let and_more = if row.is_sized { "+" } else { "" };
-        table.row([
+        table.add_row([
             row.message_type.into(),
             row.domain.into(),
             format!("{}{and_more}", row.bytes).into(),

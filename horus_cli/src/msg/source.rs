@@ -19,7 +19,7 @@ const ROS_EXTENSION: &str = "msg";
 
 /// Opens the selected namespace, to look for message types in its topics. Returns `None` if it does
 /// not exist.
-fn namespace_of_types(context: &Context) -> Result<Option<Arc<Namespace>>, Failure> {
+fn open_namespace_if_exists(context: &Context) -> Result<Option<Arc<Namespace>>, Failure> {
     let path = namespace_path(&context.namespace_config()?);
     path.is_dir().then(|| context.open_namespace()).transpose()
 }
@@ -47,7 +47,7 @@ impl FoundType {
             return Ok(Self::Standard(schema));
         }
         let mut carriers = Vec::new();
-        if let Some(namespace) = namespace_of_types(context)? {
+        if let Some(namespace) = open_namespace_if_exists(context)? {
             let name = without_leading_slash(wanted);
             if let Ok(topic) = Inspector::open_in(&namespace, name) {
                 return Ok(Self::Text(topic.schema().to_owned()));
@@ -65,7 +65,7 @@ impl FoundType {
             .iter()
             .map(|schema| schema.name.to_owned())
             .collect();
-        let near = nearest::suggest_names(wanted, &names);
+        let near = nearest::suggestion_text(wanted, &names);
         Err(Failure::not_found(format_args!(
             "no standard message, topic or file is called '{wanted}'.{near}"
         )))

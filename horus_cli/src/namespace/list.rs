@@ -8,7 +8,7 @@ use horus_core::introspect::{Inspector, topics};
 use horus_core::namespace::{NamespaceConfig, NamespaceName};
 use serde::Serialize;
 
-use super::{namespace_names, open_found, other_processes};
+use super::{namespace_names, open_listed_namespace, other_processes};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::bytes;
@@ -64,7 +64,7 @@ impl NamespaceSummary {
     /// does not exist.
     pub(crate) fn read(config: &NamespaceConfig, name: &str) -> Result<Option<Self>, Failure> {
         let name = NamespaceName::new(name).map_err(Failure::usage)?;
-        let Some(namespace) = open_found(&config.clone().with_name(name))? else {
+        let Some(namespace) = open_listed_namespace(&config.clone().with_name(name))? else {
             return Ok(None);
         };
         let names = topics(&namespace).map_err(|error| Failure::from_open_error(&error))?;
@@ -107,7 +107,7 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
     for row in &namespaces {
         let name = row.namespace.as_str();
         match &row.seen {
-            Some(seen) => table.row([
+            Some(seen) => table.add_row([
                 name.into(),
                 seen.topics.to_string().into(),
                 seen.processes.len().to_string().into(),
@@ -115,7 +115,7 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
             ]),
             None => {
                 let unreadable = Cell::toned(Tone::Bad, "unreadable");
-                table.row([name.into(), unreadable, "-".into(), "-".into()]);
+                table.add_row([name.into(), unreadable, "-".into(), "-".into()]);
                 let error = row.error.as_deref().unwrap_or_default();
                 context.print_note(format_args!("{name}: {error}"));
             }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
 use horus_core::scheduler::{SchedulerInfo, schedulers};
 
-use super::{namespace_names, open_found};
+use super::{namespace_names, open_listed_namespace};
 use crate::failure::Failure;
 use crate::output::format::visible;
 
@@ -30,7 +30,7 @@ pub(crate) fn schedulers_elsewhere_text(config: &NamespaceConfig) -> String {
         .filter(|name| name != config.name().as_str())
         .filter_map(|name| {
             let config = config.clone().with_name(NamespaceName::new(&name).ok()?);
-            let live = live_schedulers(&open_found(&config).ok()??).ok()?;
+            let live = live_schedulers(&open_listed_namespace(&config).ok()??).ok()?;
             (!live.is_empty()).then(|| format!("'{name}' ({})", scheduler_names(&live)))
         });
     let found = found.collect::<Vec<_>>().join(", ");

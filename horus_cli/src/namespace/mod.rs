@@ -62,7 +62,9 @@ pub(crate) fn namespace_names(dir: &Path) -> Vec<String> {
 }
 
 /// Opens a namespace that [`namespace_names`] has found. Returns `None` if it was removed since.
-pub(crate) fn open_found(config: &NamespaceConfig) -> Result<Option<Arc<Namespace>>, Failure> {
+pub(crate) fn open_listed_namespace(
+    config: &NamespaceConfig,
+) -> Result<Option<Arc<Namespace>>, Failure> {
     // WHY looked for again: opening a namespace that is missing would create it.
     if !namespace_path(config).join(REGISTRY_FILE).is_file() {
         return Ok(None);

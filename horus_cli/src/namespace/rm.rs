@@ -21,13 +21,13 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let names = namespace_names(config.dir());
     let name = NamespaceName::new(&arguments.name).map_err(Failure::usage)?;
     if !names.iter().any(|known| known == name.as_str()) {
-        let near = nearest::suggest_names(name.as_str(), &names);
+        let near = nearest::suggestion_text(name.as_str(), &names);
         return Err(Failure::not_found(format_args!(
             "no namespace '{name}' in {}.{near}",
             config.dir().display()
         )));
     }
-    remove(&config.with_name(name.clone()))?;
+    remove_namespace(&config.with_name(name.clone()))?;
     if context.is_json() {
         let object = serde_json::json!({ "namespace": name.as_str(), "removed": true });
         return context.out.write_json(object);
@@ -37,7 +37,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 }
 
 /// Removes the namespace that `config` selects. Returns a failure if a process uses it.
-fn remove(config: &NamespaceConfig) -> Result<(), Failure> {
+fn remove_namespace(config: &NamespaceConfig) -> Result<(), Failure> {
     let removed = match Namespace::open(config) {
         Ok(namespace) => match namespace.remove() {
             Err(error @ NamespaceRemoveError::Attended { .. }) => {

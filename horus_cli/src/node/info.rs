@@ -124,7 +124,7 @@ fn write_histogram(durations: &[u64], lateness: &[u64], out: &mut Output) -> Res
     for (index, (ticks, late)) in durations.iter().zip(lateness).enumerate() {
         if *ticks > 0 || *late > 0 {
             let bound = duration(Duration::from_nanos(1 << index));
-            table.row([bound.into(), count(*ticks).into(), count(*late).into()]);
+            table.add_row([bound.into(), count(*ticks).into(), count(*late).into()]);
         }
     }
     out.write_table(&table)

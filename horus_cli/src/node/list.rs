@@ -66,7 +66,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
     let mut table = Table::new(columns);
     for node in &nodes {
-        table.row(node_cells(node, arguments.long));
+        table.add_row(node_cells(node, arguments.long));
     }
     context.out.write_table(&table)
 }

@@ -57,7 +57,7 @@ pub(super) fn find_node(context: &Context, wanted: &str) -> Result<FoundNode, Fa
         [] => {
             let nodes = all.iter().flat_map(|scheduler| &scheduler.nodes);
             let names: Vec<String> = nodes.map(|node| node.name.to_string()).collect();
-            let near = nearest::suggest_names(wanted, &names);
+            let near = nearest::suggestion_text(wanted, &names);
             Err(Failure::not_found(format_args!(
                 "no node '{wanted}' in namespace '{}'.{near}",
                 namespace.config().name()

@@ -27,7 +27,7 @@ fn nearest_names<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
 
 /// Returns a text that suggests similar names, such as ` Near: odom, imu`, to be appended to an
 /// error text. It is empty if no name is similar.
-pub(crate) fn suggest_names(wanted: &str, names: &[String]) -> String {
+pub(crate) fn suggestion_text(wanted: &str, names: &[String]) -> String {
     match nearest_names(wanted, names).as_slice() {
         [] => String::new(),
         near => format!(" Near: {}", near.join(", ")),
@@ -61,10 +61,10 @@ mod tests {
     #[test]
     fn the_nearest_names_come_first() {
         let names = ["cmd_vel", "odom", "imu", "camera/rgb"].map(str::to_owned);
-        assert_eq!(suggest_names("odm", &names), " Near: odom, imu, cmd_vel");
-        assert!(suggest_names("cam", &names).starts_with(" Near: camera/rgb, "));
-        assert!(suggest_names("robot/imu", &names).starts_with(" Near: imu, "));
-        assert_eq!(suggest_names("odm", &[]), "");
+        assert_eq!(suggestion_text("odm", &names), " Near: odom, imu, cmd_vel");
+        assert!(suggestion_text("cam", &names).starts_with(" Near: camera/rgb, "));
+        assert!(suggestion_text("robot/imu", &names).starts_with(" Near: imu, "));
+        assert_eq!(suggestion_text("odm", &[]), "");
     }
 
     #[test]

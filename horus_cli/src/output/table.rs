@@ -8,7 +8,7 @@ use super::style::{Style, Tone};
 pub(crate) const COLUMN_GAP: &str = "  ";
 
 /// Minimum length to which a name in a table is shortened, in characters.
-const NAME_MIN: usize = 12;
+const NAME_CHARACTERS_MIN: usize = 12;
 
 /// A column of a table: its title, and whether its cells are names, words or numbers.
 #[derive(Debug, Clone, Copy)]
@@ -100,7 +100,7 @@ impl Table {
     }
 
     /// Adds a row to the table. `cells` must have one cell for each column.
-    pub(crate) fn row(&mut self, cells: impl IntoIterator<Item = Cell>) {
+    pub(crate) fn add_row(&mut self, cells: impl IntoIterator<Item = Cell>) {
         let cells: Vec<Cell> = cells.into_iter().collect();
         debug_assert_eq!(cells.len(), self.columns.len());
         self.rows.push(cells);
@@ -170,7 +170,7 @@ impl Table {
     }
 
     /// Returns the width of each column in characters. If the whole row would be wider than
-    /// `limit`, makes the columns of names narrower, but not below [`NAME_MIN`].
+    /// `limit`, makes the columns of names narrower, but not below [`NAME_CHARACTERS_MIN`].
     fn column_widths(&self, limit: Option<usize>) -> Vec<usize> {
         let columns = self.columns.iter().enumerate();
         let mut widths: Vec<usize> = columns
@@ -185,7 +185,7 @@ impl Table {
         while excess > 0 {
             let names = (0..widths.len()).filter(|index| self.columns[*index].may_shrink);
             let widest = names.max_by_key(|index| widths[*index]);
-            let Some(widest) = widest.filter(|index| widths[*index] > NAME_MIN) else {
+            let Some(widest) = widest.filter(|index| widths[*index] > NAME_CHARACTERS_MIN) else {
                 break;
             };
             widths[widest] -= 1;
@@ -221,13 +221,13 @@ mod tests {
             Column::number("LOST"),
         ];
         let mut table = Table::new(columns);
-        table.row([
+        table.add_row([
             "horus/schedulers/arm/status".into(),
             "Imu".into(),
             "0".into(),
         ]);
         let lost = Cell::toned(Tone::Bad, "12");
-        table.row(["imu".into(), "CmdVel".into(), lost]);
+        table.add_row(["imu".into(), "CmdVel".into(), lost]);
         let mut text = Vec::new();
         table
             .write(&mut text, Style::choose(color, false), width)

@@ -93,7 +93,7 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
             "starting" | "stopping" => Tone::Waiting,
             _ => Tone::Bad,
         };
-        table.row([
+        table.add_row([
             visible(&row.scheduler).into(),
             process.into(),
             Cell::toned(tone, row.state),

@@ -36,6 +36,6 @@ impl Command {
 /// `schedulers`.
 pub(crate) fn unknown_scheduler(name: &str, schedulers: &[SchedulerInfo]) -> Failure {
     let names: Vec<String> = schedulers.iter().map(|info| info.name.clone()).collect();
-    let near = nearest::suggest_names(name, &names);
+    let near = nearest::suggestion_text(name, &names);
     Failure::not_found(format_args!("no scheduler '{name}'.{near}"))
 }

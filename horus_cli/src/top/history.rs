@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 pub(super) const SECONDS_KEPT: usize = 60;
 
 /// Characters for bars of eight heights, lowest first.
-const BARS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+const BAR_CHARACTERS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
 
 /// The rate of a topic in each of the last [`SECONDS_KEPT`] seconds.
 #[derive(Debug, Default)]
@@ -44,8 +44,8 @@ impl History {
             if rate <= 0.0 {
                 return ' ';
             }
-            let height = (rate / highest * BARS.len() as f64).ceil() as usize;
-            BARS[height.clamp(1, BARS.len()) - 1]
+            let height = (rate / highest * BAR_CHARACTERS.len() as f64).ceil() as usize;
+            BAR_CHARACTERS[height.clamp(1, BAR_CHARACTERS.len()) - 1]
         };
         (0..width).map(bar).collect()
     }

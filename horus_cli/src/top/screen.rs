@@ -70,7 +70,7 @@ pub(super) fn run(
         // WHY not each time: waiting for signals ends often.
         if std::mem::take(&mut is_outdated) {
             read_details(&mut top, &sampler, &mut echo, context);
-            screen.show(&mut top).map_err(terminal_failure)?;
+            screen.draw(&mut top).map_err(terminal_failure)?;
         }
         let Some(request) = screen
             .next_request(&mut top, deadline.or_earlier(due))
@@ -103,7 +103,7 @@ impl Screen {
         })
     }
 
-    fn show(&mut self, top: &mut TopState) -> io::Result<()> {
+    fn draw(&mut self, top: &mut TopState) -> io::Result<()> {
         self.terminal.draw(|frame| view::draw_screen(frame, top))?;
         Ok(())
     }

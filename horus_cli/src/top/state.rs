@@ -358,7 +358,7 @@ impl TopState {
         }
     }
 
-    const fn rows(&mut self, pane: Pane) -> &mut RowSelection {
+    const fn selection_mut(&mut self, pane: Pane) -> &mut RowSelection {
         match pane {
             Pane::Nodes => &mut self.nodes,
             Pane::Topics => &mut self.topics,
@@ -368,7 +368,7 @@ impl TopState {
     fn move_selection(&mut self, by: isize) {
         let pane = self.pane;
         let names = self.row_names(pane);
-        let rows = self.rows(pane);
+        let rows = self.selection_mut(pane);
         let index = rows.list.selected().unwrap_or(0);
         rows.select(index.saturating_add_signed(by), &names);
     }
@@ -378,7 +378,7 @@ impl TopState {
     fn reselect_by_name(&mut self) {
         for pane in [Pane::Nodes, Pane::Topics] {
             let names = self.row_names(pane);
-            let rows = self.rows(pane);
+            let rows = self.selection_mut(pane);
             let same = rows.name.as_ref();
             let same = same.and_then(|name| names.iter().position(|other| other == name));
             let index = same.or(rows.list.selected()).unwrap_or(0);

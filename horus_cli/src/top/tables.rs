@@ -10,13 +10,13 @@ use crate::topic::bw::decimal_bytes;
 
 /// A function that returns the bars for the rates of a topic. Its argument is the name of the
 /// topic.
-pub(super) type Bars<'a> = &'a dyn Fn(&str) -> String;
+pub(super) type RateBars<'a> = &'a dyn Fn(&str) -> String;
 
 /// Returns the table of topics. If `bars` is given, it has a column with the bars for the last
 /// minute.
 pub(super) fn topic_table<'a>(
     topics: impl IntoIterator<Item = &'a Topic>,
-    bars: Option<Bars<'_>>,
+    bars: Option<RateBars<'_>>,
 ) -> Table {
     let mut columns = vec![
         Column::name("TOPIC"),
@@ -38,7 +38,7 @@ pub(super) fn topic_table<'a>(
         if let Some(bars) = bars {
             cells.insert(3, bars(&topic.name).into());
         }
-        table.row(cells);
+        table.add_row(cells);
     }
     table
 }
@@ -77,7 +77,7 @@ pub(super) fn node_table<'a>(nodes: impl IntoIterator<Item = &'a Node>) -> Table
     ]);
     for node in nodes {
         let metrics = &node.metrics;
-        table.row([
+        table.add_row([
             visible(&node.path()).into(),
             Cell::toned(metrics.tone(), metrics.state_text()),
             metrics.rate_text().into(),
@@ -114,7 +114,7 @@ pub(super) fn program_table<'a>(
         let up = status.pid.map(|_| clock(up));
         let pid = status.pid.map(|pid| pid.to_string());
         let nothing = || "-".to_owned();
-        table.row([
+        table.add_row([
             visible(&status.program).into(),
             Cell::toned(status.state.tone(), status.state.word()),
             pid.unwrap_or_else(nothing).into(),

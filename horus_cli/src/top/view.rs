@@ -27,10 +27,10 @@ const SELECTION_MARK: &str = "▶";
 const EVENT_ROWS: u16 = 4;
 const HEIGHT_FOR_EVENTS: u16 = 20;
 
-/// Width of the longest bar of a histogram, in columns. [`MINUTE_WIDTH`] is the number of bars that
-/// show the last minute of a topic.
-const BAR_WIDTH: f64 = 40.0;
-const MINUTE_WIDTH: usize = 12;
+/// Width of the longest bar of a histogram, in columns. [`RATE_BARS_WIDTH`] is the number of bars
+/// that show the last minute of a topic.
+const HISTOGRAM_BAR_WIDTH: f64 = 40.0;
+const RATE_BARS_WIDTH: usize = 12;
 
 const KEYS_HINT: &str =
     "tab pane  / filter  s sort  enter details  e echo  p pause  ? help  q quit";
@@ -123,7 +123,7 @@ fn draw_panes(frame: &mut Frame<'_>, top: &mut TopState, area: Rect) {
     draw_programs(frame, top, programs);
     let table = tables::node_table(top.shown_nodes());
     draw_pane(frame, top, Pane::Nodes, table, nodes);
-    let bars = |topic: &str| top.rate_bars(topic, MINUTE_WIDTH);
+    let bars = |topic: &str| top.rate_bars(topic, RATE_BARS_WIDTH);
     let table = tables::topic_table(top.shown_topics(), Some(&bars));
     draw_pane(frame, top, Pane::Topics, table, topics);
     draw_events(frame, top, events);
@@ -295,7 +295,7 @@ fn histogram_lines<'a>(title: &'a str, buckets: &[u64]) -> Vec<Line<'a>> {
         return lines;
     };
     for (index, ticks) in buckets.iter().enumerate().take(last + 1).skip(first) {
-        let width = (*ticks as f64 / highest as f64 * BAR_WIDTH).ceil();
+        let width = (*ticks as f64 / highest as f64 * HISTOGRAM_BAR_WIDTH).ceil();
         let below = duration(Duration::from_nanos(1 << index));
         let bar = "█".repeat(width as usize);
         let ticks = count(*ticks);

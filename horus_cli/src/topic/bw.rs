@@ -97,7 +97,7 @@ impl MessageLengths {
         };
         let begin = Instant::now();
         while let Some(bytes) = observer.recv_length() {
-            seen.note(bytes as u64);
+            seen.add(bytes as u64);
             if begin.elapsed() >= READ_TIME_MAX {
                 return;
             }
@@ -120,7 +120,7 @@ impl MessageLengths {
 }
 
 impl ObservedLengths {
-    fn note(&mut self, bytes: u64) {
+    fn add(&mut self, bytes: u64) {
         self.min = if self.messages == 0 {
             bytes
         } else {
@@ -167,13 +167,13 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             let seen = lengths.take_window(&reading);
             meter.release_unused();
             lengths.open_or_close(&namespace, meter);
-            print(meter.name(), &reading, seen, context)?;
+            print_bandwidth(meter.name(), &reading, seen, context)?;
         }
         Ok(())
     })
 }
 
-fn print(
+fn print_bandwidth(
     topic: &str,
     reading: &Reading,
     seen: ObservedLengths,

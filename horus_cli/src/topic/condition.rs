@@ -57,7 +57,7 @@ impl Condition {
 
     /// Returns the first path in the condition that leads to no part of the message; `None` if all
     /// lead to a part.
-    pub(super) fn missing_in(&self, message: &Value) -> Option<&FieldPath> {
+    pub(super) fn path_missing_in(&self, message: &Value) -> Option<&FieldPath> {
         let mut paths = self.comparisons().map(Comparison::path);
         paths.find(|path| path.get(message).is_none())
     }
@@ -137,7 +137,7 @@ impl Comparison {
     }
 
     /// Returns true if the comparison is true for at least one single-precision number.
-    pub(super) fn holds_for_singles(&self) -> bool {
+    pub(super) fn holds_for_single_precision(&self) -> bool {
         let value = self.value.as_f64().unwrap_or_default();
         let overflows = value.is_finite() && (value as f32).is_infinite();
         self.operator != Operator::Equal || !overflows

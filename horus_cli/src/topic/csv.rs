@@ -29,7 +29,7 @@ impl Columns {
     /// Returns one cell for each name in `header`, the names of the first message. The cell is
     /// empty if this message has no value with that name. Also returns the names of this message
     /// that are not in `header`.
-    pub(super) fn cells_below(self, header: &[String]) -> (Vec<String>, Vec<String>) {
+    pub(super) fn cells_in_order_of(self, header: &[String]) -> (Vec<String>, Vec<String>) {
         if self.names == header {
             return (self.cells, Vec::new());
         }
@@ -125,7 +125,7 @@ mod tests {
             (&[], ",,", &[]),
         ];
         for (names, line, others) in table {
-            let (cells, found) = message(names).cells_below(&header);
+            let (cells, found) = message(names).cells_in_order_of(&header);
             assert_eq!(cells.join(","), line);
             assert_eq!(found, others);
         }

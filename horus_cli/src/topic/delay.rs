@@ -9,7 +9,7 @@ use horus_core::value::Value;
 use serde::Serialize;
 
 use super::gaps::{TIME_FIELD, now_ns};
-use super::hz::cut_short;
+use super::hz::cut_short_failure;
 use super::observer::{Observer, PERIOD, READ_TIME_MAX};
 use super::samples::Samples;
 use super::select::without_leading_slash;
@@ -99,7 +99,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         context.out.flush()?;
         match end {
             Some(end) if Instant::now() >= end => return Ok(()),
-            Some(end) if deadline.is_over() => return Err(cut_short(begin, end)),
+            Some(end) if deadline.is_over() => return Err(cut_short_failure(begin, end)),
             None if deadline.is_over() => return Ok(()),
             _ => {}
         }
@@ -135,7 +135,7 @@ impl MessageReader {
                 let mut subscriber = observer.subscriber();
                 while let Some(message) = subscriber.as_mut().and_then(|one| one.recv()) {
                     if let Some(age) = message_age_ns(&message) {
-                        ages.note(age);
+                        ages.add(age);
                     }
                     if Instant::now() >= end {
                         return Ok(());
@@ -153,7 +153,7 @@ impl MessageReader {
                         let message = kind.decode(message);
                         let age = message.and_then(|message| message_age_at(&message, now_ns));
                         if let Some(age) = age {
-                            ages.note(age);
+                            ages.add(age);
                         }
                     }
                     Err(RecvTimeoutError::Timeout { .. }) => {}

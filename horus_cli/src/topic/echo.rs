@@ -140,7 +140,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     context.out.flush()?;
     if wanted.is_none() {
         let (printed, lost) = (count(progress.printed), count(observer.lost()));
-        let without = progress.without_text();
+        let without = progress.missing_parts_text();
         context.print_note(format_args!(
             "{name}: {printed} messages, {lost} lost here{without}"
         ));
@@ -156,7 +156,7 @@ fn timeout_result(name: &str, wanted: Option<u64>, progress: &EchoProgress) -> R
         Some(wanted) => Err(Failure::timeout(format_args!(
             "{name}: {} of {wanted} messages{}",
             progress.printed,
-            progress.without_text(),
+            progress.missing_parts_text(),
         ))),
     }
 }
@@ -187,7 +187,7 @@ fn print_next(
     if let Some(condition) = &arguments.condition
         && !condition.is_fulfilled_by(&value)
     {
-        if let Some(path) = condition.missing_in(&value) {
+        if let Some(path) = condition.path_missing_in(&value) {
             progress.note_missing(topic, path, context);
         }
         return Ok(true);
@@ -258,11 +258,11 @@ fn print_message(
         let text = value_text(value, arguments.full);
         return context.out.write_line(message_line(arrival, &text));
     }
-    print_cells(arguments, topic, value, progress, context)
+    print_csv_line(arguments, topic, value, progress, context)
 }
 
 /// Prints a message as comma-separated values, below the names of the first message.
-fn print_cells(
+fn print_csv_line(
     arguments: &Arguments,
     topic: &str,
     value: &Value,
@@ -278,7 +278,7 @@ fn print_cells(
         }
     }
     let header = progress.header.get_or_insert_with(|| columns.names.clone());
-    let (cells, others) = columns.cells_below(header);
+    let (cells, others) = columns.cells_in_order_of(header);
     if !others.is_empty() && !progress.has_noted_columns {
         progress.has_noted_columns = true;
         let names = visible(&others.join(", "));
@@ -326,7 +326,7 @@ impl EchoProgress {
 
     /// Returns a text with the number of messages that had no part at a path, to be appended to the
     /// number of all messages. It is empty if there were none.
-    fn without_text(&self) -> String {
+    fn missing_parts_text(&self) -> String {
         match self.without_part {
             0 => String::new(),
             number => format!(", {} without the field", count(number)),

@@ -38,7 +38,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         let object = serde_json::json!({ "message_type": message_type, "topics": found });
         context.out.write_json(object)?;
         return if found.is_empty() {
-            Err(Failure::check_answered_no())
+            Err(Failure::answer_no())
         } else {
             Ok(())
         };
@@ -54,7 +54,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             String::new()
         } else {
             let types: Vec<String> = types.iter().map(|name| visible(name)).collect();
-            nearest::suggest_names(&arguments.message_type, &types)
+            nearest::suggestion_text(&arguments.message_type, &types)
         };
         let stop = if near.is_empty() { "" } else { "." };
         return Err(Failure::answer_no_because(format_args!(

@@ -73,7 +73,7 @@ impl GapMeter {
         let begin = Instant::now();
         while let Some(message) = subscriber.recv_bytes() {
             self.times
-                .note(time_of(&kind, message).unwrap_or_else(now_ns));
+                .add_time(message_time_ns(&kind, message).unwrap_or_else(now_ns));
             if begin.elapsed() >= READ_TIME_MAX {
                 return;
             }
@@ -87,7 +87,7 @@ impl GapMeter {
 }
 
 impl MessageTimes {
-    fn note(&mut self, time: u64) {
+    fn add_time(&mut self, time: u64) {
         self.newest.push(time);
         if self.newest.len() == TIMES_MAX {
             self.compute_gaps();
@@ -100,7 +100,7 @@ impl MessageTimes {
         // WHY: messages of several publishers are not read in the order in which they were sent.
         self.newest.sort_unstable();
         for pair in self.newest.windows(2) {
-            self.gaps.note(pair[1] - pair[0]);
+            self.gaps.add(pair[1] - pair[0]);
         }
         self.last = self.newest.last().copied();
         self.newest.clear();
@@ -139,7 +139,7 @@ impl Gaps {
 
 /// Returns the value of the field [`TIME_FIELD`] in a message. Returns `None` if there is no such
 /// field, or if its value is 0.
-fn time_of(kind: &DynamicType, message: &[u8]) -> Option<u64> {
+fn message_time_ns(kind: &DynamicType, message: &[u8]) -> Option<u64> {
     let DynamicSchema::Plain { layout, .. } = kind.schema() else {
         return None;
     };
@@ -162,7 +162,7 @@ mod tests {
         let mut times = MessageTimes::default();
         [20, 10, 41, 40]
             .into_iter()
-            .for_each(|time| times.note(time));
+            .for_each(|time| times.add_time(time));
         let gaps = times.take();
         assert_eq!(
             (gaps.gaps, gaps.min_ns, gaps.p50_ns),
@@ -170,7 +170,7 @@ mod tests {
         );
         assert_eq!((gaps.p99_ns, gaps.max_ns), (Some(20), Some(20)));
         // The first gap of a window begins at the last message of the window before.
-        times.note(48);
+        times.add_time(48);
         assert_eq!(times.take().max_ns, Some(7));
         assert_eq!(times.take().max_ns, None);
     }
@@ -179,7 +179,7 @@ mod tests {
     fn a_long_window_takes_bounded_memory() {
         let mut times = MessageTimes::default();
         let number = 3 * TIMES_MAX as u64 + 7;
-        (0..number).for_each(|index| times.note(index * 5));
+        (0..number).for_each(|index| times.add_time(index * 5));
         assert!(times.newest.capacity() <= 2 * TIMES_MAX);
         let gaps = times.take();
         assert_eq!(gaps.gaps, number - 1);

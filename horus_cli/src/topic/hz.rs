@@ -22,7 +22,7 @@ use crate::output::format::{count, participant, rate};
 use crate::stop::Deadline;
 
 /// Duration of a window, in which messages are counted before the next line is printed.
-const WINDOW: Duration = Duration::from_secs(1);
+const DEFAULT_WINDOW: Duration = Duration::from_secs(1);
 
 /// Measure the rate of messages, exactly and at any rate
 ///
@@ -106,7 +106,7 @@ impl MeasurementSpan {
         mut wait: impl FnMut(&Context, Instant) -> bool,
         mut window: impl FnMut(&mut Context) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
-        let length = self.window.or(self.duration).unwrap_or(WINDOW);
+        let length = self.window.or(self.duration).unwrap_or(DEFAULT_WINDOW);
         let length = length.max(Duration::from_millis(1));
         let begin = Instant::now();
         let deadline = context.deadline();
@@ -124,7 +124,7 @@ impl MeasurementSpan {
             context.out.flush()?;
             match end {
                 Some(end) if Instant::now() >= end => return Ok(()),
-                Some(end) if deadline.is_over() => return Err(cut_short(begin, end)),
+                Some(end) if deadline.is_over() => return Err(cut_short_failure(begin, end)),
                 None if deadline.is_over() => return Ok(()),
                 _ => {}
             }
@@ -143,14 +143,14 @@ pub(crate) fn wait_for_window(
     let end = begin + window;
     let due = deadline.or_earlier(end);
     if context.stop.sleep_until(due) && due < end {
-        return Err(cut_short(begin, end));
+        return Err(cut_short_failure(begin, end));
     }
     Ok(())
 }
 
 /// Returns a failure for a measurement from `begin` to `end` which the limit of `--timeout` has
 /// ended now.
-pub(super) fn cut_short(begin: Instant, end: Instant) -> Failure {
+pub(super) fn cut_short_failure(begin: Instant, end: Instant) -> Failure {
     Failure::timeout(format_args!(
         "measured for {:.1} of {:.1} s",
         begin.elapsed().as_secs_f64(),

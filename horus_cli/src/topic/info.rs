@@ -78,18 +78,18 @@ pub(crate) struct Unmatched {
     pub(crate) lane: u32,
     subscriber: Option<Process>,
     pub(crate) slot: u32,
-    pub(crate) cause: Cause,
+    pub(crate) cause: MismatchCause,
 }
 
 /// The reason why a publisher and a subscriber do not match.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
-pub(crate) enum Cause {
+pub(crate) enum MismatchCause {
     Type,
     Reliability,
 }
 
-impl Cause {
+impl MismatchCause {
     /// Returns the name of the cause, as it is in the JSON output.
     pub(crate) const fn word(self) -> &'static str {
         match self {
@@ -143,7 +143,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     if context.is_json() {
         context.out.write_json(info)
     } else {
-        print(&info, context)
+        print_info(&info, context)
     }
 }
 
@@ -244,8 +244,8 @@ impl Unmatched {
             subscriber: Process::of(Some(&pair.subscriber)),
             slot: pair.slot,
             cause: match pair.cause {
-                Mismatch::Type => Cause::Type,
-                Mismatch::Reliability => Cause::Reliability,
+                Mismatch::Type => MismatchCause::Type,
+                Mismatch::Reliability => MismatchCause::Reliability,
             },
         }
     }
@@ -254,8 +254,10 @@ impl Unmatched {
     /// between them.
     pub(crate) fn describe(&self) -> String {
         let reason = match self.cause {
-            Cause::Type => "they use different messages",
-            Cause::Reliability => "it offers best effort, and the subscriber requests reliable",
+            MismatchCause::Type => "they use different messages",
+            MismatchCause::Reliability => {
+                "it offers best effort, and the subscriber requests reliable"
+            }
         };
         format!(
             "no message passes from {} in lane {} to {} in slot {}: {reason}",
@@ -314,7 +316,7 @@ impl Subscriber {
     }
 }
 
-fn print(info: &TopicInfo<'_>, context: &mut Context) -> Result<(), Failure> {
+fn print_info(info: &TopicInfo<'_>, context: &mut Context) -> Result<(), Failure> {
     let Description { lines, tables } = info.describe();
     for line in lines {
         context.out.write_line(line)?;
@@ -414,7 +416,7 @@ fn publisher_table(publishers: &[Publisher]) -> Table {
             Some(_) => Tone::Plain,
             None => Tone::Bad,
         };
-        table.row([
+        table.add_row([
             Cell::toned(tone, Process::process_text(publisher.process.as_ref())),
             publisher.lane.to_string().into(),
             count(publisher.sent).into(),
@@ -443,7 +445,7 @@ fn subscriber_table(subscribers: &[Subscriber]) -> Table {
         let time = |ns: Option<u64>| {
             ns.map_or_else(|| "-".to_owned(), |ns| duration(Duration::from_nanos(ns)))
         };
-        table.row([
+        table.add_row([
             Process::process_text(subscriber.process.as_ref()).into(),
             subscriber.slot.to_string().into(),
             count(subscriber.received).into(),

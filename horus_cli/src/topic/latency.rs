@@ -7,7 +7,7 @@ use clap::Args;
 use horus_core::introspect::{Latencies, ReaderCounters};
 use serde::Serialize;
 
-use super::hz::cut_short;
+use super::hz::cut_short_failure;
 use super::info::Process;
 use super::select::without_leading_slash;
 use crate::cli::parse_positive_seconds;
@@ -124,7 +124,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         let bound = |ns: Option<u64>| {
             ns.map_or_else(|| "-".to_owned(), |ns| duration(Duration::from_nanos(ns)))
         };
-        table.row([
+        table.add_row([
             participant(Some(&reader.subscriber)).into(),
             count(latency.samples).into(),
             bound(latency.p50_ns).into(),
@@ -137,7 +137,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
     context.out.flush()?;
     match end {
-        Some(end) if is_cut_short => Err(cut_short(begin, end)),
+        Some(end) if is_cut_short => Err(cut_short_failure(begin, end)),
         _ => Ok(()),
     }
 }

@@ -333,11 +333,11 @@ fn print_list(
     let mut table = Table::new(columns);
     for row in rows {
         match (&row.seen, &row.error) {
-            (Some(seen), _) => table.row(topic_cells(&row.name, seen, arguments.long)),
+            (Some(seen), _) => table.add_row(topic_cells(&row.name, seen, arguments.long)),
             (None, error) => {
                 let unreadable = Cell::toned(Tone::Bad, "unreadable");
                 let dashes = std::iter::repeat_n("-".into(), width - 2);
-                table.row(
+                table.add_row(
                     [row.name.as_str().into(), unreadable]
                         .into_iter()
                         .chain(dashes),

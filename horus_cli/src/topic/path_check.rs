@@ -7,7 +7,7 @@ use horus_core::value::Value;
 
 use super::condition::Comparison;
 use super::field::{FieldPath, PathStep};
-use super::type_fields::{carried, fields_within, unknown_field};
+use super::type_fields::{carried_type_text, fields_within, unknown_field};
 use crate::failure::Failure;
 
 /// A part of a message type, found by a path.
@@ -83,7 +83,7 @@ impl<'a> TypePart<'a> {
                     Err(Failure::refused(format_args!(
                         "{}, whose fields are unknown, as it has no schema: there is no '{name}', \
                          only bytes, such as [0]",
-                        carried(Some(topic), kind),
+                        carried_type_text(Some(topic), kind),
                     )))
                 }
                 _ => Ok(None),
@@ -103,13 +103,13 @@ impl<'a> TypePart<'a> {
             names: String::new(),
         };
         for step in path.steps() {
-            part.go(step)?;
+            part.descend(step)?;
         }
         Ok(Some(part))
     }
 
     /// Moves to the part inside this one to which `step` leads.
-    fn go(&mut self, step: &PathStep) -> Result<(), Failure> {
+    fn descend(&mut self, step: &PathStep) -> Result<(), Failure> {
         let found = match step {
             PathStep::Name(name) => self.field(name)?,
             _ => self.elements(step)?,
@@ -131,11 +131,11 @@ impl<'a> TypePart<'a> {
                 let fields = fields_within(self.schema, &self.names);
                 unknown_field(Some(self.topic), self.kind, name, &fields)
             }),
-            Value::Array(_) | Value::Typed(_) | Value::Bytes(_) => Err(self.refuse(&format!(
+            Value::Array(_) | Value::Typed(_) | Value::Bytes(_) => Err(self.refusal(&format!(
                 "which has no field '{name}': write {}[0] for its first element",
                 self.path
             ))),
-            _ => Err(self.refuse(&format!("which has no field '{name}': write {}", self.path))),
+            _ => Err(self.refusal(&format!("which has no field '{name}': write {}", self.path))),
         }
     }
 
@@ -156,12 +156,12 @@ impl<'a> TypePart<'a> {
             Value::Typed(array) => array.len(),
             Value::Map(_) => {
                 let fields = fields_within(self.schema, &self.names).join(", ");
-                return Err(self.refuse(&format!(
+                return Err(self.refusal(&format!(
                     "which is no array, so it has no {brackets}: write one of its fields: {fields}"
                 )));
             }
             _ => {
-                return Err(self.refuse(&format!(
+                return Err(self.refusal(&format!(
                     "which is no array, so it has no {brackets}: write {}",
                     self.path
                 )));
@@ -171,10 +171,10 @@ impl<'a> TypePart<'a> {
             return Ok(Value::Nil);
         };
         let Some(last) = count.checked_sub(1) else {
-            return Err(self.refuse("which has no elements"));
+            return Err(self.refusal("which has no elements"));
         };
         if *first > last {
-            return Err(self.refuse(&format!(
+            return Err(self.refusal(&format!(
                 "which has no {}{brackets}: its elements are [0] to [{last}]",
                 self.path
             )));
@@ -187,7 +187,7 @@ impl<'a> TypePart<'a> {
         match (&self.sample, value) {
             (Value::Map(_), _) => {
                 let fields = fields_within(self.schema, &self.names).join(", ");
-                Err(self.refuse(&format!(
+                Err(self.refusal(&format!(
                     "and a message cannot be compared: compare one of its fields: {fields}"
                 )))
             }
@@ -196,16 +196,16 @@ impl<'a> TypePart<'a> {
                     .path
                     .split_once('[')
                     .map_or(&*self.path, |(name, _)| name);
-                Err(self.refuse(&format!(
+                Err(self.refusal(&format!(
                     "and an array cannot be compared: compare one element, such as {array}[0]"
                 )))
             }
             (Value::String(_), Value::String(_)) => Ok(()),
-            (Value::String(_), _) => Err(self.refuse(&format!(
+            (Value::String(_), _) => Err(self.refusal(&format!(
                 "which cannot be compared with {value}: write a text in quotes"
             ))),
             (sample, value) if is_number(sample) && is_number(value) => Ok(()),
-            _ => Err(self.refuse(&format!(
+            _ => Err(self.refusal(&format!(
                 "which cannot be compared with {value}: write a number"
             ))),
         }
@@ -222,12 +222,12 @@ impl<'a> TypePart<'a> {
             (_, Some((min, max))) if !comparison.holds_for_integers(&min, &max) => {
                 format!("a whole number from {min} to {max}")
             }
-            (Primitive::F32, _) if !comparison.holds_for_singles() => {
+            (Primitive::F32, _) if !comparison.holds_for_single_precision() => {
                 format!("a number up to {:e}", f32::MAX)
             }
             _ => return Ok(()),
         };
-        Err(self.refuse(&format!(
+        Err(self.refusal(&format!(
             "so the comparison with {value} is never true: it is {range}"
         )))
     }
@@ -240,13 +240,13 @@ impl<'a> TypePart<'a> {
     }
 
     /// Returns a failure that names the topic, the part and its type, and ends with `reason`.
-    fn refuse(&self, reason: &str) -> Failure {
-        let carried = carried(Some(self.topic), self.kind);
+    fn refusal(&self, reason: &str) -> Failure {
+        let carried_type_text = carried_type_text(Some(self.topic), self.kind);
         if self.path.is_empty() {
-            return Failure::refused(format_args!("{carried}, {reason}"));
+            return Failure::refused(format_args!("{carried_type_text}, {reason}"));
         }
         Failure::refused(format_args!(
-            "{carried}, in which '{}' is {}, {reason}",
+            "{carried_type_text}, in which '{}' is {}, {reason}",
             self.path,
             self.type_text()
         ))

@@ -18,7 +18,7 @@ use horus_core::value::Value;
 use horus_core::value::json::{TYPES_KEY, from_json};
 
 use super::select::without_leading_slash;
-use super::type_fields::{carried, fields_within, unknown_field};
+use super::type_fields::{carried_type_text, fields_within, unknown_field};
 use super::typed_value;
 use crate::cli::parse_hertz;
 use crate::context::Context;
@@ -144,7 +144,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let source = MessageSource::new(arguments, publisher.message_type(), value);
     // Checked before the first is sent.
     source.next_message(arguments)?;
-    await_subscribers(arguments, &publisher, context)?;
+    wait_for_subscribers(arguments, &publisher, context)?;
     let number = match (arguments.number, arguments.rate) {
         (None, None) => Some(1),
         (number, _) => number,
@@ -237,19 +237,19 @@ fn open_publisher(
 }
 
 /// Returns true if `name` is the name that stands for messages of any shape.
-const fn is_any_shape(name: &str) -> bool {
+const fn is_any_shape_type(name: &str) -> bool {
     name.eq_ignore_ascii_case("value")
 }
 
 /// Returns true if `name` names a message type that the command can publish.
 fn is_type_name(name: &str) -> bool {
-    is_any_shape(name) || STANDARD.iter().any(|schema| schema.name == name)
+    is_any_shape_type(name) || STANDARD.iter().any(|schema| schema.name == name)
 }
 
 /// Returns the standard message type with the name `name`. For the name `value`, returns the type
 /// of messages of any shape.
 fn find_type(name: &str) -> Result<DynamicType, Failure> {
-    if is_any_shape(name) {
+    if is_any_shape_type(name) {
         return Ok(DynamicType::of::<Value>());
     }
     if let Some(schema) = STANDARD.iter().find(|schema| schema.name == name) {
@@ -259,7 +259,7 @@ fn find_type(name: &str) -> Result<DynamicType, Failure> {
         .iter()
         .map(|schema| schema.name.to_owned())
         .collect();
-    let near = nearest::suggest_names(name, &names);
+    let near = nearest::suggestion_text(name, &names);
     Err(Failure::not_found(format_args!(
         "no message type '{name}'.{near}"
     )))
@@ -288,7 +288,10 @@ impl MessageSource {
         let DynamicSchema::Plain { schema, layout } = self.kind.schema() else {
             let message = self.kind.encode(&self.value);
             return message.map_err(|error| {
-                Failure::refused(format_args!("{}: {error}", carried(topic, &self.kind)))
+                Failure::refused(format_args!(
+                    "{}: {error}",
+                    carried_type_text(topic, &self.kind)
+                ))
             });
         };
         let refuse = |error: FieldError| match error {
@@ -296,7 +299,10 @@ impl MessageSource {
                 let outer = path.rsplit_once('.').map_or("", |(outer, _)| outer);
                 unknown_field(topic, &self.kind, &name, &fields_within(schema, outer))
             }
-            error => Failure::refused(format_args!("{}: {error}", carried(topic, &self.kind))),
+            error => Failure::refused(format_args!(
+                "{}: {error}",
+                carried_type_text(topic, &self.kind)
+            )),
         };
         let default = standard_default(&schema.name)
             .filter(|default| default.len() == schema.size && schema.tail.is_none());
@@ -324,7 +330,7 @@ impl MessageSource {
 }
 
 /// Waits until the topic has as many subscribers as the arguments request.
-fn await_subscribers(
+fn wait_for_subscribers(
     arguments: &Arguments,
     publisher: &DynamicPublisher,
     context: &Context,

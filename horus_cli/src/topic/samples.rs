@@ -2,16 +2,17 @@
 
 /// Maximum number of values that are kept. WHY a limit: a window may be long, and messages may come
 /// at millions per second.
-const KEPT_MAX: usize = 1 << 18;
+const KEPT_VALUES_MAX: usize = 1 << 18;
 
 /// The values that were measured in one window. Counts all of them, and knows the smallest and the
-/// largest one. For percentiles, keeps up to [`KEPT_MAX`] that are evenly spaced.
+/// largest one. For percentiles, keeps up to [`KEPT_VALUES_MAX`] that are evenly spaced.
 #[derive(Debug)]
 pub(super) struct Samples<T> {
     number: u64,
     ends: Option<(T, T)>,
     kept: Vec<T>,
-    /// One of every `stride` values is kept. The stride doubles when [`KEPT_MAX`] values are kept.
+    /// One of every `stride` values is kept. The stride doubles when [`KEPT_VALUES_MAX`] values are
+    /// kept.
     stride: u64,
 }
 
@@ -27,13 +28,13 @@ impl<T> Default for Samples<T> {
 }
 
 impl<T: Copy + Ord> Samples<T> {
-    pub(super) fn note(&mut self, value: T) {
+    pub(super) fn add(&mut self, value: T) {
         self.ends = Some(match self.ends {
             Some((min, max)) => (min.min(value), max.max(value)),
             None => (value, value),
         });
         if self.number.is_multiple_of(self.stride) {
-            if self.kept.len() == KEPT_MAX {
+            if self.kept.len() == KEPT_VALUES_MAX {
                 let mut index = 0;
                 self.kept.retain(|_| {
                     index += 1;
@@ -81,19 +82,27 @@ mod tests {
         assert_eq!((samples.number(), samples.min()), (0, None));
         [40, 10, 30, 20]
             .into_iter()
-            .for_each(|value| samples.note(value));
+            .for_each(|value| samples.add(value));
         assert_eq!((samples.min(), samples.max()), (Some(10), Some(40)));
         assert_eq!(samples.percentiles([50.0, 99.0]), [Some(20), Some(40)]);
     }
 
     #[test]
     fn many_values_take_bounded_memory() {
-        let number = 5 * KEPT_MAX as u64;
+        let number = 5 * KEPT_VALUES_MAX as u64;
         let mut samples = Samples::default();
-        samples.note(number * 10);
-        (1..number).for_each(|value| samples.note(value));
-        assert!(samples.kept.len() <= KEPT_MAX, "{}", samples.kept.len());
-        assert!(samples.kept.len() > KEPT_MAX / 2, "{}", samples.kept.len());
+        samples.add(number * 10);
+        (1..number).for_each(|value| samples.add(value));
+        assert!(
+            samples.kept.len() <= KEPT_VALUES_MAX,
+            "{}",
+            samples.kept.len()
+        );
+        assert!(
+            samples.kept.len() > KEPT_VALUES_MAX / 2,
+            "{}",
+            samples.kept.len()
+        );
         assert_eq!(samples.number(), number);
         assert_eq!((samples.min(), samples.max()), (Some(1), Some(number * 10)));
         let [p50] = samples.percentiles([50.0]);

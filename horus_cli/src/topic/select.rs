@@ -20,14 +20,14 @@ pub(crate) fn is_internal_topic(name: &str) -> bool {
 
 /// Returns true if the topic `name` may be offered to a user who typed `wanted`. Internal topics
 /// are only offered if `wanted` begins with [`INTERNAL_PREFIX`].
-fn is_offered(wanted: &str, name: &str) -> bool {
+fn may_be_meant(wanted: &str, name: &str) -> bool {
     is_internal_topic(wanted) || !is_internal_topic(name)
 }
 
 /// Returns true if `pattern` selects the topic `name`. It selects internal topics only if it begins
 /// with [`INTERNAL_PREFIX`].
 pub(super) fn is_selected_by(pattern: &str, name: &str) -> bool {
-    matches_pattern(pattern, name) && is_offered(pattern, name)
+    matches_pattern(pattern, name) && may_be_meant(pattern, name)
 }
 
 /// Returns `name` without a leading slash. ROS users type topic names with a leading slash.

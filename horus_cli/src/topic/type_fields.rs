@@ -17,14 +17,14 @@ pub(super) fn unknown_field(
     let which = if topic.is_some() { ", which" } else { "" };
     Failure::refused(format_args!(
         "{}{which} has no field '{name}': {}",
-        carried(topic, kind),
+        carried_type_text(topic, kind),
         fields.join(", ")
     ))
 }
 
 /// Returns the beginning of an error text about the messages of a topic, such as `cmd_vel carries
 /// CmdVel`. If `topic` is `None`, returns only the name of the type.
-pub(super) fn carried(topic: Option<&str>, kind: &DynamicType) -> String {
+pub(super) fn carried_type_text(topic: Option<&str>, kind: &DynamicType) -> String {
     match topic {
         Some(topic) => format!("{topic} carries {}", kind.name()),
         None => kind.name().to_owned(),

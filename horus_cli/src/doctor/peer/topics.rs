@@ -161,7 +161,7 @@ impl TopicRole {
             .filter(|name| **name != self.topic)
             .cloned()
             .collect();
-        let near = nearest::suggest_names(&self.topic, &others);
+        let near = nearest::suggestion_text(&self.topic, &others);
         let found = format!("{found}, and nobody else {one}");
         Finding::note(
             CHECK_NAME,
