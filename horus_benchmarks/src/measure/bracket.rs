@@ -81,8 +81,9 @@ impl<S> BracketedRounds<S> {
         Some([least, stats::median(&mut floors), largest])
     }
 
-    /// Returns the ratio of the rounds that count to the floor beside them, and the ratio in each
-    /// state that the machine was in. `p50_ns` computes the median of a round.
+    /// Returns the ratio of the medians of the rounds that count to the floors around these rounds.
+    /// Also returns that ratio for each state that the machine was in. `p50_ns` computes the median
+    /// of a round in nanoseconds.
     pub fn floor_ratio(&self, p50_ns: impl Fn(&S) -> f64) -> (Option<Ratio>, Vec<MachineState>) {
         let rounds = self.rounds_that_count();
         let pairs = rounds.map(|bracket| (bracket.floor_ns(), p50_ns(&bracket.subject)));

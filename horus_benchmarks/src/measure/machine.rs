@@ -277,8 +277,8 @@ fn find_warnings(machine: &Machine, share_core: bool) -> Vec<String> {
 
 /// Returns the name of the CPU, on x86 with its family and model.
 ///
-/// WHY these: virtual machines with different CPUs say the same name, as "AMD EPYC" does for at
-/// least two.
+/// WHY family and model: virtual machines with different CPUs may report the same name, such as
+/// "AMD EPYC".
 fn read_cpu_model(cpuinfo: &str) -> String {
     let name = ["model name", "Model", "Hardware"]
         .iter()

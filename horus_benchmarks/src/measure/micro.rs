@@ -100,8 +100,8 @@ pub fn memcpy<const N: usize>(plan: &MicroPlan, batch: u64) -> MicroResult {
     })
 }
 
-/// Repeatedly loads a number from `read` and stores that number plus 1 to `written`. Both refer to
-/// the same word, through one mapping or two.
+/// Repeatedly loads a number from `read` and stores that number plus 1 to `written`. The two
+/// references are to the same word, through one mapping or through two.
 fn count_up(plan: &MicroPlan, written: &AtomicU64, read: &AtomicU64) -> MicroResult {
     run_batches(plan, WORD_BATCH, |number| {
         let start = plan.source.start();

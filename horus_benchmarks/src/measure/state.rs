@@ -6,24 +6,27 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::stats::{self, Ratio};
 
-/// Ratio of the largest to the smallest floor of some rounds above which these rounds belong to two
-/// states.
+/// If the largest floor of a row is more than this number of times its smallest floor, the machine
+/// was in two states.
 const STATE_RATIO_MIN: f64 = 2.0;
 
-/// Ratio of two floors up to which they are floors of the same state.
+/// Maximum ratio of the floors of two rounds that ran in the same state of the machine.
 const SAME_STATE_RATIO_MAX: f64 = 1.4;
 
-/// A state of the machine, and the result of the rounds that ran in it.
+/// A state of the machine, such as one in which the two CPUs share a cache, and the result of the
+/// rounds that ran in that state.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct MachineState {
     /// Median floor of the rounds of this state, in nanoseconds.
     pub floor_ns: f64,
     /// Number of rounds that ran in this state.
     pub rounds: usize,
-    /// The numbers of these rounds. The first round of the row has the number 0.
+    /// The numbers of the rounds that ran in this state. The first round of the row has the number
+    /// 0.
     #[serde(default)]
     pub numbers: Vec<usize>,
-    /// Median of the ratio of these rounds: to the floor, or of a peer's result to ours.
+    /// Median ratio of the rounds that ran in this state. The ratio is that of the result to the
+    /// floor or, in a comparison with another library, that of the two results.
     pub ratio: f64,
     /// Bootstrap 95 % interval of `ratio`; `None` in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -31,7 +34,8 @@ pub struct MachineState {
 }
 
 impl MachineState {
-    /// Returns true if the floors of both states are so similar that they are the same state.
+    /// Returns true if `self` and `other` have so similar floors that they are the same state of
+    /// the machine.
     pub fn is_same_as(&self, other: &MachineState) -> bool {
         let ratio = self.floor_ns / other.floor_ns;
         (1.0 / SAME_STATE_RATIO_MAX..=SAME_STATE_RATIO_MAX).contains(&ratio)
@@ -46,8 +50,8 @@ impl MachineState {
 /// Returns the states that the machine was in while some rounds ran, the faster one first. There
 /// are two states if the largest floor is more than twice the smallest one, otherwise there is one.
 ///
-/// `floors_ns` has the floor of each round in nanoseconds, and `pairs` has the divisor and the
-/// dividend of its ratio.
+/// `floors_ns` has the floor of each round in nanoseconds. `pairs` has, for each round, the divisor
+/// and the dividend of the ratio that the states report.
 pub fn split_by_state(floors_ns: &[f64], pairs: &[(f64, f64)]) -> Vec<MachineState> {
     let smallest = floors_ns.iter().copied().fold(f64::INFINITY, f64::min);
     let largest = floors_ns.iter().copied().fold(0.0, f64::max);

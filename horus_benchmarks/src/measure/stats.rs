@@ -406,9 +406,9 @@ pub fn round_ns(ns: f64) -> f64 {
     (ns * 1e3).round() / 1e3
 }
 
-/// Rounds a ratio to its significant digits for a report.
-pub fn round_ratio(share: f64) -> f64 {
-    (share * 1e6).round() / 1e6
+/// Rounds a ratio to six decimal places, for a report.
+pub fn round_ratio(ratio: f64) -> f64 {
+    (ratio * 1e6).round() / 1e6
 }
 
 /// Returns the coefficient of variation of a few values: the sample standard deviation divided by

@@ -95,9 +95,9 @@ pub fn read_log(path: &Path) -> io::Result<Vec<(String, Histogram<u64>)>> {
     Ok(histograms)
 }
 
-/// Returns the points of a percentile curve. Each point is the fraction of samples above a value
-/// (from 1 down to one sample), and that value in nanoseconds. There are `steps` points for each
-/// factor of ten.
+/// Returns the points of a percentile curve. Each point is a value in nanoseconds, preceded by the
+/// fraction of the samples above that value. The fractions go from 1 down to that of a single
+/// sample, with `steps` points for each factor of ten.
 pub fn curve_points(histogram: &Histogram<u64>, steps: u32) -> Vec<(f64, f64)> {
     let count = histogram.len().max(1) as f64;
     let ns = |value: u64| value as f64 / PS_PER_NS;

@@ -178,7 +178,7 @@ pub fn newest_record(path: &Path) -> Result<PathBuf, ReadmeError> {
     newest.ok_or_else(|| failed(io::Error::other("no record below it")))
 }
 
-/// Returns a function that turns an error into that of the record at `path`.
+/// Returns a function that converts an I/O error to an error text that names the record at `path`.
 fn record_error(path: &Path) -> impl Fn(io::Error) -> ReadmeError {
     let path = path.display();
     move |error| {

@@ -76,8 +76,8 @@ const RATIO_GOALS: [(&str, f64); 44] = [
     ("vs_best_peer/blitz/mt/all", 1.7),
 ];
 
-/// Returns for each round the divisor and the dividend of the ratio, which is larger if ours is
-/// better. `figures` has our values and then the peer's, one of each for every round.
+/// Returns for each round the divisor and the dividend of the ratio. The ratio is above 1 if our
+/// value is better. `figures` has our values and then the peer's, one of each for every round.
 pub(crate) fn ratio_pairs(measure: Measure, figures: [&[f64]; 2]) -> Vec<(f64, f64)> {
     let [ours, theirs] = figures;
     let better = |(&ours, &theirs): (&f64, &f64)| match measure {

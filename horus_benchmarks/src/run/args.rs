@@ -23,16 +23,16 @@ pub struct Args {
     /// Number of timed messages per round.
     #[arg(long, value_name = "N", value_parser = value_parser!(u64).range(1..))]
     pub samples: Option<u64>,
-    /// CPUs of the two ends (default: two cores, else what there is).
+    /// CPUs of the two ends (default: on two cores, if there are two).
     #[arg(long, value_name = "A,B", value_parser = parse_cpu_pair)]
     pub cpus: Option<(usize, usize)>,
     /// Measure only rows whose id contains this text.
     #[arg(long, value_name = "SUBSTR")]
     pub filter: Option<String>,
-    /// Seconds that each transport is measured, where a benchmark goes by time.
+    /// Seconds for each transport, in benchmarks that run for a fixed time.
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     pub duration: Option<Duration>,
-    /// Runtimes of actors, where a benchmark compares them (default: all built in).
+    /// Actor runtimes, in benchmarks of actors (default: all that are built in).
     #[arg(long = "runtime", value_name = "A,B", value_delimiter = ',')]
     pub runtimes: Option<Vec<String>>,
 }

@@ -17,7 +17,7 @@ use crate::measure::pin;
 use crate::measure::wait::{PeerWatch, STALL_LIMIT};
 use crate::run::child::{ChildContext, ChildError, ChildProcess, ChildSpec};
 
-/// The reason why a job has no result.
+/// The reason why a far end has returned no result for a job.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
@@ -218,7 +218,8 @@ where
 /// A thread that runs jobs until the near end stops it.
 #[derive(Debug)]
 struct FarThread<J, R> {
-    /// The jobs, and a value whose end tells the thread to end, including its current job.
+    /// The sender of jobs, and a value that the thread watches: when it is dropped, the thread
+    /// ends, even during a job.
     near: Option<(Sender<J>, Arc<()>)>,
     answers: Receiver<Result<R, String>>,
     handle: Option<JoinHandle<()>>,

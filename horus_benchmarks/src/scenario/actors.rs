@@ -85,7 +85,8 @@ impl Workload {
     }
 
     /// Returns the factor by which the number of operations may grow, so that a round lasts long
-    /// enough on a fast runtime. WHY not always: in some workloads each operation creates an actor.
+    /// enough on a fast runtime. WHY not for all workloads: in some of them, each operation creates
+    /// an actor.
     const fn growth_max(self) -> u64 {
         match self {
             Self::ThreadRing | Self::ParallelThreadRing | Self::PingPong => 20,

@@ -195,8 +195,9 @@ impl<'a> Comparison<'a> {
     }
 
     /// Measures one round of the floor and one round of each candidate, again and again. Returns
-    /// the results of each candidate, and the floor of each round in nanoseconds. `round` gets the
-    /// figure of the candidate's last round, and returns the results and the figure of this one.
+    /// the results of each candidate, and the floor of each round in nanoseconds. `round` measures
+    /// one round of a candidate. It gets the figure (the median time or the rate) of the
+    /// candidate's previous round, and returns the results and the figure of the new one.
     fn measure_rounds<M>(
         &mut self,
         group: &CandidateGroup,

@@ -38,7 +38,8 @@ const DEADLINE_NS: f64 = 1000.0;
 /// Number of messages that the channel can hold. Topics have the same number by default.
 const RING_CAPACITY: usize = 16;
 
-/// The rows of messages between two ends.
+/// The rows whose two ends are in different threads or processes. For each one: the placement of
+/// the ends, and the carrier.
 const TWO_END_ROWS: [(Placement, Carrier); 3] = [
     (Placement::CrossThread, Carrier::Topic),
     (Placement::CrossThread, Carrier::SPSC),

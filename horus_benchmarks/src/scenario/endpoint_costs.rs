@@ -26,7 +26,7 @@ const BATCH_MIN: usize = 128;
 /// Number of unread messages that a topic can hold for each publisher.
 const CAPACITY: u64 = 8;
 
-/// The kind of thing that a row has many of.
+/// The kind of object whose number differs from row to row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Subject {
     /// Topics of one process. Each gets a message in turn.
@@ -41,8 +41,8 @@ enum Subject {
     Subscribers,
 }
 
-/// The subjects, each with the numbers that are measured. WHY at most 64 endpoints: a topic has no
-/// more.
+/// The subjects. For each one: its name in the ids of rows, and the numbers of objects to measure.
+/// WHY at most 64 endpoints: a topic has no more.
 const SUBJECTS: [(Subject, &str, &[usize]); 5] = [
     (Subject::Topics, "topics", &[1, 10, 100, 1000]),
     (Subject::WaitSet, "wait_set", &[1, 2, 8, 32, 128, 1000]),

@@ -44,7 +44,7 @@ const STREAM_TIME: (Duration, Duration) = (Duration::from_millis(300), Duration:
 
 const STREAM_MESSAGES_MIN: u64 = 1000;
 
-/// There is one stream of a row for this number of its rounds.
+/// The number of streams of a row is about its number of rounds divided by this number.
 const ROUNDS_PER_STREAM: u32 = 6;
 
 /// A benchmark run that measures the paths which messages can take.

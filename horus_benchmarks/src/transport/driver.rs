@@ -30,14 +30,14 @@ pub enum Task {
     Echo(RoundPlan),
     /// Sends a stream of messages with [`stream::stream_send`].
     Send(StreamPlan),
-    /// Receives a stream of messages with [`stream::stream_receive`]. Compares the losses with the
-    /// count of the endpoint.
+    /// Receives a stream of messages with [`stream::stream_receive`]. Compares the number of lost
+    /// messages with the number that the endpoint has counted.
     Receive(StreamPlan),
     /// Exchanges messages over a ring on which both sides send. This side sends the first message.
-    /// Compares the losses with the count of the endpoint.
+    /// Compares the number of lost messages with the number that the endpoint has counted.
     ExchangeFirst(StreamPlan),
     /// Exchanges messages over a ring on which both sides send. This side sends the second message.
-    /// Compares the losses with the count of the endpoint.
+    /// Compares the number of lost messages with the number that the endpoint has counted.
     ExchangeSecond(StreamPlan),
     /// Sends messages and receives them in one thread with [`loopback::send_and_receive`]. The
     /// number is the sequence number of the first message.

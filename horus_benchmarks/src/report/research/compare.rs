@@ -83,7 +83,7 @@ pub struct ComparedRow {
     /// The name of the program that measured the row, and the id of the row.
     pub id: String,
     /// The floor, in nanoseconds, of the machine's state in which the values were compared; `None`
-    /// if they were compared regardless of states.
+    /// if they were compared without regard to the states of the machine.
     pub floor_ns: Option<f64>,
     /// The quantity, and its old and new value; `None` if one run lacks the row, or if the runs
     /// have no state of the machine in common.
@@ -93,7 +93,7 @@ pub struct ComparedRow {
 }
 
 impl ComparedRow {
-    /// Returns a row that was compared regardless of states.
+    /// Returns a row that was compared without regard to the states of the machine.
     fn of_row(
         program: &ProgramRecord,
         row: &Row,

@@ -162,8 +162,8 @@ impl Layout {
         parts
     }
 
-    /// Returns the tables and figures of a section, once for each element of `programs`. If an
-    /// element names a program, only rows of that program are shown. For `None`, the layout alone
+    /// Returns the tables and figures of a section. Repeats them for each element of `programs`,
+    /// with only the rows of that program. An element `None` means no program: the layout alone
     /// chooses the rows.
     fn part<'a>(
         &'a self,

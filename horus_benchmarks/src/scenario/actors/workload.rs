@@ -34,7 +34,7 @@ pub enum Workload {
     Create,
     /// One actor receives messages, which are sent one at a time.
     Tell,
-    /// One actor counts messages, of which this number are sent at once. At the end, it is asked
+    /// One actor counts messages, which are sent in batches of this number. At the end, it is asked
     /// for its count.
     Counting(u64),
     /// A task of the runtime asks an actor, one question after another.
@@ -47,7 +47,7 @@ pub enum Workload {
     ParallelThreadRing,
     /// Two actors send a token back and forth between them.
     PingPong,
-    /// Two actors send messages to a third one. Each of them sends this number of messages at once.
+    /// Two actors send messages to a third one, in batches of this number.
     ProducerConsumer(u64),
     /// Many actors are created, each receives ten messages, and all are ended.
     Blitz,
@@ -58,7 +58,8 @@ pub enum Workload {
 pub(super) struct WorkloadJob {
     pub(super) runtime: String,
     pub(super) workload: Workload,
-    /// Number of operations of each pass, except that of the measured one if that is longer.
+    /// Number of operations of the first pass, and minimum number of operations of the measured
+    /// pass.
     pub(super) operations: u64,
     /// Maximum number of operations of the measured pass.
     pub(super) operations_max: u64,
@@ -76,8 +77,8 @@ pub(super) struct WorkloadResult {
     pub(super) operations: u64,
     /// Time from the first operation to the last one in nanoseconds.
     pub(super) elapsed_ns: f64,
-    /// The time from the moment when the first message was sent to the end of the last operation,
-    /// in nanoseconds. Only the workload `Blitz` has this value.
+    /// Time from the send of the first message to the end of the last operation, in nanoseconds. It
+    /// is measured only for the workload `Blitz`; for other workloads, it equals `elapsed_ns`.
     pub(super) messages_ns: f64,
     /// Time from the first operation until all actors had ended in nanoseconds.
     pub(super) total_ns: f64,
@@ -312,7 +313,7 @@ async fn run_ask_alone<R: Runtime>(count: u64) {
 }
 
 /// Asks the counter actor from a new thread. WHY a new thread: the calling thread may belong to the
-/// runtime. A task that asks so often would have to wait for its turn there.
+/// runtime. If a task of the runtime asked so often, it would have to wait for its turn.
 fn run_ask_outside<R: Runtime>(count: u64) -> impl Send + 'static {
     let counter = R::spawn(CounterActor::default());
     let asked = counter.clone();

@@ -17,7 +17,8 @@ use super::{GATE, Mail, PerPass, RunResult, Runtime, WorkloadActor};
 #[derive(Debug)]
 pub struct ActorAdapter<P>(P);
 
-/// A message to an [`ActorAdapter`]. Each is a question; those who only tell ignore the answer.
+/// A message to an [`ActorAdapter`]. Every message is sent as a question. A sender that needs no
+/// answer ignores it.
 struct Question<M>(M);
 
 /// The actor runtime of the crate actix. With several threads, each thread has an arbiter, and new
