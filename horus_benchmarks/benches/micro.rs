@@ -35,7 +35,7 @@ fn topic_latency(criterion: &mut Criterion) {
                     back.recv_into(black_box(&mut received))
                 });
             });
-            assert_eq!(received.check(1), Ok(()), "{name}");
+            assert_eq!(received.verify(1), Ok(()), "{name}");
         })+};
     }
     of!(CmdVel, Imu, JointCommand, LaserScan);

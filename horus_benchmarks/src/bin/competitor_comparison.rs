@@ -44,7 +44,7 @@ fn run(mut args: Args) -> Outcome {
             match carrier.reason_unsupported(size.bytes()) {
                 None => candidates.push(carrier),
                 Some(reason) => {
-                    comparison.note(
+                    comparison.set_for_row(
                         "left_out",
                         &format!("{}/{}", carrier.id(), size.id()),
                         reason,

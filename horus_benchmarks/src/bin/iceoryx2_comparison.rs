@@ -93,7 +93,7 @@ fn run(mut args: Args) -> Outcome {
             carrier,
             size: MessageSize::Bytes(16),
         });
-        comparison::same_thread(&mut session, &private, SAME_THREAD_ROW, all)?;
+        comparison::compare_in_same_thread(&mut session, &private, SAME_THREAD_ROW, all)?;
     }
     for placement in [Placement::CrossThread, Placement::CrossProcess] {
         measure_two_ends(&mut session, &private, placement)?;

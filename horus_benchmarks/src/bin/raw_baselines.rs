@@ -64,7 +64,7 @@ fn measure_ping_pong(
 
     let place = placement.id();
     session.report.set(&format!("spin/{place}"), &spin);
-    session.note_offset(place, &offset);
+    session.record_offset(place, &offset);
     let p50_ns = |rounds: &Vec<Round>| -> Vec<f64> {
         rounds
             .iter()
@@ -104,20 +104,22 @@ fn measure_same_thread(session: &mut BenchmarkSession) -> Result<(), Box<dyn Err
     let batches = u64::from(session.effort.rounds) * session.effort.samples / 10;
     let batches = batches.max(session.effort.samples);
     let plan = MicroPlan::new(session.clock.source(), batches);
-    micro_row(session, "store_load/8B", || micro::store_load(&plan));
+    micro_row(session, "store_load/8B", || {
+        micro::measure_store_load(&plan)
+    });
     memcpy_row::<8>(session, &plan, 1024);
     memcpy_row::<1024>(session, &plan, 64);
     memcpy_row::<8192>(session, &plan, 16);
     memcpy_row::<65536>(session, &plan, 1);
     micro_row(session, "mmap_write_read/8B", || {
-        micro::mmap_write_read(&plan, &written, &read)
+        micro::measure_mmap_write_read(&plan, &written, &read)
     });
     Ok(())
 }
 
 fn memcpy_row<const N: usize>(session: &mut BenchmarkSession, plan: &MicroPlan, batch: u64) {
     let id = format!("memcpy/{}", size_label(N));
-    micro_row(session, &id, || micro::memcpy::<N>(plan, batch));
+    micro_row(session, &id, || micro::measure_memcpy::<N>(plan, batch));
 }
 
 fn micro_row(session: &mut BenchmarkSession, id: &str, measure: impl FnOnce() -> MicroResult) {

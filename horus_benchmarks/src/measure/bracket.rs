@@ -119,7 +119,7 @@ impl<S> BracketedRounds<S> {
 /// three times `rounds` runs. In the latter case the runs with the steadiest floor count as well.
 ///
 /// The floor round after one run is also the floor round before the next run.
-pub fn between_floors<S, E>(
+pub fn run_between_floors<S, E>(
     rounds: u32,
     clock: &TscClock,
     mut floor: impl FnMut() -> Result<Round, E>,
@@ -139,10 +139,10 @@ pub fn between_floors<S, E>(
         }
         let before_ns = match before {
             Some(before_ns) => before_ns,
-            None => floor_p50_ns(&mut measured.floor, floor()?, clock),
+            None => merge_floor_round(&mut measured.floor, floor()?, clock),
         };
         let subject = subject()?;
-        let after_ns = floor_p50_ns(&mut measured.floor, floor()?, clock);
+        let after_ns = merge_floor_round(&mut measured.floor, floor()?, clock);
         let mut bracket = BracketedRound {
             before_ns,
             after_ns,
@@ -160,7 +160,7 @@ pub fn between_floors<S, E>(
 
 /// Merges `round`, which is a round of the floor, into `all`. Returns the median of `round` in
 /// nanoseconds.
-fn floor_p50_ns(all: &mut Option<Round>, round: Round, clock: &TscClock) -> f64 {
+fn merge_floor_round(all: &mut Option<Round>, round: Round, clock: &TscClock) -> f64 {
     let p50_ns = round.p50_ns(clock);
     match all {
         Some(all) => all.merge(&round),

@@ -14,7 +14,7 @@ use crate::measure::workload::WorkloadError;
 const BATCH_BYTES_MAX: usize = 24 * 1024;
 
 /// Maximum number of operations in a batch. An operation is one send and one receive.
-const BATCH_MAX: usize = 256;
+const BATCH_OPERATIONS_MAX: usize = 256;
 
 /// Number of messages that a stream sends before it receives them. Every ring has more slots.
 pub const BURST_MESSAGES: u64 = 64;
@@ -22,7 +22,9 @@ pub const BURST_MESSAGES: u64 = 64;
 /// Returns the number of operations in a batch, for messages of `bytes` bytes. The time of one
 /// batch is one sample.
 pub fn batch_operations(bytes: usize) -> u64 {
-    (1 << (BATCH_BYTES_MAX / bytes).clamp(1, BATCH_MAX).ilog2()) as u64
+    (1 << (BATCH_BYTES_MAX / bytes)
+        .clamp(1, BATCH_OPERATIONS_MAX)
+        .ilog2()) as u64
 }
 
 /// Repeatedly sends a message and receives it, and measures the time of each batch of such
@@ -77,7 +79,7 @@ fn pass_batch<P: Payload>(end: &mut impl Endpoint<P>, sent: &[P], received: &mut
 fn verify_messages<P: Payload>(received: &[P], first_seq: u64) -> Result<(), CorruptMessage> {
     (first_seq..)
         .zip(received)
-        .try_for_each(|(seq, message)| message.check(seq))
+        .try_for_each(|(seq, message)| message.verify(seq))
 }
 
 /// Sends messages in bursts of [`BURST_MESSAGES`], and receives each burst before the next one. The

@@ -97,7 +97,7 @@ impl Machine {
             hypervisor: read_hypervisor(&cpuinfo),
             rustc: env!("HORUS_BENCH_RUSTC").to_owned(),
             rustflags: env!("HORUS_BENCH_RUSTFLAGS").to_owned(),
-            tuning: tuning(),
+            tuning: describe_tuning(),
             profile: if cfg!(debug_assertions) {
                 "debug"
             } else {
@@ -133,7 +133,7 @@ impl Machine {
 
     /// Stores the percentage of CPU time that the hypervisor took between the readings `before` and
     /// `after`. Adds a warning if it is large.
-    pub fn note_steal(&mut self, before: Option<CpuTimes>, after: Option<CpuTimes>) {
+    pub fn record_steal(&mut self, before: Option<CpuTimes>, after: Option<CpuTimes>) {
         let percent = before.and_then(|before| after?.steal_percent_since(before));
         let Some(percent) = percent else { return };
         let percent = (percent * 1e2).round() / 1e2;
@@ -147,7 +147,7 @@ impl Machine {
 
 /// Returns the text for [`Machine::tuning`]. First reads the properties of the machine, because the
 /// library chooses its settings when it does so.
-fn tuning() -> String {
+fn describe_tuning() -> String {
     horus_core::machine();
     Tuning::current().to_string()
 }
@@ -206,7 +206,7 @@ pub fn resident_bytes() -> u64 {
 
 /// Returns the maximum of the resident memory of this process so far, in bytes. Returns 0 if the
 /// kernel does not report it.
-pub fn peak_bytes() -> u64 {
+pub fn peak_resident_bytes() -> u64 {
     status_bytes("VmHWM:")
 }
 
@@ -221,7 +221,7 @@ fn status_bytes(field: &str) -> u64 {
 /// changed. Returns "unknown" outside of a repository, or before its first commit.
 ///
 /// It starts `git`, so it must be called before the thread is pinned.
-pub fn commit() -> String {
+pub fn git_commit() -> String {
     let Some(hash) = run_git(&["rev-parse", "--short=12", "HEAD"]) else {
         return UNKNOWN.to_owned();
     };
@@ -350,7 +350,7 @@ mod tests {
         assert!(machine.allowed_cpus.contains(&machine.pinned.near));
         assert!(machine.rustc.starts_with("rustc "), "{}", machine.rustc);
         assert_ne!(machine.kernel, UNKNOWN);
-        assert!(!commit().is_empty());
+        assert!(!git_commit().is_empty());
     }
 
     #[test]
@@ -402,16 +402,16 @@ mod tests {
             warnings: Vec::new(),
             ..machine()
         };
-        machine.note_steal(before, None);
+        machine.record_steal(before, None);
         assert_eq!(machine.steal_percent, None);
-        machine.note_steal(before, after);
+        machine.record_steal(before, after);
         assert_eq!(machine.steal_percent, Some(100.0));
         assert!(
             machine.warnings[0].contains("hypervisor"),
             "{:?}",
             machine.warnings
         );
-        machine.note_steal(
+        machine.record_steal(
             before,
             Some(CpuTimes {
                 all: 1090,

@@ -70,7 +70,7 @@ impl MicroPlan {
 /// Repeatedly stores a word (Release) and loads it back (Acquire). Each store depends on the load
 /// before it. Measures the latency of forwarding a store to a load on one core. CPUs that can
 /// predict that the load returns the stored word take one cycle for both.
-pub fn store_load(plan: &MicroPlan) -> MicroResult {
+pub fn measure_store_load(plan: &MicroPlan) -> MicroResult {
     let word = AtomicU64::new(0);
     let word = black_box(&word);
     count_up(plan, word, word)
@@ -78,13 +78,17 @@ pub fn store_load(plan: &MicroPlan) -> MicroResult {
 
 /// Stores a word through one mapping of a file and loads it through another mapping of the same
 /// page.
-pub fn mmap_write_read(plan: &MicroPlan, written: &SharedLines, read: &SharedLines) -> MicroResult {
+pub fn measure_mmap_write_read(
+    plan: &MicroPlan,
+    written: &SharedLines,
+    read: &SharedLines,
+) -> MicroResult {
     count_up(plan, &written.line(0).words[0], &read.line(0).words[0])
 }
 
 /// Copies `N` bytes between two buffers in the cache, `batch` times for each sample. Compares the
 /// copy with its source after each batch.
-pub fn memcpy<const N: usize>(plan: &MicroPlan, batch: u64) -> MicroResult {
+pub fn measure_memcpy<const N: usize>(plan: &MicroPlan, batch: u64) -> MicroResult {
     let mut from = Box::new([0; N]);
     let mut to = Box::new([0; N]);
     run_batches(plan, batch, |number| {

@@ -40,7 +40,7 @@ pub trait Payload: Copy {
 
     /// Writes `stamp` into the message: the time of the send in ticks, or any other number. Does
     /// nothing if the message is too small to hold a stamp.
-    fn restamp(&mut self, stamp: u64);
+    fn set_stamp(&mut self, stamp: u64);
 
     /// Returns the stamp of the message; 0 if the message is too small to hold one.
     fn stamp(&self) -> u64;
@@ -55,7 +55,7 @@ pub trait Payload: Copy {
     /// Verifies that this is the message with sequence number `expected_seq`, and that it is
     /// intact.
     #[inline]
-    fn check(&self, expected_seq: u64) -> Result<(), CorruptMessage> {
+    fn verify(&self, expected_seq: u64) -> Result<(), CorruptMessage> {
         let found_seq = self.seq();
         if found_seq == expected_seq && self.is_intact() {
             return Ok(());
@@ -83,7 +83,7 @@ impl<const N: usize> Payload for [u64; N] {
     }
 
     #[inline]
-    fn restamp(&mut self, stamp: u64) {
+    fn set_stamp(&mut self, stamp: u64) {
         if let Some(word) = self.get_mut(1) {
             *word = stamp;
             self[0] = first_word(self.seq(), stamp);
@@ -130,7 +130,7 @@ impl Payload for Seq {
     }
 
     #[inline(always)]
-    fn restamp(&mut self, _stamp: u64) {}
+    fn set_stamp(&mut self, _stamp: u64) {}
 
     #[inline(always)]
     fn stamp(&self) -> u64 {

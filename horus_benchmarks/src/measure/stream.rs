@@ -80,7 +80,7 @@ impl StreamResult {
 /// The result of a stream that lies between two rounds of the floor, in the form in which a report
 /// stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct StreamNote {
+pub struct StreamRecord {
     /// Median of the floor round before the stream, and median of the floor round after it, in
     /// nanoseconds.
     pub floor_ns: [f64; 2],
@@ -96,14 +96,14 @@ pub struct StreamNote {
     pub counts: bool,
 }
 
-impl StreamNote {
+impl StreamRecord {
     /// Converts the result of a stream to rates. `ticks_per_s` is the number of ticks per second.
     pub fn new(
         bracket: &BracketedRound<(SenderResult, StreamResult)>,
         ticks_per_s: f64,
-    ) -> StreamNote {
+    ) -> StreamRecord {
         let (sent, streamed) = &bracket.subject;
-        StreamNote {
+        StreamRecord {
             floor_ns: [bracket.before_ns, bracket.after_ns],
             msgs_per_s: streamed.messages_per_s(ticks_per_s),
             sent_per_s: streamed.sent() as f64 / sent.elapsed_ticks.max(1) as f64 * ticks_per_s,
@@ -124,7 +124,7 @@ pub fn stream_send<P: Payload>(
 ) -> Result<SenderResult, WorkloadError> {
     let mut ready = P::compose(0);
     watch.spin_until(|| end.recv(&mut ready).then_some(()))?;
-    ready.check(plan.first_seq)?;
+    ready.verify(plan.first_seq)?;
     let start = source.start();
     for number in 0..plan.messages {
         let message = P::compose(plan.first_seq + number);
@@ -247,7 +247,7 @@ impl StreamLedger {
         if seq != self.due[producer] || seq > self.last_seq {
             self.count_lost_before(producer, seq)?;
         }
-        message.check(seq)?;
+        message.verify(seq)?;
         self.received += 1;
         // The numbers of one of two producers rise in steps of two.
         self.due[producer] = seq + 1 + self.producer_mask;

@@ -208,7 +208,7 @@ pub fn run_near_end<P: Payload>(
         let mut message = P::compose(seq);
         let start = source.start();
         if plan.timing == Timing::OneWay {
-            message.restamp(start.0);
+            message.set_stamp(start.0);
         }
         watch.spin_until(|| end.send(&message).then_some(()))?;
         let called = if plan.timing == Timing::SendCall {
@@ -218,7 +218,7 @@ pub fn run_near_end<P: Payload>(
         };
         watch.spin_until(|| end.recv(&mut echo).then_some(()))?;
         let stop = source.stop();
-        echo.check(seq)?;
+        echo.verify(seq)?;
         end.verify_copies(seq)?;
         let sample = match plan.timing {
             Timing::RoundTrip => Some(stop.since(start)),
@@ -258,14 +258,14 @@ pub fn run_far_end<P: Payload>(
         watch.spin_until(|| end.recv(&mut message).then_some(()))?;
         if plan.timing == Timing::OneWay {
             let arrived = source.stop();
-            message.check(plan.first_seq + number)?;
+            message.verify(plan.first_seq + number)?;
             if number >= plan.warm_up {
                 match arrived.checked_since(Ticks(message.stamp())) {
                     Some(sample) => echo.forward.record(sample),
                     None => echo.backwards += 1,
                 }
             }
-            message.restamp(source.start().0);
+            message.set_stamp(source.start().0);
         }
         watch.spin_until(|| end.send(&message).then_some(()))?;
         // WHY here: the echo is on its way, so this does not delay it.

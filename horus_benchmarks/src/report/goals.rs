@@ -109,7 +109,7 @@ pub const RATIOS_GROUP: &str = "ratio_to";
 
 /// Key in the group [`RATIOS_GROUP`] for the memory of our actors, divided by the memory of the
 /// best peer. The best peer is the actor runtime of another crate that needs the least memory.
-pub const BEST_PEER: &str = "memory of the best peer";
+pub const BEST_PEER_MEMORY_KEY: &str = "memory of the best peer";
 
 /// The goals. For each one: the id of the row, the quantity that is limited, and the limit.
 const GOALS: [(&str, LimitedQuantity, f64); 58] = [
@@ -228,7 +228,7 @@ pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
     let of_goals = GOALS.into_iter().filter_map(|(id, quantity, limit)| {
         let mut verdict = judge_goal(quantity, limit, &row_with_ratios(find(id)?, settings))?;
         let is_met = |ratio| (quantity.is_met)(ratio, limit);
-        let by_state = judge_states(&noted_states(settings, id), is_met, limit);
+        let by_state = judge_states(&recorded_states(settings, id), is_met, limit);
         if let Some(by_state) = by_state.filter(|_| quantity.pointer == FLOOR_RATIO.pointer) {
             verdict[2] = by_state;
         }
@@ -242,7 +242,7 @@ pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
         Some(Verdict::new(id, verdict))
     });
     let of_contests = rows.iter().filter_map(|row| {
-        let states = noted_states(settings, &row.id);
+        let states = recorded_states(settings, &row.id);
         Some(Verdict::new(&row.id, versus::judge_ratio(row, &states)?))
     });
     of_goals.chain(of_contests).collect()
@@ -250,8 +250,8 @@ pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
 
 /// Returns the states of the machine in which the row `id` was measured, as `settings` has them.
 /// Returns an empty list if they are not recorded.
-pub(crate) fn noted_states(settings: &Map<String, Value>, id: &str) -> Vec<MachineState> {
-    rows::noted(settings, FLOOR_RATIO_BY_STATE_GROUP, id).unwrap_or_default()
+pub(crate) fn recorded_states(settings: &Map<String, Value>, id: &str) -> Vec<MachineState> {
+    rows::value_of_row(settings, FLOOR_RATIO_BY_STATE_GROUP, id).unwrap_or_default()
 }
 
 /// Returns the text of a verdict on each state of the machine, missed ones first. Returns `None` if
@@ -265,7 +265,7 @@ pub(crate) fn judge_states(
         .iter()
         .map(|state| {
             let is_met = is_met(state.ratio);
-            let word = verdict_word(is_met, limit, state.interval());
+            let word = verdict_text(is_met, limit, state.interval());
             (is_met, format!("{word} (floor {:.0} ns)", state.floor_ns))
         })
         .collect();
@@ -281,7 +281,7 @@ fn row_with_ratios(row: &Row, settings: &Map<String, Value>) -> Value {
     if let (Some(ratio), Some([low, high])) = (row.floor_ratio, row.floor_ratio_ci) {
         value["floor"] = json!([ratio, low, high]);
     }
-    value["ratio_to"] = rows::noted(settings, RATIOS_GROUP, &row.id).unwrap_or_default();
+    value["ratio_to"] = rows::value_of_row(settings, RATIOS_GROUP, &row.id).unwrap_or_default();
     value
 }
 
@@ -297,7 +297,7 @@ fn judge_goal(quantity: LimitedQuantity, limit: f64, row: &Value) -> Option<[Str
     Some([
         fill_template(quantity.goal, &texts)?,
         fill_template(quantity.measured, &texts)?,
-        verdict_word((quantity.is_met)(value, limit), limit, [low, high]),
+        verdict_text((quantity.is_met)(value, limit), limit, [low, high]),
     ])
 }
 
@@ -322,7 +322,7 @@ pub fn verdict_table(report: &Report, verdicts: &[Verdict]) -> Option<String> {
 
 /// Returns the text of a verdict. The text adds that the verdict is uncertain if `limit` lies
 /// within the interval from `low` to `high`.
-pub(crate) fn verdict_word(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> String {
+pub(crate) fn verdict_text(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> String {
     let word = if is_met { MET_WORD } else { MISSED_WORD };
     let unsure = if low < limit && limit < high {
         ", limit within the interval"
@@ -335,7 +335,8 @@ pub(crate) fn verdict_word(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> S
 /// Returns a text with the smallest, the median and the largest floor of the row `id`, in
 /// nanoseconds. The text is empty if the row has no floor.
 fn describe_floor(report: &Report, id: &str) -> String {
-    let floors: Vec<f64> = rows::noted(&report.settings, FLOOR_NS_GROUP, id).unwrap_or_default();
+    let floors: Vec<f64> =
+        rows::value_of_row(&report.settings, FLOOR_NS_GROUP, id).unwrap_or_default();
     let texts = floors.iter().map(|ns| format!("{ns:.0}"));
     texts.collect::<Vec<_>>().join("/")
 }
@@ -343,7 +344,7 @@ fn describe_floor(report: &Report, id: &str) -> String {
 /// If the machine was in two states, returns the ratio and the floor in each of them, such as `1.34
 /// at 52 ns, 1.21 at 240 ns`. Otherwise returns an empty text.
 fn describe_states(report: &Report, id: &str) -> String {
-    let states = noted_states(&report.settings, id);
+    let states = recorded_states(&report.settings, id);
     if states.len() < 2 {
         return String::new();
     }

@@ -21,17 +21,17 @@ use crate::report::template::fill_template;
 
 /// The definitions of the tables of times and rates, in JSON. Each table has a name, which a
 /// document repeats in the marker lines around the table.
-const TABLES: &str = include_str!("readme.json");
+const TABLE_DEFINITIONS: &str = include_str!("readme.json");
 
 /// Name of the table of missed goals in the marker lines of a document.
-const GOALS: &str = "goals";
+const GOALS_MARKER: &str = "goals";
 
 /// Name of the benchmark program that every shown record must have. Its rows come before rows of
 /// other programs with the same id.
 const SHOWN_PROGRAM: &str = "all_paths_latency";
 
 /// Name of the tables of actors in the marker lines of a document.
-const ACTORS: &str = "actors";
+const ACTORS_MARKER: &str = "actors";
 
 /// Groups of tables that stand together in a document. The key is the name of the group in the
 /// marker lines of the document.
@@ -128,7 +128,7 @@ impl Records {
     /// Returns the heading of the table of missed goals. It contains the CPU, the commit, the
     /// record and the number of missed goals. `link` is the path of the record, to which the
     /// heading links.
-    fn heading(&self, link: &str) -> String {
+    fn goals_heading(&self, link: &str) -> String {
         let program = self.shown.program(SHOWN_PROGRAM);
         let text = |field| program.and_then(|program| program.machine_text(field));
         let [cpu, kernel, rustc] =
@@ -154,7 +154,7 @@ impl Records {
              the lowest and the highest value of the row in all programs of the {} records of this \
              CPU. *× floor*: the median, over the rounds, of the ratio to the floor beside the \
              round; it differs from the quotient of the medians.\n\n",
-            self.heading(link),
+            self.goals_heading(link),
             self.all.len(),
         )
     }
@@ -201,10 +201,11 @@ fn list_directories(path: &Path) -> io::Result<Vec<PathBuf>> {
 /// Returns the document with its tables re-created from `records`. `link` is the path by which the
 /// document can link to the shown record.
 pub fn update_tables(document: &str, records: &Records, link: &str) -> Result<String, ReadmeError> {
-    let tables: Tables = serde_json::from_str(TABLES).expect("a constant, valid description");
+    let tables: Tables =
+        serde_json::from_str(TABLE_DEFINITIONS).expect("a constant, valid description");
     let mut text = document.to_owned();
     let mut found = 0;
-    for name in tables.keys().map(String::as_str).chain([GOALS]) {
+    for name in tables.keys().map(String::as_str).chain([GOALS_MARKER]) {
         let [begin, end] = ["begin", "end"].map(|side| format!("<!-- {name}:{side} -->"));
         let Some((before, rest)) = text.split_once(&begin) else {
             continue;
@@ -230,8 +231,8 @@ fn render_tables(
     link: &str,
 ) -> Result<String, ReadmeError> {
     let tables: Result<Vec<_>, _> = tables.iter().map(|table| table.render(records)).collect();
-    let introduction = if name == ACTORS {
-        format!("{}\n\n", records.heading(link))
+    let introduction = if name == ACTORS_MARKER {
+        format!("{}\n\n", records.goals_heading(link))
     } else {
         records.times_introduction(link)
     };
@@ -259,7 +260,7 @@ impl ReadmeTable {
 }
 
 fn render_goals(records: &Records, link: &str) -> String {
-    let mut text = format!("{}\n\n", records.heading(link));
+    let mut text = format!("{}\n\n", records.goals_heading(link));
     text.push_str("| program | row | goal | measured | verdict |\n|---|---|---|---|---|\n");
     for (program, verdict) in records.verdicts().iter().filter(|(_, one)| !one.is_met()) {
         let Verdict {

@@ -17,7 +17,7 @@ use crate::report::figures::Figures;
 use crate::report::histograms::{self, TimedSamples};
 
 /// Name of the setting in a report that says how each row was measured.
-const MEASURED_HOW_SETTING: &str = "basis";
+const BASIS_SETTING: &str = "basis";
 
 /// One result of a benchmark, which is a line in the tables of the report. Values that do not apply
 /// are absent.
@@ -240,12 +240,12 @@ impl Report {
     /// 1024`).
     pub fn push(&mut self, mut row: Row, basis: &str) {
         row.oversubscribed |= row.busy_threads() > self.machine.usable_cpus();
-        self.note(MEASURED_HOW_SETTING, &row.id, basis);
+        self.set_for_row(BASIS_SETTING, &row.id, basis);
         self.rows.push(row);
     }
 
     /// Stores `value` for the row `id` in the group `group` of the settings.
-    pub fn note(&mut self, group: &str, id: &str, value: impl Serialize) {
+    pub fn set_for_row(&mut self, group: &str, id: &str, value: impl Serialize) {
         self.settings.entry(group).or_insert_with(|| json!({}))[id] = json!(value);
     }
 
@@ -265,13 +265,13 @@ impl Report {
 
     /// Returns a text that says how the row `id` was measured, such as `RTT/2`.
     pub fn basis(&self, id: &str) -> &str {
-        noted_basis(&self.settings, id)
+        recorded_basis(&self.settings, id)
     }
 }
 
 /// Returns the value for the row `id` in the group `group` of the settings of a report. Returns
 /// `None` if there is none, or if it has a type other than `T`.
-pub(crate) fn noted<'a, T: Deserialize<'a>>(
+pub(crate) fn value_of_row<'a, T: Deserialize<'a>>(
     settings: &'a Map<String, Value>,
     group: &str,
     id: &str,
@@ -280,6 +280,6 @@ pub(crate) fn noted<'a, T: Deserialize<'a>>(
 }
 
 /// Returns the text that says how the row `id` was measured; empty if the settings have none.
-pub(crate) fn noted_basis<'a>(settings: &'a Map<String, Value>, id: &str) -> &'a str {
-    noted(settings, MEASURED_HOW_SETTING, id).unwrap_or_default()
+pub(crate) fn recorded_basis<'a>(settings: &'a Map<String, Value>, id: &str) -> &'a str {
+    value_of_row(settings, BASIS_SETTING, id).unwrap_or_default()
 }

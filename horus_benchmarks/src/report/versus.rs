@@ -115,7 +115,7 @@ pub(crate) fn judge_ratio(row: &Row, states: &[MachineState]) -> Option<[String;
         .find(|(prefix, _)| row.id.starts_with(prefix))?;
     let found = row.figures.ratio?;
     let interval = row.figures.ratio_ci?;
-    let word = goals::verdict_word(found >= min, min, interval);
+    let word = goals::verdict_text(found >= min, min, interval);
     // WHY: a goal below 1 may be met although ours is slower than theirs.
     let ahead = match interval {
         _ if found < min || min >= 1.0 => "",

@@ -122,8 +122,8 @@ impl Floor {
                 samples,
             },
         };
-        let one_line = floor.choose_spin(FloorLines::One, clock)?;
-        let two_lines = floor.choose_spin(FloorLines::Two, clock)?;
+        let one_line = floor.choose_pauses(FloorLines::One, clock)?;
+        let two_lines = floor.choose_pauses(FloorLines::Two, clock)?;
         floor.pauses = two_lines.pauses;
         Ok((
             floor,
@@ -188,7 +188,11 @@ impl Floor {
         ))
     }
 
-    fn choose_spin(&mut self, lines: FloorLines, clock: &TscClock) -> Result<SpinChoice, AnyError> {
+    fn choose_pauses(
+        &mut self,
+        lines: FloorLines,
+        clock: &TscClock,
+    ) -> Result<SpinChoice, AnyError> {
         let plan = round_plan(Timing::RoundTrip, self.choice.warm_up, self.choice.samples);
         let mut rounds = vec![Vec::new(); PAUSES_MAX as usize + 1];
         for _ in 0..self.choice.rounds.max(1) {
@@ -222,10 +226,10 @@ impl Floor {
             source: self.source,
         };
         self.memory.clear();
-        self.peer.start(job)?;
+        self.peer.start_job(job)?;
         let watch = self.peer.watch();
         let round = bounce::run_near(&self.memory, &job, &watch)?;
-        Ok((round, self.peer.finish()?))
+        Ok((round, self.peer.finish_job()?))
     }
 }
 

@@ -90,7 +90,7 @@ where
         S: FnMut(J, &PeerWatch) -> Result<R, String>,
     {
         if placement == Placement::CrossThread {
-            return Peer::thread(spec.cpu, spec.share_cpu, make);
+            return Peer::start_thread(spec.cpu, spec.share_cpu, make);
         }
         let child = ChildProcess::spawn(spec)?;
         let watch = PeerWatch::new(spec.share_cpu, child.death_watch());
@@ -104,7 +104,7 @@ where
     ///
     /// The service gets a [`PeerWatch`] for its waits, which end when the peer is dropped. The
     /// service need not be `Send`. `share_cpu` is true if the caller runs on the same CPU.
-    pub fn thread<S>(
+    pub fn start_thread<S>(
         cpu: usize,
         share_cpu: bool,
         make: impl FnOnce() -> S + Send + 'static,
@@ -153,9 +153,9 @@ where
         self.watch.clone()
     }
 
-    /// Starts a job on the far end and returns at once. [`finish`](Self::finish) must be called
-    /// before the next job is started.
-    pub fn start(&mut self, job: J) -> Result<(), PeerError> {
+    /// Starts a job on the far end and returns at once. [`finish_job`](Self::finish_job) must be
+    /// called before the next job is started.
+    pub fn start_job(&mut self, job: J) -> Result<(), PeerError> {
         match &mut self.far {
             FarEnd::Thread(thread) => thread.send(job),
             FarEnd::Process(child) => Ok(child.send_line(&serde_json::to_string(&job)?)?),
@@ -163,7 +163,7 @@ where
     }
 
     /// Waits for the result of the started job, for at most [`STALL_LIMIT`].
-    pub fn finish(&mut self) -> Result<R, PeerError> {
+    pub fn finish_job(&mut self) -> Result<R, PeerError> {
         let answer = match &mut self.far {
             FarEnd::Thread(thread) => thread.receive()?,
             FarEnd::Process(child) => serde_json::from_str(&child.receive_line(STALL_LIMIT)?)?,
@@ -171,12 +171,12 @@ where
         answer.map_err(PeerError::Failed)
     }
 
-    /// Starts a job and waits for its result, as [`start`](Self::start) and
-    /// [`finish`](Self::finish) do. It is meant for jobs during which the near end has nothing to
-    /// do, such as opening a topic.
-    pub fn call(&mut self, job: J) -> Result<R, PeerError> {
-        self.start(job)?;
-        self.finish()
+    /// Starts a job and waits for its result, as [`start_job`](Self::start_job) and
+    /// [`finish_job`](Self::finish_job) do. It is meant for jobs during which the near end has
+    /// nothing to do, such as opening a topic.
+    pub fn run_job(&mut self, job: J) -> Result<R, PeerError> {
+        self.start_job(job)?;
+        self.finish_job()
     }
 }
 

@@ -58,7 +58,7 @@ impl BenchmarkSession {
         let cpus = CpuPair::choose(args.cpus)?;
         let clock = TscClock::calibrate(CALIBRATION_TIME);
         let machine = Machine::probe(cpus, &clock)?;
-        let commit = machine::commit();
+        let commit = machine::git_commit();
         pin::pin_current_thread(cpus.near)?;
 
         let mut report = Report::new(machine, commit);
@@ -85,7 +85,7 @@ impl BenchmarkSession {
 
     /// Stores in the report whether the counters of both CPUs agree. `place` names the placement of
     /// the two ends. Adds a warning if the counters do not agree.
-    pub fn note_offset(&mut self, place: &str, offset: &OffsetCheck) {
+    pub fn record_offset(&mut self, place: &str, offset: &OffsetCheck) {
         self.report.set(&format!("tsc_offset/{place}"), offset);
         if !offset.sane {
             let warning = format!(
@@ -101,7 +101,7 @@ impl BenchmarkSession {
     pub fn finish(mut self) -> io::Result<()> {
         self.report
             .machine
-            .note_steal(self.cpu_times, CpuTimes::read(&self.cpus.both()));
+            .record_steal(self.cpu_times, CpuTimes::read(&self.cpus.both()));
         let verdicts = goals::verdicts(&self.report.rows, &self.report.settings);
         self.report.set(goals::VERDICTS_SETTING, &verdicts);
         println!("{}", table::render(&self.report));

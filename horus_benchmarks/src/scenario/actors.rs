@@ -38,7 +38,7 @@ const QUICK_DIVISOR: u64 = 10;
 /// Maximum duration of a round. After this time, the round has failed.
 const ROUND_MAX: Duration = Duration::from_secs(300);
 
-const ROLE: &str = "actors";
+const CHILD_ROLE: &str = "actors";
 
 type FigureFn = fn(&WorkloadResult) -> f64;
 type PerformFn = fn(&WorkloadJob) -> Result<WorkloadResult, Box<dyn Error>>;
@@ -116,7 +116,7 @@ pub fn main(name: &'static str, about: &str, workloads: &'static [Workload]) -> 
          (st) and on one for each CPU (mt)."
     );
     let run = |args| run(name, args, workloads);
-    entry::main(name, &about, &[(ROLE, serve)], run)
+    entry::main(name, &about, &[(CHILD_ROLE, serve)], run)
 }
 
 /// Runs one round of a workload in this child process, and sends the result to the parent.
@@ -131,7 +131,7 @@ fn serve(_: &ChildContext) -> ExitCode {
         println!("{}", serde_json::to_string(&perform(&job)?)?);
         Ok(())
     };
-    crate::run::session::exit_code(ROLE, round())
+    crate::run::session::exit_code(CHILD_ROLE, round())
 }
 
 /// Returns the names of the runtimes that the command line selects. Returns an error text if it
@@ -257,7 +257,7 @@ impl Benchmark {
     /// Runs one round in a new child process, and returns the measurements of that process.
     fn run_round(&self, job: &WorkloadJob) -> Result<WorkloadResult, Box<dyn Error>> {
         let mut child = ChildProcess::spawn(&ChildSpec {
-            role: ROLE,
+            role: CHILD_ROLE,
             env: &self.private.environment(),
             ..ChildSpec::default()
         })?;
@@ -285,15 +285,15 @@ impl Benchmark {
         let peak = compared(Measure::Latency, &|measured| measured.peak_bytes as f64);
         let memory = peak.and_then(|(ours, best, ..)| stats::ratio_of_medians(&best, &ours));
         if let Some(ratio) = memory {
-            let note = json!({ goals::BEST_PEER: ratio.to_array() });
-            report.note(goals::RATIOS_GROUP, &format!("{id}/{OURS}"), note);
+            let note = json!({ goals::BEST_PEER_MEMORY_KEY: ratio.to_array() });
+            report.set_for_row(goals::RATIOS_GROUP, &format!("{id}/{OURS}"), note);
         }
         let figures: &[(&str, Measure, FigureFn)] = match workload {
             Workload::Blitz => &[
                 ("/throughput", Measure::Throughput, handled_per_s),
                 ("/all", Measure::Latency, |measured| measured.total_ns),
             ],
-            _ => &[("", Measure::Latency, each_ns)],
+            _ => &[("", Measure::Latency, ns_per_operation)],
         };
         for &(end, measure, figure) in figures {
             let Some((ours, best, name, sent)) = compared(measure, &figure) else {
@@ -315,7 +315,7 @@ fn sent_messages(workload: Workload, rounds: &[WorkloadResult]) -> u64 {
     sent.sum()
 }
 
-fn each_ns(measured: &WorkloadResult) -> f64 {
+fn ns_per_operation(measured: &WorkloadResult) -> f64 {
     let calls_ps = measured.calls_ps.iter().sum::<u64>() as f64;
     let elapsed_ns = if measured.calls_ps.is_empty() {
         measured.elapsed_ns
@@ -339,7 +339,7 @@ fn workload_row(id: &str, workload: Workload, rounds: &[WorkloadResult]) -> Row 
         match workload {
             Workload::AskOutside => measured.calls_ps.iter().for_each(|&ps| round.record(ps)),
             Workload::Blitz => round.record((measured.total_ns * 1e3) as u64),
-            _ => round.record((each_ns(measured) * 1e3) as u64),
+            _ => round.record((ns_per_operation(measured) * 1e3) as u64),
         }
         samples.merge(&round);
     }

@@ -142,9 +142,9 @@ impl<'a> Comparison<'a> {
         })
     }
 
-    /// Stores `value` as a note about the row `id` in the group `group` of the report's settings.
-    pub fn note(&mut self, group: &str, id: &str, value: String) {
-        self.session.report.note(group, id, value);
+    /// Stores `value` for the row `id` in the group `group` of the report's settings.
+    pub fn set_for_row(&mut self, group: &str, id: &str, value: String) {
+        self.session.report.set_for_row(group, id, value);
     }
 
     /// Shows the group on the progress bar, and counts a step. Returns true if the command line
@@ -183,14 +183,14 @@ impl<'a> Comparison<'a> {
             let row = Row::from_rounds(&id, &merged, &self.session.clock);
             let row = row.with_floor_ratio(ratio);
             let report = &mut self.session.report;
-            report.note(
+            report.set_for_row(
                 FLOOR_RATIO_BY_STATE_GROUP,
                 &id,
                 split_by_state(&floors, &pairs),
             );
             report.push(row, &format!("RTT/2; {}", one.basis()));
         }
-        self.compare(group, Measure::Latency, &all, &floors);
+        self.add_comparison_rows(group, Measure::Latency, &all, &floors);
         Ok(())
     }
 
@@ -269,13 +269,13 @@ impl<'a> Comparison<'a> {
             let row = Row::from_streams(&id, &measured.rounds, Some(rate));
             self.session.report.push(row, &one.basis());
         }
-        self.compare(group, Measure::Throughput, &all, &floors);
+        self.add_comparison_rows(group, Measure::Throughput, &all, &floors);
         Ok(())
     }
 
     /// Adds a row for each pair of a carrier of ours and a carrier of another library. The row
     /// counts the messages of both carriers. `floors_ns` has the floor of each round.
-    fn compare<M>(
+    fn add_comparison_rows<M>(
         &mut self,
         group: &CandidateGroup,
         measure: Measure,
@@ -291,7 +291,7 @@ impl<'a> Comparison<'a> {
             };
             let pairs = versus::ratio_pairs(measure, figures);
             let report = &mut self.session.report;
-            report.note(
+            report.set_for_row(
                 FLOOR_RATIO_BY_STATE_GROUP,
                 &id,
                 split_by_state(floors_ns, &pairs),
@@ -307,7 +307,7 @@ impl<'a> Comparison<'a> {
 
 /// Adds the row `id`, which compares values that were measured in adjacent rounds. `count` is the
 /// number of messages.
-pub fn push(
+pub fn add_comparison_row(
     session: &mut BenchmarkSession,
     id: &str,
     figures: [&[f64]; 2],
@@ -321,7 +321,7 @@ pub fn push(
 
 /// Sends and receives messages in this thread, over our carrier and the other one in turn. Adds a
 /// row for each of the two carriers, and the row `id` that compares them.
-pub fn same_thread(
+pub fn compare_in_same_thread(
     session: &mut BenchmarkSession,
     private: &PrivateNamespace,
     id: &str,
@@ -353,7 +353,7 @@ pub fn same_thread(
         let basis = format!("{}; batches of {}", transport.carrier.basis(), micro.batch);
         session.report.push(row, &basis);
     }
-    push(
+    add_comparison_row(
         session,
         id,
         [&p50_ns[0], &p50_ns[1]],

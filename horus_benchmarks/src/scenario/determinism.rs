@@ -91,7 +91,7 @@ fn measure_subjects(
     }
     for ((id, _), runs) in &all {
         let records: Vec<Value> = runs.iter().map(|run| unit.record_of(run)).collect();
-        session.report.note("runs", id, records);
+        session.report.set_for_row("runs", id, records);
         session.report.push(row_of_runs(id, runs, unit), basis);
     }
     Ok(())

@@ -21,7 +21,7 @@ use crate::transport::rendezvous::AnyError;
 const BATCHES: (u64, u64) = (200, 2_000);
 
 /// Minimum number of messages in a batch. A batch has at least one message of each topic.
-const BATCH_MIN: usize = 128;
+const BATCH_MESSAGES_MIN: usize = 128;
 
 /// Number of unread messages that a topic can hold for each publisher.
 const CAPACITY: u64 = 8;
@@ -145,7 +145,7 @@ impl Endpoints {
         plan: MicroPlan,
         session: &BenchmarkSession,
     ) -> Result<Row, AnyError> {
-        let batch = BATCH_MIN.max(self.publishers.len()) as u64;
+        let batch = BATCH_MESSAGES_MIN.max(self.publishers.len()) as u64;
         let mut seq = 1;
         let mut failure = None;
         let result = micro::run_batches(&plan, batch, |_| {
@@ -196,7 +196,7 @@ impl Endpoints {
         };
         let mut arrived = 0;
         for subscriber in &mut self.subscribers[receivers] {
-            arrived += u64::from(subscriber.recv().is_some_and(|got| got.check(seq).is_ok()));
+            arrived += u64::from(subscriber.recv().is_some_and(|got| got.verify(seq).is_ok()));
         }
         Ok(arrived)
     }

@@ -32,7 +32,7 @@ const ROUNDS_AND_BYTES: ((u32, u64), (u32, u64)) = ((20, 16 << 20), (40, 64 << 2
 
 /// Minimum and maximum number of messages in a round. Within these limits, it depends on the size
 /// of the messages.
-const MESSAGES: (u64, u64) = (3, 1_000);
+const MESSAGES_MIN_AND_MAX: (u64, u64) = (3, 1_000);
 
 const MESSAGE_SIZES: [usize; 8] = [
     4 << 10,
@@ -67,7 +67,7 @@ fn run(mut args: Args) -> Outcome {
     for size in MESSAGE_SIZES {
         progress.inc(1);
         progress.set_message(size_label(size));
-        let fitting = (bytes / size as u64).clamp(MESSAGES.0, MESSAGES.1);
+        let fitting = (bytes / size as u64).clamp(MESSAGES_MIN_AND_MAX.0, MESSAGES_MIN_AND_MAX.1);
         let samples = asked.map_or(fitting, |asked| asked.min(fitting));
         measure(&mut session, &mut connections, size, samples)?;
     }
@@ -126,7 +126,7 @@ fn measure(
     for ((id, _), rounds) in names.iter().zip(&rows).skip(1) {
         if let Some(ratio) = rounds.ratio_to(&rows[0]) {
             let note = json!({ names[0].0.as_str(): ratio.to_array() });
-            session.report.note(RATIOS_GROUP, id, note);
+            session.report.set_for_row(RATIOS_GROUP, id, note);
         }
     }
     Ok(())

@@ -48,7 +48,7 @@ pub(super) fn measure(
     if session.args.wants_row(goals::STALLS_ROW) {
         let time = session.args.quick_or_full(STALLS_TIME);
         let stalls = Stalls::find(session.cpus.far, PRIORITY, time)?;
-        note_refusals(session, goals::STALLS_ROW, &stalls.refused);
+        record_refusals(session, goals::STALLS_ROW, &stalls.refused);
         let basis = format!(
             "pauses of a thread that only reads the clock; CPU {}, priority {PRIORITY}",
             session.cpus.far
@@ -117,7 +117,7 @@ fn add_rows(
     plan: &LatenessPlan,
     basis: &str,
 ) {
-    note_refusals(session, id, &lateness.refused);
+    record_refusals(session, id, &lateness.refused);
     let LatenessPlan { hz, cpu, awake, .. } = plan;
     let awake = if *awake {
         ", processors kept awake"
@@ -128,8 +128,8 @@ fn add_rows(
     session.report.push(lateness.row(id, plan), &basis);
 }
 
-fn note_refusals(session: &mut BenchmarkSession, id: &str, refused: &[String]) {
-    session.report.note(REFUSED_GROUP, id, refused);
+fn record_refusals(session: &mut BenchmarkSession, id: &str, refused: &[String]) {
+    session.report.set_for_row(REFUSED_GROUP, id, refused);
     let warnings = refused
         .iter()
         .map(|refused| format!("{id}: refused: {refused}"));
@@ -220,7 +220,7 @@ impl Lateness {
         let [first, last] = self.ends;
         let wall_ns = last.wall_ns.saturating_sub(first.wall_ns).max(1) as f64;
         let cpu_ns = last.cpu_ns.saturating_sub(first.cpu_ns) as f64;
-        let mut row = self.row_of(id, plan, |_| true);
+        let mut row = self.row_of_selected(id, plan, |_| true);
         // WHY without lateness: it is a row of its own, and that of two ticks says nothing of all.
         let late_ns = |begun: Option<&MetDueTime>| begun.map_or(0.0, |begun| begun.late_ns as f64);
         let later_ns = late_ns(self.begun.last()) - late_ns(self.begun.first());
@@ -234,11 +234,11 @@ impl Lateness {
     /// Creates a row from those due times that lie in quiet windows; returns `None` if there are
     /// none.
     fn quiet_row(&self, id: &str, plan: &LatenessPlan, windows: &StealWindows) -> Option<Row> {
-        let row = self.row_of(id, plan, |due_ns| windows.is_quiet_at(due_ns));
+        let row = self.row_of_selected(id, plan, |due_ns| windows.is_quiet_at(due_ns));
         (row.sent > 0).then_some(row)
     }
 
-    fn row_of(&self, id: &str, plan: &LatenessPlan, wanted: impl Fn(u64) -> bool) -> Row {
+    fn row_of_selected(&self, id: &str, plan: &LatenessPlan, wanted: impl Fn(u64) -> bool) -> Row {
         let period_ns = 1_000_000_000 / u64::from(plan.hz);
         let mut samples = Samples::new();
         let mut received = 0;
@@ -271,7 +271,7 @@ impl Lateness {
     /// Returns the number of due times between the first and the last tick at which the thread did
     /// not begin.
     fn skipped(&self, plan: &LatenessPlan) -> u64 {
-        self.row_of("", plan, |_| true).lost
+        self.row_of_selected("", plan, |_| true).lost
     }
 }
 

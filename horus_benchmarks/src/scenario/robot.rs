@@ -106,7 +106,7 @@ pub fn real_time_table(report: &mut Report, place: &str) -> Option<String> {
         json!({ "loop": one.name, "message": one.size.id(), "budget_ns": one.budget_ns,
             "p99_ns": one.p99_ns, "max_ns": one.max_ns, "result": one.verdict_word() })
     });
-    report.note("real_time", place, Value::Array(notes.collect()));
+    report.set_for_row("real_time", place, Value::Array(notes.collect()));
     (!table.is_empty()).then(|| format!("Real-time suitability, {place}\n{table}"))
 }
 

@@ -30,7 +30,7 @@ use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::AnyError;
 
 /// Name and function of the role of a child process that publishes or subscribes.
-const ROLE: ChildRole = ("scaling", serve_child);
+const CHILD_ROLE: ChildRole = ("scaling", serve_child);
 
 const ABOUT: &str = "Measures one topic with 1 to 8 publishers and as many subscribers, as \
 threads and as processes: the messages delivered per second, in all and per endpoint, and the \
@@ -61,7 +61,7 @@ const MESSAGES_MAX: u64 = 5_000_000;
 
 /// Runs the benchmark `scalability_benchmark`.
 pub fn main() -> ExitCode {
-    entry::main("scalability_benchmark", ABOUT, &[ROLE], run)
+    entry::main("scalability_benchmark", ABOUT, &[CHILD_ROLE], run)
 }
 
 fn run(args: Args) -> Outcome {
@@ -87,18 +87,24 @@ fn run(args: Args) -> Outcome {
     ];
     for (members, placement) in placements {
         let mut base = None;
-        for crowd in EndpointCounts::all() {
-            let id = format!("scalability/{members}/{}", crowd.id());
+        for counts in EndpointCounts::all() {
+            let id = format!("scalability/{members}/{}", counts.id());
             progress.inc(1);
             progress.set_message(id.clone());
             if !session.args.wants_row(&id) {
                 continue;
             }
             let source = session.clock.source();
-            let mut workers = Workers::start(placement, crowd, &cpus, source, &private)?;
+            let mut workers = Workers::start(placement, counts, &cpus, source, &private)?;
             let streams = measure_streams(&session, &mut workers, time)?;
             session.report.push(
-                scaling_row(&id, crowd, &streams, session.clock.ticks_per_s(), &mut base),
+                scaling_row(
+                    &id,
+                    counts,
+                    &streams,
+                    session.clock.ticks_per_s(),
+                    &mut base,
+                ),
                 BASIS,
             );
         }
@@ -132,19 +138,21 @@ fn measure_streams(
 /// row, with which the rates of later rows are compared.
 fn scaling_row(
     id: &str,
-    crowd: EndpointCounts,
+    counts: EndpointCounts,
     streams: &[StreamResult],
-    hz: f64,
+    ticks_per_s: f64,
     base: &mut Option<f64>,
 ) -> Row {
-    let rates = streams.iter().map(|stream| stream.messages_per_s(hz));
+    let rates = streams
+        .iter()
+        .map(|stream| stream.messages_per_s(ticks_per_s));
     let rate = stats::median(&mut rates.collect::<Vec<f64>>());
-    if crowd.members() == 2 {
+    if counts.members() == 2 {
         *base = Some(rate);
     }
-    let pairs = crowd.producers.min(crowd.consumers) as f64;
-    let mut row = Row::from_streams(id, streams, Some(rate)).with_busy_threads(crowd.members());
-    row.figures.msgs_per_s_per_member = Some(rate / crowd.members() as f64);
+    let pairs = counts.producers.min(counts.consumers) as f64;
+    let mut row = Row::from_streams(id, streams, Some(rate)).with_busy_threads(counts.members());
+    row.figures.msgs_per_s_per_member = Some(rate / counts.members() as f64);
     row.figures.scaling_percent = base.map(|base| rate / base / pairs * 100.0);
     row
 }
@@ -232,7 +240,7 @@ impl Workers {
     /// than endpoints, an endpoint that waits yields its CPU.
     fn start(
         placement: Placement,
-        crowd: EndpointCounts,
+        counts: EndpointCounts,
         cpus: &[usize],
         source: TickSource,
         private: &PrivateNamespace,
@@ -241,18 +249,18 @@ impl Workers {
         let env = &private.environment();
         let member = |number: usize| -> Result<EndpointWorker, PeerError> {
             let spec = ChildSpec {
-                role: ROLE.0,
+                role: CHILD_ROLE.0,
                 cpu: cpus[number % cpus.len()],
-                share_cpu: crowd.members() > cpus.len(),
+                share_cpu: counts.members() > cpus.len(),
                 env,
             };
             let namespace = Arc::clone(&namespace);
             Peer::launch(placement, &spec, move || make_service(namespace))
         };
-        let producers = (0..crowd.producers)
+        let producers = (0..counts.producers)
             .map(&member)
             .collect::<Result<_, _>>()?;
-        let consumers = (crowd.producers..crowd.members())
+        let consumers = (counts.producers..counts.members())
             .map(&member)
             .collect::<Result<_, _>>()?;
         // WHY numbers that begin with the time: all crowds share a namespace, and each stream needs
@@ -279,20 +287,20 @@ impl Workers {
         // WHY publishers first, and all subscribers before anything is sent: a subscriber gets
         // what is sent after it joined.
         for member in &mut self.producers {
-            member.call(ScalingJob::Publish(number))?;
+            member.run_job(ScalingJob::Publish(number))?;
         }
         for member in &mut self.consumers {
-            member.call(ScalingJob::Subscribe(number))?;
+            member.run_job(ScalingJob::Subscribe(number))?;
         }
         for member in &mut self.consumers {
-            member.start(ScalingJob::Receive(plan))?;
+            member.start_job(ScalingJob::Receive(plan))?;
         }
         for (index, member) in self.producers.iter_mut().enumerate() {
-            member.start(ScalingJob::Send { index, plan })?;
+            member.start_job(ScalingJob::Send { index, plan })?;
         }
         let mut all = StreamResult::default();
         for member in self.producers.iter_mut().chain(&mut self.consumers) {
-            all = all.joined(member.finish()?.unwrap_or_default());
+            all = all.joined(member.finish_job()?.unwrap_or_default());
         }
         let sent = messages * (self.producers.len() * self.consumers.len()) as u64;
         let counted = all.sent();
@@ -301,13 +309,13 @@ impl Workers {
             return Err(text.into());
         }
         for member in self.producers.iter_mut().chain(&mut self.consumers) {
-            member.call(ScalingJob::Close)?;
+            member.run_job(ScalingJob::Close)?;
         }
         Ok(all)
     }
 }
 
-/// Performs the role [`ROLE`] in a child process, until the parent closes the connection.
+/// Performs the role [`CHILD_ROLE`] in a child process, until the parent closes the connection.
 fn serve_child(context: &ChildContext) -> ExitCode {
     peer::serve(context, || Ok(make_service(Namespace::current()?)))
 }
@@ -322,13 +330,13 @@ fn make_service(
         let mut done = || -> Result<Option<StreamResult>, AnyError> {
             match job {
                 ScalingJob::Publish(number) => {
-                    publisher = Some(topic(number, &namespace).publisher()?)
+                    publisher = Some(topic_builder(number, &namespace).publisher()?)
                 }
                 ScalingJob::Subscribe(number) => {
-                    subscriber = Some(topic(number, &namespace).subscriber()?);
+                    subscriber = Some(topic_builder(number, &namespace).subscriber()?);
                 }
                 ScalingJob::Send { index, plan } => {
-                    send(
+                    send_stream(
                         publisher.as_mut().ok_or("this member does not publish")?,
                         index,
                         plan,
@@ -338,7 +346,7 @@ fn make_service(
                     let subscriber = subscriber
                         .as_mut()
                         .ok_or("this member does not subscribe")?;
-                    return receive(subscriber, plan, watch).map(Some);
+                    return receive_stream(subscriber, plan, watch).map(Some);
                 }
                 ScalingJob::Close => (publisher, subscriber) = (None, None),
             }
@@ -349,7 +357,7 @@ fn make_service(
 }
 
 /// Sends messages whose sequence numbers contain the number of their publisher, which is `index`.
-fn send(publisher: &mut Publisher<Packet16>, index: usize, plan: ScalingPlan) -> Outcome {
+fn send_stream(publisher: &mut Publisher<Packet16>, index: usize, plan: ScalingPlan) -> Outcome {
     for number in 0..plan.messages {
         publisher.send(Packet16::compose(
             plan.of_publisher(index).first_seq + number,
@@ -360,7 +368,7 @@ fn send(publisher: &mut Publisher<Packet16>, index: usize, plan: ScalingPlan) ->
 
 /// Receives until all messages have arrived or are known to be lost. The measured time starts with
 /// the first message.
-fn receive(
+fn receive_stream(
     subscriber: &mut Subscriber<Packet16>,
     plan: ScalingPlan,
     watch: &PeerWatch,
@@ -389,7 +397,7 @@ fn receive(
     Ok(all)
 }
 
-fn topic(number: u64, namespace: &Arc<Namespace>) -> TopicBuilder<Packet16> {
+fn topic_builder(number: u64, namespace: &Arc<Namespace>) -> TopicBuilder<Packet16> {
     let builder = Topic::<Packet16>::builder(&format!("scaling/{number}")).namespace(namespace);
     builder.qos(Qos::new().capacity(CAPACITY))
 }
@@ -403,13 +411,13 @@ mod tests {
         let private = PrivateNamespace::create().unwrap();
         let cpus = pin::allowed_cpus().unwrap();
         for (producers, consumers) in [(1, 1), (3, 2)] {
-            let crowd = EndpointCounts {
+            let counts = EndpointCounts {
                 producers,
                 consumers,
             };
             let source = TickSource::detect();
             let mut workers =
-                Workers::start(Placement::CrossThread, crowd, &cpus, source, &private).unwrap();
+                Workers::start(Placement::CrossThread, counts, &cpus, source, &private).unwrap();
             for _ in 0..2 {
                 let all = workers.run_stream(2000).unwrap();
                 assert_eq!(all.sent(), (2000 * producers * consumers) as u64);
@@ -430,12 +438,12 @@ mod tests {
         let watch = PeerWatch::new(true, || false);
         let second = plan.of_publisher(1).first_seq;
         for (number, wrong) in [(1, second + 1), (2, 1), (3, plan.of_publisher(2).first_seq)] {
-            let mut publisher = topic(number, &namespace).publisher().unwrap();
-            let mut subscriber = topic(number, &namespace).subscriber().unwrap();
+            let mut publisher = topic_builder(number, &namespace).publisher().unwrap();
+            let mut subscriber = topic_builder(number, &namespace).subscriber().unwrap();
             for seq in [1, 3, second + 1, wrong] {
                 publisher.send(Packet16::compose(seq)).unwrap();
             }
-            assert!(receive(&mut subscriber, plan, &watch).is_err());
+            assert!(receive_stream(&mut subscriber, plan, &watch).is_err());
         }
     }
 }

@@ -22,7 +22,7 @@ pub fn main() -> ExitCode {
 
 fn run(mut args: Args) -> Outcome {
     let ticks_asked = args.samples;
-    let samples = args.quick_or_full(wakeup::SAMPLES);
+    let samples = args.quick_or_full(wakeup::SAMPLES_PER_ROUND);
     args.samples.get_or_insert(samples);
     let mut session = BenchmarkSession::begin(args)?;
     let private = PrivateNamespace::create()?;

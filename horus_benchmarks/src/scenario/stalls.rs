@@ -62,7 +62,7 @@ impl Stalls {
         row
     }
 
-    fn note_gap(&mut self, gap_ns: u64) {
+    fn record_gap(&mut self, gap_ns: u64) {
         self.looked_ns += gap_ns;
         self.longest_ns = self.longest_ns.max(gap_ns);
         if gap_ns >= STALL_NS {
@@ -84,7 +84,7 @@ fn look_for_stalls(cpu: usize, priority: u8, time: Duration) -> Stalls {
         let mut last_ns = begin_ns;
         while last_ns - begin_ns < SEARCH_TIME.as_nanos() as u64 {
             let now_ns = clock.now_ns();
-            stalls.note_gap(now_ns - last_ns);
+            stalls.record_gap(now_ns - last_ns);
             last_ns = now_ns;
         }
         thread::sleep(REST_TIME);
@@ -108,9 +108,9 @@ mod tests {
     #[test]
     fn the_share_is_of_the_time_in_which_one_would_be_late() {
         let mut stalls = Stalls::default();
-        (0..940).for_each(|_| stalls.note_gap(1000));
-        stalls.note_gap(20_000);
-        stalls.note_gap(40_000);
+        (0..940).for_each(|_| stalls.record_gap(1000));
+        stalls.record_gap(20_000);
+        stalls.record_gap(40_000);
         let row = stalls.row("x");
         assert_eq!((row.sent, row.ns.unwrap().max), (2, 40_000.0));
         assert_eq!(row.figures.stalled_percent, Some(2.0));

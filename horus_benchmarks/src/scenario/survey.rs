@@ -5,11 +5,11 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use crate::measure::bracket::{BracketedRounds, STEADY_RATIO_MAX, between_floors};
+use crate::measure::bracket::{BracketedRounds, STEADY_RATIO_MAX, run_between_floors};
 use crate::measure::loopback;
 use crate::measure::micro::MicroPlan;
 use crate::measure::stats::{self, Samples};
-use crate::measure::stream::{StreamNote, StreamResult};
+use crate::measure::stream::{StreamRecord, StreamResult};
 use crate::measure::workload::{Round, Timing};
 use crate::report::goals::{FLOOR_NS_GROUP, FLOOR_RATIO_BY_STATE_GROUP};
 use crate::report::rows::{Report, Row};
@@ -65,11 +65,11 @@ impl Survey {
             private: PrivateNamespace::create()?,
             progress: progress_bar(rows as u64),
         };
-        survey.note_settings();
+        survey.record_settings();
         Ok(survey)
     }
 
-    fn note_settings(&mut self) {
+    fn record_settings(&mut self) {
         let messages = self.stream_messages(MessageSize::Bytes(16));
         let repetitions = self.stream_count();
         let report = &mut self.session.report;
@@ -243,7 +243,7 @@ impl SurveyEnds<'_> {
         let clock = &self.survey.session.clock;
         let connection = &mut self.connection;
         let floor = &mut self.floor;
-        let measured = between_floors(
+        let measured = run_between_floors(
             effort.rounds,
             clock,
             || floor.round(FloorLines::Two, effort.warm_up, effort.samples),
@@ -266,8 +266,8 @@ impl SurveyEnds<'_> {
         row.figures.tsc_ns = self.measure_one_way_by_tsc(id, transport.size)?;
         let report = &mut self.survey.session.report;
         report.push(row, &format!("RTT/2; {}", transport.carrier.basis()));
-        report.note(FLOOR_RATIO_BY_STATE_GROUP, id, states);
-        self.note_floor(id, &measured);
+        report.set_for_row(FLOOR_RATIO_BY_STATE_GROUP, id, states);
+        self.record_floor(id, &measured);
         measured
             .floor
             .ok_or_else(|| "no rounds of the floor".into())
@@ -303,14 +303,17 @@ impl SurveyEnds<'_> {
         let report = &mut self.survey.session.report;
         report.set(&format!("tsc_offset/{}", self.place), offset);
         if !offset.sane || !size.has_stamp() {
-            report.note("one_way_by_tsc", id, Value::Null);
+            report.set_for_row("one_way_by_tsc", id, Value::Null);
             return Ok(None);
         }
         let (near, mut samples) = self.run_extra_rounds(Timing::OneWay)?;
         samples.merge(&near.ticks);
         let ns = samples.percentiles(self.survey.session.clock.ns_per_tick());
         let note = json!({ "p50": ns.p50, "p99": ns.p99, "backwards": near.backwards });
-        self.survey.session.report.note("one_way_by_tsc", id, note);
+        self.survey
+            .session
+            .report
+            .set_for_row("one_way_by_tsc", id, note);
         Ok(Some([ns.p50, ns.p99]))
     }
 
@@ -329,18 +332,18 @@ impl SurveyEnds<'_> {
         let per_s = first.sent() as f64 / clock.to_ns(first.elapsed_ticks.max(1)) * 1e9;
         let fitting = (per_s * limit.as_secs_f64()) as u64;
         let messages = messages.min(fitting.max(STREAM_MESSAGES_MIN));
-        let measured = between_floors(
+        let measured = run_between_floors(
             repetitions,
             clock,
             || floor.round(FloorLines::Two, effort.warm_up, effort.samples),
             || connection.stream(messages),
         )?;
-        let notes: Vec<StreamNote> = measured
+        let notes: Vec<StreamRecord> = measured
             .all
             .iter()
-            .map(|bracket| StreamNote::new(bracket, clock.ticks_per_s()))
+            .map(|bracket| StreamRecord::new(bracket, clock.ticks_per_s()))
             .collect();
-        let rates = |rate: fn(&StreamNote) -> f64| -> Vec<f64> {
+        let rates = |rate: fn(&StreamRecord) -> f64| -> Vec<f64> {
             notes.iter().filter(|note| note.counts).map(rate).collect()
         };
         let received = rates(|note| note.msgs_per_s);
@@ -359,17 +362,17 @@ impl SurveyEnds<'_> {
         let row = Row::from_streams(id, &streams, None).with_rates(&received);
         let report = &mut self.survey.session.report;
         report.push(row, &basis);
-        report.note("streams", id, notes);
-        self.note_floor(id, &measured);
+        report.set_for_row("streams", id, notes);
+        self.record_floor(id, &measured);
         Ok(())
     }
 
-    fn note_floor<S>(&mut self, id: &str, measured: &BracketedRounds<S>) {
+    fn record_floor<S>(&mut self, id: &str, measured: &BracketedRounds<S>) {
         let report = &mut self.survey.session.report;
         if let Some(range) = measured.floor_range_ns() {
-            report.note(FLOOR_NS_GROUP, id, range);
+            report.set_for_row(FLOOR_NS_GROUP, id, range);
         }
-        report.note("rounds_repeated", id, measured.repeated);
-        report.note("rounds_unsteady", id, measured.unsteady);
+        report.set_for_row("rounds_repeated", id, measured.repeated);
+        report.set_for_row("rounds_unsteady", id, measured.unsteady);
     }
 }

@@ -105,7 +105,7 @@ impl<const KIND: bool> Node for Handler<KIND> {
             ..
         } = &mut self.0;
         while let Some(message) = subscriber.recv() {
-            message.check(*expected_seq)?;
+            message.verify(*expected_seq)?;
             *expected_seq += 1;
         }
         Ok(())

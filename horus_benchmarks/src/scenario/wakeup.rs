@@ -29,7 +29,7 @@ and, with the feature iceoryx2, an iceoryx2 event. Also measures a send while no
 
 /// Number of wake-ups in a round: with `--quick`, and without it. Each wake-up takes a tenth of a
 /// millisecond.
-pub(super) const SAMPLES: (u64, u64) = (200, 500);
+pub(super) const SAMPLES_PER_ROUND: (u64, u64) = (200, 500);
 
 /// The rounds with which the counters of both CPUs are compared. They have enough messages for a
 /// median.
@@ -45,7 +45,7 @@ pub fn main() -> ExitCode {
 }
 
 fn run(mut args: Args) -> Outcome {
-    let samples = args.quick_or_full(SAMPLES);
+    let samples = args.quick_or_full(SAMPLES_PER_ROUND);
     args.samples.get_or_insert(samples);
     let mut session = BenchmarkSession::begin(args)?;
     check_counters(&mut session)?;
@@ -92,7 +92,7 @@ pub fn check_counters(session: &mut BenchmarkSession) -> Outcome {
         CHECK_EFFORT,
     )?;
     let offset = floor.check_offset(&session.clock)?;
-    session.note_offset(Placement::CrossProcess.id(), &offset);
+    session.record_offset(Placement::CrossProcess.id(), &offset);
     Ok(())
 }
 
@@ -121,7 +121,7 @@ pub fn compare_two(
         medians.map(|p50| p50 * ns_per_tick).collect()
     };
     let basis = Carrier::Wakeup(mechanisms[0]).basis();
-    comparison::push(session, id, [&ns(&all[0]), &ns(&all[1])], count, &basis)
+    comparison::add_comparison_row(session, id, [&ns(&all[0]), &ns(&all[1])], count, &basis)
 }
 
 /// Measures all mechanisms: one round of each, again and again, so that all of them run while the
@@ -173,7 +173,7 @@ pub(super) fn measure(
             Some((other.mechanism.id(), ratio))
         });
         let ratios: BTreeMap<&str, [f64; 3]> = ratios.collect();
-        session.report.note(RATIOS_GROUP, id, ratios);
+        session.report.set_for_row(RATIOS_GROUP, id, ratios);
     }
     Ok(all)
 }

@@ -63,8 +63,8 @@ pub trait Runtime: Send + 'static {
         Self::run_workload(0, move || Self::spawn_task(work()))
     }
 
-    /// Creates the actor `player` in the runtime, and returns its address.
-    fn spawn<P: WorkloadActor>(player: P) -> Self::Address<P>;
+    /// Creates the actor `actor` in the runtime, and returns its address.
+    fn spawn<P: WorkloadActor>(actor: P) -> Self::Address<P>;
 
     /// Sends a message to an actor. Returns false if the actor has ended.
     fn tell<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> bool;

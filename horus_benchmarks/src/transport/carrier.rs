@@ -338,31 +338,31 @@ impl Carrier {
         }
     }
 
-    const fn has(self, flag: u8) -> bool {
+    const fn has_flag(self, flag: u8) -> bool {
         self.properties().1 & flag != 0
     }
 
     /// Returns true if this is a carrier of our library. Each carrier of ours is compared with all
     /// carriers of other libraries.
     pub const fn is_ours(self) -> bool {
-        self.has(OURS)
+        self.has_flag(OURS)
     }
 
     /// Returns the number of sending endpoints on each side. They send in turn.
     pub const fn producers(self) -> u64 {
-        if self.has(TWO_SENDERS) { 2 } else { 1 }
+        if self.has_flag(TWO_SENDERS) { 2 } else { 1 }
     }
 
     /// Returns true if the carrier neither overwrites nor drops unread messages. On such a carrier,
     /// a lost message is an error.
     pub const fn is_lossless(self) -> bool {
-        self.has(LOSSLESS)
+        self.has_flag(LOSSLESS)
     }
 
     /// Returns true if one ring serves both directions. The benchmarks do not measure such a
     /// carrier with streams, but with exchanges, in which both sides send at the same time.
     pub const fn is_duplex(self) -> bool {
-        self.has(DUPLEX)
+        self.has_flag(DUPLEX)
     }
 
     /// Returns the reason why the carrier cannot transport messages of `bytes` bytes on this

@@ -18,7 +18,7 @@ use crate::transport::driver::{self, Driver};
 use crate::transport::endpoints::{AlternatingSenders, BroadcastReceivers, alternating_clones};
 use crate::transport::packet::{Packet16, Packet304, Packet1480, with_packet};
 use crate::transport::peer_channels as peers;
-use crate::transport::rendezvous::{OpenResult, Rendezvous, SideRole, unsuited};
+use crate::transport::rendezvous::{OpenResult, Rendezvous, SideRole, unsuited_error};
 
 /// Number of messages that every measured channel can hold.
 pub(super) const SLOTS: usize = CAPACITY as usize;
@@ -105,13 +105,13 @@ where
         Carrier::Channel(_, TwoToOne) => Ok(open_two_threads::<P, _, R>(rendezvous, || {
             alternating_clones(make())
         })),
-        _ => Err(unsuited(transport)),
+        _ => Err(unsuited_error(transport)),
     }
 }
 
 fn open_ours<P: ChannelMessage>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     let Carrier::Channel(maker, shape) = transport.carrier else {
-        return Err(unsuited(transport));
+        return Err(unsuited_error(transport));
     };
     Ok(match (maker, shape) {
         (Direct, OneToOne) if rendezvous.role == SideRole::Loop => {
@@ -138,13 +138,13 @@ fn open_ours<P: ChannelMessage>(transport: Transport, rendezvous: &Rendezvous<'_
             let senders = AlternatingSenders::new(twice!(tx));
             (senders, BroadcastReceivers::new(twice!(rx)))
         }),
-        _ => return Err(unsuited(transport)),
+        _ => return Err(unsuited_error(transport)),
     })
 }
 
 fn open_peers<P: ChannelMessage>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     let Carrier::Channel(maker, shape) = transport.carrier else {
-        return Err(unsuited(transport));
+        return Err(unsuited_error(transport));
     };
     Ok(match (maker, shape) {
         (Rtrb, OneToOne) => open_one_to_one::<P, _, _>(rendezvous, || rtrb::RingBuffer::new(SLOTS)),
@@ -194,7 +194,7 @@ fn open_peers<P: ChannelMessage>(transport: Transport, rendezvous: &Rendezvous<'
         (Flume, _) => {
             return open_to_one::<P, _, _>(transport, rendezvous, || flume::bounded(SLOTS));
         }
-        _ => return Err(unsuited(transport)),
+        _ => return Err(unsuited_error(transport)),
     })
 }
 

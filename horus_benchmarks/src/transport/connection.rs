@@ -25,7 +25,7 @@ use crate::transport::rendezvous::{AnyError, Rendezvous, SideRole, next_connecti
 pub const CONNECTION_ROLE: &str = "connection";
 
 /// The error for a call that needs an open transport.
-const CLOSED: &str = "no transport is open";
+const CLOSED_ERROR: &str = "no transport is open";
 
 #[derive(Serialize, Deserialize)]
 enum ConnectionJob {
@@ -113,7 +113,7 @@ impl Connection {
         let number = next_connection_number();
         let rendezvous = Rendezvous::new(&self.namespace, number, SideRole::Near);
         let driver = transport.open(&rendezvous)?;
-        self.peer.call(ConnectionJob::Open {
+        self.peer.run_job(ConnectionJob::Open {
             transport,
             number,
             far: rendezvous.far.take(),
@@ -134,7 +134,7 @@ impl Connection {
         warm_up: u64,
         samples: u64,
     ) -> Result<(Round, Echo), AnyError> {
-        let near = self.near.as_mut().ok_or(CLOSED)?;
+        let near = self.near.as_mut().ok_or(CLOSED_ERROR)?;
         let plan = RoundPlan {
             timing,
             warm_up,
@@ -152,7 +152,7 @@ impl Connection {
     /// directions, each side sends half of the messages and receives all; the result then covers
     /// both sides.
     pub fn stream(&mut self, messages: u64) -> Result<(SenderResult, StreamResult), AnyError> {
-        let near = self.near.as_mut().ok_or(CLOSED)?;
+        let near = self.near.as_mut().ok_or(CLOSED_ERROR)?;
         let carrier = near.transport.carrier;
         let first_seq = near.next_seq;
         let is_duplex = carrier.is_duplex();
@@ -190,14 +190,15 @@ impl Connection {
     fn run_tasks(&mut self, near: Task, far: Task) -> Result<(TaskResult, TaskResult), AnyError> {
         let source = self.source;
         let watch = self.peer.watch();
-        let side = self.near.as_mut().ok_or(CLOSED)?;
-        self.peer.start(ConnectionJob::Run { task: far, source })?;
+        let side = self.near.as_mut().ok_or(CLOSED_ERROR)?;
+        self.peer
+            .start_job(ConnectionJob::Run { task: far, source })?;
         match (side.driver)(&near, &LoopTimer { source, watch }) {
             Err(error @ (WorkloadError::CorruptMessage(_) | WorkloadError::Miscounted { .. })) => {
                 Err(error.into())
             }
             near => {
-                let far = self.peer.finish()?;
+                let far = self.peer.finish_job()?;
                 Ok((near?, far.ok_or_else(|| unexpected_answer(&"none"))?))
             }
         }
@@ -206,7 +207,7 @@ impl Connection {
     /// Closes the transport on both sides.
     pub fn close(&mut self) -> Result<(), AnyError> {
         if self.near.take().is_some() {
-            self.peer.call(ConnectionJob::Close)?;
+            self.peer.run_job(ConnectionJob::Close)?;
         }
         Ok(())
     }
@@ -312,7 +313,7 @@ fn make_service(
                     });
                 }
                 ConnectionJob::Run { task, source } => {
-                    let driver = open.as_mut().ok_or(CLOSED)?;
+                    let driver = open.as_mut().ok_or(CLOSED_ERROR)?;
                     return Ok(Some(driver(&task, &LoopTimer { source, watch })?));
                 }
                 ConnectionJob::Close => open = None,

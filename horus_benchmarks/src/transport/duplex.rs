@@ -40,7 +40,7 @@ impl<P: Payload, T: Endpoint<P>> Endpoint<P> for MarkedSender<T> {
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
         let mut message = *message;
-        message.restamp(message.stamp() & !1 | self.mark.0);
+        message.set_stamp(message.stamp() & !1 | self.mark.0);
         self.end.send(&message)
     }
 }
@@ -84,7 +84,7 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for OtherSideReceiver<R, P> {
     fn verify_copies(&mut self, seq: u64) -> Result<(), CorruptMessage> {
         for _ in 0..RECEIVE_ATTEMPTS_MAX {
             if let Some(own) = self.own.take() {
-                return own.check(seq);
+                return own.verify(seq);
             }
             let mut message = P::compose(READY_SEQ);
             if self.end.recv(&mut message) {
@@ -206,12 +206,12 @@ mod tests {
             assert!(!near.recv(&mut message), "that was its own");
             assert!(far.recv(&mut message) && far.send(&message));
             assert_eq!(
-                (message.check(seq), far.verify_copies(seq)),
+                (message.verify(seq), far.verify_copies(seq)),
                 (Ok(()), Ok(()))
             );
             assert!((0..2).any(|_| near.recv(&mut message)));
             assert_eq!(
-                (message.check(seq), near.verify_copies(seq)),
+                (message.verify(seq), near.verify_copies(seq)),
                 (Ok(()), Ok(()))
             );
         }

@@ -168,7 +168,7 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for BroadcastReceivers<R, P> {
 
     #[inline(always)]
     fn verify_copies(&mut self, seq: u64) -> Result<(), CorruptMessage> {
-        self.copy.check(seq)
+        self.copy.verify(seq)
     }
 
     fn lost(&self) -> u64 {
@@ -208,7 +208,7 @@ mod tests {
             assert!(Endpoint::send(&mut out, &Packet16::compose(seq)));
             assert!(both.recv(&mut message) && !both.recv(&mut Packet16::compose(0)));
             assert_eq!(
-                (message.check(seq), both.verify_copies(seq)),
+                (message.verify(seq), both.verify_copies(seq)),
                 (Ok(()), Ok(()))
             );
         }
@@ -226,6 +226,6 @@ mod tests {
         }
         let mut message = Packet16::compose(0);
         assert!(back.recv(&mut message) && !back.recv(&mut Packet16::compose(0)));
-        assert_eq!((message.check(3), back.lost()), (Ok(()), 2));
+        assert_eq!((message.verify(3), back.lost()), (Ok(()), 2));
     }
 }

@@ -27,7 +27,7 @@ use crate::run::namespace::DIRECTORY_PREFIX;
 use crate::transport::carrier::{CAPACITY, Carrier, MessageSize, Transport};
 use crate::transport::driver::{self, Driver};
 use crate::transport::packet::{Packet, Packet8, Packet16, Packet304, Packet1480, Packet65536};
-use crate::transport::rendezvous::{AnyError, OpenResult, Rendezvous, unsuited};
+use crate::transport::rendezvous::{AnyError, OpenResult, Rendezvous, unsuited_error};
 
 type WordArray<const N: usize> = [u64; N];
 
@@ -39,7 +39,7 @@ pub(crate) fn open(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenRes
         Bytes(304) => open_sized::<Packet304, 38>(transport, rendezvous),
         Bytes(1480) => open_sized::<Packet1480, 185>(transport, rendezvous),
         Bytes(65_536) => open_sized::<Packet65536, 8192>(transport, rendezvous),
-        _ => Err(unsuited(transport)),
+        _ => Err(unsuited_error(transport)),
     }
 }
 
@@ -60,7 +60,7 @@ fn open_side<S: service::Service + 'static, P: Packet, const N: usize>(
     carrier: Carrier,
     rendezvous: &Rendezvous<'_>,
 ) -> Result<Driver, AnyError> {
-    let node = node_in::<S>(rendezvous.namespace)?;
+    let node = create_node_in::<S>(rendezvous.namespace)?;
     if carrier == Carrier::Iceoryx2Duplex {
         let shared = rendezvous.shared_direction();
         let ends = (
@@ -77,7 +77,9 @@ fn open_side<S: service::Service + 'static, P: Packet, const N: usize>(
 
 /// Creates a node whose files are in our own directory, or in shared memory under a name that
 /// begins with the directory's name. In both cases they are removed together with the directory.
-pub(crate) fn node_in<S: service::Service>(namespace: &Namespace) -> Result<Node<S>, AnyError> {
+pub(crate) fn create_node_in<S: service::Service>(
+    namespace: &Namespace,
+) -> Result<Node<S>, AnyError> {
     set_log_level(LogLevel::Error);
     let topics = namespace.topics_path();
     let below = |path: &Path| {

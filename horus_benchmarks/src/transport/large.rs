@@ -84,7 +84,7 @@ fn near_driver(
         };
         let mut await_answer = |seq| -> Result<(), WorkloadError> {
             let answer = timer.watch.spin_until(|| answers.recv())?;
-            Ok(answer.check(seq)?)
+            Ok(answer.verify(seq)?)
         };
         let mut ticks = Samples::new();
         for seq in plan.first_seq..plan.next_seq() {

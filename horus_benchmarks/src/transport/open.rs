@@ -20,7 +20,7 @@ use crate::transport::packet::{
     Packet, Packet8, Packet16, Packet32, Packet304, Packet1480, Packet4096, Packet16384,
     Packet65536, with_packet,
 };
-use crate::transport::rendezvous::{OpenResult, Rendezvous, SideRole, unsuited};
+use crate::transport::rendezvous::{OpenResult, Rendezvous, SideRole, unsuited_error};
 use crate::transport::wakeup;
 
 impl Transport {
@@ -49,7 +49,7 @@ impl Transport {
             | Carrier::FanoutShm2p2s
             | Carrier::FanoutShmDuplex
             | Carrier::TopicDuplex => {
-                with_packet!(open_many(self, rendezvous); Packet16, Packet304, Packet1480)
+                with_packet!(open_two_endpoints(self, rendezvous); Packet16, Packet304, Packet1480)
             }
             Carrier::Wakeup(mechanism) => wakeup::open(mechanism, rendezvous),
             Carrier::LargeCopy | Carrier::LargeLoan => large::open(self, rendezvous),
@@ -70,7 +70,7 @@ impl Transport {
                 #[cfg(feature = "iceoryx2")]
                 return iceoryx::open(self, rendezvous);
                 #[cfg(not(feature = "iceoryx2"))]
-                Err(unsuited(self))
+                Err(unsuited_error(self))
             }
         }
     }
@@ -118,12 +118,12 @@ fn open_ring<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> Op
             let (out, back) = rings!(PodShm, RingOptions::default(), rendezvous);
             driver::one_side_driver::<P>((out.producer()?, LatestConsumer(back.consumer()?)))
         }
-        _ => return Err(unsuited(transport)),
+        _ => return Err(unsuited_error(transport)),
     })
 }
 
 /// Opens a ring or topic that has two senders, or two receivers.
-fn open_many<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
+fn open_two_endpoints<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
     let capacity = transport.size.capacity();
     let options = RingOptions::capacity(capacity);
     let shared = rendezvous.shared_direction();
@@ -149,7 +149,7 @@ fn open_many<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> Op
             let ends = (builder.clone().publisher()?, builder.subscriber()?);
             driver::duplex_side_driver::<P>(ends, shared.create)
         }
-        _ => return Err(unsuited(transport)),
+        _ => return Err(unsuited_error(transport)),
     })
 }
 
@@ -204,6 +204,6 @@ fn open_peer<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> Op
             let [out, back] = rendezvous.directions();
             driver::one_side_driver::<P>((open(&out.name)?, open(&back.name)?))
         }
-        _ => return Err(unsuited(transport)),
+        _ => return Err(unsuited_error(transport)),
     })
 }

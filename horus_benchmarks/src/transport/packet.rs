@@ -22,8 +22,8 @@ macro_rules! payloads {
             }
 
             #[inline(always)]
-            fn restamp(&mut self, stamp: u64) {
-                bytemuck::cast_mut::<_, $words>(self).restamp(stamp);
+            fn set_stamp(&mut self, stamp: u64) {
+                bytemuck::cast_mut::<_, $words>(self).set_stamp(stamp);
             }
 
             #[inline(always)]
@@ -85,7 +85,7 @@ macro_rules! with_packet {
                 $open::<$packet>($transport, $rendezvous)
             })+
             $($(MessageSize::$robot => $open::<$robot>($transport, $rendezvous),)+)?
-            _ => Err(unsuited($transport)),
+            _ => Err(unsuited_error($transport)),
         }
     };
 }

@@ -21,7 +21,7 @@ pub(crate) type OpenResult = Result<Driver, AnyError>;
 
 /// Returns the error for a transport whose carrier does not support messages of its size between
 /// the two sides of this connection.
-pub(crate) fn unsuited(transport: Transport) -> AnyError {
+pub(crate) fn unsuited_error(transport: Transport) -> AnyError {
     format!("{transport:?} cannot be opened here").into()
 }
 

@@ -88,7 +88,7 @@ fn open_waker(
         Mechanism::Topic | Mechanism::TopicFence | Mechanism::EventNode => {
             topics::open_waker(rendezvous, mechanism)
         }
-        Mechanism::WaitSet => topics::set_waker(rendezvous),
+        Mechanism::WaitSet => topics::open_wait_set_waker(rendezvous),
         #[cfg(feature = "iceoryx2")]
         Mechanism::Iceoryx2 => iceoryx::open_waker(rendezvous, lines),
         #[cfg(not(feature = "iceoryx2"))]
@@ -106,7 +106,7 @@ fn open_sleeper(
         Mechanism::Futex => kernel::futex_sleeper(lines),
         Mechanism::Pipe => kernel::pipe_sleeper(rendezvous)?,
         Mechanism::Topic | Mechanism::TopicFence => topics::open_sleeper(rendezvous, mechanism)?,
-        Mechanism::WaitSet => topics::set_sleeper(rendezvous)?,
+        Mechanism::WaitSet => topics::open_wait_set_sleeper(rendezvous)?,
         Mechanism::EventNode => return event_node::start_event_node(rendezvous),
         #[cfg(feature = "iceoryx2")]
         Mechanism::Iceoryx2 => iceoryx::open_sleeper(rendezvous, lines)?,
@@ -139,7 +139,7 @@ fn near_driver(mut waker: WakeSender, lines: Lines) -> Driver {
             wait_until_asleep(awaited_seq(&lines), state, &timer.watch, number)?;
             let mut message = Packet16::compose(number);
             let begin = timer.source.start();
-            message.restamp(begin.0);
+            message.set_stamp(begin.0);
             waker(message).map_err(refused_by_library)?;
             let sample = timer.source.stop().since(begin);
             if plan.is_timed(number) {
@@ -162,7 +162,7 @@ fn far_driver(mut sleeper: Sleeper, lines: Lines) -> Driver {
             // Relaxed: a hint; the near side asks the kernel as well.
             awaited_seq(&lines).store(number, atomic::Ordering::Relaxed);
             let (message, end) = sleeper(timer.source).map_err(refused_by_library)?;
-            message.check(number)?;
+            message.verify(number)?;
             let ticks = end.checked_since(Ticks(message.stamp()));
             let ticks = ticks.ok_or_else(|| refused_by_library(BACKWARDS_ERROR))?;
             if plan.is_timed(number) {

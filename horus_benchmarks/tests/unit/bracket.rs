@@ -31,7 +31,7 @@ fn bracketed(rounds: u32, ticks: &[u64]) -> BracketedRounds<u32> {
         number += 1;
         Ok(number)
     };
-    between_floors(rounds, &clock, floor, subject).unwrap()
+    run_between_floors(rounds, &clock, floor, subject).unwrap()
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use horus_benchmarks::measure::stats::{Ratio, Samples};
 use horus_benchmarks::report::figures::Figures;
 use horus_benchmarks::report::goals::{
-    BEST_PEER, FLOOR_RATIO_BY_STATE_GROUP, STALLS_ROW, Verdict, verdicts,
+    BEST_PEER_MEMORY_KEY, FLOOR_RATIO_BY_STATE_GROUP, STALLS_ROW, Verdict, verdicts,
 };
 use horus_benchmarks::report::rows::Row;
 use horus_benchmarks::report::versus::{self, Measure};
@@ -141,7 +141,8 @@ fn figures_of_actors_are_judged_by_their_limits() {
         ),
         row("ask_outside/mt/ours", Figures::default()),
     ];
-    let settings = json!({ "ratio_to": { "blitz/st/ours": { BEST_PEER: [0.65, 0.6, 0.71] } } });
+    let settings =
+        json!({ "ratio_to": { "blitz/st/ours": { BEST_PEER_MEMORY_KEY: [0.65, 0.6, 0.71] } } });
     let verdicts = verdicts(&rows, settings.as_object().unwrap());
     let texts = |one: &Verdict| [&*one.goal, &*one.measured, &*one.verdict].join(" | ");
     let found: Vec<String> = verdicts.iter().map(texts).collect();

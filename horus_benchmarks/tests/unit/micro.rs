@@ -22,17 +22,20 @@ fn all_verified(micro: &MicroResult, batch: u64) {
 
 #[test]
 fn every_operation_is_counted_and_verified() {
-    all_verified(&store_load(&plan()), WORD_BATCH);
-    all_verified(&memcpy::<8>(&plan(), 64), 64);
-    all_verified(&memcpy::<1024>(&plan(), 1), 1);
+    all_verified(&measure_store_load(&plan()), WORD_BATCH);
+    all_verified(&measure_memcpy::<8>(&plan(), 64), 64);
+    all_verified(&measure_memcpy::<1024>(&plan(), 1), 1);
     let first = SharedLines::create().unwrap();
     let second = first.map_again().unwrap();
-    all_verified(&mmap_write_read(&plan(), &first, &second), WORD_BATCH);
+    all_verified(
+        &measure_mmap_write_read(&plan(), &first, &second),
+        WORD_BATCH,
+    );
 }
 
 #[test]
 fn two_memories_are_not_taken_for_one() {
     let one = SharedLines::create().unwrap();
     let other = SharedLines::create().unwrap();
-    assert_eq!(mmap_write_read(&plan(), &one, &other).verified, 0);
+    assert_eq!(measure_mmap_write_read(&plan(), &one, &other).verified, 0);
 }

@@ -21,11 +21,11 @@ fn packets_are_as_large_as_the_messages_they_stand_for() {
 #[test]
 fn messages_of_robots_are_verified_like_any_other() {
     let mut scan = LaserScan::compose(7);
-    scan.restamp(123);
-    assert_eq!((scan.check(7), scan.stamp()), (Ok(()), 123));
+    scan.set_stamp(123);
+    assert_eq!((scan.verify(7), scan.stamp()), (Ok(()), 123));
     scan.ranges[100] = -scan.ranges[100];
-    assert!(scan.check(7).is_err());
+    assert!(scan.verify(7).is_err());
     let mut joints = JointCommand::compose(1);
     joints.damping[3] = -joints.damping[3];
-    assert!(joints.check(1).is_err() && CmdVel::compose(1).check(1).is_ok());
+    assert!(joints.verify(1).is_err() && CmdVel::compose(1).verify(1).is_ok());
 }

@@ -4,14 +4,14 @@ use horus_benchmarks::measure::payload::*;
 
 fn any_flipped_bit_is_found<const N: usize>() {
     let mut message = <[u64; N]>::compose(41);
-    message.restamp(0x1234_5678_9abc);
-    assert_eq!(message.check(41), Ok(()));
-    assert!(message.check(42).is_err());
+    message.set_stamp(0x1234_5678_9abc);
+    assert_eq!(message.verify(41), Ok(()));
+    assert!(message.verify(42).is_err());
     for bit in 0..N * 64 {
         let mut corrupt = message;
         corrupt[bit / 64] ^= 1 << (bit % 64);
         assert!(
-            corrupt.check(41).is_err(),
+            corrupt.verify(41).is_err(),
             "bit {bit} of {} bytes",
             <[u64; N]>::BYTES
         );

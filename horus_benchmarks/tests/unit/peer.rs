@@ -20,10 +20,10 @@ fn a_thread_answers_jobs_in_order_and_reports_failures() {
             Ok(total)
         }
     };
-    let mut peer = Peer::thread(any_cpu(), true, move || service).unwrap();
-    assert_eq!(peer.call(2).unwrap(), 2);
-    assert_eq!(peer.call(3).unwrap(), 5);
-    let error = peer.call(-1).unwrap_err();
+    let mut peer = Peer::start_thread(any_cpu(), true, move || service).unwrap();
+    assert_eq!(peer.run_job(2).unwrap(), 2);
+    assert_eq!(peer.run_job(3).unwrap(), 5);
+    let error = peer.run_job(-1).unwrap_err();
     assert_eq!(error.to_string(), "the far end failed: -1 is negative");
 }
 
@@ -34,26 +34,26 @@ fn a_waiting_thread_ends_when_its_peer_is_dropped() {
             .spin_until(|| None::<()>)
             .map_err(|error| error.to_string())
     };
-    let mut peer = Peer::thread(any_cpu(), true, move || service).unwrap();
-    peer.start(()).unwrap();
+    let mut peer = Peer::start_thread(any_cpu(), true, move || service).unwrap();
+    peer.start_job(()).unwrap();
     drop(peer);
 }
 
 #[test]
 fn a_near_wait_ends_when_the_far_thread_panics() {
     let service = |(): (), _: &PeerWatch| -> Result<(), String> { panic!("on purpose") };
-    let mut peer = Peer::thread(any_cpu(), true, move || service).unwrap();
-    peer.start(()).unwrap();
+    let mut peer = Peer::start_thread(any_cpu(), true, move || service).unwrap();
+    peer.start_job(()).unwrap();
     assert_eq!(
         peer.watch().spin_until(|| None::<()>),
         Err(WaitError::PeerGone)
     );
-    assert!(matches!(peer.finish(), Err(PeerError::ThreadEnded)));
+    assert!(matches!(peer.finish_job(), Err(PeerError::ThreadEnded)));
 }
 
 #[test]
 fn an_impossible_cpu_is_the_answer_to_the_first_job() {
     let service = |(): (), _: &PeerWatch| Ok(());
-    let mut peer = Peer::<(), ()>::thread(1 << 20, false, move || service).unwrap();
-    assert!(peer.call(()).is_err());
+    let mut peer = Peer::<(), ()>::start_thread(1 << 20, false, move || service).unwrap();
+    assert!(peer.run_job(()).is_err());
 }

@@ -109,7 +109,7 @@ fn a_rate_is_of_what_was_received() {
         subject,
         counts: true,
     };
-    let note = StreamNote::new(&bracket, 1000.0);
+    let note = StreamRecord::new(&bracket, 1000.0);
     assert_eq!(
         (note.msgs_per_s, note.sent_per_s, note.lost),
         (100.0, 300.0, 5)

@@ -85,7 +85,7 @@ impl Scale {
     }
 
     /// Returns the values at which the axis has labels. They are round numbers.
-    fn ticks(&self) -> Vec<f64> {
+    fn label_values(&self) -> Vec<f64> {
         if !self.axis.is_log {
             let rough = (self.high - self.low) / LABEL_COUNT;
             let unit = 10f64.powf(rough.log10().floor());
@@ -113,7 +113,7 @@ impl Scale {
         let tick = |value| (self.coordinate_of(value), (self.axis.format)(value));
         AxisLabels {
             label: self.axis.label,
-            ticks: self.ticks().into_iter().map(tick).collect(),
+            ticks: self.label_values().into_iter().map(tick).collect(),
         }
     }
 }
@@ -195,7 +195,7 @@ mod tests {
                 high,
                 ends,
             }
-            .ticks()
+            .label_values()
         };
         assert_eq!(ticks(COUNT, 0.0, 8.6), [0.0, 2.0, 4.0, 6.0, 8.0]);
         assert_eq!(ticks(NS, 9.0, 60.0), [10.0, 20.0, 50.0]);

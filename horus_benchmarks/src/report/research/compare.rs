@@ -258,7 +258,7 @@ fn compare_row(
     let Some((measure, old, new)) = figures else {
         return whole(None, RowChange::Same);
     };
-    let states = [program, other_program].map(|one| goals::noted_states(&one.settings, &row.id));
+    let states = [program, other_program].map(|one| goals::recorded_states(&one.settings, &row.id));
     if !measure.is_ratio || states.iter().any(Vec::is_empty) {
         return whole(figures, judge_change(measure, old, new));
     }

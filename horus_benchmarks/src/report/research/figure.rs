@@ -104,11 +104,11 @@ pub(super) fn draw_percentiles<'p>(program: &'p ProgramRecord) -> Vec<Figure> {
         parts[index] = "*";
         group_of_key(&mut groups, parts.join("/")).push(row);
     }
-    groups.sort_by_key(|(key, _)| size_of(key).is_some_and(|size| size != 16.0));
+    groups.sort_by_key(|(key, _)| message_bytes_in_id(key).is_some_and(|size| size != 16.0));
     let figures = groups.iter().flat_map(|(key, rows)| {
         rows.chunks(SERIES_MAX).filter_map(move |rows| {
             let curve = |row: &&'p Row| Curve {
-                name: subject_of(&row.id).to_owned(),
+                name: subject_in_id(&row.id).to_owned(),
                 points: percentile_curve(program, row),
                 ids: vec![&row.id],
             };
@@ -158,13 +158,13 @@ pub(super) fn draw_by_size(program: &ProgramRecord) -> Vec<Figure> {
         program,
         "median latency by size",
         [BYTES_AXIS, MEDIAN_AXIS],
-        |row| Some((size_of(&row.id)?, row.ns?.p50)),
+        |row| Some((message_bytes_in_id(&row.id)?, row.ns?.p50)),
     );
     all.extend(draw_curves(
         program,
         "throughput by size",
         [BYTES_AXIS, rates],
-        |row| Some((size_of(&row.id)?, row.msgs_per_s?)),
+        |row| Some((message_bytes_in_id(&row.id)?, row.msgs_per_s?)),
     ));
     all
 }
@@ -193,7 +193,7 @@ pub(super) fn draw_scaling(program: &ProgramRecord) -> Vec<Figure> {
             format: format_number,
         };
         draw_curves(program, title, [x, RATE_AXIS], |row| {
-            let (producers, consumers) = endpoint_counts_of(&row.id)?;
+            let (producers, consumers) = endpoint_counts_in_id(&row.id)?;
             Some((pick(producers, consumers)?, row.msgs_per_s?))
         })
     });
@@ -206,7 +206,7 @@ pub(super) fn draw_scaling(program: &ProgramRecord) -> Vec<Figure> {
         program,
         "cost of a message in one thread",
         [x, MEDIAN_AXIS],
-        |row| Some((count_of(&row.id)?, row.ns?.p50)),
+        |row| Some((count_in_id(&row.id)?, row.ns?.p50)),
     );
     figures.chain(costs).collect()
 }
@@ -222,7 +222,7 @@ fn draw_curves(
     let mut groups: Vec<(String, Vec<(String, Curve<'_>)>)> = Vec::new();
     for row in &program.rows {
         let Some(point) = point(row) else { continue };
-        let (key, name) = without_numbers(&row.id);
+        let (key, name) = id_without_numbers(&row.id);
         let curve = group_of_key(group_of_key(&mut groups, key), name);
         curve.points.push(point);
         curve.ids.push(&row.id);
@@ -242,14 +242,14 @@ fn draw_curves(
 
 /// Returns the subject of a row: the part of its id before the message size, such as `topic` in
 /// `one_way/cross_process/topic/16B`. If the id has no message size, returns its last part.
-pub(super) fn subject_of(id: &str) -> &str {
+pub(super) fn subject_in_id(id: &str) -> &str {
     let parts: Vec<&str> = id.split('/').collect();
     parts[subject_index(&parts)]
 }
 
 fn subject_index(parts: &[&str]) -> usize {
     let last = parts.len() - 1;
-    if last > 0 && size_of(parts[last]).is_some() {
+    if last > 0 && message_bytes_in_id(parts[last]).is_some() {
         last - 1
     } else {
         last
@@ -258,7 +258,7 @@ fn subject_index(parts: &[&str]) -> usize {
 
 /// Returns the message size at the end of a row's id, in bytes; `None` if the id has no message
 /// size.
-pub(super) fn size_of(id: &str) -> Option<f64> {
+pub(super) fn message_bytes_in_id(id: &str) -> Option<f64> {
     let last = id.rsplit('/').next()?;
     let units = [("KB", 1024.0), ("MB", 1024.0 * 1024.0), ("B", 1.0)];
     units
@@ -268,7 +268,7 @@ pub(super) fn size_of(id: &str) -> Option<f64> {
 
 /// Returns the numbers of producers and consumers in a row's id, such as `4p2c` or `fanout_2p2s`;
 /// `None` if the id has no such numbers.
-fn endpoint_counts_of(id: &str) -> Option<(f64, f64)> {
+fn endpoint_counts_in_id(id: &str) -> Option<(f64, f64)> {
     id.split(['/', '_']).find_map(|part| {
         let (producers, consumers) = part.split_once('p')?;
         let consumers = consumers.trim_start_matches('x').strip_suffix(['c', 's'])?;
@@ -278,18 +278,19 @@ fn endpoint_counts_of(id: &str) -> Option<(f64, f64)> {
 
 /// Returns the number of topics, publishers or subscribers at the end of an id such as
 /// `cost/topics/100`.
-fn count_of(id: &str) -> Option<f64> {
+fn count_in_id(id: &str) -> Option<f64> {
     let (_, count) = id.strip_prefix("cost/")?.split_once('/')?;
     count.parse().ok()
 }
 
 /// Removes the message size and the numbers of endpoints from an id. Returns the last part of what
 /// remains, and the parts before it.
-fn without_numbers(id: &str) -> (String, String) {
+fn id_without_numbers(id: &str) -> (String, String) {
     let is_number = |part: &str| {
-        size_of(part).is_some() || endpoint_counts_of(part).is_some() && !part.contains('_')
+        message_bytes_in_id(part).is_some()
+            || endpoint_counts_in_id(part).is_some() && !part.contains('_')
     };
-    let id = match count_of(id) {
+    let id = match count_in_id(id) {
         Some(_) => id.rsplit_once('/').map_or(id, |(before, _)| before),
         None => id,
     };
@@ -371,19 +372,23 @@ mod tests {
 
     #[test]
     fn ids_say_what_they_are_of() {
-        assert_eq!(subject_of("one_way/cross_process/topic/16B"), "topic");
-        assert_eq!(subject_of("wakeup/futex"), "futex");
+        assert_eq!(subject_in_id("one_way/cross_process/topic/16B"), "topic");
+        assert_eq!(subject_in_id("wakeup/futex"), "futex");
         assert_eq!(
-            [size_of("a/64KB"), size_of("a/b"), size_of("x/304B")],
+            [
+                message_bytes_in_id("a/64KB"),
+                message_bytes_in_id("a/b"),
+                message_bytes_in_id("x/304B")
+            ],
             [Some(65536.0), None, Some(304.0)]
         );
-        assert_eq!(endpoint_counts_of("t/fanout/8p4c"), Some((8.0, 4.0)));
+        assert_eq!(endpoint_counts_in_id("t/fanout/8p4c"), Some((8.0, 4.0)));
         assert_eq!(
-            endpoint_counts_of("t/fanout_shm_2p2s/16B"),
+            endpoint_counts_in_id("t/fanout_shm_2p2s/16B"),
             Some((2.0, 2.0))
         );
-        assert_eq!(endpoint_counts_of("one_way/spsc/16B"), None);
-        let split = |id: &str| without_numbers(id);
+        assert_eq!(endpoint_counts_in_id("one_way/spsc/16B"), None);
+        let split = |id: &str| id_without_numbers(id);
         assert_eq!(
             split("t/p/fanout_2p2s/16B"),
             ("t/p".to_owned(), "fanout_2p2s".to_owned())

@@ -34,7 +34,7 @@ pub fn render(run: &RunRecord, name: &str) -> Result<String, Error> {
         "warnings": distinct_warnings(run),
         "failed": failed.map(|one| &one.name).collect::<Vec<_>>(),
         "programs": programs().map(program_values).collect::<Vec<_>>(),
-        "parts": layout.parts(run),
+        "parts": layout.section_contents(run),
         "rows": layout.all_rows(run),
     });
     let mut environment = Environment::new();

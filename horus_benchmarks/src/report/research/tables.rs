@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use crate::report::goals::FLOOR_NS_GROUP;
-use crate::report::research::figure::{self, Figure, size_of};
+use crate::report::research::figure::{self, Figure, message_bytes_in_id};
 use crate::report::research::record::{ProgramRecord, RunRecord};
 use crate::report::rows::{self, Row};
 use crate::report::template::fill_template;
@@ -147,17 +147,17 @@ impl Layout {
     }
 
     /// Returns the sections for which the run has any content.
-    pub(super) fn parts(&self, run: &RunRecord) -> Vec<SectionContent<'_>> {
+    pub(super) fn section_contents(&self, run: &RunRecord) -> Vec<SectionContent<'_>> {
         let sections = self.sections.iter();
         let mut parts: Vec<SectionContent<'_>> = sections
-            .map(|section| self.part(section, run, &[None]))
+            .map(|section| self.section_content(section, run, &[None]))
             .collect();
         let programs = run.programs.iter().map(|program| program.name.as_str());
         let others: Vec<_> = programs
             .filter(|name| !self.has_section(name))
             .map(Some)
             .collect();
-        parts.push(self.part(&self.others, run, &others));
+        parts.push(self.section_content(&self.others, run, &others));
         parts.retain(|part| !part.figures.is_empty() || !part.tables.is_empty());
         parts
     }
@@ -165,7 +165,7 @@ impl Layout {
     /// Returns the tables and figures of a section. Repeats them for each element of `programs`,
     /// with only the rows of that program. An element `None` means no program: the layout alone
     /// chooses the rows.
-    fn part<'a>(
+    fn section_content<'a>(
         &'a self,
         section: &'a Section,
         run: &RunRecord,
@@ -259,7 +259,9 @@ impl RowChoice {
         (self.starts.is_empty() || self.starts.iter().any(|start| id.starts_with(start)))
             && id.contains(&self.contains)
             && self.lacks.as_ref().is_none_or(|part| !id.contains(part))
-            && self.bytes.is_none_or(|bytes| size_of(id) == Some(bytes))
+            && self
+                .bytes
+                .is_none_or(|bytes| message_bytes_in_id(id) == Some(bytes))
             && self
                 .needs
                 .iter()
@@ -318,7 +320,7 @@ pub(super) fn row_with_context(program: &ProgramRecord, row: &Row) -> Value {
     value["short"] = short.into();
     value["program"] = program.name.as_str().into();
     value["basis"] = program.basis(&row.id).into();
-    let floor: Option<[f64; 3]> = rows::noted(&program.settings, FLOOR_NS_GROUP, &row.id);
+    let floor: Option<[f64; 3]> = rows::value_of_row(&program.settings, FLOOR_NS_GROUP, &row.id);
     if let (Some([_, floor, _]), Some(ns), Some(_)) = (floor, row.ns, row.floor_ratio) {
         value["floor"] = floor.into();
         value["overhead"] = (ns.p50 - floor).into();

@@ -116,7 +116,7 @@ const PASS_NS: f64 = 50e6;
 /// reuses the memory of the earlier passes, as a long-running program does. The workload `Blitz`
 /// has only one pass, because it measures a whole program.
 pub(super) fn perform_job<R: Runtime>(job: &WorkloadJob) -> Result<WorkloadResult, Box<dyn Error>> {
-    let first = perform_once::<R>(job, 0)?;
+    let first = perform_pass::<R>(job, 0)?;
     if job.workload == Workload::Blitz {
         return Ok(first);
     }
@@ -125,7 +125,7 @@ pub(super) fn perform_job<R: Runtime>(job: &WorkloadJob) -> Result<WorkloadResul
         operations: fitting.clamp(job.operations, job.operations_max),
         ..job.clone()
     };
-    let last = perform_once::<R>(&last_job, PASSES - 1)?;
+    let last = perform_pass::<R>(&last_job, PASSES - 1)?;
     Ok(WorkloadResult {
         first_ns: first.first_ns,
         grown_bytes: first.grown_bytes,
@@ -133,7 +133,7 @@ pub(super) fn perform_job<R: Runtime>(job: &WorkloadJob) -> Result<WorkloadResul
     })
 }
 
-fn perform_once<R: Runtime>(
+fn perform_pass<R: Runtime>(
     job: &WorkloadJob,
     pass: usize,
 ) -> Result<WorkloadResult, Box<dyn Error>> {
@@ -179,7 +179,7 @@ fn perform_once<R: Runtime>(
         total_ns: ns(begun.at, Instant::now()),
         calls_ps: std::mem::take(&mut *lock(&CALL_TIMES_PS)),
         grown_bytes: done.rss_bytes.saturating_sub(begun.rss_bytes),
-        peak_bytes: machine::peak_bytes(),
+        peak_bytes: machine::peak_resident_bytes(),
     })
 }
 

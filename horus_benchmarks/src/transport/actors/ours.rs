@@ -138,8 +138,8 @@ impl Runtime for Ours {
         Ok(())
     }
 
-    fn spawn<P: WorkloadActor>(player: P) -> Self::Address<P> {
-        spawn(ActorAdapter(player))
+    fn spawn<P: WorkloadActor>(actor: P) -> Self::Address<P> {
+        spawn(ActorAdapter(actor))
     }
 
     fn tell<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> bool {

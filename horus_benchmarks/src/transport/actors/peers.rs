@@ -31,14 +31,14 @@ pub struct Actix;
 static ARBITERS: PerPass<Vec<ArbiterHandle>> = PerPass::new();
 
 /// Number of actors spawned so far. It selects the thread of the next actor.
-static SPAWNED: AtomicUsize = AtomicUsize::new(0);
+static SPAWNED_ACTORS: AtomicUsize = AtomicUsize::new(0);
 
 fn next_arbiter() -> Option<&'static ArbiterHandle> {
     let arbiters = ARBITERS
         .current_cell()
         .get()
         .filter(|arbiters| !arbiters.is_empty())?;
-    let index = SPAWNED.fetch_add(1, Ordering::Relaxed) % arbiters.len();
+    let index = SPAWNED_ACTORS.fetch_add(1, Ordering::Relaxed) % arbiters.len();
     arbiters.get(index)
 }
 
@@ -85,11 +85,11 @@ impl Runtime for Actix {
         Ok(())
     }
 
-    fn spawn<P: WorkloadActor>(player: P) -> Self::Address<P> {
-        let seat = ActorAdapter(player);
+    fn spawn<P: WorkloadActor>(actor: P) -> Self::Address<P> {
+        let adapter = ActorAdapter(actor);
         match next_arbiter() {
-            Some(arbiter) => ::actix::Actor::start_in_arbiter(arbiter, |_| seat),
-            None => ::actix::Actor::start(seat),
+            Some(arbiter) => ::actix::Actor::start_in_arbiter(arbiter, |_| adapter),
+            None => ::actix::Actor::start(adapter),
         }
     }
 
@@ -132,15 +132,15 @@ fn block_on<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T) -> RunR
 pub struct Tokio;
 
 async fn run_actor<P: WorkloadActor>(
-    mut player: P,
+    mut actor: P,
     mut mails: mpsc::UnboundedReceiver<Mail<P::Message, oneshot::Sender<u64>>>,
 ) {
-    player.started();
+    actor.started();
     while let Some(mail) = mails.recv().await {
         match mail {
-            Mail::Tell(message) => _ = player.handle(message),
+            Mail::Tell(message) => _ = actor.handle(message),
             // WHY ignored: the one that asked has left.
-            Mail::Ask(message, reply) => _ = reply.send(player.handle(message)),
+            Mail::Ask(message, reply) => _ = reply.send(actor.handle(message)),
         }
     }
 }
@@ -155,9 +155,9 @@ impl Runtime for Tokio {
         block_on(threads, work)
     }
 
-    fn spawn<P: WorkloadActor>(player: P) -> Self::Address<P> {
+    fn spawn<P: WorkloadActor>(actor: P) -> Self::Address<P> {
         let (sender, receiver) = mpsc::unbounded_channel();
-        ::tokio::spawn(run_actor(player, receiver));
+        ::tokio::spawn(run_actor(actor, receiver));
         sender
     }
 
@@ -185,11 +185,11 @@ impl<P: WorkloadActor> ::kameo::Actor for ActorAdapter<P> {
     type Error = ::kameo::error::Infallible;
 
     async fn on_start(
-        mut player: P,
+        mut actor: P,
         _: ::kameo::actor::ActorRef<Self>,
     ) -> Result<Self, Self::Error> {
-        player.started();
-        Ok(Self(player))
+        actor.started();
+        Ok(Self(actor))
     }
 }
 
@@ -215,8 +215,8 @@ impl Runtime for Kameo {
         block_on(threads, work)
     }
 
-    fn spawn<P: WorkloadActor>(player: P) -> Self::Address<P> {
-        ActorAdapter::<P>::spawn_with_mailbox(player, ::kameo::mailbox::unbounded())
+    fn spawn<P: WorkloadActor>(actor: P) -> Self::Address<P> {
+        ActorAdapter::<P>::spawn_with_mailbox(actor, ::kameo::mailbox::unbounded())
     }
 
     fn tell<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> bool {
@@ -247,22 +247,22 @@ impl<P: WorkloadActor> ::ractor::Actor for RactorAdapter<P> {
     async fn pre_start(
         &self,
         _: ::ractor::ActorRef<Self::Msg>,
-        mut player: P,
+        mut actor: P,
     ) -> Result<P, ActorProcessingErr> {
-        player.started();
-        Ok(player)
+        actor.started();
+        Ok(actor)
     }
 
     async fn handle(
         &self,
         _: ::ractor::ActorRef<Self::Msg>,
         mail: Self::Msg,
-        player: &mut P,
+        actor: &mut P,
     ) -> Result<(), ActorProcessingErr> {
         match mail {
-            Mail::Tell(message) => _ = player.handle(message),
+            Mail::Tell(message) => _ = actor.handle(message),
             // WHY ignored: the one that asked has left.
-            Mail::Ask(message, reply) => _ = reply.send(player.handle(message)),
+            Mail::Ask(message, reply) => _ = reply.send(actor.handle(message)),
         }
         Ok(())
     }
@@ -278,9 +278,10 @@ impl Runtime for Ractor {
         block_on(threads, work)
     }
 
-    fn spawn<P: WorkloadActor>(player: P) -> Self::Address<P> {
-        let seat = RactorAdapter(PhantomData);
-        let (address, _) = ActorRuntime::spawn_instant(None, seat, player).expect("it has no name");
+    fn spawn<P: WorkloadActor>(actor: P) -> Self::Address<P> {
+        let adapter = RactorAdapter(PhantomData);
+        let (address, _) =
+            ActorRuntime::spawn_instant(None, adapter, actor).expect("it has no name");
         address
     }
 

@@ -17,7 +17,7 @@ use crate::transport::rendezvous::Rendezvous;
 const BUFFER_BYTES: usize = 4 << 20;
 
 /// Maximum number of small datagrams that one call receives.
-const BATCH_MAX: usize = 64;
+const BATCH_DATAGRAMS_MAX: usize = 64;
 
 const BATCH_BYTES: usize = 256 << 10;
 
@@ -36,14 +36,14 @@ impl DatagramBatch {
         message: &mut P,
         each: &mut impl FnMut(&P),
     ) -> bool {
-        let room = (BATCH_BYTES / P::BYTES).clamp(1, BATCH_MAX);
+        let room = (BATCH_BYTES / P::BYTES).clamp(1, BATCH_DATAGRAMS_MAX);
         self.bytes.resize(room * P::BYTES, 0);
         let mut parts = [libc::iovec {
             iov_base: std::ptr::null_mut(),
             iov_len: 0,
-        }; BATCH_MAX];
+        }; BATCH_DATAGRAMS_MAX];
         // SAFETY: `mmsghdr` is plain data, for which all zeroes is a valid value.
-        let mut heads: [libc::mmsghdr; BATCH_MAX] = unsafe { std::mem::zeroed() };
+        let mut heads: [libc::mmsghdr; BATCH_DATAGRAMS_MAX] = unsafe { std::mem::zeroed() };
         let slots = self
             .bytes
             .chunks_exact_mut(P::BYTES)

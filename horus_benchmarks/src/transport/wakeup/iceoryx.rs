@@ -15,7 +15,7 @@ use crate::transport::rendezvous::Rendezvous;
 type Service = ipc_threadsafe::Service;
 
 fn open_event_service(rendezvous: &Rendezvous<'_>) -> Result<PortFactory<Service>, AnyError> {
-    let node = iceoryx::node_in::<Service>(rendezvous.namespace)?;
+    let node = iceoryx::create_node_in::<Service>(rendezvous.namespace)?;
     let builder = node.service_builder(&ServiceName::new(&rendezvous.shared_direction().name)?);
     Ok(builder.event().open_or_create()?)
 }

@@ -68,7 +68,7 @@ pub(super) fn open_sleeper(
 }
 
 /// Returns builders for the topics that a wait set watches.
-fn set_topics(rendezvous: &Rendezvous<'_>) -> impl Iterator<Item = TopicBuilder<Packet16>> {
+fn wait_set_topics(rendezvous: &Rendezvous<'_>) -> impl Iterator<Item = TopicBuilder<Packet16>> {
     (0..WAIT_SET_TOPICS).map(|index| {
         let name = format!("{}-{index}", rendezvous.shared_direction().name);
         topic_builder(rendezvous.namespace, &name, WakeBarrier::Membarrier)
@@ -76,8 +76,8 @@ fn set_topics(rendezvous: &Rendezvous<'_>) -> impl Iterator<Item = TopicBuilder<
 }
 
 /// Returns a [`WakeSender`] that sends the messages to the topics of a wait set in turn.
-pub(super) fn set_waker(rendezvous: &Rendezvous<'_>) -> Result<WakeSender, AnyError> {
-    let publishers = set_topics(rendezvous).map(|topic| topic.publisher());
+pub(super) fn open_wait_set_waker(rendezvous: &Rendezvous<'_>) -> Result<WakeSender, AnyError> {
+    let publishers = wait_set_topics(rendezvous).map(|topic| topic.publisher());
     let mut publishers = publishers.collect::<Result<Vec<_>, _>>()?;
     Ok(Box::new(move |message| {
         let index = message.seq() as usize % WAIT_SET_TOPICS;
@@ -86,8 +86,8 @@ pub(super) fn set_waker(rendezvous: &Rendezvous<'_>) -> Result<WakeSender, AnyEr
 }
 
 /// Returns a [`Sleeper`] that sleeps in a wait set, which watches several topics.
-pub(super) fn set_sleeper(rendezvous: &Rendezvous<'_>) -> Result<Sleeper, AnyError> {
-    let subscribers = set_topics(rendezvous).map(|topic| topic.subscriber());
+pub(super) fn open_wait_set_sleeper(rendezvous: &Rendezvous<'_>) -> Result<Sleeper, AnyError> {
+    let subscribers = wait_set_topics(rendezvous).map(|topic| topic.subscriber());
     let mut subscribers = subscribers.collect::<Result<Vec<_>, _>>()?;
     let mut set = WaitSet::new();
     set.set_spin(Duration::ZERO);
@@ -131,7 +131,7 @@ pub fn awake_sends(
             ticks,
             subscriber
                 .latest()
-                .is_some_and(|latest| latest.check(1).is_ok()),
+                .is_some_and(|latest| latest.verify(1).is_ok()),
         )
     });
     outcome?;
