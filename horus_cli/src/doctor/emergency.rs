@@ -28,7 +28,7 @@ pub(super) fn check_emergency_stop(namespace: &Arc<Namespace>) -> Result<Option<
     } else {
         format!("it holds the schedulers {}", scheduler_names(&schedulers))
     };
-    let found = format!("{}; {held}", engaged_text(&stop));
+    let found = format!("{}; {held}", emergency_stop_text(&stop));
     let advice = format!(
         "nothing moves until it is released. If that is safe: horus -N {} estop release",
         namespace.config().name()
@@ -37,7 +37,7 @@ pub(super) fn check_emergency_stop(namespace: &Arc<Namespace>) -> Result<Option<
 }
 
 /// Returns a text about who engaged the emergency stop, when and why.
-fn engaged_text(stop: &EmergencyStop) -> String {
+fn emergency_stop_text(stop: &EmergencyStop) -> String {
     let EmergencyStop { source, reason, .. } = stop;
     let source = match source.as_str() {
         "" => "a sender without a name".to_owned(),

@@ -47,7 +47,10 @@ struct CommandResult {
 }
 
 /// Executes the command in the body of a request. Returns the response.
-pub(super) fn execute(request: &Request, site: RequestContext<'_>) -> Result<Response, Response> {
+pub(super) fn execute(
+    request: &Request,
+    request_context: RequestContext<'_>,
+) -> Result<Response, Response> {
     // WHY: a foreign page may send other types without asking first.
     if request.header("content-type") != Some("application/json") {
         let text = "the Content-Type is not application/json";
@@ -58,7 +61,7 @@ pub(super) fn execute(request: &Request, site: RequestContext<'_>) -> Result<Res
         let text = format!("the body is not a command: {error}");
         Response::error(400, &text)
     })?;
-    let known = Arc::clone(&site.hub.newest().known);
+    let known = Arc::clone(&request_context.hub.newest().known);
     let namespace = known.namespace.as_ref();
     let namespace = namespace.ok_or_else(|| Response::error(409, "the namespace is gone"))?;
     let done = command.send(namespace);

@@ -41,7 +41,7 @@ impl Images {
     pub(super) fn answer(
         &self,
         request: &Request,
-        site: RequestContext<'_>,
+        request_context: RequestContext<'_>,
     ) -> Result<Response, Response> {
         let parameter = |name: &'static str| request.parameters(name).next();
         let number = |name| parameter(name).and_then(|text| text.parse().ok());
@@ -52,7 +52,7 @@ impl Images {
         );
         let source = self.source(topic)?;
         let mut source = lock_mutex(&source);
-        source.read(site);
+        source.read(request_context);
         let Some((number, message)) = source.watch.newest() else {
             return Ok(Response::empty());
         };
@@ -99,14 +99,14 @@ impl Images {
 impl ImageTopic {
     /// Reads the newest image of the topic, unless less than [`IMAGE_PERIOD`] has passed since the
     /// last read.
-    fn read(&mut self, site: RequestContext<'_>) {
+    fn read(&mut self, request_context: RequestContext<'_>) {
         self.last_request = Instant::now();
         if self.read.is_some_and(|read| read.elapsed() < IMAGE_PERIOD) {
             return;
         }
         self.read = Some(self.last_request);
-        let known = Arc::clone(&site.hub.newest().known);
-        self.watch.open_or_close(&known, site.context);
+        let known = Arc::clone(&request_context.hub.newest().known);
+        self.watch.open_or_close(&known, request_context.context);
         self.watch.read();
     }
 }

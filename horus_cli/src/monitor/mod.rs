@@ -34,9 +34,10 @@ use hub::Hub;
 use images::Images;
 use server::{RequestContext, Server};
 
-/// Time between two samples while a page is open. While no page is open, [`IDLE_PERIOD`] is used.
+/// Time between two samples while a page is open. While no page is open, [`NO_PAGE_PERIOD`] is
+/// used.
 const OPEN_PAGE_PERIOD: Duration = Duration::from_millis(250);
-const IDLE_PERIOD: Duration = Duration::from_secs(1);
+const NO_PAGE_PERIOD: Duration = Duration::from_secs(1);
 
 /// Time over which the rates of topics are measured. WHY a second: a slow topic sends less than one
 /// message in a shorter time.
@@ -93,15 +94,15 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let context = &*context;
     let access = Access::new(port, token, arguments.allow_control);
     let images = Images::default();
-    let site = RequestContext {
+    let request_context = RequestContext {
         access: &access,
         hub: &hub,
         images: &images,
         context,
     };
     let sampled = thread::scope(|scope| {
-        scope.spawn(|| server.accept(scope, site));
-        let sampled = take_samples(&mut sampler, site);
+        scope.spawn(|| server.accept(scope, request_context));
+        let sampled = take_samples(&mut sampler, request_context);
         server.close();
         sampled
     });
@@ -131,17 +132,17 @@ fn print_address(address: &PageUrl, context: &mut Context) -> Result<(), Failure
 
 /// Takes samples and publishes them to the pages, until a signal is received or the time limit of
 /// `--timeout` is over.
-fn take_samples(sampler: &mut Sampler, site: RequestContext<'_>) -> Result<(), Failure> {
+fn take_samples(sampler: &mut Sampler, request_context: RequestContext<'_>) -> Result<(), Failure> {
     let RequestContext {
         hub,
         images,
         context,
         ..
-    } = site;
+    } = request_context;
     let deadline = context.deadline();
     loop {
         let begin = Instant::now();
-        let due = deadline.or_earlier(begin + IDLE_PERIOD);
+        let due = deadline.or_earlier(begin + NO_PAGE_PERIOD);
         // A page that is opened meanwhile gets its first sample soon.
         while !hub.is_watched() && Instant::now() < due {
             let step = (Instant::now() + OPEN_PAGE_PERIOD / 4).min(due);

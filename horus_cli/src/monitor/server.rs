@@ -71,7 +71,7 @@ impl Server {
     pub(super) fn accept<'scope>(
         &'scope self,
         scope: &'scope Scope<'scope, '_>,
-        site: RequestContext<'scope>,
+        request_context: RequestContext<'scope>,
     ) {
         let mut number = 0;
         loop {
@@ -90,7 +90,7 @@ impl Server {
             }
             scope.spawn(move || {
                 // WHY the error is ignored: the client has gone, which is its right.
-                let _ = self.serve(&mut connection, site);
+                let _ = self.serve(&mut connection, request_context);
                 self.connections().remove(&number);
             });
         }
@@ -135,17 +135,21 @@ impl Server {
     }
 
     /// Reads a request from the connection, and answers it.
-    fn serve(&self, connection: &mut TcpStream, site: RequestContext<'_>) -> io::Result<()> {
+    fn serve(
+        &self,
+        connection: &mut TcpStream,
+        request_context: RequestContext<'_>,
+    ) -> io::Result<()> {
         let answer = match Request::read(connection) {
-            Ok(request) => answer_request(&request, site),
+            Ok(request) => answer_request(&request, request_context),
             Err(Some(response)) => Answer::Response(response),
             Err(None) => return Ok(()),
         };
         self.answered.fetch_add(1, Ordering::Relaxed);
         match answer {
             Answer::Response(response) => response.write(connection),
-            Answer::Stream(wanted) => match site.hub.open_page() {
-                Some(_page) => stream::send_events(connection, *wanted, site),
+            Answer::Stream(wanted) => match request_context.hub.open_page() {
+                Some(_page) => stream::send_events(connection, *wanted, request_context),
                 None => Response::error(503, "too many pages are open").write(connection),
             },
         }
@@ -164,15 +168,18 @@ fn bind_failure(port: u16, error: &io::Error) -> Failure {
     }
 }
 
-fn answer_request(request: &Request, site: RequestContext<'_>) -> Answer {
-    match try_answer_request(request, site) {
+fn answer_request(request: &Request, request_context: RequestContext<'_>) -> Answer {
+    match try_answer_request(request, request_context) {
         Ok(answer) => answer,
         Err(response) => Answer::Response(response),
     }
 }
 
-fn try_answer_request(request: &Request, site: RequestContext<'_>) -> Result<Answer, Response> {
-    site.access.check_origin(request)?;
+fn try_answer_request(
+    request: &Request,
+    request_context: RequestContext<'_>,
+) -> Result<Answer, Response> {
+    request_context.access.check_origin(request)?;
     let path = request.path.as_str();
     if let Some(file) = assets::find_file(path) {
         check_method(request, "GET")?;
@@ -181,26 +188,31 @@ fn try_answer_request(request: &Request, site: RequestContext<'_>) -> Result<Ans
     match path {
         "/api/state" => {
             check_method(request, "GET")?;
-            site.access.check_token(request)?;
-            let state = site.hub.newest().state.to_vec();
+            request_context.access.check_token(request)?;
+            let state = request_context.hub.newest().state.to_vec();
             Ok(Answer::Response(Response::new("application/json", state)))
         }
         "/api/stream" => {
             check_method(request, "GET")?;
-            site.access.check_token(request)?;
+            request_context.access.check_token(request)?;
             let wanted = stream::WantedTopics::parse(request)?;
             Ok(Answer::Stream(Box::new(wanted)))
         }
         "/api/image" => {
             check_method(request, "GET")?;
-            site.access.check_token(request)?;
-            Ok(Answer::Response(site.images.answer(request, site)?))
+            request_context.access.check_token(request)?;
+            Ok(Answer::Response(
+                request_context.images.answer(request, request_context)?,
+            ))
         }
         "/api/command" => {
             check_method(request, "POST")?;
-            site.access.check_token(request)?;
-            site.access.check_control()?;
-            Ok(Answer::Response(command::execute(request, site)?))
+            request_context.access.check_token(request)?;
+            request_context.access.check_control()?;
+            Ok(Answer::Response(command::execute(
+                request,
+                request_context,
+            )?))
         }
         _ => {
             let text = format!("there is no '{path}' on this server");

@@ -75,7 +75,7 @@ impl WantedTopics {
 pub(super) fn send_events(
     connection: &mut TcpStream,
     wanted: WantedTopics,
-    site: RequestContext<'_>,
+    request_context: RequestContext<'_>,
 ) -> io::Result<()> {
     begin_stream(connection)?;
     let mut page = PageStream {
@@ -85,8 +85,8 @@ pub(super) fn send_events(
         next_points: Instant::now(),
         next_values: Instant::now(),
     };
-    while !site.context.stop.is_received() && is_open_after(POLL_PERIOD, connection)? {
-        let events = page.next_events(site);
+    while !request_context.context.stop.is_received() && is_open_after(POLL_PERIOD, connection)? {
+        let events = page.next_events(request_context);
         if !events.is_empty() {
             write_bytes(connection, &events)?;
         }
@@ -118,9 +118,9 @@ struct PageStream {
 
 impl PageStream {
     /// Returns the server-sent events that are due now, as bytes to write to the connection.
-    fn next_events(&mut self, site: RequestContext<'_>) -> Vec<u8> {
+    fn next_events(&mut self, request_context: RequestContext<'_>) -> Vec<u8> {
         let mut events = Vec::new();
-        self.add_sample(site, &mut events);
+        self.add_sample(request_context, &mut events);
         for watch in &mut self.wanted.plots {
             watch.read();
         }
@@ -147,8 +147,8 @@ impl PageStream {
 
     /// Adds the newest sample and the newest events if they have not been sent yet. Then opens the
     /// watched topics that are in use now, and closes the others.
-    fn add_sample(&mut self, site: RequestContext<'_>, events: &mut Vec<u8>) {
-        let newest = site.hub.newest();
+    fn add_sample(&mut self, request_context: RequestContext<'_>, events: &mut Vec<u8>) {
+        let newest = request_context.hub.newest();
         if newest.version == self.version {
             return;
         }
@@ -166,7 +166,7 @@ impl PageStream {
         drop(newest);
         let watches = self.wanted.plots.iter_mut().chain(&mut self.wanted.values);
         for watch in watches {
-            watch.open_or_close(&known, site.context);
+            watch.open_or_close(&known, request_context.context);
         }
     }
 }

@@ -10,7 +10,7 @@ use serde::Serialize;
 
 use super::gaps::{TIME_FIELD, now_ns};
 use super::hz::cut_short_failure;
-use super::observer::{Observer, PERIOD, READ_TIME_MAX};
+use super::observer::{OBSERVER_POLL_PERIOD, Observer, READ_TIME_MAX};
 use super::samples::Samples;
 use super::select::without_leading_slash;
 use crate::cli::parse_positive_seconds;
@@ -80,7 +80,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let deadline = context.deadline();
     let window = arguments
         .window
-        .max(PERIOD)
+        .max(OBSERVER_POLL_PERIOD)
         .min(arguments.duration.unwrap_or(Duration::MAX));
     let begin = Instant::now();
     let end = arguments.duration.and_then(|time| begin.checked_add(time));
@@ -141,13 +141,13 @@ impl MessageReader {
                         return Ok(());
                     }
                 }
-                std::thread::sleep(PERIOD);
+                std::thread::sleep(OBSERVER_POLL_PERIOD);
             }
             Self::Subscriber(subscriber) => {
                 let left = due.saturating_duration_since(Instant::now());
                 let kind = subscriber.message_type().clone();
                 // WHY a limit: a signal must be noticed soon.
-                match subscriber.recv_bytes_timeout(left.min(10 * PERIOD)) {
+                match subscriber.recv_bytes_timeout(left.min(10 * OBSERVER_POLL_PERIOD)) {
                     Ok(message) => {
                         let now_ns = now_ns();
                         let message = kind.decode(message);
@@ -177,7 +177,7 @@ fn message_age_at(message: &Value, now_ns: u64) -> Option<i64> {
 }
 
 fn print_ages(topic: &str, ages: &mut Samples<i64>, context: &mut Context) -> Result<(), Failure> {
-    let messages = ages.number();
+    let messages = ages.count();
     let [p50_ns, p99_ns] = ages.percentiles([50.0, 99.0]);
     let (min_ns, max_ns) = (ages.min(), ages.max());
     if context.is_json() {

@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::condition::Condition;
 use super::csv::Columns;
 use super::field::FieldPath;
-use super::observer::{Observer, PERIOD};
+use super::observer::{OBSERVER_POLL_PERIOD, Observer};
 use super::path_check::{expect_comparable, expect_path};
 use super::select::without_leading_slash;
 use crate::cli::parse_hertz;
@@ -21,7 +21,7 @@ use crate::output::format::{count, visible};
 use crate::output::value::{shorten_single_precision, value_text};
 
 /// Minimum time between two notes about lost messages.
-const NOTE_PERIOD: Duration = Duration::from_secs(1);
+const LOSS_NOTE_PERIOD: Duration = Duration::from_secs(1);
 
 /// Maximum time for which a printed message stays in the buffer while more messages come.
 const FLUSH_PERIOD: Duration = Duration::from_millis(50);
@@ -132,7 +132,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         if !is_read {
             context
                 .stop
-                .sleep_until(deadline.or_earlier(Instant::now() + PERIOD));
+                .sleep_until(deadline.or_earlier(Instant::now() + OBSERVER_POLL_PERIOD));
         } else if let Some(hertz) = arguments.rate {
             next_print = now + Duration::from_secs_f64(1.0 / hertz);
         }
@@ -333,8 +333,8 @@ impl EchoProgress {
         }
     }
 
-    /// Prints a note about lost messages, at most once per [`NOTE_PERIOD`]. `lost` is the number of
-    /// messages lost so far.
+    /// Prints a note about lost messages, at most once per [`LOSS_NOTE_PERIOD`]. `lost` is the
+    /// number of messages lost so far.
     fn note_losses(&mut self, topic: &str, lost: u64, context: &Context) {
         if lost > self.lost && Instant::now() >= self.next_note {
             let more = count(lost - self.lost);
@@ -342,7 +342,7 @@ impl EchoProgress {
                 "{topic}: {more} messages lost here, it is too fast"
             ));
             self.lost = lost;
-            self.next_note = Instant::now() + NOTE_PERIOD;
+            self.next_note = Instant::now() + LOSS_NOTE_PERIOD;
         }
     }
 }

@@ -18,7 +18,7 @@ pub(super) const TIME_FIELD: &str = "timestamp_ns";
 
 /// Maximum number of times that are kept until their gaps are computed. WHY a limit: a window may
 /// be long, and messages may come at millions per second.
-const TIMES_MAX: usize = 1 << 16;
+const KEPT_TIMES_MAX: usize = 1 << 16;
 
 /// An observer that reads the times of a topic's messages, to find the gaps between them.
 #[derive(Debug)]
@@ -89,7 +89,7 @@ impl GapMeter {
 impl MessageTimes {
     fn add_time(&mut self, time: u64) {
         self.newest.push(time);
-        if self.newest.len() == TIMES_MAX {
+        if self.newest.len() == KEPT_TIMES_MAX {
             self.compute_gaps();
         }
     }
@@ -111,7 +111,7 @@ impl MessageTimes {
         let mut gaps = std::mem::take(&mut self.gaps);
         let [p50_ns, p99_ns] = gaps.percentiles([50.0, 99.0]);
         Gaps {
-            gaps: gaps.number(),
+            gaps: gaps.count(),
             min_ns: gaps.min(),
             p50_ns,
             p99_ns,
@@ -178,9 +178,9 @@ mod tests {
     #[test]
     fn a_long_window_takes_bounded_memory() {
         let mut times = MessageTimes::default();
-        let number = 3 * TIMES_MAX as u64 + 7;
+        let number = 3 * KEPT_TIMES_MAX as u64 + 7;
         (0..number).for_each(|index| times.add_time(index * 5));
-        assert!(times.newest.capacity() <= 2 * TIMES_MAX);
+        assert!(times.newest.capacity() <= 2 * KEPT_TIMES_MAX);
         let gaps = times.take();
         assert_eq!(gaps.gaps, number - 1);
         assert_eq!((gaps.min_ns, gaps.max_ns), (Some(5), Some(5)));

@@ -12,7 +12,7 @@ use serde::Serialize;
 use super::gaps::{GapMeter, Gaps};
 use super::info::Process;
 use super::meter::{Meter, Reading, per_second};
-use super::observer::PERIOD;
+use super::observer::OBSERVER_POLL_PERIOD;
 use super::select::select_topics;
 use crate::cli::{parse_hertz, parse_positive_seconds};
 use crate::context::Context;
@@ -169,7 +169,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let wait = |context: &Context, due: Instant| {
         while arguments.jitter && !context.stop.is_received() && Instant::now() < due {
             gaps.borrow_mut().iter_mut().for_each(GapMeter::read_times);
-            thread::sleep(PERIOD);
+            thread::sleep(OBSERVER_POLL_PERIOD);
         }
         context.stop.sleep_until(due)
     };

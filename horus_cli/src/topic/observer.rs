@@ -12,10 +12,10 @@ use crate::context::Context;
 use crate::failure::Failure;
 
 /// Time between two checks of whether another process still uses the topic.
-const CHECK_PERIOD: Duration = Duration::from_millis(100);
+const USE_CHECK_PERIOD: Duration = Duration::from_millis(100);
 
 /// Time between two checks of a topic for new messages.
-pub(super) const PERIOD: Duration = Duration::from_millis(1);
+pub(super) const OBSERVER_POLL_PERIOD: Duration = Duration::from_millis(1);
 
 /// Maximum time for which a command reads messages before it looks at the time and at signals
 /// again. WHY a limit: messages may come faster than they are read.
@@ -50,7 +50,7 @@ impl Observer {
             namespace: Arc::clone(namespace),
             name: name.to_owned(),
             open: Some((inspector, subscriber)),
-            next_check: Instant::now() + CHECK_PERIOD,
+            next_check: Instant::now() + USE_CHECK_PERIOD,
             lost_before: 0,
         })
     }
@@ -58,7 +58,7 @@ impl Observer {
     /// Returns the subscriber that reads the topic; `None` while no process uses the topic.
     pub(crate) fn subscriber(&mut self) -> Option<&mut DynamicSubscriber> {
         if Instant::now() >= self.next_check {
-            self.next_check = Instant::now() + CHECK_PERIOD;
+            self.next_check = Instant::now() + USE_CHECK_PERIOD;
             self.open_or_close_topic();
         }
         self.open.as_mut().map(|(_, subscriber)| subscriber)

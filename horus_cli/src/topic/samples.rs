@@ -48,7 +48,7 @@ impl<T: Copy + Ord> Samples<T> {
     }
 
     /// Returns the number of values.
-    pub(super) const fn number(&self) -> u64 {
+    pub(super) const fn count(&self) -> u64 {
         self.number
     }
 
@@ -79,7 +79,7 @@ mod tests {
     fn few_values_are_kept_as_they_are() {
         let mut samples = Samples::default();
         assert_eq!(samples.percentiles([50.0]), [None]);
-        assert_eq!((samples.number(), samples.min()), (0, None));
+        assert_eq!((samples.count(), samples.min()), (0, None));
         [40, 10, 30, 20]
             .into_iter()
             .for_each(|value| samples.add(value));
@@ -103,7 +103,7 @@ mod tests {
             "{}",
             samples.kept.len()
         );
-        assert_eq!(samples.number(), number);
+        assert_eq!(samples.count(), number);
         assert_eq!((samples.min(), samples.max()), (Some(1), Some(number * 10)));
         let [p50] = samples.percentiles([50.0]);
         let distance = p50.unwrap().abs_diff(number / 2);
