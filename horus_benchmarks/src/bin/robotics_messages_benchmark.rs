@@ -20,7 +20,7 @@ fn main() -> ExitCode {
 }
 
 fn run(args: Args) -> Outcome {
-    let paths = Transport::combinations(&[ROBOT_CARRIER], &MessageSize::ROBOT);
+    let paths = Transport::combinations(&[ROBOT_CARRIER], &MessageSize::ROBOT_MESSAGES);
     let places = [Placement::CrossThread, Placement::CrossProcess];
     let mut survey = Survey::begin(args, places.len() * 2 * paths.len())?;
     let mut tables = Vec::new();

@@ -84,7 +84,7 @@ fn verify_messages<P: Payload>(received: &[P], first_seq: u64) -> Result<(), Cor
 
 /// Sends messages in bursts of [`BURST_MESSAGES`], and receives each burst before the next one. The
 /// measured time includes composing and verifying the messages.
-pub fn stream<P: Payload>(
+pub fn stream_in_bursts<P: Payload>(
     end: &mut impl Endpoint<P>,
     plan: &StreamPlan,
     source: TickSource,

@@ -15,7 +15,7 @@ use crate::measure::tsc::TickSource;
 
 /// Number of operations in a batch, for operations that take about a nanosecond. The time of one
 /// batch is one sample.
-pub const WORD_BATCH: u64 = 1024;
+pub const WORD_OPERATIONS_PER_BATCH: u64 = 1024;
 
 /// The result of a micro-benchmark: the times of its batches, and the number of operations.
 #[derive(Debug, Serialize, Deserialize)]
@@ -107,9 +107,9 @@ pub fn measure_memcpy<const N: usize>(plan: &MicroPlan, batch: u64) -> MicroResu
 /// Repeatedly loads a number from `read` and stores that number plus 1 to `written`. The two
 /// references are to the same word, through one mapping or through two.
 fn count_up(plan: &MicroPlan, written: &AtomicU64, read: &AtomicU64) -> MicroResult {
-    run_batches(plan, WORD_BATCH, |number| {
+    run_batches(plan, WORD_OPERATIONS_PER_BATCH, |number| {
         let start = plan.source.start();
-        for _ in 0..WORD_BATCH {
+        for _ in 0..WORD_OPERATIONS_PER_BATCH {
             // ORDERING(micro): Acquire. Pairs with the Release below, as the two ends of a ring
             // would.
             let value = read.load(atomic::Ordering::Acquire);
@@ -120,7 +120,7 @@ fn count_up(plan: &MicroPlan, written: &AtomicU64, read: &AtomicU64) -> MicroRes
         // Relaxed: one thread.
         (
             ticks,
-            read.load(atomic::Ordering::Relaxed) == (number + 1) * WORD_BATCH,
+            read.load(atomic::Ordering::Relaxed) == (number + 1) * WORD_OPERATIONS_PER_BATCH,
         )
     })
 }

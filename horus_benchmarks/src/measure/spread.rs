@@ -4,7 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::measure::stats::{
-    BOOTSTRAP_SEED, Samples, bootstrap_median_interval, round_ns, round_ratio, variation_of,
+    BOOTSTRAP_SEED, Samples, bootstrap_median_interval, coefficient_of_variation, round_ns,
+    round_ratio,
 };
 
 /// Minimum number of rounds for computing an interval from the medians of the rounds. With fewer
@@ -72,9 +73,9 @@ impl Spread {
             p50_ci: [low, high].map(|end| round_ns(end * ns_per_unit)),
             resampled,
             rounds: parts.len(),
-            cv: samples.variation().map(round_ratio),
-            rounds_cv: variation_of(&medians).map(round_ratio),
-            rounds_cv_mean: variation_of(&means).map(round_ratio),
+            cv: samples.coefficient_of_variation().map(round_ratio),
+            rounds_cv: coefficient_of_variation(&medians).map(round_ratio),
+            rounds_cv_mean: coefficient_of_variation(&means).map(round_ratio),
         })
     }
 }

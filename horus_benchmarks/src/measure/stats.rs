@@ -153,7 +153,7 @@ impl Samples {
 
     /// Returns the coefficient of variation of the samples, which is the standard deviation divided
     /// by the mean. Returns `None` if the mean is 0.
-    pub fn variation(&self) -> Option<f64> {
+    pub fn coefficient_of_variation(&self) -> Option<f64> {
         (self.sum > 0).then(|| self.standard_deviation() / self.mean())
     }
 
@@ -224,7 +224,7 @@ impl Samples {
         FilteredPercentiles {
             ns: kept.percentiles(ns_per_unit),
             removed: self.count() - kept.count(),
-            cv: kept.variation().map(round_ratio),
+            cv: kept.coefficient_of_variation().map(round_ratio),
         }
     }
 
@@ -413,7 +413,7 @@ pub fn round_ratio(ratio: f64) -> f64 {
 
 /// Returns the coefficient of variation of a few values: the sample standard deviation divided by
 /// the mean. Returns `None` for fewer than two values, or if the mean is not above 0.
-pub fn variation_of(values: &[f64]) -> Option<f64> {
+pub fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;
     let squares: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();

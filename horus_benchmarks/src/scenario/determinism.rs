@@ -9,7 +9,7 @@ use horus_core::topic::Topic;
 use serde_json::{Value, json};
 
 use crate::measure::endpoint::{Closures, Endpoint};
-use crate::measure::stats::{Samples, round_ratio, variation_of};
+use crate::measure::stats::{Samples, coefficient_of_variation, round_ratio};
 use crate::measure::tsc::{TickSource, TscClock};
 use crate::measure::wait::PeerWatch;
 use crate::measure::workload::{RoundPlan, Timing, run_near_end};
@@ -232,8 +232,8 @@ fn row_of_runs(id: &str, runs: &[Samples], unit: SampleUnit) -> Row {
     let misses = runs.iter().map(|run| unit.count_misses(run)).sum();
     let figures = Figures {
         sd_ns: Some(round_ratio(all.standard_deviation() * unit.ns)),
-        run_cv: variation_of(&means).map(round_ratio),
-        run_cv_median: variation_of(&medians.collect::<Vec<f64>>()).map(round_ratio),
+        run_cv: coefficient_of_variation(&means).map(round_ratio),
+        run_cv_median: coefficient_of_variation(&medians.collect::<Vec<f64>>()).map(round_ratio),
         deadline_misses: Some(misses),
         deadline_miss_share: Some(misses as f64 / all.count().max(1) as f64),
         ..Figures::default()
@@ -289,7 +289,7 @@ mod tests {
         assert_eq!(row.figures.deadline_miss_share, Some(5.0 / 12.0));
         // Means 5 and 10: 5 / sqrt(2) by 7.5.
         assert!((row.figures.run_cv.unwrap() - 0.471_405).abs() < 1e-5);
-        assert_eq!(variation_of(&[1.0]), None);
+        assert_eq!(coefficient_of_variation(&[1.0]), None);
     }
 
     #[test]

@@ -140,7 +140,7 @@ mod tests {
     #[test]
     fn every_message_of_robots_has_a_usual_rate() {
         assert!(
-            MessageSize::ROBOT
+            MessageSize::ROBOT_MESSAGES
                 .iter()
                 .all(|size| TYPICAL_HZ.iter().any(|(one, _)| one == size))
         );

@@ -21,7 +21,7 @@ use crate::scenario::comparison;
 use crate::scenario::entry::{self, Outcome};
 use crate::transport::carrier::{Carrier, Mechanism, MessageSize, Transport};
 use crate::transport::connection::Connection;
-use crate::transport::wakeup::awake_sends;
+use crate::transport::wakeup::time_sends_to_awake_reader;
 
 const ABOUT: &str = "Measures the time to wake a receiver that is blocked in another process, \
 from before the send until its call has returned: for topics, a wait set, a bare futex, a pipe \
@@ -33,7 +33,7 @@ pub(super) const SAMPLES_PER_ROUND: (u64, u64) = (200, 500);
 
 /// The rounds with which the counters of both CPUs are compared. They have enough messages for a
 /// median.
-const CHECK_EFFORT: Effort = Effort {
+const COUNTER_CHECK_EFFORT: Effort = Effort {
     rounds: 1,
     warm_up: 100,
     samples: 2000,
@@ -75,7 +75,7 @@ fn measure_awake_sends(
     }
     let batches = u64::from(session.effort.rounds) * session.effort.samples.div_ceil(10);
     let plan = MicroPlan::new(session.clock.source(), batches);
-    let micro = awake_sends(&private.open()?, edge, &plan)?;
+    let micro = time_sends_to_awake_reader(&private.open()?, edge, &plan)?;
     let row = Row::from_micro(&id, &micro, &session.clock);
     session
         .report
@@ -89,7 +89,7 @@ pub fn check_counters(session: &mut BenchmarkSession) -> Outcome {
         Placement::CrossProcess,
         session.cpus,
         &session.clock,
-        CHECK_EFFORT,
+        COUNTER_CHECK_EFFORT,
     )?;
     let offset = floor.check_offset(&session.clock)?;
     session.record_offset(Placement::CrossProcess.id(), &offset);

@@ -412,7 +412,7 @@ impl MessageSize {
     ];
 
     /// The standard messages of robots that are measured.
-    pub const ROBOT: [MessageSize; 4] = [
+    pub const ROBOT_MESSAGES: [MessageSize; 4] = [
         MessageSize::CmdVel,
         MessageSize::Imu,
         MessageSize::JointCommand,

@@ -42,7 +42,7 @@ pub enum Task {
     /// Sends messages and receives them in one thread with [`loopback::send_and_receive`]. The
     /// number is the sequence number of the first message.
     Loop(MicroPlan, u64),
-    /// Sends a stream and receives it in one thread with [`loopback::stream`].
+    /// Sends a stream and receives it in one thread with [`loopback::stream_in_bursts`].
     LoopStream(StreamPlan),
 }
 
@@ -121,9 +121,8 @@ pub fn both_ends_driver<P: Payload + 'static>(mut ends: impl Endpoint<P> + 'stat
     Box::new(move |task, timer| match task {
         Task::Loop(plan, first_seq) => loopback::send_and_receive::<P>(&mut ends, plan, *first_seq)
             .map(TaskResult::MicroResult),
-        Task::LoopStream(plan) => {
-            loopback::stream::<P>(&mut ends, plan, timer.source).map(TaskResult::StreamResult)
-        }
+        Task::LoopStream(plan) => loopback::stream_in_bursts::<P>(&mut ends, plan, timer.source)
+            .map(TaskResult::StreamResult),
         _ => Err(WorkloadError::Unsuited),
     })
 }

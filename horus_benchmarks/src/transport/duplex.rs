@@ -24,7 +24,7 @@ const RECEIVED_PER_SENT: u32 = 2;
 struct SideMark(u64);
 
 impl SideMark {
-    fn is_on(self, message: &impl Payload) -> bool {
+    fn marks(self, message: &impl Payload) -> bool {
         message.stamp() & 1 == self.0
     }
 }
@@ -69,7 +69,7 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for OtherSideReceiver<R, P> {
         if !self.end.recv(message) {
             return false;
         }
-        if self.mark.is_on(message) {
+        if self.mark.marks(message) {
             self.own = Some(*message);
             return false;
         }
@@ -88,7 +88,7 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for OtherSideReceiver<R, P> {
             }
             let mut message = P::compose(READY_SEQ);
             if self.end.recv(&mut message) {
-                let is_own = self.mark.is_on(&message);
+                let is_own = self.mark.marks(&message);
                 let place = if is_own {
                     &mut self.own
                 } else {

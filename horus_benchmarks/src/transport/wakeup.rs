@@ -17,7 +17,7 @@ use std::sync::Arc;
 use std::sync::atomic::{self, AtomicU64};
 use std::time::{Duration, Instant};
 
-pub use topics::awake_sends;
+pub use topics::time_sends_to_awake_reader;
 
 use crate::measure::lines::SharedLines;
 use crate::measure::payload::Payload;

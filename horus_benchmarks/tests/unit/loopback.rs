@@ -52,7 +52,7 @@ fn every_message_is_counted_and_verified() {
             first_seq: 5000,
             producers: 1,
         };
-        let streamed = stream(&mut end, &plan, TickSource::Monotonic).unwrap();
+        let streamed = stream_in_bursts(&mut end, &plan, TickSource::Monotonic).unwrap();
         assert_eq!((streamed.received, streamed.lost), (1000, 0));
     });
 }
@@ -68,5 +68,5 @@ fn a_message_that_is_lost_or_another_is_an_error() {
         first_seq: 1,
         producers: 1,
     };
-    assert!(stream(&mut stuck, &plan, TickSource::Monotonic).is_err());
+    assert!(stream_in_bursts(&mut stuck, &plan, TickSource::Monotonic).is_err());
 }

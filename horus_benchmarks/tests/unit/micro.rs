@@ -22,14 +22,14 @@ fn all_verified(micro: &MicroResult, batch: u64) {
 
 #[test]
 fn every_operation_is_counted_and_verified() {
-    all_verified(&measure_store_load(&plan()), WORD_BATCH);
+    all_verified(&measure_store_load(&plan()), WORD_OPERATIONS_PER_BATCH);
     all_verified(&measure_memcpy::<8>(&plan(), 64), 64);
     all_verified(&measure_memcpy::<1024>(&plan(), 1), 1);
     let first = SharedLines::create().unwrap();
     let second = first.map_again().unwrap();
     all_verified(
         &measure_mmap_write_read(&plan(), &first, &second),
-        WORD_BATCH,
+        WORD_OPERATIONS_PER_BATCH,
     );
 }
 

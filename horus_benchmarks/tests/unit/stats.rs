@@ -194,9 +194,12 @@ fn the_fences_stand_one_and_a_half_quartile_ranges_away() {
 
 #[test]
 fn a_variation_is_that_of_a_sample() {
-    assert!((variation_of(&[1.0, 3.0]).unwrap() - 0.5_f64.sqrt()).abs() < 1e-12);
+    assert!((coefficient_of_variation(&[1.0, 3.0]).unwrap() - 0.5_f64.sqrt()).abs() < 1e-12);
     assert_eq!(
-        (variation_of(&[1.0]), variation_of(&[-1.0, 1.0])),
+        (
+            coefficient_of_variation(&[1.0]),
+            coefficient_of_variation(&[-1.0, 1.0])
+        ),
         (None, None)
     );
 }
@@ -242,7 +245,7 @@ fn standard_deviation_matches_the_formula() {
             "sd",
         );
         assert_close(
-            samples.variation().unwrap(),
+            samples.coefficient_of_variation().unwrap(),
             samples.standard_deviation() / mean,
             "cv",
         );
@@ -255,7 +258,7 @@ fn standard_deviation_matches_the_formula() {
     assert_eq!(
         (
             Samples::new().standard_deviation(),
-            Samples::new().variation()
+            Samples::new().coefficient_of_variation()
         ),
         (0.0, None)
     );

@@ -121,7 +121,7 @@ impl ProgramRecord {
         let mut program = ProgramRecord::new(name);
         let text = fs::read_to_string(path);
         match text.and_then(|text| Ok(serde_json::from_str(&text)?)) {
-            Ok(record) => program.add_json(record),
+            Ok(record) => program.add_record_json(record),
             Err(error) => program.problems.push(format!("cannot be read: {error}")),
         }
         match histograms::read_log(&path.with_extension("hlog")) {
@@ -135,7 +135,7 @@ impl ProgramRecord {
         program
     }
 
-    fn add_json(&mut self, mut record: Map<String, Value>) {
+    fn add_record_json(&mut self, mut record: Map<String, Value>) {
         let object = |value: Option<Value>| match value {
             Some(Value::Object(map)) => map,
             _ => Map::new(),

@@ -7,7 +7,7 @@ use horus_core::topic::{Qos, Subscriber, Topic, TopicBuilder, WaitSet, WakeBarri
 use horus_shm::Namespace;
 
 use super::{AnyError, Sleeper, WAIT_SET_TOPICS, WakeSender, make_sleeper};
-use crate::measure::micro::{self, MicroPlan, MicroResult, WORD_BATCH};
+use crate::measure::micro::{self, MicroPlan, MicroResult, WORD_OPERATIONS_PER_BATCH};
 use crate::measure::payload::Payload;
 use crate::measure::wait::{STALL_LIMIT, WaitError};
 use crate::transport::carrier::Mechanism;
@@ -103,7 +103,7 @@ pub(super) fn open_wait_set_sleeper(rendezvous: &Rendezvous<'_>) -> Result<Sleep
 
 /// Measures batches of sends while no reader sleeps, on a topic whose reader has slept before. The
 /// reader is in this process.
-pub fn awake_sends(
+pub fn time_sends_to_awake_reader(
     namespace: &Arc<Namespace>,
     edge: WakeBarrier,
     plan: &MicroPlan,
@@ -118,9 +118,9 @@ pub fn awake_sends(
     }
     let message = Packet16::compose(1);
     let mut outcome = Ok(());
-    let micro = micro::run_batches(plan, WORD_BATCH, |_| {
+    let micro = micro::run_batches(plan, WORD_OPERATIONS_PER_BATCH, |_| {
         let start = plan.source.start();
-        for _ in 0..WORD_BATCH {
+        for _ in 0..WORD_OPERATIONS_PER_BATCH {
             if let Err(error) = publisher.send(message) {
                 outcome = Err(error);
             }
