@@ -84,9 +84,9 @@ impl<'a> ActorsBuilder<'a> {
         self
     }
 
-    /// Sets a function inside which each thread runs actors, for up to 20 ms at a time. The actors
-    /// are also ended inside this function. Actors that are written in another language need it,
-    /// for instance to attach the thread to an interpreter.
+    /// Sets a function that wraps the work of actors. Each thread calls this function, and runs
+    /// actors inside the call, for up to 20 ms. Actors also end inside such a call. Actors that are
+    /// written in another language need it, for instance to attach the thread to an interpreter.
     #[doc(hidden)]
     pub const fn wrap_handlers(mut self, wrap_handlers: HandlerWrapper) -> Self {
         self.settings.wrap_handlers = Some(wrap_handlers);

@@ -322,7 +322,7 @@ fn rank_nodes(nodes: &[GraphNode]) -> Vec<usize> {
 /// WHY topics are vertices: one edge for each pair of a writer and a reader of a topic would be too
 /// many edges.
 struct MessageFlow<'a> {
-    /// The index among all nodes of each node that is a vertex here, in the order of the vertices.
+    /// For each vertex that stands for a node, the index of that node in the list of all nodes.
     nodes: &'a [usize],
     topics: Vec<&'a str>,
     /// For each vertex, the vertices that receive its messages.

@@ -126,8 +126,8 @@ pub(crate) struct InputWatch {
     /// The start of the node's present tick, in nanoseconds. The thread that runs the node writes
     /// it.
     now_ns: AtomicU64,
-    /// The arrival time of the last message, in nanoseconds, or the time from which
-    /// the node was last allowed to tick if that was later. Written by the node's thread.
+    /// The arrival time of the last message, in nanoseconds. If the node was initialised or allowed
+    /// to tick again after that, the time at which that happened. Written by the node's thread.
     last_ns: AtomicU64,
 }
 

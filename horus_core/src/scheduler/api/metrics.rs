@@ -193,8 +193,8 @@ impl LiveMetrics {
         add_to_counter(&self.panics, u64::from(is_panic));
     }
 
-    /// Sets the counters of an entry that is a group of actors. For a group, `ticks` is the number
-    /// of handled messages.
+    /// Sets the counters, if these metrics belong to a group of actors and not to a node. For a
+    /// group, `ticks` is the number of handled messages.
     pub(crate) fn set_counts(&self, ticks: u64, failures: u64, panics: u64) {
         // Relaxed: counters.
         self.ticks.set(ticks);
@@ -289,8 +289,9 @@ pub struct TickMetrics {
     pub last: Duration,
     /// The duration of the longest tick.
     pub max: Duration,
-    /// Number of misses: ticks that ended after their deadline, exceeded their budget or passed
-    /// their checkpoints in a wrong order, and checks that found an input older than its timeout.
+    /// Number of misses: ticks that ended after their deadline, exceeded their budget, began too
+    /// soon or passed their checkpoints in a wrong order, and checks that found an input older than
+    /// its timeout.
     pub misses: u64,
     /// Number of due times at which the node did not tick because it was still in a tick, or
     /// because its [`Miss`](crate::scheduler::Miss) policy skipped them.

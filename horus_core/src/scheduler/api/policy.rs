@@ -84,7 +84,7 @@ pub(crate) struct FailureHistory {
 }
 
 impl FailureHistory {
-    /// Records a failure at `now_ns`, and returns what the policy wants to be done about it.
+    /// Records a failure at `now_ns`, and returns the reaction that the policy chooses.
     pub(crate) fn record(&mut self, policy: FailurePolicy, now_ns: u64) -> Remedy {
         if now_ns.saturating_sub(self.last_ns) > FAILURE_MEMORY_NS {
             self.in_a_row = 0;

@@ -19,7 +19,8 @@ use std::time::Duration;
 pub struct Rate {
     /// The rate in millionths of a hertz; 0 if the rate is invalid.
     microhertz: u64,
-    /// The bits of the number of hertz from which an invalid rate was made; 0 if the rate is valid.
+    /// The bits ([`f64::to_bits`]) of the number of hertz from which an invalid rate was made; 0 if
+    /// the rate is valid.
     invalid_bits: u64,
 }
 
@@ -32,7 +33,7 @@ pub struct RateError {
 }
 
 impl RateError {
-    /// Returns the number of hertz that is no rate.
+    /// Returns the invalid number of hertz from which the rate was made.
     #[must_use]
     pub const fn hertz(self) -> f64 {
         f64::from_bits(self.bits)

@@ -6,16 +6,15 @@ use horus_shm::{LaneNotMapped, LaneWatch, Mismatch};
 use crate::message::{NodeEvent, Text};
 use crate::topic::Watchable;
 
-/// A declared subscriber of a node, together with the state of the subscriber that was last
-/// reported.
+/// A subscriber that the builder of a node created, or that was declared to the builder, with the
+/// state of the subscriber that was last reported.
 #[derive(Debug)]
 pub(crate) struct Subscription {
     topic: String,
     watch: LaneWatch,
     misses_a_publisher: bool,
     matches_none: bool,
-    /// Number of times that the subscriber has moved to another file of its topic, as far as
-    /// reported.
+    /// Number of moves of the subscriber to another file of its topic that have been reported.
     moves: u64,
     is_namespace_removed: bool,
 }

@@ -10,8 +10,8 @@ use crate::scheduler::api::rate::Rate;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Timeline {
     due_ns: u64,
-    /// The numerator of the fraction of a nanosecond by which the exact due time is later. The
-    /// exact due time is `due_ns + remainder / denominator`.
+    /// The numerator of the fraction of a nanosecond by which the exact due time is later than
+    /// `due_ns`. The exact due time is `due_ns + remainder / denominator`.
     remainder: u64,
     /// The whole nanoseconds of the period. The exact period is `whole_ns + rest / denominator`.
     whole_ns: u64,

@@ -208,7 +208,8 @@ fn inspect_scheduler(topics: &SchedulerTopics) -> Result<SchedulerInfo, TopicErr
 pub struct RemoteScheduler {
     topics: SchedulerTopics,
     commands: Publisher<NodeCommand>,
-    /// The last command that was sent, and the time before that, by CLOCK_MONOTONIC in nanoseconds.
+    /// The last command that was sent, and the time just before it was sent, in nanoseconds of
+    /// CLOCK_MONOTONIC; `None` before the first command.
     last_command: Option<(NodeCommand, u64)>,
 }
 

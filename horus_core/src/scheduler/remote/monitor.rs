@@ -67,9 +67,9 @@ impl Monitor {
     /// name, tries the same name with `-2`, `-3`, … appended. [`SchedulerTopics::new`] describes
     /// the allowed names.
     ///
-    /// Publishes `graph`. Makes the status large enough for the nodes of the graph. The black box
-    /// gets a lane of 64 KiB for each of `threads` threads, but at most 64 lanes. Blocks for some
-    /// milliseconds at most.
+    /// Publishes `graph`. Messages of the status topic get room for the nodes of the graph. The
+    /// black box gets a lane of 64 KiB for each of `threads` threads, but at most 64 lanes. Blocks
+    /// for some milliseconds at most.
     ///
     /// # Errors
     ///

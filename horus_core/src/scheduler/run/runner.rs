@@ -47,7 +47,8 @@ pub(crate) struct Runner {
     tick: u64,
     pace: TickTimes,
     /// The time, in nanoseconds, at which the last `init`, `shutdown` or swap of the node ended, or
-    /// a command was applied that calls the node. A later tick neither is due nor begins before.
+    /// a command was applied that calls the node. The next tick is not due, and does not begin,
+    /// before this time.
     busy_until_ns: u64,
     failures: FailureHistory,
     deadline_watch: DeadlineWatch,
@@ -77,13 +78,13 @@ pub(crate) struct Runner {
 enum NodeState {
     /// The node ticks whenever it is due.
     Active,
-    /// The node does not tick when it is due next, but after that.
+    /// The node skips its next tick.
     Skipping,
     /// The node ticks only at every second due time.
     Halved { ticks_next: bool },
     /// The node does not tick until a given time.
     Resting { until_ns: u64 },
-    /// The node has to be initialised before it can tick, but not before a given time.
+    /// The node has to be initialised before it can tick, at a given time or later.
     New { at_ns: u64 },
     /// The node could not be initialised, which stops the run.
     Broken,
@@ -271,9 +272,9 @@ impl Runner {
         }
     }
 
-    /// Returns the time, in nanoseconds, at which a pause of the node ends that a policy has set.
-    /// It may have passed. Returns `None` if there is no such pause, or if commands forbid the node
-    /// to tick.
+    /// Returns the time, in nanoseconds, at which a pause that a policy has set for the node ends.
+    /// The time may be in the past. Returns `None` if there is no such pause, or if commands forbid
+    /// the node to tick.
     pub(crate) fn pause_end_ns(&self) -> Option<u64> {
         match self.state {
             _ if self.blocked_by != BlockingCommands::default() => None,
@@ -289,8 +290,8 @@ impl Runner {
         self.tick
     }
 
-    /// Returns the time, in nanoseconds, at which the last call of the node ended that was not a
-    /// tick, for instance `init` of a node that was swapped in.
+    /// Returns the time, in nanoseconds, at which the last call of a method of the node other than
+    /// `tick` ended, for instance of `init` after a swap.
     pub(crate) const fn busy_until_ns(&self) -> u64 {
         self.busy_until_ns
     }

@@ -24,7 +24,7 @@ pub(crate) struct WatchedGroup {
     /// are not in their safe state; `None` otherwise.
     entering_safe_state_since_ns: Option<u64>,
     is_reported: bool,
-    /// The runs of an actor that had lasted too long at the last check.
+    /// The activations (runs of an actor) that had lasted too long at the last check.
     stuck: Vec<LongActivation>,
 }
 

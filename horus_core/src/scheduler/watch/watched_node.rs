@@ -48,8 +48,9 @@ pub(crate) struct WatchedNode {
     /// The limit of a tick that the builder set, in nanoseconds; `None` if the limit follows from
     /// the budget.
     watchdog_ns: Option<u64>,
-    /// True if the supervisor ends the run when a tick lasts far too long. False for classes of
-    /// nodes for which the supervisor does not do that, and after it has done so.
+    /// True if the supervisor has to end the run when a tick lasts far too long. Starts as true for
+    /// nodes of the classes `RealTime` and `Event`, and becomes false when the supervisor has ended
+    /// the run.
     may_give_up: bool,
     pub(crate) safe_state: Option<SafeStateCallback>,
     /// The channel on which another thread will send the result of the last safe-state callback;
@@ -128,7 +129,8 @@ impl WatchedNode {
     }
 
     /// Returns true if the safe-state callback has to be called for the present tick, and records
-    /// that it is called. Returns false if it was already called for this tick.
+    /// that it is called. Returns false if it was already called for this tick. Also returns true
+    /// if the node is not in a tick.
     pub(crate) fn begin_safe_state(&mut self) -> bool {
         let began_ns = self.metrics.tick_began_ns();
         let before = std::mem::replace(&mut self.safe_state_tick_ns, began_ns);

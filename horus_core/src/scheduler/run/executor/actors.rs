@@ -50,13 +50,15 @@ const FRUITLESS_SEARCHES_MAX: u32 = 3;
 /// The time, in nanoseconds, after which a thread leaves the `wrap_handlers` function of its group,
 /// so that other threads can get the locks that this function holds.
 ///
-/// WHY this time: it is several of the intervals (5 ms) at which threads of CPython take turns. A
-/// thread that waits for the GIL requests it after one interval, and then gets it. A release before
-/// that request starts its wait anew, and does not hand the GIL over: this thread takes it again
-/// before the other one has woken. With 5 ms, another thread needed up to 30 s for what takes 0.05.
+/// WHY this time: threads of CPython take turns at intervals of 5 ms, and this time is several such
+/// intervals. A thread that waits for the GIL requests it after one interval, and the holder of the
+/// GIL then hands it over. A release before the request has no such effect: the holder takes the
+/// GIL again before the waiting thread has woken, and the waiting thread's interval starts again.
+/// With 5 ms instead of 20 ms, another thread needed up to 30 s for work that takes 0.05 s.
 const WRAPPED_RUN_NS_MAX: u64 = 20_000_000;
 
-/// The index of the worker whose thread also has the node that represents the group.
+/// The index of the worker whose thread also runs the node that represents the group, and applies
+/// the commands to the group.
 const FIRST_WORKER: usize = 0;
 
 /// Number of checks of other threads' queues after which a searching thread may yield its CPU.
@@ -138,8 +140,8 @@ impl ActorThreads {
         self.group.run_queues().wake_all();
     }
 
-    /// Makes the actors enter their safe state before they are shut down. Called because the run
-    /// has failed.
+    /// Makes the actors enter their safe state before they are shut down. Called when the run has
+    /// failed.
     pub(crate) fn set_failing(&self) {
         self.group.safety.set_run_failed();
     }
@@ -354,12 +356,12 @@ impl<'a> ActorThread<'a> {
         }
     }
 
-    /// Runs an actor, and then others from the queues of this thread. Returns when there are no
-    /// more, when a handler has made the worker read the clock, when the group is paused, or when
-    /// the next timer has changed.
+    /// Runs an actor, and then others from the queues of this thread. Returns when no actor is
+    /// left, when the worker has read the clock, when the group is paused, or when the next timer
+    /// has changed.
     ///
-    /// WHY at a reading of the clock: all other checks of the thread can wait until then, which is
-    /// after 16 messages at the latest. A pause and a new timer cannot wait.
+    /// WHY at a reading of the clock: it comes after 16 messages at the latest, and all other
+    /// checks of the thread can wait for that long. A pause and a new timer cannot wait.
     fn run_burst(&mut self, task: Task) {
         self.has_overslept = false;
         if self.group.is_paused() {

@@ -177,9 +177,10 @@ pub(crate) fn run_simulation(
     after
 }
 
-/// Runs each node once that is due or has messages, as the thread that runs a scheduler does: a
-/// node that stops the run lets the others finish the round, and one that fails does not. Returns
-/// true if a node was run. Sets `after` to what the scheduler has to do next.
+/// Runs once each node that is due or has messages. Behaves like the thread that runs a scheduler:
+/// if a node requests a stop, the other nodes still run in this round; if a node ends the run by a
+/// failure, they do not. Returns true if a node was run. Sets `after` to what the scheduler has to
+/// do next.
 fn run_round(
     nodes: &mut [SimulatedNode],
     clock: &Clock,

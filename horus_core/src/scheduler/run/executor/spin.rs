@@ -48,10 +48,12 @@ pub(crate) struct SpinTime {
     /// True if the thread has a real-time priority, so that other threads cannot use its CPU while
     /// it spins.
     has_priority: bool,
-    /// The start of the thread's last sleep, in nanoseconds. The next two fields are the end of
-    /// that sleep, and the time until which the thread may stay awake.
+    /// The start of the thread's last sleep, in nanoseconds.
     slept_ns: u64,
+    /// The end of the thread's last sleep, in nanoseconds.
     woke_ns: u64,
+    /// The time, in nanoseconds, until which a thread with a real-time priority may stay awake
+    /// before it has to sleep again.
     awake_until_ns: u64,
 }
 

@@ -139,7 +139,8 @@ impl TopicAlarmThread {
 ///
 /// WHY only those: an actor handles all messages that have arrived before it sleeps, so one wake
 /// after the last message is enough. If an actor may not run and its messages stay in the topic,
-/// this thread can still sleep. And an actor need not notify this thread when it sleeps again.
+/// this thread can still sleep. Nor does an actor have to notify this thread when the actor goes to
+/// sleep.
 fn wake_actors(watches: &[Watch], actors: &mut [(Address<()>, u64)]) {
     for (watch, (actor, told)) in watches.iter().zip(actors) {
         let arrivals = watch.arrivals();

@@ -11,7 +11,8 @@ use crate::scheduler::remote::recorder::Recorder;
 pub(crate) struct EventLog {
     node: String,
     recorder: Option<Recorder>,
-    /// The last recorded event of the kinds that may occur in every tick, to limit their number.
+    /// The last recorded event of a kind that may occur in every tick, by which the number of such
+    /// events is limited.
     repeated: RepeatedEvent,
     /// The text of the node's last error; empty before the first one. Its capacity is large enough
     /// for the errors that may occur in every tick.
@@ -93,8 +94,8 @@ impl EventLog {
         }
     }
 
-    /// Records an event in the black box. The event happened during tick number `tick`, or after
-    /// the previous tick and before this one.
+    /// Records an event in the black box. The event happened during tick number `tick`, or between
+    /// the previous tick and that one.
     #[cold]
     pub(crate) fn record(&self, tick: u64, kind: u8, value_ns: u64, text: &str) {
         let Some(recorder) = &self.recorder else {

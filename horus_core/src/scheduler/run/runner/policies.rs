@@ -223,8 +223,8 @@ impl Runner {
         self.metrics.set_health(health, is_paused);
     }
 
-    /// Counts and records a panic in a method of the node to which the failure policy does not
-    /// apply. `call` is the name of the method.
+    /// Counts and records a panic in code of the node to which the failure policy does not apply,
+    /// such as `shutdown`. `call` says where it occurred, for instance ` in shutdown`.
     pub(super) fn record_panic(&mut self, panic: &str, call: &str) {
         let error = format!("panicked{call}: {panic}");
         self.metrics.count_failure(true);
@@ -241,7 +241,8 @@ impl Runner {
         self.publish_health();
     }
 
-    /// Records a failure of the node's method `call`, and applies the failure policy of the node.
+    /// Records a failed `outcome` of `init` or `tick`, and applies the failure policy of the node.
+    /// `call` says in the text of a panic which method it was: ` in init`, or empty for `tick`.
     /// Returns what the scheduler has to do next.
     #[cold]
     pub(super) fn handle_failure(
