@@ -12,7 +12,7 @@ pub trait Actor: Send + Sized + 'static {
     /// The type of the messages. An actor that handles several kinds of messages uses an enum.
     type Message: Send + 'static;
 
-    /// True if the actor implements [`Self::end_batch`], so that it has to be called.
+    /// True if the actor implements [`Self::end_batch`]. Only then is that method called.
     #[doc(hidden)]
     const HAS_BATCHES: bool = false;
 

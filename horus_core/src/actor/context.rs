@@ -20,14 +20,14 @@ use crate::scheduler::api::policy::saturating_nanos;
 pub struct Context<'a, A: Actor> {
     services: &'a mut dyn ActivationServices<A::Message>,
     belongings: &'a mut dyn StashAndChildren<A::Message>,
-    /// The generation of the actor: 0 at first, and another number after each restart and swap. Its
-    /// timers and children belong to it.
+    /// The generation of the actor: 0 at first, and another number after each restart and swap.
+    /// Timers and children belong to the generation that started them.
     generation: u32,
     pub(super) stop: bool,
 }
 
-/// The part of an activation ([`Activation`]) that the context uses. WHY a trait: the type of an
-/// activation has a lifetime parameter, which would otherwise appear in the type that users see.
+/// The part of an activation (one run of an actor) that the context uses. WHY a trait: the type of
+/// an activation has a lifetime parameter, which would otherwise appear in the type that users see.
 pub(super) trait ActivationServices<M> {
     fn address(&mut self) -> Address<M>;
 
@@ -167,7 +167,7 @@ impl<'a, A: Actor> Context<'a, A> {
 
     /// Sends `message` to this actor after `delay`, even if the mailbox is then full. The timer
     /// keeps the actor alive until the message was sent. A restart of the actor cancels the timer,
-    /// and so does a swap of the actor once it is final.
+    /// and so does a swap of the actor once the swap is final.
     pub fn tell_after(&mut self, delay: Duration, message: A::Message) -> Timer {
         let mut message = Some(message);
         self.start_timer(saturating_nanos(delay), 0, move || message.take())
@@ -176,7 +176,7 @@ impl<'a, A: Actor> Context<'a, A> {
     /// Calls `make` every `period`, and sends the returned message to this actor, even if the
     /// mailbox is full. A message is skipped if the previous one still waits in the mailbox. The
     /// timer keeps the actor alive. A restart of the actor cancels the timer, and so does a swap of
-    /// the actor once it is final.
+    /// the actor once the swap is final.
     pub fn tell_every(
         &mut self,
         period: Duration,

@@ -147,7 +147,7 @@ impl heap::Group for ActorGroup {
     }
 }
 
-/// Maximum number of names among which the name of an actor that failed is searched.
+/// Maximum number of registered names that are searched for the name of an actor that failed.
 const SEARCHED_NAMES_MAX: usize = 4096;
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -230,8 +230,8 @@ impl ActorGroup {
         }
     }
 
-    /// Returns the clock that an actor uses which is spawned now: the real clock, or that of a
-    /// simulated run.
+    /// Returns the clock for an actor that is spawned now: the real clock, or that of a simulated
+    /// run.
     pub(crate) fn clock(&self) -> Clock {
         // Relaxed: one thread runs a simulation.
         match self.simulated_ns.get() {
@@ -388,8 +388,8 @@ impl ActorGroup {
         )
     }
 
-    /// Returns the text of an error of an actor, with the actor's name if it is registered and the
-    /// names are few. `actor` is the id of the actor.
+    /// Returns the error text `error` of an actor, with the actor's name in front if it is
+    /// registered and the registered names are few. `actor` is the id of the actor.
     pub(crate) fn add_name(&self, actor: usize, error: &str) -> String {
         // WHY: many actors may fail at once, and the search takes a time for each name.
         let is_searched = self.registry.len() <= SEARCHED_NAMES_MAX;
@@ -427,10 +427,11 @@ impl ActorGroup {
         self.running.set(u64::from(is_running));
     }
 
-    /// Allows the actors to run, unless the group is paused or in an emergency stop.
+    /// Records whether a command has paused the group, and whether there is an emergency stop.
+    /// Actors may run only if neither is the case.
     ///
-    /// WHY workers do not do this: the worker that applies commands may be in a handler that
-    /// blocks.
+    /// WHY the sender of a command calls this, and not a worker: the worker that applies commands
+    /// may be in a handler that blocks.
     pub(crate) fn set_blocked(&self, is_paused: bool, is_emergency: bool) {
         let is_paused = is_paused || is_emergency;
         // Relaxed: each worker notices it before one of its next activations.

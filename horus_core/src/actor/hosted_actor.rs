@@ -24,8 +24,8 @@ pub(super) struct HostedActor<A: Actor> {
     extras: Option<Box<ActorExtras<A>>>,
     /// The number of the actor in its group's list of members, or [`NO_MEMBER`].
     number: u64,
-    /// The number of the present version of the actor: 0 at first, and another number after each
-    /// restart and swap. Its timers and children belong to it.
+    /// The generation of the actor: 0 at first, and another number after each restart and swap.
+    /// Timers and children belong to the generation that started them.
     generation: u32,
     state: HostedState,
 }
@@ -435,8 +435,8 @@ impl<A: Actor> HostedActor<A> {
     }
 }
 
-/// Returns what the worker has to do after a `Control::Visit`. If an emergency stop began during
-/// this activation, the actor stays awake, so that a worker visits it again.
+/// Returns what the worker has to do after a [`ControlMessage::Visit`]. If an emergency stop began
+/// during this activation, the actor stays awake, so that a worker visits it again.
 fn flow_after_visit(group: &ActorGroup) -> Flow {
     // The sender of the control has stored that the group is paused before.
     if group.is_paused() {

@@ -325,8 +325,9 @@ impl<M: Send + 'static> Inbox<M> {
     /// Makes another queue receive the task of the inbox. The caller has woken the inbox, and has
     /// its task.
     ///
-    /// WHY the caller wakes the inbox: its cell switches to the new queue when it handles its next
-    /// event. The wake is such an event, so the inbox cannot sleep before it knows the new queue.
+    /// WHY the caller wakes the inbox: the shared state of the inbox switches to the new queue when
+    /// the inbox handles its next event. The wake is such an event, so the inbox cannot sleep
+    /// before its shared state has the new queue.
     pub(super) fn move_to_queue(&mut self, queue: Arc<PullQueue<Task>>, is_of_set: bool) {
         self.withdraw_waker();
         if let Some(taken) = &mut self.taken {

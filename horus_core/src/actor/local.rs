@@ -29,9 +29,9 @@ thread_local! {
     static THREADLESS_GROUPS: RefCell<Vec<(usize, RunGroupFn)>> =
         const { RefCell::new(Vec::new()) };
     static LOCAL_WORKER: RefCell<Option<LocalWorker>> = const { RefCell::new(None) };
-    /// The address of the actor that this thread is spawning, 0 if there is none; and the task of
-    /// that actor.
+    /// The id of the actor that this thread is spawning; 0 if there is none.
     static SPAWNING_ACTOR: Cell<usize> = const { Cell::new(0) };
+    /// The task of the actor that this thread is spawning, once the actor was woken.
     static SPAWNED_TASK: Cell<Option<Task>> = const { Cell::new(None) };
     /// True while this thread runs a handler although it is not a worker. Calls on this thread must
     /// then not wait for another actor.

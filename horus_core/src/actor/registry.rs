@@ -36,7 +36,8 @@ struct Names {
 impl Names {
     /// Removes the actors that have ended, if there are many entries, and returns them.
     ///
-    /// WHY only then: the time for each name stays the same, however many there are.
+    /// WHY only then: registering a name then takes the same time on average, however many names
+    /// there are.
     fn take_ended(&mut self) -> BTreeMap<String, Box<dyn RegisteredAddress>> {
         if self.addresses.len() < self.limit {
             return BTreeMap::new();

@@ -89,7 +89,8 @@ struct SafetyState {
     revisited: Vec<Task>,
 }
 
-/// Tells how many actors of a group have a safe state, and which of them have not confirmed it yet.
+/// The number of actors of a group that have a safe state, and those of them that have not
+/// confirmed it yet.
 #[derive(Debug, Default)]
 pub(crate) struct SafetyReport {
     /// Number of actors of the group that have a safe state.

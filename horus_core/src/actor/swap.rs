@@ -77,12 +77,13 @@ impl fmt::Debug for SwapRequest {
     }
 }
 
-/// The actor before a swap, with what belongs to it.
+/// The actor before a swap, with its generation and the messages that are held for it.
 pub(super) struct OldVersion<A> {
     pub(super) actor: A,
     pub(super) generation: u32,
-    /// The messages of its timers that were due during the trial of the new actor. A timer sends
-    /// the next message only after this one was handled or dropped, so there is one for each timer.
+    /// The messages of the old actor's timers that were due during the trial of the new actor.
+    /// There is at most one for each timer: a timer sends its next message only after the previous
+    /// one was handled or dropped.
     pub(super) held: Vec<TimerMessage>,
 }
 
@@ -104,8 +105,8 @@ impl<A> SwapTrial<A> {
         self.left == 0
     }
 
-    /// Holds the message of a timer for the old actor, if that one has started the timer. Returns
-    /// the message otherwise.
+    /// Holds the message of a timer for the old actor, if the old actor has started the timer.
+    /// Otherwise returns the message.
     pub(super) fn hold(&mut self, due: TimerMessage) -> Option<TimerMessage> {
         if due.generation() != self.old.generation {
             return Some(due);

@@ -50,7 +50,7 @@ impl<T> TaskQueue<T> {
     }
 }
 
-/// Tells what [`WaitingTasks::push`] did with a task.
+/// The outcome of [`WaitingTasks::push`].
 #[derive(Debug)]
 pub(crate) enum PushOutcome<T> {
     /// The task was added to the queue.
@@ -88,8 +88,9 @@ impl<T> WaitingTasks<T> {
         self.push_locked(task)
     }
 
-    /// Adds a task as [`Self::push`] does, but decides under the lock alone, in case threads took
-    /// the tasks only a moment ago.
+    /// Adds a task as [`Self::push`] does, but checks only under the lock whether the queue is
+    /// open. WHY: [`Self::push`] first reads a flag, which may still have the value from before the
+    /// queue was opened again.
     pub(crate) fn push_locked(&self, task: T) -> PushOutcome<T> {
         match &mut *self.lock() {
             TaskQueue::Waiting(tasks) => {

@@ -46,7 +46,7 @@ impl Down {
     }
 }
 
-/// Reports to an actor that one of its children has ended.
+/// The report to a parent that one of its children has ended.
 #[derive(Debug)]
 pub(crate) struct ChildEnd {
     /// The number of the child in its parent's list of children. WHY not its identity: a later
@@ -67,7 +67,7 @@ impl fmt::Display for DownReason {
 /// The actor that is notified when a watched actor ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Watcher {
-    /// The parent of the watched actor. It may also watch the same actor in the other ways.
+    /// The parent of the watched actor. It may also watch that actor as `First` or `Renewed`.
     Parent,
     /// An actor that watches, and has never been restarted or replaced.
     First(ActorId),
