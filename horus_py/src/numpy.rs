@@ -17,10 +17,14 @@ use pyo3::types::PyCapsule;
 /// 64.
 pub(crate) const DIMENSIONS_MAX: usize = 32;
 
-/// Indices into numpy's function table, as `numpy/__multiarray_api.h` defines them.
+/// Index of the class `numpy.ndarray` in the table of numpy's C API, which
+/// `numpy/__multiarray_api.h` defines.
 const INDEX_ARRAY_TYPE: usize = 2;
+/// Index of the function `PyArray_New` in the table of numpy's C API.
 const INDEX_NEW: usize = 93;
+/// Index of the function `PyArray_NewFromDescr` in the table of numpy's C API.
 const INDEX_NEW_FROM_DESCR: usize = 94;
+/// Index of the function `PyArray_SetBaseObject` in the table of numpy's C API.
 const INDEX_SET_BASE: usize = 282;
 
 const FLAG_WRITEABLE: c_int = 0x0400;

@@ -181,11 +181,11 @@ impl PyActors {
 
     /// Spawns an actor, and returns its address. Its handler is a callable of `(message, context)`,
     /// or an object with a method `handle(message, context)`, which may also have `init(context)`,
-    /// `shutdown()`, `on_down(down, context)` and `on_error(exception)`. A class is as for
-    /// `spawn_with`.
+    /// `shutdown()`, `on_down(down, context)` and `on_error(exception)`. If `handler` is a class,
+    /// it is called to make the handler, as `make` of `spawn_with`.
     ///
-    /// With `batch`, the handler gets lists of up to `batch` messages. `name` also registers the
-    /// actor. Without a `failure_policy`, an actor that fails ends.
+    /// With `batch`, the handler gets lists of up to `batch` messages. With `name`, the actor is
+    /// also registered under that name. Without a `failure_policy`, an actor that fails ends.
     #[pyo3(signature = (
         handler, *, mailbox = None, batch = None, name = None, failure_policy = None,
     ))]
@@ -232,8 +232,8 @@ impl PyActors {
         self.spawn_actor(make, true, &arguments)
     }
 
-    /// Makes an inbox: messages that are sent to it wait for a thread that receives them. `name`
-    /// also registers it.
+    /// Makes an inbox: messages that are sent to it wait for a thread that receives them. With
+    /// `name`, the inbox is also registered under that name.
     #[pyo3(signature = (name = None, *, mailbox = None))]
     fn inbox(
         &self,
@@ -259,7 +259,7 @@ impl PyActors {
     }
 
     /// Registers an actor or inbox under a name, and keeps it alive as long as it is registered.
-    /// Raises `ValueError` if another one has the name.
+    /// Raises `ValueError` if another actor or inbox has the name.
     fn register(&self, name: &str, address: &Bound<'_, PyAddress>) -> PyResult<()> {
         let registered = self.actors.register(name, &address.get().address);
         registered.map_err(|error| PyValueError::new_err(error.to_string()))
@@ -330,9 +330,9 @@ impl PyActors {
 
 #[pymethods]
 impl PyScheduler {
-    /// Adds a group of actors whose handlers are Python objects. `threads` run them; more than one
-    /// helps only if handlers release the GIL. `mailbox` is the capacity of the mailboxes,
-    /// `'unbounded'` or `'latest'`; by default it is 1024.
+    /// Adds a group of actors whose handlers are Python objects. `threads` is the number of threads
+    /// that run them; more than one helps only if handlers release the GIL. `mailbox` is the
+    /// capacity of the mailboxes, `'unbounded'` or `'latest'`; by default it is 1024.
     #[pyo3(signature = (name, *, threads = 1, mailbox = None, order = 0))]
     fn actors(
         slf: &Bound<'_, Self>,
@@ -364,7 +364,7 @@ impl PyActorCounts {
         self.0.handled
     }
 
-    /// Number of handlers that failed.
+    /// Number of calls of actors' handlers and hooks that failed.
     #[getter]
     const fn failures(&self) -> u64 {
         self.0.failures

@@ -116,7 +116,8 @@ impl PyAddress {
     }
 
     /// Sends a question, and waits for the answer, at most `timeout` seconds. Raises
-    /// `NoAnswerError` if the actor drops the question, and `TimeoutError` after the time.
+    /// `NoAnswerError` if the actor drops the question, and `TimeoutError` if no answer comes in
+    /// time.
     #[pyo3(signature = (message, timeout = None))]
     fn ask(
         &self,
@@ -147,9 +148,9 @@ impl PyAddress {
             .call_method1("answered", (answer,))
     }
 
-    /// Replaces the handler of the actor by another one, which handles all messages that are sent
-    /// after this. If its `init` or one of its first ten messages fails, the old one comes back.
-    /// Counts as a message. Does not wait.
+    /// Replaces the handler of the actor by `handler`, which handles all messages that are sent
+    /// after this call. If the `init` or one of the first ten messages of the new handler fails,
+    /// the old handler is restored. The request counts as a message in the mailbox. Does not wait.
     #[pyo3(signature = (handler, *, batch = None))]
     fn swap(&self, handler: &Bound<'_, PyAny>, batch: Option<usize>) -> PyResult<PySwap> {
         let py = handler.py();

@@ -26,8 +26,8 @@ pub(crate) enum InboxLocation {
     Moving,
 }
 
-/// A mailbox out of which one thread at a time receives messages. Messages are sent to it by the
-/// methods of an address, which it has too.
+/// A mailbox out of which one thread at a time receives messages. An inbox also has the methods of
+/// an address, which send messages to it.
 #[pyclass(frozen, extends = PyAddress, name = "Inbox", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyInbox {
@@ -120,8 +120,8 @@ impl PyInbox {
         }
     }
 
-    /// Returns up to `max` messages in a list, oldest first. If none is there, waits `timeout`
-    /// seconds for the first one.
+    /// Returns up to `max` messages in a list, oldest first. If none is there, waits at most
+    /// `timeout` seconds for the first one.
     #[pyo3(signature = (max = 1024, timeout = None))]
     fn recv_many<'py>(
         &self,
@@ -142,7 +142,7 @@ impl PyInbox {
         slf
     }
 
-    /// Blocks until there is a message. The iteration ends with the group.
+    /// Blocks until there is a message. The iteration ends when the group of the inbox ends.
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
         match self.wait_for_message(py, WaitPolicy::unlimited())? {
             Ok(message) => Ok(Some(message)),
@@ -155,7 +155,8 @@ impl PyInbox {
         slf
     }
 
-    /// Returns the next message as an awaitable of asyncio. The iteration ends with the group.
+    /// Returns the next message as an awaitable of asyncio. The iteration ends when the group of
+    /// the inbox ends.
     fn __anext__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py()
             .import("horus._asyncio")?

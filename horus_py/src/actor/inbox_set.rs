@@ -141,10 +141,10 @@ impl PyInboxSet {
         Ok(self.enter(py)?.get().len())
     }
 
-    /// Waits at most `timeout` seconds until an inbox has mail, and returns all that have: none if
-    /// the time is over. An inbox whose mail was not received is returned again by the next call;
-    /// one that will get no mail any more is returned once. Raises `InHandlerError` in a handler if
-    /// none has mail, unless `timeout` is 0.
+    /// Returns all inboxes that have mail. If none has, waits at most `timeout` seconds for one,
+    /// and returns an empty list after that time. An inbox whose mail was not received is returned
+    /// again by the next call; an inbox that will get no more mail is returned once. Raises
+    /// `InHandlerError` if it would have to wait in a handler.
     #[pyo3(signature = (timeout = None))]
     fn wait(
         &self,

@@ -68,7 +68,7 @@ fn element_object<'py>(
     }
 }
 
-/// A number type of fields, as Python numbers are converted to it.
+/// A number type of message fields, to which Python numbers can be converted.
 trait NumericField: Sized {
     /// Converts a Python number. Returns an `OverflowError` if it is out of range.
     fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self>;

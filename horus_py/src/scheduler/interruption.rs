@@ -94,12 +94,14 @@ impl Interruption {
     }
 }
 
-/// Returns the result of `__exit__` for a `with` block, with the arguments `exception`, whose run
-/// ended with `ended`.
+/// Returns the result of `__exit__` at the end of a `with` block that contains a run. `exception`
+/// are the arguments of `__exit__`, which describe the exception of the block, if there is one.
+/// `ended` is the outcome of the run.
 ///
-/// An exception of the block is not replaced by an error of the run. It is replaced by a
-/// `KeyboardInterrupt` or `SystemExit` that the run received, or that a signal raises now. Such an
-/// exception has that of the block as its context, as one that is raised in a `finally` clause.
+/// If the block raised an exception, that exception takes precedence over an error of the run. But
+/// a `KeyboardInterrupt` or `SystemExit` that the run received, or that a signal raises now,
+/// replaces the exception of the block. The exception of the block then becomes its `__context__`,
+/// as for an exception that is raised in a `finally` clause.
 pub(crate) fn exit_block(
     py: Python<'_>,
     exception: &Bound<'_, PyTuple>,

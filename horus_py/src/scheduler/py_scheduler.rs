@@ -167,9 +167,10 @@ impl PyScheduler {
         this.start_if_new(slf, entered.get())
     }
 
-    /// Ticks every node that has neither a rate nor a waking topic once, on this thread. Returns
-    /// false if the run is to stop: call `finish` then. Raises `NodeFailedError` if a node failed
-    /// and thereby ended the run.
+    /// Ticks once, on this thread, every node that has no thread: that has neither a rate, nor a
+    /// waking topic, nor another setting that gives it a thread. Returns false if the run has to
+    /// stop: call `finish` then. Raises `NodeFailedError` if a node failed and thereby ended the
+    /// run.
     fn tick_once(&self, py: Python<'_>) -> PyResult<bool> {
         let mut entered = self.enter_stage(py)?;
         match entered.get() {
@@ -314,6 +315,8 @@ impl PyScheduler {
         &self.interruption
     }
 
+    /// Checks that this process created the scheduler.
+    ///
     /// # Errors
     ///
     /// `ForkedError` in a child process that inherited the scheduler through `fork`: its threads do
@@ -564,8 +567,8 @@ pub(super) fn _end_schedulers(py: Python<'_>) {
     while !lock(&RUNNING_SCHEDULERS).is_empty() && Instant::now() < end {
         py.detach(|| thread::sleep(Duration::from_millis(1)));
     }
-    let are_over = lock(&RUNNING_SCHEDULERS).is_empty();
-    python_calls::close_python(py, are_over);
+    let are_runs_over = lock(&RUNNING_SCHEDULERS).is_empty();
+    python_calls::close_python(py, are_runs_over);
 }
 
 /// Forgets all schedulers and all waiting threads in the child after `fork`, where none of their

@@ -199,14 +199,14 @@ pub(crate) fn with_python<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
 /// Prevents the threads of schedulers from using Python. First waits for calls of functions for
 /// safe states. Then refuses new calls. Then waits for the calls that run in Python, and raises
 /// `SystemExit` in those that take long. This last wait takes at most [`EXIT_WAIT_MAX`]. If all
-/// runs are over (`are_over`), it takes at most [`EXIT_WAIT_AFTER_RUNS_MAX`], because their ends
-/// have already waited.
+/// runs are over (`are_runs_over`), it takes at most [`EXIT_WAIT_AFTER_RUNS_MAX`], because the end
+/// of each run has already waited.
 ///
 /// WHY exceptions: if a thread runs Python code after the interpreter is gone, Python ends the
 /// thread in the middle of its stack, which Rust does not survive. A thread that sleeps in C code
 /// does not run Python code, so it is no problem.
-pub(crate) fn close_python(py: Python<'_>, are_over: bool) {
-    let (interrupt_after, wait_max) = if are_over {
+pub(crate) fn close_python(py: Python<'_>, are_runs_over: bool) {
+    let (interrupt_after, wait_max) = if are_runs_over {
         (Duration::ZERO, EXIT_WAIT_AFTER_RUNS_MAX)
     } else {
         (INTERRUPT_AFTER, EXIT_WAIT_MAX)
@@ -227,7 +227,7 @@ pub(crate) fn close_python(py: Python<'_>, are_over: bool) {
         if begin.elapsed() > interrupt_after {
             let threads = lock_tick_threads().clone();
             for id in threads {
-                // SAFETY: the interpreter is call_attached; an unknown number is no error.
+                // SAFETY: the interpreter is attached; an unknown number is no error.
                 unsafe { ffi::PyThreadState_SetAsyncExc(id.cast_signed(), exit.as_ptr()) };
             }
         }

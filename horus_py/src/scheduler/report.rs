@@ -74,7 +74,8 @@ impl PyReport {
         }
     }
 
-    /// The error of that node, with the traceback if it was an exception.
+    /// The error of the node whose failure ended the run, with the traceback if it was an
+    /// exception; `None` if no node ended the run.
     #[getter]
     fn error(&self) -> Option<&str> {
         match &self.report.reason {
@@ -122,7 +123,7 @@ impl PyNodeReport {
         &self.0.name
     }
 
-    /// The executor that ran it: `'real_time'`, `'compute'`, `'event'`, `'async_io'`,
+    /// The executor that ran the node: `'real_time'`, `'compute'`, `'event'`, `'async_io'`,
     /// `'best_effort'`, `'actors'`, or `'other'`.
     #[getter]
     const fn executor(&self) -> &'static str {
@@ -189,19 +190,22 @@ impl PyMetrics {
         self.0.max.as_secs_f64()
     }
 
-    /// Number of ticks that ended after their deadline or took longer than their budget.
+    /// Number of misses: ticks that ended after their deadline, took longer than their budget,
+    /// began too soon or passed their checkpoints in a wrong order, and checks that found an input
+    /// older than its timeout.
     #[getter]
     const fn misses(&self) -> u64 {
         self.0.misses
     }
 
-    /// Number of due times at which the node did not tick, because it was still busy or late.
+    /// Number of due times at which the node did not tick, because it was still in a tick, or
+    /// because its miss policy skipped them.
     #[getter]
     const fn skipped_ticks(&self) -> u64 {
         self.0.skipped_ticks
     }
 
-    /// Number of ticks that raised an exception.
+    /// Number of calls of `tick` and `init` that raised an exception.
     #[getter]
     const fn failures(&self) -> u64 {
         self.0.failures

@@ -52,8 +52,8 @@ pub(crate) struct PyEndpointEvent {
     process_id: Option<u32>,
     /// Name of the endpoint's process, if that is known.
     process_name: Option<String>,
-    /// For an endpoint that joined: `"type"` or `"reliability"` if no message passes for that
-    /// reason; `None` if the two match.
+    /// The reason why no message passes between an endpoint that joined and the endpoint of this
+    /// process: `"type"` or `"reliability"`. `None` if the two match.
     mismatch: Option<&'static str>,
 }
 

@@ -169,7 +169,8 @@ macro_rules! handle_methods {
                 self.$first.with_endpoint(py, |end| end.subscriber_count())
             }
 
-            /// The name of the ring type that the topic's present participants make it.
+            /// The name of the kind of ring buffer that the topic acts as. It follows from the
+            /// present numbers of publishers and subscribers.
             #[getter]
             fn backend(&self, py: Python<'_>) -> PyResult<String> {
                 self.$first.with_endpoint(py, |end| end.backend().to_string())
@@ -193,8 +194,8 @@ macro_rules! receive_methods {
                 self.inbox.latest(py)
             }
 
-            /// Number of messages that were overwritten before this subscriber read them, up to
-            /// now: also those that no call has come across yet.
+            /// Number of messages that were overwritten before this subscriber read them, including
+            /// those that no call has noticed yet.
             #[getter]
             fn lost(&self, py: Python<'_>) -> PyResult<u64> {
                 self.inbox.with_endpoint(py, |end| end.lost())
@@ -445,8 +446,8 @@ impl PyTopic {
         Ok(events.into())
     }
 
-    /// Waits until the topic has `count` subscribers besides the one of this handle; see
-    /// `Publisher`.
+    /// Waits until the topic has `count` subscribers besides the one of this handle, as
+    /// `Publisher.wait_for_subscribers` does.
     #[pyo3(signature = (count, timeout = None))]
     fn wait_for_subscribers(
         &self,
@@ -459,8 +460,8 @@ impl PyTopic {
         self.outbox.wait_for_subscribers(py, wanted, wait)
     }
 
-    /// Waits until the topic has `count` publishers besides the one of this handle; see
-    /// `Subscriber`.
+    /// Waits until the topic has `count` publishers besides the one of this handle, as
+    /// `Subscriber.wait_for_publishers` does.
     #[pyo3(signature = (count, timeout = None))]
     fn wait_for_publishers(
         &self,

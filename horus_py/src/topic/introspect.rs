@@ -26,9 +26,10 @@ pub(crate) struct PyTopicInfo {
     capacity: u64,
     /// `"reliable"` or `"best_effort"`.
     reliability: &'static str,
-    /// The name of the ring type that the topic's present participants make it.
+    /// The name of the kind of ring buffer that the topic acts as. It follows from the present
+    /// numbers of publishers and subscribers.
     backend: String,
-    /// The lanes that were ever used, each with its publisher if that is alive.
+    /// The lanes that were ever used, each with its publisher if the publisher is alive.
     publishers: Vec<Py<PyPublisherInfo>>,
     /// The subscribers that are alive.
     subscribers: Vec<Py<PySubscriberInfo>>,
@@ -108,7 +109,8 @@ pub(crate) struct PySubscriberInfo {
     /// Number of messages that the subscriber skipped by `latest()`, while it could still
     /// read them.
     skipped: u64,
-    /// Number of calls that gave up because the publishers were faster.
+    /// Number of calls that returned no message because the publishers were faster than the
+    /// subscriber could read.
     busy: u64,
     /// Number of messages that the subscriber has borrowed at the moment.
     borrowed: u32,

@@ -185,9 +185,9 @@ loan_methods! { PyTopic }
 
 #[pymethods]
 impl Framed {
-    /// Publishes a message on loan with its present content. It is shortened if its header now
-    /// promises less. Does not block, and copies nothing. Raises `BufferError` while an array of
-    /// the message, or anything made of one, can write it.
+    /// Publishes a message on loan with its present content. The message is shortened if its header
+    /// now states fewer data bytes. Does not block, and copies nothing. Raises `BufferError` while
+    /// an array of the message, or anything made from such an array, can write to it.
     fn publish(slf: &Bound<'_, Self>) -> PyResult<()> {
         publish(slf)
     }

@@ -23,8 +23,8 @@ impl PyStats {
         self.0.malformed
     }
 
-    /// Messages that were overwritten before this subscriber read them, up to now: also those that
-    /// no call has come across yet.
+    /// Messages that were overwritten before this subscriber read them, including those that no
+    /// call has noticed yet.
     #[getter]
     fn lost(&self) -> u64 {
         self.0.lost
@@ -49,7 +49,8 @@ impl PyStats {
         self.0.sent
     }
 
-    /// Number of calls that gave up because the publishers were faster.
+    /// Number of calls that returned no message because the publishers were faster than the
+    /// subscriber could read.
     #[getter]
     fn busy(&self) -> u64 {
         self.0.busy

@@ -41,7 +41,7 @@ pub(crate) struct PyWaitSet {
     end: Exclusive<KeyedWaitSet>,
 }
 
-/// An entry that is ready.
+/// An entry of a wait set that is ready, with the reason.
 #[pyclass(frozen, name = "Ready", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyReady {
@@ -54,10 +54,10 @@ pub(crate) struct PyReady {
     /// `'message'`, `'deadline_missed'`, `'timer'` or `'closed'`.
     #[pyo3(get)]
     reason: &'static str,
-    /// The time without a message, in seconds, for `'deadline_missed'`.
+    /// The time without a message, in seconds, if the reason is `'deadline_missed'`; else `None`.
     #[pyo3(get)]
     silent: Option<f64>,
-    /// Number of periods that were not reported, for `'timer'`.
+    /// Number of periods that were not reported, if the reason is `'timer'`; else `None`.
     #[pyo3(get)]
     missed: Option<u64>,
 }
@@ -132,8 +132,8 @@ impl PyWaitSet {
         Ok(self.end.enter(py)?.get().set.len())
     }
 
-    /// Waits at most `timeout` seconds until an entry is ready, and returns all that are: none if
-    /// the time is over.
+    /// Returns all entries that are ready. If none is, waits at most `timeout` seconds for one, and
+    /// returns an empty list after that time.
     #[pyo3(signature = (timeout = None))]
     fn wait(&self, py: Python<'_>, timeout: Option<&Bound<'_, PyAny>>) -> PyResult<Vec<PyReady>> {
         let wait_policy = timeout.map_or(Ok(WaitPolicy::unlimited()), WaitPolicy::from_timeout)?;

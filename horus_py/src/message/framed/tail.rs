@@ -23,8 +23,8 @@ use crate::message::instance;
 use crate::message::kind::MessageKind;
 use crate::numpy::numpy;
 
-/// The getter of the attribute. Returns an array that shares the memory of the message, or, without
-/// numpy, a list.
+/// The getter of the attribute for the tail, the numbers at the end of a message. Returns an array
+/// that shares the memory of the message, or, without numpy, a list.
 pub(crate) unsafe extern "C" fn get_tail(
     object: *mut ffi::PyObject,
     _closure: *mut c_void,
@@ -45,8 +45,8 @@ pub(crate) unsafe extern "C" fn get_tail(
     })
 }
 
-/// The setter of the attribute. Copies the numbers to the message, and sets the field that counts
-/// them.
+/// The setter of the attribute for the tail, the numbers at the end of a message. Copies the
+/// numbers to the message, and sets the field that counts them.
 pub(crate) unsafe extern "C" fn set_tail(
     object: *mut ffi::PyObject,
     value: *mut ffi::PyObject,
