@@ -135,7 +135,7 @@ impl CheckpointChecker {
         if let Some(before_ns) = self.began_ns.replace(begin_ns) {
             let since_ns = begin_ns.saturating_sub(before_ns);
             if since_ns < self.not_before_ns {
-                self.note_fault(CheckpointFault::Early {
+                self.record_fault(CheckpointFault::Early {
                     found: Duration::from_nanos(since_ns),
                     wanted: Duration::from_nanos(self.not_before_ns),
                 });
@@ -148,7 +148,7 @@ impl CheckpointChecker {
     #[inline]
     pub(crate) fn pass_checkpoint(&mut self, checkpoint: u64) {
         if checkpoint != self.last.wrapping_add(1) || checkpoint > self.wanted {
-            self.note_wrong_order(checkpoint);
+            self.record_wrong_order(checkpoint);
         }
         self.last = checkpoint;
         // Relaxed: see `CheckpointPosition::last_passed`.
@@ -175,10 +175,10 @@ impl CheckpointChecker {
     /// Records the fault that the tick passed checkpoint `found`, which was not the next
     /// checkpoint.
     #[cold]
-    fn note_wrong_order(&mut self, found: u64) {
+    fn record_wrong_order(&mut self, found: u64) {
         let last = self.last;
         let wanted = self.wanted;
-        self.note_fault(match found {
+        self.record_fault(match found {
             _ if found == 0 || found > wanted => CheckpointFault::Unknown { found, wanted },
             _ if found <= last => CheckpointFault::Repeated { last, found },
             _ => CheckpointFault::Skipped { last, found },
@@ -186,7 +186,7 @@ impl CheckpointChecker {
     }
 
     #[cold]
-    fn note_fault(&mut self, fault: CheckpointFault) {
+    fn record_fault(&mut self, fault: CheckpointFault) {
         self.fault.get_or_insert(fault);
     }
 }

@@ -49,7 +49,7 @@ impl<T: Payload> Input<T> {
     #[inline]
     pub fn fresh(&mut self) -> Option<&T> {
         if let Some(message) = self.subscriber.latest() {
-            self.note_arrival();
+            self.record_arrival();
             self.newest = Some(message);
         }
         if self.is_stale() {
@@ -65,7 +65,7 @@ impl<T: Payload> Input<T> {
     #[inline]
     pub fn recv(&mut self) -> Option<T> {
         let message = self.subscriber.recv()?;
-        self.note_arrival();
+        self.record_arrival();
         self.newest = None;
         Some(message)
     }
@@ -75,7 +75,7 @@ impl<T: Payload> Input<T> {
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
         let message = self.subscriber.latest()?;
-        self.note_arrival();
+        self.record_arrival();
         self.newest = None;
         Some(message)
     }
@@ -108,7 +108,7 @@ impl<T: Payload> Input<T> {
         &self.subscriber
     }
 
-    fn note_arrival(&mut self) {
+    fn record_arrival(&mut self) {
         // Relaxed: the node's own thread set it before the tick.
         let now_ns = self.watch.now_ns.get();
         // Relaxed: a counter.

@@ -23,7 +23,7 @@ pub(crate) fn apply_thread_settings(plan: &NodePlan) -> (Option<CpuAwakeRequest>
     if plan.stays_awake {
         let kept = CpuAwakeRequest::new().map(|kept| awake = Some(kept));
         let what = "CPUs that stay awake (/dev/cpu_dma_latency)";
-        note_refused(&mut refused, what.to_owned(), kept);
+        push_if_refused(&mut refused, what.to_owned(), kept);
     }
     refused.append(&mut pin_and_prioritise(plan.core, plan.priority));
     (awake, refused)
@@ -33,7 +33,7 @@ pub(crate) fn apply_thread_settings(plan: &NodePlan) -> (Option<CpuAwakeRequest>
 /// nothing. Returns the settings that the system refused, each with the reason.
 pub(crate) fn pin_and_prioritise(core: Option<usize>, priority: Option<u8>) -> Vec<String> {
     let mut refused = Vec::new();
-    let mut note = |what, outcome| note_refused(&mut refused, what, outcome);
+    let mut note = |what, outcome| push_if_refused(&mut refused, what, outcome);
     if let Some(core) = core {
         note(format!("core {core}"), rt::pin_thread_to(core));
     }
@@ -48,7 +48,7 @@ pub(crate) fn pin_and_prioritise(core: Option<usize>, priority: Option<u8>) -> V
     refused
 }
 
-fn note_refused(refused: &mut Vec<String>, what: String, outcome: io::Result<()>) {
+fn push_if_refused(refused: &mut Vec<String>, what: String, outcome: io::Result<()>) {
     if let Err(error) = outcome {
         refused.push(format!("{what}: {error}"));
     }
