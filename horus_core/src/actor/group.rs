@@ -417,7 +417,7 @@ impl ActorGroup {
     pub(crate) fn publish_counts(&self) {
         if let Some(metrics) = self.metrics.get() {
             let counts = self.counts();
-            metrics.set_counts(counts.handled, counts.failures, counts.panics);
+            metrics.set_group_counters(counts.handled, counts.failures, counts.panics);
         }
     }
 

@@ -14,7 +14,7 @@ use crate::actor::group::{ActorGroup, ControlMessage};
 use crate::actor::watch::{ChildEnd, DownReason};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::node::{NodeError, NodeResult};
-use crate::scheduler::api::policy::{FailurePolicy, Remedy};
+use crate::scheduler::api::policy::{FailureAction, FailurePolicy};
 use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text, panic_text};
 
 /// An actor and its state, as they are stored in the actor's cell, the memory that senders share.
@@ -243,19 +243,19 @@ impl<A: Actor> HostedActor<A> {
             extras.error = Some(text);
             return Flow::Stop;
         };
-        let remedy = match extras.failures.record(policy, now_ns) {
+        let action = match extras.failures.record(policy, now_ns) {
             // WHY at once: nothing can make it anew after the pause.
-            Remedy::Restart { .. } if extras.make.is_none() => Remedy::Stop,
-            remedy => remedy,
+            FailureAction::Restart { .. } if extras.make.is_none() => FailureAction::Stop,
+            action => action,
         };
-        match remedy {
-            Remedy::Continue => Flow::Continue,
-            Remedy::Rest { until_ns } => {
+        match action {
+            FailureAction::Continue => Flow::Continue,
+            FailureAction::Rest { until_ns } => {
                 turn.worker().resume_ns = until_ns;
                 Flow::Suspend
             }
-            Remedy::Restart { at_ns } => self.pause_before_restart(at_ns, turn),
-            Remedy::Stop => {
+            FailureAction::Restart { at_ns } => self.pause_before_restart(at_ns, turn),
+            FailureAction::Stop => {
                 if policy == FailurePolicy::Fatal {
                     turn.worker().fatal_error = Some(report);
                 }

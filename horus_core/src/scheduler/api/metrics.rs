@@ -195,7 +195,7 @@ impl LiveMetrics {
 
     /// Sets the counters, if these metrics belong to a group of actors and not to a node. For a
     /// group, `ticks` is the number of handled messages.
-    pub(crate) fn set_counts(&self, ticks: u64, failures: u64, panics: u64) {
+    pub(crate) fn set_group_counters(&self, ticks: u64, failures: u64, panics: u64) {
         // Relaxed: counters.
         self.ticks.set(ticks);
         self.failures.set(failures);
@@ -229,16 +229,17 @@ impl LiveMetrics {
 
     /// Returns how long the present tick has lasted at `now_ns`, including the time of a panic
     /// hook. Returns 0 if the node is not in a tick.
-    pub(crate) fn lasted_ns(&self, now_ns: u64) -> u64 {
+    pub(crate) fn time_in_tick_ns(&self, now_ns: u64) -> u64 {
         match self.tick_began_ns() {
             0 => 0,
             tick_began_ns => now_ns.saturating_sub(tick_began_ns),
         }
     }
 
-    /// Returns how long the present tick has lasted at `now_ns`; `None` if the node is not in a
-    /// tick. The time of a panic hook is not included, unless the hook takes longer than
-    /// `PANIC_HOOK_NS_MAX`.
+    /// Returns how long the node has been busy with its present tick at `now_ns`: the time since
+    /// the tick began or, if the tick has panicked, since the panic hook ended. Zero while the
+    /// panic hook runs, unless the tick has already lasted `PANIC_HOOK_NS_MAX`. `None` if the node
+    /// is not in a tick.
     pub(crate) fn busy_time(&self, now_ns: u64) -> Option<Duration> {
         let began = self.tick_began_ns();
         if began == 0 {

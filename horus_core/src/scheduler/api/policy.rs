@@ -55,11 +55,11 @@ pub enum FailurePolicy {
 /// The longest pause before a node is restarted.
 const BACKOFF_MAX: Duration = Duration::from_secs(60);
 /// The time without a failure, in nanoseconds, after which earlier failures no longer count.
-const FAILURE_MEMORY_NS: u64 = 60_000_000_000;
+const FAILURES_FORGOTTEN_AFTER_NS: u64 = 60_000_000_000;
 
 /// The reaction to one failure of a node, as chosen by the node's failure policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Remedy {
+pub(crate) enum FailureAction {
     /// Let the node continue with its next tick.
     Continue,
     /// Skip all ticks of the node until a given time.
@@ -85,28 +85,28 @@ pub(crate) struct FailureHistory {
 
 impl FailureHistory {
     /// Records a failure at `now_ns`, and returns the reaction that the policy chooses.
-    pub(crate) fn record(&mut self, policy: FailurePolicy, now_ns: u64) -> Remedy {
-        if now_ns.saturating_sub(self.last_ns) > FAILURE_MEMORY_NS {
+    pub(crate) fn record(&mut self, policy: FailurePolicy, now_ns: u64) -> FailureAction {
+        if now_ns.saturating_sub(self.last_ns) > FAILURES_FORGOTTEN_AFTER_NS {
             self.in_a_row = 0;
         }
         self.in_a_row = self.in_a_row.saturating_add(1);
         self.last_ns = now_ns;
         match policy {
-            FailurePolicy::Fatal => Remedy::Stop,
-            FailurePolicy::Ignore => Remedy::Continue,
-            FailurePolicy::Restart { max, .. } if self.in_a_row > max => Remedy::Stop,
+            FailurePolicy::Fatal => FailureAction::Stop,
+            FailurePolicy::Ignore => FailureAction::Continue,
+            FailurePolicy::Restart { max, .. } if self.in_a_row > max => FailureAction::Stop,
             FailurePolicy::Restart { backoff, .. } => {
                 let doublings = (self.in_a_row - 1).min(31);
                 let pause = backoff.saturating_mul(1 << doublings).min(BACKOFF_MAX);
                 let at_ns = now_ns.saturating_add(saturating_nanos(pause));
                 // WHY: during the pause, the node cannot fail.
                 self.last_ns = at_ns;
-                Remedy::Restart { at_ns }
+                FailureAction::Restart { at_ns }
             }
-            FailurePolicy::Skip { max, .. } if self.in_a_row <= max => Remedy::Continue,
+            FailurePolicy::Skip { max, .. } if self.in_a_row <= max => FailureAction::Continue,
             FailurePolicy::Skip { cooldown, .. } => {
                 self.in_a_row = 0;
-                Remedy::Rest {
+                FailureAction::Rest {
                     until_ns: now_ns.saturating_add(saturating_nanos(cooldown)),
                 }
             }
@@ -138,17 +138,17 @@ mod tests {
         let backoff = Duration::from_secs(1);
         let policy = FailurePolicy::Restart { max: 3, backoff };
         let mut failures = FailureHistory::default();
-        let pauses = [1, 2, 4].map(|seconds| Remedy::Restart {
+        let pauses = [1, 2, 4].map(|seconds| FailureAction::Restart {
             at_ns: seconds * SECOND,
         });
-        for remedy in pauses {
-            assert_eq!(failures.record(policy, 0), remedy);
+        for action in pauses {
+            assert_eq!(failures.record(policy, 0), action);
         }
-        assert_eq!(failures.record(policy, 0), Remedy::Stop);
+        assert_eq!(failures.record(policy, 0), FailureAction::Stop);
         // After a minute without a failure the count restarts.
         assert_eq!(
             failures.record(policy, 61 * SECOND),
-            Remedy::Restart { at_ns: 62 * SECOND }
+            FailureAction::Restart { at_ns: 62 * SECOND }
         );
     }
 
@@ -162,11 +162,11 @@ mod tests {
         for _ in 0..100 {
             assert_eq!(
                 failures.record(policy, 0),
-                Remedy::Restart { at_ns: 60 * SECOND }
+                FailureAction::Restart { at_ns: 60 * SECOND }
             );
         }
-        let remedy = failures.record(policy, u64::MAX);
-        assert_eq!(remedy, Remedy::Restart { at_ns: u64::MAX });
+        let action = failures.record(policy, u64::MAX);
+        assert_eq!(action, FailureAction::Restart { at_ns: u64::MAX });
     }
 
     /// The pauses before restarts do not count as time without a failure, however long they are.
@@ -177,12 +177,16 @@ mod tests {
             let policy = FailurePolicy::Restart { max, backoff };
             let (mut failures, mut now_ns) = (FailureHistory::default(), 0);
             for _ in 0..max {
-                let Remedy::Restart { at_ns } = failures.record(policy, now_ns) else {
+                let FailureAction::Restart { at_ns } = failures.record(policy, now_ns) else {
                     panic!("stops too early, of {max}");
                 };
                 now_ns = at_ns + 1;
             }
-            assert_eq!(failures.record(policy, now_ns), Remedy::Stop, "{max}");
+            assert_eq!(
+                failures.record(policy, now_ns),
+                FailureAction::Stop,
+                "{max}"
+            );
         }
     }
 
@@ -194,16 +198,16 @@ mod tests {
         };
         let mut failures = FailureHistory::default();
         for _ in 0..10 {
-            assert_eq!(failures.record(policy, 0), Remedy::Continue);
-            assert_eq!(failures.record(policy, 0), Remedy::Continue);
+            assert_eq!(failures.record(policy, 0), FailureAction::Continue);
+            assert_eq!(failures.record(policy, 0), FailureAction::Continue);
             failures.record_success(policy);
         }
         for _ in 0..3 {
-            assert_eq!(failures.record(policy, SECOND), Remedy::Continue);
-            assert_eq!(failures.record(policy, SECOND), Remedy::Continue);
+            assert_eq!(failures.record(policy, SECOND), FailureAction::Continue);
+            assert_eq!(failures.record(policy, SECOND), FailureAction::Continue);
             assert_eq!(
                 failures.record(policy, SECOND),
-                Remedy::Rest {
+                FailureAction::Rest {
                     until_ns: 6 * SECOND
                 }
             );
@@ -212,12 +216,12 @@ mod tests {
 
     #[test]
     fn fatal_is_fatal_and_ignored_is_ignored() {
-        for (policy, remedy) in [
-            (FailurePolicy::Fatal, Remedy::Stop),
-            (FailurePolicy::Ignore, Remedy::Continue),
+        for (policy, action) in [
+            (FailurePolicy::Fatal, FailureAction::Stop),
+            (FailurePolicy::Ignore, FailureAction::Continue),
         ] {
             let mut failures = FailureHistory::default();
-            assert!((0..1000).all(|_| failures.record(policy, 0) == remedy));
+            assert!((0..1000).all(|_| failures.record(policy, 0) == action));
         }
     }
 }

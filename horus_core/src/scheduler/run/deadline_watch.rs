@@ -85,10 +85,10 @@ impl DeadlineWatch {
     pub(crate) fn record_tick(
         &mut self,
         policy: Miss,
-        missed: bool,
+        is_miss: bool,
         now_ns: u64,
     ) -> DeadlineAction {
-        match (missed, self.is_recovering) {
+        match (is_miss, self.is_recovering) {
             (false, false) => DeadlineAction::Fine,
             (false, true) => self.record_tick_in_time(policy),
             (true, _) => self.record_miss(policy, now_ns),
@@ -182,12 +182,12 @@ mod tests {
     /// [`DeadlineAction::Fine`].
     fn judge(
         deadline_watch: &mut DeadlineWatch,
-        missed: bool,
+        is_miss: bool,
         ticks: u32,
         now_ns: u64,
     ) -> Vec<DeadlineAction> {
         let verdicts =
-            (0..ticks).map(|_| deadline_watch.record_tick(Miss::Graduated, missed, now_ns));
+            (0..ticks).map(|_| deadline_watch.record_tick(Miss::Graduated, is_miss, now_ns));
         verdicts
             .filter(|verdict| *verdict != DeadlineAction::Fine)
             .collect()
@@ -213,7 +213,7 @@ mod tests {
     #[test]
     fn a_safe_state_is_entered_once_and_left_when_the_node_is_in_time_again() {
         let mut deadline_watch = DeadlineWatch::default();
-        let mut judge = |missed| deadline_watch.record_tick(Miss::SafeMode, missed, 0);
+        let mut judge = |is_miss| deadline_watch.record_tick(Miss::SafeMode, is_miss, 0);
         for _ in 0..3 {
             assert_eq!(judge(false), DeadlineAction::Fine);
             assert_eq!(judge(true), DeadlineAction::EnterSafeState);

@@ -159,7 +159,7 @@ impl WatchedNode {
     /// nothing has.
     pub(crate) fn check(&mut self, now_ns: u64) -> Option<TickFinding> {
         let busy_ns = self.metrics.busy_time(now_ns).map_or(0, saturating_nanos);
-        let lasted_ns = self.metrics.lasted_ns(now_ns);
+        let lasted_ns = self.metrics.time_in_tick_ns(now_ns);
         let was_stuck_ns = self.stuck_ns;
         // WHY not `busy_ns` in both cases: `busy_ns` is 0 during a panic, but a tick that was stuck
         // has not ended when it panics.

@@ -8,7 +8,7 @@ use super::{AfterTurn, BlockingCommands, NodeState, Runner};
 use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::Health;
 use crate::scheduler::api::node::{NodeError, NodeResult};
-use crate::scheduler::api::policy::Remedy;
+use crate::scheduler::api::policy::FailureAction;
 use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text};
 use crate::scheduler::run::deadline_watch::{DeadlineAction, DeadlineWatch};
 use crate::scheduler::run::tick_checks::{TickChecks, TickFault};
@@ -278,23 +278,23 @@ impl Runner {
         }
         self.event_log.set_last_error(&text);
         match self.failures.record(self.plan.on_failure, now_ns) {
-            Remedy::Continue => {}
+            FailureAction::Continue => {}
             // WHY two cases: a node that could not be initialised must be initialised again before
             // it ticks.
-            Remedy::Rest { until_ns } => {
+            FailureAction::Rest { until_ns } => {
                 self.state = match self.state {
                     NodeState::New { .. } => NodeState::New { at_ns: until_ns },
                     _ => NodeState::Resting { until_ns },
                 };
                 self.publish_health();
             }
-            Remedy::Restart { at_ns } => {
+            FailureAction::Restart { at_ns } => {
                 if !matches!(self.state, NodeState::New { .. }) {
                     self.shut_down_node();
                 }
                 self.await_init(at_ns);
             }
-            Remedy::Stop => {
+            FailureAction::Stop => {
                 self.fatal_error = Some(text);
                 return AfterTurn::Abort;
             }
