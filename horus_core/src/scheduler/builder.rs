@@ -150,7 +150,7 @@ impl<'a> NodeBuilder<'a> {
         topic: &str,
         qos: Qos,
     ) -> Result<Publisher<T>, TopicError> {
-        let publisher = self.topic(topic, qos).publisher()?;
+        let publisher = self.topic_builder(topic, qos).publisher()?;
         self.spec.writes.push(topic.to_owned());
         Ok(publisher)
     }
@@ -179,7 +179,7 @@ impl<'a> NodeBuilder<'a> {
         topic: &str,
         qos: Qos,
     ) -> Result<Subscriber<T>, TopicError> {
-        let subscriber = self.topic(topic, qos).subscriber()?;
+        let subscriber = self.topic_builder(topic, qos).subscriber()?;
         self.add_subscriber(topic, &subscriber);
         Ok(subscriber)
     }
@@ -221,7 +221,7 @@ impl<'a> NodeBuilder<'a> {
         Ok(Input::new(subscriber, watch))
     }
 
-    fn topic<T: Payload>(&self, name: &str, qos: Qos) -> TopicBuilder<T> {
+    fn topic_builder<T: Payload>(&self, name: &str, qos: Qos) -> TopicBuilder<T> {
         let builder = Topic::builder(name).qos(qos);
         match &self.scheduler.namespace {
             Some(namespace) => builder.namespace(namespace),

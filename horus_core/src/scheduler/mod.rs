@@ -56,7 +56,7 @@ pub use remote::client::{
     RemoteError, RemoteScheduler, SchedulerInfo, black_box, emergency_stop, forget,
     scheduler_graph, schedulers,
 };
-pub use remote::topic_path::EMERGENCY_STOP_TOPIC;
+pub use remote::scheduler_topics::EMERGENCY_STOP_TOPIC;
 #[cfg(feature = "async-io")]
 pub use run::executor::async_io::{AsyncNode, TaskNode, TickFuture};
 pub use run::handle::{CommandError, Handle};

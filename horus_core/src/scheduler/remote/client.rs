@@ -41,7 +41,7 @@ use crate::message::{
 };
 use crate::scheduler::api::rate::{Rate, RateError};
 use crate::scheduler::graph::Graph;
-use crate::scheduler::remote::topic_path::{
+use crate::scheduler::remote::scheduler_topics::{
     self, BLACK_BOX_EVENTS_MAX, COMMANDS_SUFFIX, EVENTS_SUFFIX, GRAPH_SUFFIX, STATUS_SUFFIX,
     SchedulerTopics,
 };
@@ -162,7 +162,7 @@ pub fn forget(namespace: &Arc<Namespace>, name: &str) -> Result<bool, TopicError
 ///
 /// Returns [`TopicError`] if the topic cannot be opened.
 pub fn emergency_stop(namespace: &Arc<Namespace>) -> Result<Publisher<EmergencyStop>, TopicError> {
-    topic_path::emergency_stop(namespace, |topic| topic.publisher())
+    scheduler_topics::emergency_stop(namespace, |topic| topic.publisher())
 }
 
 /// Reads the state of a scheduler from the scheduler's topics, without joining them.
@@ -290,7 +290,7 @@ impl RemoteScheduler {
     /// [`RemoteError::Topic`] if its topics cannot be opened.
     pub fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, RemoteError> {
         let topics = SchedulerTopics::new(namespace, name);
-        expect_alive(&topics)?;
+        inspect_live_scheduler(&topics)?;
         let commands = topics.commands().publisher()?;
         Ok(Self {
             topics,
@@ -401,7 +401,7 @@ impl RemoteScheduler {
             status,
             nodes,
             ..
-        } = expect_alive(&self.topics)?;
+        } = inspect_live_scheduler(&self.topics)?;
         let metrics = nodes.iter().find(|metrics| metrics.name == *node);
         if !node.is_empty() && status.is_some() && metrics.is_none() {
             let nodes = nodes
@@ -451,7 +451,7 @@ fn check_command(
 }
 
 /// Returns the state of a scheduler, or [`RemoteError::NotRunning`] if it is not alive.
-fn expect_alive(topics: &SchedulerTopics) -> Result<SchedulerInfo, RemoteError> {
+fn inspect_live_scheduler(topics: &SchedulerTopics) -> Result<SchedulerInfo, RemoteError> {
     let found = inspect_scheduler(topics);
     let is_absent =
         |error: &TopicError| matches!(error.as_open_error(), Some(OpenError::NotFound { .. }));

@@ -6,4 +6,4 @@
 pub(crate) mod client;
 pub(crate) mod monitor;
 pub(crate) mod recorder;
-pub(crate) mod topic_path;
+pub(crate) mod scheduler_topics;

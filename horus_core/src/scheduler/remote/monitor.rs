@@ -30,7 +30,7 @@ use crate::message::{
 use crate::scheduler::api::metrics::HISTOGRAM_BUCKETS;
 use crate::scheduler::graph::Graph;
 use crate::scheduler::remote::recorder::{BlackBoxLane, Recorder};
-use crate::scheduler::remote::topic_path::{
+use crate::scheduler::remote::scheduler_topics::{
     self, BLACK_BOX_EVENTS_MAX, BLACK_BOX_LANES, COMMANDS_SUFFIX, EVENTS_SUFFIX, GRAPH_SUFFIX,
     STATUS_SUFFIX, SchedulerTopics,
 };
@@ -127,7 +127,7 @@ impl Monitor {
             lanes,
             events,
             commands,
-            emergency_stop: topic_path::emergency_stop(topics.namespace(), |topic| {
+            emergency_stop: scheduler_topics::emergency_stop(topics.namespace(), |topic| {
                 topic.subscriber()
             })?,
         }))

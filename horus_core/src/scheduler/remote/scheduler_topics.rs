@@ -14,7 +14,7 @@ const TOPIC_PREFIX: &str = "horus/schedulers/";
 /// The latch key of a scheduler's topics, by which a publisher finds the messages that an earlier
 /// publisher left. It is the same in all programs, so that a scheduler finds the messages of the
 /// previous scheduler of its name.
-const NAME_LATCH_KEY: &str = "scheduler";
+const LATCH_KEY: &str = "scheduler";
 pub(crate) const STATUS_SUFFIX: &str = "/status";
 pub(crate) const EVENTS_SUFFIX: &str = "/events";
 pub(crate) const COMMANDS_SUFFIX: &str = "/commands";
@@ -24,20 +24,20 @@ pub(crate) const GRAPH_SUFFIX: &str = "/graph";
 pub const EMERGENCY_STOP_TOPIC: &str = "emergency_stop";
 
 /// The longest name of a scheduler, in bytes. It is the size of the name's field in the status.
-const NAME_BYTES_MAX: usize = 64;
+const SCHEDULER_NAME_BYTES_MAX: usize = 64;
 
 /// Number of lanes of a black box, the topic with a scheduler's events. It is the largest number
 /// that a topic can have.
 pub(crate) const BLACK_BOX_LANES: usize = 64;
 /// Number of slots in a lane of the black box. Even if three threads share a lane, there is room
 /// for more than 64 events of each thread.
-const LANE_SLOTS: u64 = 256;
+const BLACK_BOX_LANE_SLOTS: u64 = 256;
 /// Number of the last events of a lane that a reader gets if it opens the black box later. An
 /// eighth of the lane's slots is kept free for the publisher.
 const BLACK_BOX_HISTORY: u32 = 224;
 /// The largest number of events that [`black_box`](crate::scheduler::black_box) returns. WHY a
 /// limit: otherwise reading would not end while events arrive as fast as they are read.
-pub(crate) const BLACK_BOX_EVENTS_MAX: usize = BLACK_BOX_LANES * LANE_SLOTS as usize;
+pub(crate) const BLACK_BOX_EVENTS_MAX: usize = BLACK_BOX_LANES * BLACK_BOX_LANE_SLOTS as usize;
 
 /// The names of the topics of one scheduler in one namespace. Its methods open these topics.
 #[derive(Debug, Clone)]
@@ -53,7 +53,7 @@ impl SchedulerTopics {
     pub(crate) fn new(namespace: &Arc<Namespace>, wanted: &str) -> Self {
         let is_safe = |c: char| c.is_ascii_alphanumeric() || c == '-' || c == '_';
         let safe = wanted.chars().map(|c| if is_safe(c) { c } else { '_' });
-        let mut name: String = safe.take(NAME_BYTES_MAX).collect();
+        let mut name: String = safe.take(SCHEDULER_NAME_BYTES_MAX).collect();
         if name.is_empty() {
             name.push_str("scheduler");
         }
@@ -70,7 +70,9 @@ impl SchedulerTopics {
         if number > 1 {
             let suffix = format!("-{number}");
             // Cannot panic: the name is ASCII, so a character begins at every byte.
-            numbered.name.truncate(NAME_BYTES_MAX - suffix.len());
+            numbered
+                .name
+                .truncate(SCHEDULER_NAME_BYTES_MAX - suffix.len());
             numbered.name.push_str(&suffix);
         }
         numbered
@@ -106,7 +108,7 @@ impl SchedulerTopics {
         format!("{TOPIC_PREFIX}{}{part}", self.name)
     }
 
-    fn builder<T: Payload>(&self, part: &str, qos: Qos) -> TopicBuilder<T> {
+    fn topic_builder<T: Payload>(&self, part: &str, qos: Qos) -> TopicBuilder<T> {
         let builder = Topic::builder(&self.topic_name(part)).namespace(&self.namespace);
         // WHY strict: a scheduler owns these topics, and replaces those of another version.
         builder.qos(qos.strict(true))
@@ -120,22 +122,23 @@ impl SchedulerTopics {
         // WHY a history of 2: the last slot may be one that the publisher has skipped because a
         // reader had pinned it.
         let qos = Qos::latched()
-            .latch_key(NAME_LATCH_KEY)
+            .latch_key(LATCH_KEY)
             .history(2)
             .publishers_max(1);
         let bytes = bytes.max(SchedulerStatusHeader::MAX_MESSAGE_BYTES);
-        self.builder(STATUS_SUFFIX, qos).max_message_bytes(bytes)
+        self.topic_builder(STATUS_SUFFIX, qos)
+            .max_message_bytes(bytes)
     }
 
     /// Returns the builder of the events topic, which is also called the black box. It keeps the
     /// last events even after all processes have ended.
     pub(crate) fn events(&self) -> TopicBuilder<NodeEvent> {
         let qos = Qos::sensor_data()
-            .capacity(LANE_SLOTS)
+            .capacity(BLACK_BOX_LANE_SLOTS)
             .history(BLACK_BOX_HISTORY);
         let qos = qos.publishers_max(BLACK_BOX_LANES as u32);
         let qos = qos.persist_after_exit(true).continue_history();
-        self.builder(EVENTS_SUFFIX, qos.latch_key(NAME_LATCH_KEY))
+        self.topic_builder(EVENTS_SUFFIX, qos.latch_key(LATCH_KEY))
     }
 
     /// Returns the builder of the commands topic. Commands are lost if no scheduler receives them.
@@ -143,14 +146,15 @@ impl SchedulerTopics {
         let qos = Qos::command()
             .capacity(64)
             .publishers_max(BLACK_BOX_LANES as u32);
-        self.builder(COMMANDS_SUFFIX, qos)
+        self.topic_builder(COMMANDS_SUFFIX, qos)
     }
 
     /// Returns the builder of the graph topic, which keeps the graph of the last run. A message may
     /// have up to `bytes` bytes.
     pub(crate) fn graph(&self, bytes: u64) -> TopicBuilder<Value> {
-        let qos = Qos::latched().latch_key(NAME_LATCH_KEY).publishers_max(1);
-        self.builder(GRAPH_SUFFIX, qos).max_message_bytes(bytes)
+        let qos = Qos::latched().latch_key(LATCH_KEY).publishers_max(1);
+        self.topic_builder(GRAPH_SUFFIX, qos)
+            .max_message_bytes(bytes)
     }
 
     /// Opens an endpoint of the scheduler's topic `part` with `make`. If the existing topic is
