@@ -30,7 +30,7 @@ use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::{Health, LiveMetrics};
 use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::remote::recorder::Recorder;
-use crate::scheduler::run::catch_panic::{catch_panic, drop_caught};
+use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
 
 /// An actor that has mail and waits to be run. Only the thread that owns this value may run the
 /// actor.
@@ -348,7 +348,7 @@ impl ActorGroup {
 
     /// Drops a timer. Records a panic if the drop of its message or of its function panics.
     fn drop_alarm(&self, alarm: PendingTimer) {
-        if let Some(panic) = drop_caught(alarm) {
+        if let Some(panic) = catch_panic_in_drop(alarm) {
             self.record_failure(true, &panic);
         }
     }

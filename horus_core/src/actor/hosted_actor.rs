@@ -15,7 +15,9 @@ use crate::actor::watch::{ChildEnd, DownReason};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::node::{NodeError, NodeResult};
 use crate::scheduler::api::policy::{FailureAction, FailurePolicy};
-use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text, panic_text};
+use crate::scheduler::run::catch_panic::{
+    catch_panic, catch_panic_in_drop, error_text, panic_text,
+};
 
 /// An actor and its state, as they are stored in the actor's cell, the memory that senders share.
 /// WHY so few fields: with a small actor, this fits in the second cache line of a cell.
@@ -448,7 +450,7 @@ fn flow_after_visit(group: &ActorGroup) -> Flow {
 
 /// Drops an actor. A panic in its `drop` is caught, and recorded as a failure.
 fn drop_actor<A>(actor: A, group: &ActorGroup) {
-    if let Some(panic) = drop_caught(actor) {
+    if let Some(panic) = catch_panic_in_drop(actor) {
         group.record_failure(true, &panic);
     }
 }

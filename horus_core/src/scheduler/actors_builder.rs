@@ -142,7 +142,7 @@ impl<'a> ActorsBuilder<'a> {
         let none = (WaitSet::new(), Vec::new());
         self.scheduler.add_node(node, self.spec, None, none)?;
         if let Some(entry) = self.scheduler.entries.last_mut() {
-            entry.runner.set_actors(&group);
+            entry.runner.set_actor_group(&group);
             entry.actors = Some(group.clone());
         }
         Ok(Actors::from_group(group))

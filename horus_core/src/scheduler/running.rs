@@ -75,7 +75,7 @@ impl Running {
     pub(super) fn start(mut scheduler: Scheduler) -> Result<Self, StartError> {
         check_threads(&scheduler)?;
         scheduler.sort_nodes();
-        panics::install_hook();
+        panics::install_panic_hook();
         let handle = scheduler.handle();
         let signals = scheduler
             .stops_on_signals
@@ -208,7 +208,7 @@ impl Running {
         let marked = self
             .workers
             .has_watched_node
-            .then(|| ThreadNodesGuard::mark(&self.workers.main));
+            .then(|| ThreadNodesGuard::register(&self.workers.main));
         let begin_ns = self.clock.now_ns();
         let after = self.run_round(begin_ns, begin_ns);
         drop(marked);
@@ -256,7 +256,7 @@ impl Running {
     }
 
     fn run_rounds(&mut self, time: Duration) {
-        let _marked = ThreadNodesGuard::mark(&self.workers.main);
+        let _marked = ThreadNodesGuard::register(&self.workers.main);
         let mut now_ns = self.clock.resync();
         let end_ns = now_ns.saturating_add(saturating_nanos(time));
         self.timeline = self.timeline.starting_after(now_ns.saturating_sub(1));

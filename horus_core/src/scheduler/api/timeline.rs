@@ -50,7 +50,7 @@ impl Timeline {
     /// number of due times that were skipped. WHY they are skipped: catching up on missed ticks
     /// would delay the next ones.
     pub const fn advance(&mut self, now_ns: u64) -> u64 {
-        self.step();
+        self.advance_one_period();
         if self.due_ns > now_ns {
             return 0;
         }
@@ -66,7 +66,7 @@ impl Timeline {
         self
     }
 
-    const fn step(&mut self) {
+    const fn advance_one_period(&mut self) {
         self.due_ns = self.due_ns.saturating_add(self.whole_ns);
         self.remainder += self.rest;
         if self.remainder >= self.denominator {

@@ -15,7 +15,7 @@ pub(crate) fn catch_panic<R>(call: impl FnOnce() -> R) -> Result<R, String> {
 
 /// Drops a value whose drop may run user code. Returns the text of the panic if the drop panics,
 /// else `None`.
-pub(crate) fn drop_caught<T>(what: T) -> Option<String> {
+pub(crate) fn catch_panic_in_drop<T>(what: T) -> Option<String> {
     catch_panic(|| drop(what)).err()
 }
 
@@ -83,10 +83,10 @@ mod tests {
             assert_eq!(outcome, Err::<(), _>("a panic without a text".to_owned()));
         }
         assert_eq!(
-            drop_caught(Bomb(1)),
+            catch_panic_in_drop(Bomb(1)),
             Some("a panic without a text".to_owned())
         );
-        assert_eq!(drop_caught(Bomb(0)), None);
+        assert_eq!(catch_panic_in_drop(Bomb(0)), None);
         assert_eq!(error_text(&Mute), "an error whose text panicked: no words");
     }
 }

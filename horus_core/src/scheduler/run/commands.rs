@@ -30,7 +30,7 @@ pub(crate) struct Commands {
 /// command.
 pub(crate) trait CommandListener: Send + Sync {
     /// Applies the wanted state of the node immediately. Called while the commands are locked.
-    fn apply(&self, _wanted: &WantedState) {}
+    fn apply_wanted_state(&self, _wanted: &WantedState) {}
 
     /// Wakes the thread that runs the node, because there is a new command.
     fn wake(&self);
@@ -51,7 +51,7 @@ pub(crate) struct WantedState {
     pub(crate) is_emergency: bool,
     /// The requested new rate; `None` if none was requested, or once the node's thread has taken
     /// it.
-    pub(crate) pace: Option<TickTimes>,
+    pub(crate) tick_times: Option<TickTimes>,
     /// The requested replacement of the node; `None` if none was requested, or once the node's
     /// thread has taken it.
     pub(crate) pending_swap: Option<PendingSwap>,
@@ -113,7 +113,7 @@ impl Commands {
         // thread does not know yet.
         self.pending.set(COMMANDS_UNAPPLIED);
         if let Some(listener) = self.listener.get() {
-            listener.apply(&wanted);
+            listener.apply_wanted_state(&wanted);
         }
         drop(wanted);
         self.wake();
@@ -141,21 +141,21 @@ impl Commands {
         self.pending.get() == COMMANDS_UNAPPLIED
     }
 
-    /// Calls `look` with the node's wanted state and returns the result of `look`. Only the node's
+    /// Calls `act` with the node's wanted state and returns the result of `act`. Only the node's
     /// thread calls this function. Returns `None` if another thread holds the lock: the node's
     /// thread never waits, but tries again before its next tick.
-    pub(crate) fn try_take_wanted_state<R>(
+    pub(crate) fn try_with_wanted_state<R>(
         &self,
-        look: impl FnOnce(&mut WantedState) -> R,
+        act: impl FnOnce(&mut WantedState) -> R,
     ) -> Option<R> {
         let mut wanted: MutexGuard<'_, WantedState> = match self.wanted.try_lock() {
             Ok(wanted) => wanted,
             Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner(),
             Err(TryLockError::WouldBlock) => return None,
         };
-        let answer = look(&mut wanted);
+        let answer = act(&mut wanted);
         let is_plain = wanted.mode == NodeMode::Run && !wanted.is_emergency;
-        let is_taken = wanted.pace.is_none() && wanted.pending_swap.is_none();
+        let is_taken = wanted.tick_times.is_none() && wanted.pending_swap.is_none();
         // Relaxed: as in `are_pending`. Set under the lock, so that a later change is not
         // overwritten.
         self.pending.set(if is_plain && is_taken {
@@ -184,19 +184,19 @@ mod tests {
     fn attention_lasts_until_the_node_runs_and_all_commands_are_taken() {
         let commands = Commands::default();
         assert!(!commands.are_pending());
-        let pace = TickTimes {
+        let tick_times = TickTimes {
             rate: None,
             budget_ns: 1,
             deadline_ns: 2,
             period_ns: 3,
         };
         commands.change_wanted_state(|wanted| {
-            (wanted.mode, wanted.pace) = (NodeMode::Pause, Some(pace))
+            (wanted.mode, wanted.tick_times) = (NodeMode::Pause, Some(tick_times))
         });
         assert!(commands.are_pending());
         assert_eq!(
-            commands.try_take_wanted_state(|wanted| wanted.pace.take()),
-            Some(Some(pace))
+            commands.try_with_wanted_state(|wanted| wanted.tick_times.take()),
+            Some(Some(tick_times))
         );
         assert!(commands.are_pending(), "it is still paused");
         commands.change_wanted_state(|wanted| wanted.mode = NodeMode::Run);
@@ -205,18 +205,18 @@ mod tests {
             "the thread has not seen that it is over"
         );
         assert_eq!(
-            commands.try_take_wanted_state(|wanted| wanted.is_emergency),
+            commands.try_with_wanted_state(|wanted| wanted.is_emergency),
             Some(false)
         );
         assert!(!commands.are_pending());
         commands.change_wanted_state(|wanted| wanted.is_emergency = true);
-        commands.try_take_wanted_state(|_| ());
+        commands.try_with_wanted_state(|_| ());
         assert!(commands.are_pending());
     }
 
     #[test]
     fn the_thread_of_a_node_never_waits_for_a_sender_of_commands() {
         let commands = Commands::default();
-        commands.change_wanted_state(|_| assert!(commands.try_take_wanted_state(|_| ()).is_none()));
+        commands.change_wanted_state(|_| assert!(commands.try_with_wanted_state(|_| ()).is_none()));
     }
 }

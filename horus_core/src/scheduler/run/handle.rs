@@ -167,10 +167,10 @@ impl Handle {
         }
         for entry in node_entries.iter_mut().filter(|entry| is_meant(entry)) {
             let spec = of_rate(entry);
-            let pace = TickTimes::from_plan(&spec.clone().into_plan(self.cores)?);
+            let tick_times = TickTimes::from_plan(&spec.clone().into_plan(self.cores)?);
             entry
                 .commands
-                .change_wanted_state(|wanted| wanted.pace = Some(pace));
+                .change_wanted_state(|wanted| wanted.tick_times = Some(tick_times));
             entry.spec = spec;
         }
         Ok(())

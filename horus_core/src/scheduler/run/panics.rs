@@ -29,7 +29,7 @@ pub(crate) struct ThreadNodesGuard {
 }
 
 impl ThreadNodesGuard {
-    pub(crate) fn mark<'a>(runners: impl IntoIterator<Item = &'a Runner>) -> Self {
+    pub(crate) fn register<'a>(runners: impl IntoIterator<Item = &'a Runner>) -> Self {
         let before = NODES_OF_THREAD.with_borrow_mut(|nodes| {
             let before = nodes.len();
             nodes.extend(
@@ -69,13 +69,13 @@ fn for_each_node_in_a_tick(act: impl Fn(&LiveMetrics)) {
 
 /// Installs the panic hook, which also calls the hook that was installed before. Only the first
 /// call in a process has an effect.
-pub(crate) fn install_hook() {
-    static INSTALLATION: Once = Once::new();
+pub(crate) fn install_panic_hook() {
+    static HOOK_INSTALLATION: Once = Once::new();
     // WHY the check: a thread that panics cannot change the hook.
     if std::thread::panicking() {
         return;
     }
-    INSTALLATION.call_once(|| {
+    HOOK_INSTALLATION.call_once(|| {
         let next = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
             for_each_node_in_a_tick(LiveMetrics::begin_panic);

@@ -80,10 +80,10 @@ impl Swap {
         wait.unwrap_or_else(PoisonError::into_inner).0.clone()
     }
 
-    pub(crate) fn set_state(&self, now: SwapState) {
+    pub(crate) fn set_state(&self, new_state: SwapState) {
         let mut state = self.0.state.lock().unwrap_or_else(PoisonError::into_inner);
         if !state.is_final() {
-            *state = now;
+            *state = new_state;
             self.0.changed.notify_all();
         }
     }
@@ -91,15 +91,15 @@ impl Swap {
 
 /// A function that turns the old node into the new one, and also returns the source from which the
 /// old node can be restored. If it fails, it returns the old node and the reason.
-type ChangeFn = Box<dyn FnOnce(Box<dyn Node>) -> Result<ReplacedNode, KeptNode> + Send>;
+type ChangeFn = Box<dyn FnOnce(Box<dyn Node>) -> Result<ChangedNode, FailedChange> + Send>;
 type UndoFn = Box<dyn FnOnce(Box<dyn Node>) -> Option<Box<dyn Node>> + Send>;
 
-struct ReplacedNode {
+struct ChangedNode {
     node: Box<dyn Node>,
-    way_back: OldNodeSource,
+    old_node_source: OldNodeSource,
 }
 
-struct KeptNode {
+struct FailedChange {
     node: Box<dyn Node>,
     reason: String,
 }
@@ -133,9 +133,9 @@ impl PendingSwap {
     pub(crate) fn replace_by(node: impl Node) -> Self {
         let node: Box<dyn Node> = Box::new(node);
         Self::new(move |old| {
-            Ok(ReplacedNode {
+            Ok(ChangedNode {
                 node,
-                way_back: OldNodeSource::OldNode(old),
+                old_node_source: OldNodeSource::OldNode(old),
             })
         })
     }
@@ -149,20 +149,20 @@ impl PendingSwap {
         Self::new(move |old| match downcast::<Old>(old) {
             Ok(old) => {
                 let undo = |new| Some(Box::new(undo(*downcast::<New>(new).ok()?)) as _);
-                Ok(ReplacedNode {
+                Ok(ChangedNode {
                     node: Box::new(change(*old)),
-                    way_back: OldNodeSource::Undo(Box::new(undo)),
+                    old_node_source: OldNodeSource::Undo(Box::new(undo)),
                 })
             }
             Err(node) => {
                 let reason = format!("the node is not of type {}", type_name::<Old>());
-                Err(KeptNode { node, reason })
+                Err(FailedChange { node, reason })
             }
         })
     }
 
     fn new(
-        change: impl FnOnce(Box<dyn Node>) -> Result<ReplacedNode, KeptNode> + Send + 'static,
+        change: impl FnOnce(Box<dyn Node>) -> Result<ChangedNode, FailedChange> + Send + 'static,
     ) -> Self {
         Self {
             change: Some(Box::new(change)),
@@ -184,19 +184,22 @@ impl PendingSwap {
         is_initialised: bool,
     ) -> Result<Probation, String> {
         let change = self.change.take().expect("a swap is performed once");
-        match change(std::mem::replace(place, Box::new(VacantNode))) {
-            Ok(ReplacedNode { node, way_back }) => {
+        match change(std::mem::replace(place, Box::new(PlaceholderNode))) {
+            Ok(ChangedNode {
+                node,
+                old_node_source,
+            }) => {
                 *place = node;
                 self.swap.set_state(SwapState::OnTrial);
                 Ok(Probation {
-                    way_back: Some(way_back),
+                    old_node_source: Some(old_node_source),
                     swap: self.swap.clone(),
                     ticks_left: PROBATION_TICKS,
                     is_old_initialised: is_initialised,
                     is_new_initialised: false,
                 })
             }
-            Err(KeptNode { node, reason }) => {
+            Err(FailedChange { node, reason }) => {
                 *place = node;
                 self.swap.set_state(SwapState::RolledBack(reason.clone()));
                 Err(reason)
@@ -217,7 +220,7 @@ impl Drop for PendingSwap {
 /// The probation of a new node, during which the old node can be restored. If this value is
 /// dropped, the swap is abandoned.
 pub(crate) struct Probation {
-    way_back: Option<OldNodeSource>,
+    old_node_source: Option<OldNodeSource>,
     swap: Swap,
     ticks_left: u64,
     /// True if the old node was initialised when it was replaced, so that it has to be shut down.
@@ -238,11 +241,11 @@ impl Probation {
     /// before it calls [`Self::accept`]. Returns `None` if the old node was converted into the new
     /// one.
     pub(crate) fn take_old(&mut self) -> Option<Box<dyn Node>> {
-        match self.way_back.take() {
+        match self.old_node_source.take() {
             Some(OldNodeSource::OldNode(old)) => Some(old),
             // WHY kept: its drop may run code of the user, and the caller has to catch a panic.
             undo => {
-                self.way_back = undo;
+                self.old_node_source = undo;
                 None
             }
         }
@@ -260,8 +263,8 @@ impl Probation {
         place: &mut Box<dyn Node>,
         why: &str,
     ) -> Option<Box<dyn Node>> {
-        let new = std::mem::replace(place, Box::new(VacantNode));
-        let (old, new) = match self.way_back.take() {
+        let new = std::mem::replace(place, Box::new(PlaceholderNode));
+        let (old, new) = match self.old_node_source.take() {
             Some(OldNodeSource::OldNode(old)) => (Some(old), Some(new)),
             Some(OldNodeSource::Undo(undo)) => (undo(new), None),
             None => (None, None),
@@ -282,9 +285,9 @@ impl Drop for Probation {
 
 /// A placeholder node whose ticks fail. It takes the place of a node that is being changed or
 /// dropped, and remains there if the change panics.
-pub(crate) struct VacantNode;
+pub(crate) struct PlaceholderNode;
 
-impl Node for VacantNode {
+impl Node for PlaceholderNode {
     fn tick(&mut self, _: &mut crate::scheduler::Context<'_>) -> crate::scheduler::NodeResult {
         Err("the node was lost in a swap that panicked".into())
     }

@@ -45,7 +45,7 @@ pub(crate) struct Runner {
     /// True while the node is in its safe state.
     is_in_safe_state: bool,
     tick: u64,
-    pace: TickTimes,
+    tick_times: TickTimes,
     /// The time, in nanoseconds, at which the last `init`, `shutdown` or swap of the node ended, or
     /// a command was applied that calls the node. The next tick is not due, and does not begin,
     /// before this time.
@@ -89,7 +89,7 @@ enum NodeState {
     /// The node could not be initialised, which stops the run.
     Broken,
     /// The node was shut down and does not tick any more.
-    Over,
+    ShutDown,
 }
 
 /// The commands that prevent a node from ticking at present.
@@ -130,8 +130,8 @@ impl std::fmt::Debug for Runner {
 
 impl Runner {
     pub(crate) fn new(node: Box<dyn Node>, plan: NodePlan, entry: &NodeEntry) -> Self {
-        let pace = TickTimes::from_plan(&plan);
-        entry.metrics.set_budget_ns(pace.budget_ns);
+        let tick_times = TickTimes::from_plan(&plan);
+        entry.metrics.set_budget_ns(tick_times.budget_ns);
         Self {
             node,
             metrics: Arc::clone(&entry.metrics),
@@ -140,7 +140,7 @@ impl Runner {
             blocked_by: BlockingCommands::default(),
             is_in_safe_state: false,
             tick: 0,
-            pace,
+            tick_times,
             busy_until_ns: 0,
             failures: FailureHistory::default(),
             deadline_watch: DeadlineWatch::default(),
@@ -220,7 +220,7 @@ impl Runner {
     }
 
     /// Declares that the node of this runner represents the group of actors `group`.
-    pub(crate) fn set_actors(&self, group: &Arc<ActorGroup>) {
+    pub(crate) fn set_actor_group(&self, group: &Arc<ActorGroup>) {
         self.commands.set_listener(Arc::clone(group));
         group.set_metrics(Arc::clone(&self.metrics));
     }
@@ -249,8 +249,8 @@ impl Runner {
     }
 
     /// Returns true if the node was shut down for the rest of the run.
-    pub(crate) const fn is_over(&self) -> bool {
-        matches!(self.state, NodeState::Over)
+    pub(crate) const fn is_shut_down(&self) -> bool {
+        matches!(self.state, NodeState::ShutDown)
     }
 
     /// Applies pending commands to the node. Costs an atomic load if there are none.
@@ -267,7 +267,7 @@ impl Runner {
         self.poll_commands(clock, now_ns);
         match self.state {
             NodeState::Resting { until_ns: at_ns } | NodeState::New { at_ns } => now_ns < at_ns,
-            NodeState::Over => true,
+            NodeState::ShutDown => true,
             _ => self.blocked_by != BlockingCommands::default(),
         }
     }
@@ -304,7 +304,7 @@ impl Runner {
 
     /// Returns true if there are pending commands, or the node is paused or in an emergency stop.
     /// Costs an atomic load.
-    pub(crate) fn has_commands(&self) -> bool {
+    pub(crate) fn has_pending_commands(&self) -> bool {
         self.commands.are_pending()
     }
 
@@ -381,7 +381,7 @@ impl Runner {
             node,
             random,
             tick,
-            pace,
+            tick_times,
             tick_checks,
             ..
         } = self;
@@ -390,8 +390,8 @@ impl Runner {
             tick: *tick,
             due_ns,
             begin_ns,
-            budget_end_ns: begin_ns.saturating_add(pace.budget_ns),
-            period_ns: pace.period_ns,
+            budget_end_ns: begin_ns.saturating_add(tick_times.budget_ns),
+            period_ns: tick_times.period_ns,
             stop: false,
             checkpoints: tick_checks
                 .as_mut()
@@ -415,10 +415,10 @@ impl Runner {
         self.tick += 1;
         let late_ns = end_ns
             .saturating_sub(due_ns)
-            .saturating_sub(self.pace.deadline_ns);
+            .saturating_sub(self.tick_times.deadline_ns);
         let over_ns = end_ns
             .saturating_sub(begin_ns)
-            .saturating_sub(self.pace.budget_ns);
+            .saturating_sub(self.tick_times.budget_ns);
         let late_ns = late_ns.max(over_ns);
         let is_late = late_ns > 0;
         let after = match outcome {
@@ -482,7 +482,7 @@ impl Runner {
             NodeState::Resting { .. }
             | NodeState::New { .. }
             | NodeState::Broken
-            | NodeState::Over => false,
+            | NodeState::ShutDown => false,
         }
     }
 
@@ -504,22 +504,22 @@ impl Runner {
     #[cold]
     fn apply_commands(&mut self, clock: &Clock, now_ns: u64) {
         let commands = Arc::clone(&self.commands);
-        let look = commands.try_take_wanted_state(|wanted| {
+        let look = commands.try_with_wanted_state(|wanted| {
             (
                 wanted.mode,
                 wanted.is_emergency,
-                wanted.pace.take(),
+                wanted.tick_times.take(),
                 wanted.pending_swap.take(),
             )
         });
-        let Some((mode, is_emergency, pace, pending_swap)) = look else {
+        let Some((mode, is_emergency, tick_times, pending_swap)) = look else {
             return;
         };
-        if let Some(pace) = pace {
-            (self.pace, self.new_rate) = (pace, pace.rate);
-            self.metrics.set_budget_ns(pace.budget_ns);
+        if let Some(tick_times) = tick_times {
+            (self.tick_times, self.new_rate) = (tick_times, tick_times.rate);
+            self.metrics.set_budget_ns(tick_times.budget_ns);
             self.event_log
-                .record(self.tick, NodeEvent::RATE_CHANGED, pace.period_ns, "");
+                .record(self.tick, NodeEvent::RATE_CHANGED, tick_times.period_ns, "");
         }
         let is_paused = mode == NodeMode::Pause;
         let before = std::mem::replace(
@@ -554,7 +554,7 @@ impl Runner {
             );
         }
         self.publish_health();
-        let is_stopped = mode == NodeMode::Stop && !self.is_over();
+        let is_stopped = mode == NodeMode::Stop && !self.is_shut_down();
         let calls_node =
             is_stopped || pending_swap.is_some() || is_emergency != before.is_emergency;
         if mode == NodeMode::Stop {

@@ -16,7 +16,7 @@ use crate::scheduler::api::safe_state::SafeStateCallback;
 use crate::scheduler::remote::client::refusal_text;
 use crate::scheduler::remote::monitor::Monitor;
 use crate::scheduler::remote::recorder::Recorder;
-use crate::scheduler::run::catch_panic::{catch_panic, drop_caught};
+use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
 use crate::scheduler::run::handle::{CommandError, Handle};
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::watch::topic_look::LostWakeCheck;
@@ -391,7 +391,7 @@ impl Supervisor {
             if catch_panic(|| on_event(&event)).is_err() {
                 // WHY it is not called again: the panic hook has reported the panic, and the
                 // callback may be broken.
-                drop_caught(std::mem::replace(on_event, Box::new(|_| {})));
+                catch_panic_in_drop(std::mem::replace(on_event, Box::new(|_| {})));
             }
         }
     }

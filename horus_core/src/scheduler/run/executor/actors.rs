@@ -65,7 +65,7 @@ const FIRST_WORKER: usize = 0;
 const CHECKS_PER_YIELD: u32 = 20;
 
 impl CommandListener for Arc<ActorGroup> {
-    fn apply(&self, wanted: &WantedState) {
+    fn apply_wanted_state(&self, wanted: &WantedState) {
         let WantedState {
             mode, is_emergency, ..
         } = *wanted;

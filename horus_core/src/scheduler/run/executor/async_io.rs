@@ -23,7 +23,7 @@ use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::api::node::{IntoNodeResult, Node, NodeError, NodeResult};
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::api::timeline::Timeline;
-use crate::scheduler::run::catch_panic::{catch_panic, drop_caught};
+use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
 use crate::scheduler::run::panics::ThreadNodesGuard;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
@@ -285,7 +285,7 @@ async fn poll_tick(
     })
     .await;
     // The drop runs code of the node, too.
-    match drop_caught(tick) {
+    match catch_panic_in_drop(tick) {
         Some(panic) if matches!(outcome, Some(Ok(Ok(())))) => Some(Err(panic)),
         _ => outcome,
     }
@@ -374,7 +374,7 @@ fn run_tasks(
     end: &watch::Receiver<TickDropDeadline>,
     ended: &Mutex<Vec<Runner>>,
 ) {
-    let _marked = ThreadNodesGuard::mark(tasks.iter().map(|task| &task.runner));
+    let _marked = ThreadNodesGuard::register(tasks.iter().map(|task| &task.runner));
     let local = LocalSet::new();
     let start =
         |task: AsyncTask| local.spawn_local(task.run_tasks(Arc::clone(shared), end.clone()));

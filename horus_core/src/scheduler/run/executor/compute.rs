@@ -154,7 +154,7 @@ impl SharedJobQueue {
         queue.next_poll_ns = now_ns.saturating_add(COMMAND_POLL_PERIOD_NS);
         let is_meant = |job: &ComputeJob| {
             job.timeline.due_ns() > now_ns.saturating_add(COMMAND_POLL_PERIOD_NS)
-                && job.runner.has_commands()
+                && job.runner.has_pending_commands()
         };
         if !queue.jobs.iter().any(|Reverse(job)| is_meant(job)) {
             return queue;
@@ -198,7 +198,7 @@ impl SharedJobQueue {
     fn run_thread(&self, clock: &mut Clock, shared: &RunState) {
         shared.wait_for_start();
         while let Some((mut job, now_ns)) = self.take_due(clock, shared) {
-            let marked = ThreadNodesGuard::mark([&*job.runner]);
+            let marked = ThreadNodesGuard::register([&*job.runner]);
             let (end_ns, after) = job.runner.run_turn(clock, job.timeline.due_ns(), now_ns);
             drop(marked);
             shared.stop_if_demanded([&*job.runner], after);

@@ -57,7 +57,7 @@ pub(crate) fn run_event_node(
         .map_or(0, |rate| saturating_nanos(rate.period()));
     let mut not_before_ns = 0;
     let mut seen_ns = None;
-    while !shared.is_stopping() && !runner.is_over() {
+    while !shared.is_stopping() && !runner.is_shut_down() {
         let longest = match runner.pause_end_ns() {
             Some(end_ns) => longest.min(time_until(end_ns, clock.now_ns())),
             None => longest,

@@ -106,7 +106,7 @@ pub(crate) fn run_real_time_nodes(
             begin_ns = clock.now_ns();
         }
         let (end_ns, after) = run_turns(runners, clock, due_ns, begin_ns);
-        if after != AfterTurn::Continue || runners.iter().all(Runner::is_over) {
+        if after != AfterTurn::Continue || runners.iter().all(Runner::is_shut_down) {
             return after;
         }
         if let Some(rate) = runners.iter_mut().find_map(Runner::take_new_rate) {

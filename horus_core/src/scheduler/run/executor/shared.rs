@@ -220,7 +220,7 @@ impl NodeActor {
         let marked = runner
             .plan()
             .is_watched()
-            .then(|| ThreadNodesGuard::mark([&*runner]));
+            .then(|| ThreadNodesGuard::register([&*runner]));
         let ticks = runner.tick_count();
         let (_, after) = runner.run_turn(&self.clock, due_ns, now_ns);
         drop(marked);
@@ -248,7 +248,7 @@ impl Actor for NodeActor {
     fn handle(&mut self, (): (), context: &mut Context<'_, Self>) -> NodeResult {
         let place = Arc::clone(&self.place);
         let mut place = lock(&place);
-        let Some(runner) = place.as_mut().filter(|runner| !runner.is_over()) else {
+        let Some(runner) = place.as_mut().filter(|runner| !runner.is_shut_down()) else {
             context.stop();
             return Ok(());
         };
@@ -271,7 +271,7 @@ impl Actor for NodeActor {
         if !self.shared.is_stopping()
             && let Some(runner) = lock(&self.place)
                 .as_mut()
-                .filter(|runner| !runner.is_over())
+                .filter(|runner| !runner.is_shut_down())
         {
             runner.shut_down();
         }
@@ -289,7 +289,7 @@ impl Actor for NodeActor {
     fn is_safe_state(&self) -> bool {
         lock(&self.place).as_mut().is_none_or(|runner| {
             runner.poll_commands(&self.clock, self.clock.now_ns());
-            runner.is_in_emergency() || runner.is_over()
+            runner.is_in_emergency() || runner.is_shut_down()
         })
     }
 }

@@ -53,7 +53,7 @@ impl NodeThread {
         let to_thread = Arc::clone(&given);
         let thread = spawn_thread(&name, move || {
             let mut runners = take(&to_thread);
-            let _marked = ThreadNodesGuard::mark(&runners);
+            let _marked = ThreadNodesGuard::register(&runners);
             let plan = runners[0].plan();
             set_real_time_thread(plan.class == Class::RealTime || plan.priority.is_some());
             let (_awake, refused) = real_time::apply_thread_settings(plan);

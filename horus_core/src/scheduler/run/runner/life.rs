@@ -7,8 +7,8 @@ use crate::message::NodeEvent;
 use crate::scheduler::api::context::Context;
 use crate::scheduler::api::node::{Node, NodeResult};
 use crate::scheduler::api::plan::Class;
-use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text};
-use crate::scheduler::run::pending_swap::VacantNode;
+use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop, error_text};
+use crate::scheduler::run::pending_swap::PlaceholderNode;
 
 impl Runner {
     /// Calls `init` of the node, and records the outcome. Returns true if the node can tick now.
@@ -19,7 +19,7 @@ impl Runner {
             node,
             random,
             tick,
-            pace,
+            tick_times,
             ..
         } = self;
         let mut context = Context {
@@ -28,7 +28,7 @@ impl Runner {
             due_ns: now_ns,
             begin_ns: now_ns,
             budget_end_ns: u64::MAX,
-            period_ns: pace.period_ns,
+            period_ns: tick_times.period_ns,
             stop: false,
             checkpoints: None,
             random,
@@ -108,7 +108,7 @@ impl Runner {
                 let text = error_text(&*error);
                 self.event_log
                     .record(self.tick, NodeEvent::FAILED, 0, &text);
-                if let Some(panic) = drop_caught(error) {
+                if let Some(panic) = catch_panic_in_drop(error) {
                     self.record_panic(&panic, " in the drop of an error");
                 }
                 self.event_log.set_last_error(&text);
@@ -125,7 +125,7 @@ impl Runner {
 
     /// Drops a value whose drop may run code of the node. If the drop panics, records the panic.
     pub(super) fn drop_value<T>(&mut self, what: T) {
-        if let Some(panic) = drop_caught(what) {
+        if let Some(panic) = catch_panic_in_drop(what) {
             self.record_panic(&panic, " in its drop");
         }
     }
@@ -137,8 +137,8 @@ impl Runner {
             self.shut_down_node();
         }
         // If a swap is on probation, the old node is shut down, too.
-        self.end_old_node();
-        self.state = NodeState::Over;
+        self.drop_old_node();
+        self.state = NodeState::ShutDown;
         self.publish_health();
     }
 
@@ -146,14 +146,14 @@ impl Runner {
     pub(super) const fn is_initialised(&self) -> bool {
         !matches!(
             self.state,
-            NodeState::New { .. } | NodeState::Broken | NodeState::Over
+            NodeState::New { .. } | NodeState::Broken | NodeState::ShutDown
         )
     }
 
     /// Drops the node, because none of its methods will be called again. If the drop panics,
     /// records the panic.
     pub(crate) fn drop_node(&mut self) {
-        let node = std::mem::replace(&mut self.node, Box::new(VacantNode));
+        let node = std::mem::replace(&mut self.node, Box::new(PlaceholderNode));
         let probation = self.probation.take();
         self.drop_value(node);
         self.drop_value(probation);

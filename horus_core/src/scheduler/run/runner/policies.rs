@@ -9,7 +9,7 @@ use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::Health;
 use crate::scheduler::api::node::{NodeError, NodeResult};
 use crate::scheduler::api::policy::FailureAction;
-use crate::scheduler::run::catch_panic::{catch_panic, drop_caught, error_text};
+use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop, error_text};
 use crate::scheduler::run::deadline_watch::{DeadlineAction, DeadlineWatch};
 use crate::scheduler::run::tick_checks::{TickChecks, TickFault};
 
@@ -208,7 +208,7 @@ impl Runner {
     /// Copies the present health of the node to the metrics, where other threads can read it.
     pub(super) fn publish_health(&self) {
         let health = match self.state {
-            NodeState::Over | NodeState::Broken => Health::Stopped,
+            NodeState::ShutDown | NodeState::Broken => Health::Stopped,
             // A node that is not initialised yet is safe, too: it has moved nothing.
             _ if self.blocked_by.is_emergency => Health::Safe,
             _ if self.blocked_by.is_paused => Health::Paused,
@@ -234,7 +234,7 @@ impl Runner {
     }
 
     /// Makes the node wait until it is initialised, which happens in its first turn after `at_ns`.
-    pub(super) fn await_init(&mut self, at_ns: u64) {
+    pub(super) fn schedule_init(&mut self, at_ns: u64) {
         // The count of misses starts anew with the initialised node.
         (self.deadline_watch, self.is_halved) = (DeadlineWatch::default(), false);
         (self.state, self.is_in_safe_state) = (NodeState::New { at_ns }, false);
@@ -268,7 +268,7 @@ impl Runner {
         if let Err(panic) = catch_panic(|| node.on_error(&error)) {
             self.record_panic(&panic, " in on_error");
         }
-        if let Some(panic) = drop_caught(error) {
+        if let Some(panic) = catch_panic_in_drop(error) {
             self.record_panic(&panic, " in the drop of an error");
         }
         if let Some(probation) = self.probation.take() {
@@ -292,7 +292,7 @@ impl Runner {
                 if !matches!(self.state, NodeState::New { .. }) {
                     self.shut_down_node();
                 }
-                self.await_init(at_ns);
+                self.schedule_init(at_ns);
             }
             FailureAction::Stop => {
                 self.fatal_error = Some(text);

@@ -12,7 +12,7 @@ impl Runner {
     /// Replaces the node by the new one of `pending_swap`, and initialises the new one. If that
     /// fails, the old node is restored.
     pub(crate) fn swap_node(&mut self, pending_swap: PendingSwap, clock: &Clock, now_ns: u64) {
-        if matches!(self.state, NodeState::Over | NodeState::Broken) {
+        if matches!(self.state, NodeState::ShutDown | NodeState::Broken) {
             return self.drop_value(pending_swap);
         }
         // WHY an earlier swap on probation is accepted: a caller that swaps again is satisfied with
@@ -52,7 +52,7 @@ impl Runner {
     }
 
     fn accept_swap(&mut self) {
-        self.end_old_node();
+        self.drop_old_node();
         if let Some(probation) = self.probation.take() {
             probation.accept();
             self.drop_value(probation);
@@ -60,7 +60,7 @@ impl Runner {
     }
 
     /// If a swap is on probation, shuts the old node down and drops it.
-    pub(crate) fn end_old_node(&mut self) {
+    pub(crate) fn drop_old_node(&mut self) {
         if let Some(probation) = &mut self.probation {
             let is_initialised = probation.is_old_initialised;
             if let Some(old) = probation.take_old() {
@@ -91,7 +91,7 @@ impl Runner {
             }
         } else {
             // An old node that was not initialised before the swap still has to be.
-            self.await_init(now_ns);
+            self.schedule_init(now_ns);
         }
     }
 }
