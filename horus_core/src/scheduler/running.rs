@@ -46,7 +46,7 @@ const _: () = assert!(
 const COMMAND_POLL_PERIOD_NS: u64 = 20_000_000;
 /// The time, in nanoseconds, after which [`Running::tick_once`] synchronises its clock with the
 /// kernel's clock again.
-const CLOCK_RESYNC_NS: u64 = 1_000_000;
+const CLOCK_RESYNC_PERIOD_NS: u64 = 1_000_000;
 
 /// A scheduler whose nodes run. Nodes with a rate, with waking topics or with another setting that
 /// gives them a thread run on threads of the scheduler. All other nodes run on the thread that
@@ -110,7 +110,7 @@ impl Running {
                 subscriptions,
             ));
         }
-        let recorder = monitor.recorder(MAIN_LANE);
+        let recorder = monitor.recorder(MAIN_THREAD_LANE);
         let mut supervisor = Supervisor {
             nodes,
             topics,
@@ -150,7 +150,7 @@ impl Running {
         let mut running = Self {
             name,
             handle,
-            resync_at_ns: begin_ns.saturating_add(CLOCK_RESYNC_NS),
+            resync_at_ns: begin_ns.saturating_add(CLOCK_RESYNC_PERIOD_NS),
             clock,
             timeline: Timeline::new(begin_ns, main_rate),
             workers: Workers::default(),
@@ -235,7 +235,7 @@ impl Running {
             self.shared.stop_if_demanded(&self.workers.main, after);
         }
         if end_ns >= self.resync_at_ns {
-            self.resync_at_ns = self.clock.resync().saturating_add(CLOCK_RESYNC_NS);
+            self.resync_at_ns = self.clock.resync().saturating_add(CLOCK_RESYNC_PERIOD_NS);
         }
         after
     }
@@ -414,15 +414,15 @@ fn check_threads(scheduler: &Scheduler) -> Result<(), StartError> {
 /// The index of the supervisor's lane in the black box. The black box is the scheduler's topic of
 /// events, and has a lane for each thread.
 const SUPERVISOR_LANE: usize = 0;
-const MAIN_LANE: usize = 1;
-const POOL_LANE: usize = 2;
-const ASYNC_LANE: usize = 3;
+const MAIN_THREAD_LANE: usize = 1;
+const POOL_THREADS_LANE: usize = 2;
+const ASYNC_THREAD_LANE: usize = 3;
 
 /// Returns the index of each node's lane in the black box, and the number of lanes. The nodes that
 /// share a thread also share a lane.
 pub(super) fn black_box_lanes(entries: &[PendingNode]) -> (Vec<usize>, usize) {
     let mut chains = HashMap::new();
-    let mut next = ASYNC_LANE + 1;
+    let mut next = ASYNC_THREAD_LANE + 1;
     let mut new = || {
         next += 1;
         next - 1
@@ -434,9 +434,9 @@ pub(super) fn black_box_lanes(entries: &[PendingNode]) -> (Vec<usize>, usize) {
             return *chains.entry(group).or_insert_with(&mut new);
         }
         match (plan.class, &plan.chain) {
-            (Class::BestEffort, _) => MAIN_LANE,
-            (Class::Compute, _) => POOL_LANE,
-            (Class::AsyncIo, _) => ASYNC_LANE,
+            (Class::BestEffort, _) => MAIN_THREAD_LANE,
+            (Class::Compute, _) => POOL_THREADS_LANE,
+            (Class::AsyncIo, _) => ASYNC_THREAD_LANE,
             (_, None) => new(),
             (_, Some(chain)) => *chains.entry(chain.clone()).or_insert_with(&mut new),
         }

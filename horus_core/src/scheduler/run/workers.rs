@@ -17,12 +17,12 @@ use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::api::timeline::Timeline;
 use crate::scheduler::run::executor::actors::{ActorThread, ActorThreads};
 #[cfg(feature = "async-io")]
-use crate::scheduler::run::executor::async_io::{AsyncIo, AsyncTask};
+use crate::scheduler::run::executor::async_io::{AsyncIoThread, AsyncTask};
 use crate::scheduler::run::executor::compute::{self, ComputeJob, ComputePool};
-use crate::scheduler::run::executor::shared::{SharedNodes, SharingNode};
+use crate::scheduler::run::executor::shared::{PendingSharedNode, SharedNodes};
 use crate::scheduler::run::executor::spin::SpinTime;
 use crate::scheduler::run::executor::thread::NodeThread;
-use crate::scheduler::run::executor::{actor_turns, event, real_time, topic_alarm};
+use crate::scheduler::run::executor::{actor_turns, event, real_time, topic_wait_threads};
 use crate::scheduler::run::pending_node::PendingNode;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
@@ -48,7 +48,7 @@ pub(crate) struct Workers {
     actors: Vec<ActorThreads>,
     shared: SharedNodes,
     #[cfg(feature = "async-io")]
-    async_io: Option<AsyncIo>,
+    async_io: Option<AsyncIoThread>,
 }
 
 /// The values that [`Workers::start`] needs to start the threads of nodes.
@@ -97,7 +97,7 @@ impl Workers {
                     outcome = self.start_actors(runner, actors, start)
                 }
                 Class::Event if outcome.is_ok() => match shared {
-                    Some(group) => sharing.push(SharingNode {
+                    Some(group) => sharing.push(PendingSharedNode {
                         runner,
                         wake,
                         group,
@@ -158,7 +158,7 @@ impl Workers {
 
     fn start_shared_nodes(
         &mut self,
-        nodes: Vec<SharingNode>,
+        nodes: Vec<PendingSharedNode>,
         start: &StartContext,
     ) -> Result<(), StartError> {
         let started = self.shared.start(nodes, &start.clock, &start.shared);
@@ -253,7 +253,7 @@ impl Workers {
                 name: "async i/o".to_owned(),
                 cause,
             };
-            self.async_io = Some(AsyncIo::start(tasks, &start.shared).map_err(no_thread)?);
+            self.async_io = Some(AsyncIoThread::start(tasks, &start.shared).map_err(no_thread)?);
         }
         Ok(())
     }
@@ -289,7 +289,7 @@ impl Workers {
     pub(crate) fn make_main_groups_safe(&self) {
         for (_, group) in &self.main_groups {
             if group.safety.is_engaged() {
-                actor_turns::make_safe(group);
+                actor_turns::make_actors_safe(group);
             }
         }
     }
@@ -411,7 +411,7 @@ pub(crate) fn threads_wanted(
     }
     threads += shared
         .into_values()
-        .map(topic_alarm::thread_count)
+        .map(topic_wait_threads::wait_thread_count)
         .sum::<usize>();
     threads + compute::compute_thread_count(compute_threads, cores, jobs)
 }

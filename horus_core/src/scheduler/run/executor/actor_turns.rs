@@ -8,14 +8,14 @@ use crate::actor::local;
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::node::NodeResult;
 
-use super::actors::MESSAGES_MAX;
+use super::actors::MESSAGES_PER_ACTIVATION_MAX;
 
 /// Number of activations (an actor handles some of its messages) after which the thread runs its
 /// other nodes.
-const ACTIVATIONS_MAX: u32 = 65_536;
+const ACTIVATIONS_PER_CALL_MAX: u32 = 65_536;
 
 /// The time, in nanoseconds, after which the thread stops running actors and runs its other nodes.
-const TURNS_NS_MAX: u64 = 1_000_000;
+const CALL_NS_MAX: u64 = 1_000_000;
 
 /// Runs the actors that have messages or whose timers are due, in the order in which they received
 /// messages. Returns when no such actor is left, or about a millisecond after `begin_ns` by the
@@ -31,7 +31,7 @@ pub(crate) fn run_turns(
 ) -> NodeResult {
     let mut now_ns = begin_ns;
     group.set_simulated_time(now_ns);
-    for _ in 0..ACTIVATIONS_MAX {
+    for _ in 0..ACTIVATIONS_PER_CALL_MAX {
         if group.is_paused() {
             break;
         }
@@ -43,7 +43,7 @@ pub(crate) fn run_turns(
         worker.begin_activation(now_ns);
         group.worker_activity(0).begin_activation(task.id(), now_ns);
         let marked = local::mark_thread_in_handler();
-        let ran = task.run(group, worker, MESSAGES_MAX);
+        let ran = task.run(group, worker, MESSAGES_PER_ACTIVATION_MAX);
         drop(marked);
         group.worker_activity(0).end_activation();
         match ran {
@@ -59,7 +59,7 @@ pub(crate) fn run_turns(
         if let Some(error) = worker.fatal_error.take() {
             return Err(error.into());
         }
-        if now_ns.saturating_sub(begin_ns) >= TURNS_NS_MAX {
+        if now_ns.saturating_sub(begin_ns) >= CALL_NS_MAX {
             break;
         }
     }
@@ -67,7 +67,7 @@ pub(crate) fn run_turns(
 }
 
 /// Makes the actors that have a safe state enter it, because there is an emergency stop.
-pub(crate) fn make_safe(group: &ActorGroup) {
+pub(crate) fn make_actors_safe(group: &ActorGroup) {
     let mut worker = WorkerContext::new(&group.clock());
     let again = group.safety.take_tasks_to_revisit().into_iter();
     for mut task in again.chain(group.waiting.take_all()) {

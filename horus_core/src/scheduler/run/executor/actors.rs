@@ -24,14 +24,14 @@ use super::real_time::pin_and_prioritise;
 use super::thread::{join_thread, spawn_thread};
 
 /// The largest number of messages that an actor handles before the thread runs another actor.
-pub(super) const MESSAGES_MAX: u32 = 256;
+pub(super) const MESSAGES_PER_ACTIVATION_MAX: u32 = 256;
 
 /// The time between two publications of a group's counters, in nanoseconds.
-const PUBLISH_PERIOD_NS: u64 = 20_000_000;
+const COUNTERS_PUBLISH_PERIOD_NS: u64 = 20_000_000;
 
 /// The longest sleep of a thread that has no actor to run. The thread wakes earlier if there is a
 /// message or a command, or if the run ends.
-const SLEEP_MAX: Duration = Duration::from_secs(1);
+const IDLE_SLEEP_MAX: Duration = Duration::from_secs(1);
 
 /// The time after which a thread checks again whether its paused group has been resumed.
 const PAUSED_CHECK_PERIOD: Duration = Duration::from_millis(1);
@@ -59,10 +59,10 @@ const WRAPPED_RUN_NS_MAX: u64 = 20_000_000;
 
 /// The index of the worker whose thread also runs the node that represents the group, and applies
 /// the commands to the group.
-const FIRST_WORKER: usize = 0;
+const GROUP_NODE_WORKER: usize = 0;
 
 /// Number of checks of other threads' queues after which a searching thread may yield its CPU.
-const CHECKS_PER_YIELD: u32 = 20;
+const QUEUE_CHECKS_PER_YIELD: u32 = 20;
 
 impl CommandListener for Arc<ActorGroup> {
     fn apply_wanted_state(&self, wanted: &WantedState) {
@@ -162,7 +162,7 @@ impl ActorThreads {
         let others = threads
             .into_iter()
             .filter_map(|(index, thread)| join_thread(thread, deadline).is_none().then_some(index));
-        let first = runner.is_none().then_some(FIRST_WORKER);
+        let first = runner.is_none().then_some(GROUP_NODE_WORKER);
         let hanging: Vec<_> = first.into_iter().chain(others).collect();
         for index in &hanging {
             group.record_failure(false, &describe_hanging_thread(&group, *index));
@@ -215,7 +215,7 @@ pub(crate) struct ActorThread<'a> {
     shared: &'a RunState,
     /// The index of the worker (the queue of actors) that this thread uses.
     index: u8,
-    words: &'a WorkerActivity,
+    activity: &'a WorkerActivity,
     now_ns: u64,
     /// The time, in nanoseconds, at which the counters of the group have to be published again.
     publish_ns: u64,
@@ -223,7 +223,7 @@ pub(crate) struct ActorThread<'a> {
     /// it sleeps.
     search_ns: u64,
     /// Number of searches in a row in which this thread has found no actor to run.
-    vain: u32,
+    fruitless_searches: u32,
     /// True if this thread's last sleep lasted until its timeout, because nothing woke the thread.
     has_overslept: bool,
 }
@@ -235,11 +235,11 @@ impl<'a> ActorThread<'a> {
             context,
             shared,
             index: 0,
-            words: group.worker_activity(0),
+            activity: group.worker_activity(0),
             now_ns: 0,
             publish_ns: 0,
             search_ns: SEARCH_NS_MAX,
-            vain: 0,
+            fruitless_searches: 0,
             has_overslept: false,
         }
     }
@@ -249,7 +249,7 @@ impl<'a> ActorThread<'a> {
     /// the commands to the group.
     pub(crate) fn run(&mut self, worker: Worker<Task>, mut runner: Option<&mut Runner>) {
         self.index = worker.index() as u8;
-        self.words = self.group.worker_activity(worker.index());
+        self.activity = self.group.worker_activity(worker.index());
         local::set_local_worker(self.group, worker);
         self.now_ns = self.context.clock.resync();
         while !self.shared.is_stopping() {
@@ -263,7 +263,7 @@ impl<'a> ActorThread<'a> {
                 continue;
             }
             match self.next() {
-                Some(task) => self.run_from(task),
+                Some(task) => self.run_actors(task),
                 None => self.wait(runner.as_deref()),
             }
         }
@@ -274,7 +274,7 @@ impl<'a> ActorThread<'a> {
 
     fn apply_commands(&mut self, runner: &mut Runner) {
         if self.now_ns >= self.publish_ns {
-            self.publish_ns = self.now_ns.saturating_add(PUBLISH_PERIOD_NS);
+            self.publish_ns = self.now_ns.saturating_add(COUNTERS_PUBLISH_PERIOD_NS);
             self.group.publish_counts();
         }
         runner.poll_commands(&self.context.clock, self.now_ns);
@@ -336,7 +336,7 @@ impl<'a> ActorThread<'a> {
     /// has a `wrap_handlers` function, runs several bursts inside that function, for up to
     /// [`WRAPPED_RUN_NS_MAX`] nanoseconds.
     #[inline]
-    fn run_from(&mut self, task: Task) {
+    fn run_actors(&mut self, task: Task) {
         match self.group.wrap_handlers() {
             None => self.run_burst(task),
             Some(wrap_handlers) => {
@@ -388,8 +388,8 @@ impl<'a> ActorThread<'a> {
     fn run_actor(&mut self, task: Task) {
         task.set_last_worker(self.index);
         self.context.begin_activation(self.now_ns);
-        self.words.begin_activation(task.id(), self.now_ns);
-        match task.run(self.group, &mut self.context, MESSAGES_MAX) {
+        self.activity.begin_activation(task.id(), self.now_ns);
+        match task.run(self.group, &mut self.context, MESSAGES_PER_ACTIVATION_MAX) {
             ActivationOutcome::Slept | ActivationOutcome::Ended => {}
             ActivationOutcome::More(task) => {
                 local::with_local_worker(|local| local.worker.push(task));
@@ -398,10 +398,10 @@ impl<'a> ActorThread<'a> {
                 self.group.suspend_actor(task, self.context.resume_ns);
             }
         }
-        self.words.end_activation();
+        self.activity.end_activation();
         let (now_ns, handled) = self.context.end_activation();
         self.now_ns = now_ns;
-        self.words.count_handled_messages(handled);
+        self.activity.count_handled_messages(handled);
         if self.context.fatal_error.is_some() {
             self.stop_run_on_error();
         }
@@ -435,7 +435,7 @@ impl<'a> ActorThread<'a> {
         let timers = &self.group.timers;
         let claimed = timers.claim_sleep();
         let due = claimed.unwrap_or(u64::MAX).saturating_sub(slept_ns);
-        let longest = SLEEP_MAX.min(Duration::from_nanos(due));
+        let longest = IDLE_SLEEP_MAX.min(Duration::from_nanos(due));
         let (clock, shared) = (&self.context.clock, self.shared);
         let is_wanted = || {
             // WHY only new ones: those of a group that was stopped stay pending.
@@ -463,7 +463,7 @@ impl<'a> ActorThread<'a> {
     /// Searches the queues of other threads for an actor and runs it. Returns at once if there is
     /// none.
     fn poll(&mut self) {
-        for _ in 0..CHECKS_PER_YIELD {
+        for _ in 0..QUEUE_CHECKS_PER_YIELD {
             let now_ns = self.now_ns;
             let look = |local: &mut local::LocalWorker| {
                 let sent = local.worker.pop_injected();
@@ -485,7 +485,7 @@ impl<'a> ActorThread<'a> {
     fn run_stolen_actor(&mut self, task: Task) {
         let has_timers = self.group.timers.next_due_ns() != u64::MAX;
         local::with_local_worker(|local| local.begin_activation(has_timers));
-        self.run_from(task);
+        self.run_actors(task);
     }
 
     /// Searches the queues of the other threads for an actor for up to `search_ns`, and returns it.
@@ -498,7 +498,7 @@ impl<'a> ActorThread<'a> {
         }
         let end_ns = self.now_ns.saturating_add(self.search_ns);
         while self.now_ns < end_ns && !self.shared.is_stopping() {
-            for _ in 0..CHECKS_PER_YIELD {
+            for _ in 0..QUEUE_CHECKS_PER_YIELD {
                 let look = |local: &mut local::LocalWorker| {
                     let sent = local.worker.pop_injected();
                     sent.or_else(|| local.worker.steal())
@@ -518,7 +518,7 @@ impl<'a> ActorThread<'a> {
     }
 
     fn lengthen_search(&mut self) {
-        self.vain = 0;
+        self.fruitless_searches = 0;
         self.search_ns = (self.search_ns * 2).clamp(SEARCH_NS_MIN, SEARCH_NS_MAX);
     }
 
@@ -526,11 +526,11 @@ impl<'a> ActorThread<'a> {
     /// without a result. WHY: otherwise, a load of one message per millisecond would cost 6 % of a
     /// CPU.
     fn shorten_search(&mut self) {
-        self.vain += 1;
-        if self.vain < FRUITLESS_SEARCHES_MAX {
+        self.fruitless_searches += 1;
+        if self.fruitless_searches < FRUITLESS_SEARCHES_MAX {
             return;
         }
-        self.vain = 0;
+        self.fruitless_searches = 0;
         self.search_ns /= 2;
         if self.search_ns < SEARCH_NS_MIN {
             self.search_ns = 0;

@@ -156,7 +156,7 @@ impl Node for TaskNode {
 
 /// The time before the deadline at which ticks that have not ended are dropped. WHY not at the
 /// deadline: the thread still needs time to end.
-const DROP_MARGIN: Duration = Duration::from_millis(200);
+const TICK_DROP_MARGIN: Duration = Duration::from_millis(200);
 
 /// The time at which ticks that have not ended are dropped, because the run stops; `None` while the
 /// run continues.
@@ -171,7 +171,7 @@ pub(crate) struct AsyncTask {
 
 impl AsyncTask {
     /// Runs the node at its due times until the run has to stop. Then returns the node's runner.
-    async fn run_tasks(
+    async fn run_until_stop(
         mut self,
         shared: Arc<RunState>,
         mut end: watch::Receiver<TickDropDeadline>,
@@ -233,7 +233,7 @@ impl AsyncTask {
                     Ok(tick) => {
                         let polled = poll_tick(tick, (&metrics, log_name), clock, end).await;
                         is_dropped = polled.is_none();
-                        polled.unwrap_or_else(|| Ok(Err(TICK_DROPPED.into())))
+                        polled.unwrap_or_else(|| Ok(Err(TICK_DROPPED_ERROR.into())))
                     }
                     Err(panic) => Err(panic),
                 }
@@ -258,7 +258,7 @@ impl AsyncTask {
 }
 
 /// The error of a tick that was dropped at the end of the run.
-const TICK_DROPPED: &str = "the tick was dropped: it was still waiting when the run ended";
+const TICK_DROPPED_ERROR: &str = "the tick was dropped: it was still waiting when the run ended";
 
 /// Polls the future of a tick until it has ended or panicked. If the run ends before that, drops
 /// the future and returns `None`.
@@ -304,14 +304,14 @@ async fn wait_until_ticks_must_drop(end: &mut watch::Receiver<TickDropDeadline>)
 /// The thread that runs all asynchronous nodes as tasks. While a tick of one node waits, other
 /// nodes run.
 #[derive(Debug)]
-pub(crate) struct AsyncIo {
+pub(crate) struct AsyncIoThread {
     thread: JoinHandle<()>,
     end: watch::Sender<TickDropDeadline>,
     members: Vec<NodeReportSource>,
     ended: Arc<Mutex<Vec<Runner>>>,
 }
 
-impl AsyncIo {
+impl AsyncIoThread {
     /// Starts the thread that runs the nodes in `tasks`, and moves these nodes to it.
     ///
     /// # Errors
@@ -349,7 +349,7 @@ impl AsyncIo {
     /// runners of the nodes. If a tick blocks the thread, runners are missing, and the reports of
     /// their nodes are returned instead.
     pub(crate) fn finish(self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
-        let drop_at = deadline.checked_sub(DROP_MARGIN).unwrap_or(deadline);
+        let drop_at = deadline.checked_sub(TICK_DROP_MARGIN).unwrap_or(deadline);
         self.end
             .send_replace(Some(time::Instant::from_std(drop_at)));
         join_thread(self.thread, deadline);
@@ -377,7 +377,7 @@ fn run_tasks(
     let _marked = ThreadNodesGuard::register(tasks.iter().map(|task| &task.runner));
     let local = LocalSet::new();
     let start =
-        |task: AsyncTask| local.spawn_local(task.run_tasks(Arc::clone(shared), end.clone()));
+        |task: AsyncTask| local.spawn_local(task.run_until_stop(Arc::clone(shared), end.clone()));
     let running: Vec<_> = tasks.into_iter().map(start).collect();
     local.block_on(&runtime, async {
         for task in running {

@@ -14,7 +14,7 @@ use crate::scheduler::api::node::{Node, NodeError, NodeResult};
 use super::actor_turns;
 
 /// The time between two synchronisations of the clock with the kernel's clock, in nanoseconds.
-const RESYNC_PERIOD_NS: u64 = 20_000_000;
+const CLOCK_RESYNC_PERIOD_NS: u64 = 20_000_000;
 
 /// The state of a thread that runs the actors of a group without threads.
 ///
@@ -43,14 +43,14 @@ impl InlineActorRuns {
         };
         if group.is_paused() {
             if group.safety.is_engaged() {
-                actor_turns::make_safe(group);
+                actor_turns::make_actors_safe(group);
             }
             return false;
         }
         let mut now_ns = worker.clock.now_ns();
         if now_ns >= self.resync_ns {
             now_ns = worker.clock.resync();
-            self.resync_ns = now_ns.saturating_add(RESYNC_PERIOD_NS);
+            self.resync_ns = now_ns.saturating_add(CLOCK_RESYNC_PERIOD_NS);
         }
         if !group.has_due_activations(now_ns) {
             return false;
@@ -153,7 +153,7 @@ impl Node for GroupNode {
     fn enter_safe_state(&mut self) {
         self.group.safety.set_failing(true);
         if self.group.safety.is_engaged() && self.group.threads() == 0 {
-            actor_turns::make_safe(&self.group);
+            actor_turns::make_actors_safe(&self.group);
         }
     }
 

@@ -13,4 +13,4 @@ pub(crate) mod shared;
 pub(crate) mod simulated;
 pub(crate) mod spin;
 pub(crate) mod thread;
-pub(crate) mod topic_alarm;
+pub(crate) mod topic_wait_threads;

@@ -22,10 +22,10 @@ use crate::topic::WaitSet;
 
 use super::event::{BLOCKED_NODE_PAUSE, INPUT_CHECK_PERIOD, time_until};
 use super::thread::NodeReportSource;
-use super::topic_alarm::{TopicAlarms, WakingTopic};
+use super::topic_wait_threads::{TopicWaitThreads, WakingTopic};
 
 /// A node that will run on the threads of a group of actors, but does not run yet.
-pub(crate) struct SharingNode {
+pub(crate) struct PendingSharedNode {
     pub(crate) runner: Runner,
     pub(crate) wake: WaitSet,
     pub(crate) group: Arc<ActorGroup>,
@@ -40,7 +40,7 @@ type RunnerSlot = Arc<Mutex<Option<Runner>>>;
 #[derive(Debug, Default)]
 pub(crate) struct SharedNodes {
     nodes: Vec<(RunnerSlot, NodeReportSource)>,
-    alarms: Vec<TopicAlarms>,
+    wait_threads: Vec<TopicWaitThreads>,
 }
 
 impl SharedNodes {
@@ -53,7 +53,7 @@ impl SharedNodes {
     /// needed, and the system error.
     pub(crate) fn start(
         &mut self,
-        nodes: Vec<SharingNode>,
+        nodes: Vec<PendingSharedNode>,
         clock: &Clock,
         shared: &Arc<RunState>,
     ) -> Result<(), (String, io::Error)> {
@@ -64,10 +64,10 @@ impl SharedNodes {
             topics.entry(name).or_default().extend(woken);
         }
         for (group, topics) in topics {
-            match TopicAlarms::start(&group, topics, shared) {
-                Ok(alarms) => self.alarms.push(alarms),
-                Err((error, alarms)) => {
-                    self.alarms.push(alarms);
+            match TopicWaitThreads::start(&group, topics, shared) {
+                Ok(wait_threads) => self.wait_threads.push(wait_threads),
+                Err((error, wait_threads)) => {
+                    self.wait_threads.push(wait_threads);
                     return Err((group, error));
                 }
             }
@@ -78,11 +78,11 @@ impl SharedNodes {
     /// Spawns an actor that runs the node. Returns the topics whose messages wake this actor.
     fn add(
         &mut self,
-        node: SharingNode,
+        node: PendingSharedNode,
         clock: &Clock,
         shared: &Arc<RunState>,
     ) -> Vec<WakingTopic> {
-        let SharingNode {
+        let PendingSharedNode {
             runner,
             wake,
             group,
@@ -90,13 +90,13 @@ impl SharedNodes {
         let member = NodeReportSource::from_runner(&runner);
         let (name, commands) = (runner.plan().name.clone(), Arc::clone(runner.commands()));
         let actor = NodeActor::new(runner, wake.watches().to_vec(), clock, shared);
-        self.nodes.push((Arc::clone(&actor.place), member));
+        self.nodes.push((Arc::clone(&actor.slot), member));
         let group = Actors::from_group(group);
         let options = group.options().mailbox(Mailbox::latest()).safe_state();
-        let place = Arc::clone(&actor.place);
+        let slot = Arc::clone(&actor.slot);
         let Ok(address) = options.label(&name).spawn(actor) else {
             // WHY no error: the group was stopped before the run, so the node is stopped, too.
-            lock(&place).iter_mut().for_each(Runner::shut_down);
+            lock_runner(&slot).iter_mut().for_each(Runner::shut_down);
             return Vec::new();
         };
         commands.set_listener(address.clone());
@@ -108,19 +108,19 @@ impl SharedNodes {
 
     /// Wakes the threads that wait for topics, so that they see that the run stops.
     pub(crate) fn wake(&self) {
-        self.alarms.iter().for_each(TopicAlarms::wake);
+        self.wait_threads.iter().for_each(TopicWaitThreads::wake);
     }
 
     /// Waits until the threads that wait for topics have ended, but not beyond `deadline`. Returns
     /// the runners of the nodes, and reports of those nodes whose ticks have not ended. Before this
     /// call, the caller has to end the threads of the groups.
     pub(crate) fn end(&mut self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
-        for alarms in self.alarms.drain(..) {
-            alarms.end(deadline);
+        for wait_threads in self.wait_threads.drain(..) {
+            wait_threads.end(deadline);
         }
         let (mut runners, mut left_behind) = (Vec::new(), Vec::new());
-        for (place, member) in self.nodes.drain(..) {
-            let runner = match place.try_lock() {
+        for (slot, member) in self.nodes.drain(..) {
+            let runner = match slot.try_lock() {
                 Ok(mut runner) => runner.take(),
                 Err(TryLockError::Poisoned(poisoned)) => poisoned.into_inner().take(),
                 Err(TryLockError::WouldBlock) => None,
@@ -144,7 +144,7 @@ impl CommandListener for Address<()> {
 /// The actor that runs a node. Each message to the actor makes it check whether there are commands
 /// to the node or messages in the node's topics.
 struct NodeActor {
-    place: RunnerSlot,
+    slot: RunnerSlot,
     watches: Vec<Watch>,
     clock: Clock,
     shared: Arc<RunState>,
@@ -161,8 +161,8 @@ struct NodeActor {
     checks_inputs: bool,
 }
 
-fn lock(place: &RunnerSlot) -> MutexGuard<'_, Option<Runner>> {
-    place.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock_runner(slot: &RunnerSlot) -> MutexGuard<'_, Option<Runner>> {
+    slot.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl NodeActor {
@@ -173,7 +173,7 @@ impl NodeActor {
                 .at_most
                 .map_or(0, |rate| saturating_nanos(rate.period())),
             checks_inputs: !plan.inputs.is_empty(),
-            place: Arc::new(Mutex::new(Some(runner))),
+            slot: Arc::new(Mutex::new(Some(runner))),
             watches,
             clock: clock.clone(),
             shared: Arc::clone(shared),
@@ -246,9 +246,9 @@ impl Actor for NodeActor {
     }
 
     fn handle(&mut self, (): (), context: &mut Context<'_, Self>) -> NodeResult {
-        let place = Arc::clone(&self.place);
-        let mut place = lock(&place);
-        let Some(runner) = place.as_mut().filter(|runner| !runner.is_shut_down()) else {
+        let slot = Arc::clone(&self.slot);
+        let mut slot = lock_runner(&slot);
+        let Some(runner) = slot.as_mut().filter(|runner| !runner.is_shut_down()) else {
             context.stop();
             return Ok(());
         };
@@ -269,7 +269,7 @@ impl Actor for NodeActor {
     /// the node any more. At the end of the run, the scheduler shuts the node down in its order.
     fn shutdown(&mut self) -> NodeResult {
         if !self.shared.is_stopping()
-            && let Some(runner) = lock(&self.place)
+            && let Some(runner) = lock_runner(&self.slot)
                 .as_mut()
                 .filter(|runner| !runner.is_shut_down())
         {
@@ -279,7 +279,7 @@ impl Actor for NodeActor {
     }
 
     fn enter_safe_state(&mut self) {
-        if let Some(runner) = lock(&self.place).as_mut() {
+        if let Some(runner) = lock_runner(&self.slot).as_mut() {
             runner.poll_commands(&self.clock, self.clock.now_ns());
         }
     }
@@ -287,7 +287,7 @@ impl Actor for NodeActor {
     /// Returns true if the node is in its safe state. WHY this method applies commands again: the
     /// emergency stop may reach the node later than its group.
     fn is_safe_state(&self) -> bool {
-        lock(&self.place).as_mut().is_none_or(|runner| {
+        lock_runner(&self.slot).as_mut().is_none_or(|runner| {
             runner.poll_commands(&self.clock, self.clock.now_ns());
             runner.is_in_emergency() || runner.is_shut_down()
         })

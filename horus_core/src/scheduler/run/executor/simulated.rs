@@ -31,7 +31,7 @@ pub(crate) struct SimulatedNode {
     actors: Option<Arc<ActorGroup>>,
     /// True once the node has checked for the first time whether its actors have messages or
     /// timers.
-    has_run: bool,
+    has_checked: bool,
     timeline: Option<Timeline>,
     /// True if the node has a timeline and was run at its present due time.
     was_due: bool,
@@ -59,7 +59,7 @@ impl SimulatedNode {
             runner,
             wake,
             actors,
-            has_run: false,
+            has_checked: false,
             timeline,
             was_due: false,
             pause_ns,
@@ -109,11 +109,11 @@ impl SimulatedNode {
     /// Returns true if the node represents a group with actors to run. In an emergency stop, makes
     /// the actors enter their safe state instead, and returns false.
     fn has_actors_to_run(&mut self, clock: &Clock, now_ns: u64) -> bool {
-        self.has_run = true;
+        self.has_checked = true;
         self.runner.poll_commands(clock, now_ns);
         self.actors.as_ref().is_some_and(|actors| {
             if actors.safety.is_engaged() {
-                actor_turns::make_safe(actors);
+                actor_turns::make_actors_safe(actors);
             }
             !actors.is_paused() && actors.has_due_activations(now_ns)
         })
@@ -127,10 +127,10 @@ impl SimulatedNode {
                 return None;
             }
             // WHY not before: a timer may be due at once again and again.
-            let earliest_ns = now_ns + u64::from(self.has_run);
+            let earliest_ns = now_ns + u64::from(self.has_checked);
             let next_ns = actors.timers.next_due_ns().max(earliest_ns);
             // WHY only at first: mail that is left after the rounds at one time waits for the next.
-            let has_mail = !self.has_run && !actors.waiting.is_empty();
+            let has_mail = !self.has_checked && !actors.waiting.is_empty();
             let next_ns = if has_mail { now_ns } else { next_ns };
             return (next_ns != u64::MAX).then_some(next_ns);
         }

@@ -33,9 +33,9 @@ const SLEEP_NS_MIN: u64 = 50_000;
 /// second in one piece, during which a 10 kHz node misses 500 ticks. (The fair server of Linux 6.18
 /// took 26 to 46 ms in a measurement.) A thread that sleeps for the same time in small pieces
 /// misses hardly any tick.
-const AWAKE_TO_ASLEEP_MAX: u64 = 15;
-/// The shortest sleep, in nanoseconds, that [`AWAKE_TO_ASLEEP_MAX`] forces. WHY not shorter: the
-/// sleep would end before another thread could run.
+const AWAKE_TO_ASLEEP_RATIO_MAX: u64 = 15;
+/// The shortest sleep, in nanoseconds, that [`AWAKE_TO_ASLEEP_RATIO_MAX`] forces. WHY not shorter:
+/// the sleep would end before another thread could run.
 const FORCED_SLEEP_NS: u64 = 20_000;
 
 /// The spin time: a thread wakes this long before a due time, and spins until then. It covers the
@@ -123,7 +123,7 @@ impl SpinTime {
         if !was_awake {
             return wake_ns;
         }
-        let owed_ns = now_ns.saturating_sub(self.woke_ns) / AWAKE_TO_ASLEEP_MAX;
+        let owed_ns = now_ns.saturating_sub(self.woke_ns) / AWAKE_TO_ASLEEP_RATIO_MAX;
         wake_ns.max(now_ns + owed_ns.min(self.period_ns / 4).max(FORCED_SLEEP_NS))
     }
 
@@ -141,7 +141,7 @@ impl SpinTime {
             .slept_ns
             .saturating_sub(self.awake_until_ns)
             .min(self.period_ns);
-        let until_ns = now_ns.saturating_add(slept_ns.saturating_mul(AWAKE_TO_ASLEEP_MAX));
+        let until_ns = now_ns.saturating_add(slept_ns.saturating_mul(AWAKE_TO_ASLEEP_RATIO_MAX));
         self.awake_until_ns = until_ns.saturating_sub(owed_ns);
         self.woke_ns = now_ns;
         self.learn_from(late_ns);

@@ -1,5 +1,5 @@
-//! Topic alarms: threads that wait for the topics of many nodes. When a topic gets a message, they
-//! wake the actor that runs its node.
+//! Threads that wait for the topics of many nodes. When a topic gets a message, its thread wakes
+//! the actor that runs the node.
 
 use std::io;
 use std::sync::Arc;
@@ -16,17 +16,17 @@ use super::thread::{join_thread, spawn_thread};
 
 /// Largest number of topics for which one sleeping thread can wait. It is one less than the number
 /// of events for which a thread can wait, because the thread also waits for the end of the run.
-const TOPICS_MAX: usize = EVENTS_MAX - 1;
+const TOPICS_PER_THREAD_MAX: usize = EVENTS_MAX - 1;
 
 /// Largest number of threads of one group that wait for topics. If the last thread has more than
-/// [`TOPICS_MAX`] topics, it checks them every millisecond instead of sleeping until a message
-/// arrives.
-const THREADS_MAX: usize = 8;
+/// [`TOPICS_PER_THREAD_MAX`] topics, it checks them every millisecond instead of sleeping until a
+/// message arrives.
+const WAIT_THREADS_MAX: usize = 8;
 
 /// The threads that wait for messages of topics, on behalf of one group, and wake the actors of
 /// these topics.
 #[derive(Debug)]
-pub(crate) struct TopicAlarms {
+pub(crate) struct TopicWaitThreads {
     bell: Arc<LocalEventcount>,
     threads: Vec<JoinHandle<()>>,
 }
@@ -51,11 +51,11 @@ impl WakingTopic {
 }
 
 /// Returns the number of threads that are needed to wait for `topics` topics.
-pub(crate) fn thread_count(topics: usize) -> usize {
-    topics.div_ceil(TOPICS_MAX).min(THREADS_MAX)
+pub(crate) fn wait_thread_count(topics: usize) -> usize {
+    topics.div_ceil(TOPICS_PER_THREAD_MAX).min(WAIT_THREADS_MAX)
 }
 
-impl TopicAlarms {
+impl TopicWaitThreads {
     /// Starts the threads that wait for `topics`.
     ///
     /// # Errors
@@ -72,17 +72,17 @@ impl TopicAlarms {
             threads: Vec::new(),
         };
         let mut topics = topics.into_iter();
-        for number in 1..=thread_count(topics.len()) {
-            let count = if number == THREADS_MAX {
+        for number in 1..=wait_thread_count(topics.len()) {
+            let count = if number == WAIT_THREADS_MAX {
                 topics.len()
             } else {
-                TOPICS_MAX
+                TOPICS_PER_THREAD_MAX
             };
-            let mut alarm = TopicAlarmThread::new(topics.by_ref().take(count));
+            let mut waiter = TopicWaiter::new(topics.by_ref().take(count));
             let (bell, shared) = (Arc::clone(&started.bell), Arc::clone(shared));
             let run = move || {
                 shared.wait_for_start();
-                alarm.run(&bell, &shared);
+                waiter.run(&bell, &shared);
             };
             match spawn_thread(&format!("{group} topics {number}"), run) {
                 Ok(thread) => started.threads.push(thread),
@@ -108,14 +108,14 @@ impl TopicAlarms {
 
 /// The state of a thread that waits for messages of its topics and wakes the actors of these
 /// topics.
-struct TopicAlarmThread {
+struct TopicWaiter {
     /// The topics for which the thread waits. The actor of each topic has the same index in
     /// `actors`.
     watches: Vec<Watch>,
     actors: Vec<(Address<()>, u64)>,
 }
 
-impl TopicAlarmThread {
+impl TopicWaiter {
     fn new(topics: impl Iterator<Item = WakingTopic>) -> Self {
         let topics = topics.map(|topic| (topic.watch, (topic.actor, topic.arrivals)));
         let (watches, actors) = topics.unzip();
@@ -142,10 +142,10 @@ impl TopicAlarmThread {
 /// this thread can still sleep. Nor does an actor have to notify this thread when the actor goes to
 /// sleep.
 fn wake_actors(watches: &[Watch], actors: &mut [(Address<()>, u64)]) {
-    for (watch, (actor, told)) in watches.iter().zip(actors) {
+    for (watch, (actor, last_arrivals)) in watches.iter().zip(actors) {
         let arrivals = watch.arrivals();
-        if arrivals != *told {
-            *told = arrivals;
+        if arrivals != *last_arrivals {
+            *last_arrivals = arrivals;
             // WHY ignored: the actor keeps one wake, or the node is stopped.
             let _ = actor.tell(());
         }
@@ -158,7 +158,7 @@ mod tests {
 
     #[test]
     fn each_thread_waits_for_127_topics_and_there_are_eight_at_most() {
-        let counts = [0, 1, 127, 128, 1000, 1016, 1017, 100_000].map(thread_count);
+        let counts = [0, 1, 127, 128, 1000, 1016, 1017, 100_000].map(wait_thread_count);
         assert_eq!(counts, [0, 1, 1, 2, 8, 8, 8, 8]);
     }
 }
