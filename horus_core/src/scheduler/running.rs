@@ -26,8 +26,8 @@ use crate::scheduler::run::pending_node::PendingNode;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::scheduler::run::workers::{StartContext, Workers, threads_wanted};
+use crate::scheduler::watch::lost_wake_check::LostWakeCheck;
 use crate::scheduler::watch::supervisor::Supervisor;
-use crate::scheduler::watch::topic_look::LostWakeCheck;
 use crate::scheduler::watch::watched_group::WatchedGroup;
 use crate::scheduler::watch::watched_node::WatchedNode;
 

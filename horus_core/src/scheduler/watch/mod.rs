@@ -3,7 +3,7 @@
 //!
 //! This module imports `api`, `remote` and `run`.
 
+pub(crate) mod lost_wake_check;
 pub(crate) mod supervisor;
-pub(crate) mod topic_look;
 pub(crate) mod watched_group;
 pub(crate) mod watched_node;

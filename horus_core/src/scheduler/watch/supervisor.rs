@@ -19,7 +19,7 @@ use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
 use crate::scheduler::run::handle::{CommandError, Handle};
 use crate::scheduler::run::run_state::RunState;
-use crate::scheduler::watch::topic_look::LostWakeCheck;
+use crate::scheduler::watch::lost_wake_check::LostWakeCheck;
 use crate::scheduler::watch::watched_group::WatchedGroup;
 use crate::scheduler::watch::watched_node::{TickFinding, WatchedNode};
 use crate::topic::WaitSet;
@@ -101,7 +101,7 @@ impl Supervisor {
             self.poll_emergency_stop(now_ns);
             for group in &mut self.groups {
                 let events = group.check_activations(now_ns).into_iter();
-                let events = events.chain(group.check(now_ns));
+                let events = events.chain(group.check_safe_states(now_ns));
                 events.for_each(|event| self.recorder.record(event));
             }
             self.poll_commands(now_ns);
@@ -177,7 +177,7 @@ impl Supervisor {
     /// since the last check.
     fn check_nodes(&mut self, now_ns: u64) {
         for index in 0..self.nodes.len() {
-            let Some(news) = self.nodes[index].check(now_ns) else {
+            let Some(news) = self.nodes[index].check_tick(now_ns) else {
                 continue;
             };
             let name = self.nodes[index].name().to_owned();
@@ -238,7 +238,7 @@ impl Supervisor {
     /// Calls the safe-state callback of the node `index`, which hangs, at most once for each of its
     /// ticks. `name` is the name of the node.
     fn make_node_safe(&mut self, index: usize, name: &str) {
-        if !self.nodes[index].begin_safe_state() {
+        if !self.nodes[index].claim_safe_state_call() {
             return;
         }
         let Some(enter) = &mut self.nodes[index].safe_state else {
@@ -314,7 +314,7 @@ impl Supervisor {
                 .change_wanted_state(|wanted| wanted.is_emergency = is_engaged);
         }
         for group in &mut self.groups {
-            group.begin_emergency(is_engaged.then_some(now_ns));
+            group.set_emergency_start(is_engaged.then_some(now_ns));
         }
         let kind = if is_engaged {
             NodeEvent::EMERGENCY_STOP

@@ -12,7 +12,7 @@ use crate::message::NodeEvent;
 
 /// The time, in nanoseconds, after which actors that have not confirmed their safe state are
 /// reported.
-const SAFE_STATE_NS_MAX: u64 = 100_000_000;
+const SAFE_STATE_ENTRY_NS_MAX: u64 = 100_000_000;
 
 /// Largest number of actors whose names one event contains.
 const NAMED_ACTORS_MAX: usize = 4;
@@ -40,7 +40,7 @@ impl WatchedGroup {
 
     /// Records that an emergency stop has begun at the time `now_ns`. If `now_ns` is `None`,
     /// records that the emergency stop is over.
-    pub(crate) fn begin_emergency(&mut self, now_ns: Option<u64>) {
+    pub(crate) fn set_emergency_start(&mut self, now_ns: Option<u64>) {
         let has_members = self.group.safety.report().all > 0;
         self.entering_safe_state_since_ns = now_ns.filter(|_| has_members);
         self.is_reported = false;
@@ -75,9 +75,9 @@ impl WatchedGroup {
     }
 
     /// During an emergency stop, returns an event when all actors are in their safe state. If some
-    /// are not there after [`SAFE_STATE_NS_MAX`] nanoseconds, returns one event that reports them.
-    /// Returns `None` in all other cases.
-    pub(crate) fn check(&mut self, now_ns: u64) -> Option<NodeEvent> {
+    /// are not there after [`SAFE_STATE_ENTRY_NS_MAX`] nanoseconds, returns one event that reports
+    /// them. Returns `None` in all other cases.
+    pub(crate) fn check_safe_states(&mut self, now_ns: u64) -> Option<NodeEvent> {
         let lasted_ns = now_ns.saturating_sub(self.entering_safe_state_since_ns?);
         let SafetyReport { all, missing } = self.group.safety.report();
         if missing.is_empty() {
@@ -85,7 +85,7 @@ impl WatchedGroup {
             let text = format!("{all} actors are in their safe state");
             return Some(self.event(NodeEvent::SAFE_STATE_ENTERED, lasted_ns, &text));
         }
-        if lasted_ns < SAFE_STATE_NS_MAX || std::mem::replace(&mut self.is_reported, true) {
+        if lasted_ns < SAFE_STATE_ENTRY_NS_MAX || std::mem::replace(&mut self.is_reported, true) {
             return None;
         }
         let count = missing.len();

@@ -29,7 +29,7 @@ const GIVE_UP_NS_MIN: u64 = 1_000_000_000;
 /// The time, in nanoseconds, that a panic hook gets after its tick has exceeded the limit. If the
 /// hook still runs then, the safe-state callback is called. WHY: printing a backtrace takes less
 /// time than this, and a hook that writes to a full pipe may block forever.
-const PANIC_GRACE_NS: u64 = 1_000_000_000;
+const PANIC_HOOK_GRACE_NS: u64 = 1_000_000_000;
 
 /// The shortest time, in nanoseconds, between two checks of a node that is not in a tick.
 const IDLE_CHECK_INTERVAL_NS_MIN: u64 = 500_000;
@@ -131,7 +131,7 @@ impl WatchedNode {
     /// Returns true if the safe-state callback has to be called for the present tick, and records
     /// that it is called. Returns false if it was already called for this tick. Also returns true
     /// if the node is not in a tick.
-    pub(crate) fn begin_safe_state(&mut self) -> bool {
+    pub(crate) fn claim_safe_state_call(&mut self) -> bool {
         let began_ns = self.metrics.tick_began_ns();
         let before = std::mem::replace(&mut self.safe_state_tick_ns, began_ns);
         began_ns == 0 || before != began_ns
@@ -157,7 +157,7 @@ impl WatchedNode {
 
     /// Checks the node's present tick. Returns what has changed since the last check; `None` if
     /// nothing has.
-    pub(crate) fn check(&mut self, now_ns: u64) -> Option<TickFinding> {
+    pub(crate) fn check_tick(&mut self, now_ns: u64) -> Option<TickFinding> {
         let busy_ns = self.metrics.busy_time(now_ns).map_or(0, saturating_nanos);
         let lasted_ns = self.metrics.time_in_tick_ns(now_ns);
         let was_stuck_ns = self.stuck_ns;
@@ -172,7 +172,7 @@ impl WatchedNode {
         self.stuck_ns = (stuck_ns > limit_ns).then_some(stuck_ns);
         match (was_stuck_ns, self.stuck_ns) {
             (None, None)
-                if lasted_ns > limit_ns.saturating_add(PANIC_GRACE_NS)
+                if lasted_ns > limit_ns.saturating_add(PANIC_HOOK_GRACE_NS)
                     && self.metrics.is_panic_hook_running()
                     && self.safe_state_tick_ns != self.metrics.tick_began_ns() =>
             {
@@ -325,15 +325,15 @@ mod tests {
             ..NodeSpec::default()
         });
         metrics.begin_tick(100 * MS, 100 * MS);
-        assert!(watched_node.check(110 * MS).is_none());
+        assert!(watched_node.check_tick(110 * MS).is_none());
         metrics.set_budget_ns(MS);
-        let found = watched_node.check(110 * MS);
+        let found = watched_node.check_tick(110 * MS);
         assert!(matches!(found, Some(TickFinding::Stuck { .. })));
         metrics.set_budget_ns(4000 * MS);
-        let found = watched_node.check(2100 * MS);
+        let found = watched_node.check_tick(2100 * MS);
         assert!(matches!(found, Some(TickFinding::Recovered { .. })));
         metrics.set_budget_ns(u64::MAX);
-        assert!(watched_node.check(u64::MAX / 2).is_none(), "no limit");
+        assert!(watched_node.check_tick(u64::MAX / 2).is_none(), "no limit");
     }
 
     #[test]
@@ -341,26 +341,28 @@ mod tests {
         let (mut watched_node, metrics) = watched_node();
         metrics.begin_tick(100 * MS, 100 * MS);
         assert!(matches!(
-            watched_node.check(120 * MS),
+            watched_node.check_tick(120 * MS),
             Some(TickFinding::Stuck { .. })
         ));
-        assert!(watched_node.begin_safe_state());
+        assert!(watched_node.claim_safe_state_call());
         metrics.begin_panic();
         for now_ms in [130, 1000, 5000] {
             assert!(
-                watched_node.check(now_ms * MS).is_none(),
+                watched_node.check_tick(now_ms * MS).is_none(),
                 "after {now_ms} ms"
             );
         }
         metrics.end_panic(5000 * MS);
-        assert!(watched_node.check(5000 * MS).is_none() && !watched_node.begin_safe_state());
+        assert!(
+            watched_node.check_tick(5000 * MS).is_none() && !watched_node.claim_safe_state_call()
+        );
         metrics.end_tick(100 * MS, 5001 * MS);
         assert!(matches!(
-            watched_node.check(5001 * MS),
+            watched_node.check_tick(5001 * MS),
             Some(TickFinding::Recovered { .. })
         ));
         metrics.begin_tick(6000 * MS, 6000 * MS);
-        assert!(watched_node.begin_safe_state());
+        assert!(watched_node.claim_safe_state_call());
     }
 
     #[test]
@@ -368,19 +370,19 @@ mod tests {
         let (mut watched_node, metrics) = watched_node();
         metrics.begin_tick(100 * MS, 100 * MS);
         metrics.begin_panic();
-        assert!(watched_node.check(1110 * MS).is_none());
+        assert!(watched_node.check_tick(1110 * MS).is_none());
         assert!(matches!(
-            watched_node.check(1111 * MS),
+            watched_node.check_tick(1111 * MS),
             Some(TickFinding::PanicHookHangs)
         ));
-        assert!(watched_node.begin_safe_state());
-        assert!(watched_node.check(9000 * MS).is_none());
+        assert!(watched_node.claim_safe_state_call());
+        assert!(watched_node.check_tick(9000 * MS).is_none());
         // It now hangs like any other tick, and is safe already.
         assert!(matches!(
-            watched_node.check(10_100 * MS),
+            watched_node.check_tick(10_100 * MS),
             Some(TickFinding::Stuck { .. })
         ));
-        assert!(!watched_node.begin_safe_state());
+        assert!(!watched_node.claim_safe_state_call());
     }
 
     #[test]
@@ -388,7 +390,7 @@ mod tests {
         let (mut watched_node, metrics) = watched_node();
         let mut checks = |now_ns| {
             (
-                watched_node.check(now_ns).is_some(),
+                watched_node.check_tick(now_ns).is_some(),
                 watched_node.next_check_ns(now_ns),
             )
         };
