@@ -203,10 +203,10 @@ impl<'a, A: Actor> Context<'a, A> {
                 handle.send(ControlMessage::Timer(due)).is_ok()
             })
         };
-        let alarm = PendingTimer::new((delay_ns, period_ns), Box::new(send));
-        let timer = alarm.timer();
+        let pending = PendingTimer::new((delay_ns, period_ns), Box::new(send));
+        let timer = pending.timer();
         let at_ns = self.now_ns().saturating_add(delay_ns);
-        self.services.group().start_alarm(at_ns, alarm);
+        self.services.group().start_timer(at_ns, pending);
         timer
     }
 

@@ -72,7 +72,7 @@ pub(crate) enum TimerEntry {
     /// An actor that is suspended after a failure. When the time is over, it is run again.
     Pause(Task),
     /// A timer of an actor, and the time at which its next message is due, in nanoseconds.
-    Alarm(PendingTimer, u64),
+    Timer(PendingTimer, u64),
 }
 
 /// A group of actors: their run queues, timers, names and counters. All threads that use the group
@@ -280,9 +280,9 @@ impl ActorGroup {
         for timed in self.timers.take_all() {
             match timed {
                 TimerEntry::Pause(task) => self.timers.add(0, TimerEntry::Pause(task)),
-                TimerEntry::Alarm(alarm, _) => {
-                    let at_ns = alarm.delay_ns();
-                    self.timers.add(at_ns, TimerEntry::Alarm(alarm, at_ns));
+                TimerEntry::Timer(timer, _) => {
+                    let at_ns = timer.delay_ns();
+                    self.timers.add(at_ns, TimerEntry::Timer(timer, at_ns));
                 }
             }
         }
@@ -306,16 +306,16 @@ impl ActorGroup {
     }
 
     /// Starts a timer, whose first message is due at `at_ns`.
-    pub(crate) fn start_alarm(&self, at_ns: u64, alarm: PendingTimer) {
-        self.store_alarm(at_ns, alarm);
+    pub(crate) fn start_timer(&self, at_ns: u64, timer: PendingTimer) {
+        self.store_timer(at_ns, timer);
         // WHY: a worker would notice it before it sleeps; other threads have to wake one.
         if !local::is_worker() {
             self.queues.wake_all();
         }
     }
 
-    fn store_alarm(&self, at_ns: u64, alarm: PendingTimer) {
-        self.timers.add(at_ns, TimerEntry::Alarm(alarm, at_ns));
+    fn store_timer(&self, at_ns: u64, timer: PendingTimer) {
+        self.timers.add(at_ns, TimerEntry::Timer(timer, at_ns));
         // WHY after: if the group ends later, it finds the timer.
         if self.is_over.get() != 0 {
             self.end_timers();
@@ -329,26 +329,26 @@ impl ActorGroup {
         while let Some(due) = self.timers.take_due(now_ns) {
             match due {
                 TimerEntry::Pause(task) => return Some(task),
-                TimerEntry::Alarm(alarm, due_ns) => self.send_alarm_message(alarm, due_ns, now_ns),
+                TimerEntry::Timer(timer, due_ns) => self.send_timer_message(timer, due_ns, now_ns),
             }
         }
         None
     }
 
-    fn send_alarm_message(&self, mut alarm: PendingTimer, due_ns: u64, now_ns: u64) {
-        match catch_panic(|| alarm.ring(due_ns, now_ns)) {
-            Ok(Some(next_ns)) => self.store_alarm(next_ns, alarm),
-            Ok(None) => self.drop_alarm(alarm),
+    fn send_timer_message(&self, mut timer: PendingTimer, due_ns: u64, now_ns: u64) {
+        match catch_panic(|| timer.send_due_message(due_ns, now_ns)) {
+            Ok(Some(next_ns)) => self.store_timer(next_ns, timer),
+            Ok(None) => self.drop_timer(timer),
             Err(panic) => {
                 self.record_failure(true, &panic);
-                self.drop_alarm(alarm);
+                self.drop_timer(timer);
             }
         }
     }
 
     /// Drops a timer. Records a panic if the drop of its message or of its function panics.
-    fn drop_alarm(&self, alarm: PendingTimer) {
-        if let Some(panic) = catch_panic_in_drop(alarm) {
+    fn drop_timer(&self, timer: PendingTimer) {
+        if let Some(panic) = catch_panic_in_drop(timer) {
             self.record_failure(true, &panic);
         }
     }
@@ -478,7 +478,7 @@ impl ActorGroup {
         for timed in self.timers.take_all() {
             match timed {
                 TimerEntry::Pause(task) => self.inject(task),
-                TimerEntry::Alarm(alarm, at_ns) => self.store_alarm(at_ns, alarm),
+                TimerEntry::Timer(timer, at_ns) => self.store_timer(at_ns, timer),
             }
         }
     }

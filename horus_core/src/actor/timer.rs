@@ -91,11 +91,11 @@ impl PendingTimer {
 
     /// Sends the message that was due at `due_ns`, unless the previous one still waits in the
     /// mailbox. Returns the time at which the next message is due; `None` if there is none.
-    pub(crate) fn ring(&mut self, due_ns: u64, now_ns: u64) -> Option<u64> {
+    pub(crate) fn send_due_message(&mut self, due_ns: u64, now_ns: u64) -> Option<u64> {
         if self.timer.is_cancelled() {
             return None;
         }
-        // Relaxed: one thread at a time has the alarm, and the mailbox orders the messages.
+        // Relaxed: one thread at a time has the pending timer, and the mailbox orders the messages.
         if self.timer.0.waiting.get() == 0 {
             self.timer.0.waiting.set(1);
             if !(self.send)(self.timer.clone()) {
@@ -110,7 +110,7 @@ impl PendingTimer {
 
 impl fmt::Debug for PendingTimer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Alarm")
+        f.debug_struct("PendingTimer")
             .field("timer", &self.timer)
             .field("period_ns", &self.period_ns)
             .finish_non_exhaustive()
@@ -173,12 +173,12 @@ mod tests {
 
     #[test]
     fn a_late_timer_goes_on_at_its_next_due_time() {
-        let mut alarm = PendingTimer::new((10, 10), Box::new(|_| true));
-        assert_eq!(alarm.ring(100, 100), Some(110));
-        assert_eq!(alarm.ring(110, 139), Some(140));
-        assert_eq!(alarm.ring(140, 150), Some(160));
-        alarm.timer().cancel();
-        assert_eq!(alarm.ring(160, 160), None);
+        let mut pending = PendingTimer::new((10, 10), Box::new(|_| true));
+        assert_eq!(pending.send_due_message(100, 100), Some(110));
+        assert_eq!(pending.send_due_message(110, 139), Some(140));
+        assert_eq!(pending.send_due_message(140, 150), Some(160));
+        pending.timer().cancel();
+        assert_eq!(pending.send_due_message(160, 160), None);
     }
 
     #[test]
@@ -189,24 +189,33 @@ mod tests {
             counter.fetch_add_one();
             true
         };
-        let mut alarm = PendingTimer::new((10, 10), Box::new(send));
-        assert_eq!((alarm.ring(0, 0), alarm.ring(10, 10)), (Some(10), Some(20)));
+        let mut pending = PendingTimer::new((10, 10), Box::new(send));
+        assert_eq!(
+            (
+                pending.send_due_message(0, 0),
+                pending.send_due_message(10, 10)
+            ),
+            (Some(10), Some(20))
+        );
         assert_eq!(sent.get(), 1);
-        let due = TimerMessage::new(alarm.timer(), 3, count);
+        let due = TimerMessage::new(pending.timer(), 3, count);
         assert!(due.into_message::<Arc<AtomicU64>>(3).is_some());
-        assert_eq!((alarm.ring(20, 20), sent.get()), (Some(30), 2));
-        let due = TimerMessage::new(alarm.timer(), 3, 7_u64);
+        assert_eq!(
+            (pending.send_due_message(20, 20), sent.get()),
+            (Some(30), 2)
+        );
+        let due = TimerMessage::new(pending.timer(), 3, 7_u64);
         assert_eq!(
             due.into_message::<u64>(4),
             None,
             "of an earlier version of the actor"
         );
-        assert!(alarm.timer().is_cancelled());
+        assert!(pending.timer().is_cancelled());
         let mut other = PendingTimer::new((10, 10), Box::new(|_| true));
-        assert_eq!(other.ring(0, 0), Some(10));
+        assert_eq!(other.send_due_message(0, 0), Some(10));
         drop(TimerMessage::new(other.timer(), 3, 7_u64));
         assert_eq!(other.timer.0.waiting.get(), 0, "the mailbox was dropped");
         let mut once = PendingTimer::new((0, 0), Box::new(|_| true));
-        assert_eq!(once.ring(0, 0), None);
+        assert_eq!(once.send_due_message(0, 0), None);
     }
 }

@@ -15,7 +15,7 @@ pub(crate) struct Timers<T> {
     next_ns: AtomicU64,
     /// The time until which one worker sleeps on behalf of all workers, in nanoseconds; `u64::MAX`
     /// if no worker does.
-    kept_ns: AtomicU64,
+    claimed_until_ns: AtomicU64,
     heap: Mutex<BinaryHeap<Reverse<TimedEntry<T>>>>,
     /// Number of entries that were ever added. It becomes the number of the next entry.
     added: AtomicU64,
@@ -28,7 +28,7 @@ struct TimedEntry<T> {
     /// Number of entries that were added before this one. Of two entries that are due at the same
     /// time, the one that was added first comes first.
     number: u64,
-    what: T,
+    entry: T,
 }
 
 impl<T> PartialEq for TimedEntry<T> {
@@ -55,7 +55,7 @@ impl<T> Default for Timers<T> {
     fn default() -> Self {
         Self {
             next_ns: AtomicU64::new(u64::MAX),
-            kept_ns: AtomicU64::new(u64::MAX),
+            claimed_until_ns: AtomicU64::new(u64::MAX),
             heap: Mutex::new(BinaryHeap::new()),
             added: AtomicU64::new(0),
         }
@@ -84,11 +84,14 @@ impl<T> Timers<T> {
         let next = self.next_due_ns();
         loop {
             // Relaxed, both: a worker that is wrong about it wakes too often.
-            let kept = self.kept_ns.get();
-            if next >= kept {
+            let claimed = self.claimed_until_ns.get();
+            if next >= claimed {
                 return None;
             }
-            if self.kept_ns.compare_exchange_relaxed(kept, next) {
+            if self
+                .claimed_until_ns
+                .compare_exchange_relaxed(claimed, next)
+            {
                 return Some(next);
             }
         }
@@ -98,11 +101,12 @@ impl<T> Timers<T> {
     /// worker can then make the claim.
     pub(crate) fn release_sleep(&self, claimed_ns: u64) {
         // WHY: another worker may have claimed an earlier time.
-        self.kept_ns.compare_exchange_relaxed(claimed_ns, u64::MAX);
+        self.claimed_until_ns
+            .compare_exchange_relaxed(claimed_ns, u64::MAX);
     }
 
-    /// Adds the entry `what`, which is due at the time `at_ns`.
-    pub(crate) fn add(&self, at_ns: u64, what: T) {
+    /// Adds `entry`, which is due at the time `at_ns`.
+    pub(crate) fn add(&self, at_ns: u64, entry: T) {
         let mut heap = self.lock();
         // Relaxed: changed under the lock.
         let number = self.added.get();
@@ -110,7 +114,7 @@ impl<T> Timers<T> {
         heap.push(Reverse(TimedEntry {
             at_ns,
             number,
-            what,
+            entry,
         }));
         self.update_next_ns(&heap);
     }
@@ -124,7 +128,7 @@ impl<T> Timers<T> {
             .is_some_and(|Reverse(timer)| timer.at_ns <= now_ns);
         let due = if is_due { heap.pop() } else { None };
         self.update_next_ns(&heap);
-        due.map(|Reverse(timer)| timer.what)
+        due.map(|Reverse(timer)| timer.entry)
     }
 
     /// Removes and returns all entries, in the order of their due times.
@@ -134,7 +138,7 @@ impl<T> Timers<T> {
         self.update_next_ns(&heap);
         drop(heap);
         all.sort_unstable_by(|one, other| one.0.cmp(&other.0));
-        all.into_iter().map(|Reverse(timer)| timer.what).collect()
+        all.into_iter().map(|Reverse(timer)| timer.entry).collect()
     }
 
     fn update_next_ns(&self, heap: &BinaryHeap<Reverse<TimedEntry<T>>>) {

@@ -50,7 +50,7 @@ impl ActorGroup {
         for timed in self.timers.take_all() {
             match timed {
                 TimerEntry::Pause(task) => _ = tasks.insert(task.id(), task),
-                TimerEntry::Alarm(alarm, _) => self.drop_alarm(alarm),
+                TimerEntry::Timer(timer, _) => self.drop_timer(timer),
             }
         }
         let held = self.safety.release().into_iter();
@@ -78,7 +78,7 @@ impl ActorGroup {
         for timed in self.timers.take_all() {
             match timed {
                 TimerEntry::Pause(task) => self.inject(task),
-                TimerEntry::Alarm(alarm, _) => self.drop_alarm(alarm),
+                TimerEntry::Timer(timer, _) => self.drop_timer(timer),
             }
         }
     }
@@ -149,17 +149,17 @@ mod tests {
     fn a_timer_that_starts_after_the_end_is_dropped() {
         let group = ActorGroup::new("fleet", 1, GroupSettings::default());
         let held = Arc::new(());
-        let alarm = |period_ns| {
+        let timer = |period_ns| {
             let held = Arc::clone(&held);
             let send = move |_| Arc::strong_count(&held) > 0;
             PendingTimer::new((1, period_ns), Box::new(send))
         };
-        group.start_alarm(7, alarm(0));
+        group.start_timer(7, timer(0));
         group.end();
         assert_eq!(Arc::strong_count(&held), 1, "dropped by the end");
-        group.start_alarm(7, alarm(0));
+        group.start_timer(7, timer(0));
         assert_eq!(Arc::strong_count(&held), 1, "dropped at once");
-        group.send_alarm_message(alarm(5), 7, 7);
+        group.send_timer_message(timer(5), 7, 7);
         assert_eq!(Arc::strong_count(&held), 1, "dropped after its message");
     }
 
