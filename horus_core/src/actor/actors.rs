@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use horus_shm::internals::heap::{self, ActivationOutcome};
 
+use crate::actor::actor_safe_state::ActorSafeState;
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
 use crate::actor::counts::ActorCounts;
@@ -17,7 +18,6 @@ use crate::actor::inbox::Inbox;
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
 use crate::actor::registry::message_type_name;
-use crate::actor::safe_slot::ActorSafeState;
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::FailurePolicy;
 
@@ -266,7 +266,7 @@ impl<'a> SpawnOptions<'a> {
         }
         if let Some(state) = safe_state {
             let label = self.label.map(str::to_owned);
-            group.safety.add(address.control(), state, label);
+            group.emergency_stop.add(address.control(), state, label);
         }
         Ok(Address::from_heap(address))
     }

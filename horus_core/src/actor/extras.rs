@@ -1,10 +1,10 @@
 //! The rarely used parts of an actor. They are allocated when the actor first needs one of them.
 
+use crate::actor::actor_safe_state::ActorSafeState;
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
 use crate::actor::children::{Child, Children};
 use crate::actor::context::StashAndChildren;
-use crate::actor::safe_slot::ActorSafeState;
 use crate::actor::stash::Stash;
 use crate::actor::swap::SwapTrial;
 use crate::actor::watch::ActorWatch;

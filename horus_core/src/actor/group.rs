@@ -12,13 +12,13 @@ use horus_shm::internals::heap::{
 use horus_shm::internals::sync::Word;
 
 use crate::actor::counts::ActorCounts;
+use crate::actor::emergency_stop::GroupEmergencyStop;
 use crate::actor::group_settings::{GroupSettings, HandlerWrapper};
 use crate::actor::idle::Idle;
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
 use crate::actor::members::NumberedMembers;
 use crate::actor::registry::Registry;
-use crate::actor::safety::Safety;
 use crate::actor::swap::SwapRequest;
 use crate::actor::timer::{PendingTimer, TimerMessage};
 use crate::actor::timers::Timers;
@@ -91,7 +91,7 @@ pub(crate) struct ActorGroup {
     /// Number of threads that run the actors; 0 if the scheduler's own thread runs them.
     threads: usize,
     pub(crate) registry: Registry,
-    pub(crate) safety: Safety,
+    pub(crate) emergency_stop: GroupEmergencyStop,
     /// The present time of a simulated run, in nanoseconds; `u64::MAX` if the run is not simulated.
     simulated_ns: AtomicU64,
     settings: GroupSettings,
@@ -169,7 +169,7 @@ impl ActorGroup {
             waiting: WaitingTasks::default(),
             threads,
             registry: Registry::default(),
-            safety: Safety::default(),
+            emergency_stop: GroupEmergencyStop::default(),
             simulated_ns: AtomicU64::new(u64::MAX),
             settings,
             is_over: word(),
@@ -380,7 +380,7 @@ impl ActorGroup {
     /// Returns a text that identifies an actor in reports, such as its name. `actor` is the id of
     /// the actor.
     pub(crate) fn describe_actor(&self, actor: usize) -> String {
-        let label = self.safety.label_of(actor);
+        let label = self.emergency_stop.label_of(actor);
         let name = label.or_else(|| self.registry.name_of(actor));
         name.map_or_else(
             || "an actor without a name".to_owned(),
@@ -439,8 +439,8 @@ impl ActorGroup {
         if is_emergency {
             self.engage_safe_states();
         } else {
-            self.safety.set_failing(false);
-            self.safety
+            self.emergency_stop.set_failing(false);
+            self.emergency_stop
                 .release()
                 .into_iter()
                 .for_each(|task| self.inject(task));
@@ -462,13 +462,13 @@ impl ActorGroup {
         // among the timers.
         if self.is_over.get() != 0 {
             self.end_timers();
-        } else if self.safety.is_engaged() {
+        } else if self.emergency_stop.is_engaged() {
             self.end_pauses();
         }
     }
 
     fn engage_safe_states(&self) {
-        self.safety.engage();
+        self.emergency_stop.engage();
         self.end_pauses();
     }
 

@@ -525,7 +525,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
             return;
         };
         let is_active = matches!(self.state, HostedState::Active | HostedState::Ending);
-        match safe.enter_if_wanted(&mut self.actor, is_active) {
+        match safe.enter_if_requested(&mut self.actor, is_active) {
             Ok(is_safe) => turn.worker().awaits_safe_state = !is_safe,
             Err(panic) => turn.group().record_failure(true, &panic),
         }
@@ -535,7 +535,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
         if matches!(self.state, HostedState::Active | HostedState::Ending) {
             let safe = self.extras.as_mut().and_then(|extras| extras.safe.as_mut());
             if let Some(safe) = safe
-                && let Err(panic) = safe.enter_before_end(&mut self.actor, &group.safety)
+                && let Err(panic) = safe.enter_before_end(&mut self.actor, &group.emergency_stop)
             {
                 group.record_failure(true, &panic);
             }

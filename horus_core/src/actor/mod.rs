@@ -73,12 +73,14 @@
 //! the reverse order of their spawning. Messages that still wait then are dropped and counted
 //! ([`Actors::counts`]). A caller that waits for an answer to one of them gets an error.
 
+mod actor_safe_state;
 mod actors;
 mod address;
 mod behaviour;
 mod children;
 mod context;
 mod counts;
+pub(crate) mod emergency_stop;
 mod error;
 mod extras;
 pub(crate) mod group;
@@ -91,8 +93,6 @@ pub(crate) mod local;
 mod mailbox;
 mod members;
 mod registry;
-mod safe_slot;
-pub(crate) mod safety;
 mod spawning;
 mod stash;
 mod swap;

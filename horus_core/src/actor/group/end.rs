@@ -53,7 +53,7 @@ impl ActorGroup {
                 TimerEntry::Timer(timer, _) => self.drop_timer(timer),
             }
         }
-        let held = self.safety.release().into_iter();
+        let held = self.emergency_stop.release().into_iter();
         let held = held.chain(self.waiting.take_all());
         tasks.extend(held.map(|task| (task.id(), task)));
         self.queues.close(|task| _ = tasks.insert(task.id(), task));

@@ -280,7 +280,7 @@ impl Workers {
     pub(crate) fn set_failing(&self) {
         self.actors.iter().for_each(ActorThreads::set_failing);
         for (_, group) in &self.main_groups {
-            group.safety.set_run_failed();
+            group.emergency_stop.set_run_failed();
         }
     }
 
@@ -288,7 +288,7 @@ impl Workers {
     /// stop.
     pub(crate) fn make_main_groups_safe(&self) {
         for (_, group) in &self.main_groups {
-            if group.safety.is_engaged() {
+            if group.emergency_stop.is_engaged() {
                 actor_turns::make_actors_safe(group);
             }
         }
@@ -327,7 +327,8 @@ impl Workers {
         let time = time.min(Duration::from_nanos(due_ns.saturating_sub(clock.now_ns())));
         let wait_policy = WaitPolicy::with_timeout(time).with_spin(Duration::ZERO);
         self.main_bell.wait_until(wait_policy, || {
-            let is_looked_at = |group: &ActorGroup| !group.is_paused() || group.safety.is_engaged();
+            let is_looked_at =
+                |group: &ActorGroup| !group.is_paused() || group.emergency_stop.is_engaged();
             let has_mail = groups().any(|group| is_looked_at(group) && !group.waiting.is_empty());
             (has_mail || shared.is_stopping()).then_some(())
         });

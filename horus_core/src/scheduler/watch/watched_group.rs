@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use horus_shm::clock::Clock;
 
+use crate::actor::emergency_stop::SafeStateReport;
 use crate::actor::group::ActorGroup;
-use crate::actor::safety::SafetyReport;
 use crate::actor::worker_activity::LongActivation;
 use crate::message::NodeEvent;
 
@@ -41,7 +41,7 @@ impl WatchedGroup {
     /// Records that an emergency stop has begun at the time `now_ns`. If `now_ns` is `None`,
     /// records that the emergency stop is over.
     pub(crate) fn set_emergency_start(&mut self, now_ns: Option<u64>) {
-        let has_members = self.group.safety.report().all > 0;
+        let has_members = self.group.emergency_stop.report().all > 0;
         self.entering_safe_state_since_ns = now_ns.filter(|_| has_members);
         self.is_reported = false;
     }
@@ -79,7 +79,7 @@ impl WatchedGroup {
     /// them. Returns `None` in all other cases.
     pub(crate) fn check_safe_states(&mut self, now_ns: u64) -> Option<NodeEvent> {
         let lasted_ns = now_ns.saturating_sub(self.entering_safe_state_since_ns?);
-        let SafetyReport { all, missing } = self.group.safety.report();
+        let SafeStateReport { all, missing } = self.group.emergency_stop.report();
         if missing.is_empty() {
             self.entering_safe_state_since_ns = None;
             let text = format!("{all} actors are in their safe state");

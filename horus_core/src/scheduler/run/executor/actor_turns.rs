@@ -69,13 +69,13 @@ pub(crate) fn run_turns(
 /// Makes the actors that have a safe state enter it, because there is an emergency stop.
 pub(crate) fn make_actors_safe(group: &ActorGroup) {
     let mut worker = WorkerContext::new(&group.clock());
-    let again = group.safety.take_tasks_to_revisit().into_iter();
+    let again = group.emergency_stop.take_tasks_to_revisit().into_iter();
     for mut task in again.chain(group.waiting.take_all()) {
         let marked = local::mark_thread_in_handler();
         task.visit(group, &mut worker);
         drop(marked);
         let is_safe = !std::mem::take(&mut worker.awaits_safe_state);
-        if let Some(task) = group.safety.hold_task(task, is_safe) {
+        if let Some(task) = group.emergency_stop.hold_task(task, is_safe) {
             group.inject(task);
         }
     }

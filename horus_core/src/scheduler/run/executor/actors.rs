@@ -143,7 +143,7 @@ impl ActorThreads {
     /// Makes the actors enter their safe state before they are shut down. Called when the run has
     /// failed.
     pub(crate) fn set_failing(&self) {
-        self.group.safety.set_run_failed();
+        self.group.emergency_stop.set_run_failed();
     }
 
     /// Waits until the threads have ended, but not beyond `deadline`. If the node that represents
@@ -167,7 +167,7 @@ impl ActorThreads {
         for index in &hanging {
             group.record_failure(false, &describe_hanging_thread(&group, *index));
             // WHY before the end of the actors: they enter their safe state first.
-            group.safety.set_run_failed();
+            group.emergency_stop.set_run_failed();
         }
         group.set_running(false);
         group.publish_counts();
@@ -284,10 +284,10 @@ impl<'a> ActorThread<'a> {
     /// state enter it. None of these actors runs again until the emergency stop ends.
     #[cold]
     fn make_actors_safe(&mut self) {
-        if !self.group.safety.is_engaged() {
+        if !self.group.emergency_stop.is_engaged() {
             return;
         }
-        for task in self.group.safety.take_tasks_to_revisit() {
+        for task in self.group.emergency_stop.take_tasks_to_revisit() {
             self.visit_actor(task);
         }
         let now_ns = self.now_ns;
@@ -297,7 +297,7 @@ impl<'a> ActorThread<'a> {
         };
         // WHY the first condition: after the stop has ended, `visit_actor` puts each actor back
         // into the queue.
-        while self.group.safety.is_engaged()
+        while self.group.emergency_stop.is_engaged()
             && let Some(task) = local::with_local_worker(any).flatten()
         {
             self.visit_actor(task);
@@ -308,7 +308,7 @@ impl<'a> ActorThread<'a> {
         self.context.begin_activation(self.now_ns);
         task.visit(self.group, &mut self.context);
         let is_safe = !std::mem::take(&mut self.context.awaits_safe_state);
-        if let Some(task) = self.group.safety.hold_task(task, is_safe) {
+        if let Some(task) = self.group.emergency_stop.hold_task(task, is_safe) {
             local::with_local_worker(|local| local.worker.push(task));
         }
     }

@@ -42,7 +42,7 @@ impl InlineActorRuns {
             return false;
         };
         if group.is_paused() {
-            if group.safety.is_engaged() {
+            if group.emergency_stop.is_engaged() {
                 actor_turns::make_actors_safe(group);
             }
             return false;
@@ -151,14 +151,14 @@ impl Node for GroupNode {
     }
 
     fn enter_safe_state(&mut self) {
-        self.group.safety.set_failing(true);
-        if self.group.safety.is_engaged() && self.group.threads() == 0 {
+        self.group.emergency_stop.set_failing(true);
+        if self.group.emergency_stop.is_engaged() && self.group.threads() == 0 {
             actor_turns::make_actors_safe(&self.group);
         }
     }
 
     fn is_safe_state(&self) -> bool {
-        self.group.safety.report().missing.is_empty()
+        self.group.emergency_stop.report().missing.is_empty()
     }
 }
 

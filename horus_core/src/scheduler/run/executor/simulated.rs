@@ -101,7 +101,7 @@ impl SimulatedNode {
     /// failed.
     pub(crate) fn enter_safe_state(&mut self) {
         if let Some(actors) = &self.actors {
-            actors.safety.set_run_failed();
+            actors.emergency_stop.set_run_failed();
         }
         self.runner.enter_safe_state();
     }
@@ -112,7 +112,7 @@ impl SimulatedNode {
         self.has_checked = true;
         self.runner.poll_commands(clock, now_ns);
         self.actors.as_ref().is_some_and(|actors| {
-            if actors.safety.is_engaged() {
+            if actors.emergency_stop.is_engaged() {
                 actor_turns::make_actors_safe(actors);
             }
             !actors.is_paused() && actors.has_due_activations(now_ns)

@@ -12,16 +12,16 @@ use crate::actor::group::{ActorGroup, ControlMessage, Task};
 /// The progress of one actor towards its safe state. The actor's thread and the group share this
 /// object.
 #[derive(Debug, Default)]
-pub(crate) struct SafeState {
+pub(crate) struct SafeStateProgress {
     /// The number of the last emergency stop for which the actor was asked to enter its safe state.
     wanted: AtomicU64,
     /// The number of the last emergency stop in which the actor has confirmed its safe state.
     confirmed: AtomicU64,
 }
 
-impl SafeState {
-    // Relaxed, all: the thread that visits the actor has taken the lock of `Safety` since the stop
-    // began, and others only report.
+impl SafeStateProgress {
+    // Relaxed, all: the thread that visits the actor has taken the lock of `GroupEmergencyStop`
+    // since the stop began, and others only report.
     pub(super) fn is_confirmed(&self) -> bool {
         self.confirmed.get() == self.wanted.get()
     }
@@ -39,9 +39,9 @@ impl SafeState {
 
 /// An actor of the group that has a safe state.
 #[derive(Debug)]
-struct SafetyMember {
+struct ActorWithSafeState {
     handle: ControlHandle<ActorGroup>,
-    state: Arc<SafeState>,
+    state: Arc<SafeStateProgress>,
     /// The name under which reports mention the actor; `None` if they use the name under which the
     /// actor is registered.
     label: Option<String>,
@@ -50,9 +50,9 @@ struct SafetyMember {
     visit: Option<Envelope<ControlMessage>>,
 }
 
-impl SafetyMember {
+impl ActorWithSafeState {
     fn begin_stop(&mut self, number: u64) {
-        // Relaxed: as in `SafeState`.
+        // Relaxed: as in `SafeStateProgress`.
         self.state.wanted.set(number);
         if let Some(visit) = self.visit.take() {
             // WHY ignored: it has ended.
@@ -64,25 +64,25 @@ impl SafetyMember {
 /// Coordinates the emergency stops of one group: it knows the actors that have a safe state, and
 /// holds back other actors until the stop ends.
 #[derive(Debug, Default)]
-pub(crate) struct Safety {
+pub(crate) struct GroupEmergencyStop {
     /// 1 during an emergency stop, 0 otherwise.
     engaged: AtomicU64,
     /// 0 unless a node has failed. After a failure, actors enter their safe state before they are
     /// shut down, and this is the number of the present emergency stop, or of the next one if there
     /// is none.
     failing: AtomicU64,
-    state: Mutex<SafetyState>,
+    state: Mutex<EmergencyStopState>,
 }
 
 #[derive(Debug, Default)]
-struct SafetyState {
+struct EmergencyStopState {
     is_engaged: bool,
     /// The number of emergency stops that have begun so far.
     number: u64,
     /// True once the run has failed. WHY kept: a command that is applied afterwards must not let
     /// actors end without their safe state.
     has_run_failed: bool,
-    members: Vec<SafetyMember>,
+    members: Vec<ActorWithSafeState>,
     /// The actors that have mail but must not run until the emergency stop ends.
     held: Vec<Task>,
     /// The actors that are not in their safe state yet. A worker has to run each of them again.
@@ -92,7 +92,7 @@ struct SafetyState {
 /// The number of actors of a group that have a safe state, and those of them that have not
 /// confirmed it yet.
 #[derive(Debug, Default)]
-pub(crate) struct SafetyReport {
+pub(crate) struct SafeStateReport {
     /// Number of actors of the group that have a safe state.
     pub(crate) all: usize,
     /// The actors that have not confirmed that they are in their safe state. For each, its id and,
@@ -100,8 +100,8 @@ pub(crate) struct SafetyReport {
     pub(crate) missing: Vec<(usize, Option<String>)>,
 }
 
-impl Safety {
-    fn lock(&self) -> MutexGuard<'_, SafetyState> {
+impl GroupEmergencyStop {
+    fn lock(&self) -> MutexGuard<'_, EmergencyStopState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -115,7 +115,7 @@ impl Safety {
     pub(crate) fn add(
         &self,
         handle: ControlHandle<ActorGroup>,
-        state: Arc<SafeState>,
+        state: Arc<SafeStateProgress>,
         label: Option<String>,
     ) {
         let mut all = self.lock();
@@ -125,7 +125,7 @@ impl Safety {
                 .retain(|member| !member.handle.is_disconnected());
         }
         let visit = Some(Envelope::new(ControlMessage::Visit));
-        let mut member = SafetyMember {
+        let mut member = ActorWithSafeState {
             handle,
             state,
             label,
@@ -191,9 +191,9 @@ impl Safety {
     }
 
     /// Returns how many actors have a safe state, and which of them have not confirmed it.
-    pub(crate) fn report(&self) -> SafetyReport {
+    pub(crate) fn report(&self) -> SafeStateReport {
         let all = self.lock();
-        let mut report = SafetyReport::default();
+        let mut report = SafeStateReport::default();
         for member in &all.members {
             if member.handle.is_disconnected() {
                 continue;
@@ -252,15 +252,19 @@ mod tests {
     /// A command, such as the end of an emergency stop, does not make a failed run a good one.
     #[test]
     fn a_failed_run_stays_failed() {
-        let safety = Safety::default();
-        safety.set_failing(true);
-        safety.set_failing(false);
-        assert_eq!(safety.failure_stop_number(), 0);
-        safety.set_run_failed();
-        assert_eq!(safety.failure_stop_number(), 1);
-        safety.engage();
-        assert!(safety.release().is_empty());
-        safety.set_failing(false);
-        assert_eq!(safety.failure_stop_number(), 2, "the next emergency stop");
+        let emergency_stop = GroupEmergencyStop::default();
+        emergency_stop.set_failing(true);
+        emergency_stop.set_failing(false);
+        assert_eq!(emergency_stop.failure_stop_number(), 0);
+        emergency_stop.set_run_failed();
+        assert_eq!(emergency_stop.failure_stop_number(), 1);
+        emergency_stop.engage();
+        assert!(emergency_stop.release().is_empty());
+        emergency_stop.set_failing(false);
+        assert_eq!(
+            emergency_stop.failure_stop_number(),
+            2,
+            "the next emergency stop"
+        );
     }
 }

@@ -4,14 +4,14 @@
 use std::sync::Arc;
 
 use crate::actor::behaviour::Actor;
-use crate::actor::safety::{SafeState, Safety};
+use crate::actor::emergency_stop::{GroupEmergencyStop, SafeStateProgress};
 use crate::scheduler::run::catch_panic::catch_panic;
 
 /// The safe state of an actor, as the thread that runs the actor sees it. The field `state` is
 /// shared with the group.
 #[derive(Debug, Default)]
 pub(super) struct ActorSafeState {
-    pub(super) state: Arc<SafeState>,
+    pub(super) state: Arc<SafeStateProgress>,
     /// The number of the last emergency stop for which `enter_safe_state` was called; 0 if there
     /// was none.
     entered: u64,
@@ -22,7 +22,7 @@ impl ActorSafeState {
     /// the actor is not yet safe and has to be visited again. If the actor panics, the error is the
     /// text of the panic. `is_active` is false if the actor was shut down; such an actor counts as
     /// safe.
-    pub(super) fn enter_if_wanted<A: Actor>(
+    pub(super) fn enter_if_requested<A: Actor>(
         &mut self,
         actor: &mut A,
         is_active: bool,
@@ -49,9 +49,9 @@ impl ActorSafeState {
     pub(super) fn enter_before_end<A: Actor>(
         &mut self,
         actor: &mut A,
-        safety: &Safety,
+        emergency_stop: &GroupEmergencyStop,
     ) -> Result<(), String> {
-        let wanted = safety.failure_stop_number();
+        let wanted = emergency_stop.failure_stop_number();
         if wanted == 0 || std::mem::replace(&mut self.entered, wanted) == wanted {
             return Ok(());
         }
