@@ -239,7 +239,7 @@ impl<'a> SpawnOptions<'a> {
         }
         let hosted = HostedActor::new(actor, extras.map(Box::new));
         let (address, handle) =
-            heap::spawn_with_handle(Arc::clone(group), hosted, self.mailbox.mail());
+            heap::spawn_with_handle(Arc::clone(group), hosted, self.mailbox.limit());
         let closed = || SpawnError::Closed {
             group: group.name().to_owned(),
         };

@@ -152,7 +152,7 @@ impl<M: Send + 'static> Address<M> {
         ActorId(self.0.id())
     }
 
-    pub(super) fn control(&self) -> ControlHandle<ActorGroup> {
+    pub(super) fn control_handle(&self) -> ControlHandle<ActorGroup> {
         self.0.control()
     }
 

@@ -32,7 +32,7 @@ impl Child {
     }
 
     /// Sends the child the request to end.
-    fn end(&self) {
+    fn request_end(&self) {
         // WHY ignored: it has ended already.
         drop(self.handle.send(ControlMessage::End));
     }
@@ -71,21 +71,25 @@ impl Children {
     }
 
     /// Sends every child the request to end, in the reverse order of spawning.
-    pub(super) fn end_all(&self) {
-        self.list.iter().rev().for_each(Child::end);
+    pub(super) fn request_end_of_all(&self) {
+        self.list.iter().rev().for_each(Child::request_end);
     }
 
     /// Sends the children that the parent has spawned in this generation the request to end, and
     /// removes them from this list.
-    pub(super) fn end_generation(&mut self, generation: u32) {
+    pub(super) fn end_and_forget_generation(&mut self, generation: u32) {
         let is_meant = |child: &&Child| child.generation == generation;
-        self.list.iter().rev().filter(is_meant).for_each(Child::end);
+        self.list
+            .iter()
+            .rev()
+            .filter(is_meant)
+            .for_each(Child::request_end);
         self.list.retain(|child| child.generation != generation);
     }
 
     /// Sends every child the request to end, and removes all children from this list.
     pub(super) fn end_and_forget_all(&mut self) {
-        self.end_all();
+        self.request_end_of_all();
         self.list.clear();
     }
 }

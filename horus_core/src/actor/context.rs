@@ -19,7 +19,7 @@ use crate::scheduler::api::policy::saturating_nanos;
 /// address and its timers.
 pub struct Context<'a, A: Actor> {
     services: &'a mut dyn ActivationServices<A::Message>,
-    belongings: &'a mut dyn StashAndChildren<A::Message>,
+    stash_and_children: &'a mut dyn StashAndChildren<A::Message>,
     /// The generation of the actor: 0 at first, and another number after each restart and swap.
     /// Timers and children belong to the generation that started them.
     generation: u32,
@@ -35,7 +35,7 @@ pub(super) trait ActivationServices<M> {
 
     fn group(&self) -> &ActorGroup;
 
-    fn control(&self) -> ControlHandle<ActorGroup>;
+    fn control_handle(&self) -> ControlHandle<ActorGroup>;
 
     fn group_handle(&self) -> Arc<ActorGroup>;
 
@@ -69,7 +69,7 @@ impl<M: Send + 'static> ActivationServices<M> for Activation<'_, M, ActorGroup> 
         Activation::group(self)
     }
 
-    fn control(&self) -> ControlHandle<ActorGroup> {
+    fn control_handle(&self) -> ControlHandle<ActorGroup> {
         Activation::control(self)
     }
 
@@ -85,12 +85,12 @@ impl<M: Send + 'static> ActivationServices<M> for Activation<'_, M, ActorGroup> 
 impl<'a, A: Actor> Context<'a, A> {
     pub(super) fn new(
         services: &'a mut dyn ActivationServices<A::Message>,
-        belongings: &'a mut dyn StashAndChildren<A::Message>,
+        stash_and_children: &'a mut dyn StashAndChildren<A::Message>,
         generation: u32,
     ) -> Self {
         Self {
             services,
-            belongings,
+            stash_and_children,
             generation,
             stop: false,
         }
@@ -107,7 +107,7 @@ impl<'a, A: Actor> Context<'a, A> {
     /// the call follows soon. A restart or swap of this actor keeps the watch. If its `init` then
     /// watches the same actor again, there is still only one watch.
     pub fn watch<M: Send + 'static>(&mut self, other: &Address<M>) {
-        let id = ActorId(self.services.control().id());
+        let id = ActorId(self.services.control_handle().id());
         let watcher = if self.generation > 0 {
             Watcher::Renewed(id)
         } else {
@@ -126,14 +126,14 @@ impl<'a, A: Actor> Context<'a, A> {
     ) {
         // WHY: the report of the end may come at once, and is for the workers to handle.
         self.services.worker().has_given_address = true;
-        let handle = self.services.control();
+        let handle = self.services.control_handle();
         let report = move |down| {
             // WHY ignored: the one that watches has ended itself.
             let _ = handle.send(report(down));
         };
         let watch = ActorWatch::new(other.id(), watcher, Box::new(report));
         // WHY ignored: the watch comes back, and is dropped, which reports the end.
-        let _ = other.control().send(ControlMessage::Watch(watch));
+        let _ = other.control_handle().send(ControlMessage::Watch(watch));
     }
 
     /// Returns a handle of the group to which the actor belongs.
@@ -143,8 +143,8 @@ impl<'a, A: Actor> Context<'a, A> {
 
     /// Makes an actor a child of this one, so that it ends when this actor ends.
     pub(super) fn adopt<M: Send + 'static>(&mut self, child: &Address<M>) {
-        let added = Child::new(child.control(), self.generation, child.clone());
-        let number = self.belongings.add_child(added);
+        let added = Child::new(child.control_handle(), self.generation, child.clone());
+        let number = self.stash_and_children.add_child(added);
         self.watch_as(child, Watcher::Parent, move |down| {
             ControlMessage::ChildDown(Box::new(ChildEnd { number, down }))
         });
@@ -155,14 +155,14 @@ impl<'a, A: Actor> Context<'a, A> {
     /// aside when the actor ends counts as undelivered.
     pub fn stash(&mut self, message: A::Message) {
         let is_counted = self.services.keep_message_counted();
-        self.belongings.stash(message, is_counted);
+        self.stash_and_children.stash(message, is_counted);
     }
 
     /// Makes this actor handle all messages that it has put aside. They are handled after the
     /// present handler, in their order, before all other messages. A restart of the actor does the
     /// same.
     pub fn unstash_all(&mut self) {
-        self.belongings.unstash_all();
+        self.stash_and_children.unstash_all();
     }
 
     /// Sends `message` to this actor after `delay`, even if the mailbox is then full. The timer
@@ -193,7 +193,7 @@ impl<'a, A: Actor> Context<'a, A> {
         mut make: impl FnMut() -> Option<A::Message> + Send + 'static,
     ) -> Timer {
         // WHY an address: it keeps the actor alive.
-        let (address, handle) = (self.address(), self.services.control());
+        let (address, handle) = (self.address(), self.services.control_handle());
         let generation = self.generation;
         let send = move |timer| {
             let _keeps = &address;

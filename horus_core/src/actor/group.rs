@@ -110,7 +110,7 @@ pub(crate) struct ActorGroup {
     panics: AtomicU64,
     /// For each worker, the number of messages that it has handled and the actor that it runs at
     /// present. Other threads read these values.
-    words: Box<[WorkerActivity]>,
+    worker_activities: Box<[WorkerActivity]>,
     recorder: OnceLock<Recorder>,
     /// The metrics of this group. The scheduler reports them as those of a node, under the group's
     /// name.
@@ -180,7 +180,7 @@ impl ActorGroup {
             undelivered: word(),
             failures: word(),
             panics: word(),
-            words: (0..queue_count)
+            worker_activities: (0..queue_count)
                 .map(|_| WorkerActivity::default())
                 .collect(),
             recorder: OnceLock::new(),
@@ -363,7 +363,7 @@ impl ActorGroup {
     /// index.
     #[inline]
     pub(crate) fn worker_activity(&self, index: usize) -> &WorkerActivity {
-        &self.words[index]
+        &self.worker_activities[index]
     }
 
     /// Returns the time after which a handler that has not returned is reported as stuck, in
@@ -374,7 +374,7 @@ impl ActorGroup {
 
     /// Returns the activations (runs of an actor) that began before `before_ns` and have not ended.
     pub(crate) fn long_activations(&self, before_ns: u64) -> Vec<LongActivation> {
-        long_activations(&self.words, before_ns)
+        long_activations(&self.worker_activities, before_ns)
     }
 
     /// Returns a text that identifies an actor in reports, such as its name. `actor` is the id of
@@ -390,7 +390,7 @@ impl ActorGroup {
 
     /// Returns the error text `error` of an actor, with the actor's name in front if it is
     /// registered and the registered names are few. `actor` is the id of the actor.
-    pub(crate) fn add_name(&self, actor: usize, error: &str) -> String {
+    pub(crate) fn with_actor_name(&self, actor: usize, error: &str) -> String {
         // WHY: many actors may fail at once, and the search takes a time for each name.
         let is_searched = self.registry.len() <= SEARCHED_NAMES_MAX;
         let name = is_searched.then(|| self.registry.name_of(actor)).flatten();
@@ -437,7 +437,7 @@ impl ActorGroup {
         // Relaxed: each worker notices it before one of its next activations.
         self.paused.set(u64::from(is_paused));
         if is_emergency {
-            self.engage_safe_states();
+            self.begin_emergency_stop();
         } else {
             self.emergency_stop.set_failing(false);
             self.emergency_stop
@@ -467,7 +467,7 @@ impl ActorGroup {
         }
     }
 
-    fn engage_safe_states(&self) {
+    fn begin_emergency_stop(&self) {
         self.emergency_stop.engage();
         self.end_pauses();
     }
@@ -493,7 +493,7 @@ impl ActorGroup {
     /// in turn.
     pub(crate) fn next_worker(&self) -> u8 {
         // Relaxed: any worker will do.
-        (self.spawned.get() % self.words.len() as u64) as u8
+        (self.spawned.get() % self.worker_activities.len() as u64) as u8
     }
 
     /// Adds an actor to the members of the group. Returns the actor's member number, or `None` if
@@ -558,7 +558,7 @@ impl ActorGroup {
         ActorCounts {
             alive: self.spawned.get().saturating_sub(self.ended.get()),
             handled: self
-                .words
+                .worker_activities
                 .iter()
                 .map(WorkerActivity::handled_messages)
                 .sum(),

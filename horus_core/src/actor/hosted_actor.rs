@@ -87,7 +87,7 @@ impl<A: Actor> HostedActor<A> {
                 }
                 flow
             }
-            Err(error) => self.apply_policy(&error, false, turn),
+            Err(error) => self.apply_failure_policy(&error, false, turn),
         }
     }
 
@@ -109,8 +109,9 @@ impl<A: Actor> HostedActor<A> {
         }
         if A::HAS_BATCHES && matches!(control, ControlMessage::Swap(_) | ControlMessage::Down(_)) {
             let flow = catch_panic(|| self.handle_batch(turn));
-            let flow =
-                flow.unwrap_or_else(|panic| self.apply_policy(&NodeError::from(panic), true, turn));
+            let flow = flow.unwrap_or_else(|panic| {
+                self.apply_failure_policy(&NodeError::from(panic), true, turn)
+            });
             if flow != Flow::Continue {
                 // WHY: after a pause or a restart, it still has its turn.
                 let extras = self.extras.get_or_insert_default();
@@ -136,7 +137,7 @@ impl<A: Actor> HostedActor<A> {
                 let stop = context.stop;
                 self.finish_message(result, stop, turn)
             }
-            ControlMessage::Timer(due) => self.handle_timer(due, turn),
+            ControlMessage::Timer(due) => self.handle_timer_message(due, turn),
         }
     }
 
@@ -155,7 +156,7 @@ impl<A: Actor> HostedActor<A> {
                 self.accept_swap_after_trial(turn.group());
                 Flow::Continue
             }
-            Err(error) => self.apply_policy(&error, false, turn),
+            Err(error) => self.apply_failure_policy(&error, false, turn),
         }
     }
 
@@ -215,21 +216,21 @@ impl<A: Actor> HostedActor<A> {
                 self.state = HostedState::Active;
                 Ok(())
             }
-            Err(error) => Err(self.apply_policy(&error, false, turn)),
+            Err(error) => Err(self.apply_failure_policy(&error, false, turn)),
         }
     }
 
     /// Reports a failure of the actor and applies its failure policy. Returns what the worker has
     /// to do next with the actor.
     #[cold]
-    fn apply_policy(
+    fn apply_failure_policy(
         &mut self,
         error: &NodeError,
         is_panic: bool,
         turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
         let text = error_text(&**error);
-        let report = turn.group().add_name(turn.address().id(), &text);
+        let report = turn.group().with_actor_name(turn.address().id(), &text);
         turn.group().record_failure(is_panic, &report);
         if let Err(panic) = catch_panic(|| self.actor.on_error(error)) {
             turn.group().record_failure(true, &panic);
@@ -298,7 +299,7 @@ impl<A: Actor> HostedActor<A> {
         match end.down.reason() {
             DownReason::Failed(error) if was_child => {
                 let error = NodeError::from(format!("a child failed: {error}"));
-                self.apply_policy(&error, false, turn)
+                self.apply_failure_policy(&error, false, turn)
             }
             _ => Flow::Continue,
         }
@@ -395,7 +396,7 @@ impl<A: Actor> HostedActor<A> {
                     return flow;
                 }
                 self.state = HostedState::Ending;
-                extras.children.end_all();
+                extras.children.request_end_of_all();
                 flow = Flow::Continue;
             }
             if !extras.stash.has_ready_event() {
@@ -501,7 +502,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
     fn failed(&mut self, panic: Panic, turn: &mut Activation<'_, A::Message, ActorGroup>) -> Flow {
         let flow = turn.worker().count_message();
         let error = NodeError::from(panic_text(panic));
-        let flow = match self.apply_policy(&error, true, turn) {
+        let flow = match self.apply_failure_policy(&error, true, turn) {
             Flow::Continue => flow,
             other => other,
         };

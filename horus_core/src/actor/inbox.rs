@@ -145,7 +145,7 @@ impl<M: Send + 'static> Inbox<M> {
             watches: Vec::new(),
             message: PhantomData,
         };
-        let (address, handle) = heap::spawn_with_handle(Arc::clone(group), hosted, mailbox.mail());
+        let (address, handle) = heap::spawn_with_handle(Arc::clone(group), hosted, mailbox.limit());
         let mut inbox = Self {
             group: Arc::clone(group),
             handle: address.control(),
@@ -238,7 +238,7 @@ impl<M: Send + 'static> Inbox<M> {
             match self.try_recv() {
                 Err(TryRecvError::Empty) => {}
                 received => {
-                    self.withdraw_waker();
+                    self.remove_waker();
                     return Poll::Ready(received);
                 }
             }
@@ -251,7 +251,7 @@ impl<M: Send + 'static> Inbox<M> {
 
     /// Removes the waker that [`Self::poll_recv`] has registered.
     pub fn stop_polling(&mut self) {
-        self.withdraw_waker();
+        self.remove_waker();
     }
 
     /// Returns true if all messages were received and no more can arrive.
@@ -329,7 +329,7 @@ impl<M: Send + 'static> Inbox<M> {
     /// the inbox handles its next event. The wake is such an event, so the inbox cannot sleep
     /// before its shared state has the new queue.
     pub(super) fn move_to_queue(&mut self, queue: Arc<PullQueue<Task>>, is_of_set: bool) {
-        self.withdraw_waker();
+        self.remove_waker();
         if let Some(taken) = &mut self.taken {
             taken.queue = Arc::clone(&queue);
             taken.is_known = false;
@@ -347,7 +347,7 @@ impl<M> Inbox<M> {
 
     /// Removes the waker that a poll has registered. Has no effect in a forked child. WHY: a thread
     /// of the parent may have held the lock when the child was forked.
-    fn withdraw_waker(&self) {
+    fn remove_waker(&self) {
         if !self.handle.belongs_to_parent() {
             self.queue.withdraw();
         }
@@ -378,7 +378,7 @@ impl<M> Drop for Inbox<M> {
         if self.handle.belongs_to_parent() {
             return;
         }
-        self.withdraw_waker();
+        self.remove_waker();
         let left = self.taken.as_ref().map_or(0, |taken| taken.messages.len());
         if left > 0 {
             self.group.count_undelivered(left as u64);

@@ -32,7 +32,7 @@ impl Mailbox {
         Self(MailLimit::Latest)
     }
 
-    pub(crate) const fn mail(self) -> MailLimit {
+    pub(crate) const fn limit(self) -> MailLimit {
         self.0
     }
 }

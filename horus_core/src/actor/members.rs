@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 /// Number of actors in a chunk. The memory of a chunk is freed when all of its actors have ended.
-const CHUNK_MEMBERS: u64 = 512;
+const MEMBERS_PER_CHUNK: u64 = 512;
 
 /// The actors of a group that have not ended, numbered in the order in which they were spawned.
 ///
@@ -37,12 +37,12 @@ impl<H> NumberedMembers<H> {
         self.next += 1;
         let chunk = self
             .chunks
-            .entry(number / CHUNK_MEMBERS)
+            .entry(number / MEMBERS_PER_CHUNK)
             .or_insert_with(|| MemberChunk {
-                handles: (0..CHUNK_MEMBERS).map(|_| None).collect(),
+                handles: (0..MEMBERS_PER_CHUNK).map(|_| None).collect(),
                 alive: 0,
             });
-        chunk.handles[(number % CHUNK_MEMBERS) as usize] = Some(handle);
+        chunk.handles[(number % MEMBERS_PER_CHUNK) as usize] = Some(handle);
         chunk.alive += 1;
         number
     }
@@ -50,12 +50,12 @@ impl<H> NumberedMembers<H> {
     /// Removes the actor with this number. Returns its handle, or `None` if there is no actor with
     /// this number.
     pub(crate) fn remove(&mut self, number: u64) -> Option<H> {
-        let chunk = self.chunks.get_mut(&(number / CHUNK_MEMBERS))?;
-        let handle = chunk.handles[(number % CHUNK_MEMBERS) as usize].take()?;
+        let chunk = self.chunks.get_mut(&(number / MEMBERS_PER_CHUNK))?;
+        let handle = chunk.handles[(number % MEMBERS_PER_CHUNK) as usize].take()?;
         chunk.alive -= 1;
         // WHY only then: the chunk that is being filled has room for the next actors.
-        if chunk.alive == 0 && self.next / CHUNK_MEMBERS > number / CHUNK_MEMBERS {
-            self.chunks.remove(&(number / CHUNK_MEMBERS));
+        if chunk.alive == 0 && self.next / MEMBERS_PER_CHUNK > number / MEMBERS_PER_CHUNK {
+            self.chunks.remove(&(number / MEMBERS_PER_CHUNK));
         }
         Some(handle)
     }
@@ -74,17 +74,17 @@ mod tests {
     #[test]
     fn members_are_taken_in_reverse_order_of_their_spawning() {
         let mut members = NumberedMembers::default();
-        let count = 3 * CHUNK_MEMBERS + 7;
+        let count = 3 * MEMBERS_PER_CHUNK + 7;
         for number in 0..count {
             assert_eq!(members.add(number), number);
         }
-        for number in (0..count).filter(|number| number % 3 == 0 || *number < CHUNK_MEMBERS) {
+        for number in (0..count).filter(|number| number % 3 == 0 || *number < MEMBERS_PER_CHUNK) {
             assert_eq!(members.remove(number), Some(number));
             assert_eq!(members.remove(number), None);
         }
         assert_eq!(members.chunks.len(), 3, "the first chunk is free");
         assert_eq!(members.add(count), count);
-        let left = (CHUNK_MEMBERS..=count)
+        let left = (MEMBERS_PER_CHUNK..=count)
             .rev()
             .filter(|number| number % 3 != 0 || *number == count);
         assert!(members.take_all_reversed().eq(left));

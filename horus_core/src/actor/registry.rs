@@ -23,17 +23,17 @@ pub(crate) trait RegisteredAddress: Any + Send + Sync {
 
 /// The actors of a group that were registered under a name, each with its name as the key.
 #[derive(Default)]
-pub(crate) struct Registry(Mutex<Names>);
+pub(crate) struct Registry(Mutex<RegisteredNames>);
 
 #[derive(Default)]
-struct Names {
+struct RegisteredNames {
     /// The address of each actor, by its name. Actors that have ended may still be among them.
     addresses: BTreeMap<String, Box<dyn RegisteredAddress>>,
     /// Number of entries at which the actors that have ended are removed.
     limit: usize,
 }
 
-impl Names {
+impl RegisteredNames {
     /// Removes the actors that have ended, if there are many entries, and returns them.
     ///
     /// WHY only then: registering a name then takes the same time on average, however many names
@@ -45,16 +45,16 @@ impl Names {
         let all = std::mem::take(&mut self.addresses).into_iter();
         let (ended, alive) = all.partition(|(_, address)| address.has_ended());
         self.addresses = alive;
-        self.limit = (2 * self.addresses.len()).max(ENTRIES_MIN);
+        self.limit = (2 * self.addresses.len()).max(CLEANUP_ENTRIES_MIN);
         ended
     }
 }
 
 /// Number of entries below which actors that have ended are not removed.
-const ENTRIES_MIN: usize = 64;
+const CLEANUP_ENTRIES_MIN: usize = 64;
 
 impl Registry {
-    fn lock(&self) -> MutexGuard<'_, Names> {
+    fn lock(&self) -> MutexGuard<'_, RegisteredNames> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -208,7 +208,7 @@ mod tests {
                     .unwrap();
             }
             has_ended.store(true, Ordering::Relaxed);
-            let limit = ENTRIES_MIN.max(2 * (number / 100 + 2));
+            let limit = CLEANUP_ENTRIES_MIN.max(2 * (number / 100 + 2));
             assert!(registry.lock().addresses.len() <= limit);
         }
         assert_eq!(registry.names("").len(), 100);

@@ -107,7 +107,7 @@ impl<A> SwapTrial<A> {
 
     /// Holds the message of a timer for the old actor, if the old actor has started the timer.
     /// Otherwise returns the message.
-    pub(super) fn hold(&mut self, due: TimerMessage) -> Option<TimerMessage> {
+    pub(super) fn hold_timer_message(&mut self, due: TimerMessage) -> Option<TimerMessage> {
         if due.generation() != self.old.generation {
             return Some(due);
         }

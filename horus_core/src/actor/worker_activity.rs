@@ -64,10 +64,10 @@ impl WorkerActivity {
 /// Returns those workers' activations (runs of an actor) that began before `before_ns` and have not
 /// ended.
 pub(super) fn long_activations(workers: &[WorkerActivity], before_ns: u64) -> Vec<LongActivation> {
-    let turn = |(index, words): (usize, &WorkerActivity)| LongActivation {
+    let turn = |(index, activity): (usize, &WorkerActivity)| LongActivation {
         index,
-        began_ns: words.began_ns.get(),
-        actor: words.actor.get() as usize,
+        began_ns: activity.began_ns.get(),
+        actor: activity.actor.get() as usize,
     };
     let turns = workers.iter().enumerate().map(turn);
     let is_long = |turn: &LongActivation| (1..before_ns).contains(&turn.began_ns);

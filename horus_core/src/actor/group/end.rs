@@ -16,12 +16,12 @@ impl ActorGroup {
     /// ends it later.
     pub(crate) fn end(&self) {
         match self.wrap_handlers() {
-            Some(wrap_handlers) => wrap_handlers(&mut || self.end_all()),
-            None => self.end_all(),
+            Some(wrap_handlers) => wrap_handlers(&mut || self.end_all_actors()),
+            None => self.end_all_actors(),
         }
     }
 
-    fn end_all(&self) {
+    fn end_all_actors(&self) {
         let handles = {
             let mut roll = lock(&self.roll);
             roll.is_closed = true;
@@ -33,11 +33,11 @@ impl ActorGroup {
             // WHY ignored: it has ended meanwhile.
             handles.for_each(|handle| drop(handle.send(ControlMessage::End)));
         } else {
-            self.end_on_this_thread(handles);
+            self.end_actors_on_this_thread(handles);
         }
     }
 
-    fn end_on_this_thread(&self, handles: impl Iterator<Item = ControlHandle<Self>>) {
+    fn end_actors_on_this_thread(&self, handles: impl Iterator<Item = ControlHandle<Self>>) {
         let mut workers = {
             let mut workers = lock(&self.workers);
             // Relaxed: loaded under a lock that is taken after this, of the workers or the timers.

@@ -71,19 +71,19 @@ impl<A: Actor> HostedActor<A> {
 
     fn end_children(&mut self, generation: u32) {
         if let Some(extras) = &mut self.extras {
-            extras.children.end_generation(generation);
+            extras.children.end_and_forget_generation(generation);
         }
     }
 
     /// Handles the message of a timer. A timer of an earlier version of the actor is cancelled. If
     /// that version may still come back, the message is held for it.
-    pub(super) fn handle_timer(
+    pub(super) fn handle_timer_message(
         &mut self,
         due: TimerMessage,
         turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
         let due = match self.trial() {
-            Some(trial) => trial.hold(due),
+            Some(trial) => trial.hold_timer_message(due),
             None => Some(due),
         };
         match due.and_then(|due| due.into_message(self.generation)) {
