@@ -149,9 +149,12 @@ fn with_endpoint<'a>(
     let py = end.py();
     let set = |end: &mut DynamicSubscriber| set(&mut builder, end);
     if let Ok(subscriber) = end.cast::<PySubscriber>() {
-        subscriber.get().inbox.with_endpoint(py, set)??;
+        subscriber
+            .get()
+            .subscriber_endpoint
+            .with_endpoint(py, set)??;
     } else if let Ok(topic) = end.cast::<PyTopic>() {
-        topic.get().inbox.with_endpoint(py, set)??;
+        topic.get().subscriber_endpoint.with_endpoint(py, set)??;
     } else {
         let found = end.get_type();
         let text = format!("{found} where a Subscriber or Topic is wanted");

@@ -13,10 +13,10 @@ use crate::error;
 use crate::topic::codec::Codec;
 use crate::topic::endpoint_events::PyEndpointEvents;
 use crate::topic::endpoint_wait::WaitArguments;
-use crate::topic::inbox::Inbox;
-use crate::topic::outbox::Outbox;
+use crate::topic::publisher_endpoint::PublisherEndpoint;
 use crate::topic::qos::Keywords;
 use crate::topic::stats::PyStats;
+use crate::topic::subscriber_endpoint::SubscriberEndpoint;
 use crate::wait::duration::duration_from_secs;
 use crate::wait::gil::run_detached;
 use crate::wait::wakeups::Wakeups;
@@ -81,7 +81,7 @@ impl OpenArguments {
 #[pyclass(frozen, name = "Publisher", module = "horus", weakref)]
 #[derive(Debug)]
 pub(crate) struct PyPublisher {
-    pub(crate) outbox: Outbox,
+    pub(crate) publisher_endpoint: PublisherEndpoint,
     kind: Py<PyAny>,
     name: Arc<str>,
 }
@@ -90,7 +90,7 @@ pub(crate) struct PyPublisher {
 #[pyclass(frozen, name = "Subscriber", module = "horus", weakref)]
 #[derive(Debug)]
 pub(crate) struct PySubscriber {
-    pub(crate) inbox: Inbox,
+    pub(crate) subscriber_endpoint: SubscriberEndpoint,
     kind: Py<PyAny>,
     name: Arc<str>,
 }
@@ -99,8 +99,8 @@ pub(crate) struct PySubscriber {
 #[pyclass(frozen, name = "Topic", module = "horus", weakref)]
 #[derive(Debug)]
 pub(crate) struct PyTopic {
-    pub(crate) outbox: Outbox,
-    pub(crate) inbox: Inbox,
+    pub(crate) publisher_endpoint: PublisherEndpoint,
+    pub(crate) subscriber_endpoint: SubscriberEndpoint,
     kind: Py<PyAny>,
     name: Arc<str>,
 }
@@ -179,9 +179,9 @@ macro_rules! handle_methods {
     };
 }
 
-handle_methods! { PyPublisher "Publisher": outbox }
-handle_methods! { PySubscriber "Subscriber": inbox }
-handle_methods! { PyTopic "Topic": inbox outbox }
+handle_methods! { PyPublisher "Publisher": publisher_endpoint }
+handle_methods! { PySubscriber "Subscriber": subscriber_endpoint }
+handle_methods! { PyTopic "Topic": subscriber_endpoint publisher_endpoint }
 
 /// Adds the methods that both classes which receive messages have: `Subscriber` and `Topic`.
 macro_rules! receive_methods {
@@ -191,39 +191,43 @@ macro_rules! receive_methods {
             /// Returns the newest message that was not received yet, or `None`. Older ones are
             /// counted as skipped, or as lost if they are overwritten already. Never blocks.
             fn latest<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-                self.inbox.latest(py)
+                self.subscriber_endpoint.latest(py)
             }
 
             /// Number of messages that were overwritten before this subscriber read them, including
             /// those that no call has noticed yet.
             #[getter]
             fn lost(&self, py: Python<'_>) -> PyResult<u64> {
-                self.inbox.with_endpoint(py, |end| end.lost())
+                self.subscriber_endpoint.with_endpoint(py, |end| end.lost())
             }
 
             /// Returns the message counters since this subscriber joined.
             fn stats(&self, py: Python<'_>) -> PyResult<PyStats> {
-                self.inbox.with_endpoint(py, |end| PyStats(end.stats()))
+                self.subscriber_endpoint
+                    .with_endpoint(py, |end| PyStats(end.stats()))
             }
 
             /// Sequence number of the last message received, counted by its publisher; 0 before the
             /// first.
             #[getter]
             fn sequence(&self, py: Python<'_>) -> PyResult<u64> {
-                self.inbox.with_endpoint(py, |end| end.sequence())
+                self.subscriber_endpoint
+                    .with_endpoint(py, |end| end.sequence())
             }
 
             /// Number of bytes that the publisher of the last received message sent; 0 before the
             /// first message. Fields after these bytes have the default values of the class.
             #[getter]
             fn received_bytes(&self, py: Python<'_>) -> PyResult<usize> {
-                self.inbox.with_endpoint(py, |end| end.received_bytes())
+                self.subscriber_endpoint
+                    .with_endpoint(py, |end| end.received_bytes())
             }
 
             /// Sets the time for which a wait polls before it sleeps, in seconds.
             fn set_spin(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
                 let spin = duration_from_secs(seconds)?;
-                self.inbox.with_endpoint(py, |end| end.set_spin(spin))
+                self.subscriber_endpoint
+                    .with_endpoint(py, |end| end.set_spin(spin))
             }
 
             fn __iter__(slf: Py<Self>) -> Py<Self> {
@@ -232,7 +236,7 @@ macro_rules! receive_methods {
 
             /// Blocks until there is a message. The iteration ends when the handle is closed.
             fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-                self.inbox.next(py)
+                self.subscriber_endpoint.next(py)
             }
 
             fn __aiter__(slf: Py<Self>) -> Py<Self> {
@@ -260,11 +264,11 @@ macro_rules! receive_methods {
                 wakeups: &Bound<'py, Wakeups>,
                 token: u64,
             ) -> PyResult<Option<Bound<'py, PyAny>>> {
-                self.inbox.poll(py, wakeups.get(), token)
+                self.subscriber_endpoint.poll(py, wakeups.get(), token)
             }
 
             fn _forget_waker(&self, py: Python<'_>) {
-                self.inbox.forget_waker(py);
+                self.subscriber_endpoint.forget_waker(py);
             }
         }
     };
@@ -315,9 +319,9 @@ impl PyPublisher {
         let opening = OpenArguments::new(&name, r#type, qos)?.refuse_inapplicable(false, false)?;
         let (codec, end) = open_endpoint(py, opening, DynamicBuilder::publisher)?;
         let called = format!("the publisher of topic '{name}'");
-        let outbox = Outbox::new(end, codec, Arc::clone(&name), called);
+        let publisher_endpoint = PublisherEndpoint::new(end, codec, Arc::clone(&name), called);
         Ok(Self {
-            outbox,
+            publisher_endpoint,
             kind: type_attribute(py, r#type),
             name,
         })
@@ -327,7 +331,7 @@ impl PyPublisher {
     /// and that join, leave or die from now on.
     fn subscriber_events(&self, py: Python<'_>) -> PyResult<PyEndpointEvents> {
         let events = self
-            .outbox
+            .publisher_endpoint
             .with_endpoint(py, |end| end.subscriber_events())?;
         Ok(events.into())
     }
@@ -343,13 +347,15 @@ impl PyPublisher {
     ) -> PyResult<usize> {
         let wanted = WaitArguments::read(count, timeout)?;
         let wait = DynamicPublisher::wait_for_subscribers;
-        self.outbox.wait_for_subscribers(py, wanted, wait)
+        self.publisher_endpoint
+            .wait_for_subscribers(py, wanted, wait)
     }
 
     /// Number of messages that this publisher's lane has carried since the topic was created.
     #[getter]
     fn sequence(&self, py: Python<'_>) -> PyResult<u64> {
-        self.outbox.with_endpoint(py, |end| end.sequence())
+        self.publisher_endpoint
+            .with_endpoint(py, |end| end.sequence())
     }
 }
 
@@ -370,9 +376,9 @@ impl PySubscriber {
             false => open_endpoint(py, opening, DynamicBuilder::subscriber)?,
         };
         let called = format!("the subscriber of topic '{name}'");
-        let inbox = Inbox::new(end, codec, called);
+        let subscriber_endpoint = SubscriberEndpoint::new(end, codec, called);
         Ok(Self {
-            inbox,
+            subscriber_endpoint,
             kind: type_attribute(py, r#type),
             name,
         })
@@ -381,7 +387,9 @@ impl PySubscriber {
     /// Returns the events of the topic's publishers, in all processes: of those that are there, and
     /// that join, leave or die from now on.
     fn publisher_events(&self, py: Python<'_>) -> PyResult<PyEndpointEvents> {
-        let events = self.inbox.with_endpoint(py, |end| end.publisher_events())?;
+        let events = self
+            .subscriber_endpoint
+            .with_endpoint(py, |end| end.publisher_events())?;
         Ok(events.into())
     }
 
@@ -396,7 +404,8 @@ impl PySubscriber {
     ) -> PyResult<usize> {
         let wanted = WaitArguments::read(count, timeout)?;
         let wait = DynamicSubscriber::wait_for_publishers;
-        self.inbox.wait_for_publishers(py, wanted, wait)
+        self.subscriber_endpoint
+            .wait_for_publishers(py, wanted, wait)
     }
 }
 
@@ -420,11 +429,12 @@ impl PyTopic {
             subscriber.ignore(&publisher);
         }
         let called = format!("the handle of topic '{name}'");
-        let outbox = Outbox::new(publisher, codec, Arc::clone(&name), called.clone());
-        let inbox = Inbox::new(subscriber, codec, called);
+        let publisher_endpoint =
+            PublisherEndpoint::new(publisher, codec, Arc::clone(&name), called.clone());
+        let subscriber_endpoint = SubscriberEndpoint::new(subscriber, codec, called);
         Ok(Self {
-            outbox,
-            inbox,
+            publisher_endpoint,
+            subscriber_endpoint,
             kind: type_attribute(py, r#type),
             name,
         })
@@ -434,7 +444,7 @@ impl PyTopic {
     /// and that join, leave or die from now on.
     fn subscriber_events(&self, py: Python<'_>) -> PyResult<PyEndpointEvents> {
         let events = self
-            .outbox
+            .publisher_endpoint
             .with_endpoint(py, |end| end.subscriber_events())?;
         Ok(events.into())
     }
@@ -442,7 +452,9 @@ impl PyTopic {
     /// Returns the events of the topic's publishers, in all processes: of those that are there, and
     /// that join, leave or die from now on.
     fn publisher_events(&self, py: Python<'_>) -> PyResult<PyEndpointEvents> {
-        let events = self.inbox.with_endpoint(py, |end| end.publisher_events())?;
+        let events = self
+            .subscriber_endpoint
+            .with_endpoint(py, |end| end.publisher_events())?;
         Ok(events.into())
     }
 
@@ -457,7 +469,8 @@ impl PyTopic {
     ) -> PyResult<usize> {
         let wanted = WaitArguments::read(count, timeout)?;
         let wait = DynamicPublisher::wait_for_other_subscribers;
-        self.outbox.wait_for_subscribers(py, wanted, wait)
+        self.publisher_endpoint
+            .wait_for_subscribers(py, wanted, wait)
     }
 
     /// Waits until the topic has `count` publishers besides the one of this handle, as
@@ -471,6 +484,7 @@ impl PyTopic {
     ) -> PyResult<usize> {
         let wanted = WaitArguments::read(count, timeout)?;
         let wait = DynamicSubscriber::wait_for_other_publishers;
-        self.inbox.wait_for_publishers(py, wanted, wait)
+        self.subscriber_endpoint
+            .wait_for_publishers(py, wanted, wait)
     }
 }

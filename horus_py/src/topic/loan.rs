@@ -18,13 +18,13 @@ use crate::message::framed::memory::{DataOwner, Loan};
 use crate::message::kind::MessageKind;
 use crate::topic::codec::Codec;
 use crate::topic::handles::{PyPublisher, PyTopic};
-use crate::topic::outbox::{Outbox, reserve_in};
+use crate::topic::publisher_endpoint::{PublisherEndpoint, reserve_in};
 
 /// Loans a slot of the publisher, and makes a message in the slot: either for an array of this
 /// shape and type, or only from fields.
 fn loan_message<'py>(
     publisher: &Bound<'py, PyAny>,
-    outbox: &Outbox,
+    publisher_endpoint: &PublisherEndpoint,
     kind: &'static MessageKind,
     (shape, dtype): (Option<&Bound<'py, PyAny>>, Option<&Bound<'py, PyAny>>),
     fields: Option<&Bound<'py, PyDict>>,
@@ -45,7 +45,7 @@ fn loan_message<'py>(
         }
     }
     let bytes = complete_header(&draft)?;
-    let mut end = outbox.enter(py)?;
+    let mut end = publisher_endpoint.enter(py)?;
     reserve_in(end.get(), kind.bytes.saturating_add(bytes) as u64)?;
     let lent = end.get().lend();
     let slot = lent.map_err(|error| error::from_loan_error_of(end.get(), &error))?;
@@ -66,15 +66,15 @@ fn loan_message<'py>(
         (address, bytes),
         DataOwner::Loan(loan),
     )?;
-    outbox.set_loan(object.as_ptr());
+    publisher_endpoint.set_loan(object.as_ptr());
     Ok(object)
 }
 
 /// Returns the publishing endpoint of a Python object that loans slots.
-fn outbox_of<'a>(publisher: &'a Bound<'_, PyAny>) -> PyResult<&'a Outbox> {
+fn publisher_endpoint_of<'a>(publisher: &'a Bound<'_, PyAny>) -> PyResult<&'a PublisherEndpoint> {
     match publisher.cast::<PyPublisher>() {
-        Ok(publisher) => Ok(&publisher.get().outbox),
-        Err(_) => Ok(&publisher.cast::<PyTopic>()?.get().outbox),
+        Ok(publisher) => Ok(&publisher.get().publisher_endpoint),
+        Err(_) => Ok(&publisher.cast::<PyTopic>()?.get().publisher_endpoint),
     }
 }
 
@@ -90,9 +90,9 @@ fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
             "it is not on loan: use publisher.send",
         ));
     };
-    let outbox = outbox_of(&publisher)?;
-    outbox.end.check_open()?;
-    let mut end = outbox.end.enter(py)?;
+    let publisher_endpoint = publisher_endpoint_of(&publisher)?;
+    publisher_endpoint.end.check_open()?;
+    let mut end = publisher_endpoint.end.enter(py)?;
     // WHY last: after this, no Python code runs until the message is published.
     reject_if_exported(object, &publisher, "publish()")?;
     let header = message::message_bytes(object);
@@ -102,7 +102,7 @@ fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
     }
     let published = end.get().publish_lent(header.len() + bytes);
     drop(end);
-    outbox.set_loan(ptr::null_mut());
+    publisher_endpoint.set_loan(ptr::null_mut());
     drop(end_loan(object));
     published.map_err(|error| error::from_publish_error(&error))
 }
@@ -115,7 +115,7 @@ fn discard(object: &Bound<'_, PyAny>) -> PyResult<()> {
     };
     reject_if_exported(object, &publisher, "discard()")?;
     if let Some(publisher) = end_loan(object) {
-        outbox_of(&publisher)?.discard_loan(object.py());
+        publisher_endpoint_of(&publisher)?.discard_loan(object.py());
     }
     Ok(())
 }
@@ -140,7 +140,7 @@ fn reject_if_exported(
 /// Discards the slot of a message that was destroyed on loan, so that the publisher can use the
 /// slot again.
 fn return_slot(publisher: &Bound<'_, PyAny>) -> PyResult<()> {
-    outbox_of(publisher)?.discard_loan(publisher.py());
+    publisher_endpoint_of(publisher)?.discard_loan(publisher.py());
     Ok(())
 }
 
@@ -160,13 +160,19 @@ macro_rules! loan_methods {
                 dtype: Option<&Bound<'py, PyAny>>,
                 fields: Option<&Bound<'py, PyDict>>,
             ) -> PyResult<Bound<'py, PyAny>> {
-                let outbox = &slf.get().outbox;
-                let Codec::Framed(kind) = outbox.codec else {
-                    let name = outbox.codec.payload().name();
+                let publisher_endpoint = &slf.get().publisher_endpoint;
+                let Codec::Framed(kind) = publisher_endpoint.codec else {
+                    let name = publisher_endpoint.codec.payload().name();
                     let text = format!("messages of {name} are copied: use send");
                     return Err(PyTypeError::new_err(text));
                 };
-                loan_message(slf.as_any(), outbox, kind, (shape, dtype), fields)
+                loan_message(
+                    slf.as_any(),
+                    publisher_endpoint,
+                    kind,
+                    (shape, dtype),
+                    fields,
+                )
             }
 
             /// Makes sure that messages of `bytes` bytes, header included, can be sent without
@@ -174,7 +180,7 @@ macro_rules! loan_methods {
             /// takes 2 to 5 ms per MiB. Raises `SendFailedError` if there is no memory, or if
             /// this publisher may not send such messages.
             fn reserve(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
-                self.outbox.reserve(py, bytes)
+                self.publisher_endpoint.reserve(py, bytes)
             }
         }
     };

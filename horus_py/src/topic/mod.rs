@@ -9,13 +9,13 @@ pub(crate) mod endpoint;
 pub(crate) mod endpoint_events;
 pub(crate) mod endpoint_wait;
 pub(crate) mod handles;
-pub(crate) mod inbox;
 pub(crate) mod introspect;
 pub(crate) mod loan;
-pub(crate) mod outbox;
+pub(crate) mod publisher_endpoint;
 pub(crate) mod qos;
 pub(crate) mod send_recv;
 pub(crate) mod stats;
+pub(crate) mod subscriber_endpoint;
 pub(crate) mod wait_set;
 
 use pyo3::prelude::*;

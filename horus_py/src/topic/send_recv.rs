@@ -13,44 +13,44 @@ use pyo3::{PyClass, ffi};
 
 use crate::call::{Arguments, add_method, run_guarded};
 use crate::topic::handles::{PyPublisher, PySubscriber, PyTopic};
-use crate::topic::inbox::Inbox;
-use crate::topic::outbox::Outbox;
+use crate::topic::publisher_endpoint::PublisherEndpoint;
+use crate::topic::subscriber_endpoint::SubscriberEndpoint;
 
 /// A Python class that sends messages of a topic: `Publisher` or `Topic`.
 trait SendsMessages: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync {
-    fn outbox(&self) -> &Outbox;
+    fn publisher_endpoint(&self) -> &PublisherEndpoint;
 }
 
 /// A Python class that receives messages of a topic: `Subscriber` or `Topic`.
 trait ReceivesMessages: PyClass<Frozen = pyo3::pyclass::boolean_struct::True> + Sync {
-    fn inbox(&self) -> &Inbox;
+    fn subscriber_endpoint(&self) -> &SubscriberEndpoint;
 }
 
 impl SendsMessages for PyPublisher {
     #[inline]
-    fn outbox(&self) -> &Outbox {
-        &self.outbox
+    fn publisher_endpoint(&self) -> &PublisherEndpoint {
+        &self.publisher_endpoint
     }
 }
 
 impl SendsMessages for PyTopic {
     #[inline]
-    fn outbox(&self) -> &Outbox {
-        &self.outbox
+    fn publisher_endpoint(&self) -> &PublisherEndpoint {
+        &self.publisher_endpoint
     }
 }
 
 impl ReceivesMessages for PySubscriber {
     #[inline]
-    fn inbox(&self) -> &Inbox {
-        &self.inbox
+    fn subscriber_endpoint(&self) -> &SubscriberEndpoint {
+        &self.subscriber_endpoint
     }
 }
 
 impl ReceivesMessages for PyTopic {
     #[inline]
-    fn inbox(&self) -> &Inbox {
-        &self.inbox
+    fn subscriber_endpoint(&self) -> &SubscriberEndpoint {
+        &self.subscriber_endpoint
     }
 }
 
@@ -75,7 +75,9 @@ unsafe extern "C" fn send<T: SendsMessages>(
         let this = unsafe { Bound::from_borrowed_ptr(py, this) };
         // SAFETY: Python's descriptor checked that it is of the class.
         let this = unsafe { this.cast_into_unchecked::<T>() };
-        this.get().outbox().send(&message, timeout.as_ref())?;
+        this.get()
+            .publisher_endpoint()
+            .send(&message, timeout.as_ref())?;
         Ok(py.None().into_ptr())
     })
 }
@@ -97,7 +99,10 @@ unsafe extern "C" fn recv<T: ReceivesMessages>(
         let this = unsafe { Bound::from_borrowed_ptr(py, this) };
         // SAFETY: Python's descriptor checked that it is of the class.
         let this = unsafe { this.cast_into_unchecked::<T>() };
-        let received = this.get().inbox().recv(py, timeout.as_ref())?;
+        let received = this
+            .get()
+            .subscriber_endpoint()
+            .recv(py, timeout.as_ref())?;
         Ok(received.map_or_else(|| py.None().into_ptr(), Bound::into_ptr))
     })
 }

@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::error::{Error, ForkedError};
 use crate::topic::endpoint::Exclusive;
 use crate::topic::handles::{PySubscriber, PyTopic};
-use crate::topic::inbox::Inbox;
+use crate::topic::subscriber_endpoint::SubscriberEndpoint;
 use crate::wait::duration::duration_from_secs;
 use crate::wait::timeout::WaitPolicy;
 
@@ -95,9 +95,9 @@ impl PyWaitSet {
         let mut entered = self.end.enter(py)?;
         let KeyedWaitSet { set, .. } = entered.get();
         let key = if let Ok(subscriber) = subscriber.cast::<PySubscriber>() {
-            add_inbox(py, set, &subscriber.get().inbox, deadline)?
+            add_subscriber_endpoint(py, set, &subscriber.get().subscriber_endpoint, deadline)?
         } else if let Ok(topic) = subscriber.cast::<PyTopic>() {
-            add_inbox(py, set, &topic.get().inbox, deadline)?
+            add_subscriber_endpoint(py, set, &topic.get().subscriber_endpoint, deadline)?
         } else {
             let found = subscriber.get_type();
             let text = format!("{found} where a Subscriber or Topic is wanted");
@@ -160,13 +160,13 @@ impl PyWaitSet {
     }
 }
 
-fn add_inbox(
+fn add_subscriber_endpoint(
     py: Python<'_>,
     set: &mut WaitSet,
-    inbox: &Inbox,
+    subscriber_endpoint: &SubscriberEndpoint,
     deadline: Option<Duration>,
 ) -> PyResult<Key> {
-    let key = inbox.with_endpoint(py, |end| match deadline {
+    let key = subscriber_endpoint.with_endpoint(py, |end| match deadline {
         Some(deadline) => set.add_with_deadline(end, deadline),
         None => set.add(end),
     })?;

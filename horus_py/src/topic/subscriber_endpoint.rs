@@ -27,7 +27,7 @@ const MALFORMED_MAX: u32 = 16;
 
 /// A subscriber of a topic, with the codec that decodes its messages.
 #[derive(Debug)]
-pub(crate) struct Inbox {
+pub(crate) struct SubscriberEndpoint {
     pub(crate) end: Exclusive<Receiver>,
     pub(crate) codec: Codec,
     /// The waker of the asyncio task that waits for a message; `None` if no task waits.
@@ -270,8 +270,8 @@ fn recv_within(
     received.map_err(|error| error::from_recv_error(end, error))
 }
 
-impl Inbox {
-    /// Makes an inbox. Its errors contain `name`, the name of the endpoint.
+impl SubscriberEndpoint {
+    /// Makes an endpoint. Its errors contain `name`, the name of the endpoint.
     pub(crate) fn new(mut end: DynamicSubscriber, codec: Codec, name: String) -> Self {
         end.keep_whole();
         let buffers = Default::default();

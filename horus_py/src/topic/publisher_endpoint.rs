@@ -23,7 +23,7 @@ use crate::wait::timeout::WaitPolicy;
 /// A publisher of a topic, with the codec that encodes its messages and the message that is on
 /// loan.
 #[derive(Debug)]
-pub(crate) struct Outbox {
+pub(crate) struct PublisherEndpoint {
     pub(crate) end: Exclusive<DynamicPublisher>,
     pub(crate) codec: Codec,
     pub(crate) topic: Arc<str>,
@@ -33,8 +33,8 @@ pub(crate) struct Outbox {
     loan: AtomicPtr<ffi::PyObject>,
 }
 
-impl Outbox {
-    /// Makes an outbox for the topic named `topic`. Its errors contain `name`, the name of the
+impl PublisherEndpoint {
+    /// Makes an endpoint for the topic named `topic`. Its errors contain `name`, the name of the
     /// endpoint.
     pub(crate) fn new(end: DynamicPublisher, codec: Codec, topic: Arc<str>, name: String) -> Self {
         Self {
