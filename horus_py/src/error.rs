@@ -139,7 +139,7 @@ pub(crate) fn from_send_error(error: &SendError<()>) -> PyErr {
 /// Returns the exception for a message that `end` did not send. If no slot is free, it names the
 /// process whose subscriber is slowest.
 #[cold]
-pub(crate) fn from_send_error_of(end: &DynamicPublisher, error: &SendError<()>) -> PyErr {
+pub(crate) fn from_publisher_send_error(end: &DynamicPublisher, error: &SendError<()>) -> PyErr {
     match error {
         SendError::Full { .. } => topic_full_error(end),
         error => from_send_error(error),
@@ -149,7 +149,7 @@ pub(crate) fn from_send_error_of(end: &DynamicPublisher, error: &SendError<()>) 
 /// Returns the exception for a slot that `end` did not loan. If no slot is free, it names the
 /// process whose subscriber is slowest.
 #[cold]
-pub(crate) fn from_loan_error_of(end: &DynamicPublisher, error: &LoanError) -> PyErr {
+pub(crate) fn from_publisher_loan_error(end: &DynamicPublisher, error: &LoanError) -> PyErr {
     match error {
         LoanError::Full { .. } => topic_full_error(end),
         error => from_loan_error(error),

@@ -19,17 +19,17 @@ pub(crate) const DIMENSIONS_MAX: usize = 32;
 
 /// Index of the class `numpy.ndarray` in the table of numpy's C API, which
 /// `numpy/__multiarray_api.h` defines.
-const INDEX_ARRAY_TYPE: usize = 2;
+const ARRAY_TYPE_INDEX: usize = 2;
 /// Index of the function `PyArray_New` in the table of numpy's C API.
-const INDEX_NEW: usize = 93;
+const NEW_ARRAY_INDEX: usize = 93;
 /// Index of the function `PyArray_NewFromDescr` in the table of numpy's C API.
-const INDEX_NEW_FROM_DESCR: usize = 94;
+const NEW_ARRAY_FROM_DESCR_INDEX: usize = 94;
 /// Index of the function `PyArray_SetBaseObject` in the table of numpy's C API.
-const INDEX_SET_BASE: usize = 282;
+const SET_BASE_OBJECT_INDEX: usize = 282;
 
 const FLAG_WRITEABLE: c_int = 0x0400;
 
-type NewFn = unsafe extern "C" fn(
+type NewArrayFn = unsafe extern "C" fn(
     *mut ffi::PyTypeObject,
     c_int,
     *const isize,
@@ -41,7 +41,7 @@ type NewFn = unsafe extern "C" fn(
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
 
-type NewFromDescrFn = unsafe extern "C" fn(
+type NewArrayFromDescrFn = unsafe extern "C" fn(
     *mut ffi::PyTypeObject,
     *mut ffi::PyObject,
     c_int,
@@ -52,7 +52,7 @@ type NewFromDescrFn = unsafe extern "C" fn(
     *mut ffi::PyObject,
 ) -> *mut ffi::PyObject;
 
-type SetBaseFn = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> c_int;
+type SetBaseObjectFn = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObject) -> c_int;
 
 /// The Python module `numpy`, which has been imported, and the functions of its C API that are used
 /// here.
@@ -62,9 +62,9 @@ pub(crate) struct Numpy {
     /// The class `numpy.generic`, which is the base class of numpy's scalars.
     pub(crate) generic: Py<PyAny>,
     array_type: *mut ffi::PyTypeObject,
-    new: NewFn,
-    new_from_descr: NewFromDescrFn,
-    set_base: SetBaseFn,
+    new: NewArrayFn,
+    new_from_descr: NewArrayFromDescrFn,
+    set_base: SetBaseObjectFn,
 }
 
 // SAFETY: the functions and the class live as long as the process; they are used under the GIL.
@@ -108,16 +108,17 @@ impl Numpy {
             unsafe { entry.read() }
         };
         // SAFETY: numpy promises this function in this place.
-        let new = unsafe { std::mem::transmute::<*mut c_void, NewFn>(entry(INDEX_NEW)) };
-        let new_from_descr = entry(INDEX_NEW_FROM_DESCR);
+        let new = unsafe { std::mem::transmute::<*mut c_void, NewArrayFn>(entry(NEW_ARRAY_INDEX)) };
+        let new_from_descr = entry(NEW_ARRAY_FROM_DESCR_INDEX);
         // SAFETY: as above.
         let new_from_descr =
-            unsafe { std::mem::transmute::<*mut c_void, NewFromDescrFn>(new_from_descr) };
+            unsafe { std::mem::transmute::<*mut c_void, NewArrayFromDescrFn>(new_from_descr) };
         // SAFETY: as above.
-        let set_base =
-            unsafe { std::mem::transmute::<*mut c_void, SetBaseFn>(entry(INDEX_SET_BASE)) };
+        let set_base = unsafe {
+            std::mem::transmute::<*mut c_void, SetBaseObjectFn>(entry(SET_BASE_OBJECT_INDEX))
+        };
         let generic = module.getattr("generic")?.unbind();
-        let array_type = entry(INDEX_ARRAY_TYPE).cast();
+        let array_type = entry(ARRAY_TYPE_INDEX).cast();
         let module = module.unbind();
         Ok(Self {
             module,

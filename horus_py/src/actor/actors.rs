@@ -14,8 +14,8 @@ use crate::actor::error::from_spawn_error;
 use crate::actor::inbox::PyInbox;
 use crate::error::Error;
 use crate::scheduler::error::PlanError;
-use crate::scheduler::interruption::exit_block;
 use crate::scheduler::py_scheduler::PyScheduler;
+use crate::scheduler::run_exceptions::exit_with_block;
 use crate::scheduler::settings::parse_failure_policy;
 
 /// A group of actors that a scheduler runs: the scheduler whose method `actors` made the group. A
@@ -47,7 +47,7 @@ impl PyActors {
         })?;
         let group = FailureReporting {
             name: name.to_owned(),
-            interruption: Arc::clone(this.interruption()),
+            run_exceptions: Arc::clone(this.run_exceptions()),
         };
         Ok(Self {
             actors,
@@ -306,7 +306,7 @@ impl PyActors {
     #[pyo3(signature = (*exception))]
     fn __exit__(&self, py: Python<'_>, exception: &Bound<'_, PyTuple>) -> PyResult<()> {
         let is_error = !exception.iter().all(|part| part.is_none());
-        exit_block(py, exception, self.end(py, !is_error))
+        exit_with_block(py, exception, self.end(py, !is_error))
     }
 
     fn __repr__(&self) -> String {

@@ -58,7 +58,7 @@ impl PyAddress {
             (None, Some(message)) => Err(SendTimeoutError::Timeout(message)),
             (None, None) => Ok(()),
         };
-        told.map_err(|error| self.name_in(py, from_tell_timeout_error(&error)))
+        told.map_err(|error| self.name_actor_in(py, from_tell_timeout_error(&error)))
     }
 
     fn send_question(&self, py: Python<'_>, message: Py<PyAny>) -> PyResult<Answer<Py<PyAny>>> {
@@ -68,13 +68,13 @@ impl PyAddress {
             Mail::from_object(question.into_bound(py).into_any())
         };
         let asked = self.address.ask(make);
-        asked.map_err(|error| self.name_in(py, from_ask_error(error)))
+        asked.map_err(|error| self.name_actor_in(py, from_ask_error(error)))
     }
 
     /// Puts the name of the actor in front of the text of `error`.
     #[cold]
-    fn name_in(&self, py: Python<'_>, error: PyErr) -> PyErr {
-        self.spec.name_in(py, &error)
+    fn name_actor_in(&self, py: Python<'_>, error: PyErr) -> PyErr {
+        self.spec.name_actor_in(py, &error)
     }
 }
 
@@ -112,7 +112,7 @@ impl PyAddress {
             .map(|message| message.map(Mail::from_object))
             .collect();
         let told = self.address.tell_all(messages?);
-        told.map_err(|error| self.name_in(py, from_tell_all_error(&error)))
+        told.map_err(|error| self.name_actor_in(py, from_tell_all_error(&error)))
     }
 
     /// Sends a question, and waits for the answer, at most `timeout` seconds. Raises
@@ -136,7 +136,7 @@ impl PyAddress {
             || Ok(()),
         );
         let answered = answered?.unwrap_or(Err(AskError::Timeout));
-        answered.map_err(|error| self.name_in(py, from_ask_error(error)))
+        answered.map_err(|error| self.name_actor_in(py, from_ask_error(error)))
     }
 
     /// Sends a question, and returns the answer as an awaitable of asyncio.
@@ -163,7 +163,7 @@ impl PyAddress {
         self.address
             .swap(actor)
             .map(PySwap)
-            .map_err(|error| self.name_in(py, from_swap_error(error)))
+            .map_err(|error| self.name_actor_in(py, from_swap_error(error)))
     }
 
     fn __eq__(&self, other: &Bound<'_, PyAny>) -> bool {
@@ -226,7 +226,7 @@ unsafe extern "C" fn tell(
                 let wait_policy = WaitPolicy::from_timeout(&timeout)?;
                 this.get().tell_timeout(py, message, wait_policy)?;
             }
-            (Err(error), _) => return Err(this.get().name_in(py, from_tell_error(&error))),
+            (Err(error), _) => return Err(this.get().name_actor_in(py, from_tell_error(&error))),
         }
         Ok(py.None().into_ptr())
     })

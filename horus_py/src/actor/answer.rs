@@ -50,7 +50,7 @@ impl PyAnswer {
         let waker = wakeups.get().waker(token);
         match Pin::new(answer).poll(&mut Context::from_waker(&waker)) {
             Poll::Ready(Ok(value)) => Ok(Some((value,))),
-            Poll::Ready(Err(error)) => Err(self.spec.name_in(py, &from_ask_error(error))),
+            Poll::Ready(Err(error)) => Err(self.spec.name_actor_in(py, &from_ask_error(error))),
             Poll::Pending => Ok(None),
         }
     }

@@ -16,8 +16,8 @@ use crate::actor::context::{PyDown, call_handler};
 use crate::actor::mail::Mail;
 use crate::actor::question::PyQuestion;
 use crate::error::{self, Error};
-use crate::scheduler::interruption::Interruption;
-use crate::scheduler::node::{describe_exception, interpreter_ended};
+use crate::scheduler::node::{describe_exception, interpreter_ended_error};
+use crate::scheduler::run_exceptions::RunExceptions;
 
 /// The bit in Python's `co_flags` that marks the code object of an `async def`.
 const CO_COROUTINE: u32 = 0x80;
@@ -43,7 +43,7 @@ impl std::error::Error for ActorFailure {}
 #[derive(Debug)]
 pub(crate) struct FailureReporting {
     pub(crate) name: String,
-    pub(crate) interruption: Arc<Interruption>,
+    pub(crate) run_exceptions: Arc<RunExceptions>,
 }
 
 /// The settings of an actor apart from its handler object, such as its name.
@@ -81,7 +81,7 @@ impl ActorSpec {
 
     /// Puts the name of the actor, and of its group, in front of the text of `error`.
     #[cold]
-    pub(crate) fn name_in(&self, py: Python<'_>, error: &PyErr) -> PyErr {
+    pub(crate) fn name_actor_in(&self, py: Python<'_>, error: &PyErr) -> PyErr {
         let group = &self.group.name;
         let place = match &self.name {
             Some(name) => format!("actor '{}' of group '{group}'", name.bind(py)),
@@ -105,10 +105,10 @@ impl ActorSpec {
 /// An actor whose handler is a Python object. WHY boxed: the core stores an actor of this size
 /// directly in its memory for the actor, without an allocation.
 #[derive(Debug)]
-pub(crate) struct PythonActor(Box<Handlers>);
+pub(crate) struct PythonActor(Box<PythonActorState>);
 
 #[derive(Debug)]
-struct Handlers {
+struct PythonActorState {
     /// The callable that handles messages; `None` if the handler could not be re-created.
     handle: Option<Py<PyAny>>,
     hooks: Option<Box<Hooks>>,
@@ -169,7 +169,7 @@ impl PythonActor {
             let text = "the handler is asynchronous: an actor must not wait";
             return Err(PyTypeError::new_err(text));
         }
-        Ok(Self(Box::new(Handlers {
+        Ok(Self(Box::new(PythonActorState {
             handle: Some(handle.unbind()),
             hooks,
             spec,
@@ -196,7 +196,7 @@ impl PythonActor {
             Some(Err(failure)) => Some(Box::new(failure)),
             None => None,
         };
-        Self(Box::new(Handlers {
+        Self(Box::new(PythonActorState {
             handle: None,
             hooks: None,
             spec: Arc::clone(spec),
@@ -206,7 +206,7 @@ impl PythonActor {
     }
 }
 
-impl Handlers {
+impl PythonActorState {
     fn hook(&self, choose: impl FnOnce(&Hooks) -> &Option<Py<PyAny>>) -> Option<&Py<PyAny>> {
         choose(self.hooks.as_deref()?).as_ref()
     }
@@ -223,9 +223,13 @@ impl Handlers {
         call_handler(hook, argument, question, &self.spec, context)
     }
 
-    fn handle_one(&self, message: Py<PyAny>, context: &mut Context<'_, PythonActor>) -> NodeResult {
+    fn handle_message(
+        &self,
+        message: Py<PyAny>,
+        context: &mut Context<'_, PythonActor>,
+    ) -> NodeResult {
         let Some(handle) = &self.handle else {
-            return Err(interpreter_ended());
+            return Err(interpreter_ended_error());
         };
         let outcome = call_attached(|py| {
             let message = message.into_bound(py);
@@ -248,14 +252,14 @@ impl Handlers {
                     Ok(())
                 }
                 Ok(_) => Ok(()),
-                Err(error) => self.convert_exception(py, error),
+                Err(error) => self.handle_exception(py, error),
             }
         });
-        outcome.unwrap_or_else(|| Err(interpreter_ended()))
+        outcome.unwrap_or_else(|| Err(interpreter_ended_error()))
     }
 
     /// Calls the handler with a list of all messages in `waiting`. Does nothing if there are none.
-    fn handle_list(&mut self, context: &mut Context<'_, PythonActor>) -> NodeResult {
+    fn handle_waiting_messages(&mut self, context: &mut Context<'_, PythonActor>) -> NodeResult {
         let waiting = std::mem::take(&mut self.waiting);
         let Some(handle) = self.handle.as_ref().filter(|_| !waiting.is_empty()) else {
             return Ok(());
@@ -263,31 +267,31 @@ impl Handlers {
         let outcome = call_attached(|py| {
             let list = match PyList::new(py, waiting) {
                 Ok(list) => list.into_any(),
-                Err(error) => return self.convert_exception(py, error),
+                Err(error) => return self.handle_exception(py, error),
             };
             match self.call_handler(handle.bind(py), Some(&list), None, context) {
                 Ok(_) => Ok(()),
-                Err(error) => self.convert_exception(py, error),
+                Err(error) => self.handle_exception(py, error),
             }
         });
-        outcome.unwrap_or_else(|| Err(interpreter_ended()))
+        outcome.unwrap_or_else(|| Err(interpreter_ended_error()))
     }
 
     /// Converts an exception of a handler to an error of the actor. `KeyboardInterrupt` and
     /// `SystemExit` are not errors of the actor: they stop the run, and this returns success.
     #[cold]
-    fn convert_exception(&self, py: Python<'_>, error: PyErr) -> NodeResult {
+    fn handle_exception(&self, py: Python<'_>, error: PyErr) -> NodeResult {
         let is_end = error.is_instance_of::<PyKeyboardInterrupt>(py)
             || error.is_instance_of::<PySystemExit>(py);
         let group = &self.spec.group;
         if is_end {
-            group.interruption.stop_with(error);
+            group.run_exceptions.stop_with(error);
             return Ok(());
         }
         let failure = actor_failure(py, error);
         if self.spec.policy == Some(FailurePolicy::Fatal) {
             let kept = (failure.text.clone(), failure.error.clone_ref(py));
-            group.interruption.record_failure(&group.name, Some(kept));
+            group.run_exceptions.record_failure(&group.name, Some(kept));
         }
         Err(failure.into())
     }
@@ -336,7 +340,9 @@ impl Actor for PythonActor {
         let handlers = &mut *self.0;
         if handlers.handle.is_none() {
             let factory_error = handlers.factory_error.take();
-            return Err(factory_error.map_or_else(interpreter_ended, |failure| (*failure).into()));
+            return Err(
+                factory_error.map_or_else(interpreter_ended_error, |failure| (*failure).into())
+            );
         }
         let Some(init) = handlers.hook(|hooks| &hooks.init) else {
             return Ok(());
@@ -347,7 +353,7 @@ impl Actor for PythonActor {
                 .map(drop)
                 .map_err(|error| actor_failure(py, error).into())
         });
-        outcome.unwrap_or_else(|| Err(interpreter_ended()))
+        outcome.unwrap_or_else(|| Err(interpreter_ended_error()))
     }
 
     #[inline]
@@ -357,13 +363,13 @@ impl Actor for PythonActor {
             return Ok(());
         };
         let Some(most) = handlers.spec.batch else {
-            return handlers.handle_one(message, context);
+            return handlers.handle_message(message, context);
         };
         handlers.waiting.push(message);
         if handlers.waiting.len() < most {
             return Ok(());
         }
-        handlers.handle_list(context)
+        handlers.handle_waiting_messages(context)
     }
 
     #[inline]
@@ -371,7 +377,7 @@ impl Actor for PythonActor {
         if self.0.waiting.is_empty() {
             return Ok(());
         }
-        self.0.handle_list(context)
+        self.0.handle_waiting_messages(context)
     }
 
     fn on_down(&mut self, down: &Down, context: &mut Context<'_, Self>) -> NodeResult {
@@ -390,10 +396,10 @@ impl Actor for PythonActor {
             });
             match called {
                 Ok(_) => Ok(()),
-                Err(error) => handlers.convert_exception(py, error),
+                Err(error) => handlers.handle_exception(py, error),
             }
         });
-        outcome.unwrap_or_else(|| Err(interpreter_ended()))
+        outcome.unwrap_or_else(|| Err(interpreter_ended_error()))
     }
 
     fn shutdown(&mut self) -> NodeResult {
@@ -406,7 +412,7 @@ impl Actor for PythonActor {
                 .map(drop)
                 .map_err(|error| actor_failure(py, error).into())
         });
-        outcome.unwrap_or_else(|| Err(interpreter_ended()))
+        outcome.unwrap_or_else(|| Err(interpreter_ended_error()))
     }
 
     fn on_error(&mut self, error: &NodeError) {

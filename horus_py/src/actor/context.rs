@@ -45,7 +45,7 @@ thread_local! {
     static SPARE_CONTEXT: Cell<Option<Py<PyActorContext>>> = const { Cell::new(None) };
 }
 
-fn take_context(py: Python<'_>) -> PyResult<Bound<'_, PyActorContext>> {
+fn take_spare_or_new_context(py: Python<'_>) -> PyResult<Bound<'_, PyActorContext>> {
     if let Some(spare) = SPARE_CONTEXT.take() {
         return Ok(spare.into_bound(py));
     }
@@ -57,7 +57,7 @@ fn take_context(py: Python<'_>) -> PyResult<Bound<'_, PyActorContext>> {
 
 /// Keeps a context object for the next call of a handler. Drops it instead if Python code still has
 /// a reference to it.
-fn keep_context(context: Bound<'_, PyActorContext>) {
+fn keep_spare_context(context: Bound<'_, PyActorContext>) {
     // SAFETY: a live object, and the interpreter is attached.
     let owners = unsafe { ffi::Py_REFCNT(context.as_ptr()) };
     if owners == 1 {
@@ -76,7 +76,7 @@ pub(crate) fn call_handler<'py>(
     context: &mut Context<'_, PythonActor>,
 ) -> PyResult<(Bound<'py, PyAny>, Option<Bound<'py, PyQuestion>>)> {
     let py = handler.py();
-    let own = take_context(py)?;
+    let own = take_spare_or_new_context(py)?;
     let mut current = CurrentCall {
         context,
         question,
@@ -96,7 +96,7 @@ pub(crate) fn call_handler<'py>(
     let result =
         unsafe { ffi::PyObject_CallFunctionObjArgs(handler.as_ptr(), first, second, null) };
     own.get().current.store(ptr::null_mut(), Ordering::Relaxed);
-    keep_context(own);
+    keep_spare_context(own);
     // SAFETY: the call returned a new reference, or null and an exception.
     let result = unsafe { Bound::from_owned_ptr_or_err(py, result) }?;
     Ok((result, current.question))

@@ -196,7 +196,7 @@ unsafe extern "C" fn set_field(
             let text = format!("a {} always has '{}'", field.message, field.name);
             return Err(PyTypeError::new_err(text));
         };
-        field::set_with_count(&object, field, &value)?;
+        field::set_field_and_count(&object, field, &value)?;
         Ok(0)
     })
 }

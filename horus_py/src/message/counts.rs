@@ -22,11 +22,11 @@ pub(crate) fn complete_counts(
 ) -> PyResult<()> {
     for (field, found) in arrays {
         let [count] = field.counts else {
-            check_agreement(object, field, *found)?;
+            check_count_agreement(object, field, *found)?;
             continue;
         };
         if is_given(count)? {
-            check_agreement(object, field, *found)?;
+            check_count_agreement(object, field, *found)?;
             continue;
         }
         let differs = |other: &&GivenArray<'_>| other.0.counts == field.counts && other.1 != *found;
@@ -53,10 +53,10 @@ pub(crate) fn check_shared_counts(
     field: &Field,
     found: usize,
 ) -> PyResult<()> {
-    if sets_count(object, field)? {
+    if assignment_sets_count(object, field)? {
         Ok(())
     } else {
-        check_agreement(object, field, found)
+        check_count_agreement(object, field, found)
     }
 }
 
@@ -66,7 +66,7 @@ pub(crate) fn check_shared_counts(
 #[cold]
 pub(crate) fn update_count(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> PyResult<()> {
     match field.counts {
-        [count] if found < field.count && sets_count(object, field)? => {
+        [count] if found < field.count && assignment_sets_count(object, field)? => {
             write_count(object, count, found)
         }
         _ => Ok(()),
@@ -75,7 +75,7 @@ pub(crate) fn update_count(object: &Bound<'_, PyAny>, field: &Field, found: usiz
 
 /// Returns true if assigning to this array sets its count field. This is the case if the array has
 /// a single count field, and that field is 0 or counts no other array.
-fn sets_count(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<bool> {
+fn assignment_sets_count(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<bool> {
     let [_] = field.counts else { return Ok(false) };
     let kind = instance::kind_of(object);
     let together = kind
@@ -88,7 +88,7 @@ fn sets_count(object: &Bound<'_, PyAny>, field: &Field) -> PyResult<bool> {
 
 /// Returns an error if `found`, the number of elements given for an array, is neither the count nor
 /// the full length of the array.
-fn check_agreement(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> PyResult<()> {
+fn check_count_agreement(object: &Bound<'_, PyAny>, field: &Field, found: usize) -> PyResult<()> {
     let counted = elements_in_use(object, field)?;
     if found == counted || found == field.count {
         return Ok(());

@@ -35,7 +35,7 @@ pub(crate) fn _declare<'py>(
     let kind = Box::leak(Box::new(kind));
     let mut default = kind.default.to_vec();
     for (field, value) in defaults {
-        field::set_default(kind, &mut default, field.cast::<PyString>()?, &value)?;
+        field::set_default_value(kind, &mut default, field.cast::<PyString>()?, &value)?;
     }
     // WHY it may change here: no class of the kind exists yet.
     kind.default = default.into();

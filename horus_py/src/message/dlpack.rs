@@ -14,8 +14,8 @@ use crate::call::{add_method, run_guarded};
 use crate::message::framed::data;
 use crate::message::framed::keepalive::keepalive;
 
-const VERSIONED_NAME: &CStr = c"dltensor_versioned";
-const UNVERSIONED_NAME: &CStr = c"dltensor";
+const VERSIONED_CAPSULE_NAME: &CStr = c"dltensor_versioned";
+const UNVERSIONED_CAPSULE_NAME: &CStr = c"dltensor";
 
 const FLAG_READ_ONLY: u64 = 1;
 const FLAG_COPIED: u64 = 2;
@@ -216,7 +216,7 @@ fn export_array(
         return make_capsule(
             object.py(),
             export.cast(),
-            VERSIONED_NAME,
+            VERSIONED_CAPSULE_NAME,
             VersionedExport::drop_capsule,
         );
     }
@@ -234,7 +234,7 @@ fn export_array(
     make_capsule(
         object.py(),
         export.cast(),
-        UNVERSIONED_NAME,
+        UNVERSIONED_CAPSULE_NAME,
         UnversionedExport::drop_capsule,
     )
 }
@@ -297,8 +297,8 @@ macro_rules! impl_deleters {
         }
     };
 }
-impl_deleters! { VersionedExport VERSIONED_NAME }
-impl_deleters! { UnversionedExport UNVERSIONED_NAME }
+impl_deleters! { VersionedExport VERSIONED_CAPSULE_NAME }
+impl_deleters! { UnversionedExport UNVERSIONED_CAPSULE_NAME }
 
 /// Adds the method `__dlpack__` to the base class of messages.
 pub(crate) fn register(class: &Bound<'_, PyType>) -> PyResult<()> {

@@ -136,7 +136,7 @@ fn float_range(max: impl fmt::LowerExp) -> String {
 /// Converts a Python number. The error for a number that is out of range has the number and the
 /// range.
 #[inline]
-fn number_of<T: NumericField>(value: &Bound<'_, PyAny>) -> PyResult<T> {
+fn number_from_python<T: NumericField>(value: &Bound<'_, PyAny>) -> PyResult<T> {
     T::from_python(value).map_err(|error| range_error(value, &T::range, error))
 }
 
@@ -185,9 +185,9 @@ macro_rules! number {
         ) -> PyResult<()> {
             match primitive {
                 $(Primitive::$variant => {
-                    out.copy_from_slice(&number_of::<$type>(value)?.to_ne_bytes());
+                    out.copy_from_slice(&number_from_python::<$type>(value)?.to_ne_bytes());
                 })+
-                Primitive::Char => out[0] = number_of::<u8>(value)?,
+                Primitive::Char => out[0] = number_from_python::<u8>(value)?,
             }
             Ok(())
         }
@@ -262,7 +262,7 @@ pub(crate) fn set_fields(
     let mut arrays = Vec::new();
     for (name, value) in fields {
         let field = field_named(kind, name.cast::<PyString>()?)?;
-        let found = set_checked(object, field, &value, |_| Ok(()))?;
+        let found = set_field_checked(object, field, &value, |_| Ok(()))?;
         if !field.counts.is_empty() {
             arrays.push((field, found));
         }
@@ -275,7 +275,7 @@ pub(crate) fn set_fields(
 
 /// Writes the default value of one field to `default`, the bytes of a message with default values.
 /// No class may have been made for the kind yet.
-pub(crate) fn set_default(
+pub(crate) fn set_default_value(
     kind: &MessageKind,
     default: &mut [u8],
     name: &Bound<'_, PyString>,
@@ -301,15 +301,15 @@ fn field_named<'a>(kind: &'a MessageKind, name: &Bound<'_, PyString>) -> PyResul
 
 /// Sets a field of a message that Python code has access to. If the field is a counted array, also
 /// sets its count field. On an error, nothing has changed.
-pub(crate) fn set_with_count(
+pub(crate) fn set_field_and_count(
     object: &Bound<'_, PyAny>,
     field: &Field,
     value: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     if field.counts.is_empty() {
-        return set_checked(object, field, value, |_| Ok(())).map(drop);
+        return set_field_checked(object, field, value, |_| Ok(())).map(drop);
     }
-    let found = set_checked(object, field, value, |found| {
+    let found = set_field_checked(object, field, value, |found| {
         counts::check_shared_counts(object, field, found)
     })?;
     counts::update_count(object, field, found)
@@ -317,7 +317,7 @@ pub(crate) fn set_with_count(
 
 /// Sets a field of a message, if `check` accepts the number of elements in `value`. Returns that
 /// number. On an error, nothing has changed.
-pub(crate) fn set_checked(
+pub(crate) fn set_field_checked(
     object: &Bound<'_, PyAny>,
     field: &Field,
     value: &Bound<'_, PyAny>,

@@ -61,7 +61,7 @@ pub(crate) fn zeroed_message<'py>(
 /// Makes a message object whose bytes are not initialised yet. The caller must write them.
 #[inline]
 fn allocate<'py>(py: Python<'py>, kind: &'static MessageKind) -> PyResult<Bound<'py, PyAny>> {
-    with_extra_bytes(py, kind, 0)
+    message_with_extra_bytes(py, kind, 0)
 }
 
 /// Makes a message with uninitialised bytes. In front of these, the object has `extra` more
@@ -69,7 +69,7 @@ fn allocate<'py>(py: Python<'py>, kind: &'static MessageKind) -> PyResult<Bound<
 ///
 /// `extra` must be a multiple of 8.
 #[inline]
-pub(crate) fn with_extra_bytes<'py>(
+pub(crate) fn message_with_extra_bytes<'py>(
     py: Python<'py>,
     kind: &'static MessageKind,
     extra: usize,
@@ -82,7 +82,8 @@ pub(crate) fn with_extra_bytes<'py>(
     Ok(object)
 }
 
-/// Returns the address of the extra bytes of a message that was made by [`with_extra_bytes`].
+/// Returns the address of the extra bytes of a message that was made by
+/// [`message_with_extra_bytes`].
 #[inline]
 pub(crate) fn extra_bytes_of(object: *mut ffi::PyObject) -> *mut u8 {
     object.cast::<u8>().wrapping_add(HEAD_BYTES)

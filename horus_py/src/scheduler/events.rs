@@ -53,7 +53,7 @@ fn deliver_events(events: &Receiver<NodeEvent>, on_event: &Py<PyAny>) {
 }
 
 /// Waits until the thread has delivered all events, at most [`EVENTS_DRAIN_MAX`].
-pub(super) fn join_within_limit(thread: &JoinHandle<()>) {
+pub(super) fn join_event_thread(thread: &JoinHandle<()>) {
     let end = Instant::now() + EVENTS_DRAIN_MAX;
     while !thread.is_finished() && Instant::now() < end {
         thread::sleep(Duration::from_micros(200));

@@ -78,8 +78,8 @@ impl PyHandle {
     fn swap(&self, node: &str, replacement: &Bound<'_, PyAny>) -> PyResult<PySwap> {
         let inner = self.inner()?;
         let scheduler = self.scheduler.get();
-        let settings = scheduler.settings(replacement)?;
-        let swap = match PreparedNode::new(replacement, &settings, scheduler.interruption())? {
+        let settings = scheduler.prepare_node_settings(replacement)?;
+        let swap = match PreparedNode::new(replacement, &settings, scheduler.run_exceptions())? {
             PreparedNode::Task(replacement) => inner.swap(node, replacement),
             PreparedNode::Plain(replacement) => inner.swap(node, replacement),
         };

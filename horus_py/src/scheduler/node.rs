@@ -13,8 +13,8 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::Error;
 use crate::scheduler::context::PyContext;
-use crate::scheduler::interruption::Interruption;
 use crate::scheduler::python_calls::with_python;
+use crate::scheduler::run_exceptions::RunExceptions;
 use crate::scheduler::settings;
 
 /// A Python exception that a node raised, as the error that the node returns to the scheduler.
@@ -51,7 +51,7 @@ pub(crate) struct PythonNode {
     enter_safe_state: Option<Py<PyAny>>,
     is_safe_state: Option<Py<PyAny>>,
     on_error: Option<Py<PyAny>>,
-    interruption: Arc<Interruption>,
+    run_exceptions: Arc<RunExceptions>,
 }
 
 impl PythonNode {
@@ -59,7 +59,7 @@ impl PythonNode {
     pub(crate) fn new(
         node: &Bound<'_, PyAny>,
         settings: &Bound<'_, PyDict>,
-        interruption: &Arc<Interruption>,
+        run_exceptions: &Arc<RunExceptions>,
     ) -> PyResult<Self> {
         let py = node.py();
         let hook = |name: &str| -> PyResult<Option<Py<PyAny>>> {
@@ -87,7 +87,7 @@ impl PythonNode {
             enter_safe_state: hook("enter_safe_state")?,
             is_safe_state: hook("is_safe_state")?,
             on_error: hook("on_error")?,
-            interruption: Arc::clone(interruption),
+            run_exceptions: Arc::clone(run_exceptions),
         })
     }
 
@@ -99,13 +99,13 @@ impl PythonNode {
         context: &mut Context<'_>,
         read: impl FnOnce(Bound<'_, PyAny>) -> PyResult<R>,
     ) -> Result<Option<R>, NodeError> {
-        self.call(&self.tick, context, read)
+        self.call_hook(&self.tick, context, read)
     }
 
     /// Calls a hook with the context, and converts the result of the hook with `read`. Returns
     /// `None` if the hook raised `KeyboardInterrupt` or `SystemExit`.
     #[inline]
-    fn call<R>(
+    fn call_hook<R>(
         &self,
         hook: &Py<PyAny>,
         context: &mut Context<'_>,
@@ -128,7 +128,7 @@ impl PythonNode {
         match outcome {
             Some(Ok(value)) => Ok(Some(value)),
             Some(Err(error)) => self.handle_exception(error, Some(context)).map(|()| None),
-            None => Err(interpreter_ended()),
+            None => Err(interpreter_ended_error()),
         }
     }
 
@@ -138,7 +138,7 @@ impl PythonNode {
         match with_python(|py| hook.call0(py).map(drop)) {
             Some(Ok(())) => Ok(()),
             Some(Err(error)) => self.handle_exception(error, None),
-            None => Err(interpreter_ended()),
+            None => Err(interpreter_ended_error()),
         }
     }
 
@@ -150,7 +150,7 @@ impl PythonNode {
             let is_end = error.is_instance_of::<PyKeyboardInterrupt>(py)
                 || error.is_instance_of::<PySystemExit>(py);
             if is_end {
-                self.interruption.stop_with(error);
+                self.run_exceptions.stop_with(error);
                 return None;
             }
             // WHY: before 3.12, the exception object gets its traceback only by `into_value`.
@@ -158,7 +158,8 @@ impl PythonNode {
             let text = describe_exception(py, &error);
             if self.can_be_fatal {
                 let failure = (text.clone(), error.clone_ref(py));
-                self.interruption.record_failure(&self.name, Some(failure));
+                self.run_exceptions
+                    .record_failure(&self.name, Some(failure));
             }
             let error = self.on_error.is_some().then_some(error);
             Some(PythonFailure { text, error })
@@ -171,7 +172,7 @@ impl PythonNode {
                 Ok(())
             }
             Some(Some(failure)) => Err(failure.into()),
-            None => Err(interpreter_ended()),
+            None => Err(interpreter_ended_error()),
         }
     }
 
@@ -189,7 +190,7 @@ impl PythonNode {
 }
 
 #[cold]
-pub(crate) fn interpreter_ended() -> NodeError {
+pub(crate) fn interpreter_ended_error() -> NodeError {
     "the Python interpreter ends".into()
 }
 
@@ -206,11 +207,11 @@ pub(crate) fn describe_exception(py: Python<'_>, error: &PyErr) -> String {
 impl Node for PythonNode {
     fn init(&mut self, context: &mut Context<'_>) -> NodeResult {
         // WHY: `init` also runs when the node restarts, which ends its failure.
-        with_python(|_| self.interruption.record_failure(&self.name, None));
+        with_python(|_| self.run_exceptions.record_failure(&self.name, None));
         let Some(hook) = &self.init else {
             return Ok(());
         };
-        self.call(hook, context, |_| Ok(())).map(drop)
+        self.call_hook(hook, context, |_| Ok(())).map(drop)
     }
 
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {

@@ -13,10 +13,10 @@ use pyo3::types::{PyDict, PyTuple};
 use crate::error::{BusyError, ForkedError};
 use crate::namespace::PyNamespace;
 use crate::scheduler::error::{PlanError, SchedulerError, scheduler_error};
-use crate::scheduler::events::{join_within_limit, start_event_thread};
-use crate::scheduler::interruption::{Interruption, exit_block};
-use crate::scheduler::python_calls::{self, TickThread};
+use crate::scheduler::events::{join_event_thread, start_event_thread};
+use crate::scheduler::python_calls::{self, TickThreadGuard};
 use crate::scheduler::report::{self, PyReport};
+use crate::scheduler::run_exceptions::{RunExceptions, exit_with_block};
 use crate::scheduler::safe_state;
 use crate::scheduler::settings;
 use crate::scheduler::task::PreparedNode;
@@ -50,7 +50,7 @@ static RUNNING_SCHEDULERS: Mutex<Vec<Py<PyScheduler>>> = Mutex::new(Vec::new());
 pub(crate) struct PyScheduler {
     stage: Exclusive<SchedulerStage>,
     handle: Handle,
-    interruption: Arc<Interruption>,
+    run_exceptions: Arc<RunExceptions>,
     namespace: Option<Py<PyNamespace>>,
     name: Mutex<String>,
     report: Mutex<Option<Py<PyReport>>>,
@@ -107,7 +107,7 @@ impl PyScheduler {
             .transpose()?;
         let handle = scheduler.handle();
         Ok(Self {
-            interruption: Interruption::new(handle.clone()),
+            run_exceptions: RunExceptions::new(handle.clone()),
             handle,
             stage: Exclusive::new("the scheduler", SchedulerStage::New(Box::new(scheduler))),
             namespace,
@@ -135,9 +135,9 @@ impl PyScheduler {
     /// Adds a node, and opens its topics in the scheduler's namespace. Returns the node.
     fn add<'py>(&self, node: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
         let py = node.py();
-        let settings = self.settings(&node)?;
+        let settings = self.prepare_node_settings(&node)?;
         self.configure(py, |scheduler| {
-            let prepared = PreparedNode::new(&node, &settings, &self.interruption)?;
+            let prepared = PreparedNode::new(&node, &settings, &self.run_exceptions)?;
             let name: String = settings::required_setting(&settings, "name")?;
             let builder = settings::apply_settings(scheduler.node(&name), &settings)?;
             let builder = match settings.get_item("safe_state")? {
@@ -259,7 +259,7 @@ impl PyScheduler {
             Ok(())
         };
         drop(entered);
-        exit_block(py, exception, ended)
+        exit_with_block(py, exception, ended)
     }
 
     fn __repr__(&self) -> String {
@@ -273,7 +273,10 @@ impl PyScheduler {
 
 impl PyScheduler {
     /// Opens the topics of a node, and returns the settings of the node as a dict.
-    pub(crate) fn settings<'py>(&self, node: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyDict>> {
+    pub(crate) fn prepare_node_settings<'py>(
+        &self,
+        node: &Bound<'py, PyAny>,
+    ) -> PyResult<Bound<'py, PyDict>> {
         let namespace = self
             .namespace
             .as_ref()
@@ -311,8 +314,8 @@ impl PyScheduler {
         &self.handle
     }
 
-    pub(crate) const fn interruption(&self) -> &Arc<Interruption> {
-        &self.interruption
+    pub(crate) const fn run_exceptions(&self) -> &Arc<RunExceptions> {
+        &self.run_exceptions
     }
 
     /// Checks that this process created the scheduler.
@@ -369,7 +372,7 @@ impl PyScheduler {
         let SchedulerStage::Running(running) = entered.get() else {
             return Err(run_over_error());
         };
-        let _ticking = TickThread::new(py)?;
+        let _ticking = TickThreadGuard::new(py)?;
         let interrupt = loop {
             let left = end.map(|end| end.saturating_duration_since(Instant::now()));
             let slice = left.map_or(SIGNAL_CHECK_INTERVAL, |left| {
@@ -434,12 +437,12 @@ impl PyScheduler {
         let report = Py::new(py, report::report_object(py, report)?)?;
         *lock(&self.report) = Some(report.clone_ref(py));
         if let Some(event_thread) = lock(&self.event_thread).take() {
-            run_detached(py, || join_within_limit(&event_thread));
+            run_detached(py, || join_event_thread(&event_thread));
         }
-        self.interruption.drop_handle();
+        self.run_exceptions.drop_handle();
         let (name, text) = failed.unwrap_or_default();
-        let cause = self.interruption.take_failure(&text);
-        if let Some(error) = interrupt.or_else(|| self.interruption.take_error()) {
+        let cause = self.run_exceptions.take_failure(&text);
+        if let Some(error) = interrupt.or_else(|| self.run_exceptions.take_error()) {
             return Err(error);
         }
         if check && !name.is_empty() {
@@ -454,7 +457,7 @@ impl Drop for PyScheduler {
     fn drop(&mut self) {
         let is_own = self.generation == python_calls::fork_generation();
         if is_own {
-            self.interruption.drop_handle();
+            self.run_exceptions.drop_handle();
         }
         let _ = Python::try_attach(|py| {
             let Ok(mut entered) = self.stage.enter(py) else {
@@ -568,7 +571,7 @@ pub(super) fn _end_schedulers(py: Python<'_>) {
         py.detach(|| thread::sleep(Duration::from_millis(1)));
     }
     let are_runs_over = lock(&RUNNING_SCHEDULERS).is_empty();
-    python_calls::close_python(py, are_runs_over);
+    python_calls::stop_python_calls(py, are_runs_over);
 }
 
 /// Forgets all schedulers and all waiting threads in the child after `fork`, where none of their

@@ -18,7 +18,7 @@ const EXIT_WAIT_MAX: Duration = Duration::from_secs(1);
 const EXIT_WAIT_AFTER_RUNS_MAX: Duration = Duration::from_millis(50);
 /// Time after which the exit of the interpreter raises `SystemExit` in ticks that have not ended.
 /// It repeats this as long as they run.
-const INTERRUPT_AFTER: Duration = Duration::from_millis(200);
+const INTERRUPT_TICKS_AFTER: Duration = Duration::from_millis(200);
 const POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Maximum time for which the exit of the interpreter waits for functions that bring nodes into
 /// their safe states. After that, it interrupts these functions, too.
@@ -40,9 +40,9 @@ static TICK_THREADS: Mutex<Vec<c_ulong>> = Mutex::new(Vec::new());
 /// A guard that registers a thread as one that runs ticks. It has the id that Python gives the
 /// thread.
 #[derive(Debug)]
-pub(crate) struct TickThread(c_ulong);
+pub(crate) struct TickThreadGuard(c_ulong);
 
-impl TickThread {
+impl TickThreadGuard {
     /// Registers the current thread as one that runs ticks, until the returned guard is dropped.
     pub(crate) fn new(py: Python<'_>) -> PyResult<Self> {
         let id = py.import("_thread")?.call_method0("get_ident")?.extract()?;
@@ -51,7 +51,7 @@ impl TickThread {
     }
 }
 
-impl Drop for TickThread {
+impl Drop for TickThreadGuard {
     fn drop(&mut self) {
         let mut threads = lock_tick_threads();
         if let Some(position) = threads.iter().position(|id| *id == self.0) {
@@ -71,9 +71,9 @@ fn lock_tick_threads() -> MutexGuard<'static, Vec<c_ulong>> {
 ///
 /// WHY the generation: if a tick forks, the child process also returns from that tick, but
 /// [`reset_after_fork`] has already set the count of the child to 0.
-struct PythonCall(usize);
+struct PythonCallGuard(usize);
 
-impl PythonCall {
+impl PythonCallGuard {
     /// Counts a call into Python that begins. Returns a guard, whose drop ends the call; `None` if
     /// the interpreter is shutting down.
     #[inline]
@@ -88,7 +88,7 @@ impl PythonCall {
     }
 }
 
-impl Drop for PythonCall {
+impl Drop for PythonCallGuard {
     #[inline]
     fn drop(&mut self) {
         if self.0 != fork_generation() {
@@ -102,11 +102,12 @@ impl Drop for PythonCall {
 /// A guard that counts one call of the function that brings a node into its safe state. The exit of
 /// the interpreter waits for the call, at most for [`SAFE_STATE_WAIT_MAX`].
 ///
-/// Like [`PythonCall`], it stores the [`fork_generation`] of the process that counted the call.
+/// Like [`PythonCallGuard`], it stores the [`fork_generation`] of the process that counted the
+/// call.
 #[derive(Debug)]
-pub(crate) struct SafeStateCall(usize);
+pub(crate) struct SafeStateCallGuard(usize);
 
-impl SafeStateCall {
+impl SafeStateCallGuard {
     /// Counts a call of a function for a safe state. Returns a guard, whose drop ends the call.
     /// Must be called before the thread that makes the call is started.
     pub(crate) fn begin() -> Self {
@@ -116,7 +117,7 @@ impl SafeStateCall {
     }
 }
 
-impl Drop for SafeStateCall {
+impl Drop for SafeStateCallGuard {
     fn drop(&mut self) {
         if self.0 != fork_generation() {
             return;
@@ -136,12 +137,12 @@ struct ThreadState {
     ensured: Cell<Option<ffi::PyGILState_STATE>>,
     /// Registers this thread as one that runs ticks. `None` if that failed; the only consequence is
     /// that the exit of the interpreter cannot interrupt a tick of this thread.
-    _tick_thread: Option<TickThread>,
+    _tick_thread: Option<TickThreadGuard>,
 }
 
 impl ThreadState {
     /// Makes the thread state of the current thread. The interpreter must not have ended, which a
-    /// [`PythonCall`] guarantees.
+    /// [`PythonCallGuard`] guarantees.
     fn new() -> Self {
         // SAFETY: any thread may call this.
         if !unsafe { ffi::PyGILState_GetThisThreadState() }.is_null() {
@@ -155,7 +156,7 @@ impl ThreadState {
         // SAFETY: the interpreter is alive, and this thread has no state.
         let ensured = unsafe { ffi::PyGILState_Ensure() };
         // SAFETY: the line above attached this thread.
-        let tick_thread = TickThread::new(unsafe { Python::assume_attached() }).ok();
+        let tick_thread = TickThreadGuard::new(unsafe { Python::assume_attached() }).ok();
         // SAFETY: as above.
         let state = unsafe { ffi::PyEval_SaveThread() };
         Self {
@@ -172,7 +173,7 @@ impl Drop for ThreadState {
             return;
         };
         // WHY: an interpreter that is shutting down frees its thread states itself.
-        let Some(_call) = PythonCall::begin() else {
+        let Some(_call) = PythonCallGuard::begin() else {
             return;
         };
         // SAFETY: the state is this thread's, saved in `new`, and the interpreter is alive.
@@ -190,7 +191,7 @@ thread_local! {
 /// attached. Returns `None` if the interpreter is shutting down.
 #[inline]
 pub(crate) fn with_python<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
-    let _call = PythonCall::begin()?;
+    let _call = PythonCallGuard::begin()?;
     // A thread that is being torn down uses a temporary state of PyO3 instead.
     let _ = THREAD_STATE.try_with(|_| ());
     Python::try_attach(call)
@@ -205,11 +206,11 @@ pub(crate) fn with_python<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
 /// WHY exceptions: if a thread runs Python code after the interpreter is gone, Python ends the
 /// thread in the middle of its stack, which Rust does not survive. A thread that sleeps in C code
 /// does not run Python code, so it is no problem.
-pub(crate) fn close_python(py: Python<'_>, are_runs_over: bool) {
+pub(crate) fn stop_python_calls(py: Python<'_>, are_runs_over: bool) {
     let (interrupt_after, wait_max) = if are_runs_over {
         (Duration::ZERO, EXIT_WAIT_AFTER_RUNS_MAX)
     } else {
-        (INTERRUPT_AFTER, EXIT_WAIT_MAX)
+        (INTERRUPT_TICKS_AFTER, EXIT_WAIT_MAX)
     };
     let begin = Instant::now();
     // WHY first: a safe state of several commands must not be interrupted after the first of them.
@@ -218,7 +219,7 @@ pub(crate) fn close_python(py: Python<'_>, are_runs_over: bool) {
     while SAFE_STATE_CALLS.load(Ordering::Relaxed) > 0 && begin.elapsed() < SAFE_STATE_WAIT_MAX {
         py.detach(|| thread::sleep(POLL_INTERVAL));
     }
-    // ORDERING(calls): SeqCst store, before the loads below. Pairs with `PythonCall::begin`.
+    // ORDERING(calls): SeqCst store, before the loads below. Pairs with `PythonCallGuard::begin`.
     IS_PYTHON_CLOSED.store(true, Ordering::SeqCst);
     let begin = Instant::now();
     let exit = py.get_type::<PySystemExit>();

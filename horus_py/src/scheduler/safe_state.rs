@@ -7,7 +7,7 @@ use std::thread;
 use horus_core::scheduler::NodeBuilder;
 use pyo3::prelude::*;
 
-use crate::scheduler::python_calls::{SafeStateCall, with_python};
+use crate::scheduler::python_calls::{SafeStateCallGuard, with_python};
 
 /// Makes the scheduler call `enter` once each time a tick of the node hangs.
 ///
@@ -36,7 +36,7 @@ pub(crate) fn add_safe_state<'a>(
 fn call_on_own_thread(enter: &Arc<Py<PyAny>>) -> Receiver<Result<(), String>> {
     let (done, outcome) = sync_channel(1);
     let own = Arc::clone(enter);
-    let under_way = SafeStateCall::begin();
+    let under_way = SafeStateCallGuard::begin();
     let call = move || {
         let _under_way = under_way;
         let entered = with_python(|py| {

@@ -40,7 +40,7 @@ pub(crate) fn apply_settings<'a>(
                     builder.add_subscriber(end.name(), end);
                     Ok(())
                 };
-                with_endpoint(builder, end, read)
+                with_subscriber_of(builder, end, read)
             })?,
             "writes" => apply_each(builder, &value, |builder, topic| {
                 Ok(builder.writes_topic(&topic.extract::<String>()?))
@@ -51,7 +51,7 @@ pub(crate) fn apply_settings<'a>(
                         .add_waking_subscriber(end.name(), end)
                         .map_err(scheduler_error)
                 };
-                with_endpoint(builder, end, wake)
+                with_subscriber_of(builder, end, wake)
             })?,
             _ => match setter_for(&name, &value)? {
                 Some(set) => set(builder),
@@ -141,7 +141,7 @@ fn apply_each<'a, 'py>(
 
 /// Calls `set` with the builder and with the subscriber of `end`, which is a Python `Subscriber` or
 /// `Topic`.
-fn with_endpoint<'a>(
+fn with_subscriber_of<'a>(
     mut builder: NodeBuilder<'a>,
     end: &Bound<'_, PyAny>,
     set: impl Fn(&mut NodeBuilder<'a>, &mut DynamicSubscriber) -> PyResult<()>,

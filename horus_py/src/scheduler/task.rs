@@ -14,9 +14,9 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::timeout;
 
-use crate::scheduler::interruption::Interruption;
-use crate::scheduler::node::{PythonNode, interpreter_ended};
+use crate::scheduler::node::{PythonNode, interpreter_ended_error};
 use crate::scheduler::python_calls::with_python;
+use crate::scheduler::run_exceptions::RunExceptions;
 
 /// A node whose ticks are asyncio coroutines.
 #[derive(Debug)]
@@ -40,9 +40,9 @@ impl PreparedNode {
     pub(crate) fn new(
         node: &Bound<'_, PyAny>,
         settings: &Bound<'_, PyDict>,
-        interruption: &Arc<Interruption>,
+        run_exceptions: &Arc<RunExceptions>,
     ) -> PyResult<Self> {
-        let made = PythonNode::new(node, settings, interruption)?;
+        let made = PythonNode::new(node, settings, run_exceptions)?;
         Ok(match settings.get_item("ticks")? {
             Some(ticks) => Self::Task(TaskNode::new(PythonTask::new(made, ticks.unbind()))),
             None => Self::Plain(made),
@@ -61,7 +61,7 @@ struct TickGuard<'a> {
 impl Drop for TickGuard<'_> {
     fn drop(&mut self) {
         if !self.is_over {
-            self.node.call_ticks("cancel");
+            self.node.call_ticks_method("cancel");
         }
     }
 }
@@ -88,7 +88,7 @@ impl PythonTask {
             };
             let events = match &mut events {
                 Some(events) => events,
-                none => none.insert(self.watch_events()?),
+                none => none.insert(self.event_loop_fd()?),
             };
             let idle = Duration::try_from_secs_f64(idle).unwrap_or(Duration::MAX);
             if let Ok(ready) = timeout(idle, events.readable()).await {
@@ -99,12 +99,12 @@ impl PythonTask {
 
     /// Returns a duplicate of the event loop's file descriptor, registered with the async runtime.
     /// It is readable when the loop has events.
-    fn watch_events(&self) -> Result<AsyncFd<OwnedFd>, NodeError> {
+    fn event_loop_fd(&self) -> Result<AsyncFd<OwnedFd>, NodeError> {
         let number = with_python(|py| -> PyResult<RawFd> {
             self.ticks.call_method0(py, "fileno")?.extract(py)
         });
         let number = number
-            .ok_or_else(interpreter_ended)?
+            .ok_or_else(interpreter_ended_error)?
             .map_err(io::Error::other)?;
         // SAFETY: the loop is open, because its turn has just returned, and only this thread closes
         // it.
@@ -117,7 +117,7 @@ impl PythonTask {
     }
 
     /// Calls a method of the Python object `ticks`. An exception is passed to `sys.unraisablehook`.
-    fn call_ticks(&self, method: &str) {
+    fn call_ticks_method(&self, method: &str) {
         let _ = with_python(|py| {
             if let Err(error) = self.ticks.call_method0(py, method) {
                 error.write_unraisable(py, Some(self.ticks.bind(py)));
@@ -137,7 +137,7 @@ impl AsyncNode for PythonTask {
 
     fn shutdown(&mut self) -> NodeResult {
         let outcome = self.node.shutdown();
-        self.call_ticks("close");
+        self.call_ticks_method("close");
         outcome
     }
 
@@ -156,6 +156,6 @@ impl AsyncNode for PythonTask {
 
 impl Drop for PythonTask {
     fn drop(&mut self) {
-        self.call_ticks("close");
+        self.call_ticks_method("close");
     }
 }

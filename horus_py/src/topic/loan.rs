@@ -10,15 +10,15 @@ use crate::error::{self, SendFailedError};
 use crate::message;
 use crate::message::framed::base::Framed;
 use crate::message::framed::data::{
-    announced_bytes, header_and_data, size_mismatch_error, with_data,
+    header_and_data, message_with_data, size_mismatch_error, stated_data_bytes,
 };
-use crate::message::framed::draft::{complete_header, describe_as, new_draft};
+use crate::message::framed::draft::{complete_header, describe_shape_and_type, new_draft};
 use crate::message::framed::loan::{end_loan, live_view, loan_of};
 use crate::message::framed::memory::{DataOwner, Loan};
 use crate::message::kind::MessageKind;
 use crate::topic::codec::Codec;
 use crate::topic::handles::{PyPublisher, PyTopic};
-use crate::topic::publisher_endpoint::{PublisherEndpoint, reserve_in};
+use crate::topic::publisher_endpoint::{PublisherEndpoint, reserve_slots};
 
 /// Loans a slot of the publisher, and makes a message in the slot: either for an array of this
 /// shape and type, or only from fields.
@@ -41,14 +41,14 @@ fn loan_message<'py>(
                     .extract::<Vec<u64>>()
                     .map_err(|error| error::with_context(py, "shape", &error))?,
             };
-            describe_as(&draft, &shape, dtype)?;
+            describe_shape_and_type(&draft, &shape, dtype)?;
         }
     }
     let bytes = complete_header(&draft)?;
     let mut end = publisher_endpoint.enter(py)?;
-    reserve_in(end.get(), kind.bytes.saturating_add(bytes) as u64)?;
+    reserve_slots(end.get(), kind.bytes.saturating_add(bytes) as u64)?;
     let lent = end.get().lend();
-    let slot = lent.map_err(|error| error::from_loan_error_of(end.get(), &error))?;
+    let slot = lent.map_err(|error| error::from_publisher_loan_error(end.get(), &error))?;
     let address = slot.cast::<u8>().as_ptr().wrapping_add(kind.bytes);
     let owner = Some(publisher.clone().unbind());
     let _memory = end.get().lent_memory();
@@ -59,7 +59,7 @@ fn loan_message<'py>(
         view: None,
         return_slot,
     };
-    let object = with_data(
+    let object = message_with_data(
         py,
         kind,
         message::message_bytes(&draft),
@@ -81,7 +81,7 @@ fn publisher_endpoint_of<'a>(publisher: &'a Bound<'_, PyAny>) -> PyResult<&'a Pu
 /// Publishes a message on loan with its present content, and ends its loan.
 fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
-    let bytes = announced_bytes(object)?;
+    let bytes = stated_data_bytes(object)?;
     if bytes > header_and_data(object).1.len() {
         return Err(size_mismatch_error(object, bytes));
     }

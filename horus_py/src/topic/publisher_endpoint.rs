@@ -79,7 +79,7 @@ impl PublisherEndpoint {
                 drop(end);
                 self.send_until(message, WaitPolicy::from_timeout(timeout)?)
             }
-            _ => Err(error::from_send_error_of(end.get(), &error)),
+            _ => Err(error::from_publisher_send_error(end.get(), &error)),
         }
     }
 
@@ -114,10 +114,10 @@ impl PublisherEndpoint {
             if let Some(wait_policy) = wait_policy {
                 self.wait_for_room(object.py(), end, bytes, wait_policy)?;
             }
-            reserve_in(end, bytes)?;
+            reserve_slots(end, bytes)?;
             let mut loan = match end.loan() {
                 Ok(loan) => loan,
-                Err(error) => return Err(error::from_loan_error_of(end, &error)),
+                Err(error) => return Err(error::from_publisher_loan_error(end, &error)),
             };
             match pack(object, loan.bytes_mut()) {
                 Ok(bytes) => {
@@ -155,10 +155,10 @@ impl PublisherEndpoint {
         }
         let (header, data) = framed::header_and_data(message);
         let bytes = header.len() + data.len();
-        reserve_in(end, bytes as u64)?;
+        reserve_slots(end, bytes as u64)?;
         let mut loan = match end.loan() {
             Ok(loan) => loan,
-            Err(error) => return Err(error::from_loan_error_of(end, &error)),
+            Err(error) => return Err(error::from_publisher_loan_error(end, &error)),
         };
         let slot = &mut loan.bytes_mut()[..bytes];
         slot[..header.len()].copy_from_slice(header);
@@ -169,7 +169,7 @@ impl PublisherEndpoint {
 
     /// Makes sure that messages of `bytes` bytes fit the slots: reserves longer slots if necessary.
     pub(crate) fn reserve(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
-        reserve_in(self.enter(py)?.get(), bytes)
+        reserve_slots(self.enter(py)?.get(), bytes)
     }
 
     /// Gives the calling thread the exclusive use of the endpoint. Fails if a slot of the endpoint
@@ -284,8 +284,8 @@ impl PublisherEndpoint {
 /// Makes sure that messages of `bytes` bytes fit the slots of `end`: reserves longer slots if
 /// necessary.
 #[inline]
-pub(crate) fn reserve_in(end: &mut DynamicPublisher, bytes: u64) -> PyResult<()> {
+pub(crate) fn reserve_slots(end: &mut DynamicPublisher, bytes: u64) -> PyResult<()> {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
     end.reserve(bytes)
-        .map_err(|error| error::from_send_error_of(end, &error))
+        .map_err(|error| error::from_publisher_send_error(end, &error))
 }

@@ -65,7 +65,7 @@ impl Receiver {
     /// # Errors
     ///
     /// Returns an error if the subscriber receives no messages, or not all messages.
-    fn check(&self) -> PyResult<()> {
+    fn check_receives_all(&self) -> PyResult<()> {
         let checked = self.end.check();
         checked.map_err(|error| error::from_recv_error(&self.end, error))
     }
@@ -124,10 +124,10 @@ impl Receiver {
     ) -> ReceivedObject<'py> {
         for _ in 0..MALFORMED_MAX {
             let borrowed = match self.borrow(py, mode)? {
-                Ok(Some(sample)) => framed::from_sample(py, kind, sample)?,
+                Ok(Some(sample)) => framed::message_from_sample(py, kind, sample)?,
                 Ok(None) => return Ok(None),
                 Err(BorrowError::Observer { .. }) => match self.copy_message(py, mode)? {
-                    Some((buffer, bytes)) => framed::from_buffer(py, kind, buffer, bytes)?,
+                    Some((buffer, bytes)) => framed::message_from_buffer(py, kind, buffer, bytes)?,
                     None => return Ok(None),
                 },
                 Err(error) => return Err(error::from_borrow_error(&error)),
@@ -201,14 +201,14 @@ impl Receiver {
         let [first, second] = buffers;
         loop {
             let room = end.max_message_bytes();
-            make_room(first, room);
+            grow_buffer(first, room);
             let found = match mode {
                 ReceiveMode::Next => end.recv_into(first).map(|bytes| (0, bytes)),
                 ReceiveMode::Within(wait_policy, check) => {
                     recv_within(py, wait_policy, end, first, check)?.map(|bytes| (0, bytes))
                 }
                 ReceiveMode::Latest => {
-                    make_room(second, room);
+                    grow_buffer(second, room);
                     end.latest_into([first, second])
                 }
             };
@@ -244,7 +244,7 @@ impl Receiver {
 
 /// If the buffer is shorter than `bytes`, replaces it by a buffer of this length. WHY not `resize`:
 /// it would write to all bytes.
-fn make_room(buffer: &mut Vec<u8>, bytes: usize) {
+fn grow_buffer(buffer: &mut Vec<u8>, bytes: usize) {
     if buffer.len() < bytes {
         *buffer = vec![0; bytes];
     }
@@ -300,7 +300,7 @@ impl SubscriberEndpoint {
         if let Some(object) = receiver.recv_object(py, self.codec, ReceiveMode::Next)? {
             return Ok(Some(object));
         }
-        receiver.check()?;
+        receiver.check_receives_all()?;
         match timeout {
             None => Ok(None),
             Some(timeout) => self.recv_until(py, receiver, WaitPolicy::from_timeout(timeout)?),
@@ -342,7 +342,7 @@ impl SubscriberEndpoint {
         let receiver = entered.get();
         match receiver.recv_object(py, self.codec, ReceiveMode::Latest)? {
             Some(object) => Ok(Some(object)),
-            None => receiver.check().map(|()| None),
+            None => receiver.check_receives_all().map(|()| None),
         }
     }
 
@@ -365,7 +365,7 @@ impl SubscriberEndpoint {
             receiver.end.cancel_alarm();
             return Ok(Some(object));
         }
-        receiver.check()?;
+        receiver.check_receives_all()?;
         let waker = wakeups.waker(token);
         receiver.end.set_alarm(&Context::from_waker(&waker));
         *self.lock_waker() = Some(waker);

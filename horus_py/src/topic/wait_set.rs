@@ -25,7 +25,7 @@ struct KeyedWaitSet {
 }
 
 impl KeyedWaitSet {
-    fn number_key(&mut self, key: Key, source: Py<PyAny>) -> u64 {
+    fn assign_key_number(&mut self, key: Key, source: Py<PyAny>) -> u64 {
         self.last += 1;
         self.names.insert(key, (self.last, source));
         self.last
@@ -103,15 +103,21 @@ impl PyWaitSet {
             let text = format!("{found} where a Subscriber or Topic is wanted");
             return Err(PyTypeError::new_err(text));
         };
-        Ok(entered.get().number_key(key, subscriber.clone().unbind()))
+        Ok(entered
+            .get()
+            .assign_key_number(key, subscriber.clone().unbind()))
     }
 
     /// Adds a timer, which is ready every `period` seconds from now on. Returns a key.
     fn add_interval(&self, py: Python<'_>, period: f64) -> PyResult<u64> {
         let period = positive_duration(period)?;
         let mut entered = self.end.enter(py)?;
-        let key = entered.get().set.add_interval(period).map_err(full_error)?;
-        Ok(entered.get().number_key(key, py.None()))
+        let key = entered
+            .get()
+            .set
+            .add_interval(period)
+            .map_err(wait_set_full_error)?;
+        Ok(entered.get().assign_key_number(key, py.None()))
     }
 
     /// Removes the entry with this key; false if there is none.
@@ -170,10 +176,10 @@ fn add_subscriber_endpoint(
         Some(deadline) => set.add_with_deadline(end, deadline),
         None => set.add(end),
     })?;
-    key.map_err(full_error)
+    key.map_err(wait_set_full_error)
 }
 
-fn full_error(error: horus_core::WaitSetFull) -> PyErr {
+fn wait_set_full_error(error: horus_core::WaitSetFull) -> PyErr {
     Error::new_err(error.to_string())
 }
 

@@ -55,7 +55,7 @@ impl Framed {
                 "{found} bytes that are no {name}"
             )));
         };
-        let object = data::with_own_data(class.py(), kind, header, data)?;
+        let object = data::message_with_own_data(class.py(), kind, header, data)?;
         data::write_data(&object, &bytes[header.len()..]);
         Ok(object)
     }

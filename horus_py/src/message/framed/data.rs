@@ -30,7 +30,7 @@ const _: () = assert!(EXTRA_BYTES.is_multiple_of(8) && align_of::<DataLocation>(
 /// Returns the data location of a message, which must have trailing data.
 #[inline]
 pub(super) fn data_location_of<'a>(object: &'a Bound<'_, PyAny>) -> &'a DataLocation {
-    // SAFETY: written when the object was made, and only changed by `data_mut`.
+    // SAFETY: written when the object was made, and only changed by `data_location_mut`.
     unsafe { &*instance::extra_bytes_of(object.as_ptr()).cast::<DataLocation>() }
 }
 
@@ -44,7 +44,7 @@ pub(super) fn data_location_of<'a>(object: &'a Bound<'_, PyAny>) -> &'a DataLoca
     clippy::mut_from_ref,
     reason = "Python's objects are shared; the contract says the rest"
 )]
-pub(super) unsafe fn data_mut<'a>(object: &'a Bound<'_, PyAny>) -> &'a mut DataLocation {
+pub(super) unsafe fn data_location_mut<'a>(object: &'a Bound<'_, PyAny>) -> &'a mut DataLocation {
     // SAFETY: as in `data_location_of`, and by the contract nobody else looks.
     unsafe { &mut *instance::extra_bytes_of(object.as_ptr()).cast::<DataLocation>() }
 }
@@ -68,7 +68,7 @@ pub(crate) fn header_and_data<'a>(object: &'a Bound<'_, PyAny>) -> (&'a [u8], &'
 
 /// Makes a message with a copy of `header`. The data of the message are the `bytes` bytes at
 /// `address`, which are part of `memory`.
-pub(crate) fn with_data<'py>(
+pub(crate) fn message_with_data<'py>(
     py: Python<'py>,
     kind: &'static MessageKind,
     header: &[u8],
@@ -76,7 +76,7 @@ pub(crate) fn with_data<'py>(
     memory: DataOwner,
 ) -> PyResult<Bound<'py, PyAny>> {
     assert_eq!(header.len(), kind.bytes, "a header of {}", kind.schema.name);
-    let object = instance::with_extra_bytes(py, kind, EXTRA_BYTES)?;
+    let object = instance::message_with_extra_bytes(py, kind, EXTRA_BYTES)?;
     // SAFETY: the object is new, and has room for so many bytes.
     unsafe {
         ptr::copy_nonoverlapping(
@@ -99,7 +99,7 @@ pub(crate) fn with_data<'py>(
 }
 
 /// Makes a message that owns its data. All data bytes are 0.
-pub(super) fn with_own_data<'py>(
+pub(super) fn message_with_own_data<'py>(
     py: Python<'py>,
     kind: &'static MessageKind,
     header: &[u8],
@@ -107,7 +107,7 @@ pub(super) fn with_own_data<'py>(
 ) -> PyResult<Bound<'py, PyAny>> {
     let mut buffer = Buffer::zeroed(bytes);
     let address = buffer.as_mut().as_mut_ptr();
-    with_data(
+    message_with_data(
         py,
         kind,
         header,
@@ -119,7 +119,7 @@ pub(super) fn with_own_data<'py>(
 /// Makes a message from a received slot, without copying its data. Returns `None` if the slot
 /// contains no valid message.
 #[inline]
-pub(crate) fn from_sample<'py>(
+pub(crate) fn message_from_sample<'py>(
     py: Python<'py>,
     kind: &'static MessageKind,
     sample: RawSample,
@@ -142,7 +142,7 @@ pub(crate) fn from_sample<'py>(
         return Ok(None);
     };
     let address = data.as_ptr().cast_mut();
-    with_data(py, kind, copy, (address, bytes), DataOwner::Sample(sample)).map(Some)
+    message_with_data(py, kind, copy, (address, bytes), DataOwner::Sample(sample)).map(Some)
 }
 
 /// The maximum size of a header that is copied without an allocation, in bytes. The headers of all
@@ -151,7 +151,7 @@ const SMALL_HEADER_BYTES: usize = 1024;
 
 /// Makes a message from the first `bytes` bytes of `buffer`. The message owns the buffer, so the
 /// data are not copied. Returns `None` if these bytes are not a valid message.
-pub(crate) fn from_buffer<'py>(
+pub(crate) fn message_from_buffer<'py>(
     py: Python<'py>,
     kind: &'static MessageKind,
     mut buffer: Buffer,
@@ -163,7 +163,7 @@ pub(crate) fn from_buffer<'py>(
     };
     let header = header.to_vec();
     let address = buffer.as_mut()[kind.bytes..].as_mut_ptr();
-    with_data(
+    message_with_data(
         py,
         kind,
         &header,
@@ -193,7 +193,7 @@ fn valid_data_bytes(kind: &MessageKind, header: &[u8], found: usize) -> Option<u
 /// Returns a copy of the message. The copy owns its data, and can be written.
 pub(crate) fn copy_message<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let (header, data) = header_and_data(object);
-    let copy = with_own_data(object.py(), instance::kind_of(object), header, data.len())?;
+    let copy = message_with_own_data(object.py(), instance::kind_of(object), header, data.len())?;
     write_data(&copy, data);
     Ok(copy)
 }
@@ -227,7 +227,7 @@ pub(crate) fn ensure_writeable(object: &Bound<'_, PyAny>) -> PyResult<()> {
 /// did not fit into the memory; then they continue to use the old memory.
 pub(super) fn replace_data(object: &Bound<'_, PyAny>, bytes: &[u8]) {
     // SAFETY: no other reference is used before this returns.
-    let data = unsafe { data_mut(object) };
+    let data = unsafe { data_location_mut(object) };
     if let DataOwner::Own(buffers) = &mut data.memory {
         let room = buffers.room_from(data.address);
         if bytes.len() > room {
@@ -263,14 +263,14 @@ pub(crate) fn is_on_loan(object: &Bound<'_, PyAny>) -> bool {
 
 /// Checks that the message has as many data bytes as its header states.
 pub(crate) fn check_data_size(object: &Bound<'_, PyAny>) -> PyResult<()> {
-    match announced_bytes(object)? {
+    match stated_data_bytes(object)? {
         wanted if wanted == data_location_of(object).bytes => Ok(()),
         wanted => Err(size_mismatch_error(object, wanted)),
     }
 }
 
 /// Returns the number of data bytes that the header states.
-pub(crate) fn announced_bytes(object: &Bound<'_, PyAny>) -> PyResult<usize> {
+pub(crate) fn stated_data_bytes(object: &Bound<'_, PyAny>) -> PyResult<usize> {
     let bytes = framed_of(object).data_bytes(instance::message_bytes(object));
     bytes.map_err(|error| PyValueError::new_err(error.to_string()))
 }
@@ -287,7 +287,7 @@ pub(crate) fn size_mismatch_error(object: &Bound<'_, PyAny>, wanted: usize) -> P
 #[inline]
 pub(crate) fn array_layout(object: &Bound<'_, PyAny>) -> PyResult<ArrayLayout> {
     // SAFETY: no other reference is used before this returns.
-    let data = unsafe { data_mut(object) };
+    let data = unsafe { data_location_mut(object) };
     if let Some(layout) = data.layout {
         return Ok(layout);
     }

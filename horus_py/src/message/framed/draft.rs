@@ -13,7 +13,7 @@ use crate::buffer::{BufferView, dtype_from_format};
 use crate::call::run_guarded_attached;
 use crate::message::field;
 use crate::message::framed::data::{
-    announced_bytes, data_location_of, framed_of, with_own_data, write_data,
+    data_location_of, framed_of, message_with_own_data, stated_data_bytes, write_data,
 };
 use crate::message::framed::tail::{element_type_of, encode_tail, take_tail};
 use crate::message::framed::view::has_structured_elements;
@@ -65,7 +65,7 @@ pub(super) fn construct_message<'py>(
         return Err(PyTypeError::new_err(text));
     }
     let Some(data) = data.or(tail.as_ref()) else {
-        return with_own_data(
+        return message_with_own_data(
             py,
             kind,
             instance::message_bytes(&draft),
@@ -73,11 +73,11 @@ pub(super) fn construct_message<'py>(
         );
     };
     if kind.counted_tail().is_some() {
-        return with_numbers(&draft, kind, &encode_tail(kind, data)?);
+        return message_with_tail(&draft, kind, &encode_tail(kind, data)?);
     }
     let view = BufferView::of(data)?;
     describe_array(&draft, data, &view)?;
-    let object = with_own_data(
+    let object = message_with_own_data(
         py,
         kind,
         instance::message_bytes(&draft),
@@ -91,18 +91,18 @@ pub(super) fn construct_message<'py>(
 }
 
 /// Makes a message with the header fields of a draft. Its tail are the bytes `numbers`.
-fn with_numbers<'py>(
+fn message_with_tail<'py>(
     draft: &Bound<'py, PyAny>,
     kind: &'static MessageKind,
     numbers: &[u8],
 ) -> PyResult<Bound<'py, PyAny>> {
     let dtype = element_type_of(kind);
-    reshape(draft, dtype, &[(numbers.len() / dtype.size()) as u64])?;
-    let object = with_own_data(
+    set_array_layout(draft, dtype, &[(numbers.len() / dtype.size()) as u64])?;
+    let object = message_with_own_data(
         draft.py(),
         kind,
         instance::message_bytes(draft),
-        announced_bytes(draft)?,
+        stated_data_bytes(draft)?,
     )?;
     write_data(&object, numbers);
     Ok(object)
@@ -114,7 +114,7 @@ pub(crate) fn new_draft<'py>(
     kind: &'static MessageKind,
     fields: Option<&Bound<'py, PyDict>>,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let draft = with_own_data(py, kind, &kind.default, 0)?;
+    let draft = message_with_own_data(py, kind, &kind.default, 0)?;
     if let Some(fields) = fields {
         field::set_fields(&draft, kind, fields)?;
     }
@@ -135,13 +135,13 @@ pub(super) fn header_mut<'a>(draft: &'a Bound<'_, PyAny>) -> &'a mut [u8] {
 /// data bytes that the header then states.
 pub(crate) fn complete_header(draft: &Bound<'_, PyAny>) -> PyResult<usize> {
     framed_of(draft).complete(header_mut(draft));
-    announced_bytes(draft)
+    stated_data_bytes(draft)
 }
 
 /// Changes the header of a draft so that it describes an array of this shape and numpy type. The
 /// type can be anything that `numpy.dtype` accepts. Without a type, the elements have the type of
 /// the tail that the program declared; in standard messages they are bytes.
-pub(crate) fn describe_as(
+pub(crate) fn describe_shape_and_type(
     draft: &Bound<'_, PyAny>,
     shape: &[u64],
     dtype: Option<&Bound<'_, PyAny>>,
@@ -152,7 +152,7 @@ pub(crate) fn describe_as(
         let dtype = kind
             .counted_tail()
             .map_or(DType::U8, |_| element_type_of(kind));
-        return reshape(draft, dtype, shape);
+        return set_array_layout(draft, dtype, shape);
     };
     let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
     let dtype = numpy(py)
@@ -176,7 +176,7 @@ pub(crate) fn describe_as(
         let text = format!("{dtype} where integers, floats or booleans of the machine are wanted");
         PyTypeError::new_err(text)
     };
-    reshape(draft, known.ok_or_else(wanted)?, shape)
+    set_array_layout(draft, known.ok_or_else(wanted)?, shape)
 }
 
 /// Changes the header of a draft so that it describes an array of this shape and structured numpy
@@ -195,7 +195,7 @@ fn try_describe_structures(
     Ok(true)
 }
 
-fn reshape(draft: &Bound<'_, PyAny>, dtype: DType, shape: &[u64]) -> PyResult<()> {
+fn set_array_layout(draft: &Bound<'_, PyAny>, dtype: DType, shape: &[u64]) -> PyResult<()> {
     framed_of(draft)
         .reshape(header_mut(draft), dtype, shape)
         .map_err(PyValueError::new_err)
@@ -222,5 +222,5 @@ fn describe_array(
             return Ok(());
         }
     }
-    reshape(draft, dtype, &shape)
+    set_array_layout(draft, dtype, &shape)
 }

@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyWeakrefReference;
 
 use crate::error::SendFailedError;
-use crate::message::framed::data::{data_location_of, data_mut};
+use crate::message::framed::data::{data_location_mut, data_location_of};
 use crate::message::framed::memory::{DataOwner, Loan};
 
 /// Returns the publisher and the slot of a message on loan; `None` if the message is not on loan.
@@ -57,7 +57,7 @@ pub(super) fn record_view<'py>(
         return Ok(other);
     }
     // SAFETY: nobody looks meanwhile.
-    match &mut unsafe { data_mut(object) }.memory {
+    match &mut unsafe { data_location_mut(object) }.memory {
         DataOwner::Loan(loan) if loan.publisher.is_some() => {
             let before = loan.view.replace(reference);
             drop(before.map(|before| before.into_bound(object.py())));
@@ -74,7 +74,7 @@ pub(super) fn record_view<'py>(
 pub(crate) fn end_loan<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let py = object.py();
     // SAFETY: nobody looks meanwhile.
-    let DataOwner::Loan(loan) = &mut unsafe { data_mut(object) }.memory else {
+    let DataOwner::Loan(loan) = &mut unsafe { data_location_mut(object) }.memory else {
         return None;
     };
     drop(loan.view.take().map(|view| view.into_bound(py)));

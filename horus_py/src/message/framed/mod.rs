@@ -10,5 +10,5 @@ pub(crate) mod memory;
 pub(crate) mod tail;
 pub(crate) mod view;
 
-pub(crate) use data::{check_data_size, from_buffer, from_sample, header_and_data};
+pub(crate) use data::{check_data_size, header_and_data, message_from_buffer, message_from_sample};
 pub(crate) use loan::{end_loan, live_view};

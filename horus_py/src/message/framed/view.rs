@@ -8,7 +8,7 @@ use pyo3::prelude::*;
 
 use crate::call::run_guarded;
 use crate::message::framed::data::{
-    array_layout, check_data_size, data_address, data_location_of, with_own_data,
+    array_layout, check_data_size, data_address, data_location_of, message_with_own_data,
 };
 use crate::message::framed::loan::{live_view, record_view};
 use crate::message::instance;
@@ -102,7 +102,7 @@ fn structured_layout<'py>(
     }
     check_data_size(object)?;
     // WHY a copy: the call runs Python code, during which other threads may change the header.
-    let header = with_own_data(py, kind, instance::message_bytes(object), 0)?;
+    let header = message_with_own_data(py, kind, instance::message_bytes(object), 0)?;
     let helper = py.import("horus._framed")?;
     let found: (Bound<'py, PyAny>, Dimensions) =
         helper.call_method1("structure", (header,))?.extract()?;

@@ -12,10 +12,10 @@ use pyo3::types::PyTuple;
 /// Holds the exception to raise to the caller of a run: a `SystemExit` or `KeyboardInterrupt` that
 /// a node raised, or the exception by which a node failed.
 #[derive(Debug)]
-pub(crate) struct Interruption {
+pub(crate) struct RunExceptions {
     /// The handle that stops the run; `None` once the run is over or the scheduler was dropped. WHY
     /// it is dropped then: the handle keeps a node alive that is to replace another node, and that
-    /// node keeps this `Interruption` alive. This would be a reference cycle.
+    /// node keeps this `RunExceptions` alive. This would be a reference cycle.
     handle: Mutex<Option<Handle>>,
     error: Mutex<Option<PyErr>>,
     /// The latest failure of each node that can end the run, by the name of the node: the text and
@@ -23,7 +23,7 @@ pub(crate) struct Interruption {
     failures: Mutex<HashMap<String, (String, PyErr)>>,
 }
 
-impl Interruption {
+impl RunExceptions {
     pub(crate) fn new(handle: Handle) -> Arc<Self> {
         let handle = Mutex::new(Some(handle));
         Arc::new(Self {
@@ -102,7 +102,7 @@ impl Interruption {
 /// a `KeyboardInterrupt` or `SystemExit` that the run received, or that a signal raises now,
 /// replaces the exception of the block. The exception of the block then becomes its `__context__`,
 /// as for an exception that is raised in a `finally` clause.
-pub(crate) fn exit_block(
+pub(crate) fn exit_with_block(
     py: Python<'_>,
     exception: &Bound<'_, PyTuple>,
     ended: PyResult<()>,
