@@ -1,5 +1,5 @@
 //! The policies for nodes that are late or that fail. The code here decides what follows a failure,
-//! and the module `deadline_watch` decides what follows a miss. The runner of the node carries out
+//! and the module `miss_history` decides what follows a miss. The runner of the node carries out
 //! these decisions.
 
 use std::time::Duration;

@@ -5,9 +5,9 @@
 pub(crate) mod catch_panic;
 pub(crate) mod commands;
 pub(crate) mod cores;
-pub(crate) mod deadline_watch;
 pub(crate) mod executor;
 pub(crate) mod handle;
+pub(crate) mod miss_history;
 pub(crate) mod node_entry;
 pub(crate) mod panics;
 pub(crate) mod pending_node;

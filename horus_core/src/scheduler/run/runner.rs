@@ -29,7 +29,7 @@ use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::catch_panic::catch_panic;
 use crate::scheduler::run::commands::{Commands, NodeMode, TickTimes};
-use crate::scheduler::run::deadline_watch::DeadlineWatch;
+use crate::scheduler::run::miss_history::MissHistory;
 use crate::scheduler::run::node_entry::NodeEntry;
 use crate::scheduler::run::pending_swap::Probation;
 use crate::scheduler::run::tick_checks::TickChecks;
@@ -51,7 +51,7 @@ pub(crate) struct Runner {
     /// before this time.
     busy_until_ns: u64,
     failures: FailureHistory,
-    deadline_watch: DeadlineWatch,
+    miss_history: MissHistory,
     /// True if the miss policy lets the node tick only at every second due time.
     is_halved: bool,
     random: Random,
@@ -143,7 +143,7 @@ impl Runner {
             tick_times,
             busy_until_ns: 0,
             failures: FailureHistory::default(),
-            deadline_watch: DeadlineWatch::default(),
+            miss_history: MissHistory::default(),
             is_halved: false,
             random: Random::new(0, ""),
             probation: None,

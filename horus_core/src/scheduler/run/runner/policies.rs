@@ -10,7 +10,7 @@ use crate::scheduler::api::metrics::Health;
 use crate::scheduler::api::node::{NodeError, NodeResult};
 use crate::scheduler::api::policy::FailureAction;
 use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop, error_text};
-use crate::scheduler::run::deadline_watch::{DeadlineAction, DeadlineWatch};
+use crate::scheduler::run::miss_history::{MissAction, MissHistory};
 use crate::scheduler::run::tick_checks::{TickChecks, TickFault};
 
 impl Runner {
@@ -97,25 +97,22 @@ impl Runner {
         now_ns: u64,
     ) -> AfterTurn {
         match self
-            .deadline_watch
+            .miss_history
             .record_tick(self.plan.on_miss, is_miss, now_ns)
         {
-            DeadlineAction::Fine => AfterTurn::Continue,
-            verdict => self.apply_deadline_action(verdict, fault, late_ns),
+            MissAction::Fine => AfterTurn::Continue,
+            action => self.apply_miss_action(action, fault, late_ns),
         }
     }
 
     #[cold]
-    fn apply_deadline_action(
+    fn apply_miss_action(
         &mut self,
-        verdict: DeadlineAction,
+        action: MissAction,
         fault: Option<TickFault>,
         late_ns: u64,
     ) -> AfterTurn {
-        if !matches!(
-            verdict,
-            DeadlineAction::LeaveSafeState | DeadlineAction::Restore
-        ) {
+        if !matches!(action, MissAction::LeaveSafeState | MissAction::Restore) {
             self.metrics.count_miss();
             match &fault {
                 // The fault itself was recorded by `run_tick_check`.
@@ -125,15 +122,15 @@ impl Runner {
                     .record_limited(self.tick, NodeEvent::MISSED, late_ns, ""),
             }
         }
-        match verdict {
-            DeadlineAction::Fine | DeadlineAction::Warn => {}
-            DeadlineAction::LeaveSafeState => self.leave_safe_state(),
-            DeadlineAction::Skip => self.state = NodeState::Skipping,
-            DeadlineAction::Halve | DeadlineAction::Restore => {
-                self.is_halved = verdict == DeadlineAction::Halve;
+        match action {
+            MissAction::Fine | MissAction::Warn => {}
+            MissAction::LeaveSafeState => self.leave_safe_state(),
+            MissAction::Skip => self.state = NodeState::Skipping,
+            MissAction::Halve | MissAction::Restore => {
+                self.is_halved = action == MissAction::Halve;
                 self.state = self.ticking_state();
             }
-            DeadlineAction::Isolate {
+            MissAction::Isolate {
                 until_ns,
                 enters_safe_state,
             } => {
@@ -142,10 +139,10 @@ impl Runner {
                 }
                 self.state = NodeState::Resting { until_ns };
             }
-            DeadlineAction::EnterSafeState => {
+            MissAction::EnterSafeState => {
                 self.enter_safe_state();
             }
-            DeadlineAction::Stop => {
+            MissAction::Stop => {
                 let late = || {
                     let late = Duration::from_nanos(late_ns);
                     format!("missed its deadline or its budget by {late:?}")
@@ -196,7 +193,7 @@ impl Runner {
     pub(super) fn leave_safe_state(&mut self) {
         if self.is_in_safe_state
             && !self.blocked_by.is_emergency
-            && !self.deadline_watch.requires_safe_state()
+            && !self.miss_history.requires_safe_state()
         {
             self.is_in_safe_state = false;
             self.event_log
@@ -236,7 +233,7 @@ impl Runner {
     /// Makes the node wait until it is initialised, which happens in its first turn after `at_ns`.
     pub(super) fn schedule_init(&mut self, at_ns: u64) {
         // The count of misses starts anew with the initialised node.
-        (self.deadline_watch, self.is_halved) = (DeadlineWatch::default(), false);
+        (self.miss_history, self.is_halved) = (MissHistory::default(), false);
         (self.state, self.is_in_safe_state) = (NodeState::New { at_ns }, false);
         self.publish_health();
     }

@@ -6,7 +6,7 @@ use crate::scheduler::api::policy::Miss;
 /// The action that the runner of a node has to take after a tick, as decided by the node's miss
 /// policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DeadlineAction {
+pub(crate) enum MissAction {
     /// Do nothing, because the tick was in time or the node's state does not change.
     Fine,
     /// Count and record the miss, but do nothing else.
@@ -65,7 +65,7 @@ enum EscalationLevel {
 /// Instead, misses add up until ten ticks in a row are without a miss. So one miss in eleven ticks
 /// only ever causes warnings, and one in ten leads to the next level.
 #[derive(Debug, Clone, Copy, Default)]
-pub(crate) struct DeadlineWatch {
+pub(crate) struct MissHistory {
     level: EscalationLevel,
     /// True if misses are counted or the policy has taken a step, so that the node needs some ticks
     /// without a miss to recover.
@@ -78,18 +78,13 @@ pub(crate) struct DeadlineWatch {
     isolations: u32,
 }
 
-impl DeadlineWatch {
+impl MissHistory {
     /// Records whether the tick that ended at `now_ns` was a miss, and returns what to do. Costs a
     /// branch as long as there are no misses.
     #[inline(always)]
-    pub(crate) fn record_tick(
-        &mut self,
-        policy: Miss,
-        is_miss: bool,
-        now_ns: u64,
-    ) -> DeadlineAction {
+    pub(crate) fn record_tick(&mut self, policy: Miss, is_miss: bool, now_ns: u64) -> MissAction {
         match (is_miss, self.is_recovering) {
-            (false, false) => DeadlineAction::Fine,
+            (false, false) => MissAction::Fine,
             (false, true) => self.record_tick_in_time(policy),
             (true, _) => self.record_miss(policy, now_ns),
         }
@@ -103,69 +98,69 @@ impl DeadlineWatch {
     /// Records a tick without a miss, while earlier misses still count. After ten such ticks in a
     /// row, returns the action that undoes the last step of the miss policy.
     #[cold]
-    fn record_tick_in_time(&mut self, policy: Miss) -> DeadlineAction {
+    fn record_tick_in_time(&mut self, policy: Miss) -> MissAction {
         self.good_in_a_row += 1;
         if self.good_in_a_row < RECOVERY_TICKS {
-            return DeadlineAction::Fine;
+            return MissAction::Fine;
         }
         (self.good_in_a_row, self.misses) = (0, 0);
         match self.level {
             EscalationLevel::Free => {
                 self.is_recovering = false;
-                DeadlineAction::Fine
+                MissAction::Fine
             }
             EscalationLevel::Halved => {
                 *self = Self::default();
-                DeadlineAction::Restore
+                MissAction::Restore
             }
             EscalationLevel::Safe if policy == Miss::Graduated => {
                 self.level = EscalationLevel::Halved;
-                DeadlineAction::LeaveSafeState
+                MissAction::LeaveSafeState
             }
             EscalationLevel::Safe => {
                 *self = Self::default();
-                DeadlineAction::LeaveSafeState
+                MissAction::LeaveSafeState
             }
         }
     }
 
     #[cold]
-    fn record_miss(&mut self, policy: Miss, now_ns: u64) -> DeadlineAction {
+    fn record_miss(&mut self, policy: Miss, now_ns: u64) -> MissAction {
         self.is_recovering = true;
         self.good_in_a_row = 0;
         match policy {
-            Miss::Warn => DeadlineAction::Warn,
-            Miss::Skip => DeadlineAction::Skip,
-            Miss::SafeMode if self.level == EscalationLevel::Safe => DeadlineAction::Warn,
+            Miss::Warn => MissAction::Warn,
+            Miss::Skip => MissAction::Skip,
+            Miss::SafeMode if self.level == EscalationLevel::Safe => MissAction::Warn,
             Miss::SafeMode => {
                 self.level = EscalationLevel::Safe;
-                DeadlineAction::EnterSafeState
+                MissAction::EnterSafeState
             }
             Miss::Graduated => self.escalate(now_ns),
-            Miss::Stop => DeadlineAction::Stop,
+            Miss::Stop => MissAction::Stop,
         }
     }
 
     /// Counts a miss under [`Miss::Graduated`], and returns the action that the number of misses
     /// requires.
-    fn escalate(&mut self, now_ns: u64) -> DeadlineAction {
+    fn escalate(&mut self, now_ns: u64) -> MissAction {
         self.misses += 1;
         if self.misses <= WARNED_MISSES_MAX {
-            return DeadlineAction::Warn;
+            return MissAction::Warn;
         }
         self.misses = 0;
         if self.level == EscalationLevel::Free {
             self.level = EscalationLevel::Halved;
-            return DeadlineAction::Halve;
+            return MissAction::Halve;
         }
         if self.isolations >= ISOLATIONS_MAX {
-            return DeadlineAction::Stop;
+            return MissAction::Stop;
         }
         let until_ns = now_ns.saturating_add(FIRST_ISOLATION_NS << self.isolations);
         self.isolations += 1;
         let enters_safe_state = self.level != EscalationLevel::Safe;
         self.level = EscalationLevel::Safe;
-        DeadlineAction::Isolate {
+        MissAction::Isolate {
             until_ns,
             enters_safe_state,
         }
@@ -179,32 +174,27 @@ mod tests {
     const SECOND: u64 = 1_000_000_000;
 
     /// Records `ticks` ticks at `now_ns`. Returns all resulting actions except
-    /// [`DeadlineAction::Fine`].
+    /// [`MissAction::Fine`].
     fn judge(
-        deadline_watch: &mut DeadlineWatch,
+        miss_history: &mut MissHistory,
         is_miss: bool,
         ticks: u32,
         now_ns: u64,
-    ) -> Vec<DeadlineAction> {
-        let verdicts =
-            (0..ticks).map(|_| deadline_watch.record_tick(Miss::Graduated, is_miss, now_ns));
-        verdicts
-            .filter(|verdict| *verdict != DeadlineAction::Fine)
+    ) -> Vec<MissAction> {
+        let actions =
+            (0..ticks).map(|_| miss_history.record_tick(Miss::Graduated, is_miss, now_ns));
+        actions
+            .filter(|action| *action != MissAction::Fine)
             .collect()
     }
 
-    /// Returns a list of three warnings, followed by `verdict`.
-    fn after_warnings(verdict: DeadlineAction) -> Vec<DeadlineAction> {
-        vec![
-            DeadlineAction::Warn,
-            DeadlineAction::Warn,
-            DeadlineAction::Warn,
-            verdict,
-        ]
+    /// Returns a list of three warnings, followed by `action`.
+    fn after_warnings(action: MissAction) -> Vec<MissAction> {
+        vec![MissAction::Warn, MissAction::Warn, MissAction::Warn, action]
     }
 
-    const fn isolated(until_ns: u64, enters_safe_state: bool) -> DeadlineAction {
-        DeadlineAction::Isolate {
+    const fn isolated(until_ns: u64, enters_safe_state: bool) -> MissAction {
+        MissAction::Isolate {
             until_ns,
             enters_safe_state,
         }
@@ -212,51 +202,45 @@ mod tests {
 
     #[test]
     fn a_safe_state_is_entered_once_and_left_when_the_node_is_in_time_again() {
-        let mut deadline_watch = DeadlineWatch::default();
-        let mut judge = |is_miss| deadline_watch.record_tick(Miss::SafeMode, is_miss, 0);
+        let mut miss_history = MissHistory::default();
+        let mut judge = |is_miss| miss_history.record_tick(Miss::SafeMode, is_miss, 0);
         for _ in 0..3 {
-            assert_eq!(judge(false), DeadlineAction::Fine);
-            assert_eq!(judge(true), DeadlineAction::EnterSafeState);
-            assert_eq!(judge(true), DeadlineAction::Warn);
+            assert_eq!(judge(false), MissAction::Fine);
+            assert_eq!(judge(true), MissAction::EnterSafeState);
+            assert_eq!(judge(true), MissAction::Warn);
             for _ in 1..RECOVERY_TICKS {
-                assert_eq!(judge(false), DeadlineAction::Fine);
+                assert_eq!(judge(false), MissAction::Fine);
             }
-            assert_eq!(judge(true), DeadlineAction::Warn, "not for long enough");
+            assert_eq!(judge(true), MissAction::Warn, "not for long enough");
             for _ in 1..RECOVERY_TICKS {
-                assert_eq!(judge(false), DeadlineAction::Fine);
+                assert_eq!(judge(false), MissAction::Fine);
             }
-            assert_eq!(judge(false), DeadlineAction::LeaveSafeState);
+            assert_eq!(judge(false), MissAction::LeaveSafeState);
         }
     }
 
     #[test]
     fn warn_skip_and_stop_give_the_verdict_of_their_name() {
-        for (policy, verdict) in [
-            (Miss::Warn, DeadlineAction::Warn),
-            (Miss::Skip, DeadlineAction::Skip),
-            (Miss::Stop, DeadlineAction::Stop),
+        for (policy, action) in [
+            (Miss::Warn, MissAction::Warn),
+            (Miss::Skip, MissAction::Skip),
+            (Miss::Stop, MissAction::Stop),
         ] {
-            let mut deadline_watch = DeadlineWatch::default();
+            let mut miss_history = MissHistory::default();
             for _ in 0..100 {
-                assert_eq!(
-                    deadline_watch.record_tick(policy, false, 0),
-                    DeadlineAction::Fine
-                );
-                assert_eq!(deadline_watch.record_tick(policy, true, 0), verdict);
-                assert_eq!(
-                    deadline_watch.record_tick(policy, false, 0),
-                    DeadlineAction::Fine
-                );
+                assert_eq!(miss_history.record_tick(policy, false, 0), MissAction::Fine);
+                assert_eq!(miss_history.record_tick(policy, true, 0), action);
+                assert_eq!(miss_history.record_tick(policy, false, 0), MissAction::Fine);
             }
         }
     }
 
     #[test]
     fn a_node_that_is_always_late_goes_through_all_steps_to_the_stop() {
-        let mut node = DeadlineWatch::default();
+        let mut node = MissHistory::default();
         assert_eq!(
             judge(&mut node, true, 4, 0),
-            after_warnings(DeadlineAction::Halve)
+            after_warnings(MissAction::Halve)
         );
         assert_eq!(
             judge(&mut node, true, 4, 0),
@@ -271,17 +255,17 @@ mod tests {
         assert_eq!(judge(&mut node, true, 4, 3 * SECOND), after_warnings(third));
         assert_eq!(
             judge(&mut node, true, 4, 7 * SECOND),
-            after_warnings(DeadlineAction::Stop)
+            after_warnings(MissAction::Stop)
         );
         assert_eq!(isolated(u64::MAX, true), {
-            let mut node = DeadlineWatch::default();
+            let mut node = MissHistory::default();
             *judge(&mut node, true, 8, u64::MAX - 1).last().unwrap()
         });
     }
 
     #[test]
     fn a_node_that_is_in_time_again_goes_back_step_by_step() {
-        let mut node = DeadlineWatch::default();
+        let mut node = MissHistory::default();
         for round in 0..5 {
             judge(&mut node, true, 7, 0);
             assert_eq!(
@@ -290,24 +274,18 @@ mod tests {
                 "round {round}"
             );
             assert_eq!(judge(&mut node, false, 9, 0), []);
-            assert_eq!(
-                judge(&mut node, false, 1, 0),
-                [DeadlineAction::LeaveSafeState]
-            );
+            assert_eq!(judge(&mut node, false, 1, 0), [MissAction::LeaveSafeState]);
             assert_eq!(judge(&mut node, false, 9, 0), []);
-            assert_eq!(judge(&mut node, false, 1, 0), [DeadlineAction::Restore]);
+            assert_eq!(judge(&mut node, false, 1, 0), [MissAction::Restore]);
             assert_eq!(judge(&mut node, false, 1000, 0), []);
         }
     }
 
     #[test]
     fn a_miss_halfway_back_does_not_begin_anew() {
-        let mut node = DeadlineWatch::default();
+        let mut node = MissHistory::default();
         judge(&mut node, true, 8, 0);
-        assert_eq!(
-            judge(&mut node, false, 10, 0),
-            [DeadlineAction::LeaveSafeState]
-        );
+        assert_eq!(judge(&mut node, false, 10, 0), [MissAction::LeaveSafeState]);
         // The isolation is longer than before, and begins outside of the safe state.
         assert_eq!(
             judge(&mut node, true, 4, 0),
@@ -315,11 +293,11 @@ mod tests {
         );
         assert_eq!(
             judge(&mut node, false, 20, 0),
-            [DeadlineAction::LeaveSafeState, DeadlineAction::Restore]
+            [MissAction::LeaveSafeState, MissAction::Restore]
         );
         assert_eq!(
             judge(&mut node, true, 4, 0),
-            after_warnings(DeadlineAction::Halve)
+            after_warnings(MissAction::Halve)
         );
         assert_eq!(
             judge(&mut node, true, 4, 0),
@@ -331,21 +309,19 @@ mod tests {
     fn rare_misses_are_warned_of_and_frequent_ones_lead_on() {
         // (ticks in time between two misses, true if a hundred misses lead to the next step)
         for (good, halves) in [(0, true), (1, true), (9, true), (10, false), (100, false)] {
-            let mut node = DeadlineWatch::default();
-            let mut verdicts = Vec::new();
+            let mut node = MissHistory::default();
+            let mut actions = Vec::new();
             for _ in 0..100 {
-                verdicts.extend(judge(&mut node, true, 1, 0));
-                verdicts.extend(judge(&mut node, false, good, 0));
+                actions.extend(judge(&mut node, true, 1, 0));
+                actions.extend(judge(&mut node, false, good, 0));
             }
             assert_eq!(
-                verdicts.contains(&DeadlineAction::Halve),
+                actions.contains(&MissAction::Halve),
                 halves,
                 "{good} between two"
             );
             assert_eq!(
-                verdicts
-                    .iter()
-                    .all(|verdict| *verdict == DeadlineAction::Warn),
+                actions.iter().all(|action| *action == MissAction::Warn),
                 !halves
             );
         }
