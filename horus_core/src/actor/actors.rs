@@ -246,8 +246,8 @@ impl<'a> SpawnOptions<'a> {
         let Some(task) = local::begin_init(&address, handle) else {
             return Err(closed());
         };
-        task.set_last_worker(group.next_worker());
-        let mut context = WorkerContext::without_wait(&group.clock());
+        task.set_last_worker(group.next_worker_index());
+        let mut context = WorkerContext::without_mail_wait(&group.clock());
         // WHY two: a thing more than `init`, so that the actor is asleep afterwards.
         match task.run(group, &mut context, 2) {
             ActivationOutcome::More(task) | ActivationOutcome::Suspended(task) => {

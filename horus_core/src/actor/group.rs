@@ -37,7 +37,7 @@ use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
 pub(crate) type Task = Runnable<ActorGroup>;
 
 /// The maximum number of threads that can run the actors of one group.
-pub(crate) const THREADS_MAX: usize = WORKERS_MAX;
+pub(crate) const GROUP_THREADS_MAX: usize = WORKERS_MAX;
 
 /// A request or a notification that an actor gets in its mailbox, in addition to its ordinary
 /// messages.
@@ -143,7 +143,7 @@ impl heap::Group for ActorGroup {
 
     #[inline]
     fn looks_again(&self, worker: &mut WorkerContext) -> bool {
-        worker.should_look_again(local::has_local_work)
+        worker.should_check_mail_again(local::has_local_work)
     }
 }
 
@@ -318,7 +318,7 @@ impl ActorGroup {
         self.timers.add(at_ns, TimerEntry::Timer(timer, at_ns));
         // WHY after: if the group ends later, it finds the timer.
         if self.is_over.get() != 0 {
-            self.end_timers();
+            self.end_late_timers();
         }
     }
 
@@ -422,7 +422,7 @@ impl ActorGroup {
     }
 
     /// Records whether the group's own threads run its actors at present.
-    pub(crate) fn set_running(&self, is_running: bool) {
+    pub(crate) fn set_threads_running(&self, is_running: bool) {
         // Relaxed: the threads are started and joined by the caller.
         self.running.set(u64::from(is_running));
     }
@@ -461,7 +461,7 @@ impl ActorGroup {
         // WHY after: an emergency stop, or the end of the group, that begins later finds the actor
         // among the timers.
         if self.is_over.get() != 0 {
-            self.end_timers();
+            self.end_late_timers();
         } else if self.emergency_stop.is_engaged() {
             self.end_pauses();
         }
@@ -491,7 +491,7 @@ impl ActorGroup {
 
     /// Returns the index of the worker that runs the next new actor. New actors go to the workers
     /// in turn.
-    pub(crate) fn next_worker(&self) -> u8 {
+    pub(crate) fn next_worker_index(&self) -> u8 {
         // Relaxed: any worker will do.
         (self.spawned.get() % self.worker_activities.len() as u64) as u8
     }

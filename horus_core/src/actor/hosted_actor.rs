@@ -122,7 +122,7 @@ impl<A: Actor> HostedActor<A> {
             }
         }
         match control {
-            ControlMessage::Init(handle) => self.init_first(handle, turn),
+            ControlMessage::Init(handle) => self.init_on_spawn(handle, turn),
             ControlMessage::Restart | ControlMessage::Visit => Flow::Continue,
             ControlMessage::End => Flow::Stop,
             ControlMessage::Swap(request) => self.swap_actor(request, turn),
@@ -161,7 +161,7 @@ impl<A: Actor> HostedActor<A> {
     }
 
     /// Initialises the actor for the first time, on the thread that spawns it.
-    fn init_first(
+    fn init_on_spawn(
         &mut self,
         handle: ControlHandle<ActorGroup>,
         turn: &mut Activation<'_, A::Message, ActorGroup>,

@@ -303,7 +303,7 @@ impl<M: Send + 'static> Inbox<M> {
     }
 
     fn run_task(&mut self, task: Task, max: u32) {
-        let mut context = WorkerContext::without_wait(&self.group.clock());
+        let mut context = WorkerContext::without_mail_wait(&self.group.clock());
         let taken = self.taken.take().unwrap_or_else(|| {
             Box::new(TakenMessages {
                 messages: VecDeque::new(),

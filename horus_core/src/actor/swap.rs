@@ -101,7 +101,7 @@ impl<A> SwapTrial<A> {
     }
 
     /// Returns true if the new actor has handled the last message of its trial.
-    pub(super) const fn is_over(&self) -> bool {
+    pub(super) const fn is_passed(&self) -> bool {
         self.left == 0
     }
 

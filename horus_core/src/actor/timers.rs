@@ -76,11 +76,12 @@ impl<T> Timers<T> {
     }
 
     /// Makes the calling worker the one that sleeps until the earliest due time, and returns that
-    /// time. After the sleep, the caller has to call [`Self::release_sleep`]. Returns `None` if
-    /// there are no timers, or if another worker already sleeps until that time or an earlier one.
+    /// time. After the sleep, the caller has to call [`Self::release_timer_sleep`]. Returns `None`
+    /// if there are no timers, or if another worker already sleeps until that time or an earlier
+    /// one.
     ///
     /// WHY only one: otherwise all workers would wake for one timer.
-    pub(crate) fn claim_sleep(&self) -> Option<u64> {
+    pub(crate) fn claim_timer_sleep(&self) -> Option<u64> {
         let next = self.next_due_ns();
         loop {
             // Relaxed, both: a worker that is wrong about it wakes too often.
@@ -99,7 +100,7 @@ impl<T> Timers<T> {
 
     /// Ends the claim of the calling worker to be the one that sleeps until `claimed_ns`. Another
     /// worker can then make the claim.
-    pub(crate) fn release_sleep(&self, claimed_ns: u64) {
+    pub(crate) fn release_timer_sleep(&self, claimed_ns: u64) {
         // WHY: another worker may have claimed an earlier time.
         self.claimed_until_ns
             .compare_exchange_relaxed(claimed_ns, u64::MAX);
@@ -177,17 +178,17 @@ mod tests {
     #[test]
     fn one_worker_keeps_the_timers() {
         let timers = Timers::default();
-        assert_eq!(timers.claim_sleep(), None);
+        assert_eq!(timers.claim_timer_sleep(), None);
         timers.add(30, ());
         assert_eq!(
-            (timers.claim_sleep(), timers.claim_sleep()),
+            (timers.claim_timer_sleep(), timers.claim_timer_sleep()),
             (Some(30), None)
         );
         timers.add(20, ());
-        assert_eq!(timers.claim_sleep(), Some(20), "an earlier timer");
-        timers.release_sleep(30);
-        assert_eq!(timers.claim_sleep(), None);
-        timers.release_sleep(20);
-        assert_eq!(timers.claim_sleep(), Some(20));
+        assert_eq!(timers.claim_timer_sleep(), Some(20), "an earlier timer");
+        timers.release_timer_sleep(30);
+        assert_eq!(timers.claim_timer_sleep(), None);
+        timers.release_timer_sleep(20);
+        assert_eq!(timers.claim_timer_sleep(), Some(20));
     }
 }

@@ -25,23 +25,23 @@ const MESSAGES_PER_CLOCK_READ_MAX: u32 = 16;
 ///
 /// WHY: a message that arrives in this time needs no system call to wake the actor, and messages
 /// that follow each other closely are handled as one batch.
-const WAIT_FOR_MAIL_NS: u64 = 2_000;
+const MAIL_WAIT_NS: u64 = 2_000;
 
 /// The maximum number of times in a row that a worker skips the short wait for another message. It
 /// skips the wait because earlier waits were in vain.
-const WAIT_SKIPS_MAX: u32 = 1023;
+const MAIL_WAIT_SKIPS_MAX: u32 = 1023;
 
 /// The state of the short wait for another message, which a worker makes before it puts an actor
 /// without mail to sleep.
 #[derive(Debug, Default)]
-struct WaitForMail {
+struct MailWait {
     /// The time at which the present wait ends, in nanoseconds; 0 if the worker does not wait.
     end_ns: u64,
     /// The value of `WorkerContext::handled` when the present wait began. If it has changed, a
     /// message has arrived during the wait.
     handled: u64,
     /// Decides when the worker waits: after each wait in vain, it skips the wait more often.
-    occasions: Backoff<WAIT_SKIPS_MAX>,
+    occasions: Backoff<MAIL_WAIT_SKIPS_MAX>,
 }
 
 /// The state of a worker that handlers of its actors use: the clock, the limit of an activation,
@@ -62,7 +62,7 @@ pub(crate) struct WorkerContext {
     /// next.
     clock_at: u64,
     messages_per_clock_read: u32,
-    wait: WaitForMail,
+    wait: MailWait,
     /// True if an actor that is being spawned has given out its own address in `init`.
     pub(crate) has_given_address: bool,
     /// True if an actor could not be spawned because its group has already ended.
@@ -91,7 +91,7 @@ impl WorkerContext {
             handled_before: 0,
             clock_at: 1,
             messages_per_clock_read: 1,
-            wait: WaitForMail::default(),
+            wait: MailWait::default(),
             has_given_address: false,
             is_refused: false,
             init_error: None,
@@ -104,7 +104,7 @@ impl WorkerContext {
 
     /// Creates the context for a thread that puts an actor without mail to sleep at once, without a
     /// short wait for another message.
-    pub(crate) fn without_wait(clock: &Clock) -> Self {
+    pub(crate) fn without_mail_wait(clock: &Clock) -> Self {
         let mut context = Self::new(clock);
         context.wait.occasions = Backoff::never_due();
         context
@@ -164,7 +164,7 @@ impl WorkerContext {
     /// Returns true if the worker has to check an actor without mail once more before it puts the
     /// actor to sleep. `has_work` returns true if the worker has another actor to run.
     #[inline]
-    pub(crate) fn should_look_again(&mut self, has_work: impl FnOnce() -> bool) -> bool {
+    pub(crate) fn should_check_mail_again(&mut self, has_work: impl FnOnce() -> bool) -> bool {
         self.wait.occasions.is_due() && self.wait_for_mail(has_work)
     }
 
@@ -184,7 +184,7 @@ impl WorkerContext {
         }
         if !has_begun || wait.handled != self.handled {
             wait.handled = self.handled;
-            wait.end_ns = now_ns.saturating_add(WAIT_FOR_MAIL_NS);
+            wait.end_ns = now_ns.saturating_add(MAIL_WAIT_NS);
         }
         true
     }
@@ -242,19 +242,25 @@ mod tests {
         let mut activation = |context: &mut WorkerContext, comes: bool| {
             context.begin_activation(now_ns);
             context.count_message();
-            let waits = context.should_look_again(|| false);
+            let waits = context.should_check_mail_again(|| false);
             if waits && comes {
                 context.count_message();
                 assert!(
-                    context.should_look_again(|| false),
+                    context.should_check_mail_again(|| false),
                     "the next one is waited for, too"
                 );
             }
             if waits {
-                assert!(context.should_look_again(|| false), "the time is not over");
-                now_ns += WAIT_FOR_MAIL_NS;
+                assert!(
+                    context.should_check_mail_again(|| false),
+                    "the time is not over"
+                );
+                now_ns += MAIL_WAIT_NS;
                 context.clock.set(now_ns);
-                assert!(!context.should_look_again(|| false), "the time is over");
+                assert!(
+                    !context.should_check_mail_again(|| false),
+                    "the time is over"
+                );
             }
             waits
         };
@@ -268,10 +274,10 @@ mod tests {
         while !activation(&mut context, true) {}
         assert!(!activation(&mut context, true), "the last one was in vain");
         assert!(activation(&mut context, false));
-        context.wait = WaitForMail::default();
+        context.wait = MailWait::default();
         context.begin_activation(now_ns);
         assert!(
-            !context.should_look_again(|| true),
+            !context.should_check_mail_again(|| true),
             "there is another actor to run"
         );
     }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::Scheduler;
-use crate::actor::group::{ActorGroup, THREADS_MAX};
+use crate::actor::group::{ActorGroup, GROUP_THREADS_MAX};
 use crate::actor::group_settings::{GroupSettings, HandlerWrapper};
 use crate::actor::{Actors, Idle, Mailbox};
 use crate::scheduler::api::plan::{NodeSpec, PlanError};
@@ -32,7 +32,7 @@ impl<'a> ActorsBuilder<'a> {
         Self {
             scheduler,
             spec,
-            threads: threads.saturating_sub(1).clamp(1, THREADS_MAX),
+            threads: threads.saturating_sub(1).clamp(1, GROUP_THREADS_MAX),
             settings: GroupSettings::default(),
         }
     }
@@ -108,12 +108,12 @@ impl<'a> ActorsBuilder<'a> {
     /// Returns [`PlanError`] if a setting is invalid, or if a node or another group already has the
     /// name.
     pub fn build(mut self) -> Result<Actors, PlanError> {
-        if self.threads > THREADS_MAX {
+        if self.threads > GROUP_THREADS_MAX {
             return Err(PlanError::Range {
                 node: self.spec.name,
                 setting: "threads",
                 found: self.threads.to_string(),
-                wanted: format!("0 to {THREADS_MAX}"),
+                wanted: format!("0 to {GROUP_THREADS_MAX}"),
             });
         }
         let GroupSettings {

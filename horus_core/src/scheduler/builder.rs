@@ -119,7 +119,7 @@ impl<'a> NodeBuilder<'a> {
         if !self
             .subscriptions
             .iter()
-            .any(|known| known.is_same(&subscription))
+            .any(|known| known.has_same_subscriber(&subscription))
         {
             self.subscriptions.push(subscription);
         }

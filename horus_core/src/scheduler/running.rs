@@ -73,7 +73,7 @@ pub struct Running {
 
 impl Running {
     pub(super) fn start(mut scheduler: Scheduler) -> Result<Self, StartError> {
-        check_threads(&scheduler)?;
+        check_thread_limit(&scheduler)?;
         scheduler.sort_nodes();
         panics::install_panic_hook();
         let handle = scheduler.handle();
@@ -324,7 +324,7 @@ impl Running {
             .reason()
             .is_some_and(|reason| reason.is_failure())
         {
-            self.workers.set_failing();
+            self.workers.set_run_failed();
         }
         let deadline = Instant::now() + LAST_TICK_TIME_MAX;
         let (mut runners, mut nodes) = self.workers.end(deadline);
@@ -394,7 +394,7 @@ fn threads_at_once_max() -> usize {
 
 /// Returns an error if the system does not allow as many threads as the nodes and the supervisor
 /// need.
-fn check_threads(scheduler: &Scheduler) -> Result<(), StartError> {
+fn check_thread_limit(scheduler: &Scheduler) -> Result<(), StartError> {
     let compute = scheduler.compute_threads;
     let of_nodes = threads_wanted(&scheduler.entries, compute, threads_at_once_max());
     let wanted = of_nodes as u64 + 1;

@@ -28,7 +28,7 @@ impl ActorGroup {
             roll.members.take_all_reversed()
         };
         self.registry.clear();
-        // Relaxed: as in `set_running`.
+        // Relaxed: as in `set_threads_running`.
         if self.running.get() != 0 {
             // WHY ignored: it has ended meanwhile.
             handles.for_each(|handle| drop(handle.send(ControlMessage::End)));
@@ -74,7 +74,7 @@ impl ActorGroup {
     /// Ends pauses and drops timers that were added after the group had ended, by handlers that
     /// returned late.
     #[cold]
-    pub(super) fn end_timers(&self) {
+    pub(super) fn end_late_timers(&self) {
         for timed in self.timers.take_all() {
             match timed {
                 TimerEntry::Pause(task) => self.inject(task),

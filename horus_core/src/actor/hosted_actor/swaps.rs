@@ -38,7 +38,7 @@ impl<A: Actor> HostedActor<A> {
 
     /// Makes the swap final if the new actor has handled enough messages without a failure.
     pub(super) fn accept_swap_after_trial(&mut self, group: &ActorGroup) {
-        if self.trial().is_some_and(|trial| trial.is_over()) {
+        if self.trial().is_some_and(|trial| trial.is_passed()) {
             self.accept_swap(group);
         }
     }

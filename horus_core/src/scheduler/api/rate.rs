@@ -42,11 +42,11 @@ impl RateError {
 
 impl Rate {
     /// The lowest rate: once in a million seconds.
-    pub const MIN: Self = Self::valid(1);
+    pub const MIN: Self = Self::from_microhertz(1);
     /// The highest rate: once in a microsecond.
-    pub const MAX: Self = Self::valid(1_000_000 * MICROHERTZ_PER_HERTZ);
+    pub const MAX: Self = Self::from_microhertz(1_000_000 * MICROHERTZ_PER_HERTZ);
 
-    const fn valid(microhertz: u64) -> Self {
+    const fn from_microhertz(microhertz: u64) -> Self {
         Self {
             microhertz,
             invalid_bits: 0,
@@ -65,7 +65,7 @@ impl Rate {
                 invalid_bits: hertz.to_bits(),
             };
         }
-        Self::valid(microhertz as u64)
+        Self::from_microhertz(microhertz as u64)
     }
 
     /// Creates a rate of once in each `period`.

@@ -31,7 +31,7 @@ impl Subscription {
         }
     }
 
-    pub(crate) fn is_same(&self, other: &Self) -> bool {
+    pub(crate) fn has_same_subscriber(&self, other: &Self) -> bool {
         self.watch.is_same(&other.watch)
     }
 

@@ -93,7 +93,7 @@ impl Handle {
     ///
     /// Returns [`CommandError::NoSuchNode`] if the scheduler has no node of this name.
     pub fn metrics(&self, node: &str) -> Result<TickMetrics, CommandError> {
-        self.with_entry(node, |entry| entry.metrics.snapshot())
+        self.with_node_entry(node, |entry| entry.metrics.snapshot())
     }
 
     /// Pauses the node until [`Self::resume`] is called. Ticks that become due in the meantime are
@@ -133,7 +133,7 @@ impl Handle {
                 }
             });
         };
-        self.with_entry(node, change)
+        self.with_node_entry(node, change)
     }
 
     /// Sets the node's rate, which applies from the next due time on. The budget and the deadline
@@ -146,7 +146,7 @@ impl Handle {
     /// deadline or watchdog does not fit the new rate.
     pub fn set_rate(&self, node: &str, rate: Rate) -> Result<(), CommandError> {
         let mut node_entries = self.shared.node_entries();
-        let entry = find_entry(&node_entries, node)?;
+        let entry = find_node_entry(&node_entries, node)?;
         if entry.spec.rate.is_none() {
             return Err(CommandError::NoRate {
                 node: node.to_owned(),
@@ -237,7 +237,7 @@ impl Handle {
 
     fn request_swap(&self, node: &str, pending_swap: PendingSwap) -> Result<Swap, CommandError> {
         let swap = pending_swap.handle();
-        let untaken = self.with_entry(node, |entry| {
+        let untaken = self.with_node_entry(node, |entry| {
             entry
                 .commands
                 .change_wanted_state(|wanted| wanted.pending_swap.replace(pending_swap))
@@ -248,17 +248,17 @@ impl Handle {
         Ok(swap)
     }
 
-    fn with_entry<R>(
+    fn with_node_entry<R>(
         &self,
         node: &str,
         act: impl FnOnce(&NodeEntry) -> R,
     ) -> Result<R, CommandError> {
         let node_entries = self.shared.node_entries();
-        find_entry(&node_entries, node).map(act)
+        find_node_entry(&node_entries, node).map(act)
     }
 }
 
-fn find_entry<'a>(
+fn find_node_entry<'a>(
     node_entries: &'a [NodeEntry],
     node: &str,
 ) -> Result<&'a NodeEntry, CommandError> {

@@ -355,7 +355,7 @@ impl Runner {
         begin_ns: u64,
     ) -> ControlFlow<(u64, AfterTurn), (u64, u64)> {
         let may_tick = (!self.commands.are_pending() && self.state == NodeState::Active)
-            || self.may_tick(clock, begin_ns);
+            || self.prepare_tick(clock, begin_ns);
         let begin_ns = begin_ns.max(self.busy_until_ns);
         if !may_tick {
             return ControlFlow::Break((begin_ns, self.result_without_tick()));
@@ -453,7 +453,7 @@ impl Runner {
     /// Applies pending commands, and initialises the node if that is due. Returns true if the node
     /// has to tick now.
     #[cold]
-    fn may_tick(&mut self, clock: &Clock, now_ns: u64) -> bool {
+    fn prepare_tick(&mut self, clock: &Clock, now_ns: u64) -> bool {
         self.poll_commands(clock, now_ns);
         if self.blocked_by != BlockingCommands::default() {
             return false;

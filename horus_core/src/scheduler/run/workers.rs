@@ -104,7 +104,7 @@ impl Workers {
                     }),
                     None => outcome = self.start_event_thread(runner, wake, start),
                 },
-                Class::RealTime => join_chain(&mut chains, runner),
+                Class::RealTime => add_to_chain(&mut chains, runner),
                 Class::Compute => {
                     let timeline = start.timeline(&runner);
                     jobs.push(ComputeJob::new(runner, timeline));
@@ -277,8 +277,8 @@ impl Workers {
 
     /// Makes all actors enter their safe state before they are shut down. Called because the run
     /// has failed.
-    pub(crate) fn set_failing(&self) {
-        self.actors.iter().for_each(ActorThreads::set_failing);
+    pub(crate) fn set_run_failed(&self) {
+        self.actors.iter().for_each(ActorThreads::set_run_failed);
         for (_, group) in &self.main_groups {
             group.emergency_stop.set_run_failed();
         }
@@ -419,7 +419,7 @@ pub(crate) fn threads_wanted(
 
 /// Adds the node of `runner` to the other nodes of its chain. A node without a chain is added as a
 /// chain of one node.
-fn join_chain(chains: &mut Vec<Vec<Runner>>, runner: Runner) {
+fn add_to_chain(chains: &mut Vec<Vec<Runner>>, runner: Runner) {
     let chain = runner.plan().chain.as_ref();
     let is_same =
         |members: &&mut Vec<Runner>| chain.is_some() && members[0].plan().chain.as_ref() == chain;

@@ -63,7 +63,7 @@ impl WatchedGroup {
                 self.group.describe_actor(turn.actor),
                 turn.index
             );
-            self.event(kind, lasted_ns, &text)
+            self.new_event(kind, lasted_ns, &text)
         };
         let new = long.iter().filter(|turn| !self.stuck.contains(turn));
         let over = self.stuck.iter().filter(|turn| !long.contains(turn));
@@ -83,7 +83,7 @@ impl WatchedGroup {
         if missing.is_empty() {
             self.entering_safe_state_since_ns = None;
             let text = format!("{all} actors are in their safe state");
-            return Some(self.event(NodeEvent::SAFE_STATE_ENTERED, lasted_ns, &text));
+            return Some(self.new_event(NodeEvent::SAFE_STATE_ENTERED, lasted_ns, &text));
         }
         if lasted_ns < SAFE_STATE_ENTRY_NS_MAX || std::mem::replace(&mut self.is_reported, true) {
             return None;
@@ -100,10 +100,10 @@ impl WatchedGroup {
         let names = names.join(", ");
         let text = format!("{count} of {all} actors are not in their safe state: {names}");
         let text = text.trim_end_matches(": ");
-        Some(self.event(NodeEvent::FAILED, lasted_ns, text))
+        Some(self.new_event(NodeEvent::FAILED, lasted_ns, text))
     }
 
-    fn event(&self, kind: u8, value_ns: u64, text: &str) -> NodeEvent {
+    fn new_event(&self, kind: u8, value_ns: u64, text: &str) -> NodeEvent {
         let event = NodeEvent::new(kind, self.group.name(), Clock::kernel().now_ns());
         event.with_value_ns(value_ns).with_text(text)
     }

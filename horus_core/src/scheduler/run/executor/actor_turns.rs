@@ -24,7 +24,7 @@ const CALL_NS_MAX: u64 = 1_000_000;
 /// # Errors
 ///
 /// Returns the error of an actor whose failure policy stops the scheduler.
-pub(crate) fn run_turns(
+pub(crate) fn run_actors_with_messages(
     group: &ActorGroup,
     worker: &mut WorkerContext,
     begin_ns: u64,

@@ -109,7 +109,7 @@ impl ActorThreads {
         clock: &Clock,
         shared: &Arc<RunState>,
     ) -> Result<Self, (io::Error, Self)> {
-        group.set_running(true);
+        group.set_threads_running(true);
         group.hand_actors_to_threads();
         let mut started = Self {
             group: Arc::clone(group),
@@ -142,7 +142,7 @@ impl ActorThreads {
 
     /// Makes the actors enter their safe state before they are shut down. Called when the run has
     /// failed.
-    pub(crate) fn set_failing(&self) {
+    pub(crate) fn set_run_failed(&self) {
         self.group.emergency_stop.set_run_failed();
     }
 
@@ -169,7 +169,7 @@ impl ActorThreads {
             // WHY before the end of the actors: they enter their safe state first.
             group.emergency_stop.set_run_failed();
         }
-        group.set_running(false);
+        group.set_threads_running(false);
         group.publish_counts();
         let last_error = group.last_error();
         let Some(runner) = runner else {
@@ -264,7 +264,7 @@ impl<'a> ActorThread<'a> {
             }
             match self.next() {
                 Some(task) => self.run_actors(task),
-                None => self.wait(runner.as_deref()),
+                None => self.search_or_sleep(runner.as_deref()),
             }
         }
         if let Some(worker) = local::take_local_worker() {
@@ -288,23 +288,23 @@ impl<'a> ActorThread<'a> {
             return;
         }
         for task in self.group.emergency_stop.take_tasks_to_revisit() {
-            self.visit_actor(task);
+            self.make_actor_safe(task);
         }
         let now_ns = self.now_ns;
         let any = move |local: &mut local::LocalWorker| {
             let own = local.next(now_ns, false).or_else(|| local.worker.steal());
             own.or_else(|| local.worker.steal_stalled(now_ns))
         };
-        // WHY the first condition: after the stop has ended, `visit_actor` puts each actor back
+        // WHY the first condition: after the stop has ended, `make_actor_safe` puts each actor back
         // into the queue.
         while self.group.emergency_stop.is_engaged()
             && let Some(task) = local::with_local_worker(any).flatten()
         {
-            self.visit_actor(task);
+            self.make_actor_safe(task);
         }
     }
 
-    fn visit_actor(&mut self, mut task: Task) {
+    fn make_actor_safe(&mut self, mut task: Task) {
         self.context.begin_activation(self.now_ns);
         task.visit(self.group, &mut self.context);
         let is_safe = !std::mem::take(&mut self.context.awaits_safe_state);
@@ -420,7 +420,7 @@ impl<'a> ActorThread<'a> {
     /// Searches the queues of other threads for an actor and runs it. If there is no actor to run,
     /// sleeps.
     #[cold]
-    fn wait(&mut self, runner: Option<&Runner>) {
+    fn search_or_sleep(&mut self, runner: Option<&Runner>) {
         self.now_ns = self.context.clock.now_ns();
         if self.group.idle() != Idle::Sleep {
             return self.poll();
@@ -433,7 +433,7 @@ impl<'a> ActorThread<'a> {
         self.group.publish_counts();
         let slept_ns = self.context.clock.resync();
         let timers = &self.group.timers;
-        let claimed = timers.claim_sleep();
+        let claimed = timers.claim_timer_sleep();
         let due = claimed.unwrap_or(u64::MAX).saturating_sub(slept_ns);
         let longest = IDLE_SLEEP_MAX.min(Duration::from_nanos(due));
         let (clock, shared) = (&self.context.clock, self.shared);
@@ -448,7 +448,7 @@ impl<'a> ActorThread<'a> {
         };
         let parked = local::with_local_worker(park);
         if let Some(claimed) = claimed {
-            timers.release_sleep(claimed);
+            timers.release_timer_sleep(claimed);
         }
         self.now_ns = self.context.clock.resync();
         self.has_overslept = matches!(parked, Some(ParkOutcome::Elapsed));

@@ -29,7 +29,7 @@ impl CommandListener for Arc<LocalEventcount> {
 
 /// Returns the time from `now_ns` to the end of a pause at `end_ns`, but at least
 /// [`BLOCKED_NODE_PAUSE`]. WHY: a node whose `init` fails again must not keep its thread busy.
-pub(super) fn time_until(end_ns: u64, now_ns: u64) -> Duration {
+pub(super) fn pause_until(end_ns: u64, now_ns: u64) -> Duration {
     Duration::from_nanos(end_ns.saturating_sub(now_ns)).max(BLOCKED_NODE_PAUSE)
 }
 
@@ -59,7 +59,7 @@ pub(crate) fn run_event_node(
     let mut seen_ns = None;
     while !shared.is_stopping() && !runner.is_shut_down() {
         let longest = match runner.pause_end_ns() {
-            Some(end_ns) => longest.min(time_until(end_ns, clock.now_ns())),
+            Some(end_ns) => longest.min(pause_until(end_ns, clock.now_ns())),
             None => longest,
         };
         let Ok(ready) = wake.wait_guarded(longest, (bell, &is_rung)) else {

@@ -55,7 +55,7 @@ impl InlineActorRuns {
         if !group.has_due_activations(now_ns) {
             return false;
         }
-        if let Err(error) = actor_turns::run_turns(group, worker, now_ns) {
+        if let Err(error) = actor_turns::run_actors_with_messages(group, worker, now_ns) {
             self.error = Some(error);
         }
         true
@@ -94,7 +94,7 @@ impl GroupNode {
         let thread = local::thread_number();
         if turns.thread != thread {
             turns.thread = thread;
-            turns.worker = Some(WorkerContext::without_wait(clock));
+            turns.worker = Some(WorkerContext::without_mail_wait(clock));
         }
         local::add_threadless_group(&self.group, || {
             let (group, turns) = (Arc::clone(&self.group), Arc::clone(&self.turns));
@@ -115,11 +115,11 @@ impl GroupNode {
         }
     }
 
-    fn run_turns(&self, clock: &Clock) -> NodeResult {
+    fn run_actors(&self, clock: &Clock) -> NodeResult {
         // WHY: it has no worker of its own, and a simulated time would never end the wait.
-        let mut worker = WorkerContext::without_wait(clock);
+        let mut worker = WorkerContext::without_mail_wait(clock);
         let now_ns = clock.now_ns();
-        actor_turns::run_turns(&self.group, &mut worker, now_ns)
+        actor_turns::run_actors_with_messages(&self.group, &mut worker, now_ns)
     }
 }
 
@@ -136,10 +136,10 @@ impl Node for GroupNode {
             return Err(error);
         }
         let Some(wrap_handlers) = self.group.wrap_handlers() else {
-            return self.run_turns(context.clock);
+            return self.run_actors(context.clock);
         };
         let mut result = Ok(());
-        wrap_handlers(&mut || result = self.run_turns(context.clock));
+        wrap_handlers(&mut || result = self.run_actors(context.clock));
         result
     }
 

@@ -111,7 +111,7 @@ pub(crate) fn run_real_time_nodes(
         }
         if let Some(rate) = runners.iter_mut().find_map(Runner::take_new_rate) {
             timeline = timeline.at_rate(rate);
-            spin = spin.at_period(timeline.period_ns());
+            spin = spin.with_period(timeline.period_ns());
         }
         let passed = timeline.advance(end_ns);
         if passed > 0 {

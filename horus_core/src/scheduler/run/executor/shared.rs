@@ -20,7 +20,7 @@ use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::WaitSet;
 
-use super::event::{BLOCKED_NODE_PAUSE, INPUT_CHECK_PERIOD, time_until};
+use super::event::{BLOCKED_NODE_PAUSE, INPUT_CHECK_PERIOD, pause_until};
 use super::thread::NodeReportSource;
 use super::topic_wait_threads::{TopicWaitThreads, WakingTopic};
 
@@ -257,7 +257,7 @@ impl Actor for NodeActor {
             // WHY not if a command forbids ticks: the command that ends this wakes the actor.
             if let Some(end_ns) = runner.pause_end_ns() {
                 let now_ns = self.clock.now_ns();
-                let wake_ns = now_ns.saturating_add(saturating_nanos(time_until(end_ns, now_ns)));
+                let wake_ns = now_ns.saturating_add(saturating_nanos(pause_until(end_ns, now_ns)));
                 self.schedule_wake(now_ns, wake_ns, context);
             }
             self.shared.stop_if_demanded([&*runner], after);

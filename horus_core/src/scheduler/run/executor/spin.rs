@@ -15,10 +15,10 @@ const LATE_TRIALS_ALLOWED: usize = 1;
 ///
 /// WHY it does not cover more wakes: if 99 of 100 ticks of a node must be in time, one late wake in
 /// 500 is acceptable, and ticks can be late for other reasons, too.
-const SPIN_STEPS: u64 = 10_000;
+const SPIN_TIME_STEPS: u64 = 10_000;
 const STEPS_UP_AFTER_LATE_WAKE: u64 = 499;
 /// The longest spin time, in percent of the period.
-const SPIN_PERCENT: u64 = 8;
+const SPIN_PERCENT_OF_PERIOD_MAX: u64 = 8;
 /// The lower limit, in nanoseconds, of the longest spin time. It applies to short periods. WHY: the
 /// kernel's lateness does not depend on the period, and a thread that wakes after the next due time
 /// misses a tick.
@@ -88,12 +88,12 @@ impl SpinTime {
         let now_ns = clock.now_ns();
         spin.begin_sleep(now_ns.saturating_sub(trial_ns));
         spin.end_sleep(now_ns, 0);
-        spin.at_period(period_ns)
+        spin.with_period(period_ns)
     }
 
     /// Returns the spin time for a node with the period `period_ns`. Keeps what was learned about
     /// the kernel's lateness.
-    pub(super) fn at_period(self, period_ns: u64) -> Self {
+    pub(super) fn with_period(self, period_ns: u64) -> Self {
         let max_ns = spin_max_ns(period_ns);
         Self {
             ns: self.ns.min(max_ns),
@@ -144,12 +144,12 @@ impl SpinTime {
         let until_ns = now_ns.saturating_add(slept_ns.saturating_mul(AWAKE_TO_ASLEEP_RATIO_MAX));
         self.awake_until_ns = until_ns.saturating_sub(owed_ns);
         self.woke_ns = now_ns;
-        self.learn_from(late_ns);
+        self.adapt_to_lateness(late_ns);
     }
 
     /// Adapts the spin time to a sleep that has ended `late_ns` later than wanted.
-    fn learn_from(&mut self, late_ns: u64) {
-        let down_ns = (self.max_ns / SPIN_STEPS).max(1);
+    fn adapt_to_lateness(&mut self, late_ns: u64) {
+        let down_ns = (self.max_ns / SPIN_TIME_STEPS).max(1);
         self.ns = if late_ns <= self.ns {
             self.ns.saturating_sub(down_ns)
         } else if self.may_spin_whole_period() {
@@ -163,7 +163,7 @@ impl SpinTime {
 /// Returns the longest spin time before a tick, in nanoseconds. It is 8 % of the period, but at
 /// least 80 µs. If less than 50 µs of the period would be left to sleep, it is the whole period.
 fn spin_max_ns(period_ns: u64) -> u64 {
-    let ns = (period_ns / 100 * SPIN_PERCENT).max(SPIN_LIMIT_NS_MIN);
+    let ns = (period_ns / 100 * SPIN_PERCENT_OF_PERIOD_MAX).max(SPIN_LIMIT_NS_MIN);
     if period_ns < ns + SLEEP_NS_MIN {
         period_ns
     } else {
@@ -206,14 +206,14 @@ mod tests {
                 .wrapping_add(1);
             let late_ns = (state >> 33) % 40_000;
             later += u64::from(index >= 100_000 && late_ns > spin.ns);
-            spin.learn_from(late_ns);
+            spin.adapt_to_lateness(late_ns);
             assert!(spin.ns <= spin.max_ns);
         }
         assert!((100..300).contains(&later), "{later} of 100000");
         assert!((39_000..44_000).contains(&spin.ns), "{} ns", spin.ns);
-        (0..1_000_000).for_each(|_| spin.learn_from(0));
+        (0..1_000_000).for_each(|_| spin.adapt_to_lateness(0));
         assert_eq!(spin.ns, 0);
-        (0..1000).for_each(|_| spin.learn_from(u64::MAX));
+        (0..1000).for_each(|_| spin.adapt_to_lateness(u64::MAX));
         assert_eq!(spin.ns, spin.max_ns);
     }
 
@@ -263,7 +263,7 @@ mod tests {
         // A thread that sleeps anyway keeps what it learned, however long a tick took.
         let mut spin = SpinTime {
             ns: 10_000,
-            ..spin.at_period(1_000_000)
+            ..spin.with_period(1_000_000)
         };
         assert_eq!(spin.wake_ns(900_000_000, 0), 900_000_000 + 250_000);
         assert_eq!(spin.ns, 10_000);
@@ -272,11 +272,11 @@ mod tests {
     #[test]
     fn a_new_rate_bounds_the_spin_anew() {
         let spin = spin(700_000, 10_000_000);
-        let faster = spin.at_period(100_000);
+        let faster = spin.with_period(100_000);
         assert_eq!(
             (faster.ns, faster.max_ns, faster.may_spin_whole_period()),
             (100_000, 100_000, true)
         );
-        assert_eq!(faster.at_period(1_000_000).ns, 80_000);
+        assert_eq!(faster.with_period(1_000_000).ns, 80_000);
     }
 }

@@ -73,7 +73,7 @@ impl Runner {
         if self.plan.class == Class::Actors {
             self.init_node(clock, clock.now_ns());
         }
-        if self.may_tick(clock, clock.now_ns()) {
+        if self.prepare_tick(clock, clock.now_ns()) {
             AfterTurn::Continue
         } else {
             self.result_without_tick()
