@@ -67,15 +67,15 @@ use api::metrics::LiveMetrics;
 use api::plan::{NodePlan, NodeSpec};
 use api::policy::saturating_nanos;
 use api::safe_state::SafeStateCallback;
-use remote::monitor::Monitor;
+use remote::scheduler_endpoints::SchedulerEndpoints;
 use run::commands::Commands;
 use run::cores::highest_cpu_plus_one;
 use run::executor::simulated::{self, SimulatedNode};
 use run::node_entry::NodeEntry;
-use run::pending_node::{PendingNode, shared_group};
+use run::pending_node::{PendingNode, group_of_shared_node};
 use run::run_state::RunState;
 use run::runner::Runner;
-use watch::supervisor::EventSink;
+use watch::supervisor::EventCallback;
 
 use crate::log;
 use crate::message::{DiagnosticStatus, NodeEvent, Text};
@@ -96,7 +96,7 @@ pub struct Scheduler {
     cores: usize,
     compute_threads: Option<usize>,
     main_rate: Rate,
-    on_event: EventSink,
+    on_event: EventCallback,
     /// The namespace in which the endpoints of the nodes are created; `None` means the namespace
     /// that the environment variables name.
     namespace: Option<Arc<Namespace>>,
@@ -188,12 +188,12 @@ impl Scheduler {
     }
 
     /// Opens the topics through which other processes observe and command the scheduler.
-    fn open_monitor(&self) -> Result<Monitor, TopicError> {
+    fn open_endpoints(&self) -> Result<SchedulerEndpoints, TopicError> {
         let current =
             || Namespace::current().map_err(|error| TopicError::new(&self.name, error.into()));
         let namespace = self.namespace.clone().map_or_else(current, Ok)?;
         let (_, lanes) = running::black_box_lanes(&self.entries);
-        Monitor::open(&namespace, &self.name, &self.graph(), lanes)
+        SchedulerEndpoints::open(&namespace, &self.name, &self.graph(), lanes)
     }
 
     fn add_node(
@@ -208,13 +208,13 @@ impl Scheduler {
         }
         let plan = spec.clone().into_plan(self.cores)?;
         if safe_state.is_some() {
-            plan.check_safe_state()?;
+            plan.check_safe_state_can_be_called()?;
         }
         if plan.chain.is_some() {
             let mut admitted = self.entries.iter().map(|entry| entry.runner.plan());
-            admitted.try_for_each(|other| plan.check_chain(other))?;
+            admitted.try_for_each(|other| plan.check_chain_agreement(other))?;
         }
-        let shared = shared_group(&plan, &self.entries)?;
+        let shared = group_of_shared_node(&plan, &self.entries)?;
         self.names.insert(plan.name.clone());
         let commands = Arc::<Commands>::default();
         let metrics = Arc::<LiveMetrics>::default();

@@ -25,7 +25,7 @@ use crate::scheduler::run::panics::{self, ThreadNodesGuard};
 use crate::scheduler::run::pending_node::PendingNode;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
-use crate::scheduler::run::workers::{StartContext, Workers, threads_wanted};
+use crate::scheduler::run::workers::{StartContext, Workers, needed_thread_count};
 use crate::scheduler::watch::lost_wake_check::LostWakeCheck;
 use crate::scheduler::watch::supervisor::Supervisor;
 use crate::scheduler::watch::watched_group::WatchedGroup;
@@ -84,7 +84,7 @@ impl Running {
         let signals = signals
             .map_err(|cause| StartError::Signals { cause })?
             .map(Arc::new);
-        let monitor = scheduler.open_monitor()?;
+        let endpoints = scheduler.open_endpoints()?;
         let Scheduler {
             mut entries,
             shared,
@@ -93,13 +93,13 @@ impl Running {
             on_event,
             ..
         } = scheduler;
-        let name = monitor.name().to_owned();
+        let name = endpoints.name().to_owned();
         let (mut nodes, mut topics, mut groups) = (Vec::new(), Vec::new(), Vec::new());
         let (lanes, _) = black_box_lanes(&entries);
         for (entry, lane) in entries.iter_mut().zip(lanes) {
-            entry.runner.set_recorder(monitor.recorder(lane));
+            entry.runner.set_recorder(endpoints.recorder(lane));
             if let Some(actors) = &entry.actors {
-                actors.set_recorder(monitor.recorder(lane));
+                actors.set_recorder(endpoints.recorder(lane));
                 groups.push(WatchedGroup::new(actors));
             }
             topics.extend(LostWakeCheck::new(&entry.wake, entry.runner.commands()));
@@ -110,15 +110,15 @@ impl Running {
                 subscriptions,
             ));
         }
-        let recorder = monitor.recorder(MAIN_THREAD_LANE);
+        let recorder = endpoints.recorder(MAIN_THREAD_LANE);
         let mut supervisor = Supervisor {
             nodes,
             topics,
             groups,
             shared: Arc::clone(&shared),
             handle: handle.clone(),
-            recorder: monitor.recorder(SUPERVISOR_LANE),
-            monitor,
+            recorder: endpoints.recorder(SUPERVISOR_LANE),
+            endpoints,
             signals: signals.as_ref().map(Arc::downgrade).unwrap_or_default(),
             on_event,
             is_emergency: false,
@@ -396,7 +396,7 @@ fn threads_at_once_max() -> usize {
 /// need.
 fn check_thread_limit(scheduler: &Scheduler) -> Result<(), StartError> {
     let compute = scheduler.compute_threads;
-    let of_nodes = threads_wanted(&scheduler.entries, compute, threads_at_once_max());
+    let of_nodes = needed_thread_count(&scheduler.entries, compute, threads_at_once_max());
     let wanted = of_nodes as u64 + 1;
     match thread_room() {
         Some(ThreadRoom { threads, limit }) if wanted > threads => {

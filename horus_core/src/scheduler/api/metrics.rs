@@ -11,7 +11,7 @@ use horus_shm::internals::sync::Word;
 pub const HISTOGRAM_BUCKETS: usize = 40;
 
 /// The value of [`LiveMetrics::panicked_ns`] while a panic hook is running.
-const PANIC_HOOK_RUNS: u64 = u64::MAX;
+const PANIC_HOOK_RUNNING: u64 = u64::MAX;
 /// The longest time that a panic hook may take, in nanoseconds. After that, the node counts as
 /// stuck, because the hook seems to be blocked.
 const PANIC_HOOK_NS_MAX: u64 = 10_000_000_000;
@@ -25,7 +25,7 @@ pub(crate) struct LiveMetrics {
     /// The time at which the present tick began; 0 while the node is not in a tick.
     tick_began_ns: AtomicU64,
     /// The time, in nanoseconds, at which the panic hook of the last panic in a tick ended;
-    /// `PANIC_HOOK_RUNS` while the hook runs.
+    /// `PANIC_HOOK_RUNNING` while the hook runs.
     panicked_ns: AtomicU64,
     last_ns: AtomicU64,
     max_ns: AtomicU64,
@@ -211,7 +211,7 @@ impl LiveMetrics {
     /// Records that the present tick panics, and that the panic hook is about to run.
     pub(crate) fn begin_panic(&self) {
         // Relaxed: as in `begin_tick`.
-        self.panicked_ns.set(PANIC_HOOK_RUNS);
+        self.panicked_ns.set(PANIC_HOOK_RUNNING);
     }
 
     /// Records that the panic hook has returned. The tick will then end soon, unless the node
@@ -224,7 +224,7 @@ impl LiveMetrics {
     /// Returns true while the panic hook runs for a panic in a tick of the node.
     pub(crate) fn is_panic_hook_running(&self) -> bool {
         // Relaxed: a counter.
-        self.panicked_ns.get() == PANIC_HOOK_RUNS
+        self.panicked_ns.get() == PANIC_HOOK_RUNNING
     }
 
     /// Returns how long the present tick has lasted at `now_ns`, including the time of a panic
@@ -248,8 +248,8 @@ impl LiveMetrics {
         let busy_ns = now_ns.saturating_sub(began);
         // Relaxed: a counter.
         let busy_ns = match self.panicked_ns.get() {
-            PANIC_HOOK_RUNS if busy_ns < PANIC_HOOK_NS_MAX => 0,
-            PANIC_HOOK_RUNS => busy_ns,
+            PANIC_HOOK_RUNNING if busy_ns < PANIC_HOOK_NS_MAX => 0,
+            PANIC_HOOK_RUNNING => busy_ns,
             panicked_ns => busy_ns.min(now_ns.saturating_sub(panicked_ns)),
         };
         Some(Duration::from_nanos(busy_ns))

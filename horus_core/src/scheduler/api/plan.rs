@@ -479,7 +479,7 @@ impl NodePlan {
     /// Returns an error if no tick of the node could ever count as stuck. In that case, a callback
     /// that was set with [`NodeBuilder::safe_state`](crate::scheduler::NodeBuilder::safe_state)
     /// would never be called.
-    pub(crate) fn check_safe_state(&self) -> Result<(), PlanError> {
+    pub(crate) fn check_safe_state_can_be_called(&self) -> Result<(), PlanError> {
         if self.is_watched() {
             return Ok(());
         }
@@ -493,7 +493,7 @@ impl NodePlan {
 
     /// Returns an error if both nodes are in the same chain, but differ in a setting of the thread
     /// that they would share.
-    pub(crate) fn check_chain(&self, other: &Self) -> Result<(), PlanError> {
+    pub(crate) fn check_chain_agreement(&self, other: &Self) -> Result<(), PlanError> {
         let (Some(chain), true) = (&self.chain, self.chain == other.chain) else {
             return Ok(());
         };

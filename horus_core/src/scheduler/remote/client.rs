@@ -162,7 +162,7 @@ pub fn forget(namespace: &Arc<Namespace>, name: &str) -> Result<bool, TopicError
 ///
 /// Returns [`TopicError`] if the topic cannot be opened.
 pub fn emergency_stop(namespace: &Arc<Namespace>) -> Result<Publisher<EmergencyStop>, TopicError> {
-    scheduler_topics::emergency_stop(namespace, |topic| topic.publisher())
+    scheduler_topics::open_emergency_stop_endpoint(namespace, |topic| topic.publisher())
 }
 
 /// Reads the state of a scheduler from the scheduler's topics, without joining them.

@@ -10,7 +10,7 @@ use crate::topic::error::TopicError;
 use crate::topic::{Payload, Qos, Topic, TopicBuilder};
 use crate::value::Value;
 
-const TOPIC_PREFIX: &str = "horus/schedulers/";
+const SCHEDULER_TOPIC_PREFIX: &str = "horus/schedulers/";
 /// The latch key of a scheduler's topics, by which a publisher finds the messages that an earlier
 /// publisher left. It is the same in all programs, so that a scheduler finds the messages of the
 /// previous scheduler of its name.
@@ -84,7 +84,7 @@ impl SchedulerTopics {
         let name_of = |topic: &TopicName| {
             let name = topic
                 .as_str()
-                .strip_prefix(TOPIC_PREFIX)?
+                .strip_prefix(SCHEDULER_TOPIC_PREFIX)?
                 .strip_suffix(STATUS_SUFFIX)?;
             let topics = Self::new(namespace, name);
             (topics.name == name).then_some(topics)
@@ -105,7 +105,7 @@ impl SchedulerTopics {
     /// Returns the full name of one of the scheduler's topics. `part` selects the topic: it is
     /// [`STATUS_SUFFIX`], [`EVENTS_SUFFIX`], [`COMMANDS_SUFFIX`] or [`GRAPH_SUFFIX`].
     pub(crate) fn topic_name(&self, part: &str) -> String {
-        format!("{TOPIC_PREFIX}{}{part}", self.name)
+        format!("{SCHEDULER_TOPIC_PREFIX}{}{part}", self.name)
     }
 
     fn topic_builder<T: Payload>(&self, part: &str, qos: Qos) -> TopicBuilder<T> {
@@ -203,7 +203,7 @@ enum OpenOutcome<E> {
 
 /// Opens an endpoint of the emergency-stop topic with `make`. The topic keeps a publisher's last
 /// message for later subscribers, even after all processes have ended.
-pub(crate) fn emergency_stop<E>(
+pub(crate) fn open_emergency_stop_endpoint<E>(
     namespace: &Arc<Namespace>,
     make: impl Fn(TopicBuilder<EmergencyStop>) -> Result<E, TopicError>,
 ) -> Result<E, TopicError> {

@@ -99,7 +99,7 @@ impl TickChecks {
     }
 
     /// Returns true if an input was older than its timeout at the last check.
-    pub(crate) const fn is_stale(&self) -> bool {
+    pub(crate) const fn has_stale_input(&self) -> bool {
         self.is_stale
     }
 }

@@ -129,7 +129,7 @@ impl Workers {
                 Err(_) => self.main.append(&mut chain),
             }
         }
-        outcome = outcome.and_then(|()| self.start_pool(&mut jobs, start));
+        outcome = outcome.and_then(|()| self.start_compute_pool(&mut jobs, start));
         self.main
             .extend(jobs.into_iter().map(ComputeJob::into_runner));
         #[cfg(feature = "async-io")]
@@ -224,7 +224,7 @@ impl Workers {
         })
     }
 
-    fn start_pool(
+    fn start_compute_pool(
         &mut self,
         jobs: &mut Vec<ComputeJob>,
         start: &StartContext,
@@ -375,7 +375,7 @@ impl Workers {
 }
 
 /// Returns the number of threads that [`Workers::start`] starts for these nodes.
-pub(crate) fn threads_wanted(
+pub(crate) fn needed_thread_count(
     entries: &[PendingNode],
     compute_threads: Option<usize>,
     cores: usize,

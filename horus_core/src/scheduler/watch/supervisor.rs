@@ -14,8 +14,8 @@ use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::Reason;
 use crate::scheduler::api::safe_state::SafeStateCallback;
 use crate::scheduler::remote::client::refusal_text;
-use crate::scheduler::remote::monitor::Monitor;
 use crate::scheduler::remote::recorder::Recorder;
+use crate::scheduler::remote::scheduler_endpoints::SchedulerEndpoints;
 use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
 use crate::scheduler::run::handle::{CommandError, Handle};
 use crate::scheduler::run::run_state::RunState;
@@ -25,7 +25,7 @@ use crate::scheduler::watch::watched_node::{TickFinding, WatchedNode};
 use crate::topic::WaitSet;
 
 /// The callback of a scheduler that receives all events of a run.
-pub(crate) type EventSink = Box<dyn FnMut(&NodeEvent) + Send>;
+pub(crate) type EventCallback = Box<dyn FnMut(&NodeEvent) + Send>;
 
 /// The longest time between two checks of the nodes by the supervisor, in nanoseconds. The
 /// supervisor wakes earlier if a tick may exceed its limit before that.
@@ -57,12 +57,12 @@ pub(crate) struct Supervisor {
     pub(crate) groups: Vec<WatchedGroup>,
     pub(crate) shared: Arc<RunState>,
     pub(crate) handle: Handle,
-    pub(crate) monitor: Monitor,
+    pub(crate) endpoints: SchedulerEndpoints,
     pub(crate) recorder: Recorder,
     /// The handlers of termination signals. WHY weak: the run owns the handlers, and restores the
     /// previous ones even if this thread hangs.
     pub(crate) signals: Weak<TerminationSignals>,
-    pub(crate) on_event: EventSink,
+    pub(crate) on_event: EventCallback,
     pub(crate) is_emergency: bool,
 }
 
@@ -70,7 +70,7 @@ impl Supervisor {
     /// Records the start of the run, and applies an emergency stop that has already begun. Called
     /// before any node is initialised.
     pub(crate) fn record_start(&mut self) {
-        self.record_event(NodeEvent::SCHEDULER_STARTED, "", 0, self.monitor.name());
+        self.record_event(NodeEvent::SCHEDULER_STARTED, "", 0, self.endpoints.name());
         self.poll_emergency_stop(Clock::kernel().now_ns());
     }
 
@@ -152,8 +152,8 @@ impl Supervisor {
         wake.set_spin(Duration::ZERO);
         // Cannot fail: a wait set has room for more than two topics.
         let _ = (
-            wake.add(self.monitor.commands()),
-            wake.add(self.monitor.emergency_stop()),
+            wake.add(self.endpoints.commands()),
+            wake.add(self.endpoints.emergency_stop()),
         );
         wake
     }
@@ -301,7 +301,7 @@ impl Supervisor {
 
     fn poll_emergency_stop(&mut self, now_ns: u64) {
         // WHY only the last message: only the present state of the emergency stop matters.
-        let Some(stop) = self.monitor.emergency_stop().latest() else {
+        let Some(stop) = self.endpoints.emergency_stop().latest() else {
             return;
         };
         let is_engaged = stop.is_engaged();
@@ -328,7 +328,7 @@ impl Supervisor {
     fn poll_commands(&mut self, now_ns: u64) {
         let mut has_command = false;
         for _ in 0..EVENTS_PER_CHECK_MAX {
-            let Some(command) = self.monitor.commands().recv() else {
+            let Some(command) = self.endpoints.commands().recv() else {
                 break;
             };
             has_command = true;
@@ -377,13 +377,13 @@ impl Supervisor {
     /// the status of the nodes, which is published later.
     fn report_events(&mut self) {
         let Self {
-            monitor,
+            endpoints,
             nodes,
             on_event,
             ..
         } = self;
         for _ in 0..EVENTS_PER_CHECK_MAX {
-            let Some(event) = monitor.events().recv() else {
+            let Some(event) = endpoints.events().recv() else {
                 break;
             };
             let node = nodes.iter_mut().find(|node| event.node == *node.name());
@@ -406,7 +406,7 @@ impl Supervisor {
         };
         let nodes = self.nodes.iter().map(WatchedNode::metrics);
         // WHY ignored: the next status follows soon.
-        let _ = self.monitor.publish_status(state, now_ns, nodes);
+        let _ = self.endpoints.publish_status(state, now_ns, nodes);
     }
 }
 

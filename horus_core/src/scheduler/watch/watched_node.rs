@@ -17,13 +17,13 @@ use crate::scheduler::api::subscription::Subscription;
 use crate::scheduler::run::runner::Runner;
 
 /// The default limit of a tick, after which it counts as stuck, as a multiple of the node's budget.
-const DEFAULT_LIMIT_IN_BUDGETS: u64 = 2;
+const DEFAULT_STUCK_LIMIT_IN_BUDGETS: u64 = 2;
 /// The limit of a tick, in nanoseconds, if the node has neither a budget nor a watchdog. The tick
 /// then never counts as stuck.
 const NO_LIMIT_NS: u64 = u64::MAX;
 /// A tick ends the run if it has lasted this many times its limit, and at least a second. WHY the
 /// second: a busy machine may delay a fast node for many periods.
-const GIVE_UP_AFTER_LIMITS: u64 = 10;
+const GIVE_UP_AFTER_STUCK_LIMITS: u64 = 10;
 const GIVE_UP_NS_MIN: u64 = 1_000_000_000;
 
 /// The time, in nanoseconds, that a panic hook gets after its tick has exceeded the limit. If the
@@ -105,22 +105,24 @@ impl WatchedNode {
 
     /// Returns the time, in nanoseconds, after which a tick counts as stuck. WHY it is computed
     /// each time: a new rate changes the budget.
-    fn limit_ns(&self) -> u64 {
+    fn stuck_limit_ns(&self) -> u64 {
         // Without a budget, the product is as large as can be.
         let by_budget = || {
             self.metrics
                 .budget_ns()
-                .saturating_mul(DEFAULT_LIMIT_IN_BUDGETS)
+                .saturating_mul(DEFAULT_STUCK_LIMIT_IN_BUDGETS)
         };
         self.watchdog_ns.unwrap_or_else(by_budget)
     }
 
     /// Returns how long a tick may last, in nanoseconds, before the run has to end.
-    fn give_up_ns(&self) -> u64 {
+    fn give_up_limit_ns(&self) -> u64 {
         if !self.may_give_up {
             return NO_LIMIT_NS;
         }
-        let limits_ns = self.limit_ns().saturating_mul(GIVE_UP_AFTER_LIMITS);
+        let limits_ns = self
+            .stuck_limit_ns()
+            .saturating_mul(GIVE_UP_AFTER_STUCK_LIMITS);
         limits_ns.max(GIVE_UP_NS_MIN)
     }
 
@@ -151,7 +153,9 @@ impl WatchedNode {
         } else {
             (begin_ns, BUSY_CHECK_INTERVAL_NS_MIN)
         };
-        let over_ns = from_ns.saturating_add(self.limit_ns()).saturating_add(1);
+        let over_ns = from_ns
+            .saturating_add(self.stuck_limit_ns())
+            .saturating_add(1);
         over_ns.max(now_ns.saturating_add(interval_ns))
     }
 
@@ -168,11 +172,11 @@ impl WatchedNode {
         } else {
             busy_ns
         };
-        let limit_ns = self.limit_ns();
-        self.stuck_ns = (stuck_ns > limit_ns).then_some(stuck_ns);
+        let stuck_limit_ns = self.stuck_limit_ns();
+        self.stuck_ns = (stuck_ns > stuck_limit_ns).then_some(stuck_ns);
         match (was_stuck_ns, self.stuck_ns) {
             (None, None)
-                if lasted_ns > limit_ns.saturating_add(PANIC_HOOK_GRACE_NS)
+                if lasted_ns > stuck_limit_ns.saturating_add(PANIC_HOOK_GRACE_NS)
                     && self.metrics.is_panic_hook_running()
                     && self.safe_state_tick_ns != self.metrics.tick_began_ns() =>
             {
@@ -180,15 +184,15 @@ impl WatchedNode {
             }
             (None, Some(busy_ns)) => Some(TickFinding::Stuck {
                 busy_ns,
-                checkpoint: self.describe_position(),
+                checkpoint: self.describe_checkpoint(),
             }),
             // WHY `busy_ns` and not the whole time: a tick that panics ends by itself after its
             // panic hook, and the panic explains more.
-            (Some(_), Some(_)) if busy_ns > self.give_up_ns() => {
+            (Some(_), Some(_)) if busy_ns > self.give_up_limit_ns() => {
                 self.may_give_up = false;
                 Some(TickFinding::GivenUp {
                     busy_ns,
-                    checkpoint: self.describe_position(),
+                    checkpoint: self.describe_checkpoint(),
                 })
             }
             (Some(busy_ns), None) => Some(TickFinding::Recovered { busy_ns }),
@@ -214,7 +218,7 @@ impl WatchedNode {
 
     /// Returns a text that says after which checkpoint the tick is stuck; empty if the node has no
     /// checkpoints.
-    fn describe_position(&self) -> String {
+    fn describe_checkpoint(&self) -> String {
         self.position
             .as_ref()
             .map(ToString::to_string)

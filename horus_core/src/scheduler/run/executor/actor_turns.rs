@@ -12,10 +12,10 @@ use super::actors::MESSAGES_PER_ACTIVATION_MAX;
 
 /// Number of activations (an actor handles some of its messages) after which the thread runs its
 /// other nodes.
-const ACTIVATIONS_PER_CALL_MAX: u32 = 65_536;
+const GROUP_RUN_ACTIVATIONS_MAX: u32 = 65_536;
 
 /// The time, in nanoseconds, after which the thread stops running actors and runs its other nodes.
-const CALL_NS_MAX: u64 = 1_000_000;
+const GROUP_RUN_NS_MAX: u64 = 1_000_000;
 
 /// Runs the actors that have messages or whose timers are due, in the order in which they received
 /// messages. Returns when no such actor is left, or about a millisecond after `begin_ns` by the
@@ -31,7 +31,7 @@ pub(crate) fn run_actors_with_messages(
 ) -> NodeResult {
     let mut now_ns = begin_ns;
     group.set_simulated_time(now_ns);
-    for _ in 0..ACTIVATIONS_PER_CALL_MAX {
+    for _ in 0..GROUP_RUN_ACTIVATIONS_MAX {
         if group.is_paused() {
             break;
         }
@@ -59,7 +59,7 @@ pub(crate) fn run_actors_with_messages(
         if let Some(error) = worker.fatal_error.take() {
             return Err(error.into());
         }
-        if now_ns.saturating_sub(begin_ns) >= CALL_NS_MAX {
+        if now_ns.saturating_sub(begin_ns) >= GROUP_RUN_NS_MAX {
             break;
         }
     }

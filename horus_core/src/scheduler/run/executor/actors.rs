@@ -38,11 +38,11 @@ const PAUSED_CHECK_PERIOD: Duration = Duration::from_millis(1);
 
 /// The longest time, in nanoseconds, for which a thread searches the queues of other threads before
 /// it sleeps. It is about as long as it takes to wake a thread.
-const SEARCH_NS_MAX: u64 = 60_000;
+const QUEUE_SEARCH_NS_MAX: u64 = 60_000;
 
 /// The shortest time, in nanoseconds, for which a thread searches the queues of other threads.
 /// Instead of a shorter search, a thread checks these queues only once.
-const SEARCH_NS_MIN: u64 = 4_000;
+const QUEUE_SEARCH_NS_MIN: u64 = 4_000;
 
 /// Number of searches in a row without a result after which the time of a search is halved.
 const FRUITLESS_SEARCHES_MAX: u32 = 3;
@@ -238,7 +238,7 @@ impl<'a> ActorThread<'a> {
             activity: group.worker_activity(0),
             now_ns: 0,
             publish_ns: 0,
-            search_ns: SEARCH_NS_MAX,
+            search_ns: QUEUE_SEARCH_NS_MAX,
             fruitless_searches: 0,
             has_overslept: false,
         }
@@ -452,8 +452,8 @@ impl<'a> ActorThread<'a> {
         }
         self.now_ns = self.context.clock.resync();
         self.has_overslept = matches!(parked, Some(ParkOutcome::Elapsed));
-        if !self.has_overslept && self.now_ns.saturating_sub(slept_ns) < SEARCH_NS_MAX {
-            self.lengthen_search();
+        if !self.has_overslept && self.now_ns.saturating_sub(slept_ns) < QUEUE_SEARCH_NS_MAX {
+            self.lengthen_search_time();
         }
         if let Some(ParkOutcome::Found(task)) = parked {
             self.run_stolen_actor(task);
@@ -504,7 +504,7 @@ impl<'a> ActorThread<'a> {
                     sent.or_else(|| local.worker.steal())
                 };
                 if let Some(task) = local::with_local_worker(look).flatten() {
-                    self.lengthen_search();
+                    self.lengthen_search_time();
                     return Some(task);
                 }
                 std::hint::spin_loop();
@@ -513,26 +513,26 @@ impl<'a> ActorThread<'a> {
             std::thread::yield_now();
             self.now_ns = self.context.clock.now_ns();
         }
-        self.shorten_search();
+        self.shorten_search_time();
         None
     }
 
-    fn lengthen_search(&mut self) {
+    fn lengthen_search_time(&mut self) {
         self.fruitless_searches = 0;
-        self.search_ns = (self.search_ns * 2).clamp(SEARCH_NS_MIN, SEARCH_NS_MAX);
+        self.search_ns = (self.search_ns * 2).clamp(QUEUE_SEARCH_NS_MIN, QUEUE_SEARCH_NS_MAX);
     }
 
     /// Halves the time for which this thread searches other queues, after three searches in a row
     /// without a result. WHY: otherwise, a load of one message per millisecond would cost 6 % of a
     /// CPU.
-    fn shorten_search(&mut self) {
+    fn shorten_search_time(&mut self) {
         self.fruitless_searches += 1;
         if self.fruitless_searches < FRUITLESS_SEARCHES_MAX {
             return;
         }
         self.fruitless_searches = 0;
         self.search_ns /= 2;
-        if self.search_ns < SEARCH_NS_MIN {
+        if self.search_ns < QUEUE_SEARCH_NS_MIN {
             self.search_ns = 0;
         }
     }

@@ -107,7 +107,7 @@ impl SharedJobQueue {
 
     /// Waits until a node is due, and takes it from the queue. Returns it together with the present
     /// time; returns `None` if the run has to stop.
-    fn take_due(&self, clock: &mut Clock, shared: &RunState) -> Option<(ComputeJob, u64)> {
+    fn take_due_job(&self, clock: &mut Clock, shared: &RunState) -> Option<(ComputeJob, u64)> {
         let mut queue = self.lock();
         while !queue.is_over && !shared.is_stopping() {
             let now_ns = clock.resync();
@@ -171,14 +171,14 @@ impl SharedJobQueue {
         for Reverse(mut job) in meant {
             drop(queue.take());
             job.runner.poll_commands(clock, now_ns);
-            queue = Some(self.put_back(job));
+            queue = Some(self.put_back_job(job));
         }
         queue.unwrap_or_else(|| self.lock())
     }
 
     /// Puts a node back into the queue after its tick. Returns the lock of the queue, which the
     /// caller can keep using.
-    fn put_back(&self, job: ComputeJob) -> MutexGuard<'_, JobQueue> {
+    fn put_back_job(&self, job: ComputeJob) -> MutexGuard<'_, JobQueue> {
         let mut queue = self.lock();
         if let Some(index) = queue
             .running
@@ -197,7 +197,7 @@ impl SharedJobQueue {
     /// calls this.
     fn run_thread(&self, clock: &mut Clock, shared: &RunState) {
         shared.wait_for_start();
-        while let Some((mut job, now_ns)) = self.take_due(clock, shared) {
+        while let Some((mut job, now_ns)) = self.take_due_job(clock, shared) {
             let marked = ThreadNodesGuard::register([&*job.runner]);
             let (end_ns, after) = job.runner.run_turn(clock, job.timeline.due_ns(), now_ns);
             drop(marked);
@@ -209,7 +209,7 @@ impl SharedJobQueue {
             if passed > 0 && after == AfterTurn::Continue {
                 job.runner.metrics().count_skipped_ticks(passed);
             }
-            drop(self.put_back(job));
+            drop(self.put_back_job(job));
         }
     }
 }

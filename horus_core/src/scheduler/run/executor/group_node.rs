@@ -37,7 +37,7 @@ struct InlineActorRuns {
 impl InlineActorRuns {
     /// Runs the group's actors, on a thread that waits for an answer from one of them. Returns true
     /// if an actor had something to do.
-    fn run(&mut self, group: &ActorGroup) -> bool {
+    fn run_actors(&mut self, group: &ActorGroup) -> bool {
         let Some(worker) = &mut self.worker else {
             return false;
         };
@@ -100,7 +100,7 @@ impl GroupNode {
             let (group, turns) = (Arc::clone(&self.group), Arc::clone(&self.turns));
             Rc::new(move || {
                 let mut turns = try_lock(&turns)?;
-                (turns.thread == thread).then(|| turns.run(&group))
+                (turns.thread == thread).then(|| turns.run_actors(&group))
             })
         });
     }

@@ -60,7 +60,7 @@ impl SharedNodes {
         let mut topics = BTreeMap::<String, Vec<WakingTopic>>::new();
         for node in nodes {
             let name = node.group.name().to_owned();
-            let woken = self.add(node, clock, shared);
+            let woken = self.spawn_node_actor(node, clock, shared);
             topics.entry(name).or_default().extend(woken);
         }
         for (group, topics) in topics {
@@ -76,7 +76,7 @@ impl SharedNodes {
     }
 
     /// Spawns an actor that runs the node. Returns the topics whose messages wake this actor.
-    fn add(
+    fn spawn_node_actor(
         &mut self,
         node: PendingSharedNode,
         clock: &Clock,

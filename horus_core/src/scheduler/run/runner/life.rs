@@ -81,7 +81,7 @@ impl Runner {
     }
 
     /// Calls `shutdown` of the node, and records a failure of this call.
-    pub(crate) fn shut_down_node(&mut self) {
+    pub(crate) fn call_node_shutdown(&mut self) {
         let scope = self.log_scope();
         let node = &mut self.node;
         let outcome = catch_panic(|| node.shutdown());
@@ -134,7 +134,7 @@ impl Runner {
     /// initialised.
     pub(crate) fn shut_down(&mut self) {
         if self.is_initialised() {
-            self.shut_down_node();
+            self.call_node_shutdown();
         }
         // If a swap is on probation, the old node is shut down, too.
         self.drop_old_node();

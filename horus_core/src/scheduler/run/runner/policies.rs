@@ -41,9 +41,9 @@ impl Runner {
         look: impl FnOnce(&mut TickChecks) -> Option<TickFault>,
     ) -> Option<TickFault> {
         let tick_checks = self.tick_checks.as_mut()?;
-        let was_stale = tick_checks.is_stale();
+        let was_stale = tick_checks.has_stale_input();
         let fault = look(tick_checks);
-        let is_fresh = was_stale && !tick_checks.is_stale();
+        let is_fresh = was_stale && !tick_checks.has_stale_input();
         if is_fresh {
             self.event_log
                 .record(self.tick, NodeEvent::FRESH_INPUT, 0, "");
@@ -287,7 +287,7 @@ impl Runner {
             }
             FailureAction::Restart { at_ns } => {
                 if !matches!(self.state, NodeState::New { .. }) {
-                    self.shut_down_node();
+                    self.call_node_shutdown();
                 }
                 self.schedule_init(at_ns);
             }

@@ -47,7 +47,7 @@ const NAME_SUFFIX_MAX: u32 = 1000;
 /// The endpoints of a running scheduler's topics, through which other processes observe and command
 /// it.
 #[derive(Debug)]
-pub(crate) struct Monitor {
+pub(crate) struct SchedulerEndpoints {
     name: String,
     process_id: u32,
     begin_ns: u64,
@@ -62,7 +62,7 @@ pub(crate) struct Monitor {
     emergency_stop: Subscriber<EmergencyStop>,
 }
 
-impl Monitor {
+impl SchedulerEndpoints {
     /// Opens the topics of the scheduler, which reserves its name. If another scheduler has the
     /// name, tries the same name with `-2`, `-3`, … appended. [`SchedulerTopics::new`] describes
     /// the allowed names.
@@ -82,8 +82,8 @@ impl Monitor {
     ) -> Result<Self, TopicError> {
         let wanted = SchedulerTopics::new(namespace, wanted_name);
         for number in 1..=NAME_SUFFIX_MAX {
-            if let Some(monitor) = Self::try_open(&wanted.with_number(number), graph, threads)? {
-                return Ok(monitor);
+            if let Some(endpoints) = Self::try_open(&wanted.with_number(number), graph, threads)? {
+                return Ok(endpoints);
             }
         }
         let error = OpenError::TooManyPublishers {
@@ -127,9 +127,10 @@ impl Monitor {
             lanes,
             events,
             commands,
-            emergency_stop: scheduler_topics::emergency_stop(topics.namespace(), |topic| {
-                topic.subscriber()
-            })?,
+            emergency_stop: scheduler_topics::open_emergency_stop_endpoint(
+                topics.namespace(),
+                |topic| topic.subscriber(),
+            )?,
         }))
     }
 

@@ -71,7 +71,7 @@ fn a_command_to_an_unknown_node_is_refused() {
 #[test]
 fn commands_that_a_node_cannot_apply_are_refused() {
     let home = Home::new();
-    let mut monitor = home.open("robot", 3, 1);
+    let mut endpoints = home.open("robot", 3, 1);
     let node = |name, period_ns, state| NodeMetrics {
         period_ns,
         state,
@@ -82,7 +82,7 @@ fn commands_that_a_node_cannot_apply_are_refused() {
         node("woken", 0, NodeMetrics::STATE_ACTIVE),
         node("ended", 1000, NodeMetrics::STATE_STOPPED),
     ];
-    let shown = monitor.publish_status(RUNNING, now_ns(), nodes.into_iter());
+    let shown = endpoints.publish_status(RUNNING, now_ns(), nodes.into_iter());
     shown.unwrap();
     let mut remote = RemoteScheduler::open(&home.namespace, "robot").unwrap();
     for refused in [
@@ -95,15 +95,15 @@ fn commands_that_a_node_cannot_apply_are_refused() {
     }
     let error = remote.set_rate("woken", 1.hz()).unwrap_err();
     assert!(matches!(error, RemoteError::NoRate { .. }), "{error}");
-    assert!(monitor.commands().recv().is_none(), "nothing was sent");
+    assert!(endpoints.commands().recv().is_none(), "nothing was sent");
     remote.stop_node("ended").unwrap();
     remote.set_rate("clocked", 1.hz()).unwrap();
     assert_eq!(remote.refusal().unwrap(), None);
-    let _stop = monitor.commands().recv().unwrap();
-    let command = monitor.commands().recv().unwrap();
+    let _stop = endpoints.commands().recv().unwrap();
+    let command = endpoints.commands().recv().unwrap();
     let refusal = NodeEvent::new(NodeEvent::COMMAND, "clocked", now_ns());
     let refusal = refusal.with_text(&refusal_text(&command, "it is too slow"));
-    monitor.recorder(0).record(refusal);
+    endpoints.recorder(0).record(refusal);
     assert_eq!(remote.refusal().unwrap().unwrap(), "it is too slow");
     // The refusal of an earlier command is not that of the last one.
     remote.set_rate("clocked", 2.hz()).unwrap();
@@ -117,11 +117,11 @@ fn an_emergency_stop_before_the_start_counts_until_it_is_released() {
         .unwrap()
         .send(EmergencyStop::engage("button", ""))
         .unwrap();
-    let mut monitor = home.open("robot", 1, 1);
-    assert!(monitor.emergency_stop().latest().unwrap().is_engaged());
+    let mut endpoints = home.open("robot", 1, 1);
+    assert!(endpoints.emergency_stop().latest().unwrap().is_engaged());
     let mut button = emergency_stop(&home.namespace).unwrap();
     button.send(EmergencyStop::release("button", "")).unwrap();
-    assert!(!monitor.emergency_stop().latest().unwrap().is_engaged());
+    assert!(!endpoints.emergency_stop().latest().unwrap().is_engaged());
     assert!(
         !home
             .open("other", 1, 1)
@@ -137,14 +137,14 @@ fn an_emergency_stop_topic_of_another_process_is_used_as_it_is() {
     let home = Home::new();
     let topic = Topic::<EmergencyStop>::builder(EMERGENCY_STOP_TOPIC).namespace(&home.namespace);
     let mut theirs = topic.publisher().unwrap();
-    let mut monitor = home.open("robot", 1, 1);
+    let mut endpoints = home.open("robot", 1, 1);
     theirs.send(EmergencyStop::engage("button", "")).unwrap();
-    assert!(monitor.emergency_stop().recv().unwrap().is_engaged());
+    assert!(endpoints.emergency_stop().recv().unwrap().is_engaged());
     emergency_stop(&home.namespace)
         .unwrap()
         .send(EmergencyStop::release("button", ""))
         .unwrap();
-    assert!(!monitor.emergency_stop().recv().unwrap().is_engaged());
+    assert!(!endpoints.emergency_stop().recv().unwrap().is_engaged());
 }
 
 /// The emergency stop that was sent last is the last one, even if the clock was set back by an hour
@@ -160,8 +160,8 @@ fn an_emergency_stop_after_a_step_of_the_clock_is_the_last() {
     let engage = EmergencyStop::engage("bumper", "");
     button.send(release).unwrap();
     bumper.send(engage).unwrap();
-    let mut monitor = home.open("robot", 1, 1);
-    assert!(monitor.emergency_stop().latest().unwrap().is_engaged());
+    let mut endpoints = home.open("robot", 1, 1);
+    assert!(endpoints.emergency_stop().latest().unwrap().is_engaged());
     // The same in the way that other languages take.
     let mut dynamic = DynamicSubscriber::observe(&home.namespace, EMERGENCY_STOP_TOPIC).unwrap();
     let last: EmergencyStop = bytemuck::pod_read_unaligned(dynamic.latest_bytes().unwrap());

@@ -42,8 +42,8 @@ impl Home {
         }
     }
 
-    fn open(&self, name: &str, nodes: usize, threads: usize) -> Monitor {
-        Monitor::open(&self.namespace, name, &graph(nodes), threads).unwrap()
+    fn open(&self, name: &str, nodes: usize, threads: usize) -> SchedulerEndpoints {
+        SchedulerEndpoints::open(&self.namespace, name, &graph(nodes), threads).unwrap()
     }
 
     fn child(&self, role: &str) -> Child {
@@ -89,7 +89,7 @@ impl Child {
     fn spawn(role: &str, dir: &Path) -> Self {
         let mut process = Command::new(std::env::current_exe().unwrap())
             .args([
-                "scheduler::remote::monitor::tests::child_role",
+                "scheduler::remote::scheduler_endpoints::tests::child_role",
                 "--exact",
                 "--nocapture",
             ])
@@ -187,25 +187,26 @@ fn child_role() {
         return;
     };
     let (role, dir) = role.split_once(' ').unwrap();
-    let mut monitor = Monitor::open(&namespace_in(Path::new(dir)), "robot", &graph(2), 2).unwrap();
-    say(monitor.name());
+    let mut endpoints =
+        SchedulerEndpoints::open(&namespace_in(Path::new(dir)), "robot", &graph(2), 2).unwrap();
+    say(endpoints.name());
     match role {
         "shows" => {
             let nodes = ["eye", "arm"]
                 .into_iter()
                 .zip(40..)
                 .map(|(name, n)| metrics(name, n));
-            monitor.publish_status(RUNNING, now_ns(), nodes).unwrap();
-            monitor
+            endpoints.publish_status(RUNNING, now_ns(), nodes).unwrap();
+            endpoints
                 .recorder(0)
                 .record(NodeEvent::new(NodeEvent::STUCK, "arm", now_ns()));
             say("shown");
             park();
         }
         "obeys" => loop {
-            let command = monitor.commands().recv_timeout(PATIENCE).unwrap();
+            let command = endpoints.commands().recv_timeout(PATIENCE).unwrap();
             let heard = NodeEvent::new(NodeEvent::COMMAND, command.node.as_str(), now_ns());
-            monitor
+            endpoints
                 .recorder(1)
                 .record(heard.with_text(&command.to_string()));
             say(command);
@@ -216,7 +217,7 @@ fn child_role() {
         // Sends each number, or each hundredth, before it records it.
         "records-all" | "records-fast" => {
             let step = if role == "records-all" { 1 } else { 100 };
-            let recorder = monitor.recorder(1);
+            let recorder = endpoints.recorder(1);
             for number in 1.. {
                 if number % step == 0 {
                     say(number);
@@ -324,8 +325,8 @@ fn the_black_box_of_a_killed_process_lacks_at_most_the_last_event() {
 #[test]
 fn old_events_stay_until_new_ones_need_their_slots_and_are_not_this_runs() {
     let home = Home::new();
-    let record = |monitor: &Monitor, range: std::ops::Range<u64>| {
-        let recorder = monitor.recorder(0);
+    let record = |endpoints: &SchedulerEndpoints, range: std::ops::Range<u64>| {
+        let recorder = endpoints.recorder(0);
         range.for_each(|tick| recorder.record(event(tick, "old or new")));
     };
     let ticks = |events: Vec<NodeEvent>| events.iter().map(|event| event.tick).collect::<Vec<_>>();
@@ -413,8 +414,8 @@ fn topics_of_another_version_are_replaced_unless_a_process_has_them_open() {
     }
     // Without a graph, a scheduler runs all the same.
     let _held = foreign("horus/schedulers/plain/graph");
-    let monitor = home.open("plain", 1, 1);
-    assert_eq!(monitor.name(), "plain");
+    let endpoints = home.open("plain", 1, 1);
+    assert_eq!(endpoints.name(), "plain");
     assert_eq!(scheduler_graph(&home.namespace, "plain"), None);
 }
 
@@ -448,10 +449,10 @@ fn a_hundred_threads_record_and_lose_nothing() {
     const THREADS: usize = 100;
     const EVENTS: u64 = 64;
     let home = Home::new();
-    let mut monitor = home.open("crowd", 1, THREADS);
+    let mut endpoints = home.open("crowd", 1, THREADS);
     std::thread::scope(|scope| {
         for thread in 0..THREADS {
-            let recorder = monitor.recorder(thread);
+            let recorder = endpoints.recorder(thread);
             scope.spawn(move || {
                 let name = format!("thread {thread}");
                 (0..EVENTS).for_each(|tick| recorder.record(event(tick, &name)));
@@ -460,7 +461,7 @@ fn a_hundred_threads_record_and_lose_nothing() {
     });
     for mut events in [
         home.black_box("crowd"),
-        monitor.events().try_iter().collect(),
+        endpoints.events().try_iter().collect(),
     ] {
         assert_eq!(events.len(), THREADS * EVENTS as usize);
         for thread in 0..THREADS {
@@ -470,28 +471,28 @@ fn a_hundred_threads_record_and_lose_nothing() {
         }
         assert!(events.is_empty());
     }
-    assert_eq!(monitor.events().stats().lost, 0);
+    assert_eq!(endpoints.events().stats().lost, 0);
 }
 
 #[test]
 fn reading_a_black_box_takes_no_slot_and_is_in_order_of_time() {
     let home = Home::new();
-    let monitor = home.open("robot", 1, 2);
+    let endpoints = home.open("robot", 1, 2);
     let at = |monotonic_ns, thread| {
         let event = NodeEvent::new(NodeEvent::PAUSED, "arm", monotonic_ns);
-        monitor.recorder(thread).record(event);
+        endpoints.recorder(thread).record(event);
     };
     [(30, 0), (10, 1), (40, 0), (20, 1)]
         .into_iter()
         .for_each(|(ns, thread)| at(ns, thread));
-    let subscribers = monitor.events.subscriber_count();
+    let subscribers = endpoints.events.subscriber_count();
     let times = home
         .black_box("robot")
         .into_iter()
         .map(|event| event.monotonic_ns);
     assert!(times.eq([10, 20, 30, 40]));
     assert_eq!(home.black_box("robot").len(), 4);
-    assert_eq!(monitor.events.subscriber_count(), subscribers);
+    assert_eq!(endpoints.events.subscriber_count(), subscribers);
     let nobody = black_box(&home.namespace, "nobody").unwrap_err();
     assert!(
         matches!(nobody.as_open_error(), Some(OpenError::NotFound { .. })),
@@ -503,7 +504,7 @@ fn reading_a_black_box_takes_no_slot_and_is_in_order_of_time() {
 fn a_status_is_of_one_moment_while_it_is_published_repeatedly() {
     const NODES: u64 = 50;
     let home = Home::new();
-    let mut monitor = home.open("robot", NODES as usize, 1);
+    let mut endpoints = home.open("robot", NODES as usize, 1);
     let begin = Instant::now();
     std::thread::scope(|scope| {
         let reader = scope.spawn(|| {
@@ -524,7 +525,7 @@ fn a_status_is_of_one_moment_while_it_is_published_repeatedly() {
         });
         for round in 0.. {
             let nodes = (0..NODES + 1).map(|_| metrics("node", round));
-            monitor.publish_status(RUNNING, now_ns(), nodes).unwrap();
+            endpoints.publish_status(RUNNING, now_ns(), nodes).unwrap();
             if reader.is_finished() {
                 break;
             }
