@@ -243,19 +243,21 @@ fn write_array_or_scalar(
     {
         let number = object.call_method0("item")?;
         if number.is_instance(numpy.generic.bind(py))? {
-            return Err(cannot_send(object).into());
+            return Err(cannot_send_error(object).into());
         }
         return write_object(out, &number, depth);
     }
     match BufferView::of(object) {
         Ok(view) => write_array(out, object, &view),
-        Err(error) if error.is_instance_of::<PyTypeError>(py) => Err(cannot_send(object).into()),
+        Err(error) if error.is_instance_of::<PyTypeError>(py) => {
+            Err(cannot_send_error(object).into())
+        }
         Err(error) => Err(error.into()),
     }
 }
 
 #[cold]
-fn cannot_send(object: &Bound<'_, PyAny>) -> PyErr {
+fn cannot_send_error(object: &Bound<'_, PyAny>) -> PyErr {
     PyTypeError::new_err(format!(
         "{} cannot be sent: only dict, list, tuple, str, bytes, float, int, bool, None, arrays of \
          numbers and horus.Ext can",

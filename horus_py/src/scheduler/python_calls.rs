@@ -19,7 +19,7 @@ const EXIT_WAIT_AFTER_RUNS_MAX: Duration = Duration::from_millis(50);
 /// Time after which the exit of the interpreter raises `SystemExit` in ticks that have not ended.
 /// It repeats this as long as they run.
 const INTERRUPT_TICKS_AFTER: Duration = Duration::from_millis(200);
-const POLL_INTERVAL: Duration = Duration::from_millis(1);
+const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Maximum time for which the exit of the interpreter waits for functions that bring nodes into
 /// their safe states. After that, it interrupts these functions, too.
 const SAFE_STATE_WAIT_MAX: Duration = Duration::from_millis(200);
@@ -217,7 +217,7 @@ pub(crate) fn stop_python_calls(py: Python<'_>, are_runs_over: bool) {
     // WHY not without limit: one that hangs has to get the exception, too.
     // Relaxed: only the time to wait depends on it.
     while SAFE_STATE_CALLS.load(Ordering::Relaxed) > 0 && begin.elapsed() < SAFE_STATE_WAIT_MAX {
-        py.detach(|| thread::sleep(POLL_INTERVAL));
+        py.detach(|| thread::sleep(EXIT_POLL_INTERVAL));
     }
     // ORDERING(calls): SeqCst store, before the loads below. Pairs with `PythonCallGuard::begin`.
     IS_PYTHON_CLOSED.store(true, Ordering::SeqCst);
@@ -232,7 +232,7 @@ pub(crate) fn stop_python_calls(py: Python<'_>, are_runs_over: bool) {
                 unsafe { ffi::PyThreadState_SetAsyncExc(id.cast_signed(), exit.as_ptr()) };
             }
         }
-        py.detach(|| thread::sleep(POLL_INTERVAL));
+        py.detach(|| thread::sleep(EXIT_POLL_INTERVAL));
     }
 }
 

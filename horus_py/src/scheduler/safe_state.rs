@@ -18,9 +18,9 @@ pub(crate) fn add_safe_state<'a>(
     builder: NodeBuilder<'a>,
     enter: &Bound<'_, PyAny>,
 ) -> PyResult<NodeBuilder<'a>> {
-    let c_function = c_function(enter)?;
+    let ctypes_function = ctypes_function(enter)?;
     let enter = Arc::new(enter.clone().unbind());
-    Ok(match c_function {
+    Ok(match ctypes_function {
         Some(function) => builder.safe_state(move || {
             // WHY named: the closure must capture it, to keep the library loaded.
             let _library = &enter;
@@ -62,7 +62,7 @@ fn call_on_own_thread(enter: &Arc<Py<PyAny>>) -> Receiver<Result<(), String>> {
 
 /// Returns the C function of `object`, if `object` is a function pointer of `ctypes` that may run
 /// without the GIL; otherwise `None`.
-fn c_function(object: &Bound<'_, PyAny>) -> PyResult<Option<unsafe extern "C" fn()>> {
+fn ctypes_function(object: &Bound<'_, PyAny>) -> PyResult<Option<unsafe extern "C" fn()>> {
     let py = object.py();
     let modules = py.import("sys")?.getattr("modules")?;
     // There is no such object before `ctypes` was imported.

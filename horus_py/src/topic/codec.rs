@@ -17,14 +17,14 @@ pub(crate) enum Codec {
     /// Messages of one Python class with trailing data, such as images.
     Framed(&'static MessageKind),
     /// Values of any types: dicts, lists, numbers, text, bytes and arrays, encoded as MessagePack.
-    Anything,
+    Value,
 }
 
 impl Codec {
     /// Returns the codec that is selected by the argument `type` of a Python call.
     pub(crate) fn from_argument(argument: Option<&Bound<'_, PyAny>>) -> PyResult<Self> {
         let Some(argument) = argument.filter(|argument| !argument.is_none()) else {
-            return Ok(Self::Anything);
+            return Ok(Self::Value);
         };
         let kind = kind::kind_of_argument(argument);
         let wanted = || {
@@ -45,10 +45,10 @@ impl Codec {
     /// Returns the type of the topic's content. It must be the same for all publishers and
     /// subscribers of the topic.
     pub(crate) fn payload(&self) -> &DynamicType {
-        static ANYTHING: LazyLock<DynamicType> = LazyLock::new(DynamicType::of::<Value>);
+        static VALUE_TYPE: LazyLock<DynamicType> = LazyLock::new(DynamicType::of::<Value>);
         match self {
             Self::Message(kind) | Self::Framed(kind) => &kind.payload,
-            Self::Anything => &ANYTHING,
+            Self::Value => &VALUE_TYPE,
         }
     }
 }

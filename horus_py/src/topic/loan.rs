@@ -13,7 +13,7 @@ use crate::message::framed::data::{
     header_and_data, message_with_data, size_mismatch_error, stated_data_bytes,
 };
 use crate::message::framed::draft::{complete_header, describe_shape_and_type, new_draft};
-use crate::message::framed::loan::{end_loan, live_view, loan_of};
+use crate::message::framed::loan::{end_loan, live_loan_view, loan_of};
 use crate::message::framed::memory::{DataOwner, Loan};
 use crate::message::kind::MessageKind;
 use crate::topic::codec::Codec;
@@ -127,7 +127,7 @@ fn reject_if_exported(
     publisher: &Bound<'_, PyAny>,
     call: &str,
 ) -> PyResult<()> {
-    if live_view(object)?.is_none() {
+    if live_loan_view(object)?.is_none() {
         return Ok(());
     }
     let topic = publisher.getattr("name")?;

@@ -55,7 +55,7 @@ impl PublisherEndpoint {
     ) -> PyResult<()> {
         match self.codec {
             Codec::Message(kind) => self.send_message(kind, message, timeout),
-            Codec::Anything => self.send_anything(message, timeout),
+            Codec::Value => self.send_value(message, timeout),
             Codec::Framed(kind) => self.send_framed(kind, message, timeout),
         }
     }
@@ -101,7 +101,7 @@ impl PublisherEndpoint {
     }
 
     /// Encodes an object as MessagePack, directly into a slot, and publishes it.
-    fn send_anything(
+    fn send_value(
         &self,
         object: &Bound<'_, PyAny>,
         timeout: Option<&Bound<'_, PyAny>>,
@@ -245,7 +245,7 @@ impl PublisherEndpoint {
         if !loan.is_null() {
             // SAFETY: it takes itself out before it ends, so it lives.
             let loan = unsafe { Bound::from_borrowed_ptr(py, loan) };
-            if !matches!(framed::live_view(&loan), Ok(None)) {
+            if !matches!(framed::live_loan_view(&loan), Ok(None)) {
                 // WHY not now: Python code can write the slot, and would write into another
                 // publisher's message. The message on loan closes the endpoint when it is
                 // destroyed.

@@ -81,7 +81,7 @@ impl Receiver {
     ) -> ReceivedObject<'py> {
         match codec {
             Codec::Message(kind) => self.recv_message(py, kind, mode),
-            Codec::Anything => self.recv_anything(py, mode),
+            Codec::Value => self.recv_value(py, mode),
             Codec::Framed(kind) => self.recv_framed(py, kind, mode),
         }
     }
@@ -219,11 +219,7 @@ impl Receiver {
         }
     }
 
-    fn recv_anything<'py>(
-        &mut self,
-        py: Python<'py>,
-        mode: ReceiveMode<'_>,
-    ) -> ReceivedObject<'py> {
+    fn recv_value<'py>(&mut self, py: Python<'py>, mode: ReceiveMode<'_>) -> ReceivedObject<'py> {
         for _ in 0..MALFORMED_MAX {
             let Some((which, bytes)) = self.copy_to_buffer(py, mode)? else {
                 return Ok(None);

@@ -3,7 +3,7 @@
 use pyo3::prelude::*;
 
 use crate::message::framed::data::is_writeable;
-use crate::message::framed::loan::{live_view, record_view};
+use crate::message::framed::loan::{live_loan_view, record_loan_view};
 use crate::message::framed::view::array_view;
 use crate::numpy::numpy;
 
@@ -19,9 +19,9 @@ pub(crate) fn keepalive<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, 
     if numpy(py).is_some() {
         return array_view(object);
     }
-    if let Some(keepalive) = live_view(object)? {
+    if let Some(keepalive) = live_loan_view(object)? {
         return Ok(keepalive);
     }
     let keepalive = Bound::new(py, LoanKeepalive(object.clone().unbind()))?.into_any();
-    record_view(object, keepalive, is_writeable(object))
+    record_loan_view(object, keepalive, is_writeable(object))
 }

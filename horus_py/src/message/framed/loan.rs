@@ -27,7 +27,9 @@ pub(crate) fn loan_of<'py>(
 /// Returns the array through which a message on loan is written. Returns `None` if neither that
 /// array nor anything made from it exists any longer.
 #[inline]
-pub(crate) fn live_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Bound<'py, PyAny>>> {
+pub(crate) fn live_loan_view<'py>(
+    object: &Bound<'py, PyAny>,
+) -> PyResult<Option<Bound<'py, PyAny>>> {
     let DataOwner::Loan(Loan {
         view: Some(view), ..
     }) = &data_location_of(object).memory
@@ -42,7 +44,7 @@ pub(crate) fn live_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Option<Boun
 /// was recorded and still exists. Returns the recorded array. If `array` is not writeable, or if
 /// the message is not in a loaned slot, returns `array` without recording it.
 #[inline]
-pub(super) fn record_view<'py>(
+pub(super) fn record_loan_view<'py>(
     object: &Bound<'py, PyAny>,
     array: Bound<'py, PyAny>,
     is_writeable: bool,
@@ -53,7 +55,7 @@ pub(super) fn record_view<'py>(
     let reference = PyWeakrefReference::new(&array)?.into_any().unbind();
     // WHY checked again: making an object may have run the garbage collector, and that any Python
     // code.
-    if let Some(other) = live_view(object)? {
+    if let Some(other) = live_loan_view(object)? {
         return Ok(other);
     }
     // SAFETY: nobody looks meanwhile.
@@ -70,7 +72,8 @@ pub(super) fn record_view<'py>(
 }
 
 /// Ends the loan of `object`, and returns the publisher; `None` if the object is not on loan.
-/// Afterwards the slot can only be written through an array that [`live_view`] returned before.
+/// Afterwards the slot can only be written through an array that [`live_loan_view`] returned
+/// before.
 pub(crate) fn end_loan<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
     let py = object.py();
     // SAFETY: nobody looks meanwhile.

@@ -11,4 +11,4 @@ pub(crate) mod tail;
 pub(crate) mod view;
 
 pub(crate) use data::{check_data_size, header_and_data, message_from_buffer, message_from_sample};
-pub(crate) use loan::{end_loan, live_view};
+pub(crate) use loan::{end_loan, live_loan_view};

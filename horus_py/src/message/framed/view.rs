@@ -10,7 +10,7 @@ use crate::call::run_guarded;
 use crate::message::framed::data::{
     array_layout, check_data_size, data_address, data_location_of, message_with_own_data,
 };
-use crate::message::framed::loan::{live_view, record_view};
+use crate::message::framed::loan::{live_loan_view, record_loan_view};
 use crate::message::instance;
 use crate::message::kind::MessageKind;
 use crate::numpy::{ArrayMemory, DIMENSIONS_MAX, Numpy, numpy};
@@ -20,9 +20,9 @@ use crate::numpy::{ArrayMemory, DIMENSIONS_MAX, Numpy, numpy};
 pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
     let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
-    // WHY first: without numpy, `live_view` returns an object that is no array.
+    // WHY first: without numpy, `live_loan_view` returns an object that is no array.
     let numpy = numpy(py).ok_or_else(missing)?;
-    if let Some(view) = live_view(object)? {
+    if let Some(view) = live_loan_view(object)? {
         return Ok(view);
     }
     let (array, is_writeable) = match structured_layout(object, numpy)? {
@@ -72,7 +72,7 @@ pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
             )
         }
     };
-    record_view(object, array, is_writeable)
+    record_loan_view(object, array, is_writeable)
 }
 
 /// Returns true if the elements of arrays in this kind of messages are structures.
