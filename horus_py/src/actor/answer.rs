@@ -17,7 +17,7 @@ use crate::wait::wakeups::Wakeups;
 #[derive(Debug)]
 pub(crate) struct PyAnswer {
     answer: Mutex<Option<Answer<Py<PyAny>>>>,
-    /// The settings of the actor that has to answer, which name it in errors.
+    /// The settings of the actor that has to answer, by which errors name the actor.
     spec: Arc<ActorSpec>,
 }
 

@@ -274,7 +274,7 @@ pub(crate) fn set_fields(
 }
 
 /// Writes the default value of one field to `default`, the bytes of a message with default values.
-/// No class may have been made for the kind yet.
+/// Must be called before the class of the kind is made.
 pub(crate) fn set_default_value(
     kind: &MessageKind,
     default: &mut [u8],

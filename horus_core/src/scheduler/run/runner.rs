@@ -343,9 +343,10 @@ impl Runner {
         NodeScope::enter(self.log_name)
     }
 
-    /// Does the part of a turn that comes before the tick. If the node has to tick now, returns
-    /// when the tick is due and when it begins. These times are later than the given ones if the
-    /// node was initialised meanwhile. Otherwise the turn is over, and the result is that of
+    /// Does the part of a turn that comes before the tick: applies pending commands, and
+    /// initialises the node if that is due. If the node has to tick now, returns the due time and
+    /// the start of the tick, which are later than the arguments if the node was initialised
+    /// meanwhile. If the node does not tick, the turn is over, and the result is that of
     /// [`Self::run_turn`].
     #[inline(always)]
     pub(crate) fn begin_turn(

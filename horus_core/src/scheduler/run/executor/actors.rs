@@ -245,8 +245,8 @@ impl<'a> ActorThread<'a> {
     }
 
     /// Runs actors of the group until the run stops. The scheduler treats the group as a node,
-    /// whose runner is `runner`. Only one thread of the group gets it, and this thread also applies
-    /// the commands to the group.
+    /// whose runner is `runner`. Only one thread of the group gets a runner, and this thread also
+    /// applies the commands to the group.
     pub(crate) fn run(&mut self, worker: Worker<Task>, mut runner: Option<&mut Runner>) {
         self.index = worker.index() as u8;
         self.activity = self.group.worker_activity(worker.index());

@@ -5,10 +5,11 @@ use horus_shm::clock::Clock;
 
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 
-/// Runs a turn of each node, in order. The first turn begins at `begin_ns`, and each further turn
-/// begins when the previous one has ended, so that a turn costs only one reading of the clock. A
-/// turn after an `init`, a `shutdown` or a swap of an earlier node is due when that has ended.
-/// Returns the time at which the last turn ended, and what the scheduler has to do next.
+/// Runs a turn of each node (pending commands, and a tick if nothing forbids it), in order. The
+/// first turn begins at `begin_ns`, and each further turn begins when the previous one has ended,
+/// so that a turn costs only one reading of the clock. A turn after an `init`, a `shutdown` or a
+/// swap of an earlier node is due when that has ended. Returns the time at which the last turn
+/// ended, and what the scheduler has to do next.
 #[inline]
 pub(crate) fn run_turns(
     runners: &mut [Runner],
