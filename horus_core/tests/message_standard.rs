@@ -558,12 +558,15 @@ fn messages_are_formatted_for_people() {
         late.to_string(),
         "arm: missed its deadline by 1.25 ms in tick 7"
     );
+    let long = late.with_text("budget");
+    assert_eq!(
+        long.to_string(),
+        "arm: exceeded its budget by 1.25 ms in tick 7"
+    );
     let failed = event(NodeEvent::FAILED).with_text("no such port\nTraceback:");
     assert_eq!(failed.to_string(), "arm: failed: no such port");
-    let stale = event(NodeEvent::STALE_INPUT)
-        .with_value_ns(30_000)
-        .with_text("scan");
-    assert_eq!(stale.to_string(), "arm: without input for 30 µs: scan");
+    let stale = event(NodeEvent::STALE_INPUT).with_text("scan");
+    assert_eq!(stale.to_string(), "arm: without input: scan");
     let missing = event(NodeEvent::LANE_NOT_MAPPED).with_text("8 bytes");
     assert_eq!(missing.to_string(), "arm: misses a publisher: 8 bytes");
     let other = event(NodeEvent::INCOMPATIBLE).with_text("another message");

@@ -489,20 +489,21 @@ fn a_late_node_skips_a_tick_or_stops_the_run_by_its_policy() {
     let metrics = report.nodes[0].metrics;
     assert_eq!(metrics.misses, metrics.ticks, "{metrics:?}");
     assert!(metrics.skipped_ticks >= metrics.ticks - 1, "{metrics:?}");
-    let (mut scheduler, _private) = Private::alone();
-    scheduler
-        .node("stops")
-        .rate(200.hz())
-        .on_miss(Miss::Stop)
-        .build(slow)
-        .unwrap();
-    let report = scheduler.run().or_else(RunError::into_report).unwrap();
-    let Reason::Node { name, error } = &report.reason else {
-        panic!("{report:?}")
-    };
-    assert!(
-        name == "stops" && error.contains("missed its deadline or its budget by "),
-        "{error}"
-    );
-    assert_eq!(report.nodes[0].metrics.ticks, 1);
+    for (deadline_ms, budget_ms, wanted) in [
+        (900, 1, "exceeded its budget by "),
+        // As long as the deadline, which is counted from an earlier time.
+        (5, 5, "missed its deadline by "),
+    ] {
+        let (mut scheduler, _private) = Private::alone();
+        let [deadline, budget] = [deadline_ms, budget_ms].map(Duration::from_millis);
+        let node = scheduler.node("stops").rate(1.hz()).deadline(deadline);
+        let node = node.budget(budget);
+        node.on_miss(Miss::Stop).build(slow).unwrap();
+        let report = scheduler.run().or_else(RunError::into_report).unwrap();
+        let Reason::Node { name, error } = &report.reason else {
+            panic!("{report:?}")
+        };
+        assert!(name == "stops" && error.contains(wanted), "{error}");
+        assert_eq!(report.nodes[0].metrics.ticks, 1);
+    }
 }

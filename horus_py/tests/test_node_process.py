@@ -38,7 +38,7 @@ def start(script, **options):
 def end(process):
     """Returns the output, without the warnings of a slow machine, and the exit status."""
     output, errors = process.communicate(timeout=PATIENCE)
-    slow = ("missed its deadline", "spent its budget", "stuck, a tick", "recovered, the tick")
+    slow = ("missed its deadline", "exceeded its budget", "stuck, a tick", "recovered, the tick")
     lines = [line for line in errors.splitlines() if not any(what in line for what in slow)]
     return output, lines, process.returncode
 

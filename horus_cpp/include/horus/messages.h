@@ -2135,7 +2135,10 @@ enum {
     HORUS_NODE_EVENT_FAILED = 3,
     /* A tick panicked with the message in `text`. */
     HORUS_NODE_EVENT_PANICKED = 4,
-    /* A tick exceeded its deadline or its budget, by `value_ns`. */
+    /*
+     * A tick exceeded a limit by `value_ns`; `text` is `deadline` if it ended too late, and `budget`
+     * if it took too long.
+     */
     HORUS_NODE_EVENT_MISSED = 5,
     /* A tick does not end, and has run for `value_ns`. */
     HORUS_NODE_EVENT_STUCK = 6,

@@ -41,7 +41,8 @@ crate::message! {
     pub const FAILED: u8 = 3;
     /// A tick panicked with the message in `text`.
     pub const PANICKED: u8 = 4;
-    /// A tick exceeded its deadline or its budget, by `value_ns`.
+    /// A tick exceeded a limit by `value_ns`; `text` is `deadline` if it ended too late, and `budget`
+    /// if it took too long.
     pub const MISSED: u8 = 5;
     /// A tick does not end, and has run for `value_ns`.
     pub const STUCK: u8 = 6;
@@ -178,12 +179,13 @@ impl NodeEvent {
 
     /// Returns the words that describe the kind of event and, if this kind of event uses
     /// `value_ns`, the words to put before that value. Returns `None` for an unknown kind.
-    const fn phrase(&self) -> Option<(&'static str, Option<&'static str>)> {
+    fn phrase(&self) -> Option<(&'static str, Option<&'static str>)> {
         Some(match self.kind {
             Self::STARTED => ("started", None),
             Self::FINISHED => ("finished", None),
             Self::FAILED => ("failed", None),
             Self::PANICKED => ("panicked", None),
+            Self::MISSED if self.text == *"budget" => ("exceeded its budget", Some(" by ")),
             Self::MISSED => ("missed its deadline", Some(" by ")),
             Self::STUCK => ("stuck", Some(", a tick has lasted ")),
             Self::RECOVERED => ("recovered", Some(", the tick lasted ")),
@@ -195,7 +197,7 @@ impl NodeEvent {
             Self::RATE_CHANGED => ("at another rate", Some(", a tick every ")),
             Self::SWAPPED => ("replaced", None),
             Self::SWAP_FAILED => ("not replaced", None),
-            Self::STALE_INPUT => ("without input", Some(" for ")),
+            Self::STALE_INPUT => ("without input", None),
             Self::FRESH_INPUT => ("has input again", None),
             Self::CHECKPOINT => ("passed a checkpoint out of turn", Some(" after ")),
             Self::EMERGENCY_STOP => ("EMERGENCY STOP until 'horus estop release'", None),
@@ -238,7 +240,8 @@ impl fmt::Display for NodeEvent {
         if self.tick > 0 {
             write!(f, " in tick {}", self.tick)?;
         }
-        if self.text.is_empty() {
+        // The phrase says already which limit was missed.
+        if self.text.is_empty() || self.kind == Self::MISSED {
             Ok(())
         } else {
             write!(f, ": {}", self.text)

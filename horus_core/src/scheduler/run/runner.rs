@@ -13,6 +13,7 @@ use std::sync::Arc;
 
 use event_log::EventLog;
 use horus_shm::clock::Clock;
+use policies::Overrun;
 
 use crate::actor::group::ActorGroup;
 use crate::log::{NodeScope, intern_node_name};
@@ -414,21 +415,21 @@ impl Runner {
     ) -> (u64, AfterTurn) {
         self.metrics.end_tick(begin_ns, end_ns);
         self.tick += 1;
-        let late_ns = end_ns
-            .saturating_sub(due_ns)
-            .saturating_sub(self.tick_times.deadline_ns);
-        let over_ns = end_ns
-            .saturating_sub(begin_ns)
-            .saturating_sub(self.tick_times.budget_ns);
-        let late_ns = late_ns.max(over_ns);
-        let is_late = late_ns > 0;
+        let overrun = Overrun {
+            past_deadline_ns: end_ns
+                .saturating_sub(due_ns)
+                .saturating_sub(self.tick_times.deadline_ns),
+            past_budget_ns: end_ns
+                .saturating_sub(begin_ns)
+                .saturating_sub(self.tick_times.budget_ns),
+        };
         let after = match outcome {
             Ok(Ok(())) => {
                 self.record_success(clock);
                 if self.tick_checks.is_none() {
-                    self.apply_miss_policy(is_late, None, late_ns, end_ns)
+                    self.apply_miss_policy(overrun.is_any(), None, overrun, end_ns)
                 } else {
-                    self.apply_end_checks_and_miss_policy(is_late, begin_ns, late_ns, end_ns)
+                    self.apply_end_checks_and_miss_policy(overrun, begin_ns, end_ns)
                 }
             }
             failed => {

@@ -13,6 +13,34 @@ use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop, error
 use crate::scheduler::run::miss_history::{MissAction, MissHistory};
 use crate::scheduler::run::tick_checks::{TickChecks, TickFault};
 
+/// The text of a `MISSED` event of a tick that took too long.
+const BUDGET: &str = "budget";
+
+/// The times by which a tick exceeded its limits, in nanoseconds; 0 if it kept a limit.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Overrun {
+    /// From the deadline to the end of the tick.
+    pub(super) past_deadline_ns: u64,
+    /// How much longer the tick took than its budget.
+    pub(super) past_budget_ns: u64,
+}
+
+impl Overrun {
+    pub(super) const fn is_any(self) -> bool {
+        self.past_deadline_ns > 0 || self.past_budget_ns > 0
+    }
+
+    /// Returns the longer time, and the name of its limit. It is that of the budget if the tick
+    /// itself took too long, and that of the deadline if the tick began late.
+    fn longest(self) -> (u64, &'static str) {
+        if self.past_budget_ns > self.past_deadline_ns {
+            (self.past_budget_ns, BUDGET)
+        } else {
+            (self.past_deadline_ns, "deadline")
+        }
+    }
+}
+
 impl Runner {
     /// Records in the node's failure history that a tick has not failed.
     #[inline]
@@ -25,13 +53,13 @@ impl Runner {
 
     pub(super) fn apply_end_checks_and_miss_policy(
         &mut self,
-        is_late: bool,
+        overrun: Overrun,
         begin_ns: u64,
-        late_ns: u64,
         end_ns: u64,
     ) -> AfterTurn {
         let fault = self.run_tick_check(|tick_checks| tick_checks.end_tick(begin_ns));
-        self.apply_miss_policy(is_late || fault.is_some(), fault, late_ns, end_ns)
+        let is_miss = overrun.is_any() || fault.is_some();
+        self.apply_miss_policy(is_miss, fault, overrun, end_ns)
     }
 
     /// Runs one of the tick checks, and records an event if a fault has begun or ended since the
@@ -81,19 +109,18 @@ impl Runner {
         }
         match self.run_tick_check(|tick_checks| tick_checks.check_inputs(now_ns)) {
             None => AfterTurn::Continue,
-            fault => self.apply_miss_policy(true, fault, 0, now_ns),
+            fault => self.apply_miss_policy(true, fault, Overrun::default(), now_ns),
         }
     }
 
     /// Applies the miss policy of the node. Called after a tick that returned no error, and when
     /// inputs are stale between ticks. `fault` is the fault that the tick checks found, if any.
-    /// `late_ns` is the time by which the tick exceeded its deadline or budget.
     #[inline]
     pub(super) fn apply_miss_policy(
         &mut self,
         is_miss: bool,
         fault: Option<TickFault>,
-        late_ns: u64,
+        overrun: Overrun,
         now_ns: u64,
     ) -> AfterTurn {
         match self
@@ -101,7 +128,7 @@ impl Runner {
             .record_tick(self.plan.on_miss, is_miss, now_ns)
         {
             MissAction::Fine => AfterTurn::Continue,
-            action => self.apply_miss_action(action, fault, late_ns),
+            action => self.apply_miss_action(action, fault, overrun),
         }
     }
 
@@ -110,16 +137,18 @@ impl Runner {
         &mut self,
         action: MissAction,
         fault: Option<TickFault>,
-        late_ns: u64,
+        overrun: Overrun,
     ) -> AfterTurn {
         if !matches!(action, MissAction::LeaveSafeState | MissAction::Restore) {
             self.metrics.count_miss();
             match &fault {
                 // The fault itself was recorded by `run_tick_check`.
                 Some(fault) => self.event_log.set_last_error(fault.text.as_str()),
-                None => self
-                    .event_log
-                    .record_limited(self.tick, NodeEvent::MISSED, late_ns, ""),
+                None => {
+                    let (ns, limit) = overrun.longest();
+                    self.event_log
+                        .record_limited(self.tick, NodeEvent::MISSED, ns, limit);
+                }
             }
         }
         match action {
@@ -144,8 +173,13 @@ impl Runner {
             }
             MissAction::Stop => {
                 let late = || {
-                    let late = Duration::from_nanos(late_ns);
-                    format!("missed its deadline or its budget by {late:?}")
+                    let (ns, limit) = overrun.longest();
+                    let verb = if limit == BUDGET {
+                        "exceeded"
+                    } else {
+                        "missed"
+                    };
+                    format!("{verb} its {limit} by {:?}", Duration::from_nanos(ns))
                 };
                 self.fatal_error =
                     Some(fault.map_or_else(late, |fault| fault.text.as_str().to_owned()));
