@@ -9,8 +9,8 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::Duration;
 
-use executors::{ticks, until};
-use horus_core::message::EmergencyStop;
+use executors::{Recorded, ticks, until};
+use horus_core::message::{EmergencyStop, NodeEvent};
 use horus_core::prelude::*;
 use horus_core::scheduler::{
     FailurePolicy, Health, Input, Miss, NodeBuilder, Reason, Report, RunError, emergency_stop,
@@ -286,4 +286,81 @@ fn an_emergency_stop_that_is_longer_than_a_timeout_makes_no_input_stale() {
         });
         running.finish().unwrap();
     }
+}
+
+/// A command that was sent during an emergency stop may be old when that ends.
+#[test]
+fn what_was_sent_during_an_emergency_stop_is_not_fresh() {
+    // WHY so long: within this time after the release the node has to tick, also on a busy machine.
+    let timeout = Duration::from_secs(2);
+    for has_rate in [true, false] {
+        let (mut scheduler, private) = Private::alone();
+        let mut driver = scheduler.node("driver");
+        let mut input: Input<CmdVel> = driver.subscribe_with_timeout("cmd_vel", timeout).unwrap();
+        let driver = if has_rate {
+            driver.rate(100.hz())
+        } else {
+            driver.on(input.subscriber())
+        };
+        let fresh = Arc::new(Mutex::new(Vec::new()));
+        let seen = Arc::clone(&fresh);
+        let tick = move |_: &mut Context<'_>| {
+            let number = input.fresh().map(|command| command.linear);
+            let mut seen = seen.lock().unwrap();
+            let is_new = number.is_some() && seen.last().copied() != number;
+            seen.extend(number.filter(|_| is_new));
+        };
+        driver.build(tick).unwrap();
+        let mut commands = private.publisher::<CmdVel>("cmd_vel", Qos::new());
+        let mut send = |number: f32| commands.send(CmdVel::new(number, 0.0)).unwrap();
+        let running = scheduler.start().unwrap();
+        let handle = running.handle();
+        let health = || handle.metrics("driver").unwrap().health;
+        send(1.0);
+        until("it is fresh", || *fresh.lock().unwrap() == [1.0]);
+        let mut stop = emergency_stop(private.namespace()).unwrap();
+        stop.send(EmergencyStop::engage("test", "on purpose"))
+            .unwrap();
+        until("it is safe", || health() == Health::Safe);
+        send(2.0);
+        thread::sleep(timeout + timeout / 10);
+        let before = ticks(&handle, "driver");
+        stop.send(EmergencyStop::release("test", "over")).unwrap();
+        until("it ticks again", || ticks(&handle, "driver") > before);
+        send(3.0);
+        until("the next one is fresh", || {
+            fresh.lock().unwrap().last() == Some(&3.0)
+        });
+        running.finish().unwrap();
+        assert_eq!(
+            *fresh.lock().unwrap(),
+            [1.0, 3.0],
+            "with a rate: {has_rate}"
+        );
+    }
+}
+
+#[test]
+fn the_end_of_a_pause_is_no_input() {
+    let private = Private::new();
+    let recorded = Recorded::default();
+    let mut scheduler = recorded.scheduler(&private);
+    let mut driver = scheduler.node("driver").rate(100.hz());
+    let mut input: Input<CmdVel> = driver.subscribe_with_timeout("cmd_vel", TIMEOUT).unwrap();
+    driver
+        .build(move |_: &mut Context<'_>| _ = input.fresh())
+        .unwrap();
+    let running = scheduler.start().unwrap();
+    let handle = running.handle();
+    let is_paused = || handle.metrics("driver").unwrap().health == Health::Paused;
+    let stale = || recorded.count("driver", NodeEvent::STALE_INPUT);
+    until("it is stale", || stale() == 1);
+    handle.pause("driver").unwrap();
+    until("it pauses", is_paused);
+    // WHY: events of one kind are recorded ten times a second at most.
+    thread::sleep(Duration::from_millis(200));
+    handle.resume("driver").unwrap();
+    until("it is stale again", || stale() == 2);
+    running.finish().unwrap();
+    assert!(recorded.of("driver", NodeEvent::FRESH_INPUT).is_empty());
 }

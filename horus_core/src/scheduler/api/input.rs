@@ -21,6 +21,13 @@ use crate::topic::{Payload, Subscriber};
 ///
 /// A message counts as having arrived at the start of the tick that received it. Therefore, receive
 /// in every tick, and choose a timeout that is longer than the node's period.
+///
+/// After a pause, an emergency stop or another gap between two ticks that is longer than the
+/// timeout, nobody knows for how long the waiting messages have waited. The first tick after the gap
+/// assumes the worst: its messages count as having arrived at the start of the tick before the gap,
+/// so [`Self::fresh`] does not return them. A node without a rate assumes this only after a pause or
+/// an emergency stop that ended less than the timeout ago. In the first tick of a node, the messages
+/// count as having just arrived, even those that the topic has kept for late joiners.
 #[derive(Debug)]
 pub struct Input<T: Payload> {
     subscriber: Subscriber<T>,
@@ -28,8 +35,8 @@ pub struct Input<T: Payload> {
     /// The newest message, if [`Self::fresh`] received it last; `None` if another method received
     /// since, or if there is no message yet.
     newest: Option<T>,
-    /// The start of the tick that received the last message, in nanoseconds; `None` before the
-    /// first message.
+    /// The time at which the last message counts as having arrived, in nanoseconds; `None` before
+    /// the first message.
     arrived_ns: Option<u64>,
 }
 
@@ -109,13 +116,12 @@ impl<T: Payload> Input<T> {
     }
 
     fn record_arrival(&mut self) {
-        // Relaxed: the node's own thread set it before the tick.
-        let now_ns = self.watch.now_ns.get();
-        // Relaxed: a counter.
-        self.watch.last_ns.set(now_ns);
-        self.arrived_ns = Some(now_ns);
+        self.arrived_ns = Some(self.watch.record_arrival());
     }
 }
+
+/// Stands for a time at which nothing has happened yet.
+const NEVER: u64 = u64::MAX;
 
 /// The times of an input, with which the scheduler checks the input's timeout. They are read from
 /// the clock of the thread that runs the node.
@@ -126,6 +132,15 @@ pub(crate) struct InputWatch {
     /// The start of the node's present tick, in nanoseconds. The thread that runs the node writes
     /// it.
     now_ns: AtomicU64,
+    /// The time as which the present tick counts the arrival of messages, in nanoseconds: its own
+    /// start, or after a gap that of the tick before. Written by the node's thread.
+    arrival_ns: AtomicU64,
+    /// The start of the last tick, in nanoseconds; [`NEVER`] before the first one. Written by the
+    /// node's thread.
+    ticked_ns: AtomicU64,
+    /// The end of the last pause or emergency stop since the last tick, in nanoseconds; [`NEVER`] if
+    /// there was none. Written by the node's thread.
+    released_ns: AtomicU64,
     /// The arrival time of the last message, in nanoseconds. If the node was initialised or allowed
     /// to tick again after that, the time at which that happened. Written by the node's thread.
     last_ns: AtomicU64,
@@ -133,13 +148,14 @@ pub(crate) struct InputWatch {
 
 impl InputWatch {
     pub(crate) fn new(topic: &str, timeout: Duration) -> Self {
-        let now_ns = AtomicU64::new(0);
-        let last_ns = AtomicU64::new(0);
         Self {
             topic: topic.into(),
             timeout_ns: saturating_nanos(timeout),
-            now_ns,
-            last_ns,
+            now_ns: AtomicU64::new(0),
+            arrival_ns: AtomicU64::new(0),
+            ticked_ns: AtomicU64::new(NEVER),
+            released_ns: AtomicU64::new(NEVER),
+            last_ns: AtomicU64::new(0),
         }
     }
 
@@ -152,18 +168,50 @@ impl InputWatch {
     }
 
     /// Starts the input's timeout again at `now_ns`, because the node is being initialised or is
-    /// allowed to tick again.
+    /// allowed to tick again after a pause or an emergency stop.
     pub(crate) fn restart_timeout(&self, now_ns: u64) {
-        self.begin_tick(now_ns);
-        // Relaxed: a counter.
+        // Relaxed, here and below: only the node's thread writes and reads these words.
+        self.now_ns.set(now_ns);
+        self.released_ns.set(now_ns);
         self.last_ns.set(now_ns);
     }
 
-    /// Sets the input's present time to `now_ns`, at which a tick of the node starts.
-    #[inline(always)]
-    pub(crate) fn begin_tick(&self, now_ns: u64) {
-        // Relaxed: only the node's calls read it, on this thread.
+    /// Begins a tick of the node at `now_ns`. `period_ns` is the period of the node; 0 if it has no
+    /// rate.
+    #[inline]
+    pub(crate) fn begin_tick(&self, now_ns: u64, period_ns: u64) {
         self.now_ns.set(now_ns);
+        let ticked_ns = self.ticked_ns.get();
+        let is_after_gap = self.is_after_gap(now_ns, ticked_ns, period_ns);
+        self.arrival_ns
+            .set(if is_after_gap { ticked_ns } else { now_ns });
+        self.ticked_ns.set(now_ns);
+        self.released_ns.set(NEVER);
+    }
+
+    /// Returns true if messages that a tick at `now_ns` finds may have waited for longer than the
+    /// timeout. The tick before began at `ticked_ns`.
+    fn is_after_gap(&self, now_ns: u64, ticked_ns: u64, period_ns: u64) -> bool {
+        if ticked_ns == NEVER || now_ns.saturating_sub(ticked_ns) <= self.timeout_ns {
+            return false;
+        }
+        if period_ns > 0 {
+            // WHY two periods: a timeout may be shorter than one, and no message would be fresh.
+            return now_ns.saturating_sub(ticked_ns) > period_ns.saturating_mul(2);
+        }
+        // WHY: a node that waits for messages receives them at once, except those that came while
+        // it was not allowed to tick.
+        let released_ns = self.released_ns.get();
+        released_ns != NEVER && now_ns.saturating_sub(released_ns) <= self.timeout_ns
+    }
+
+    /// Records that a message was received in the present tick. Returns the time as which its
+    /// arrival counts, in nanoseconds.
+    fn record_arrival(&self) -> u64 {
+        let arrival_ns = self.arrival_ns.get();
+        // WHY a maximum: after a gap the timeout runs from the end of the pause.
+        self.last_ns.set(self.last_ns.get().max(arrival_ns));
+        arrival_ns
     }
 
     /// Returns the time from the last message, or from when the node was last allowed to tick, to
@@ -226,6 +274,39 @@ mod tests {
         inputs[2].last_ns.set(595);
         assert_eq!(name(600), Some("slow"));
         assert!(stalest_input(&[], u64::MAX).is_none());
+    }
+
+    /// Returns the time as which an input counts the arrival of messages in a tick at `now_ns`. The
+    /// timeout is 100 ns.
+    fn arrival_ns(ticks_ns: &[u64], released_ns: Option<u64>, now_ns: u64, period_ns: u64) -> u64 {
+        let input = InputWatch::new("imu", Duration::from_nanos(100));
+        input.restart_timeout(0);
+        ticks_ns
+            .iter()
+            .for_each(|&at_ns| input.begin_tick(at_ns, period_ns));
+        released_ns
+            .into_iter()
+            .for_each(|at_ns| input.restart_timeout(at_ns));
+        input.begin_tick(now_ns, period_ns);
+        input.record_arrival()
+    }
+
+    #[test]
+    fn after_a_gap_messages_count_as_old_as_they_may_be() {
+        // With a rate: the first tick, no gap, a gap with and without a pause.
+        assert_eq!(arrival_ns(&[], None, 500, 10), 500);
+        assert_eq!(arrival_ns(&[0, 10], None, 110, 10), 110);
+        assert_eq!(arrival_ns(&[0, 10], None, 111, 10), 10);
+        assert_eq!(arrival_ns(&[0, 10], Some(500), 505, 10), 10);
+        // The period is longer than the timeout.
+        assert_eq!(arrival_ns(&[0, 200], None, 600, 200), 600);
+        assert_eq!(arrival_ns(&[0, 200], None, 601, 200), 200);
+        // Without a rate: silence, a pause with messages, and a pause without.
+        assert_eq!(arrival_ns(&[0, 10], None, 500, 0), 500);
+        assert_eq!(arrival_ns(&[0, 10], Some(500), 600, 0), 10);
+        assert_eq!(arrival_ns(&[0, 10], Some(500), 601, 0), 601);
+        assert_eq!(arrival_ns(&[], Some(500), 501, 0), 501);
+        assert_eq!(arrival_ns(&[0, 450], Some(500), 501, 0), 501);
     }
 
     #[test]

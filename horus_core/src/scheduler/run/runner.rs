@@ -365,7 +365,7 @@ impl Runner {
         let due_ns = due_ns.max(self.busy_until_ns);
         self.metrics.begin_tick(due_ns, begin_ns);
         if let Some(tick_checks) = &mut self.tick_checks {
-            tick_checks.begin_tick(begin_ns);
+            tick_checks.begin_tick(begin_ns, self.tick_times.period_ns);
         }
         ControlFlow::Continue((due_ns, begin_ns))
     }

@@ -54,18 +54,21 @@ impl TickChecks {
     }
 
     /// Starts the timeouts of the inputs again at `now_ns`, because the node is being initialised
-    /// or is allowed to tick again.
-    pub(crate) fn restart_timeouts(&self, now_ns: u64) {
+    /// or is allowed to tick again. Until one of them ends, no input is stale.
+    pub(crate) fn restart_timeouts(&mut self, now_ns: u64) {
+        // WHY: else the next check would find that a message has come.
+        self.is_stale = false;
         self.inputs
             .iter()
             .for_each(|input| input.restart_timeout(now_ns));
     }
 
-    /// Begins the checks of a tick that starts at `now_ns`.
-    pub(crate) fn begin_tick(&mut self, now_ns: u64) {
+    /// Begins the checks of a tick that starts at `now_ns`. `period_ns` is the period of the node; 0
+    /// if it has no rate.
+    pub(crate) fn begin_tick(&mut self, now_ns: u64, period_ns: u64) {
         self.inputs
             .iter()
-            .for_each(|input| input.begin_tick(now_ns));
+            .for_each(|input| input.begin_tick(now_ns, period_ns));
         if let Some(checkpoints) = &mut self.checkpoints {
             checkpoints.begin_tick(now_ns);
         }

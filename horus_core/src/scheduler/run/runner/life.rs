@@ -59,8 +59,8 @@ impl Runner {
     }
 
     /// Starts the timeouts of the node's inputs again at `now_ns`.
-    pub(super) fn restart_timeouts(&self, now_ns: u64) {
-        if let Some(tick_checks) = &self.tick_checks {
+    pub(super) fn restart_timeouts(&mut self, now_ns: u64) {
+        if let Some(tick_checks) = &mut self.tick_checks {
             tick_checks.restart_timeouts(now_ns);
         }
     }
