@@ -5,6 +5,8 @@ use horus_testing as _;
 
 mod actors;
 mod noise;
+#[path = "scheduler_signals/repeated.rs"]
+mod repeated;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -30,6 +32,7 @@ fn child_role() {
         ("short", _) => short(&dir),
         ("hangs", class) => hangs(&dir, class),
         ("hangs_at_end", _) => hangs_at_end(&dir),
+        ("slow_end", _) => repeated::slow_end(&dir),
         ("detached", _) => detached(&dir),
         ("stormed", _) => stormed(&dir),
         ("restored", _) => restored(&dir),
@@ -366,40 +369,7 @@ fn hangs_at_end(dir: &Path) {
     exit(scheduler.run());
 }
 
-#[test]
-fn a_second_signal_ends_the_process_at_once() {
-    let kinds = [libc::SIGINT, libc::SIGTERM];
-    for (first, second) in kinds
-        .into_iter()
-        .flat_map(|one| kinds.map(|other| (one, other)))
-    {
-        let dir = shm_dir();
-        let mut child = Child::spawn("hangs_at_end", dir.path());
-        child.await_word("tick main");
-        child.signal(first);
-        child.await_word("hangs");
-        child.signal(second);
-        assert_eq!(child.wait(), End::Code(128 + second), "{first}, {second}");
-        assert_eq!(ends(&mut child), ["main", "woken"]);
-    }
-}
-
 // A closed terminal.
-
-#[test]
-fn the_second_signal_of_a_closed_terminal_cuts_no_shutdown_short() {
-    let dir = shm_dir();
-    let mut child = Child::spawn("hangs_at_end", dir.path());
-    child.await_word("tick main");
-    child.signal(libc::SIGHUP);
-    child.await_word("hangs");
-    for _ in 0..100 {
-        child.signal(libc::SIGHUP);
-        thread::sleep(Duration::from_millis(1));
-    }
-    child.signal(libc::SIGTERM);
-    assert_eq!(child.wait(), End::Code(128 + libc::SIGTERM));
-}
 
 /// Runs with SIGHUP ignored, as `nohup` starts programs, until another signal stops it.
 fn detached(dir: &Path) {

@@ -246,8 +246,8 @@ impl Scheduler {
 
     /// Stops the run, with [`Reason::Signal`], when the process gets SIGINT (Ctrl-C), SIGTERM, or
     /// SIGHUP (its terminal was closed, or the connection of ssh was lost). A second SIGINT or
-    /// SIGTERM ends the process immediately, with exit code 128 plus the number of the signal; a
-    /// second SIGHUP has no effect. If SIGHUP is ignored, as by `nohup`, it stays so. If a signal
+    /// SIGTERM, at least half a second later, ends the process immediately, with exit code 128 plus
+    /// the number of the signal. An earlier one, and a second SIGHUP, has no effect. If SIGHUP is ignored, as by `nohup`, it stays so. If a signal
     /// arrives while the run already stops for another reason, it replaces that reason, unless a
     /// node failed.
     ///

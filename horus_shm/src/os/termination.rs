@@ -14,8 +14,8 @@ use crate::protocol::sync::Word;
 /// The signals that ask a process to end, which [`TerminationSignals`] records.
 const TERMINATION_SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
-/// One word with the number of the first termination signal (0 if none was received), and the flags
-/// `ARMED_FLAG` and `REPORTED_FLAG`. WHY one word: a thread may be suspended in the handler while
+/// One word with the number of the first termination signal (0 if none was received), the time at
+/// which it was received, and the flags `ARMED_FLAG` and `REPORTED_FLAG`. WHY one word: a thread may be suspended in the handler while
 /// the last user is dropped. Either that user finds the signal here, or the handler finds
 /// `NOT_RECORDING`.
 static SIGNAL_STATE: AtomicU64 = AtomicU64::new(NOT_RECORDING);
@@ -28,6 +28,14 @@ const ARMED_FLAG: u64 = 1 << 32;
 /// A flag in [`SIGNAL_STATE`]: [`TerminationSignals::received`] has returned the recorded signal to
 /// a caller.
 const REPORTED_FLAG: u64 = 1 << 33;
+/// The lowest bit of the time in [`SIGNAL_STATE`], which is [`time_ms`] without its highest bits.
+const TIME_SHIFT: u32 = 34;
+
+/// A signal that arrives within this time after the first one is a repetition of it. WHY: one
+/// request often sends two signals. `timeout`, for example, signals its child and then the process
+/// group, to which the child belongs.
+const REPETITION_MS: u64 = 500;
+
 static USERS: Mutex<SignalRecorders> = Mutex::new(SignalRecorders {
     count: 0,
     previous: Vec::new(),
@@ -47,7 +55,8 @@ fn lock_users() -> MutexGuard<'static, SignalRecorders> {
 
 /// A user that records termination signals. While at least one user lives, the first SIGINT,
 /// SIGTERM or SIGHUP is recorded. A second SIGINT or SIGTERM ends the process at once, with exit
-/// status 128 plus the signal's number.
+/// status 128 plus the signal's number, if it arrives at least half a second after the first
+/// signal. Before that, it counts as a repetition of the first signal, and has no effect.
 ///
 /// A second SIGHUP has no effect, because a closed terminal sends two: one from the kernel and one
 /// from the shell. SIGHUP is not recorded if it is ignored, as `nohup` does.
@@ -132,25 +141,40 @@ fn send_to_self(signal: c_int) {
     unsafe { libc::kill(this, signal) };
 }
 
-/// The handler of termination signals. It records the first signal, and ends the process at the
-/// second one, unless that is SIGHUP.
+/// Returns the time of the monotonic clock, in milliseconds. May be called in a signal handler.
+fn time_ms() -> u64 {
+    let mut time = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the call is allowed in a handler, and `time` is valid for the write.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &raw mut time) };
+    time.tv_sec as u64 * 1000 + time.tv_nsec as u64 / 1_000_000
+}
+
+/// Returns true if a signal that is received now is a repetition of the one in `state`, a value of
+/// [`SIGNAL_STATE`].
+fn is_repetition(state: u64) -> bool {
+    // WHY shifted: the word has room for the lowest bits only, so the times wrap.
+    let elapsed = (time_ms() << TIME_SHIFT).wrapping_sub(state & (u64::MAX << TIME_SHIFT));
+    elapsed >> TIME_SHIFT < REPETITION_MS
+}
+
+/// The handler of termination signals. It records the first signal, ignores its repetitions, and
+/// ends the process at the second one, unless that is SIGHUP.
 extern "C" fn record_signal(signal: c_int) {
+    let first = ARMED_FLAG | signal as u64 | time_ms() << TIME_SHIFT;
     // Relaxed: the word is self-contained, and `NOT_RECORDING` is stored after the system calls
     // that restored the previous actions.
     loop {
         match SIGNAL_STATE.get() {
-            ARMED_FLAG
-                if SIGNAL_STATE
-                    .compare_exchange_relaxed(ARMED_FLAG, ARMED_FLAG | signal as u64) =>
-            {
-                return;
-            }
+            ARMED_FLAG if SIGNAL_STATE.compare_exchange_relaxed(ARMED_FLAG, first) => return,
             // Another thread was faster.
             ARMED_FLAG => {}
             // This thread was suspended until now: the previous action is to handle the signal.
             NOT_RECORDING => return crate::os::signal::preserve_errno(|| send_to_self(signal)),
-            // WHY: a closed terminal sends it more than once.
-            _ if signal == libc::SIGHUP => return,
+            // WHY SIGHUP: a closed terminal sends it more than once.
+            state if signal == libc::SIGHUP || is_repetition(state) => return,
             // SAFETY: allowed in a handler, and takes no pointer.
             _ => unsafe { libc::_exit(128 + signal) },
         }
