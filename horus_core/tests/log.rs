@@ -422,7 +422,7 @@ fn lines_and_failures_of_nodes_have_the_names_of_the_nodes() {
     assert!(
         failed
             .iter()
-            .any(|text| text.contains("failed in tick 1: no such port")),
+            .any(|text| text.contains("failed: no such port")),
         "{failed:?}"
     );
     assert_eq!(of(""), ["after all nodes"]);

@@ -563,6 +563,11 @@ fn messages_are_formatted_for_people() {
         long.to_string(),
         "arm: exceeded its budget by 1.25 ms in tick 7"
     );
+    let repeated = late.with_text("deadline; and 4 more before this");
+    assert_eq!(
+        repeated.to_string(),
+        "arm: missed its deadline by 1.25 ms in tick 7: and 4 more before this"
+    );
     let failed = event(NodeEvent::FAILED).with_text("no such port\nTraceback:");
     assert_eq!(failed.to_string(), "arm: failed: no such port");
     let stale = event(NodeEvent::STALE_INPUT).with_text("scan");

@@ -396,7 +396,7 @@ fn judge(executor: Executor, is_eager: bool, fault: Fault, policy: FailurePolicy
         };
         assert_eq!(count_events(&events, "bad", kind, error), 1, "{what}");
         let event = events.iter().find(|event| event.kind == kind).unwrap();
-        let tick = if fault.is_in_init() { 0 } else { BAD_TICK + 1 };
+        let tick = if fault.is_in_init() { 0 } else { BAD_TICK };
         assert_eq!(event.tick, tick, "{what}");
         panics += u64::from(is_panic);
     }

@@ -185,7 +185,9 @@ impl NodeEvent {
             Self::FINISHED => ("finished", None),
             Self::FAILED => ("failed", None),
             Self::PANICKED => ("panicked", None),
-            Self::MISSED if self.text == *"budget" => ("exceeded its budget", Some(" by ")),
+            Self::MISSED if self.text.as_str().starts_with("budget") => {
+                ("exceeded its budget", Some(" by "))
+            }
             Self::MISSED => ("missed its deadline", Some(" by ")),
             Self::STUCK => ("stuck", Some(", a tick has lasted ")),
             Self::RECOVERED => ("recovered", Some(", the tick lasted ")),
@@ -240,11 +242,19 @@ impl fmt::Display for NodeEvent {
         if self.tick > 0 {
             write!(f, " in tick {}", self.tick)?;
         }
+        let text = self.text.as_str();
         // The phrase says already which limit was missed.
-        if self.text.is_empty() || self.kind == Self::MISSED {
+        let limit = ["budget", "deadline"]
+            .into_iter()
+            .find_map(|limit| text.strip_prefix(limit));
+        let text = match limit.filter(|_| self.kind == Self::MISSED) {
+            Some(rest) => rest.trim_start_matches("; "),
+            None => text,
+        };
+        if text.is_empty() {
             Ok(())
         } else {
-            write!(f, ": {}", self.text)
+            write!(f, ": {text}")
         }
     }
 }

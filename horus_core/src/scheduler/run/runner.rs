@@ -414,7 +414,6 @@ impl Runner {
         clock: &Clock,
     ) -> (u64, AfterTurn) {
         self.metrics.end_tick(begin_ns, end_ns);
-        self.tick += 1;
         let overrun = Overrun {
             past_deadline_ns: end_ns
                 .saturating_sub(due_ns)
@@ -442,6 +441,8 @@ impl Runner {
                 after
             }
         };
+        // WHY not before: the events above belong to the tick that has ended.
+        self.tick += 1;
         (
             end_ns.max(self.busy_until_ns),
             if stop && after == AfterTurn::Continue {

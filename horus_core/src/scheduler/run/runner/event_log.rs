@@ -86,9 +86,8 @@ impl EventLog {
             left_out: 0,
         };
         if kind == last_kind && left_out > 0 {
-            let between = if text.is_empty() { "" } else { "; " };
-            let more = format_args!("{text}{between}and {left_out} more before this");
-            self.record(tick, kind, value_ns, Text::<128>::format(more).as_str());
+            let text = with_left_out(text, left_out);
+            self.record(tick, kind, value_ns, text.as_str());
         } else {
             self.record(tick, kind, value_ns, text);
         }
@@ -108,5 +107,33 @@ impl EventLog {
                 .with_tick(tick)
                 .with_text(text),
         );
+    }
+}
+
+/// Returns the first line of `text`, and after it the number of events that were left out before
+/// this one. Truncates the line, so that there is always room for the number.
+fn with_left_out(text: &str, left_out: u64) -> Text<128> {
+    let between = if text.is_empty() { "" } else { "; " };
+    let suffix = Text::<64>::format(format_args!("{between}and {left_out} more before this"));
+    let line = text.lines().next().unwrap_or_default();
+    let mut end = line.len().min(128 - suffix.as_str().len());
+    while !line.is_char_boundary(end) {
+        end -= 1;
+    }
+    Text::format(format_args!("{}{}", &line[..end], suffix.as_str()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_number_of_events_that_were_left_out_is_never_cut_off() {
+        let of = |text: &str| with_left_out(text, u64::MAX).as_str().to_owned();
+        let suffix = "and 18446744073709551615 more before this";
+        assert_eq!(of(""), suffix);
+        assert_eq!(of("no port\nTraceback"), format!("no port; {suffix}"));
+        let long = of(&"é".repeat(100));
+        assert_eq!((long.len(), long.ends_with(suffix)), (127, true), "{long}");
     }
 }
