@@ -150,6 +150,18 @@ pub unsafe extern "C" fn horus_context_budget_left_ns(context: *mut HorusContext
     unsafe { read_tick_context(context, |context| saturating_ns(context.budget_left())) }
 }
 
+/// The C function `horus_context_in_safe_state`: see `scheduler.h`.
+///
+/// # Safety
+///
+/// The arguments are as `scheduler.h` requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_context_in_safe_state(context: *mut HorusContext) -> u64 {
+    // SAFETY: the caller's contract: `context` is null or was given to a running callback, on its
+    // thread.
+    unsafe { read_tick_context(context, |context| u64::from(context.is_in_safe_state())) }
+}
+
 /// The C function `horus_context_random`: see `scheduler.h`.
 ///
 /// # Safety

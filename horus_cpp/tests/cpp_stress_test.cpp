@@ -173,6 +173,7 @@ void wrong_calls() {
         CHECK(horus_context_started_ns(nullptr) == 0);
         CHECK(horus_context_period_ns(nullptr) == 0);
         CHECK(horus_context_budget_left_ns(nullptr) == 0);
+        CHECK(horus_context_in_safe_state(nullptr) == 0);
         CHECK(horus_context_random(nullptr) == 0);
         CHECK(horus_context_random_double(nullptr) == 0);
         CHECK(horus_context_checkpoint(nullptr, 1) == HORUS_E_NULL);

@@ -256,3 +256,48 @@ fn a_node_in_its_safe_state_does_not_enter_it_again_at_the_end() {
         );
     }
 }
+
+/// A node that is late in its first tick, and compares what each tick says about the safe state
+/// with the calls of `enter_safe_state`.
+struct Recovering {
+    has_entered: bool,
+    seen: Arc<Mutex<Vec<bool>>>,
+}
+
+impl Node for Recovering {
+    fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
+        let is_safe = context.is_in_safe_state();
+        assert!(self.has_entered || !is_safe);
+        let mut seen = self.seen.lock().unwrap();
+        if seen.is_empty() {
+            thread::sleep(Duration::from_millis(30));
+        }
+        seen.push(is_safe);
+        if seen.len() > 1 && !is_safe && seen[seen.len() - 2] {
+            context.stop();
+        }
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.has_entered = true;
+    }
+}
+
+#[test]
+fn a_node_in_safe_mode_ticks_and_knows_it() {
+    let private = Private::new();
+    let mut scheduler = private.scheduler();
+    let seen = Arc::<Mutex<Vec<bool>>>::default();
+    let node = scheduler.node("late").rate(50.hz()).on_miss(Miss::SafeMode);
+    node.build(Recovering {
+        has_entered: false,
+        seen: Arc::clone(&seen),
+    })
+    .unwrap();
+    scheduler.run().unwrap();
+    let seen = seen.lock().unwrap();
+    // On a busy machine other ticks are late, too.
+    let safe = seen.iter().filter(|&&is_safe| is_safe).count();
+    assert!(!seen[0] && seen[1] && safe >= 10, "{seen:?}");
+}

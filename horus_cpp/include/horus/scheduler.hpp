@@ -44,6 +44,9 @@ class Context {
     std::chrono::nanoseconds budget_left() const noexcept {
         return ns(horus_context_budget_left_ns(raw_));
     }
+    /// Returns true if the node is in its safe state during this tick, which happens only with
+    /// `Miss::safe_mode`: send nothing then that ends the safe state.
+    bool in_safe_state() const noexcept { return horus_context_in_safe_state(raw_) != 0; }
     /// Returns 64 random bits from the generator of this node. Not for secrets.
     std::uint64_t random() noexcept { return horus_context_random(raw_); }
     /// Returns a random number from 0 to 1, excluding 1.

@@ -487,6 +487,12 @@ class Context:
     @property
     def period(self) -> float:
         """The time from one tick to the next, in seconds; 0 without a rate."""
+    @property
+    def in_safe_state(self) -> bool:
+        """True if the node is in its safe state, which happens only with `on_miss="safe_mode"`.
+
+        Send nothing then that ends the safe state.
+        """
     def budget_left(self) -> float:
         """Returns the rest of the budget, in seconds; infinite without a budget."""
     def checkpoint(self, number: int) -> None:

@@ -78,6 +78,13 @@ impl PyContext {
         })
     }
 
+    /// Whether the node is in its safe state during this tick, which happens only with
+    /// `on_miss="safe_mode"`. Send nothing then that ends the safe state.
+    #[getter]
+    fn in_safe_state(&self) -> PyResult<bool> {
+        self.with_context(|context| context.is_in_safe_state())
+    }
+
     /// Reports that the tick has reached a checkpoint. The first one of a tick is 1.
     fn checkpoint(&self, number: u64) -> PyResult<()> {
         self.with_context(|context| context.checkpoint(number))

@@ -19,6 +19,7 @@ pub struct Context<'a> {
     /// node has no budget.
     pub(crate) budget_end_ns: u64,
     pub(crate) period_ns: u64,
+    pub(crate) is_in_safe_state: bool,
     pub(crate) stop: bool,
     pub(crate) checkpoints: Option<&'a mut CheckpointChecker>,
     pub(crate) random: &'a mut Random,
@@ -63,6 +64,14 @@ impl Context<'_> {
             return Duration::MAX;
         }
         Duration::from_nanos(self.budget_end_ns.saturating_sub(self.clock.now_ns()))
+    }
+
+    /// Returns true if the node is in its safe state during this tick, which happens only with
+    /// [`Miss::SafeMode`](crate::scheduler::Miss::SafeMode). The node should then read its inputs and
+    /// send nothing that ends the safe state of what it controls.
+    #[must_use]
+    pub const fn is_in_safe_state(&self) -> bool {
+        self.is_in_safe_state
     }
 
     /// Records that the tick has reached checkpoint `number`. Each tick has to reach 1, 2, and so

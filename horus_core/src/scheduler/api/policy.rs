@@ -14,7 +14,9 @@ pub enum Miss {
     /// The node skips its next tick, so that other nodes get that time.
     Skip,
     /// The node enters its safe state. It still ticks there, and leaves the safe state after ten
-    /// ticks in a row without a miss.
+    /// ticks in a row without a miss. What a tick sends takes effect as usual, so a tick that commands
+    /// an actuator has to look at
+    /// [`Context::is_in_safe_state`](crate::scheduler::Context::is_in_safe_state).
     SafeMode,
     /// The reaction grows step by step. First, misses only cause warnings. Then the node ticks only
     /// at every second due time. Then it enters its safe state and does not tick for one second.

@@ -382,6 +382,7 @@ impl Runner {
         let Self {
             node,
             random,
+            is_in_safe_state,
             tick,
             tick_times,
             tick_checks,
@@ -394,6 +395,7 @@ impl Runner {
             begin_ns,
             budget_end_ns: begin_ns.saturating_add(tick_times.budget_ns),
             period_ns: tick_times.period_ns,
+            is_in_safe_state: *is_in_safe_state,
             stop: false,
             checkpoints: tick_checks
                 .as_mut()

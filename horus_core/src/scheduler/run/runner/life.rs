@@ -29,6 +29,7 @@ impl Runner {
             begin_ns: now_ns,
             budget_end_ns: u64::MAX,
             period_ns: tick_times.period_ns,
+            is_in_safe_state: false,
             stop: false,
             checkpoints: None,
             random,
