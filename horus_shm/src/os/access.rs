@@ -54,9 +54,9 @@ impl AccessRule {
         self.excludes_others(stat, self.dir_mode()) && is_usable
     }
 
-    /// Returns true if this rule accepts the owner or group of the file, and its mode. A file of
-    /// this user may lack permission bits. WHY: then no other user has the missing permissions
-    /// either, and a call that needs one of them fails.
+    /// Returns true if this rule accepts the owner or group of the file, and its mode. For
+    /// [`Self::User`], permission bits may be missing. WHY: missing bits give nobody more access,
+    /// and a call that needs one of them fails.
     pub(crate) fn permits_file(self, stat: &Stat) -> bool {
         let is_usable = match self {
             Self::User => true,

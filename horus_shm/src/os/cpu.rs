@@ -21,15 +21,21 @@ const MEASUREMENTS_PER_INSTRUCTION: u32 = 8;
 /// worthwhile to read it for each message. A hypervisor may trap the instruction.
 const TICKS_NS_MAX: f64 = 40.0;
 
-/// This and the next two constants: minimum length in bytes of a copy that uses `rep movsb`, on
-/// CPUs with FSRM, on AMD CPUs with FSRM, and on CPUs with only ERMS.
+/// Minimum length in bytes of a copy that uses `rep movsb`, on CPUs with FSRM that are not from
+/// AMD.
 ///
-/// The first two are based on measurements. Emerald Rapids: 64 KiB between processes 9.7 -> 8.4 µs,
-/// streams of 4 and 64 KiB a tenth faster, 1480 B slower. Zen 5: 64 KiB 2.3 -> 1.8 µs, 16 KiB 760
-/// -> 615 ns, but 4 KiB 260 -> 346 ns, and streams of 4 KiB 2.0 -> 1.2 million messages a second.
-/// The third is the value that glibc uses with vectors of 32 bytes.
+/// Measured on Emerald Rapids, without -> with `rep movsb`: 64 KiB between processes 9.7 -> 8.4 µs,
+/// streams of 4 and 64 KiB a tenth faster, 1480 B slower.
 const STRING_COPY_BYTES_MIN: u32 = 2048;
+
+/// Minimum length in bytes of a copy that uses `rep movsb`, on AMD CPUs with FSRM.
+///
+/// Measured on Zen 5, without -> with `rep movsb`: 64 KiB 2.3 -> 1.8 µs, 16 KiB 760 -> 615 ns, but
+/// 4 KiB 260 -> 346 ns, and streams of 4 KiB 2.0 -> 1.2 million messages a second.
 const STRING_COPY_BYTES_MIN_ON_AMD: u32 = 8192;
+
+/// Minimum length in bytes of a copy that uses `rep movsb`, on CPUs with ERMS but without FSRM: the
+/// value that glibc uses with vectors of 32 bytes.
 const STRING_COPY_BYTES_MIN_WITHOUT_FSRM: u32 = 4096;
 
 /// The instruction set extensions that the settings for copies depend on. On CPUs other than

@@ -45,8 +45,8 @@ pub fn with_standard_streams_open<T>(open: impl FnOnce() -> io::Result<T>) -> io
 }
 
 /// Calls `open`, and returns a descriptor whose number is above 2. If another thread closes a
-/// standard stream during the call, `open` may get its number; then returns a duplicate with a
-/// higher number.
+/// standard stream during the call, the descriptor from `open` may have that stream's number. A
+/// duplicate with a higher number is then returned instead.
 pub(crate) fn open_long_lived(open: impl FnOnce() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
     let fd = with_standard_streams_open(open)?;
     if fd.as_raw_fd() >= LONG_LIVED_FD_MIN {
@@ -65,8 +65,10 @@ pub(crate) fn open_long_lived(open: impl FnOnce() -> io::Result<OwnedFd>) -> io:
 /// descriptor has the number of a standard stream, calls `open` again, for one with a higher
 /// number.
 ///
-/// WHY this does not open closed standard streams first, as [`with_standard_streams_open`] does: if
-/// the program writes its output to a read-only descriptor, the write fails and changes no file.
+/// WHY closed standard streams need not be opened first, as [`with_standard_streams_open`] does:
+/// the first descriptor may have the number of a standard stream for a short time. If the program
+/// writes to that number then, the write fails and changes no file, because the descriptor is
+/// read-only.
 pub(crate) fn open_read_only(mut open: impl FnMut() -> io::Result<OwnedFd>) -> io::Result<OwnedFd> {
     let fd = open()?;
     if fd.as_raw_fd() >= LONG_LIVED_FD_MIN {

@@ -65,8 +65,8 @@ pub(crate) fn epoch() -> u64 {
 }
 
 /// Returns the [`epoch`] (count of faults), for a caller that has just accessed shared memory. The
-/// value includes any fault that these accesses have caused. If it is not the value from before the
-/// accesses, the caller has to discard what it read.
+/// value includes any fault that these accesses have caused. If it differs from the value before
+/// the accesses, the caller has to discard what it read.
 #[inline(always)]
 pub(crate) fn epoch_after_access() -> u64 {
     // ORDERING(fault): SeqCst compiler fence, which is no instruction: the accesses before it
@@ -98,8 +98,9 @@ pub(crate) struct RegionWatch {
 }
 
 impl RegionWatch {
-    /// Enters a mapping of the file `file.0`, which begins at the offset `file.1` of the file. The
-    /// returned value must be dropped before the memory is unmapped.
+    /// Registers a mapping of `bytes` bytes at `address`. `file` is the descriptor of the mapped
+    /// file, and the offset in the file at which the mapping begins. The returned value must be
+    /// dropped before the memory is unmapped.
     pub(crate) fn new(address: *mut u8, bytes: usize, access: Access, file: (RawFd, u64)) -> Self {
         install_handler();
         let (fd, offset) = file;
@@ -327,11 +328,11 @@ impl MappingEntry {
     }
 }
 
-/// Takes from a forked child the permission to write to the regions that this table contains.
-/// Replaces each region that the process wrote to by a private copy, because the child may write
-/// through an inherited loan. The content stays the same, or becomes zeros if the file cannot be
-/// mapped. Makes the other regions read-only. A region that another thread was mapping or unmapping
-/// at the time of the fork is not in the table.
+/// Keeps a forked child from writing to the shared regions that its parent has mapped. Replaces
+/// each region with [`Access::Write`] by a private copy. WHY not read-only: the child may still
+/// write through a loan that it inherited. The content stays the same, or becomes zeros if the file
+/// cannot be mapped. Makes all other regions read-only. A region that another thread was mapping or
+/// unmapping at the time of the fork is not in the table, and stays as it is.
 ///
 /// Runs in the child, in its only thread. Async-signal-safe.
 pub(crate) fn make_regions_private() {
@@ -372,8 +373,8 @@ fn make_private(mapping: MappedRegion) -> bool {
     is_copied || unsafe { signal::map_zeros(address, bytes, Access::Write) }
 }
 
-/// Installs the handler, once in each process. If that fails, a fault ends the process as it would
-/// without the handler.
+/// Installs [`on_sigbus`] as the handler of SIGBUS, once in each process. If that fails, a fault
+/// ends the process as it would without the handler.
 fn install_handler() {
     const NOT_INSTALLED: u8 = 0;
     const INSTALL_BEGUN: u8 = 1;

@@ -94,7 +94,7 @@ fn set_lock(fd: BorrowedFd<'_>, raw: libc::flock) -> io::Result<()> {
     Ok(())
 }
 
-/// A lock on a range, found in a search, that another open file description holds.
+/// A lock that [`find_conflicting_lock`] found. Another open file description holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct FoundLock {
     /// Offset of the first byte of the locked range.

@@ -148,7 +148,7 @@ pub(crate) fn open_file(
     }
 }
 
-/// Opens the directory `name` in `dir`. If `name` belongs to a symlink, the error is `ENOTDIR`.
+/// Opens the directory `name` in `dir`. If `name` is the name of a symlink, the error is `ENOTDIR`.
 pub(crate) fn open_dir(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
     let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW;
     open_raw(dir.as_raw_fd(), name.as_ref(), flags, 0)
@@ -161,7 +161,8 @@ pub(crate) fn open_dir_o_path(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> i
     open_raw(dir.as_raw_fd(), name.as_ref(), flags, 0)
 }
 
-/// Opens the directory at `path` only as a place for further calls (`O_PATH`). Follows symlinks.
+/// Opens the directory at `path` only as the `dir` argument of other calls (`O_PATH`). Follows
+/// symlinks.
 pub(crate) fn open_o_path(path: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
     open_raw(
         libc::AT_FDCWD,
@@ -214,7 +215,7 @@ pub(crate) fn fstat(fd: BorrowedFd<'_>) -> io::Result<Stat> {
     Ok(Stat::from_raw(unsafe { raw.assume_init_ref() }))
 }
 
-/// Returns the status of the file `name` in `dir`. If `name` belongs to a symlink, returns the
+/// Returns the status of the file `name` in `dir`. If `name` is the name of a symlink, returns the
 /// status of the symlink itself.
 pub(crate) fn fstatat(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<Stat> {
     let name = c_path(name.as_ref())?;
@@ -274,7 +275,7 @@ pub(crate) fn list_dir(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
     }
 }
 
-/// Returns true if the name `name` in `dir` belongs to the file whose status is `file`.
+/// Returns true if `name` in `dir` is a name of the file whose status is `file`.
 pub(crate) fn is_name_of(
     dir: BorrowedFd<'_>,
     name: impl AsRef<OsStr>,

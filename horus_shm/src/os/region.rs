@@ -56,7 +56,7 @@ unsafe impl Send for Region {}
 unsafe impl Sync for Region {}
 
 /// Advises the kernel to use huge pages for the `bytes` bytes at `begin`, memory of this process.
-/// The kernel may ignore this.
+/// The kernel may ignore the advice.
 pub(crate) fn advise_huge_pages(begin: *mut u8, bytes: usize) {
     advise_kernel(begin, bytes, libc::MADV_HUGEPAGE);
 }
@@ -73,8 +73,8 @@ pub(crate) fn move_to_huge_pages(begin: *mut u8, bytes: usize) -> bool {
     advise_kernel(begin, bytes, libc::MADV_COLLAPSE)
 }
 
-/// Passes `advice` to the kernel, which must not change the content of the memory. Returns true if
-/// the kernel accepts it.
+/// Passes `advice` for a piece of memory to the kernel (`madvise`). Must be a kind of advice that
+/// does not change the content of the memory. Returns true if the kernel accepts the advice.
 fn advise_kernel(begin: *mut u8, bytes: usize, advice: i32) -> bool {
     // SAFETY: the content of the pages stays, by the contract; it fails for other addresses.
     !cfg!(miri) && unsafe { libc::madvise(begin.cast(), bytes, advice) } == 0

@@ -71,9 +71,9 @@ fn cpus_of_main_thread() -> io::Result<libc::cpu_set_t> {
     Ok(set)
 }
 
-/// Gives the calling thread the ordinary scheduling policy, if it inherited a real-time policy, and
-/// the CPUs of the process: those of the main thread, before [`pin_thread_to`] pinned it. What the
-/// kernel refuses stays as it is.
+/// Gives the calling thread the ordinary scheduling policy (SCHED_OTHER), and the CPUs of the
+/// process: those of the main thread before [`pin_thread_to`] pinned it. WHY: a thread inherits
+/// both settings from the thread that started it. A setting that the kernel refuses stays as it is.
 pub(crate) fn leave_real_time() {
     // SAFETY: the parameters of a policy are plain integers, for which zeros are valid.
     let wanted: libc::sched_param = unsafe { std::mem::zeroed() };

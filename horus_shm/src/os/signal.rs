@@ -13,9 +13,11 @@ use libc::{c_int, c_void, sigaction, siginfo_t};
 
 use crate::os::region::Access;
 
-/// This and the next constant: commands of the `membarrier` system call, as in linux/membarrier.h.
-/// The libc crate does not define them for every target.
+/// The command of the `membarrier` system call that executes a barrier in all running threads of
+/// this process. From `linux/membarrier.h`; libc does not define it for every target.
 const MEMBARRIER_PRIVATE_EXPEDITED: c_int = 1 << 3;
+/// The command of the `membarrier` system call by which a process registers for
+/// [`MEMBARRIER_PRIVATE_EXPEDITED`]. From `linux/membarrier.h`.
 const REGISTER_PRIVATE_EXPEDITED: c_int = 1 << 4;
 
 /// The type of a signal handler that receives details of the signal (flag `SA_SIGINFO`).
@@ -147,8 +149,8 @@ pub(crate) fn barrier_all_threads() {
     }
 }
 
-/// Runs the SIGBUS action that was set before this library installed its handler, as if that
-/// handler did not exist.
+/// Runs the SIGBUS action that was set before this library installed its handler, as the kernel
+/// would have done without the library.
 ///
 /// # Safety
 ///
@@ -158,9 +160,9 @@ pub(crate) unsafe fn forward_to_previous(
     info: *mut siginfo_t,
     context: *mut c_void,
 ) {
-    // ORDERING(previous): Acquire. Pairs with the store in `install`.
+    // ORDERING(previous): Acquire. Pairs with the store in `install_sigbus_handler`.
     let previous = PREVIOUS_ACTION.load(Ordering::Acquire);
-    // SAFETY: null, or made by `install`, and neither changed nor freed since then.
+    // SAFETY: null, or made by `install_sigbus_handler`, and neither changed nor freed since then.
     let Some(previous) = (unsafe { previous.as_ref() }) else {
         return;
     };
@@ -180,8 +182,9 @@ pub(crate) unsafe fn forward_to_previous(
     }
 }
 
-/// Restores the default action, and makes sure that the signal is raised again: a fault recurs by
-/// itself, any other signal is sent. (The kernel never ignores a fault.)
+/// Restores the default action of `signal`, which ends the process when the signal is raised again.
+/// If `recurs` is true, the signal was caused by a fault, which happens again after the handler
+/// returns. Otherwise this function sends the signal again.
 fn take_default_action(signal: c_int, recurs: bool) {
     // SAFETY: the number is that of a signal; the default action runs no code of this process.
     unsafe { libc::signal(signal, libc::SIG_DFL) };

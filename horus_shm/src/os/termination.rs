@@ -15,9 +15,9 @@ use crate::protocol::sync::Word;
 const TERMINATION_SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// One word with the number of the first termination signal (0 if none was received), the time at
-/// which it was received, and the flags `ARMED_FLAG` and `REPORTED_FLAG`. WHY one word: a thread may be suspended in the handler while
-/// the last user is dropped. Either that user finds the signal here, or the handler finds
-/// `NOT_RECORDING`.
+/// which it was received, and the flags `ARMED_FLAG` and `REPORTED_FLAG`. WHY one word: a thread may
+/// be suspended in the handler while the last [`TerminationSignals`] is dropped. Either its `drop`
+/// finds the signal here, or the handler finds `NOT_RECORDING`.
 static SIGNAL_STATE: AtomicU64 = AtomicU64::new(NOT_RECORDING);
 /// The value of [`SIGNAL_STATE`] while no [`TerminationSignals`] exists, so that signals are not
 /// recorded.
@@ -53,17 +53,18 @@ fn lock_users() -> MutexGuard<'static, SignalRecorders> {
     USERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A user that records termination signals. While at least one user lives, the first SIGINT,
-/// SIGTERM or SIGHUP is recorded. A second SIGINT or SIGTERM ends the process at once, with exit
-/// status 128 plus the signal's number, if it arrives at least half a second after the first
-/// signal. Before that, it counts as a repetition of the first signal, and has no effect.
+/// A recorder of termination signals. While at least one recorder exists in the process, the first
+/// SIGINT, SIGTERM or SIGHUP is recorded for all of them. A second SIGINT or SIGTERM ends the
+/// process at once, with exit status 128 plus the signal's number, if it arrives at least half a
+/// second after the first signal. Before that, it counts as a repetition of the first signal, and
+/// has no effect.
 ///
 /// A second SIGHUP has no effect, because a closed terminal sends two: one from the kernel and one
 /// from the shell. SIGHUP is not recorded if it is ignored, as `nohup` does.
 ///
-/// When the last user is dropped, the previous actions are restored, unless the program has set
-/// other actions in the meantime. If a signal was recorded and no user has read it, it is then sent
-/// to the process again, so that no signal is lost.
+/// When the last recorder is dropped, the previous signal actions are restored, unless the program
+/// has set other actions in the meantime. If a signal was recorded, but [`Self::received`] has not
+/// returned it, the signal is then sent to the process again, so that no signal is lost.
 #[derive(Debug)]
 pub struct TerminationSignals(());
 
@@ -92,8 +93,8 @@ impl TerminationSignals {
         // Relaxed: a number; no other memory is read because of it.
         let state = SIGNAL_STATE.get();
         let signal = recorded_signal(state)?;
-        // WHY a failure is ignored: while a user records, only this call changes a word that has a
-        // signal.
+        // WHY a failure is ignored: while a recorder exists, only this call changes a word that has
+        // a signal.
         SIGNAL_STATE.compare_exchange_relaxed(state, state | REPORTED_FLAG);
         Some(signal)
     }
@@ -193,7 +194,8 @@ fn recording_action() -> io::Result<sigaction> {
 }
 
 /// Makes [`record_signal`] the handler of all termination signals, except of SIGHUP if it is
-/// ignored. Returns the signals with their former actions. If one fails, restores the others.
+/// ignored. Returns the signals with their former actions. If the action of one signal cannot be
+/// replaced, restores those that were already replaced.
 fn replace_actions() -> io::Result<Vec<(c_int, sigaction)>> {
     let mut replaced = Vec::new();
     for signal in TERMINATION_SIGNALS {

@@ -27,11 +27,11 @@ pub fn name() -> [u8; NAME_BYTES] {
     name
 }
 
-/// Gives the calling thread, which the library has started, the settings of such a thread: the
-/// ordinary scheduling policy and the CPUs of the process, and no signals that are sent to the
-/// process.
+/// Gives the calling thread the settings of all threads that the library starts: the ordinary
+/// scheduling policy, the CPUs of the process, and a signal mask that leaves the signals of the
+/// process to other threads.
 ///
-/// WHY: a thread inherits the settings of the one that starts it. That one may be a real-time
+/// WHY: a thread inherits these settings from the thread that starts it, which may be a real-time
 /// thread of the program, pinned to a CPU that nothing else should use.
 pub fn become_library_thread() {
     os::block_process_signals();

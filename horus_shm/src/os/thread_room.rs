@@ -8,8 +8,7 @@ use std::path::{Path, PathBuf};
 /// page.
 const MAPS_PER_THREAD: u64 = 4;
 
-/// The reciprocal of the share of the allowed mappings that is reserved for memory that the process
-/// maps later: one eighth.
+/// One of this number of the allowed mappings is reserved for memory that the process maps later.
 const MAPS_RESERVED: u64 = 8;
 
 /// The number of threads that this process can still create, and the system limit that determines
