@@ -157,15 +157,15 @@ pub fn retract_waker<M: AnswerMemory>(memory: &M) -> bool {
         .compare_exchange_relaxed(WAKER_REGISTERED, NO_REPLY_YET)
 }
 
-/// Makes the asker leave the answer. No waker of the asker may be registered. Returns
+/// Makes the asker give up its end of the answer. No waker of the asker may be registered. Returns
 /// [`ReplyState::Full`] or [`ReplyState::Empty`] if there is a reply: the caller then has to drop
 /// the value, if there is one, and free the memory. Otherwise returns [`ReplyState::Pending`], and
 /// the memory belongs to the replier.
 ///
 /// # Safety
 ///
-/// The caller is the asker. Afterwards it uses the memory only to drop the value and to free the
-/// memory, as said above.
+/// The caller is the asker. After the call it uses the memory only if a reply was returned, to drop
+/// the value and to free the memory.
 pub unsafe fn leave_as_asker<M: AnswerMemory>(memory: &M) -> ReplyState {
     // ORDERING(cancel): pairs with the fences in `publish_reply`.
     let before = memory.state().swap_at(ASKER_LEFT, edge::CANCEL_LEAVE);

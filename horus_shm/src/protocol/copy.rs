@@ -160,6 +160,8 @@ enum SharedSide {
     Destination,
 }
 
+/// Copies from private to shared memory in 64-bit words.
+///
 /// # Safety
 ///
 /// As [`store`].
@@ -200,6 +202,8 @@ unsafe fn store_word(dst: *mut u8, src: *const u8, at: usize, length: usize) {
     shared.store(u64::from_ne_bytes(word), Ordering::Relaxed);
 }
 
+/// Copies from shared to private memory in 64-bit words.
+///
 /// # Safety
 ///
 /// As [`load`].
@@ -242,6 +246,8 @@ unsafe fn load_word(dst: *mut u8, src: *const u8, at: usize, length: usize) {
 mod long {
     use super::{SharedSide, load_words, store_words};
 
+    /// Copies more than 64 bytes, in 64-bit words.
+    ///
     /// # Safety
     ///
     /// As [`super::store`] or [`super::load`], depending on the side that is shared.
@@ -264,8 +270,8 @@ mod long {
     use super::SharedSide;
     use crate::protocol::tuning::{Tuning, Vectors};
 
-    /// Copies more than 64 bytes with vector instructions. The last vectors may copy some bytes a
-    /// second time, so that no shorter copy is needed for the rest.
+    /// Copies more than 64 bytes, with vector instructions or one string instruction. The last
+    /// vectors may copy some bytes a second time, so that no shorter copy is needed for the rest.
     ///
     /// # Safety
     ///
@@ -289,12 +295,13 @@ mod long {
         }
     }
 
-    /// Copies with one string instruction, which does not read the cache lines that it overwrites.
+    /// Copies with one string instruction (`rep movsb`), which does not read the cache lines that
+    /// it overwrites.
     ///
     /// The order of the instruction's own stores is undefined. But all of them come after the
     /// stores before the instruction, and before the stores after it (Intel SDM volume 3, 8.2.4;
-    /// AMD APM volume 2, 7.1). So the stamp that is stored before a copy and the one after it keep
-    /// their meaning.
+    /// AMD APM volume 2, 7.1). So the stamp that is stored before a copy is visible before its
+    /// bytes, and the stamp that is stored after it only after them.
     ///
     /// # Safety
     ///
@@ -314,6 +321,8 @@ mod long {
         }
     }
 
+    /// Copies by vector registers of 64 bytes.
+    ///
     /// # Safety
     ///
     /// As [`copy`], and the CPU has AVX-512.
@@ -361,6 +370,8 @@ mod long {
         }
     }
 
+    /// Copies by vector registers of 32 bytes.
+    ///
     /// # Safety
     ///
     /// As [`copy`], and the CPU has AVX.
@@ -418,6 +429,8 @@ mod long {
         }
     }
 
+    /// Copies by vector registers of 16 bytes.
+    ///
     /// # Safety
     ///
     /// As [`copy`].

@@ -26,8 +26,8 @@ pub trait DepotMemory {
     fn next(&self, number: u32) -> &Self::Word;
 }
 
-/// Pushes item `number` onto the stack whose topmost item the word `top` identifies. The item must
-/// belong to the caller. Lock-free.
+/// Pushes item `number` onto the stack whose top is the word `top`. The item must belong to the
+/// caller. Lock-free.
 pub fn push_item<M: DepotMemory>(memory: &M, top: &M::Word, number: u32) {
     loop {
         // Relaxed: the exchange decides.

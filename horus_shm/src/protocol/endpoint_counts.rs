@@ -39,8 +39,8 @@ impl<W: Word> EndpointCounts<W> {
         self.senders.fetch_add_one();
     }
 
-    /// Subtracts one from the number of senders. The sender that leaves must not send after this
-    /// call.
+    /// Subtracts one from the number of senders. Called by a sender that leaves, which must not
+    /// send after this call.
     pub fn remove_sender(&self) {
         // ORDERING(ends): pairs with the load in `recheck_before_disconnect`.
         self.senders.fetch_sub_one_at(edge::ENDS_LEAVE);
@@ -65,10 +65,10 @@ impl<W: Word> EndpointCounts<W> {
         self.receivers.get() != 0
     }
 
-    /// Calls `look`, which looks for a message, once more if no sender is left, and returns the
-    /// message that it finds. Returns `None` if there still is a sender. A receiver calls this
-    /// function after a look that found nothing: the last sender may have sent a message after that
-    /// look, and left.
+    /// Looks for a message a last time, by a call of `look`, if no sender is left; returns the
+    /// message. Returns `None` if there still is a sender. A receiver that has found no message
+    /// calls this function. WHY look again: the last sender may have sent a message in the
+    /// meantime, and left.
     ///
     /// # Errors
     ///

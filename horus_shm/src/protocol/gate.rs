@@ -8,9 +8,9 @@ use crate::protocol::layout::POSITION_MAX;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
-/// Bit of a cursor whose reader is still joining the lane. The cursor holds writers back, but a
-/// writer that had not seen the cursor yet may have gone past it. So no other reader may take over
-/// and start at this cursor.
+/// Bit of a cursor that is set while its reader is still joining the lane. The cursor holds the
+/// writer back, but a writer that did not see the cursor in time may already be past it. So if the
+/// reader dies, its successor must not start at this cursor.
 pub const JOINING_BIT: u64 = 1 << 63;
 
 /// Marks `reader` as gated. Its cursors must be 0. From now on the reader holds back the writer of
@@ -25,8 +25,9 @@ pub fn announce_gated_reader<W: Word>(gated: &W, reader: u32) {
 /// overwrite messages that this reader has not read. Returns the position at which the reader has
 /// to begin: the head, or `back_to` if that is lower.
 ///
-/// Until the writer next reads the cursors, it may still overwrite positions before the head. On an
-/// exclusive lane `back_to` must therefore not be below the head.
+/// Until the writer next reads the cursors, it may still overwrite positions before the head. So
+/// `back_to` must not be below the head on an exclusive lane, where a reader does not check whether
+/// its copy is whole.
 pub fn join_lane<M: LaneMemory>(memory: &M, reader: u32, back_to: u64) -> u64 {
     let head = &memory.block().head;
     let cursor = memory.cursor(reader);
@@ -59,16 +60,16 @@ pub fn resume_position<M: LaneMemory>(memory: &M, reader: u32) -> Option<u64> {
     (cursor != 0 && cursor & JOINING_BIT == 0 && cursor - 1 <= head).then(|| cursor - 1)
 }
 
-/// Ends the gate of `reader`, which then holds no writer back any more. Must be called before the
-/// reader slot is freed.
+/// Marks `reader` as not gated, so that it no longer holds any writer back. Must be called before
+/// the reader slot is freed.
 pub fn withdraw_gated_reader<W: Word>(gated: &W, reader: u32) {
     // ORDERING(gated): pairs with the load in `LaneWriter::find_room`: the last reads of a slot
     // happen before it is written again.
     gated.clear_bits_at(1 << reader, edge::GATED_WITHDRAW);
 }
 
-/// Takes a reader out of a lane. `cursor` is the cursor of that reader in that lane, which does not
-/// hold the writer back any more.
+/// Takes a reader out of a lane: clears `cursor`, the reader's cursor in that lane, which then no
+/// longer holds the writer back.
 pub fn leave_lane<W: Word>(cursor: &W) {
     // ORDERING(cursor): pairs with the load in `LaneWriter::find_room`, as the store in
     // `LaneReader::advance_to`.

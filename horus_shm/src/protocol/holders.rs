@@ -11,20 +11,20 @@ use core::sync::atomic::AtomicU64;
 
 use crate::protocol::sync::{Word, edge};
 
-/// Bit that is set while the block of the last address is in the mailbox. That block wakes the
-/// actor when its last address has left; see `life.rs`.
+/// Bit that is set while the *last-address block* is in the mailbox: the block that wakes the actor
+/// after its last address was dropped (see `life.rs`).
 const LAST_BLOCK_SENT: u64 = 1 << 31;
 const ACTOR_ENDED: u64 = 1 << 63;
 const ADDRESS_MASK: u64 = LAST_BLOCK_SENT - 1;
 const ONE_HOLD: u64 = 1 << 32;
 const HOLD_MASK: u64 = !(ACTOR_ENDED | LAST_BLOCK_SENT | ADDRESS_MASK);
 
-/// Maximum number of addresses of one cell, and of holds on it. If there are more, the process
-/// aborts. A program reaches this number only if it leaks addresses.
+/// Maximum number of addresses of an actor, and of holds on the memory of the actor. If there are
+/// more, the process aborts. A program reaches this number only if it leaks addresses.
 const COUNT_MAX: u64 = 1 << 30;
 
-/// The number of addresses and the number of holds of an actor's cell. They decide when the actor
-/// ends and when the cell is freed.
+/// The reference counts of an actor's cell (memory). *Addresses* are strong references: the actor
+/// ends when there is none. *Holds* keep only the cell, which is freed when there is none.
 #[derive(Debug)]
 pub struct Holders<W>(W);
 
@@ -33,11 +33,11 @@ pub struct Holders<W>(W);
 pub enum RemovedAddress {
     /// The actor still has other addresses, so there is nothing else to do.
     Others,
-    /// The address was the last one. The caller now owns the hold that all addresses had together,
-    /// and has to remove that hold, too.
+    /// The address was the last one. All addresses together had one hold on the cell, which the
+    /// caller now owns and has to remove.
     Last {
-        /// True if the caller has to send the block of the last address, which wakes the actor,
-        /// before it removes the hold.
+        /// True if the caller has to send the last-address block, which wakes the actor, before it
+        /// removes the hold.
         sends: bool,
     },
 }
@@ -87,8 +87,8 @@ impl<W: Word> Holders<W> {
         }
     }
 
-    /// Subtracts one from the number of addresses, by which messages are sent to the actor. The
-    /// result says whether it was the last one.
+    /// Subtracts one from the number of addresses (handles by which messages are sent to the
+    /// actor). The result says whether the address was the last one.
     pub fn remove_address(&self) -> RemovedAddress {
         // ORDERING(holder): pairs with the exchange in `try_end_actor`.
         let before = self.0.fetch_sub_at(1, edge::HOLDER_LEAVE);
@@ -99,8 +99,9 @@ impl<W: Word> Holders<W> {
         RemovedAddress::Last { sends }
     }
 
-    /// Marks the block of the last address as sent, and returns true. Does nothing and returns
-    /// false if there is an address, if the actor has ended, or if the block is marked already.
+    /// Marks the last-address block, which wakes the actor, as sent, and returns true. Does nothing
+    /// and returns false if there is an address, if the actor has ended, or if the block is marked
+    /// already.
     fn mark_last_block_sent(&self) -> bool {
         loop {
             // Relaxed: the exchange decides.
@@ -182,16 +183,17 @@ impl<W: Word> Holders<W> {
         self.0.set_bits_relaxed(ACTOR_ENDED);
     }
 
-    /// Marks the block of the last address as free. Does not check whether the last address has
-    /// left; the runner has to call [`Self::has_address`] before it puts the actor to sleep.
+    /// Marks the last-address block as not sent, once the mailbox's word does not point to it any
+    /// more. Does not check whether the last address was dropped: the runner has to call
+    /// [`Self::has_address`] before it puts the actor to sleep.
     pub fn mark_last_block_free(&self) {
         // ORDERING(pending): pairs with the exchange in `mark_last_block_sent`.
         self.0.clear_bits_at(LAST_BLOCK_SENT, edge::PENDING_CLEAR);
     }
 
-    /// Marks the block of the last address as free, and returns false. If the last address has left
-    /// in the meantime, leaves the mark as it is and returns true: the caller has to send the block
-    /// again.
+    /// Marks the last-address block as not sent, and returns false. But if there is no address any
+    /// more, leaves the mark as it is and returns true: the caller then has to send the block
+    /// again, to wake the actor.
     #[must_use]
     pub fn free_last_block(&self) -> bool {
         loop {
@@ -236,8 +238,8 @@ impl<W: Word> Holders<W> {
     }
 }
 
-/// Returns the counts in `seen` with one more address. If that is the first address, adds the hold
-/// of all addresses, too.
+/// Returns the word `seen` with one more address. If that is the only address, adds the hold that
+/// all addresses share, too.
 fn add_address_to(seen: u64) -> u64 {
     if seen & ADDRESS_MASK == 0 {
         seen + 1 + ONE_HOLD

@@ -4,8 +4,8 @@
 use super::layout::{PREFIXES_MAX, ReaderBlock};
 use super::sync::Word;
 
-/// The identity of a message type: words that differ between types, and hashes of the types that
-/// this type extends by more fields.
+/// The identity of a message type: words that differ between types, and hashes of the shorter types
+/// that this type extends by more fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TypeIdentity {
     /// Two words that are equal for two types if and only if the messages of both have the same

@@ -96,7 +96,8 @@ impl<M: LaneMemory> LaneSlot<M> {
         }
     }
 
-    /// Returns the slot that comes `slots` slots after this one in memory. It must exist.
+    /// Returns the slot that comes `slots` slots after this one in memory. The caller makes sure
+    /// that this is not past the end of the ring.
     #[inline(always)]
     fn behind(&self, slots: u64) -> Self
     where

@@ -283,10 +283,10 @@ impl LatchedHistory {
     }
 }
 
-/// The content of the word [`LaneBlock::skips`], by which readers do not count positions as lost
-/// that have no message: a publisher skips a position if a reader has pinned its slot. The word has
-/// the number of positions that were ever skipped, and the low bits of the position after the last
-/// skipped one. They are in one word so that both change in one store.
+/// The content of the word [`LaneBlock::skips`]: the number of positions that were ever skipped,
+/// and the low bits of the position after the last skipped one. A publisher skips a position if a
+/// reader has pinned its slot. Readers use this word so that they do not count skipped positions as
+/// lost messages. WHY one word: both values change in one store.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SkipCounter {
     /// Number of positions that have been skipped since the lane exists.
@@ -296,9 +296,11 @@ pub struct SkipCounter {
 }
 
 impl SkipCounter {
+    /// Number of bits of the word that hold the position.
+    ///
     /// WHY not more: the count has the other 42 bits, which last for 150 days even if a lane with a
-    /// borrowed slot carries a million messages a second. WHY not fewer: they must be more than
-    /// those of a capacity.
+    /// borrowed slot carries a million messages a second. WHY not fewer: they must distinguish more
+    /// positions than the maximum capacity of a lane.
     const POSITION_BITS: u32 = 22;
     const POSITION_MASK: u64 = (1 << Self::POSITION_BITS) - 1;
 
@@ -348,7 +350,7 @@ impl SkipCounter {
     /// heads are so far apart that the low bits fit several positions between them.
     ///
     /// If the last skip was long ago, its low bits may make it seem more recent than it was. The
-    /// returned position is then between the two heads, and as good as `before`.
+    /// returned position is then between the two heads, and [`Self::count`] is valid for it, too.
     #[must_use]
     pub const fn position(self, before: u64, after: u64) -> Option<u64> {
         let ahead = self.behind.wrapping_sub(before) & Self::POSITION_MASK;

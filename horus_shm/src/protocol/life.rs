@@ -1,32 +1,32 @@
-//! The end of an actor's life: notifies the actor when its last address leaves, and decides whether
-//! the actor sleeps or ends when it has no mail.
+//! The end of an actor's life: notifies the actor when its last address is dropped, and decides
+//! whether the actor sleeps or ends when it has no mail.
 //!
-//! The address that leaves last sends a special block to the mailbox. That block is a part of the
-//! cell, so sending it needs no memory. It only wakes the actor: before each sleep, the runner
-//! checks if there is an address, and ends the actor if there is none. A bit in [`Holders`] is set
-//! when the block is sent. It is cleared when the word of the mailbox does not name the block any
-//! more.
+//! The address that is dropped last sends the *last-address block* to the mailbox. That block is a
+//! part of the cell, so sending it needs no memory. It only wakes the actor: before each sleep, the
+//! runner checks if there is an address, and ends the actor if there is none. A bit in [`Holders`]
+//! is set when the block is sent. It is cleared when the word of the mailbox does not point to the
+//! block any more.
 
 use crate::protocol::holders::{Holders, RemovedAddress};
 use crate::protocol::mailbox::{self, Chain, Inbox, MailboxMemory, PushOutcome, Tag};
 
-/// The memory of an actor's cell: its mailbox, the counts of its holders, and the block that is
-/// sent when its last address leaves.
+/// The memory of an actor's cell: its mailbox, the counts of its addresses and holds, and the
+/// *last-address block*, which is sent to the actor after its last address was dropped.
 pub trait CellMemory: MailboxMemory {
     /// Returns the counts of the addresses and holds of the cell.
     fn holders(&self) -> &Holders<Self::Word>;
 
-    /// Returns the address of the block that is sent to the actor, and wakes it, when its last
-    /// address leaves.
+    /// Returns the address of the last-address block. It is sent to the actor, and wakes it, after
+    /// the last address of the actor was dropped.
     fn last_address_block(&self) -> u64;
 
-    /// Returns the tag of the block that is sent when the last address leaves. The tag says that
-    /// the block does not count in the depth.
+    /// Returns the tag of the last-address block, which is sent after the last address was dropped.
+    /// The tag says that the block does not count in the mailbox's depth.
     fn last_address_block_tag(&self) -> Tag;
 }
 
-/// Removes an address. If this wakes the actor, calls `wake`; the caller is then the actor's
-/// runner. Returns true if the caller has to free the cell.
+/// Removes an address of an actor. If it was the last address and this wakes the actor, calls
+/// `wake`; the caller is then the actor's runner. Returns true if the caller has to free the cell.
 ///
 /// # Safety
 ///
@@ -44,8 +44,8 @@ pub unsafe fn remove_address<M: CellMemory>(memory: M, wake: impl FnOnce()) -> b
     memory.holders().remove_hold()
 }
 
-/// Sends the block of the last address to the actor. Returns true if this woke the actor, so that
-/// the caller is its runner now.
+/// Sends the last-address block to the actor. Returns true if this woke the actor, so that the
+/// caller is its runner now.
 unsafe fn send_last_address_block<M: CellMemory>(memory: M) -> bool {
     let chain = Chain::of_block(memory.last_address_block(), memory.last_address_block_tag());
     // SAFETY: the block is the caller's, who keeps the cell.
@@ -66,8 +66,8 @@ pub enum SleepOutcome {
     },
     /// Messages may have arrived in the meantime, so the caller has to look into the mailbox again.
     LookAgain {
-        /// The argument `is_ending` for the next call of [`sleep_or_end`], which follows if the
-        /// mailbox is empty.
+        /// The value of `is_ending` for the next call of [`sleep_or_end`], if the caller finds the
+        /// mailbox empty.
         is_ending: bool,
     },
     /// No address is left, and the mailbox is empty. The caller has to end the actor.
@@ -117,8 +117,9 @@ pub unsafe fn sleep_or_end<M: CellMemory>(
     }
 }
 
-/// Marks the block of the last address as free, if `is_asleep` says that the actor sleeps, and
-/// removes the caller's hold. Returns true if the caller has to free the cell.
+/// Marks the last-address block as not sent, if `is_asleep` says that the actor sleeps, and removes
+/// the caller's hold on the cell. If the block has to be sent again and wakes the actor, calls
+/// `wake`. Returns true if the caller has to free the cell.
 #[cold]
 unsafe fn free_pending_block<M: CellMemory>(
     memory: M,

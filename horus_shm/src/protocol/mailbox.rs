@@ -35,11 +35,11 @@ pub const BLOCK_ADDRESS_MAX: u64 = BLOCK_MASK;
 /// while other actors wait for the thread.
 pub const TURNED_LINKS_MAX: u32 = 4096;
 
-/// Binary logarithm of the number of pauses of a sender after its first failed exchange.
+/// Binary logarithm of the number of PAUSE instructions after a sender's first failed exchange.
 ///
 /// WHY not fewer: during these pauses another sender can send some twenty messages without a
-/// conflict. If two senders send to one mailbox all the time, a message takes 58 ns; it takes 70 ns
-/// with 8 pauses after the first failure, and 100 ns with a single pause.
+/// conflict. If two senders send to one mailbox all the time, a message takes 58 ns. It takes 70 ns
+/// with 8 PAUSE instructions after the first failure, and 100 ns with a single one.
 const BACKOFF_LOG2_MIN: u32 = 4;
 
 /// Binary logarithm of the maximum number of PAUSE instructions after a failed exchange.
@@ -60,7 +60,7 @@ pub const NEW_MAILBOX: u64 = ACTOR_ASLEEP;
 pub struct Tag(u16);
 
 impl Tag {
-    /// The tag bit that says that the block counts in the mailbox's depth (number of messages).
+    /// The tag bit of a block that counts in the mailbox's depth (number of messages).
     pub const COUNTED: Self = Self(1);
 
     /// Returns the tag of blocks of the kind `kind`. `is_counted` says whether these blocks count
@@ -189,7 +189,7 @@ pub enum RefusalReason {
     Gone,
 }
 
-/// The effect of a chain of blocks that the mailbox accepted on the actor.
+/// The effect on the actor of a chain of blocks that its mailbox has accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PushOutcome {
     /// The actor was awake: its runner will find the chain.
@@ -262,8 +262,8 @@ const fn depth(word: u64) -> u32 {
     ((word & !ROOM_WANTED_BIT) >> DEPTH_SHIFT) as u32
 }
 
-/// Returns the depth: the number of counted blocks that were sent and not yet subtracted. The call
-/// does not order accesses to other memory.
+/// Returns the depth: the number of counted blocks that were sent and not yet subtracted. The load
+/// is relaxed: it does not order accesses to other memory.
 #[must_use]
 pub fn depth_now<M: MailboxMemory>(memory: M) -> u32 {
     depth(memory.word().get())
@@ -352,8 +352,8 @@ pub enum MailboxLook<R> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[must_use]
 pub struct SleepingActor {
-    /// The block that was the anchor of the list when the actor went to sleep, or 0 if there was
-    /// none. The caller has to free that block, which the mailbox's word does not name any more.
+    /// The address of the last block that was taken before the actor went to sleep; 0 if none. The
+    /// caller has to free that block: the mailbox's word no longer points to it.
     pub anchor: u64,
     /// True if a sender waits for room in the mailbox, so that the caller has to wake all waiting
     /// senders.
@@ -363,11 +363,11 @@ pub struct SleepingActor {
 /// The runner's part of a mailbox. Each runner of the actor passes it on to the next one.
 #[derive(Debug, Default)]
 pub struct Inbox {
-    /// The newest block whose content the runner has taken, or 0. The mailbox's word names this
-    /// block, or named it before newer blocks were sent.
+    /// The address of the newest block whose content the runner has taken; 0 if there is none. The
+    /// block is freed when a newer one is found: until then the mailbox's word may point to it.
     anchor: u64,
-    /// The address of the oldest block that is not taken yet, or 0. Links lead from it to the newer
-    /// blocks, up to a link of 0.
+    /// The address of the oldest block that is not taken yet; 0 if none is known. Links lead from
+    /// it to the newer blocks; the link of the last one is 0.
     oldest: u64,
     /// The address of the block whose link is to be reversed next; 0 if the list is not being
     /// reversed.
@@ -437,8 +437,8 @@ impl Inbox {
         }
     }
 
-    /// Returns the oldest block, and leaves it in the list. `newest` is called to get the newest
-    /// block from the mailbox's word.
+    /// Returns the oldest block, and leaves it in the list. Calls `newest` to get the address of
+    /// the newest block, and reverses up to `links_max` links of the list, if necessary.
     #[inline(always)]
     unsafe fn find_oldest<M: MailboxMemory>(
         &mut self,
@@ -487,8 +487,8 @@ impl Inbox {
         false
     }
 
-    /// Removes `block`, the oldest one, from the list. If no other block is known, `block` becomes
-    /// the anchor.
+    /// Removes `block`, the oldest one, from the list, and frees it. But if no newer block is
+    /// known, `block` becomes the anchor, because the mailbox's word may still point to it.
     ///
     /// # Safety
     ///

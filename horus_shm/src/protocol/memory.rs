@@ -170,7 +170,7 @@ pub struct Passed {
     pub skipped: u64,
 }
 
-/// Access to the bookkeeping blocks and cursors of all readers of a topic.
+/// Gives access to the bookkeeping blocks and cursors of all readers of a topic.
 #[derive(Debug, Clone, Copy)]
 pub struct Readers {
     wait: *const WaitBlock<AtomicU64>,

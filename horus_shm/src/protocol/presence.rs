@@ -40,7 +40,8 @@ pub trait PresenceFile {
     /// The error of the system call.
     fn set_retired(&self) -> io::Result<()>;
 
-    /// Returns true if the file is kept although no process uses it.
+    /// Returns true if the file has to stay although no process uses it, for example because it has
+    /// latched history.
     ///
     /// # Errors
     ///
@@ -100,8 +101,8 @@ pub fn attach(file: &impl PresenceFile) -> io::Result<AttachOutcome> {
     alive.map(|_| AttachOutcome::Gone)
 }
 
-/// Removes the file if no other process uses it, even if it would be kept. Releases the presence
-/// lock in any case.
+/// Removes the file if no other process uses it, even if [`PresenceFile::is_kept`] is true.
+/// Releases the presence lock in any case.
 ///
 /// Returns true if the file is gone, whether this call or an earlier one removed it.
 ///
@@ -112,7 +113,7 @@ pub fn retire(file: &impl PresenceFile) -> io::Result<bool> {
     retire_if(file, || Ok(true))
 }
 
-/// Does the same as [`retire`], unless the file is kept.
+/// Does the same as [`retire`], unless the file is kept ([`PresenceFile::is_kept`]).
 ///
 /// WHY it is not enough if the caller checks before the call: another process may join the file
 /// after that, make it one that is kept, and leave it.

@@ -3,22 +3,24 @@
 
 use crate::protocol::sync::{Word, edge};
 
-/// A mask of lanes, and the value of the change counter for which the mask was computed.
+/// The mask of the lanes that a reader has to poll, and the value of the topic's change counter for
+/// which the mask was computed.
 #[derive(Debug, Default)]
 pub struct ReadLanes<W> {
     mask: W,
-    /// The value of the change counter, plus 1; 0 if no mask was stored yet.
+    /// The value of the change counter for which the mask was computed, plus 1; 0 if no mask was
+    /// stored yet.
     as_of: W,
 }
 
 impl<W: Word> ReadLanes<W> {
-    /// Creates the mask from two words, which are 0: no mask is published yet.
+    /// Creates the value from two words, which must be 0. No mask is published yet.
     pub const fn new(mask: W, as_of: W) -> Self {
         Self { mask, as_of }
     }
 
-    /// Stores the mask of the lanes that have to be polled until the change counter changes again.
-    /// `changes` is the value of the change counter for which the mask was computed.
+    /// Stores the mask of the lanes that have to be polled until the topic's change counter changes
+    /// again. `changes` is the value of the change counter for which the mask was computed.
     pub fn publish(&self, mask: u64, changes: u64) {
         // Relaxed: published by the store below. A thread that sees this mask with an older value
         // of the change counter leaves out only lanes that have nothing by now.

@@ -12,14 +12,14 @@ use core::sync::atomic::{self, AtomicU8, AtomicU32, AtomicU64, Ordering};
 
 pub use self::pointer::PointerWord;
 
-/// A memory ordering with a label. `docs/memory-ordering.md` explains the need for each label, and
-/// models test that no weaker ordering suffices.
+/// The memory ordering of certain accesses or fences, with a label. `docs/memory-ordering.md`
+/// explains the need for each label, and models test that no weaker ordering suffices.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Edge {
-    /// The name of the edge: the name of the pair to which it belongs, a slash, and its own name in
-    /// the pair.
+    /// The name of the edge, such as `slot/publish`: the name of the pair to which it belongs, a
+    /// slash, and its own name in the pair.
     pub label: &'static str,
-    /// The memory ordering of the access. (A model may weaken it.)
+    /// The memory ordering of the access or fence. (A model may weaken it.)
     pub ordering: Ordering,
 }
 

@@ -10,8 +10,8 @@ use crate::protocol::sync::{Word, edge};
 /// Begins the session of a lane's new owner `me`. Returns the position at which the owner continues
 /// to write.
 ///
-/// The predecessor may have stopped after any instruction. It may have published a slot that its
-/// head does not cover yet (then the message counts), or it may have written only a part of a slot
+/// The predecessor may have stopped after any instruction. It may have published a slot, but not
+/// stored the head after it (then the message counts), or it may have written only a part of a slot
 /// (then the position is used again, and counted as aborted). The work is bounded by the capacity.
 /// If the new owner dies in this function, it leaves a state that the next takeover handles in the
 /// same way.
@@ -43,8 +43,9 @@ pub fn end_session<W: Word>(block: &LaneBlock<W>) {
     block.epoch_owner.set(0);
 }
 
-/// Returns the head of a lane, and the position where the session of its live owner began. The
-/// second value is `None` if there is no live owner, or if the owner is still taking over the lane.
+/// Returns the head of a lane, and the position where the session (the time as owner) of its live
+/// owner began. The second value is `None` if there is no live owner, or if the owner is still
+/// taking over the lane.
 ///
 /// The head is loaded first, so that the head of a later session is never paired with the start of
 /// an earlier one. If the head belongs to an earlier session than the start, the start may lie
@@ -91,9 +92,9 @@ pub fn end_history<W: Word>(block: &LaneBlock<W>, pos: u64) {
 /// returned `head` without a live session: the publisher that died may have published a message
 /// after its head.
 ///
-/// If a new owner sends messages during this call, the returned position may be after the first of
-/// them. A reader that joins at the same time has no claim to those messages. The work is bounded
-/// by the capacity.
+/// If a new owner sends messages during this call, the returned position may be after some of these
+/// messages. A reader that joins at the same time has no claim to those messages. The work is
+/// bounded by the capacity.
 pub fn first_unpublished<M: LaneMemory>(memory: &M, head: u64) -> u64 {
     let mask = memory.capacity() - 1;
     // Relaxed: no payload is read here. A reader that goes on past a stamp loads the next one

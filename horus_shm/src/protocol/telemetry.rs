@@ -38,8 +38,8 @@ pub(crate) const fn is_sampled(pos: u64) -> bool {
     pos.is_multiple_of(MESSAGES_PER_SAMPLE)
 }
 
-/// Returns how many messages, counted from the one at position `pos`, there are up to and including
-/// the next one whose latency is measured.
+/// Returns the number of messages from the one at position `pos` up to, and including, the next one
+/// whose latency is measured.
 pub(crate) const fn messages_until_sample(pos: u64) -> u64 {
     pos.wrapping_neg() % MESSAGES_PER_SAMPLE + 1
 }
@@ -125,7 +125,7 @@ impl Latencies {
     }
 
     /// Returns for each bucket the number of latencies in it, and the upper bound of these
-    /// latencies.
+    /// latencies. The last bucket also counts all longer latencies.
     pub fn buckets(&self) -> impl Iterator<Item = (u16, Duration)> {
         let bound = |bucket| Duration::from_nanos(1_u64 << (FIRST_BUCKET_BITS as usize + bucket));
         self.counts
@@ -141,9 +141,9 @@ impl Latencies {
         self.counts.iter().map(|&count| u64::from(count)).sum()
     }
 
-    /// Returns an upper bound for the latency of the fraction `share` (0 to 1) of the samples with
-    /// the lowest latencies. The bound is at most twice the exact value. Returns `None` if there
-    /// are no samples.
+    /// Returns an upper bound of the latency that the fraction `share` (0 to 1) of the samples does
+    /// not exceed. The bound is at most twice the exact value for latencies from 16 ns to a minute.
+    /// Returns `None` if there are no samples.
     #[must_use]
     pub fn percentile(&self, share: f64) -> Option<Duration> {
         let wanted = (share.clamp(0.0, 1.0) * self.samples() as f64)

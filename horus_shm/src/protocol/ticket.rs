@@ -74,8 +74,8 @@ const fn filled_stamp(pos: u64) -> u64 {
     pos * 2 + 1
 }
 
-/// Returns the stamp of slot `index` in a new ring with `capacity`. The first `capacity` slots are
-/// free for the first lap; any further slots are not.
+/// Returns the stamp of slot `index` in a new ring for `capacity` values. The first `capacity`
+/// slots are free. If the ring has more slots, the others become free when values are received.
 #[must_use]
 pub const fn first_stamp(index: u64, capacity: u64) -> u64 {
     if index < capacity {
@@ -210,11 +210,12 @@ fn free_slots<M: TicketMemory>(memory: &M, received: Range<u64>) {
     }
 }
 
-/// Receives several values in a row. Frees their slots several at a time, and the remaining ones on
-/// drop.
+/// A guard by which the receiver takes several values in a row. It frees their slots several at a
+/// time, and the remaining ones on drop.
 ///
-/// WHY: a sender that waits for room writes a slot as soon as it is free. This would take the
-/// slot's cache line away while the receiver reads the next slot, which may be in the same line.
+/// WHY not one at a time: a sender that waits for room writes a slot as soon as it is free. This
+/// would take the slot's cache line away while the receiver reads the next slot, which may be in
+/// the same line.
 #[derive(Debug)]
 pub struct ReceiveRun<'a, M: TicketMemory> {
     memory: &'a M,

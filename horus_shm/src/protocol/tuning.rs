@@ -50,8 +50,8 @@ pub struct Tuning {
     /// quickly.
     pub demotes_lines: bool,
     /// True if the sender of an `spsc` channel publishes messages of 1 to 8 and of 64 bytes by the
-    /// channel's head, and the messages follow each other in memory without gaps; false if it
-    /// publishes them, as all others, by a stamp in each message's slot.
+    /// channel's head. They then follow each other in memory without gaps. False if it publishes
+    /// them by a stamp in each message's slot, as it publishes messages of other lengths.
     pub publishes_by_head: bool,
     /// True if a reader whose user has declared that the topic has no other reader maps the slots
     /// writable, though it never stores to them.

@@ -11,16 +11,16 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// with the memory and the index of the slot, moves on to the next position, and then calls
     /// `each` with the result of `load`. Never blocks.
     ///
-    /// The cursor is published after every `step` messages, at the end of a lap, and at the end of
-    /// the call, even if `each` panics. The call ends early if `load` returns `None`; the message
-    /// is then not read.
+    /// The cursor is published after every `step` messages, after the last slot of the ring, and at
+    /// the end of the call, even if `each` panics. If `load` returns `None`, the call ends, and the
+    /// message counts as not read.
     ///
     /// On a lane that is not exclusive the message that `load` copies may be torn; `each` is called
     /// only if the message is whole. This function stops at skips and overwritten messages;
     /// [`Self::read`] handles them.
     ///
-    /// In a lane whose writer publishes by the head, the cursor is also published whenever the
-    /// reader has read all messages before the head that it knew.
+    /// If the slots have no stamps, because the writer publishes by the head, the cursor is also
+    /// published whenever the reader has read all messages before the head that it last loaded.
     ///
     /// WHY the cursor is not published for each message: if the writer keeps the lane full, that
     /// would cost two transfers of a cache line for each message.

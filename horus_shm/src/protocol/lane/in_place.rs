@@ -62,9 +62,10 @@ fn pin_value<M: PinnableLane>(memory: &M, index: u64) -> u64 {
 
 const _: () = assert!(CAPACITY_MAX < 1 << INDEX_BITS);
 
-/// Number of attempts to count the messages of a lane. WHY more than one: a thread that is stopped
-/// for seconds between its two loads of the head cannot place the last skip. WHY not more: a
-/// damaged head is no reason to hang.
+/// Number of attempts to count the messages of a lane. An attempt fails if the head moves very far
+/// between its two loads, so that the position of the last skip is ambiguous. WHY more than one:
+/// this happens if the thread is stopped for seconds. WHY not without limit: with a damaged head,
+/// every attempt may fail.
 const COUNT_ATTEMPTS: u32 = 3;
 
 /// The reason why a writer cannot claim the next slot for its message.
@@ -205,8 +206,8 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
     }
 }
 
-/// Returns the number of messages that were published in a lane so far, and the position after the
-/// last of them, where a new reader may start.
+/// Returns the number of messages that were published in a lane so far, and the position up to
+/// which they are counted, where a new reader may start.
 pub fn count_messages<W: Word>(block: &LaneBlock<W>) -> (u64, u64) {
     let mut counted = (0, 0);
     for _ in 0..COUNT_ATTEMPTS {
@@ -231,9 +232,9 @@ pub fn count_messages<W: Word>(block: &LaneBlock<W>) -> (u64, u64) {
     counted
 }
 
-/// Returns the same as [`count_messages`], for a lane without a live publisher. Also counts
-/// messages that a dead publisher had published without storing the new head. `memory` is that of
-/// the lane's newest extent.
+/// Does the same as [`count_messages`] for a lane without a live publisher, but also counts
+/// messages that the dead publisher had published without storing the new head. `memory` is the
+/// memory of the lane's newest extent.
 pub fn count_all_messages<M: PinnableLane>(memory: &M) -> (u64, u64) {
     let (mut number, start) = count_messages(memory.block());
     let mask = memory.capacity() - 1;
@@ -327,8 +328,8 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
     }
 
     /// Moves to the newest message, and calls `attempt` to get it; returns the result of `attempt`.
-    /// Its second argument says which positions were jumped over. If `attempt` returns `None`,
-    /// because the writer has overwritten the message, tries again a few times.
+    /// The second argument of `attempt` says which positions the reader jumped over. If `attempt`
+    /// returns `None`, because the writer has overwritten the message, tries again a few times.
     fn try_at_latest<R>(
         &mut self,
         mut attempt: impl FnMut(&mut Self, Jump) -> Option<R>,
@@ -400,8 +401,8 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         }
     }
 
-    /// Makes this reader count its losses by message numbers from now on. The messages from `first`
-    /// up to, but not including, `next` are already counted.
+    /// Makes this reader count its losses by message numbers from now on. The messages from number
+    /// `first` up to, but not including, number `next` are already counted.
     pub fn start_numbering(&mut self, first: u64, next: u64) {
         self.numbered = true;
         (self.first_number, self.next_number) = (Some(first), Some(next));
@@ -526,8 +527,8 @@ pub fn clear_pin<W: Word>(word: &W) {
     word.store(0, edge::PIN_MOVE);
 }
 
-/// Takes the first free pin of a reader, and returns its number. `held` is a private word of the
-/// reader's process: the mask of the pins in use. Returns `None` if `limit` pins are in use.
+/// Claims the first free pin of a reader, and returns its number. `held` is a private word of the
+/// reader's process, the mask of the pins in use. Returns `None` if `limit` pins are in use.
 pub fn claim_free_pin<W: Word>(held: &W, limit: u32) -> Option<u32> {
     // ORDERING(reuse): pairs with the store in `free_pin`: the pin was taken back before it is used
     // again.

@@ -6,9 +6,9 @@ use crate::protocol::layout::POSITION_MAX;
 use crate::protocol::memory::{LaneMemory, Passed};
 
 impl<M: LaneMemory + Clone> LaneReader<M> {
-    /// Moves to `pos`, which is at most `end`, for a reader that counts losses by positions. `end`
-    /// is the next position to be written. Of the positions before `pos`, those that have already
-    /// been overwritten are counted as lost, and the others as skipped.
+    /// Moves this reader, which counts losses by positions, to `pos`. Of the positions that it
+    /// passes, those that have already been overwritten count as lost, and the others as skipped.
+    /// `end` is the position that is written next; `pos` is at most `end`.
     pub(super) fn skip_to(&mut self, pos: u64, end: u64) {
         let passed = pos - self.pos;
         let unread = UnreadCounts::of_positions(self.pos, end, self.memory.capacity());
@@ -17,7 +17,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     }
 
     /// Skips the rest of this extent, for a call that wants only the newest message. The extent
-    /// ends at position `end`; the first message after it has the number `number`.
+    /// ends at position `end`; the first message of the next extent has the number `number`.
     pub fn skip_to_end(&mut self, end: u64, number: u64) {
         if self.numbered {
             let (start, head) = (self.pos, end);
@@ -28,8 +28,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Moves to `pos`, the first position of an extent. The positions before `pos`, and the
-    /// `numbers` messages in them, are counted neither as lost nor as skipped.
+    /// Moves to `pos`, the first position of an extent, without counting the positions before it,
+    /// or the `numbers` messages in them, as lost or skipped.
     pub fn skip_uncounted(&mut self, pos: u64, numbers: u64) {
         let shifted = |number: Option<u64>| number.map(|number| number.wrapping_add(numbers));
         self.first_number = shifted(self.first_number);
@@ -37,8 +37,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.advance_to(pos);
     }
 
-    /// Moves to `pos`, if the reader is before it. The message at `pos` has the number `number`.
-    /// Earlier messages that were not read count as lost.
+    /// Moves to `pos`, if the reader is before that position. The message at `pos` has the number
+    /// `number`. Earlier messages that were not read count as lost.
     pub fn count_lost_to(&mut self, pos: u64, number: u64) {
         if self.pos < pos {
             let lost = if self.numbered { 0 } else { pos - self.pos };
@@ -61,7 +61,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     }
 
     /// Counts the message with the number `number` as received, and the messages between the
-    /// previously received one and this one as lost or skipped. The message was reached by `jump`.
+    /// previously received one and this one as lost or skipped. `jump` is the jump by which the
+    /// reader got to the message.
     pub(super) fn account(&mut self, number: u64, jump: Jump) {
         if let Some(next) = self.next_number {
             self.count_gap(number.saturating_sub(next), jump, 1);
@@ -70,8 +71,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.next_number = Some(number.wrapping_add(1));
     }
 
-    /// Counts the messages before message `number`, but not that message, as lost or skipped,
-    /// except those that are already counted.
+    /// Counts the messages before the message with the number `number` as lost or skipped, except
+    /// those that are already counted. `jump` is the jump by which the reader got past them.
     fn account_before(&mut self, number: u64, jump: Jump) {
         if let Some(next) = self.next_number
             && self.count_gap(number.saturating_sub(next), jump, 0)
@@ -81,8 +82,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     }
 
     /// Counts `gap` messages that were not received. Those that were still in their slots when the
-    /// reader began `jump` count as skipped, the others as lost. The last `received` messages of
-    /// the jump are not among the `gap` messages. Returns true if any message was counted.
+    /// reader began `jump` count as skipped, the others as lost. `received` is 1 if the reader
+    /// receives the last message of the jump, which is not one of the `gap` messages; else 0.
+    /// Returns true if any message was counted.
     fn count_gap(&mut self, gap: u64, jump: Jump, received: u64) -> bool {
         // WHY the maximum: a damaged number must not make the counters implausible.
         let is_sound = 0 < gap && gap < POSITION_MAX;

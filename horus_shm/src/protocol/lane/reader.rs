@@ -55,10 +55,10 @@ pub struct LaneReader<M> {
     pub(super) end: u64,
     /// Number of slots that are prefetched ahead of the next position; see [`prefetch_distance`].
     pub(super) ahead: u64,
-    /// First position that may not be published yet. All earlier positions are known to be
-    /// published.
+    /// First position that this reader does not know to be published.
     pub(super) horizon: u64,
-    /// The position at which this reader loads the lane's head again.
+    /// The position at which this reader next loads the lane's head, to learn how far it may
+    /// prefetch.
     pub(super) next_head_read: u64,
     /// Minimum number of messages between two loads of the head; see [`run_messages_min`].
     pub(super) run: u64,
@@ -172,10 +172,11 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Returns the number of messages from position `pos` on that are known to be published, in a
-    /// lane whose writer publishes by the head.
+    /// Returns the number of messages from position `pos` on that are known to be published. Only
+    /// for a lane whose writer publishes by the head.
     ///
-    /// WHY the head is loaded only if none is known: its cache line belongs to the writer.
+    /// WHY the head is loaded only if no such message is known: the head's cache line belongs to
+    /// the writer.
     #[inline(always)]
     pub(super) fn messages_from(&mut self, pos: u64) -> u64 {
         if pos >= self.horizon {
@@ -295,7 +296,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Prefetches the slot that this reader will read some messages after `spot`.
+    /// Prefetches the slot that this reader will read some messages after the slot `spot`.
     ///
     /// WHY only if the head says that the slot is published: otherwise the prefetch would take a
     /// cache line away from the writer. The head is loaded only while the reader reads many
@@ -320,15 +321,15 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.postpone_head_read(pos);
     }
 
-    /// Notes that the reader has read all messages, or nearly all: it loads the head again only
-    /// after some further positions ([`run_messages_min`]).
+    /// Postpones the next load of the head until the reader has read [`run_messages_min`] messages
+    /// from `pos` on.
     #[inline(always)]
     pub(super) fn postpone_head_read(&mut self, pos: u64) {
         self.next_head_read = pos + self.run;
     }
 
     /// Prefetches all cache lines of the slot of the next message, if that is worthwhile for a
-    /// reader that waits for messages from `lanes` lanes. Only a hint.
+    /// reader that waits for messages from `lanes` lanes. It is only a hint.
     #[inline(always)]
     pub fn prefetch_slot(&self, lanes: usize) {
         if is_prefetch_worthwhile(self.memory.slot_lines(), lanes) {
@@ -414,10 +415,10 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         PollOutcome::Busy
     }
 
-    /// Moves the reader past its current message, which was overwritten. If later messages were
-    /// overwritten, too, moves the reader to a published slot, some slots ahead of the slot that is
-    /// overwritten next. Counts the positions in between as lost, if losses are counted by
-    /// positions.
+    /// Moves the reader past its current message, which was overwritten. If the writer has lapped
+    /// the reader, so that later messages were overwritten, too, moves the reader to a published
+    /// slot, some slots ahead of the slot that is overwritten next. Counts the positions in between
+    /// as lost, if losses are counted by positions.
     ///
     /// WHY not always some slots ahead: the writer may have begun to overwrite only the current
     /// message, and then stopped. This happens if it has lent the slot to the user, who fills it
@@ -537,7 +538,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.busy
     }
 
-    /// Counts the message that was just read as skipped, instead of received.
+    /// Counts the message that was just read as skipped, for a caller that discards it because it
+    /// has found a newer message in another lane.
     pub fn count_read_as_skipped(&mut self) {
         self.count_passed(Passed {
             positions: 1,

@@ -1,7 +1,7 @@
 //! Counts the messages of a lane that a reader has not yet read, lost or skipped.
 
 /// The numbers of unread messages of a lane at one moment: messages that the reader can still read,
-/// and messages that are lost. May also count positions instead of messages.
+/// and messages that are lost. A value may also count positions instead of messages.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct UnreadCounts {
     /// Number of unread messages that the reader can still read.
@@ -80,9 +80,9 @@ impl Jump {
     pub(super) const NONE: Self = Self { start: 0, head: 0 };
 }
 
-/// Returns how many positions before the head a reader continues after the writer has overwritten
-/// its next message. WHY less than the capacity: the writer will overwrite the oldest positions
-/// next.
+/// Returns the distance in positions between the head and the position at which a reader continues
+/// after the writer has lapped it (overwritten its next message). WHY less than the capacity: the
+/// writer will overwrite the oldest positions next.
 #[must_use]
 pub const fn kept_after_lap(capacity: u64) -> u64 {
     let margin = if capacity / 8 > 2 { capacity / 8 } else { 2 };

@@ -22,13 +22,13 @@ pub struct LaneWriter<M> {
     /// First position that the writer may write only after it has read the cursors of the gated
     /// readers again.
     pub(super) limit: u64,
-    /// First position that this writer must not write for another reason than its readers' cursors;
-    /// [`u64::MAX`] if there is none.
+    /// First position that this writer must not write, because [`Self::stop_before`] says so;
+    /// [`u64::MAX`] if there is none. The cursors of readers may hold the writer back even earlier.
     pub(super) hold: u64,
     /// Number of slots that are prefetched ahead of the next position; see [`prefetch_distance`].
     pub(super) ahead: u64,
-    /// The time, in ticks of the CPU's counter, at the end of the last write that
-    /// [`Self::demote_lines`] may have followed.
+    /// The time of the last write of a message whose cache lines may be demoted
+    /// ([`Self::demote_lines`]), in ticks of the CPU's counter.
     pub(super) last_ticks: u64,
     /// Number of positions that this lane's writers have skipped so far, because readers had pinned
     /// the slots.
@@ -120,7 +120,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     }
 
     /// Returns the index of the slot that should be prefetched now, because it will be written soon
-    /// after `spot`.
+    /// after the slot `spot`.
     ///
     /// Returns `None` if that slot is not known to be free: a prefetch could then take a cache line
     /// away from a reader. Also returns `None` for slots without stamps: there a prefetch lengthens
@@ -194,9 +194,9 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         self.pos < self.limit
     }
 
-    /// Returns the readers whose bits are set in `gated`. The second value of each is the cursor at
-    /// which this writer stopped waiting for the reader, or 0. WHY bits above the number of readers
-    /// are ignored: another process may set any bit.
+    /// Returns the indices of the readers whose bits are set in `gated`, each with the cursor at
+    /// which this writer stopped waiting for the reader (0 if it waits). WHY bits above the number
+    /// of readers are ignored: another process may set any bit.
     fn gated_readers(&self, gated: u64) -> impl Iterator<Item = (u32, u64)> + use<'_, M> {
         let readers = (0..).zip(self.given_up.iter().copied());
         readers.filter(move |(reader, _)| gated >> reader & 1 != 0)
@@ -215,9 +215,10 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         cursors.min_by_key(|&(_, cursor)| cursor)
     }
 
-    /// Returns the gated reader that is furthest behind, and the position that it reads next, even
-    /// if this writer never waits for readers. Ignores readers for which [`Self::stop_waiting_for`]
-    /// was called, and those for which `counts` returns false.
+    /// Returns the index of the gated reader that is furthest behind, and the position that it
+    /// reads next, even if this writer never waits for readers. Ignores readers for which this
+    /// writer has stopped waiting ([`Self::stop_waiting_for`]), and those for which `counts`
+    /// returns false.
     pub fn slowest_reader_where(&self, counts: impl Fn(u32) -> bool) -> Option<(u32, u64)> {
         // Relaxed, both: an older cursor keeps an extent for longer. A reader whose bit is not seen
         // yet begins behind the extents before the newest one.
@@ -246,8 +247,8 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     }
 
     /// Makes the writer stop before position `hold`, until the next call of this function;
-    /// [`u64::MAX`] means no such limit. The messages before `hold` stay for readers that have not
-    /// joined the lane yet.
+    /// [`u64::MAX`] means no such limit. WHY: a write of that position would overwrite the oldest
+    /// message, which readers that have not joined the lane yet still have to receive.
     pub const fn stop_before(&mut self, hold: u64) {
         self.hold = hold;
     }

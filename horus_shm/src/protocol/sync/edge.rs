@@ -3,17 +3,18 @@
 
 use super::{Edge, Ordering};
 
-/// ORDERING(slot): Release store of the even stamp. Pairs with [`SLOT_SEE`]: a thread that sees
-/// the stamp sees the payload.
+/// ORDERING(slot): Release store of the even stamp, which publishes a message. Pairs with
+/// [`SLOT_SEE`]: a thread that sees the stamp sees the payload.
 pub const SLOT_PUBLISH: Edge = Edge::new("slot/publish", Ordering::Release);
 /// ORDERING(slot): Acquire load of a slot's stamp by a reader. Pairs with [`SLOT_PUBLISH`].
 pub const SLOT_SEE: Edge = Edge::new("slot/see", Ordering::Acquire);
 
-/// ORDERING(overwrite): Release fence between the odd stamp and the payload words. Pairs with
-/// [`OVERWRITE_CHECK`]: a reader that read one new word sees the odd stamp (or a later one).
+/// ORDERING(overwrite): Release fence of a writer between its stores of the odd stamp and of the
+/// payload words. Pairs with [`OVERWRITE_CHECK`]: a reader that read one new word sees the odd
+/// stamp (or a later one).
 pub const OVERWRITE_BEGIN: Edge = Edge::new("overwrite/begin", Ordering::Release);
-/// ORDERING(overwrite): Acquire fence between the payload words and the second load of the
-/// stamp. Pairs with [`OVERWRITE_BEGIN`].
+/// ORDERING(overwrite): Acquire fence of a reader between its loads of the payload words and its
+/// second load of the stamp. Pairs with [`OVERWRITE_BEGIN`].
 pub const OVERWRITE_CHECK: Edge = Edge::new("overwrite/check", Ordering::Acquire);
 
 /// ORDERING(head): Release store of the head. Pairs with [`HEAD_SEE`]: a reader that starts at
@@ -34,8 +35,8 @@ pub const CURSOR_SEE: Edge = Edge::new("cursor/see", Ordering::Acquire);
 /// the writer's scan sees the bit and the cursor, or the reader sees a head at or past the
 /// position of that scan.
 pub const GATE_JOIN: Edge = Edge::new("gate/join", Ordering::SeqCst);
-/// ORDERING(gate): SeqCst fence of the writer before it reads bits and cursors. Pairs with
-/// [`GATE_JOIN`].
+/// ORDERING(gate): SeqCst fence of the writer before it reads the bits and cursors of gated
+/// readers. Pairs with [`GATE_JOIN`].
 pub const GATE_SCAN: Edge = Edge::new("gate/scan", Ordering::SeqCst);
 
 /// ORDERING(gated): Release operation that clears the bit of a gated reader that leaves or has
@@ -52,28 +53,29 @@ pub const OWNER_CLAIM: Edge = Edge::new("owner/claim", Ordering::Acquire);
 /// [`OWNER_CLAIM`].
 pub const OWNER_RELEASE: Edge = Edge::new("owner/release", Ordering::Release);
 
-/// ORDERING(owner): Acquire load of a lane's owner word by a reader that joins later. Pairs
-/// with [`OWNER_RELEASE`], also through the claim that followed it.
+/// ORDERING(owner): Acquire load of a lane's owner word by a reader that joins later. Pairs with
+/// [`OWNER_RELEASE`], even if another owner has claimed the lane since.
 pub const OWNER_SEE: Edge = Edge::new("owner/see", Ordering::Acquire);
 
-/// ORDERING(epoch): Release store of the owner whose session begins. Pairs with [`EPOCH_SEE`]:
-/// a thread that sees it sees the start of the session.
+/// ORDERING(epoch): Release store of the owner whose session begins. Pairs with [`EPOCH_SEE`]: a
+/// thread that sees the owner sees the start of its session.
 pub const EPOCH_PUBLISH: Edge = Edge::new("epoch/publish", Ordering::Release);
 /// ORDERING(epoch): Acquire load of the owner of a lane's session. Pairs with
 /// [`EPOCH_PUBLISH`].
 pub const EPOCH_SEE: Edge = Edge::new("epoch/see", Ordering::Acquire);
 
-/// ORDERING(history): Release store of the start of a session. Pairs with [`HISTORY_SEE`]: a
-/// thread that sees it sees where the history before it begins.
+/// ORDERING(history): Release store of the start of a session. Pairs with [`HISTORY_SEE`]: a thread
+/// that sees the start sees where the history before the session begins.
 pub const HISTORY_PUBLISH: Edge = Edge::new("history/publish", Ordering::Release);
 /// ORDERING(history): Acquire load of the start of a lane's session. Pairs with
 /// [`HISTORY_PUBLISH`].
 pub const HISTORY_SEE: Edge = Edge::new("history/see", Ordering::Acquire);
 
-/// ORDERING(change): Release of the count of new extents, after the generation of the lane was
-/// stored. Pairs with [`CHANGE_SEE`]: a reader that sees the new count sees the new generation.
+/// ORDERING(change): Release increment of a topic's change counter, after a lane got a new extent
+/// or a new publisher. Pairs with [`CHANGE_SEE`]: a reader that sees the new count sees the change
+/// of the lane.
 pub const CHANGE_PUBLISH: Edge = Edge::new("change/publish", Ordering::Release);
-/// ORDERING(change): Acquire load of a topic's count of new extents. Pairs with
+/// ORDERING(change): Acquire load of a topic's change counter by a reader. Pairs with
 /// [`CHANGE_PUBLISH`].
 pub const CHANGE_SEE: Edge = Edge::new("change/see", Ordering::Acquire);
 
@@ -81,14 +83,16 @@ pub const CHANGE_SEE: Edge = Edge::new("change/see", Ordering::Acquire);
 /// computed the lanes that it reads. Pairs with [`READING_SEE`]: a thread that sees the value
 /// sees these lanes, or those of a later value.
 pub const READING_PUBLISH: Edge = Edge::new("reading/publish", Ordering::Release);
-/// ORDERING(reading): Acquire load of that value by a thread that waits on behalf of the
-/// reader. Pairs with [`READING_PUBLISH`].
+/// ORDERING(reading): Acquire load by a thread that waits on behalf of a reader: it loads the value
+/// of the change counter for which the reader has computed its lanes. Pairs with
+/// [`READING_PUBLISH`].
 pub const READING_SEE: Edge = Edge::new("reading/see", Ordering::Acquire);
 
 /// ORDERING(ready): Release of the bit that marks the slots of a channel's lane as allocated.
 /// Pairs with [`READY_SEE`]: a thread that sees the bit may access the lane.
 pub const READY_PUBLISH: Edge = Edge::new("ready/publish", Ordering::Release);
-/// ORDERING(ready): Acquire load of the bits of lanes with slots. Pairs with [`READY_PUBLISH`].
+/// ORDERING(ready): Acquire load of the bits of the lanes whose slots are allocated. Pairs with
+/// [`READY_PUBLISH`].
 pub const READY_SEE: Edge = Edge::new("ready/see", Ordering::Acquire);
 
 /// ORDERING(wake): SeqCst fence of a sender between its publication and its load of the
@@ -109,17 +113,19 @@ pub const PIN_HOLD: Edge = Edge::new("pin/hold", Ordering::SeqCst);
 pub const PIN_SCAN: Edge = Edge::new("pin/scan", Ordering::SeqCst);
 
 /// ORDERING(pin): Acquire load of the count of skips. Pairs with [`PIN_SCAN`], which is also a
-/// release fence, and is executed between the store of a head and the skip that may follow it.
+/// release fence: the writer executes it after the store of a head, and before it counts the next
+/// skip. A thread that sees the skip sees that head, or a later one.
 pub const PIN_COUNT: Edge = Edge::new("pin/count", Ordering::Acquire);
 
-/// ORDERING(pinned): Release store of a pin. Pairs with [`PIN_SEE`]: reads under the previous
-/// pin happen before the writer's next stores to that slot.
+/// ORDERING(pinned): Release store of a pin that moves to another slot, or is cleared. Pairs with
+/// [`PIN_SEE`]: the reader's loads of the previously protected slot happen before the writer's next
+/// stores to that slot.
 pub const PIN_MOVE: Edge = Edge::new("pinned/move", Ordering::Release);
 /// ORDERING(pinned): Acquire load of a reader's pin by a writer. Pairs with [`PIN_MOVE`].
 pub const PIN_SEE: Edge = Edge::new("pinned/see", Ordering::Acquire);
 
 /// ORDERING(reuse): Release operation on the bit that marks a pin as free again. Pairs with
-/// [`PIN_REUSE`]: the pin was taken back before it is used again.
+/// [`PIN_REUSE`]: the store that cleared the pin happens before the pin is used again.
 pub const PIN_FREE: Edge = Edge::new("reuse/free", Ordering::Release);
 /// ORDERING(reuse): Acquire load of the bits of a reader's free pins. Pairs with [`PIN_FREE`].
 pub const PIN_REUSE: Edge = Edge::new("reuse/take", Ordering::Acquire);
@@ -157,8 +163,8 @@ pub const LANE_EDGES: [Edge; 28] = [
     PIN_REUSE,
 ];
 
-/// The edges of the discovery of lanes. The memory that a reader sees through them is made
-/// available by a system call.
+/// The edges by which readers discover new lanes and extents. The names and the contents of lane
+/// files are ordered by system calls.
 pub const DISCOVERY_EDGES: [Edge; 6] = [
     CHANGE_PUBLISH,
     CHANGE_SEE,
@@ -214,11 +220,12 @@ pub const STOLEN_FREE: Edge = Edge::new("stolen/free", Ordering::Release);
 /// [`STOLEN_FREE`].
 pub const STOLEN_SEE: Edge = Edge::new("stolen/see", Ordering::Acquire);
 
-/// ORDERING(lifo): Release store or exchange that puts an entry into a `lifo_slot`. Pairs with
-/// [`LIFO_STEAL`]: a thief that takes the entry sees what it points to.
+/// ORDERING(lifo): Release store or exchange that puts an entry into a worker's `lifo_slot` (the
+/// entry that the worker runs next). Pairs with [`LIFO_STEAL`]: a thief that takes the entry sees
+/// what it points to.
 pub const LIFO_PUT: Edge = Edge::new("lifo/put", Ordering::Release);
-/// ORDERING(lifo): Acquire exchange of a thief that empties a `lifo_slot`. Pairs with
-/// [`LIFO_PUT`].
+/// ORDERING(lifo): Acquire exchange of a thief that takes the entry out of another worker's
+/// `lifo_slot`. Pairs with [`LIFO_PUT`].
 pub const LIFO_STEAL: Edge = Edge::new("lifo/steal", Ordering::Acquire);
 
 /// ORDERING(inject): Release exchange that puts an entry on an injector. Pairs with
@@ -238,17 +245,16 @@ pub const CHAIN_RETURN: Edge = Edge::new("chain/return", Ordering::Release);
 /// to its injector. Pairs with [`CHAIN_RETURN`].
 pub const CHAIN_TAKE: Edge = Edge::new("chain/take", Ordering::Acquire);
 
-/// ORDERING(search): SeqCst fence of a worker between the moment when it stops to count as a
-/// searcher and its last look at all queues. Pairs with [`SEARCH_LOOK`], as in Dekker's
-/// algorithm: either the worker sees the new entry, or the sender sees that there is one
-/// searcher less.
+/// ORDERING(search): SeqCst fence of a worker between the exchange by which it stops being a
+/// searcher and its last look at all queues. Pairs with [`SEARCH_LOOK`], as in Dekker's algorithm:
+/// either the worker sees the new entry, or the sender sees that there is one searcher less.
 pub const SEARCH_LEAVE: Edge = Edge::new("search/leave", Ordering::SeqCst);
 /// ORDERING(search): SeqCst fence of a sender between the push of a new entry and the load of
 /// the search state. Pairs with [`SEARCH_LEAVE`] and [`SEARCH_CLOSE`].
 pub const SEARCH_LOOK: Edge = Edge::new("search/look", Ordering::SeqCst);
-/// ORDERING(search): SeqCst fence between the store of the mark that no worker takes entries
-/// any more, and the last look at the injectors. Pairs with [`SEARCH_LOOK`]: either that look
-/// finds a new entry, or the sender of the entry sees the mark.
+/// ORDERING(search): SeqCst fence of a thread that closes the queues, between the exchange that
+/// sets the closed mark and the last look at the injectors. Pairs with [`SEARCH_LOOK`]: either that
+/// look finds a new entry, or the sender of the entry sees the mark.
 pub const SEARCH_CLOSE: Edge = Edge::new("search/close", Ordering::SeqCst);
 
 /// The edges of the run queues and the searches of the workers that run actors.
@@ -300,16 +306,16 @@ pub const HOLDER_END: Edge = Edge::new("holder/end", Ordering::Acquire);
 /// [`HOLDER_LEAVE`].
 pub const HOLDER_FREE: Edge = Edge::new("holder/free", Ordering::Acquire);
 
-/// ORDERING(pending): Release operation that clears the bit which marks the block of the last
-/// address as sent. Pairs with [`PENDING_SET`]: the runner has finished with the block before
-/// the block is sent again.
+/// ORDERING(pending): Release operation that clears the bit which marks an actor's last-address
+/// block as sent. Pairs with [`PENDING_SET`]: the runner has finished with the block before the
+/// block is sent again.
 pub const PENDING_CLEAR: Edge = Edge::new("pending/clear", Ordering::Release);
-/// ORDERING(pending): Acquire exchange that sets the bit which marks the block of the last
-/// address as sent. Pairs with [`PENDING_CLEAR`].
+/// ORDERING(pending): Acquire exchange that sets the bit which marks an actor's last-address block
+/// as sent. Pairs with [`PENDING_CLEAR`].
 pub const PENDING_SET: Edge = Edge::new("pending/set", Ordering::Acquire);
 
-/// ORDERING(depot): Release exchange that puts a magazine on a stack of the depot. Pairs with
-/// [`DEPOT_POP`]: a thread that takes the magazine sees the blocks in it.
+/// ORDERING(depot): Release exchange that puts a magazine (an array of free blocks) on a stack of
+/// the depot. Pairs with [`DEPOT_POP`]: a thread that takes the magazine sees the blocks in it.
 pub const DEPOT_PUSH: Edge = Edge::new("depot/push", Ordering::Release);
 /// ORDERING(depot): Acquire load of the top of a stack of the depot. Pairs with [`DEPOT_PUSH`].
 pub const DEPOT_POP: Edge = Edge::new("depot/pop", Ordering::Acquire);
@@ -318,18 +324,18 @@ pub const DEPOT_POP: Edge = Edge::new("depot/pop", Ordering::Acquire);
 /// none. Pairs with [`ANSWER_SEE`]: an asker that sees the new state sees the answer.
 pub const ANSWER_GIVE: Edge = Edge::new("answer/give", Ordering::Release);
 /// ORDERING(answer): Acquire load of the state by the asker, or its fence after the exchange by
-/// which it leaves. Pairs with [`ANSWER_GIVE`].
+/// which it gives up its end. Pairs with [`ANSWER_GIVE`].
 pub const ANSWER_SEE: Edge = Edge::new("answer/see", Ordering::Acquire);
 
-/// ORDERING(waker): Release exchange that puts a waker into an answer. Pairs with
-/// [`WAKER_TAKE`].
+/// ORDERING(waker): Release exchange by which the asker registers its waker in an answer. Pairs
+/// with [`WAKER_TAKE`]: the replier sees the waker.
 pub const WAKER_PUT: Edge = Edge::new("waker/put", Ordering::Release);
-/// ORDERING(waker): Acquire exchange that takes a waker out of an answer. Pairs with
-/// [`WAKER_PUT`].
+/// ORDERING(waker): Acquire exchange by which the replier takes the asker's waker out of an answer.
+/// Pairs with [`WAKER_PUT`].
 pub const WAKER_TAKE: Edge = Edge::new("waker/take", Ordering::Acquire);
 
-/// ORDERING(cancel): Release exchange by which the asker leaves. Pairs with [`CANCEL_SEE`]: the
-/// asker's accesses to the block happen before the block is freed.
+/// ORDERING(cancel): Release exchange by which the asker gives up its end of an answer. Pairs with
+/// [`CANCEL_SEE`]: the asker's accesses to the memory happen before that memory is freed.
 pub const CANCEL_LEAVE: Edge = Edge::new("cancel/leave", Ordering::Release);
 /// ORDERING(cancel): Acquire fence before the replier frees an answer whose asker has left.
 /// Pairs with [`CANCEL_LEAVE`].
