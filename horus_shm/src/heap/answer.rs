@@ -51,8 +51,9 @@ const EVENTCOUNTS: usize = 16;
 const SHORT_POLL_TIME: Duration = Duration::from_micros(2);
 
 thread_local! {
-    /// Decides whether a thread may poll for a reply for a long time. Each long poll that finds no
-    /// reply makes more of the next waits poll only for a short time.
+    /// Decides whether the next wait of this thread polls for a reply for a long or a short time.
+    /// After each long poll that finds no reply, more of the following waits poll only for a short
+    /// time.
     static LONG_POLL_BACKOFF: Cell<Backoff<31>> = const { Cell::new(Backoff::new()) };
 }
 
@@ -164,8 +165,8 @@ unsafe impl<T: Send> Sync for Reply<T> {}
 
 /// The asker's end of an answer. The asker waits for the value as a thread or as a task.
 pub struct Answer<T> {
-    /// The memory that the value of the reply passes through; `None` after the asker has taken the
-    /// value from there.
+    /// The memory that the asker shares with the replier; `None` after the asker has taken the
+    /// reply out of it.
     place: Option<AnswerPointer<T>>,
     /// True while the answer contains a waker of the asker that the asker has not taken back.
     is_registered: bool,

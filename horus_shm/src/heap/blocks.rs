@@ -34,7 +34,8 @@ const BLOCK_BYTES_MAX: usize = BLOCK_BYTES_MIN << (BLOCK_CLASSES - 1);
 /// for it.
 pub(super) const BLOCK_ADDRESS_MAX: u64 = mailbox::BLOCK_ADDRESS_MAX;
 
-/// Number of blocks that a thread takes between prefetching a free block and using that block.
+/// Distance of the prefetch of free blocks: when a thread takes a block, it prefetches the block
+/// that it will take this many blocks later.
 const PREFETCHED_BLOCKS_AHEAD: usize = 6;
 
 /// Maximum number of blocks of one size that a thread can reserve for itself: as many as fit in its
@@ -171,8 +172,8 @@ impl ThreadMagazines {
 }
 
 impl MagazinePair {
-    /// Takes a block in the case that the first magazine has none or does not exist. Gets a
-    /// magazine with blocks first.
+    /// Takes a block if the thread's first magazine has none or does not exist: replaces the first
+    /// magazine by one with blocks, or fills it, before that.
     #[cold]
     fn refill(&self, class: BlockClass) -> NonNull<u8> {
         let spare = self.spare.get();
@@ -197,8 +198,8 @@ impl MagazinePair {
         block.expect("a magazine that was filled has a block")
     }
 
-    /// Frees a block in the case that the first magazine is full or does not exist. Gets a magazine
-    /// with room first.
+    /// Frees a block if the thread's first magazine is full or does not exist: replaces the first
+    /// magazine by an empty one before that.
     #[cold]
     fn unload(&self, block: NonNull<u8>, class: BlockClass) {
         let spare = self.spare.get();
@@ -230,7 +231,7 @@ impl Drop for ThreadMagazines {
     }
 }
 
-/// Prefetches a free block that this thread will take soon.
+/// Prefetches, for writing, the first cache line of a free block that this thread will take soon.
 #[inline(always)]
 fn prefetch_block(block: *mut u8) {
     copy::prefetch(block, 1, PrefetchIntent::Write);
@@ -319,7 +320,8 @@ impl<T> Envelope<T> {
     ///
     /// # Safety
     ///
-    /// [`Self::into_address`] returned it, and its value was not moved out.
+    /// `address` was returned by [`Self::into_address`], and the value was not moved out of the
+    /// block.
     #[inline(always)]
     pub(super) unsafe fn from_address(address: u64) -> Self {
         Self {
@@ -403,7 +405,7 @@ pub(super) fn address_of(block: NonNull<u8>) -> u64 {
 ///
 /// # Safety
 ///
-/// [`address_of`] returned it.
+/// `address` was returned by [`address_of`].
 #[inline(always)]
 pub(super) unsafe fn block_at(address: u64) -> NonNull<u8> {
     // SAFETY: no block is at address 0.

@@ -149,9 +149,9 @@ pub trait Behaviour<G: Group>: Send + 'static {
         turn: &mut Activation<'_, Self::Message, G>,
     ) -> Flow;
 
-    /// Handles messages that [`Self::handle`] has put aside. Called at the end of each activation,
-    /// even if the mailbox is not empty, but not if the behaviour pauses ([`Flow::Suspend`]). May
-    /// panic, as [`Self::handle`] may.
+    /// Handles messages that [`Self::handle`] has put aside. Called at the end of each batch of
+    /// messages that the actor handles in one run, even if the mailbox is not empty, but not if the
+    /// behaviour pauses ([`Flow::Suspend`]). May panic, as [`Self::handle`] may.
     fn end_batch(&mut self, _turn: &mut Activation<'_, Self::Message, G>) -> Flow {
         Flow::Continue
     }
@@ -168,7 +168,7 @@ pub trait Behaviour<G: Group>: Send + 'static {
         false
     }
 
-    /// Accesses the state of the actor while no message is being handled. Called by
+    /// Lets the worker access the state of the actor while no message is being handled. Called by
     /// [`Runnable::visit`]. A panic is caught and ignored.
     fn visit(&mut self, _turn: &mut Activation<'_, Self::Message, G>) {}
 
@@ -241,24 +241,24 @@ pub struct Header<G: Group> {
     /// accesses, by a cache line.
     line: [u64; 1],
     inbox: UnsafeCell<Inbox>,
-    /// The block that is sent to the mailbox when the last address leaves. It contains only a link
-    /// to another block.
+    /// The last-address block, which is sent to the mailbox after the last address was dropped. It
+    /// contains only a link to another block.
     last: UnsafeCell<u64>,
 }
 
 /// The functions of a cell that depend on the type of its behaviour. Callers that do not know this
 /// type call them through these pointers.
 struct CellFunctions<G: Group> {
-    /// The function that runs the actor of a cell. Only its runner may call it.
+    /// The function that runs the actor of a cell. Only the actor's runner may call it.
     run: run::RunFn<G>,
-    /// The function that calls [`Behaviour::visit`] for the actor of a cell. Only its runner may
-    /// call it.
+    /// The function that calls [`Behaviour::visit`] for the actor of a cell. Only the actor's
+    /// runner may call it.
     visit: run::VisitFn<G>,
-    /// The function that ends the actor of a cell without a worker, after its [`Runnable`] was
-    /// dropped. Only its runner may call it.
+    /// The function that ends the actor of a cell without a worker, after the actor's [`Runnable`]
+    /// was dropped. Only the actor's runner may call it.
     end: unsafe fn(NonNull<Header<G>>),
-    /// Puts the [`Runnable`] of the actor into the queue of the thread that runs it; `None` if the
-    /// workers of the group run the actor. The caller must be its runner.
+    /// The function that puts the [`Runnable`] of the actor into the queue of the thread that runs
+    /// it; `None` if the workers of the group run the actor. Only the actor's runner may call it.
     pull: Option<unsafe fn(NonNull<Header<G>>)>,
     layout: Layout,
 }
@@ -276,8 +276,8 @@ const _: () = {
     assert!(size_of::<Cell<[u64; 4], LayoutCheckGroup>>() == 128);
 };
 
-/// A group for which the layout assertions above are evaluated. They hold for every other group,
-/// too.
+/// A group for which the compiler checks assertions about the layout of [`Header`] and [`Cell`].
+/// The assertions hold for every other group, too.
 enum LayoutCheckGroup {}
 
 impl Group for LayoutCheckGroup {
@@ -331,7 +331,8 @@ mod kind {
     pub(super) const CONTROL: u8 = 1;
     /// The block is a notice that a message is in the separate slot for the latest message.
     pub(super) const LATEST_NOTICE: u8 = 2;
-    /// The block says that the last address of the actor has left. It is a part of the cell itself.
+    /// The block says that the last address of the actor was dropped. It is a part of the cell
+    /// itself.
     pub(super) const LAST_ADDRESS_LEFT: u8 = 3;
 }
 
@@ -459,8 +460,7 @@ impl<G: Group> CellMemory for CellPointer<G> {
     }
 }
 
-/// Frees a mailbox block. The block must not be that of the last address, which is a part of the
-/// cell.
+/// Frees a mailbox block. It must not be the last-address block, which is a part of the cell.
 ///
 /// # Safety
 ///

@@ -41,8 +41,8 @@ pub trait InjectorMemory {
     fn chain(&self) -> &Self::Pointer;
 }
 
-/// Pushes `entry`. Returns true if the injector had no entry before. Lock-free: tries again only if
-/// another thread was faster.
+/// Pushes `entry` onto the stack. Returns true if the stack was empty before. Lock-free: tries
+/// again only if another thread was faster.
 ///
 /// # Safety
 ///
@@ -56,7 +56,7 @@ pub unsafe fn inject<M: InjectorMemory>(memory: &M, entry: *mut M::Entry) -> boo
         let link = unsafe { (*entry).injector_link() };
         // Relaxed: the exchange publishes it.
         link.set(newest);
-        // ORDERING(inject): pairs with the exchange in `take`.
+        // ORDERING(inject): pairs with the exchange in `take_all`.
         let pushed = memory
             .newest()
             .compare_exchange_at(newest, entry, edge::INJECT_PUSH);
@@ -68,8 +68,8 @@ pub unsafe fn inject<M: InjectorMemory>(memory: &M, entry: *mut M::Entry) -> boo
     }
 }
 
-/// Takes all entries of the chain, or all entries of the stack if there is no chain. Returns the
-/// first entry of the list of them, or null if there is no entry. Wait-free.
+/// Takes all entries of the chain, or all entries of the stack if there is no chain. Returns them
+/// as a linked list: a pointer to its first entry, or null if there is no entry. Wait-free.
 pub fn take_all<M: InjectorMemory>(memory: &M) -> *mut M::Entry {
     let null = ptr::null_mut();
     // Relaxed: the exchange decides.
@@ -95,15 +95,15 @@ pub fn is_empty<M: InjectorMemory>(memory: &M) -> bool {
     memory.newest().get().is_null() && memory.chain().get().is_null()
 }
 
-/// Stores `list` as the chain of the injector. The owner and thieves can take the entries from
-/// there.
+/// Stores `list` as the chain of the injector: the entries that the owner has taken from the stack,
+/// but does not keep. The owner and thieves can take them again with [`take_all`].
 ///
 /// # Safety
 ///
 /// Only the owner of the injector calls this function, and the injector has no chain. `list` is not
 /// null, and no other thread uses its entries.
 pub unsafe fn put_back<M: InjectorMemory>(memory: &M, list: *mut M::Entry) {
-    // ORDERING(chain): pairs with the exchange in `take`.
+    // ORDERING(chain): pairs with the exchange in `take_all`.
     memory.chain().store(list, edge::CHAIN_RETURN);
 }
 

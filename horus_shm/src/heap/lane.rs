@@ -31,8 +31,9 @@ pub trait ReadPolicy<T>: Packing + sealed::ReadPolicy {
     ///   once for each value.
     unsafe fn load(slot: *const T) -> T;
 
-    /// Returns what the caller has to drop after it has used the value at `slot` in place. That is
-    /// the value itself if readers move values out, and nothing if the value stays in the slot.
+    /// Returns the part of the value that the caller has to drop after it has used the value at
+    /// `slot` in place: the value itself if readers move values out, and nothing if the value stays
+    /// in the slot.
     ///
     /// # Safety
     ///
@@ -249,10 +250,10 @@ unsafe impl<T: Send + Sync> Send for ValueLane<T, ShareValues> {}
 impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
     type Word = AtomicU64;
 
-    /// WHY false: the hardware detects that slots are read in order, and prefetches them itself.
-    /// With prefetch instructions, the loop has more work for each message, and the hardware gets
-    /// less far ahead. Messages a second with -> without them: 64 B 65 -> 81 million, 8 and 16 B a
-    /// tenth more, 256 B and 1 KiB the same.
+    /// Readers do not prefetch slots while they drain a lane. WHY: the hardware detects that slots
+    /// are read in order, and prefetches them itself. With prefetch instructions, the loop has more
+    /// work for each message, and the hardware gets less far ahead. Messages a second with ->
+    /// without them: 64 B 65 -> 81 million, 8 and 16 B a tenth more, 256 B and 1 KiB the same.
     const PREFETCHES_WHILE_DRAINING: bool = false;
 
     #[inline(always)]

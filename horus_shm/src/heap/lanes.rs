@@ -66,7 +66,8 @@ pub struct Lanes<T, H: ReadPolicy<T>> {
     /// The slots of each lane. They are allocated when a writer claims the lane for the first time.
     slots: Box<[OnceLock<Slots<T, H>>]>,
     capacity: u64,
-    /// True if the writers publish by the heads of their lanes, if the values permit it.
+    /// True if the writers publish values by the heads of their lanes, and not by stamps in the
+    /// slots, provided that the type of the values permits it.
     by_head: bool,
     handling: core::marker::PhantomData<H>,
 }
@@ -95,8 +96,9 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
         Self::publishing(by_head, lane_limit, reader_limit, capacity)
     }
 
-    /// As [`Self::new`]. `by_head` decides whether the writers publish by the heads of their lanes,
-    /// if the values permit it.
+    /// Does the same as [`Self::new`]. If `by_head` is true, the writers publish values by the
+    /// heads of their lanes, and not by stamps in the slots, provided that the type of the values
+    /// permits it.
     fn publishing(
         by_head: bool,
         lane_limit: usize,
@@ -201,7 +203,8 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
         self.lane(lane, slots.row())
     }
 
-    /// Returns the lane with index `lane` with the slots `slots`: either its own, or an empty row.
+    /// Returns the lane with index `lane`. `slots` are the slots of the lane, or an empty row if
+    /// the caller uses only the other parts of the lane.
     fn lane(&self, lane: u32, slots: SlotRow<T, H>) -> ValueLane<T, H> {
         let cursors = self.cursors.as_ptr().cast::<AtomicU64>();
         let words = self.cursors.len() * WORDS_PER_LINE;
@@ -260,9 +263,9 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
         owner::release_entry(&self.blocks[lane as usize].owner);
     }
 
-    /// Frees the number `reader`, so that another reader can claim it. Does nothing if the policy
-    /// `H` moves values out: the cursors of the only reader are still needed, to find the values
-    /// that have to be dropped.
+    /// Frees the reader number `reader`, so that another reader can claim it. Does nothing if the
+    /// policy `H` moves values out: the cursors of the only reader are still needed, to find the
+    /// values that have to be dropped.
     pub(super) fn release_reader(&self, reader: u32) {
         if H::KEEPS_VALUE {
             gate::withdraw_gated_reader(&self.gated, reader);

@@ -115,7 +115,8 @@ impl<E: Entry> PullQueue<E> {
         drop(self.take_waker());
     }
 
-    /// Takes the stored waker, if there is one, and makes pushes stop looking for a waker.
+    /// Removes the stored waker and returns it. Pushes then no longer look for a waker. Returns
+    /// `None` if no waker is stored.
     fn take_waker(&self) -> Option<Waker> {
         let waker = self.lock_waker().take();
         if waker.is_some() {

@@ -235,15 +235,15 @@ fn claim_half<M: RunQueueMemory>(from: &M, most: u32) -> Option<(u32, u32)> {
     }
 }
 
-/// Frees the slots whose entries the caller has copied as a thief. The owner may have taken later
-/// entries in the meantime.
+/// Frees the slots that the calling thief has claimed, after it has copied their entries. The owner
+/// may have taken later entries in the meantime.
 fn free_claimed<M: RunQueueMemory>(from: &M) {
     loop {
         // Relaxed: the exchange decides.
         let word = from.heads().get();
         let real = RingHeads::from_word(word).real;
         let freed = RingHeads { steal: real, real }.to_word();
-        // ORDERING(stolen): pairs with the load in `room`.
+        // ORDERING(stolen): pairs with the load in `free_slots`.
         if from
             .heads()
             .compare_exchange_at(word, freed, edge::STOLEN_FREE)
@@ -270,8 +270,8 @@ pub fn is_empty<M: RunQueueMemory>(memory: &M) -> bool {
     entries_between(heads.real, tail) == 0
 }
 
-/// Puts `item` into the `lifo_slot`, and returns the entry that was in it before. Wait-free. Only
-/// the owner calls this function.
+/// Puts `item` into the `lifo_slot`, so that the owner runs it next, and returns the entry that was
+/// in that slot before. Wait-free. Only the owner calls this function.
 #[inline]
 pub fn put_lifo<M: RunQueueMemory>(memory: &M, item: *mut M::Item) -> Option<*mut M::Item> {
     let slot = memory.lifo_slot();
@@ -287,8 +287,8 @@ pub fn put_lifo<M: RunQueueMemory>(memory: &M, item: *mut M::Item) -> Option<*mu
     (!former.is_null()).then_some(former)
 }
 
-/// Takes the entry in the `lifo_slot`. `has_thieves` must be true if other threads may take
-/// entries. Wait-free. Only the owner calls this function.
+/// Takes the entry in the `lifo_slot`, which the owner runs next. `has_thieves` must be true if
+/// other threads may take entries. Wait-free. Only the owner calls this function.
 #[inline]
 pub fn take_lifo<M: RunQueueMemory>(memory: &M, has_thieves: bool) -> Option<*mut M::Item> {
     let slot = memory.lifo_slot();
@@ -306,8 +306,8 @@ pub fn take_lifo<M: RunQueueMemory>(memory: &M, has_thieves: bool) -> Option<*mu
     (!item.is_null()).then_some(item)
 }
 
-/// Takes the entry `seen` out of another worker's `lifo_slot`. Returns false if the slot no longer
-/// contains this entry.
+/// Takes the entry `seen` out of another worker's `lifo_slot` (the entry that the worker runs
+/// next). Returns false if the slot no longer contains this entry.
 #[must_use]
 pub fn steal_lifo<M: RunQueueMemory>(memory: &M, seen: *mut M::Item) -> bool {
     let null = ptr::null_mut();

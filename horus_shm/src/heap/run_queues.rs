@@ -41,8 +41,8 @@ pub unsafe trait Entry {
     unsafe fn from_raw(raw: NonNull<Self::Target>) -> Self;
 }
 
-/// The queue of one worker. The parts that the owner writes and the part that senders write are on
-/// different cache lines.
+/// The queue of one worker: a ring, a `lifo_slot` for the entry that runs next, and an injector.
+/// The parts that the owner writes and the part that senders write are on different cache lines.
 #[repr(align(128))]
 pub(super) struct Queue<T> {
     heads: AtomicU64,
@@ -185,10 +185,11 @@ impl<E: Entry> RunQueues<E> {
         self.0.queues.len()
     }
 
-    /// Sends `entry` to worker `index`, modulo the number of workers. Any thread may call this. If
-    /// the queues are closed ([`Self::close`]), takes the entries that were sent too late out of
-    /// that worker's injector, and calls `left` with them. `entry` is usually among them; if it is
-    /// not, another sender has taken it, and calls its `left` with it.
+    /// Sends `entry` to worker `index`, modulo the number of workers. Any thread may call this
+    /// function. If the queues are closed ([`Self::close`]), takes all entries that were sent too
+    /// late back out of that worker's injector, and calls `left` with each of them. `entry` is
+    /// usually among them; if it is not, another sender has taken it, and calls `left` of its own
+    /// call with it.
     #[inline]
     pub fn inject(&self, index: usize, entry: E, left: impl FnMut(E)) {
         let queue = &self.0.queues[index % self.0.queues.len()];

@@ -50,13 +50,14 @@ pub trait SearchMemory {
     fn has_entries(&self) -> bool;
 }
 
-/// The state of a group's search for entries, in one word: which workers sleep, which of them is
-/// the watcher, how many search, and whether the group is closed.
+/// The state of a group's search for entries, in one word: which workers sleep, which sleeper is
+/// the *watcher* (it wakes up regularly to look for stalled workers), how many workers search, and
+/// whether the group is closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SearchState(u64);
 
-/// The lowest bit of the field of [`SearchState`] that holds the watcher's index plus 1. 0 means
-/// that there is no watcher.
+/// The number of the lowest bit of the field of [`SearchState`] that holds the watcher's index plus
+/// 1. The field is 0 if there is no watcher.
 const WATCHER_SHIFT: u32 = WORKERS_MAX as u32;
 
 /// The mask of the watcher's field, after the state was shifted by [`WATCHER_SHIFT`].
@@ -66,7 +67,8 @@ const WATCHER_MASK: u64 = 0x7f;
 /// entries.
 const CLOSED_BIT: u64 = 1 << (WATCHER_SHIFT + 7);
 
-/// The lowest bit of the field of [`SearchState`] that holds the number of searching workers.
+/// The number of the lowest bit of the field of [`SearchState`] that holds the number of searching
+/// workers.
 const SEARCHERS_SHIFT: u32 = WATCHER_SHIFT + 8;
 
 impl SearchState {
@@ -172,7 +174,8 @@ fn update_state<M: SearchMemory>(
 /// function after it has published an entry.
 #[inline]
 pub fn wake_searcher<M: SearchMemory>(memory: &M) {
-    // ORDERING(search): pairs with the fences in `found`, `announce` and `close`.
+    // ORDERING(search): pairs with the fences in `end_search_with_entry`, `announce_sleeper` and
+    // `close`.
     memory.fence(edge::SEARCH_LOOK);
     wake_searcher_if_none(memory);
 }
@@ -206,9 +209,10 @@ fn wake_worker<M: SearchMemory>(memory: &M, worker: usize) {
     }
 }
 
-/// Pushes `entry` to the injector `queue` of the group, and wakes a worker if no worker searches.
-/// Returns true if the group is closed: the caller then has to take all entries out of the
-/// injector.
+/// Pushes `entry` to the injector `queue` of the group. If the injector's stack was empty before,
+/// wakes a worker if no worker searches, and returns true if the group is closed: the caller then
+/// has to take all entries out of the injector. Otherwise the sender of the first entry does all
+/// this.
 ///
 /// # Safety
 ///
@@ -242,7 +246,7 @@ pub fn close<M: SearchMemory>(memory: &M) {
 /// Wakes all sleeping workers as searchers, so that they see a value that the caller has stored
 /// before.
 pub fn wake_all<M: SearchMemory>(memory: &M) {
-    // ORDERING(search): pairs with the fence in `announce`.
+    // ORDERING(search): pairs with the fence in `announce_sleeper`.
     memory.fence(edge::SEARCH_LOOK);
     for worker in 0..memory.workers() {
         let woken = update_state(memory, |state| {
@@ -310,9 +314,10 @@ pub enum SleepEnd {
     Look,
 }
 
-/// Announces worker `index` as a sleeper, and then looks at all queues. `is_searcher` is true if
-/// the worker is a searcher until now. Returns false if there is an entry, or if `is_wanted`
-/// returns true: the worker is then a searcher instead of a sleeper.
+/// Announces worker `index` as a sleeper, and then looks at all queues. `is_searcher` says whether
+/// the worker has been a searcher until now. Returns false if there is an entry, or if `is_wanted`
+/// returns true because the caller wants the worker to stay awake: the worker is then a searcher
+/// instead of a sleeper.
 #[must_use]
 pub fn announce_sleeper<M: SearchMemory>(
     memory: &M,

@@ -105,11 +105,11 @@ impl<T, P: Packing> SlotRow<T, P> {
         Self::LINES * CACHE_LINE_BYTES
     };
 
-    /// True if the slots have no stamps where the writer publishes by the head.
+    /// True if the slots have no stamps in lanes whose writer publishes by the head.
     ///
-    /// WHY only for values of 1 to 8 bytes, and of 64: there a stamp costs the most. It doubles the
-    /// size of the slots, or makes them lie in two cache lines. Values of 16 to 56 bytes were not
-    /// faster without stamps.
+    /// WHY only for values of 1 to 8 bytes, and of 64: for them a stamp costs the most. It doubles
+    /// the size of the slots, or makes each slot lie in two cache lines. Values of 16 to 56 bytes
+    /// were not faster without stamps.
     pub(super) const MAY_OMIT_STAMPS: bool =
         P::SHARES_CACHE_LINES && matches!(size_of::<T>(), 1..=8 | CACHE_LINE_BYTES);
 
@@ -261,8 +261,8 @@ impl<T, P> Clone for SlotRow<T, P> {
     }
 }
 
-/// The slots of a lane or a ring, with their memory. Dropping them drops the values that
-/// [`Self::set_remaining`] has stated.
+/// The slots of a lane or a ring, with their memory. Dropping them drops the values in the slots
+/// for which [`Self::set_remaining`] was called.
 pub(super) struct Slots<T, P: Packing> {
     row: SlotRow<T, P>,
     left: Range<u64>,
@@ -382,8 +382,8 @@ impl<T, P: Packing> Slots<T, P> {
         assert!(index < self.len(), "no slot {index}");
     }
 
-    /// States that only the slots of the positions `left` still contain values, which are then
-    /// dropped with the slots.
+    /// Declares that only the slots of the positions `left` still contain values, which are dropped
+    /// together with the slots.
     ///
     /// # Safety
     ///
@@ -405,8 +405,8 @@ impl<T, P: Packing> Slots<T, P> {
 
 impl<T, P: Packing> Drop for Slots<T, P> {
     fn drop(&mut self) {
-        /// A guard that drops the remaining values. It does so even if the drop of one value
-        /// panics, as `Vec` does.
+        /// A guard that drops the values that are left in the slots, and frees the memory. It does
+        /// so even if the drop of one value panics, as `Vec` does.
         struct RemainingSlots<'a, T, P: Packing>(&'a mut Slots<T, P>);
 
         impl<T, P: Packing> Drop for RemainingSlots<'_, T, P> {

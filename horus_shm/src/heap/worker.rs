@@ -12,8 +12,8 @@ use super::run_queues::{Entry, Queue, RING_SLOTS, RunQueues, entry_from_pointer}
 use super::search::{self, SleepEnd};
 use crate::protocol::sync::{PointerWord, Word};
 
-/// Time in nanoseconds between two checks of the watcher (an idle worker) for workers that have
-/// stalled.
+/// Time in nanoseconds between two checks of the watcher, an idle worker that looks for workers
+/// that have stalled.
 const WATCH_INTERVAL_NS: u64 = 500_000;
 
 /// A worker counts as stalled if it has not begun a new entry for this many nanoseconds.
@@ -48,7 +48,8 @@ struct SeenActivation {
 /// The result of putting a worker to sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParkOutcome<E> {
-    /// There may be an entry. This worker is a searcher now, and has to search for it.
+    /// There may be an entry, or `is_wanted` returned true before the sleep. This worker is a
+    /// searcher now, and has to search for an entry.
     Search,
     /// The time limit has passed, or the worker was the watcher and noticed that `is_wanted`
     /// returns true. The worker is not a searcher.
@@ -143,8 +144,8 @@ impl<E: Entry> Worker<E> {
         self.notify();
     }
 
-    /// Makes sure that a sleeping worker watches the calling worker, which may stall while it runs
-    /// an entry.
+    /// Makes sure that a sleeping worker is the watcher: it takes the entries of the calling worker
+    /// if that stalls while it runs an entry.
     #[inline]
     pub fn request_watcher(&self) {
         if self.has_peers() {
@@ -152,8 +153,9 @@ impl<E: Entry> Worker<E> {
         }
     }
 
-    /// Records that this worker begins to run an entry. If it does not call this function again
-    /// within 50 µs, it counts as stalled, and other workers may take its entries.
+    /// Records that this worker begins to run an entry. If another worker sees it run the same
+    /// entry for 50 µs, it counts as stalled, and that worker may take even the entry in its
+    /// `lifo_slot`.
     #[inline]
     pub fn begin_activation(&mut self) {
         // WHY: a timer gives an entry, too, and nobody is woken while one searches.
@@ -202,8 +204,9 @@ impl<E: Entry> Worker<E> {
         Some(entry)
     }
 
-    /// Takes entries that were sent to the worker with index `from`. Otherwise the same as
-    /// [`Self::pop_injected`].
+    /// Takes entries that were sent to the worker with index `from`, and returns one of them. Puts
+    /// the others into this worker's ring and chain, as [`Self::pop_injected`] does. Returns `None`
+    /// if there is no entry, or if `from` is another worker while this worker has a chain already.
     fn take_injected_of(&mut self, from: usize) -> Option<E> {
         if from != self.index && self.has_chain() {
             return None;
@@ -277,7 +280,7 @@ impl<E: Entry> Worker<E> {
         }
     }
 
-    /// Makes this worker stop counting as a searcher, if it does, because it has found an entry.
+    /// Makes this worker stop being a searcher, if it is one, because it has found an entry.
     #[inline]
     fn end_search(&mut self) {
         if self.searches {
@@ -349,9 +352,9 @@ impl<E: Entry> Worker<E> {
     }
 
     /// Sleeps until there may be an entry, or for at most `longest`. Does not sleep if `is_wanted`
-    /// returns true. A thread that changes the result of `is_wanted` to true has to call
-    /// [`RunQueues::wake_all`] afterwards; otherwise only the watcher notices the change. `now_ns`
-    /// returns the present time in nanoseconds.
+    /// returns true, because the caller wants this worker for something else. A thread that changes
+    /// the result of `is_wanted` to true has to call [`RunQueues::wake_all`] afterwards; otherwise
+    /// only the watcher notices the change. `now_ns` returns the present time in nanoseconds.
     pub fn park(
         &mut self,
         longest: Duration,
@@ -398,8 +401,8 @@ impl<E: Entry> Worker<E> {
         }
     }
 
-    /// Returns true if another worker has an entry in its `lifo_slot`. If that worker has stalled,
-    /// only the watcher can take the entry.
+    /// Returns true if another worker has an entry in its `lifo_slot`. WHY this matters: if that
+    /// worker has stalled, only the watcher can take the entry.
     fn may_be_stalled(&self) -> bool {
         let mut others = (0..self.seen.len()).filter(|&other| other != self.index);
         // Relaxed: only a hint.

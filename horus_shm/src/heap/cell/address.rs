@@ -355,8 +355,8 @@ unsafe fn push_chain<G: Group>(cell: CellPointer<G>, chain: Chain) -> Result<(),
     Ok(())
 }
 
-/// Schedules the actor of `cell` if `pushed` says that the push woke it. The caller keeps the cell
-/// alive.
+/// Schedules the actor of `cell` if `pushed`, the outcome of a push, says that the push woke the
+/// actor. The caller keeps the cell alive.
 #[inline(always)]
 fn schedule_if_woken<G: Group>(cell: CellPointer<G>, pushed: PushOutcome) {
     if pushed == PushOutcome::Woke {
@@ -378,7 +378,7 @@ impl<M, G: Group> Address<M, G> {
         ManuallyDrop::new(ControlHandle(self.0)).send(control)
     }
 
-    /// Returns an address of `cell`, which the holders of the cell must already count.
+    /// Returns an address of the actor in `cell`. The caller has already counted the address.
     pub(super) const fn from_counted(cell: CellPointer<G>) -> Self {
         Self(cell, PhantomData)
     }
@@ -501,7 +501,7 @@ unsafe impl<G: Group> Send for ControlHandle<G> {}
 unsafe impl<G: Group> Sync for ControlHandle<G> {}
 
 impl<G: Group> ControlHandle<G> {
-    /// Returns a handle of `cell`, whose hold the holders of the cell must already count.
+    /// Returns a handle of the actor in `cell`. The caller has already counted the handle's hold.
     pub(super) const fn from_counted(cell: CellPointer<G>) -> Self {
         Self(cell)
     }

@@ -185,7 +185,7 @@ pub(super) type RunFn<G> =
 /// The type of the function that calls [`Behaviour::visit`] for the actor of a cell.
 pub(super) type VisitFn<G> = unsafe fn(NonNull<Header<G>>, &G, &mut <G as Group>::Worker);
 
-/// The reason why a batch of messages ended.
+/// The reason why an actor stopped handling the messages of one batch.
 #[derive(Clone, Copy)]
 enum BatchEnd {
     Empty,
@@ -283,8 +283,8 @@ unsafe fn keeps_actor_alive<B: Behaviour<G>, G: Group>(
     outlives.is_ok_and(|outlives| outlives && has_address)
 }
 
-/// Handles messages until the batch ends. If the behaviour panics, calls [`recover_from_panic`],
-/// and continues if the behaviour wants that.
+/// Handles a batch of messages: see [`handle_batch`]. If the behaviour panics, calls
+/// [`recover_from_panic`], and continues if the behaviour wants that.
 #[inline(always)]
 unsafe fn run_batch_catching_panics<B: Behaviour<G>, G: Group>(
     turn: &mut Activation<'_, B::Message, G>,
@@ -441,8 +441,8 @@ unsafe fn handle_non_message<B: Behaviour<G>, G: Group>(
     Some(unsafe { &mut *state }.handle(event, turn))
 }
 
-/// An event out of a mailbox block, and a flag that is true if the block counted in the mailbox's
-/// depth.
+/// An event that was moved out of a mailbox block, and a flag that is true if the block counts in
+/// the mailbox's depth.
 type CountedEvent<B, G> = (
     Event<<B as Behaviour<G>>::Message, <G as Group>::Control>,
     bool,
@@ -473,9 +473,9 @@ unsafe fn take_event<B: Behaviour<G>, G: Group>(
     Some((event, tag.is_counted()))
 }
 
-/// Puts the actor to sleep if it has no mail and something can still send to it. `is_ending` is
-/// what the previous call returned in [`SleepOutcome::LookAgain`], or false. The result says what
-/// the runner has to do next.
+/// Puts the actor to sleep if it has no mail and something can still send to it. `is_ending` is the
+/// value that the previous call returned in [`SleepOutcome::LookAgain`], or false. The result says
+/// what the runner has to do next.
 unsafe fn put_to_sleep<M, G: Group>(turn: &Activation<'_, M, G>, is_ending: bool) -> SleepOutcome {
     let cell = turn.cell;
     let inbox = turn.header().inbox.get();

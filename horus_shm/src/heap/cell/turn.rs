@@ -20,7 +20,7 @@ pub struct Activation<'a, M, G: Group> {
     /// Number of handled messages that have not yet been subtracted from the mailbox's depth.
     pub(super) handled: u16,
     /// True if the event that is being handled counts in the mailbox's depth, and has to be
-    /// subtracted afterwards.
+    /// subtracted from it afterwards.
     in_hand: bool,
     /// True if [`Self::address`] has created an address since the last call of
     /// [`Self::take_address_made`].
@@ -92,9 +92,9 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
         self.subtract_in_steps();
     }
 
-    /// Makes a message that was put aside, and for which [`Self::keep`] returned true, the one that
-    /// is being handled again. It is then subtracted from the mailbox's depth like any other
-    /// message.
+    /// Makes a message that was put aside, and for which [`Self::keep`] returned true, the message
+    /// that is being handled again. When it has been handled, it is subtracted from the mailbox's
+    /// depth like any other message.
     pub fn put_back(&mut self) {
         self.count_handled();
         self.subtract_in_steps();
@@ -128,8 +128,8 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
         self.handled += u16::from(core::mem::take(&mut self.in_hand));
     }
 
-    /// Subtracts the number of handled messages from the depth, once it has reached an eighth of
-    /// the capacity.
+    /// Subtracts the number of handled messages from the mailbox's depth, once that number has
+    /// reached an eighth of the capacity.
     ///
     /// WHY not for each message: the cache line that senders write would move to this core each
     /// time.
