@@ -19,7 +19,7 @@ const MEASUREMENTS_PER_INSTRUCTION: u32 = 8;
 
 /// Maximum duration of one reading of the time stamp counter, in nanoseconds, for which it is
 /// worthwhile to read it for each message. A hypervisor may trap the instruction.
-const TICKS_NS_MAX: f64 = 40.0;
+const COUNTER_READ_NS_MAX: f64 = 40.0;
 
 /// Minimum length in bytes of a copy that uses `rep movsb`, on CPUs with FSRM that are not from
 /// AMD.
@@ -208,7 +208,7 @@ fn tuning_for(vendor: &str, features: Features, ticks_ns: f64) -> Tuning {
             (_, false, _) => Tuning::NO_STRING_COPY,
         },
         // One way between processes on an Emerald Rapids: 1480 B 584 -> 505 ns.
-        demotes_lines: features.cldemote && ticks_ns <= TICKS_NS_MAX,
+        demotes_lines: features.cldemote && ticks_ns <= COUNTER_READ_NS_MAX,
         // Streams between two threads on a Zen 4, stamps -> head, in millions of messages a second:
         // 8 B 118 to 128 -> 215, 64 B 33 -> 81; where the CPUs share no cache, 8 B 32 to 47 -> 42
         // to 59. Single messages take as long, or less. On Intel servers a head was slower: there

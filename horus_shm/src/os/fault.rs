@@ -105,7 +105,7 @@ impl RegionWatch {
         install_handler();
         let (fd, offset) = file;
         Self {
-            entry: MAPPED_REGIONS.enter(MappedRegion {
+            entry: MAPPED_REGIONS.insert(MappedRegion {
                 address,
                 bytes,
                 access,
@@ -149,7 +149,7 @@ impl MappedRegion {
 }
 
 /// A part of a table of mappings, and the pointer to the next part. A signal handler can search the
-/// table by address while other threads enter and clear mappings. Chunks are never freed. WHY: the
+/// table by address while other threads insert and clear mappings. Chunks are never freed. WHY: the
 /// handler may be searching one of them.
 struct MappingChunk<const N: usize> {
     entries: [MappingEntry; N],
@@ -185,7 +185,7 @@ impl<const N: usize> MappingChunk<N> {
 
     /// Stores `mapping` in the first free entry, and returns that entry. Appends a chunk if no
     /// entry is free.
-    fn enter(&'static self, mapping: MappedRegion) -> &'static MappingEntry {
+    fn insert(&'static self, mapping: MappedRegion) -> &'static MappingEntry {
         let mut chunk = self;
         loop {
             let mut entries = chunk.entries.iter();
@@ -346,7 +346,7 @@ pub(crate) fn make_regions_private() {
         let may_write = match mapping.access {
             Access::Read => false,
             Access::ReadWritable => true,
-            Access::Write => mapping.fd != NO_FD && !make_private(mapping),
+            Access::Write => mapping.fd != NO_FD && !make_region_private(mapping),
         };
         // SAFETY: the owner of the entry has the region mapped. A write then kills the child, and
         // does not reach its parent.
@@ -358,7 +358,7 @@ pub(crate) fn make_regions_private() {
 }
 
 /// Replaces a region by a private copy, or else by zeros. Returns false if the kernel refuses both.
-fn make_private(mapping: MappedRegion) -> bool {
+fn make_region_private(mapping: MappedRegion) -> bool {
     let MappedRegion {
         address,
         bytes,
@@ -405,7 +405,7 @@ extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_voi
     signal::preserve_errno(|| {
         // SAFETY: the kernel passed this `info` to the handler.
         let address = unsafe { signal::missing_page_address(info) };
-        if !address.is_some_and(replace_by_zeros) {
+        if !address.is_some_and(replace_region_by_zeros) {
             // SAFETY: the kernel passed these arguments to the handler, which is running.
             unsafe { signal::forward_to_previous(signal, info, context) };
         }
@@ -416,7 +416,7 @@ extern "C" fn on_sigbus(signal: c_int, info: *mut siginfo_t, context: *mut c_voi
 
 /// Replaces the mapped region that contains `address` by zeros. Returns false if `address` is in no
 /// region of this library.
-fn replace_by_zeros(address: *mut u8) -> bool {
+fn replace_region_by_zeros(address: *mut u8) -> bool {
     let Some((entry, mapping)) = MAPPED_REGIONS.find(address) else {
         return false;
     };
@@ -457,7 +457,7 @@ mod tests {
         let table = table::<4>();
         let low = mapping(0x1000, 0x2000);
         let high = mapping(0x8000, 1);
-        let [entered, _] = [low, high].map(|mapping| table.enter(mapping));
+        let [entered, _] = [low, high].map(|mapping| table.insert(mapping));
         let find = |address| {
             table
                 .find(ptr::without_provenance_mut(address))
@@ -483,8 +483,8 @@ mod tests {
     #[test]
     fn a_full_chunk_is_followed_by_another() {
         let table = table::<2>();
-        let enter = |number: usize| table.enter(mapping(0x1000 * number, 1));
-        let entries: Vec<_> = (1..=7).map(enter).collect();
+        let insert = |number: usize| table.insert(mapping(0x1000 * number, 1));
+        let entries: Vec<_> = (1..=7).map(insert).collect();
         for (number, entry) in (1..).zip(&entries) {
             let (found, _) = table
                 .find(ptr::without_provenance_mut(0x1000 * number))
@@ -493,7 +493,7 @@ mod tests {
         }
         entries[3].lost.store(true, Ordering::Relaxed);
         entries[3].clear();
-        let reused = enter(8);
+        let reused = insert(8);
         assert!(ptr::eq(reused, entries[3]), "the first free one");
         let is_lost = reused.lost.load(Ordering::Relaxed);
         assert!(!is_lost, "the mark is of another region");
@@ -511,7 +511,7 @@ mod tests {
                 for thread in 0..THREADS {
                     scope.spawn(move || {
                         for number in numbers(thread) {
-                            table.enter(mapping(0x1000 * number, number));
+                            table.insert(mapping(0x1000 * number, number));
                         }
                     });
                 }
@@ -528,7 +528,7 @@ mod tests {
     fn a_changing_entry_is_never_found_half_changed() {
         let table = table::<2>();
         let stays = || mapping(0x7000_0000, 16);
-        table.enter(stays());
+        table.insert(stays());
         let is_over = AtomicBool::new(false);
         let look = || {
             while !is_over.load(Ordering::Relaxed) {
@@ -543,7 +543,7 @@ mod tests {
             // look.
             let looking = [(); 8].map(|()| scope.spawn(look));
             for number in (1..1_000_000).map(|round| 1 + round % 7) {
-                table.enter(mapping(0x1000 * number, number)).clear();
+                table.insert(mapping(0x1000 * number, number)).clear();
             }
             is_over.store(true, Ordering::Relaxed);
             looking

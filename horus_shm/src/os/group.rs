@@ -19,8 +19,8 @@ const ENTRY_BYTES_MAX: usize = 1 << 20;
 /// contain it.
 pub(crate) fn find_gid(name: &str) -> io::Result<Option<u32>> {
     let name = CString::new(name)?;
-    find_entry(
-        // SAFETY: the name is a C string that outlives the call; `find_entry` passes valid memory.
+    find_group_entry(
+        // SAFETY: the name is a C string that outlives the call; `find_group_entry` passes valid memory.
         |entry, buffer, bytes, found| unsafe {
             libc::getgrnam_r(name.as_ptr(), entry, buffer, bytes, found)
         },
@@ -30,9 +30,9 @@ pub(crate) fn find_gid(name: &str) -> io::Result<Option<u32>> {
 
 /// Returns the name of the group with the id `gid`; `None` if it has no name. The name is used only
 /// in error texts.
-pub(crate) fn find_name(gid: u32) -> Option<String> {
-    let found = find_entry(
-        // SAFETY: `find_entry` passes valid memory.
+pub(crate) fn find_group_name(gid: u32) -> Option<String> {
+    let found = find_group_entry(
+        // SAFETY: `find_group_entry` passes valid memory.
         |entry, buffer, bytes, found| unsafe { libc::getgrgid_r(gid, entry, buffer, bytes, found) },
         |entry| {
             // SAFETY: the name of a found entry is a C string in the buffer, which still exists.
@@ -45,7 +45,7 @@ pub(crate) fn find_name(gid: u32) -> Option<String> {
 
 /// Calls `call` with buffers of growing length until the entry of the group fits. Returns the
 /// result of `read` for the entry; `None` if there is no such group.
-fn find_entry<T>(
+fn find_group_entry<T>(
     mut call: impl FnMut(*mut libc::group, *mut c_char, usize, *mut *mut libc::group) -> c_int,
     read: impl FnOnce(&libc::group) -> T,
 ) -> io::Result<Option<T>> {
@@ -68,7 +68,7 @@ fn find_entry<T>(
 }
 
 /// Returns true if this process has the rights of a member of the group `gid`.
-pub(crate) fn is_member(gid: u32) -> io::Result<bool> {
+pub(crate) fn is_group_member(gid: u32) -> io::Result<bool> {
     // SAFETY: the call takes nothing and cannot fail.
     if unsafe { libc::getegid() } == gid {
         return Ok(true);
@@ -89,16 +89,16 @@ mod tests {
     #[test]
     fn a_group_is_found_by_its_name_and_by_its_number() {
         assert_eq!(find_gid("root").unwrap(), Some(0));
-        assert_eq!(find_name(0).as_deref(), Some("root"));
+        assert_eq!(find_group_name(0).as_deref(), Some("root"));
         assert_eq!(find_gid("no-such-group-of-robots").unwrap(), None);
-        assert_eq!(find_name(0xfff0_1234), None);
+        assert_eq!(find_group_name(0xfff0_1234), None);
         assert!(find_gid("with\0zero").is_err());
     }
 
     #[test]
     fn a_process_is_a_member_of_its_own_group() {
         // SAFETY: the call takes nothing and cannot fail.
-        assert!(is_member(unsafe { libc::getegid() }).unwrap());
-        assert!(!is_member(0xfff0_1234).unwrap());
+        assert!(is_group_member(unsafe { libc::getegid() }).unwrap());
+        assert!(!is_group_member(0xfff0_1234).unwrap());
     }
 }

@@ -297,8 +297,8 @@ pub(crate) fn fchmod(fd: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
 
 /// Sets the permission bits through a descriptor from [`open_dir_o_path`], for which [`fchmod`]
 /// fails.
-pub(crate) fn chmod_o_path(place: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
-    let path = c_path(OsStr::new(&proc_path(place)))?;
+pub(crate) fn chmod_o_path(dir: BorrowedFd<'_>, mode: u32) -> io::Result<()> {
+    let path = c_path(OsStr::new(&proc_path(dir)))?;
     // SAFETY: `path` is a C string that outlives the call.
     retry_if_interrupted(|| unsafe { libc::chmod(path.as_ptr(), mode) as ssize_t })?;
     Ok(())

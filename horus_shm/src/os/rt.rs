@@ -13,7 +13,7 @@ use crate::os::thread;
 const STACK_BYTES: usize = 256 * 1024;
 const PAGE_BYTES: usize = 4096;
 
-fn check_result(answer: libc::c_int) -> io::Result<()> {
+fn to_io_result(answer: libc::c_int) -> io::Result<()> {
     if answer == 0 {
         Ok(())
     } else {
@@ -43,7 +43,7 @@ pub fn pin_thread_to(core: usize) -> io::Result<()> {
     // SAFETY: the CPU's number is below the size of the set.
     unsafe { libc::CPU_SET(core, &mut set) };
     // SAFETY: the set is valid for its size; 0 is the calling thread.
-    check_result(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) })
+    to_io_result(unsafe { libc::sched_setaffinity(0, size_of_val(&set), &raw const set) })
 }
 
 /// Gives the calling thread the policy SCHED_FIFO with this priority, 1 to 99. Until it sleeps, the
@@ -58,7 +58,7 @@ pub fn set_fifo_priority(priority: u8) -> io::Result<()> {
     let mut wanted: libc::sched_param = unsafe { std::mem::zeroed() };
     wanted.sched_priority = priority.into();
     // SAFETY: the parameters are valid; 0 is the calling thread.
-    check_result(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const wanted) })
+    to_io_result(unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const wanted) })
 }
 
 /// Returns the CPUs on which the main thread of this process may run.
@@ -67,7 +67,7 @@ fn cpus_of_main_thread() -> io::Result<libc::cpu_set_t> {
     let mut set: libc::cpu_set_t = unsafe { std::mem::zeroed() };
     let main = std::process::id().cast_signed();
     // SAFETY: the set is valid for writes of its size.
-    check_result(unsafe { libc::sched_getaffinity(main, size_of_val(&set), &raw mut set) })?;
+    to_io_result(unsafe { libc::sched_getaffinity(main, size_of_val(&set), &raw mut set) })?;
     Ok(set)
 }
 
@@ -95,7 +95,7 @@ pub(crate) fn leave_real_time() {
 pub fn lock_memory() -> io::Result<()> {
     let flags = libc::MCL_CURRENT | libc::MCL_FUTURE | libc::MCL_ONFAULT;
     // SAFETY: the call takes no pointer.
-    check_result(unsafe { libc::mlockall(flags) })
+    to_io_result(unsafe { libc::mlockall(flags) })
 }
 
 /// The file by which a process limits how deeply CPUs sleep, that is, how long they take to wake up

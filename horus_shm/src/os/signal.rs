@@ -174,8 +174,8 @@ pub(crate) unsafe fn forward_to_previous(
     let spent = once && PREVIOUS_HANDLER_HAS_RUN.swap(true, Ordering::Relaxed);
     match previous.sa_sigaction {
         libc::SIG_IGN if !recurs => {}
-        libc::SIG_DFL | libc::SIG_IGN => take_default_action(signal, recurs),
-        _ if spent => take_default_action(signal, recurs),
+        libc::SIG_DFL | libc::SIG_IGN => restore_default_action(signal, recurs),
+        _ if spent => restore_default_action(signal, recurs),
         // SAFETY: the arguments are the kernel's by the contract; the kernel would have run this
         // action.
         _ => unsafe { run_handler(previous, signal, info, context) },
@@ -185,7 +185,7 @@ pub(crate) unsafe fn forward_to_previous(
 /// Restores the default action of `signal`, which ends the process when the signal is raised again.
 /// If `recurs` is true, the signal was caused by a fault, which happens again after the handler
 /// returns. Otherwise this function sends the signal again.
-fn take_default_action(signal: c_int, recurs: bool) {
+fn restore_default_action(signal: c_int, recurs: bool) {
     // SAFETY: the number is that of a signal; the default action runs no code of this process.
     unsafe { libc::signal(signal, libc::SIG_DFL) };
     if !recurs {

@@ -36,7 +36,7 @@ const TIME_SHIFT: u32 = 34;
 /// group, to which the child belongs.
 const REPETITION_MS: u64 = 500;
 
-static USERS: Mutex<SignalRecorders> = Mutex::new(SignalRecorders {
+static RECORDERS: Mutex<SignalRecorders> = Mutex::new(SignalRecorders {
     count: 0,
     previous: Vec::new(),
 });
@@ -49,8 +49,8 @@ struct SignalRecorders {
     previous: Vec<(c_int, sigaction)>,
 }
 
-fn lock_users() -> MutexGuard<'static, SignalRecorders> {
-    USERS.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock_recorders() -> MutexGuard<'static, SignalRecorders> {
+    RECORDERS.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A recorder of termination signals. While at least one recorder exists in the process, the first
@@ -75,14 +75,14 @@ impl TerminationSignals {
     ///
     /// The error of the system call; for example, a seccomp filter may forbid to install handlers.
     pub fn install() -> io::Result<Self> {
-        let mut users = lock_users();
-        if users.count == 0 {
+        let mut recorders = lock_recorders();
+        if recorders.count == 0 {
             // Relaxed: the system calls below come long after it, and the handler depends on this
             // word only.
             SIGNAL_STATE.set(ARMED_FLAG);
-            users.previous = replace_actions().inspect_err(|_| stop_recording())?;
+            recorders.previous = replace_actions().inspect_err(|_| stop_recording())?;
         }
-        users.count += 1;
+        recorders.count += 1;
         Ok(Self(()))
     }
 
@@ -102,12 +102,12 @@ impl TerminationSignals {
 
 impl Drop for TerminationSignals {
     fn drop(&mut self) {
-        let mut users = lock_users();
-        users.count -= 1;
-        if users.count > 0 {
+        let mut recorders = lock_recorders();
+        recorders.count -= 1;
+        if recorders.count > 0 {
             return;
         }
-        restore_actions(&std::mem::take(&mut users.previous));
+        restore_actions(&std::mem::take(&mut recorders.previous));
         stop_recording();
     }
 }

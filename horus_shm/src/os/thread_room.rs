@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const MAPS_PER_THREAD: u64 = 4;
 
 /// One of this number of the allowed mappings is reserved for memory that the process maps later.
-const MAPS_RESERVED: u64 = 8;
+const RESERVED_MAPS_DIVISOR: u64 = 8;
 
 /// The number of threads that this process can still create, and the system limit that determines
 /// it.
@@ -39,18 +39,18 @@ pub fn thread_room() -> Option<ThreadRoom> {
     let limits = [
         ("kernel.threads-max", kernel("kernel/threads-max"), all),
         ("kernel.pid_max", kernel("kernel/pid_max"), all),
-        ("RLIMIT_NPROC", user_limit(), own_threads()),
+        ("RLIMIT_NPROC", user_thread_limit(), threads_of_process()),
     ];
-    let limits = limits.map(|(limit, most, used)| room_under(limit, most?, used));
-    let of_maps = kernel("vm/max_map_count").map(|most| ThreadRoom {
-        threads: threads_in_maps(most, maps),
+    let limits = limits.map(|(limit, max, used)| room_under_limit(limit, max?, used));
+    let of_maps = kernel("vm/max_map_count").map(|max| ThreadRoom {
+        threads: threads_for_maps(max, maps),
         limit: "vm.max_map_count",
     });
     let of_cgroups = pids_directories(&cgroups).into_iter().map(|directory| {
-        let most = read_number(directory.join("pids.max"))?;
-        room_under(
+        let max = read_number(directory.join("pids.max"))?;
+        room_under_limit(
             "pids.max",
-            most,
+            max,
             read_number(directory.join("pids.current"))?,
         )
     });
@@ -62,8 +62,8 @@ pub fn thread_room() -> Option<ThreadRoom> {
     clippy::unnecessary_wraps,
     reason = "the caller's closures return options"
 )]
-const fn room_under(limit: &'static str, most: u64, used: u64) -> Option<ThreadRoom> {
-    let threads = most.saturating_sub(used);
+const fn room_under_limit(limit: &'static str, max: u64, used: u64) -> Option<ThreadRoom> {
+    let threads = max.saturating_sub(used);
     Some(ThreadRoom { threads, limit })
 }
 
@@ -79,17 +79,17 @@ fn threads_of_system(load: &str) -> Option<u64> {
     load.split(' ').nth(3)?.split('/').nth(1)?.parse().ok()
 }
 
-const fn threads_in_maps(most: u64, used: u64) -> u64 {
-    (most - most / MAPS_RESERVED).saturating_sub(used) / MAPS_PER_THREAD
+const fn threads_for_maps(max: u64, used: u64) -> u64 {
+    (max - max / RESERVED_MAPS_DIVISOR).saturating_sub(used) / MAPS_PER_THREAD
 }
 
-fn own_threads() -> u64 {
+fn threads_of_process() -> u64 {
     fs::read_dir("/proc/self/task").map_or(1, |threads| threads.count() as u64)
 }
 
 /// Returns the maximum number of threads of the present user; `None` if there is no limit, as for
 /// root.
-fn user_limit() -> Option<u64> {
+fn user_thread_limit() -> Option<u64> {
     // SAFETY: the call has no arguments and cannot fail.
     if unsafe { libc::geteuid() } == 0 {
         return None;
@@ -142,9 +142,9 @@ mod tests {
 
     #[test]
     fn a_thread_needs_four_mappings_and_some_are_reserved() {
-        assert_eq!(threads_in_maps(65_530, 0), 14_334);
-        assert_eq!(threads_in_maps(65_530, 57_339 - 4), 1);
-        assert_eq!(threads_in_maps(65_530, 65_530), 0);
+        assert_eq!(threads_for_maps(65_530, 0), 14_334);
+        assert_eq!(threads_for_maps(65_530, 57_339 - 4), 1);
+        assert_eq!(threads_for_maps(65_530, 65_530), 0);
         assert_eq!(threads_of_system("0.48 1.63 3.12 3/109 22130\n"), Some(109));
         assert_eq!(threads_of_system(""), None);
     }

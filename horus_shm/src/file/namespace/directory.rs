@@ -251,7 +251,7 @@ fn member_or_io_error(
         // EPERM or EACCES.
         AccessRule::Group(gid)
             if error.kind() == io::ErrorKind::PermissionDenied
-                && !group::is_member(gid).unwrap_or(true) =>
+                && !group::is_group_member(gid).unwrap_or(true) =>
         {
             NamespaceError::NotAMember {
                 doing,

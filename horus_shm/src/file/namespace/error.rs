@@ -158,5 +158,5 @@ pub enum NamespaceError {
 /// Returns the name of the group `gid`, or its number as text if it has no name. The program
 /// `usermod` accepts both.
 fn group_name(gid: u32) -> String {
-    group::find_name(gid).unwrap_or_else(|| gid.to_string())
+    group::find_group_name(gid).unwrap_or_else(|| gid.to_string())
 }
