@@ -36,7 +36,7 @@ pub unsafe fn store(dst: *mut u8, src: *const u8, bytes: usize) {
     if bytes > WORD_COPY_BYTES_MAX {
         // SAFETY: `src` and `dst` are valid for `bytes` bytes by the contract; `bytes` is more than
         // 64.
-        unsafe { long::copy(dst, src, bytes, SharedSide::Destination) }
+        unsafe { long_copy::copy(dst, src, bytes, SharedSide::Destination) }
     } else {
         // SAFETY: `src` and `dst` are valid for `bytes` bytes by the contract.
         unsafe { store_words(dst, src, bytes) }
@@ -65,7 +65,7 @@ pub unsafe fn load(dst: *mut u8, src: *const u8, bytes: usize) {
         }
         // SAFETY: `dst` and `src` are valid for `bytes` bytes by the contract; `bytes` is more than
         // 64.
-        unsafe { long::copy(dst, src, bytes, SharedSide::Source) }
+        unsafe { long_copy::copy(dst, src, bytes, SharedSide::Source) }
     } else {
         // SAFETY: `dst` and `src` are valid for `bytes` bytes by the contract.
         unsafe { load_words(dst, src, bytes) }
@@ -243,7 +243,7 @@ unsafe fn load_word(dst: *mut u8, src: *const u8, at: usize, length: usize) {
 }
 
 #[cfg(any(not(target_arch = "x86_64"), miri, horus_word_copies))]
-mod long {
+mod long_copy {
     use super::{SharedSide, load_words, store_words};
 
     /// Copies more than 64 bytes, in 64-bit words.
@@ -264,7 +264,7 @@ mod long {
 }
 
 #[cfg(all(target_arch = "x86_64", not(miri), not(horus_word_copies)))]
-mod long {
+mod long_copy {
     use core::arch::asm;
 
     use super::SharedSide;

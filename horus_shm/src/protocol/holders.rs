@@ -83,7 +83,7 @@ impl<W: Word> Holders<W> {
     fn abort_if_too_many(&self) {
         let seen = self.0.get();
         if seen & ADDRESS_MASK > COUNT_MAX || (seen & HOLD_MASK) / ONE_HOLD > COUNT_MAX {
-            abort_for_count();
+            abort_on_count_overflow();
         }
     }
 
@@ -128,7 +128,10 @@ impl<W: Word> Holders<W> {
             if seen & ACTOR_ENDED != 0 {
                 return false;
             }
-            if self.0.compare_exchange_relaxed(seen, add_address_to(seen)) {
+            if self
+                .0
+                .compare_exchange_relaxed(seen, with_added_address(seen))
+            {
                 self.abort_if_too_many();
                 return true;
             }
@@ -142,7 +145,7 @@ impl<W: Word> Holders<W> {
         // Relaxed, all of it: the runner keeps the cell.
         loop {
             let seen = self.0.get();
-            let next = add_address_to(seen & !ACTOR_ENDED);
+            let next = with_added_address(seen & !ACTOR_ENDED);
             if self.0.compare_exchange_relaxed(seen, next) {
                 return self.abort_if_too_many();
             }
@@ -240,7 +243,7 @@ impl<W: Word> Holders<W> {
 
 /// Returns the word `seen` with one more address. If that is the only address, adds the hold that
 /// all addresses share, too.
-fn add_address_to(seen: u64) -> u64 {
+fn with_added_address(seen: u64) -> u64 {
     if seen & ADDRESS_MASK == 0 {
         seen + 1 + ONE_HOLD
     } else {
@@ -251,6 +254,6 @@ fn add_address_to(seen: u64) -> u64 {
 /// Aborts the process, as `Arc` does. WHY: a count that overflows would free memory that is still
 /// in use.
 #[cold]
-fn abort_for_count() -> ! {
+fn abort_on_count_overflow() -> ! {
     std::process::abort()
 }

@@ -26,7 +26,7 @@ pub use in_place::{
 };
 pub use reader::LaneReader;
 use unread::Jump;
-pub use unread::{UnreadCounts, kept_after_lap};
+pub use unread::{UnreadCounts, resync_distance};
 pub use writer::LaneWriter;
 
 /// Maximum number of times that a reader starts again within one call because the writer has
@@ -99,7 +99,7 @@ impl<M: LaneMemory> LaneSlot<M> {
     /// Returns the slot that comes `slots` slots after this one in memory. The caller makes sure
     /// that this is not past the end of the ring.
     #[inline(always)]
-    fn behind(&self, slots: u64) -> Self
+    fn nth_after(&self, slots: u64) -> Self
     where
         M: Clone,
     {

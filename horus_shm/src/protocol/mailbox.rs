@@ -33,7 +33,7 @@ pub const BLOCK_ADDRESS_MAX: u64 = BLOCK_MASK;
 ///
 /// WHY a limit: to reverse the whole list of an unbounded mailbox could take arbitrarily long,
 /// while other actors wait for the thread.
-pub const TURNED_LINKS_MAX: u32 = 4096;
+pub const REVERSED_LINKS_MAX: u32 = 4096;
 
 /// Binary logarithm of the number of PAUSE instructions after a sender's first failed exchange.
 ///
@@ -265,7 +265,7 @@ const fn depth(word: u64) -> u32 {
 /// Returns the depth: the number of counted blocks that were sent and not yet subtracted. The load
 /// is relaxed: it does not order accesses to other memory.
 #[must_use]
-pub fn depth_now<M: MailboxMemory>(memory: M) -> u32 {
+pub fn current_depth<M: MailboxMemory>(memory: M) -> u32 {
     depth(memory.word().get())
 }
 
@@ -342,9 +342,9 @@ pub enum MailboxLook<R> {
     Taken(R),
     /// There is no block in the mailbox.
     Empty,
-    /// The call has reversed [`TURNED_LINKS_MAX`] links of the list, but not all of them. The next
+    /// The call has reversed [`REVERSED_LINKS_MAX`] links of the list, but not all of them. The next
     /// call continues.
-    Turning,
+    Reversing,
 }
 
 /// The facts about an actor that a thread has just put to sleep. They give no access to the
@@ -430,7 +430,7 @@ impl Inbox {
     pub unsafe fn look<M: MailboxMemory>(&mut self, memory: M) -> MailboxLook<TakenBlock> {
         // SAFETY: the contract.
         unsafe {
-            self.find_oldest(memory, TURNED_LINKS_MAX, || {
+            self.find_oldest(memory, REVERSED_LINKS_MAX, || {
                 // ORDERING(mail): pairs with the exchange in `push_chain`.
                 memory.word().load(edge::MAIL_SEE) & BLOCK_MASK
             })
@@ -454,8 +454,8 @@ impl Inbox {
             self.cursor = newest;
         }
         // SAFETY: the contract: the blocks above the anchor are the runner's.
-        if self.cursor != 0 && !unsafe { self.turn_links(memory, links_max) } {
-            return MailboxLook::Turning;
+        if self.cursor != 0 && !unsafe { self.reverse_links(memory, links_max) } {
+            return MailboxLook::Reversing;
         }
         let block = self.oldest;
         // SAFETY: a block of the list, which is the runner's.
@@ -469,7 +469,7 @@ impl Inbox {
     /// Reverses up to `links_max` links of the list, so that they lead from older blocks to newer
     /// ones. Returns true if all links are reversed.
     #[inline(always)]
-    unsafe fn turn_links<M: MailboxMemory>(&mut self, memory: M, links_max: u32) -> bool {
+    unsafe fn reverse_links<M: MailboxMemory>(&mut self, memory: M, links_max: u32) -> bool {
         for _ in 0..links_max {
             // SAFETY: the block is above the anchor, so it is the runner's.
             let link = unsafe { memory.link(self.cursor) };
@@ -593,7 +593,7 @@ impl<T> MailboxLook<T> {
         match self {
             Self::Taken(taken) => MailboxLook::Taken(change(taken)),
             Self::Empty => MailboxLook::Empty,
-            Self::Turning => MailboxLook::Turning,
+            Self::Reversing => MailboxLook::Reversing,
         }
     }
 }

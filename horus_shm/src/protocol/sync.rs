@@ -84,7 +84,7 @@ pub trait Word {
 
 /// The ordering of loads that need no ordering. WHY not always relaxed: ThreadSanitizer does not
 /// understand fences, and would report accesses that are ordered by a fence as data races.
-const UNORDERED_LOAD: Ordering = if SEES_NO_FENCES {
+const UNORDERED_LOAD: Ordering = if IS_THREAD_SANITIZER {
     // ORDERING(sanitizer): pairs with `UNORDERED_STORE` and `UNORDERED_EXCHANGE`.
     Ordering::Acquire
 } else {
@@ -92,7 +92,7 @@ const UNORDERED_LOAD: Ordering = if SEES_NO_FENCES {
 };
 
 /// The ordering of stores that need no ordering; see [`UNORDERED_LOAD`].
-const UNORDERED_STORE: Ordering = if SEES_NO_FENCES {
+const UNORDERED_STORE: Ordering = if IS_THREAD_SANITIZER {
     // ORDERING(sanitizer): pairs with `UNORDERED_LOAD` and `UNORDERED_EXCHANGE`.
     Ordering::Release
 } else {
@@ -100,7 +100,7 @@ const UNORDERED_STORE: Ordering = if SEES_NO_FENCES {
 };
 
 /// The ordering of exchanges that need no ordering; see [`UNORDERED_LOAD`].
-const UNORDERED_EXCHANGE: Ordering = if SEES_NO_FENCES {
+const UNORDERED_EXCHANGE: Ordering = if IS_THREAD_SANITIZER {
     // ORDERING(sanitizer): pairs with `UNORDERED_LOAD`, `UNORDERED_STORE` and itself.
     Ordering::AcqRel
 } else {
@@ -108,12 +108,12 @@ const UNORDERED_EXCHANGE: Ordering = if SEES_NO_FENCES {
 };
 
 /// True if the code is compiled for ThreadSanitizer, which does not take fences into account.
-const SEES_NO_FENCES: bool = cfg!(horus_sanitizer = "thread");
+const IS_THREAD_SANITIZER: bool = cfg!(horus_sanitizer = "thread");
 
 /// Returns the memory ordering of an atomic exchange (read-modify-write) whose edge is `edge`.
 #[inline(always)]
 const fn exchange_ordering(edge: Edge) -> Ordering {
-    if SEES_NO_FENCES {
+    if IS_THREAD_SANITIZER {
         UNORDERED_EXCHANGE
     } else {
         edge.ordering

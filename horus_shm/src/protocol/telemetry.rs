@@ -86,7 +86,7 @@ pub(crate) fn note_received<W: Word>(
 fn add_sample<W: Word>(words: &[W; LATENCY_BUCKETS / BUCKETS_PER_WORD], taken_ns: u64) {
     let bucket = (u64::BITS - taken_ns.leading_zeros()).saturating_sub(FIRST_BUCKET_BITS);
     let bucket = (bucket as usize).min(LATENCY_BUCKETS - 1);
-    let (word, shift) = bucket_place(bucket);
+    let (word, shift) = bucket_position(bucket);
     if words[word].get() >> shift & BUCKET_MAX == BUCKET_MAX {
         // WHY: when one count is full, all are halved: old samples fade, and the shares stay the
         // same.
@@ -99,7 +99,7 @@ fn add_sample<W: Word>(words: &[W; LATENCY_BUCKETS / BUCKETS_PER_WORD], taken_ns
     words[word].set(words[word].get().wrapping_add(1 << shift));
 }
 
-const fn bucket_place(bucket: usize) -> (usize, u32) {
+const fn bucket_position(bucket: usize) -> (usize, u32) {
     (
         bucket / BUCKETS_PER_WORD,
         (bucket % BUCKETS_PER_WORD) as u32 * BUCKET_BITS,
@@ -117,7 +117,7 @@ impl Latencies {
     /// Returns a copy of the histogram in the block of a reader.
     pub(crate) fn of_reader<W: Word>(reader: &ReaderBlock<W>) -> Self {
         let counts = std::array::from_fn(|bucket| {
-            let (word, shift) = bucket_place(bucket);
+            let (word, shift) = bucket_position(bucket);
             // Relaxed: counters for people.
             (reader.latency[word].get() >> shift & BUCKET_MAX) as u16
         });

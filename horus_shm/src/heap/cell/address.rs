@@ -399,7 +399,7 @@ impl<M, G: Group> Address<M, G> {
     /// handled. The result may be too high by up to an eighth of the capacity.
     #[must_use]
     pub fn waiting(&self) -> u32 {
-        mailbox::depth_now(self.0)
+        mailbox::current_depth(self.0)
     }
 
     /// Returns a weak address, which does not keep the actor alive.

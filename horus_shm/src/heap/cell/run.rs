@@ -381,7 +381,7 @@ unsafe fn handle_batch<B: Behaviour<G>, G: Group>(
         // SAFETY: the inbox is that of the cell.
         let taken = match unsafe { inbox.look(cell) } {
             MailboxLook::Taken(taken) => taken,
-            MailboxLook::Turning => return BatchEnd::More,
+            MailboxLook::Reversing => return BatchEnd::More,
             MailboxLook::Empty => {
                 if turn.group.looks_again(turn.worker) {
                     turn.subtract_handled();

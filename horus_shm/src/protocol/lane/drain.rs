@@ -35,7 +35,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let start = self.pos;
         let last = start.saturating_add(limit);
         let by_head = self.memory.publishes_by_head();
-        let mut first = self.spot();
+        let mut first = self.next_slot();
         let mut progress = CursorPublisher {
             pos: start,
             published_pos: start,
@@ -52,7 +52,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
                 }
             }
             for behind in 0..slots {
-                let spot = first.behind(behind);
+                let spot = first.nth_after(behind);
                 // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
                 if !by_head && spot.stamp().load(edge::SLOT_SEE) != published(spot.pos) {
                     progress.reader.postpone_head_read(spot.pos);

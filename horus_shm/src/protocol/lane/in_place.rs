@@ -161,7 +161,7 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
     /// Publishes the slot that [`Self::claim_slot`] returned. The slot contains a message of
     /// `bytes` bytes.
     pub fn publish_claimed(&mut self, bytes: u64) {
-        let spot = self.spot();
+        let spot = self.next_slot();
         // Relaxed, both: the stamp publishes them like the payload.
         spot.memory
             .message_number(spot.index)
@@ -179,7 +179,7 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
     /// on to the next position. Must be called after [`Self::claim_slot`] has found the pin.
     pub fn skip_position(&mut self) {
         self.skips += 1;
-        let spot = self.spot();
+        let spot = self.next_slot();
         let stamp = published(spot.pos) | SKIP;
         let epoch_start = &spot.memory.block().epoch_start;
         if epoch_start.get() == spot.pos {
@@ -392,7 +392,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         // Relaxed, both: the stamp published them, and the pin keeps the writer out.
         let number = self.memory.message_number(index).get();
         let bytes = self.memory.message_length(index).get();
-        self.account(number, jump);
+        self.count_received(number, jump);
         self.advance_to(self.pos + 1);
         PinnedMessage {
             index,
@@ -413,7 +413,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
     /// has counted, if there is one.
     pub fn stop_numbering(&mut self, next: u64) -> Option<u64> {
         let first = self.first_number;
-        self.account(next, Jump::NONE);
+        self.count_missed_before(next, Jump::NONE);
         self.numbered = false;
         (self.first_number, self.next_number) = (None, None);
         first
@@ -510,7 +510,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         if self.memory.stamp(index).get() != want {
             return None;
         }
-        self.account(number, jump);
+        self.count_received(number, jump);
         self.advance_to(self.pos + 1);
         Some(PinnedMessage {
             index,

@@ -21,7 +21,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     pub fn skip_to_end(&mut self, end: u64, number: u64) {
         if self.numbered {
             let (start, head) = (self.pos, end);
-            self.account_before(number, Jump { start, head });
+            self.count_missed_before(number, Jump { start, head });
             self.advance_counting(end, 0, 0);
         } else {
             self.skip_to(end, end);
@@ -43,7 +43,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         if self.pos < pos {
             let lost = if self.numbered { 0 } else { pos - self.pos };
             if self.numbered {
-                self.account_before(number, Jump::NONE);
+                self.count_missed_before(number, Jump::NONE);
             }
             self.advance_counting(pos, lost, 0);
         }
@@ -63,9 +63,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Counts the message with the number `number` as received, and the messages between the
     /// previously received one and this one as lost or skipped. `jump` is the jump by which the
     /// reader got to the message.
-    pub(super) fn account(&mut self, number: u64, jump: Jump) {
+    pub(super) fn count_received(&mut self, number: u64, jump: Jump) {
         if let Some(next) = self.next_number {
-            self.count_gap(number.saturating_sub(next), jump, 1);
+            self.count_missed(number.saturating_sub(next), jump, 1);
         }
         self.first_number = self.first_number.or(Some(number));
         self.next_number = Some(number.wrapping_add(1));
@@ -73,9 +73,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Counts the messages before the message with the number `number` as lost or skipped, except
     /// those that are already counted. `jump` is the jump by which the reader got past them.
-    fn account_before(&mut self, number: u64, jump: Jump) {
+    pub(super) fn count_missed_before(&mut self, number: u64, jump: Jump) {
         if let Some(next) = self.next_number
-            && self.count_gap(number.saturating_sub(next), jump, 0)
+            && self.count_missed(number.saturating_sub(next), jump, 0)
         {
             self.next_number = Some(number);
         }
@@ -85,7 +85,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// reader began `jump` count as skipped, the others as lost. `received` is 1 if the reader
     /// receives the last message of the jump, which is not one of the `gap` messages; else 0.
     /// Returns true if any message was counted.
-    fn count_gap(&mut self, gap: u64, jump: Jump, received: u64) -> bool {
+    fn count_missed(&mut self, gap: u64, jump: Jump, received: u64) -> bool {
         // WHY the maximum: a damaged number must not make the counters implausible.
         let is_sound = 0 < gap && gap < POSITION_MAX;
         if is_sound {

@@ -1,6 +1,6 @@
 //! Readers of a lane: each has a position of its own.
 
-use super::{LaneSlot, PollOutcome, RESYNCS_MAX, kept_after_lap, prefetch_distance};
+use super::{LaneSlot, PollOutcome, RESYNCS_MAX, prefetch_distance, resync_distance};
 use crate::protocol::copy::{PrefetchIntent, is_prefetch_worthwhile};
 use crate::protocol::layout::{POSITION_MAX, SKIP, published};
 use crate::protocol::memory::{LaneMemory, Passed};
@@ -124,7 +124,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             }
             return found;
         }
-        let spot = self.spot();
+        let spot = self.next_slot();
         let want = published(spot.pos);
         // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
         let stamp = spot.stamp().load(edge::SLOT_SEE);
@@ -202,14 +202,14 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Moves to the position after the message that [`Self::find_message`] found.
     #[inline(always)]
     pub fn pass_found(&mut self) {
-        let spot = self.spot();
+        let spot = self.next_slot();
         self.advance_to(spot.pos + 1);
         self.prefetch_next(&spot);
     }
 
     /// Returns the position of the next message, and the slot of that position.
     #[inline(always)]
-    pub(super) fn spot(&self) -> LaneSlot<M> {
+    pub(super) fn next_slot(&self) -> LaneSlot<M> {
         let Self { pos, mask, .. } = *self;
         LaneSlot {
             memory: self.memory.clone(),
@@ -256,7 +256,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     unsafe fn read_past_skips(&mut self, dst: *mut u8, bytes: usize) -> PollOutcome {
         let copied = self.try_at_next(|this| {
             // SAFETY: `dst` is writable for `bytes`, which fit the payload, by the contract.
-            unsafe { this.copy_out(&this.spot(), dst, bytes) }.then_some(())
+            unsafe { this.copy_out(&this.next_slot(), dst, bytes) }.then_some(())
         });
         copied.err().unwrap_or(PollOutcome::Message)
     }
@@ -399,7 +399,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             if head <= POSITION_MAX && head > 0 && newest > self.pos {
                 self.skip_to(newest, head);
             }
-            let spot = self.spot();
+            let spot = self.next_slot();
             let want = published(spot.pos);
             // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
             let stamp = spot.stamp().load(edge::SLOT_SEE);
@@ -434,7 +434,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         // WHY a limit: a damaged head may have any value.
         let is_lapped = head <= POSITION_MAX && head.saturating_sub(self.pos) > capacity;
         let target = if is_lapped {
-            head - kept_after_lap(capacity)
+            head - resync_distance(capacity)
         } else {
             after
         };

@@ -21,7 +21,7 @@ impl UnreadCounts {
         let waiting = if unread <= capacity {
             unread
         } else {
-            kept_after_lap(capacity)
+            resync_distance(capacity)
         };
         Self {
             waiting,
@@ -84,7 +84,7 @@ impl Jump {
 /// after the writer has lapped it (overwritten its next message). WHY less than the capacity: the
 /// writer will overwrite the oldest positions next.
 #[must_use]
-pub const fn kept_after_lap(capacity: u64) -> u64 {
+pub const fn resync_distance(capacity: u64) -> u64 {
     let margin = if capacity / 8 > 2 { capacity / 8 } else { 2 };
     let kept = capacity.saturating_sub(margin);
     if kept > 1 { kept } else { 1 }
@@ -92,7 +92,7 @@ pub const fn kept_after_lap(capacity: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use super::{UnreadCounts, kept_after_lap};
+    use super::{UnreadCounts, resync_distance};
 
     #[test]
     fn a_reader_that_was_lapped_has_lost_what_it_will_pass_over() {
@@ -115,6 +115,6 @@ mod tests {
             let lost = messages - waiting;
             assert_eq!(lapped.of_messages(messages), UnreadCounts { waiting, lost });
         }
-        assert_eq!(kept_after_lap(u64::MAX), u64::MAX - u64::MAX / 8);
+        assert_eq!(resync_distance(u64::MAX), u64::MAX - u64::MAX / 8);
     }
 }

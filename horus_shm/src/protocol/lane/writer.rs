@@ -84,7 +84,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         if pos >= self.limit && !self.find_room() {
             return Err(NoRoom);
         }
-        let spot = self.spot();
+        let spot = self.next_slot();
         let LaneSlot { memory, index, .. } = &spot;
         if memory.is_exclusive() {
             // SAFETY: `src` is valid for `bytes`, this is the only writer, and the cursors keep
@@ -109,7 +109,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
 
     /// Returns the position of the next message, and the slot of that position.
     #[inline(always)]
-    pub(super) fn spot(&self) -> LaneSlot<M> {
+    pub(super) fn next_slot(&self) -> LaneSlot<M> {
         let Self { pos, mask, .. } = *self;
         LaneSlot {
             memory: self.memory.clone(),
