@@ -8,6 +8,7 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Child, eventually, fork, join_fork, park, private_dir, say};
 use horus_shm::{
@@ -67,6 +68,20 @@ fn child_role() {
                     // Between the two calls another process cannot have removed the namespace,
                     // since this process lives in it.
                     Err(other) => panic!("{other}"),
+                }
+            }
+            say("ok");
+        }
+        "come and be gone" => {
+            for _ in 0..300 {
+                // WHY again: the parent may be in the namespace at this moment.
+                while let Err(error) = Namespace::current().unwrap().remove() {
+                    let attended = matches!(error, NamespaceRemoveError::Attended { .. });
+                    assert!(attended, "{error}");
+                }
+                for _ in 0..20 {
+                    assert!(!dir.join("default").exists(), "it came back");
+                    std::thread::yield_now();
                 }
             }
             say("ok");
@@ -372,6 +387,51 @@ fn processes_come_and_go_without_an_error() {
     for child in &mut children {
         assert_eq!(child.listen(), "ok");
     }
+}
+
+#[test]
+fn opening_an_existing_namespace_creates_nothing() {
+    let dir = private_dir();
+    let base = dir.path().join("base");
+    let config = config(&base);
+    let expect_none = || assert!(Namespace::open_existing(&config).unwrap().is_none());
+    expect_none();
+    assert!(!base.exists());
+    let [base, namespace, topics] = directories(&base);
+    for made in [&base, &namespace, &topics] {
+        fs::create_dir(made).unwrap();
+        set_mode(made, 0o700);
+        expect_none();
+    }
+    let found = fs::read_dir(&namespace).unwrap().count();
+    assert_eq!(found, 1, "no registry was made");
+    let open = Namespace::open(&config).unwrap();
+    let found = Namespace::open_existing(&config).unwrap().unwrap();
+    assert!(Arc::ptr_eq(&open, &found));
+    set_mode(&namespace, 0o755);
+    let refused = Namespace::open_existing(&config);
+    assert!(
+        matches!(refused, Err(NamespaceError::Refused { .. })),
+        "{refused:?}"
+    );
+}
+
+/// A namespace that is removed at the same moment stays removed.
+#[test]
+fn opening_an_existing_namespace_brings_none_back() {
+    let dir = private_dir();
+    let config = config(dir.path());
+    let mut child = Child::spawn("come and be gone", dir.path());
+    let has_ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let _ended = common::Raised(&has_ended);
+            assert_eq!(child.listen(), "ok");
+        });
+        while !has_ended.load(Ordering::Relaxed) {
+            drop(Namespace::open_existing(&config).unwrap());
+        }
+    });
 }
 
 #[test]

@@ -12,7 +12,7 @@ use clap::Subcommand;
 use horus_core::introspect::{self, ProcessInfo};
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
 
-use crate::context::{Context, namespace_failure, namespace_path};
+use crate::context::{Context, namespace_failure};
 use crate::failure::Failure;
 
 /// Name of a file that the directory of every namespace contains. A directory without it is not a
@@ -65,10 +65,6 @@ pub(crate) fn namespace_names(dir: &Path) -> Vec<String> {
 pub(crate) fn open_listed_namespace(
     config: &NamespaceConfig,
 ) -> Result<Option<Arc<Namespace>>, Failure> {
-    // WHY looked for again: opening a namespace that is missing would create it.
-    if !namespace_path(config).join(REGISTRY_FILE).is_file() {
-        return Ok(None);
-    }
-    let namespace = Namespace::open(config).map_err(|error| namespace_failure(&error))?;
-    Ok(Some(namespace))
+    // WHY not `open`: that would create the namespace again.
+    Namespace::open_existing(config).map_err(|error| namespace_failure(&error))
 }

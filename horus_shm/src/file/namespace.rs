@@ -16,7 +16,7 @@ mod removal;
 
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread;
@@ -132,6 +132,28 @@ impl Namespace {
         Self::join_once(config, &mut known)
     }
 
+    /// Joins the namespace that `config` selects, as [`Self::join`] does, but creates nothing.
+    /// Returns `None` if there is no such namespace, or if another process is removing it.
+    fn join_existing(config: &NamespaceConfig) -> Result<Option<JoinedNamespace>, NamespaceError> {
+        let mut known = lock_open_namespaces();
+        let found = directory::open_parent(config.dir()).and_then(|(place, name)| {
+            directory::open_existing(place.as_fd(), name, config.dir(), config.access())
+        });
+        let Some(parent) = none_if_missing(found)?.flatten() else {
+            return Ok(None);
+        };
+        let name = OsStr::new(config.name().as_str());
+        let path = config.dir().join(name);
+        let found = directory::open_existing(parent.as_fd(), name, &path, config.access());
+        let Some(dir) = found? else {
+            return Ok(None);
+        };
+        let joined = Self::join_directory(config, (parent, dir), &mut known, |dir, path| {
+            Registry::join_existing(dir, path, config.access())
+        });
+        none_if_missing(joined)
+    }
+
     fn join_once(
         config: &NamespaceConfig,
         known: &mut Vec<Weak<Self>>,
@@ -142,6 +164,21 @@ impl Namespace {
         let name = OsStr::new(config.name().as_str());
         let path = config.dir().join(name);
         let dir = directory::open_or_create(parent.as_fd(), name, &path, access)?;
+        Self::join_directory(config, (parent, dir), known, |dir, path| {
+            Registry::join(dir, path, access)
+        })
+    }
+
+    /// Joins the namespace whose directory is `dir`, in the directory `parent`. Calls
+    /// `join_registry` if this process has not opened the namespace yet.
+    fn join_directory(
+        config: &NamespaceConfig,
+        (parent, dir): (OwnedFd, OwnedFd),
+        known: &mut Vec<Weak<Self>>,
+        join_registry: impl FnOnce(BorrowedFd<'_>, &Path) -> Result<Registry, RegistryError>,
+    ) -> Result<JoinedNamespace, NamespaceError> {
+        let access = config.access();
+        let path = config.dir().join(config.name().as_str());
         let stat = os::fstat(dir.as_fd()).map_err(directory::io_error("examine", &path))?;
 
         known.retain(|namespace| namespace.strong_count() > 0);
@@ -161,7 +198,7 @@ impl Namespace {
             }
         }
 
-        let registry = Registry::join(dir.as_fd(), &path, access)?;
+        let registry = join_registry(dir.as_fd(), &path)?;
         let topics_path = path.join(TOPICS_DIRECTORY);
         let topics = directory::open_or_create(
             dir.as_fd(),
@@ -331,6 +368,20 @@ impl Namespace {
             path,
             source,
         }
+    }
+}
+
+/// Returns `None` instead of an error that says that the namespace does not exist.
+fn none_if_missing<T>(found: Result<T, NamespaceError>) -> Result<Option<T>, NamespaceError> {
+    match found {
+        Ok(found) => Ok(Some(found)),
+        Err(NamespaceError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Ok(None)
+        }
+        Err(NamespaceError::Gone { .. } | NamespaceError::Registry(RegistryError::Gone { .. })) => {
+            Ok(None)
+        }
+        Err(error) => Err(error),
     }
 }
 

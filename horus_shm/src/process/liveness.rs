@@ -238,7 +238,36 @@ impl Registry {
         path: &Path,
         access: AccessRule,
     ) -> Result<Self, RegistryError> {
-        let place = RegistryPath { dir, path, access };
+        let creates = true;
+        Self::join_file(RegistryPath {
+            dir,
+            path,
+            access,
+            creates,
+        })
+    }
+
+    /// Adds this process to the registry of the namespace directory `dir`, as [`Self::join`] does,
+    /// but does not create a registry.
+    ///
+    /// # Errors
+    ///
+    /// [`RegistryError::Gone`] if there is no registry, and the errors of [`Self::join`].
+    pub(crate) fn join_existing(
+        dir: BorrowedFd<'_>,
+        path: &Path,
+        access: AccessRule,
+    ) -> Result<Self, RegistryError> {
+        let creates = false;
+        Self::join_file(RegistryPath {
+            dir,
+            path,
+            access,
+            creates,
+        })
+    }
+
+    fn join_file(place: RegistryPath<'_>) -> Result<Self, RegistryError> {
         for _ in 0..JOIN_ATTEMPTS {
             match Self::try_join(place)? {
                 RegistryAttempt::Done(registry) => return Ok(registry),

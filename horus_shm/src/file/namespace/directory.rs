@@ -66,6 +66,23 @@ pub(super) fn open_or_create(
     Err(NamespaceError::Gone { path: path.into() })
 }
 
+/// Opens the directory `name` in `parent`, as [`open`] does; returns `None` if it is missing.
+pub(super) fn open_existing(
+    parent: BorrowedFd<'_>,
+    name: &OsStr,
+    path: &Path,
+    access: AccessRule,
+) -> Result<Option<OwnedFd>, NamespaceError> {
+    match os::open_dir(parent, name) {
+        Ok(dir) => check_directory(dir.as_fd(), path, access).map(|()| Some(dir)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => {
+            let found = os::fstatat(parent, name).ok();
+            Err(refused_entry_error(found, path, access, error))
+        }
+    }
+}
+
 /// Opens the parent directory of `path`. Returns it, and the last component of `path`, which is the
 /// directory's name there.
 pub(super) fn open_parent(path: &Path) -> Result<(OwnedFd, &OsStr), NamespaceError> {

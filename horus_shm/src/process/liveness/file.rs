@@ -24,6 +24,8 @@ pub(super) struct RegistryPath<'a> {
     /// The path of the directory that contains the registry file, for error texts.
     pub(super) path: &'a Path,
     pub(super) access: AccessRule,
+    /// True if a missing file is created; false if that is the error [`RegistryError::Gone`].
+    pub(super) creates: bool,
 }
 
 impl RegistryPath<'_> {
@@ -66,7 +68,7 @@ pub(super) struct OpenRegistry {
     pub(super) header: RegistryHeader,
 }
 
-/// Opens and checks the registry file. If there is none, creates it.
+/// Opens and checks the registry file. If there is none, creates it, if the caller wants that.
 pub(super) fn open_or_create(
     place: RegistryPath<'_>,
 ) -> Result<RegistryAttempt<OpenRegistry>, RegistryError> {
@@ -74,6 +76,11 @@ pub(super) fn open_or_create(
     let lock = match LockFd::open(open) {
         Ok(lock) => lock,
         Err(LockFdError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+            if !place.creates {
+                return Err(RegistryError::Gone {
+                    path: place.path.into(),
+                });
+            }
             return create_file(place).map(|()| RegistryAttempt::Again);
         }
         Err(error) => return Err(lock_fd_error(place, error)),
@@ -90,7 +97,8 @@ pub(super) fn open_or_create(
         Err(fault) if remove_unusable(place, fd, &stat)? => {
             // WHY the fault is not reported: no process can have been using the file.
             let _ = fault;
-            Ok(RegistryAttempt::Again)
+            // WHY created in any case: the file is replaced, and was not missing before.
+            create_file(place).map(|()| RegistryAttempt::Again)
         }
         Err(_) if is_removal_locked(place, fd)? => Ok(RegistryAttempt::Wait),
         Err(_) if !place.is_name_of(&stat)? => Ok(RegistryAttempt::Again),
