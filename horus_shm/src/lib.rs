@@ -54,7 +54,7 @@ pub use endpoint::ring::{FanoutShm, MpscShm, PodShm, RingOptions, SpscShm};
 pub use endpoint::sample::{BorrowError, RawSample, Sample};
 pub use file::card::{EndpointCard, Mismatch};
 pub use file::counters::{
-    LaneCounters, MismatchedPublisher, Participant, ReaderCounters, UnmatchedPair,
+    LaneCounters, MismatchedPublisher, Participant, ReaderCard, ReaderCounters, UnmatchedPair,
 };
 pub use file::error::{LaneNotMapped, OpenError, RecvError};
 pub use file::label::TopicLabel;

@@ -191,8 +191,8 @@ fn read_cards(segment: &Segment, kind: EndpointKind) -> Vec<(u32, EndpointCard)>
             offers.map(|(lane, offer)| (lane, offer.card())).collect()
         }
         EndpointKind::Subscriber => {
-            let readers = segment.reader_counters().into_iter();
-            readers.map(|reader| (reader.slot, reader.card())).collect()
+            let readers = segment.reader_cards().into_iter();
+            readers.map(|reader| (reader.slot, reader.card)).collect()
         }
     }
 }

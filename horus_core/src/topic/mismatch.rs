@@ -40,20 +40,19 @@ fn process_text(endpoint: Option<&Participant>, unknown: &str) -> String {
 /// comes later logs such a line itself.
 pub(super) fn log_unmatched_subscribers(raw: &RawProducer) {
     let topic = raw.segment().label();
-    for reader in raw.segment().reader_counters() {
-        let is_observer = reader.type_identity.is_none();
-        let cause = raw.card().mismatch(&reader.card());
-        let reason = match cause {
-            Some(Mismatch::Type) if !is_observer => {
+    for reader in raw.segment().reader_cards() {
+        let reason = match raw.card().mismatch(&reader.card) {
+            Some(Mismatch::Type) => {
                 "it reads another message: use the same message in both programs"
             }
-            Some(Mismatch::Reliability) if !is_observer => {
+            Some(Mismatch::Reliability) => {
                 "it requests reliable, and this publisher offers best effort: offer reliable, or \
                  let the subscriber request best effort"
             }
-            _ => continue,
+            None => continue,
         };
-        let subscriber = process_text(Some(&reader.subscriber), "a subscriber");
+        let process = raw.segment().process_of(reader.owner_id);
+        let subscriber = process_text(Some(&process), "a subscriber");
         ::log::warn!("{topic}: nothing from this publisher reaches {subscriber}, because {reason}");
     }
 }

@@ -10,6 +10,7 @@ use crate::file::liveness_cache::LivenessCache;
 use crate::file::namespace::Namespace;
 use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, ReadProgress, TopicMemory};
+use crate::file::session::EndpointId;
 use crate::file::topic_type::{Reliability, TypeInfo};
 use crate::os::region::Access;
 use crate::process::liveness::{Owner, ProcessInfo};
@@ -91,13 +92,21 @@ impl ReaderCounters {
     pub const fn card(&self) -> EndpointCard {
         EndpointCard {
             type_identity: self.type_identity,
-            reliability: if self.is_reliable {
-                Reliability::Reliable
-            } else {
-                Reliability::BestEffort
-            },
+            reliability: reliability_of(self.is_reliable),
         }
     }
+}
+
+/// A live subscriber that has joined, and its card (settings).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ReaderCard {
+    /// Index of the subscriber's reader slot.
+    pub slot: u32,
+    /// The number that identifies the subscriber's process, as in [`Participant::owner_id`].
+    pub owner_id: u64,
+    /// The type that the subscriber reads, and the reliability that it requests.
+    pub card: EndpointCard,
 }
 
 /// A process that takes part in a namespace, for example because it publishes or subscribes.
@@ -248,8 +257,7 @@ impl TopicMemory {
     /// left out. Makes some system calls for each lane.
     #[must_use]
     pub fn unmatched_pairs(&self) -> Vec<UnmatchedPair> {
-        let mut readers = self.reader_counters();
-        readers.retain(|reader| !reader.type_identity.is_none());
+        let readers = self.reader_cards();
         let mut pairs = Vec::new();
         for (lane, offer) in self.offers() {
             let Some(publisher) = self.publisher_of(lane) else {
@@ -261,8 +269,8 @@ impl TopicMemory {
                     lane,
                     publisher: publisher.clone(),
                     slot: reader.slot,
-                    subscriber: reader.subscriber.clone(),
-                    cause: card.mismatch(&reader.card())?,
+                    cause: card.mismatch(&reader.card)?,
+                    subscriber: self.process_of(reader.owner_id),
                 })
             }));
         }
@@ -285,6 +293,31 @@ impl TopicMemory {
             wakes: block.wakes.get(),
             skips: position.saturating_sub(sent),
         })
+    }
+
+    /// Returns the cards of all live subscribers that have joined, without observers. Writes
+    /// nothing, and reads no file: a process that opens a publisher compares them with its own
+    /// card, however many messages wait for these subscribers.
+    #[must_use]
+    pub fn reader_cards(&self) -> Vec<ReaderCard> {
+        let gated = self
+            .wait_block(Access::Read)
+            .map_or(0, |wait| wait.gated.get());
+        let live = self.live_subscribers().into_iter();
+        let cards = live.filter_map(|EndpointId { place, owner_id }| {
+            let block = self.reader_block(place, Access::Read).ok()?;
+            Some(ReaderCard {
+                slot: place,
+                owner_id,
+                card: EndpointCard {
+                    type_identity: TypeIdentity::of_reader(block),
+                    reliability: reliability_of(gated & 1 << place != 0),
+                },
+            })
+        });
+        cards
+            .filter(|reader| !reader.card.type_identity.is_none())
+            .collect()
     }
 
     /// Returns the counters of all live subscribers, without observers. Writes nothing. Takes some
@@ -341,6 +374,15 @@ impl TopicMemory {
     pub(crate) fn participant(&self, owner: u64) -> Option<Participant> {
         let lives = owner != 0 && !self.is_dead(owner);
         lives.then(|| self.process_of(owner))
+    }
+}
+
+/// Returns the reliability that a subscriber requests; `is_gated` is its bit in the wait block.
+const fn reliability_of(is_gated: bool) -> Reliability {
+    if is_gated {
+        Reliability::Reliable
+    } else {
+        Reliability::BestEffort
     }
 }
 

@@ -334,3 +334,40 @@ fn a_reliable_reader_loses_nothing_of_publishers_that_do_not_match() {
     onlooker.expect([accepted, 0, 0, 0, accepted]);
     drop(consumer);
 }
+
+/// Returns the number of system calls by which this thread reads files during `call`, and those of
+/// the measurement itself.
+fn file_reads<R>(call: impl FnOnce() -> R) -> u64 {
+    let reads = || {
+        let io = std::fs::read_to_string("/proc/thread-self/io").unwrap();
+        let reads = io.lines().find_map(|line| line.strip_prefix("syscr: "));
+        reads.unwrap().parse::<u64>().unwrap()
+    };
+    let before = reads();
+    call();
+    reads() - before
+}
+
+/// WHY it matters: each publisher that is opened compares the cards.
+#[test]
+fn the_cards_of_readers_cost_no_look_at_their_messages() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let _reader = reader(&namespace, ReadMode::KeepLast);
+    let mut publishers = Publishers::start(dir.path());
+    publishers.open(CAPACITY, false);
+    publishers.send(3);
+    let topic = Segment::inspect(&namespace, &name(TOPIC)).unwrap();
+    let nothing = file_reads(|| ());
+    assert_eq!(file_reads(|| topic.reader_cards()), nothing);
+    assert!(file_reads(|| topic.reader_counters()) > nothing);
+    let [reader] = &topic.reader_counters()[..] else {
+        panic!("one reader is there");
+    };
+    let [card] = &topic.reader_cards()[..] else {
+        panic!("one reader is there");
+    };
+    let found = (card.slot, card.owner_id, card.card);
+    let wanted = (reader.slot, reader.subscriber.owner_id, reader.card());
+    assert_eq!(found, wanted);
+}
