@@ -6,6 +6,8 @@
 use horus_testing as _;
 
 mod common;
+#[path = "moving/returns.rs"]
+mod returns;
 mod spawn;
 
 use std::fs::{self, File};

@@ -11,6 +11,7 @@ mod ledger;
 mod matching;
 mod moving;
 mod polling;
+mod returning;
 mod waits;
 
 use std::sync::Arc;

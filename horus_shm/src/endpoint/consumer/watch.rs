@@ -60,8 +60,8 @@ pub(crate) struct ConsumerProgress {
     /// The value of the process-wide fault counter when a watch last found the segment usable;
     /// `u64::MAX` before the first check.
     checked_epoch: AtomicU64,
-    #[expect(dead_code, reason = "held for the memory behind `readers`")]
-    memory: BlockMemory,
+    /// Held for the memory behind `readers`.
+    memory: Arc<BlockMemory>,
 }
 
 /// The part of a consumer's state that stays the same when the consumer moves to another topic
@@ -104,7 +104,8 @@ impl ConsumerProgress {
         // SAFETY: the region, which `memory` keeps, holds a wait block, and one reader's block and
         // cursors; zeroed memory is valid for them.
         let readers = unsafe { Readers::new(wait.cast(), block, bytes, 1) };
-        Self::new((readers, 0), lanes, BlockMemory::Own(region), health)
+        let memory = Arc::new(BlockMemory::Own(region));
+        Self::new((readers, 0), lanes, memory, health)
     }
 
     /// Creates a view of the block and the cursors in shared memory that belong to the reader slot
@@ -116,14 +117,14 @@ impl ConsumerProgress {
     ) -> Result<Self, OpenError> {
         let readers = segment.readers(Access::Write)?;
         let lanes = segment.shape().lane_limit();
-        let memory = BlockMemory::Topic(Arc::clone(segment));
+        let memory = Arc::new(BlockMemory::Topic(Arc::clone(segment)));
         Ok(Self::new((readers, reader), lanes, memory, health))
     }
 
     fn new(
         (readers, reader): (Readers, u32),
         lanes: u32,
-        memory: BlockMemory,
+        memory: Arc<BlockMemory>,
         health: Arc<ConsumerHealth>,
     ) -> Self {
         let (read_lanes, closed, has_alarms, next, retry_ns) = Default::default();
@@ -140,6 +141,12 @@ impl ConsumerProgress {
             checked_epoch: AtomicU64::new(u64::MAX),
             memory,
         }
+    }
+
+    /// Returns the same for a consumer that comes back to its file from another one.
+    pub(super) fn renewed(&self) -> Self {
+        let (memory, health) = (Arc::clone(&self.memory), Arc::clone(&self.health));
+        Self::new((self.readers, self.reader), self.lanes, memory, health)
     }
 
     /// Returns the blocks of all readers of the topic, including that of the consumer.

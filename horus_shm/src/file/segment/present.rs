@@ -32,7 +32,8 @@ impl Segment {
 
     /// Opens the topic file that has the name of this topic now, with the same request. If there is
     /// no such file and `creates` is true, creates one. If the file of `self` has its name again,
-    /// returns a segment of the same file: see [`Self::is_same_file`].
+    /// returns a segment of the same file: see [`Self::is_same_file`]. All endpoints of this
+    /// process then learn that this file has the name.
     ///
     /// # Errors
     ///
@@ -48,8 +49,8 @@ impl Segment {
             open::OpenRule::Open
         };
         let memory = open::open(&file.namespace, &file.name, &self.request, mode)?;
-        if Arc::ptr_eq(&memory, &self.memory)
-            && let Some(watch) = &file.name_watch
+        if memory.is_name_lost()
+            && let Some(watch) = memory.file().and_then(|file| file.name_watch.as_ref())
         {
             watch.note_linked_again();
         }

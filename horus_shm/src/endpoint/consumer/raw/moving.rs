@@ -42,17 +42,17 @@ const SESSIONS_MAX: usize = 1024;
 pub(super) struct FormerFiles {
     /// One reader for each former file that is still being read, from the oldest file to the
     /// newest.
-    former: Vec<RawConsumer>,
+    pub(super) former: Vec<RawConsumer>,
     /// The sum of the counters of the files that the reader has read to the end and left.
     ended: ReadStats,
     /// For each publisher in the files that the reader has left: how far the reader has read its
     /// messages.
-    sessions: Vec<SessionProgress>,
-    /// Used only in the reader of a former file: the files before that file, each with a bit mask
-    /// of the lanes that were ignored there.
-    earlier: Vec<(Weak<Segment>, u64)>,
+    pub(super) sessions: Vec<SessionProgress>,
+    /// Used only in the reader of a former file: the other files in which its publishers may have
+    /// been, each with a bit mask of the lanes that were ignored there.
+    pub(super) others: Vec<(Weak<Segment>, u64)>,
     /// Lane of the message that was received last, if it came from a former file; otherwise `None`.
-    last_lane: Option<u32>,
+    pub(super) last_lane: Option<u32>,
     /// The time of the last check whether former files still have publishers; `None` before the
     /// first check.
     looked: Option<Instant>,
@@ -63,33 +63,35 @@ pub(super) struct FormerFiles {
     /// True if the reader never moves to another file, even if its file loses its name.
     stays: bool,
     /// True if the reader receives again from publishers that it ignored in former files.
-    includes_all: bool,
+    pub(super) includes_all: bool,
     /// Number of times that the reader has joined or left a topic file.
-    changes: u64,
+    pub(super) changes: u64,
     /// Time and `errno` of the last attempt to move to another file, if that attempt failed. The
     /// `errno` is `None` if no file had the topic's name.
-    not_moved: Option<(Instant, Option<i32>)>,
+    pub(super) not_moved: Option<(Instant, Option<i32>)>,
 }
 
 /// The progress of a reader in the messages of one publisher, at the time when the publisher or the
 /// reader moves to another file.
 #[derive(Debug, Clone, Copy)]
-struct SessionProgress {
-    id: u64,
+pub(super) struct SessionProgress {
+    pub(super) id: u64,
+    /// The lane; `None` if the reader has left its file.
+    pub(super) lane: Option<u32>,
     /// Sequence number of the first message that the reader takes from the new file. It reads
     /// earlier ones in the former file.
-    number: u64,
+    pub(super) number: u64,
     is_ignored: bool,
 }
 
 impl FormerFiles {
     /// Returns the data about earlier files that the reader of the present file still needs when
     /// the present file becomes a former file, too.
-    fn for_former(&self) -> Self {
+    pub(super) fn for_former(&self) -> Self {
         let earlier = |former: &RawConsumer| (Arc::downgrade(&former.segment), former.ignored);
         Self {
             sessions: self.sessions.clone(),
-            earlier: self.former.iter().map(earlier).collect(),
+            others: self.former.iter().map(earlier).collect(),
             includes_all: self.includes_all,
             ..Self::default()
         }
@@ -98,7 +100,10 @@ impl FormerFiles {
 
 /// Returns the publisher session of each lane of a file, with the progress of a reader that has
 /// read the whole lane. Bit i of `ignored` is set if that reader ignores lane i.
-fn lane_sessions(segment: &Segment, ignored: u64) -> impl Iterator<Item = SessionProgress> {
+pub(super) fn lane_sessions(
+    segment: &Segment,
+    ignored: u64,
+) -> impl Iterator<Item = SessionProgress> {
     (0..segment.shape().lane_limit()).filter_map(move |lane| {
         let block = segment.lane_block(lane, Access::Read).ok()?;
         // Relaxed: it is compared with the session in a new lane, whose publisher stored this one,
@@ -106,6 +111,7 @@ fn lane_sessions(segment: &Segment, ignored: u64) -> impl Iterator<Item = Sessio
         let id = block.session.get();
         (id != 0).then(|| SessionProgress {
             id,
+            lane: Some(lane),
             number: lane::count_messages(block).0,
             is_ignored: ignored & 1 << lane != 0,
         })
@@ -189,6 +195,10 @@ impl RawConsumer {
         if !self.has_to_move() {
             return;
         }
+        if let Some(at) = self.file_to_return_to() {
+            self.return_to_file(at);
+            return;
+        }
         let past = self.past.get_or_insert_default();
         if past
             .not_moved
@@ -212,6 +222,10 @@ impl RawConsumer {
             self.note_own_epoch();
             return Ok(());
         }
+        if let Some(at) = self.former_file(|former| segment.is_same_file(former)) {
+            self.return_to_file(at);
+            return Ok(());
+        }
         let health = Arc::clone(self.progress.health());
         let mut moved = Self::join_lanes(segment, self.reading, StartOrigin::Beginning, health)?;
         moved.on_mismatch = self.on_mismatch;
@@ -226,19 +240,16 @@ impl RawConsumer {
         former.note_own_epoch();
         past.former.push(former);
         self.past = Some(past);
+        self.note_other_file();
         self.map_and_announce()?;
-        let places = self
-            .former()
-            .iter()
-            .filter_map(|former| former.place.as_ref());
-        places.for_each(|place| place.announce_move(self.segment.file_number()));
+        self.announce_present_file();
         Ok(())
     }
 
     /// Stores the present value of the fault counter, so that calls check this reader only when it
     /// has changed. If this reader has to move to another file, or still reads former files, each
     /// call checks it.
-    fn note_own_epoch(&mut self) {
+    pub(super) fn note_own_epoch(&mut self) {
         if let Ok(seen_epoch) = self.segment.check_health() {
             self.note_epoch(seen_epoch);
         }
@@ -249,7 +260,7 @@ impl RawConsumer {
     pub(super) fn find_start_in(&mut self, lane: u32) -> Result<(), OpenError> {
         // Relaxed: the load of the changes ordered it.
         let session = self.segment.lane_block(lane, Access::Read)?.session.get();
-        let reached = self.session_progress(session);
+        let reached = self.session_progress(session, lane);
         let includes = self.past.as_ref().is_some_and(|past| past.includes_all);
         if reached.is_some_and(|reached| reached.is_ignored && !includes) {
             self.ignore(lane);
@@ -261,7 +272,7 @@ impl RawConsumer {
             .with_header(ExtentId { lane, generation }, |base, _| base);
         // WHY also the publisher that began the lane: it may have moved here, and be dead, and
         // another one have the lane. It had sent its history once more before the lane was shown.
-        let reached = reached.or_else(|| self.session_progress(base?.session));
+        let reached = reached.or_else(|| self.session_progress(base?.session, lane));
         let known = reached.map(|reached| (reached.number, reached.number));
         let first = known.or(base.map(|base| (base.position, base.number)));
         // WHY not back: it may have begun to receive from the lane again.
@@ -277,24 +288,6 @@ impl RawConsumer {
         let number = Some(number);
         self.starts[lane as usize] = LaneStart { position, number };
         self.publish_start(lane);
-    }
-
-    /// Returns how far this reader has read the messages of a publisher session in earlier files;
-    /// `None` if it did not read them there.
-    fn session_progress(&self, session: u64) -> Option<SessionProgress> {
-        let past = self.past.as_ref().filter(|_| session != 0)?;
-        let former = past
-            .former
-            .iter()
-            .rev()
-            .map(|former| (former.segment.clone(), former.ignored));
-        let earlier = past.earlier.iter().rev();
-        let earlier = earlier.filter_map(|(file, ignored)| Some((file.upgrade()?, *ignored)));
-        let mut reached = former.chain(earlier).filter_map(|(file, ignored)| {
-            lane_sessions(&file, ignored).find(|found| found.id == session)
-        });
-        let ended = || past.sessions.iter().rev().find(|ended| ended.id == session);
-        reached.next().or_else(|| ended().copied())
     }
 
     /// Calls `old` for each former file, and then `own` for each lane of the present file, until a
@@ -368,8 +361,11 @@ impl RawConsumer {
         past.changes += ended.len() as u64;
         for former in &ended {
             past.ended = past.ended.plus(former.stats().with_waiting_lost());
-            past.sessions
-                .extend(lane_sessions(&former.segment, former.ignored));
+            let sessions = lane_sessions(&former.segment, former.ignored);
+            past.sessions.extend(sessions.map(|found| SessionProgress {
+                lane: None,
+                ..found
+            }));
         }
         let forgotten = past.sessions.len().saturating_sub(SESSIONS_MAX);
         past.sessions.drain(..forgotten);

@@ -341,6 +341,7 @@ fn awaits_reader((segment, lane): (&Segment, u32), identity: &TypeIdentity, pres
     };
     // Relaxed: a reader that is not seen came after the file had lost its name.
     let gated = wait.gated.get();
+    let is_present = segment.file_number() == present;
     (0..segment.shape().reader_limit()).any(|reader| {
         let Ok(block) = segment.reader_block(reader, Access::Read) else {
             return false;
@@ -352,10 +353,13 @@ fn awaits_reader((segment, lane): (&Segment, u32), identity: &TypeIdentity, pres
         let cursors = segment.cursors(reader, Access::Read);
         // WHY: a handle with both ends may leave out its own lane.
         let reads_lane = cursors.is_ok_and(|cursors| cursors[lane as usize].get() != 0);
+        // WHY 0 in the present file: this publisher came back to a file that the reader has not left,
+        // or to which the reader has returned.
+        let has_arrived = moved_to == present || moved_to == 0 && is_present;
         reads_lane
+            && !has_arrived
             && gated & 1 << reader != 0
             && owner != 0
-            && moved_to != present
             && identity.matches_reader(block)
             && !segment.is_dead(owner)
     })
