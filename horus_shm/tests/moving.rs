@@ -5,6 +5,8 @@
 
 use horus_testing as _;
 
+#[path = "moving/claims.rs"]
+mod claims;
 mod common;
 #[path = "moving/returns.rs"]
 mod returns;
@@ -37,7 +39,7 @@ const LANES: u32 = 2;
 struct Scene {
     namespace: Arc<Namespace>,
     history: u32,
-    _dir: TempDir,
+    dir: TempDir,
 }
 
 impl Scene {
@@ -48,7 +50,7 @@ impl Scene {
         Self {
             namespace: spawn::namespace(dir.path()),
             history,
-            _dir: dir,
+            dir,
         }
     }
 
@@ -212,6 +214,17 @@ fn moved_reader(scene: &Scene) -> (RawProducer, RawConsumer) {
     scene.remove();
     assert_eq!(receive(&mut reader), []);
     (producer, reader)
+}
+
+/// Not a test: entry point of the re-executed child process.
+#[test]
+fn child_role() {
+    let Some(role) = common::role() else { return };
+    spawn::die_with_parent();
+    match role.as_str() {
+        "claim late" => claims::claim_late(),
+        other => panic!("no role called '{other}'"),
+    }
 }
 
 /// Each attempt is made in the same lane: otherwise none is left at last that was never used.

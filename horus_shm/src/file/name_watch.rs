@@ -135,6 +135,18 @@ impl NameWatch {
         fault::advance_epoch();
     }
 
+    /// Checks the file's name now. Returns true if it leads to another file or to none, and the
+    /// namespace is in place. Returns false if a system call fails.
+    pub(crate) fn is_lost_now(&self) -> bool {
+        let WatchedName { name, stat, .. } = &*self.entry;
+        let is_lost = |namespace: &Namespace| {
+            let is_linked = os::is_name_of(namespace.topics_dir()?, name.file_name(), stat)?;
+            Ok::<_, io::Error>(!is_linked && namespace.is_in_place()?)
+        };
+        let namespace = self.entry.namespace.upgrade();
+        namespace.is_some_and(|namespace| is_lost(&namespace).unwrap_or(false))
+    }
+
     /// Returns the result of the last check of the file's name.
     pub(crate) fn state(&self) -> NameState {
         // Relaxed: the fault epoch orders it.

@@ -118,10 +118,10 @@ impl RawProducer {
         if let Some(session) = former {
             offer = session.offer_to_continue(request, &offer).unwrap_or(offer);
         }
-        let wait: *const _ = segment.wait_block(Access::Write)?;
         // WHY: before a lane is claimed, as `docs/memory-ordering.md` argues.
         let order = WakeOrder::of_sender(offer.wake_barrier);
-        let claim = LaneClaim::new(&segment, &offer, former.is_some())?;
+        let (segment, claim) = LaneClaim::in_named_file(segment, &offer, former.is_some())?;
+        let wait: *const _ = segment.wait_block(Access::Write)?;
         let lane = claim.lane;
         let block = segment.lane_block(lane, Access::Write)?;
         // WHY: a predecessor may have died while it waited for room.

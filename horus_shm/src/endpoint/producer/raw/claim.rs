@@ -1,6 +1,7 @@
 //! Claims a lane for a new publisher, which prefers the lane that contains its own earlier
 //! messages.
 
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use crate::file::error::OpenError;
@@ -62,7 +63,40 @@ fn was_used(block: &LaneBlock<AtomicU64>) -> bool {
     block.generation.get() != 0 || block.head.get() != 0
 }
 
+/// Maximum number of files in which a publisher claims a lane, while the files of its topic keep
+/// losing their name.
+const FILES_MAX: u32 = 8;
+
 impl LaneClaim {
+    /// Claims a lane of `segment` as [`Self::new`] does; or else of the file that has the topic's
+    /// name, if the file of `segment` has lost it, and the lane was used. Returns the file, too.
+    ///
+    /// WHY: a publisher that moves from a file leaves its lane there, in which readers find how far
+    /// they have read its messages. It leaves the lane after the file has lost its name. So a
+    /// process that claims the lane then finds by the name that it must not take it over, even if
+    /// its own last check of the name was too early.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Self::new`] and of [`Segment::reopen`].
+    pub(super) fn in_named_file(
+        mut segment: Arc<Segment>,
+        offer: &Offer,
+        moves: bool,
+    ) -> Result<(Arc<Segment>, Self), OpenError> {
+        for _ in 1..FILES_MAX {
+            let claim = Self::new(&segment, offer, moves)?;
+            let block = segment.lane_block(claim.lane, Access::Write)?;
+            if !was_used(block) || !segment.is_name_lost_now() {
+                return Ok((segment, claim));
+            }
+            owner::release_entry(&block.owner);
+            segment = segment.reopen(true)?;
+        }
+        let claim = Self::new(&segment, offer, moves)?;
+        Ok((segment, claim))
+    }
+
     /// Claims a lane that is free, or whose owner is dead. Prefers a lane with history of the
     /// publisher's key, then one without kept history, then the one with the oldest kept history. A
     /// publisher that moves here from another file (`moves`) prefers a lane that was never used.
@@ -70,7 +104,9 @@ impl LaneClaim {
     /// # Errors
     ///
     /// [`OpenError::TooManyPublishers`], or an error of `Segment::lane_block`.
-    pub(super) fn new(segment: &Segment, offer: &Offer, moves: bool) -> Result<Self, OpenError> {
+    fn new(segment: &Segment, offer: &Offer, moves: bool) -> Result<Self, OpenError> {
+        // WHY: a caller that has claimed a lane relies on it that this is mapped.
+        segment.wait_block(Access::Write)?;
         let request = segment.request();
         let limits = segment.shape().lane_limit();
         let limit = request.lane_limit.map_or(limits, |own| own.min(limits));
