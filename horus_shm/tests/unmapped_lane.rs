@@ -42,6 +42,7 @@ fn child_role() {
         "addresses" => receive_within(&ADDRESSES),
         "open" => open_without_memory(),
         "moved" => move_without_memory(),
+        "latest" => newest_without_memory(),
         other => panic!("no role called '{other}'"),
     }
     common::say("well");
@@ -285,6 +286,68 @@ fn move_without_memory() {
     let stats = consumer.stats();
     assert_eq!((stats.received, stats.lost, stats.waiting), (4, 0, 0));
     assert_eq!(consumer.check(), Ok(()));
+}
+
+/// A publisher that has grown moves to the next file, and its reader, which wants only the newest
+/// message, has no memory for the longer slots.
+fn newest_without_memory() {
+    forbid_name_thread();
+    let mut type_info = TypeInfo::opaque::<u64>();
+    type_info.sized = true;
+    let request = Request::new(type_info);
+    let namespace = Namespace::current().unwrap();
+    let name = TopicName::new("arm/joint").unwrap();
+    let former = Segment::open_or_create(&namespace, &name, &request).unwrap();
+    let mut producer = RawProducer::new(Arc::clone(&former), Default::default()).unwrap();
+    let mut consumer = RawConsumer::new(Arc::clone(&former), ReadMode::KeepLast).unwrap();
+    let mut long = vec![0; 3 << 20];
+    let mut buffers = [(); 2].map(|()| vec![0; 4 << 20]);
+    let mut latest = |consumer: &mut RawConsumer| {
+        consumer.whole_bytes();
+        let [one, other] = &mut buffers;
+        let (buffer, bytes) = consumer.latest_bytes([one, other], &|_| 0)?;
+        Some((buffers[buffer][0], bytes))
+    };
+    producer.send_bytes(&[1; 8]).unwrap();
+    assert_eq!(latest(&mut consumer), Some((1, 8)));
+    long[0] = 2;
+    producer.send_bytes(&long).unwrap();
+    std::fs::remove_file(former.path()).unwrap();
+    look_at_names();
+    producer.send_bytes(&[3; 8]).unwrap();
+    assert_eq!(former.publisher_count(), 0, "it moved");
+    let leave_bytes =
+        |bytes| set_limit(libc::RLIMIT_AS, status_bytes("VmSize:") + (4 << 20) + bytes);
+    let before = leave_bytes(0);
+    // WHY twice: the first call moves.
+    assert_eq!([(); 2].map(|()| latest(&mut consumer)), [None; 2]);
+    let error = consumer.check().expect_err("mute and well");
+    let RecvError::LaneNotMapped { cause, .. } = error else {
+        panic!("{error:?}")
+    };
+    // There is memory for one lane, and the reader tries that of the present file first.
+    leave_bytes(cause.bytes);
+    common::eventually("it maps the new lane", || {
+        assert_eq!(latest(&mut consumer), None, "an older message waits");
+        consumer.stats().unmapped == 1
+    });
+    for _ in 0..3 {
+        assert_eq!(latest(&mut consumer), None, "an older message waits");
+    }
+    set_limit(libc::RLIMIT_AS, before);
+    let mut received = Vec::new();
+    common::eventually("both messages arrive", || {
+        received.extend(latest(&mut consumer));
+        received.len() == 2
+    });
+    assert_eq!(received, [(2, long.len()), (3, 8)]);
+    let stats = consumer.stats();
+    assert_eq!((stats.received, stats.lost, stats.waiting), (3, 0, 0));
+}
+
+#[test]
+fn a_newer_message_does_not_overtake_one_that_cannot_be_mapped() {
+    play("latest");
 }
 
 #[test]

@@ -46,9 +46,7 @@ impl RawConsumer {
             if !self.is_draining() || self.segment.check_health().is_err() {
                 return None;
             }
-            if let Some(message) = self.latest_of_former(&mut read) {
-                return Some(message);
-            }
+            return self.latest_while_draining(read);
         }
         self.latest_in_present_file(read)
     }
@@ -58,9 +56,19 @@ impl RawConsumer {
     #[inline(always)]
     pub(super) fn latest_in_present_file<M>(
         &mut self,
-        mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(MessageInfo, u64, M)>,
+        read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(MessageInfo, u64, M)>,
     ) -> Option<M> {
         self.look_for_lanes();
+        self.latest_of_known_lanes(read)
+    }
+
+    /// Returns the newest message of the lanes that this reader has found so far. Otherwise the same
+    /// as [`Self::latest_in_present_file`].
+    #[inline(always)]
+    pub(super) fn latest_of_known_lanes<M>(
+        &mut self,
+        mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(MessageInfo, u64, M)>,
+    ) -> Option<M> {
         if self.has_later {
             self.skip_ended_extents();
         }

@@ -509,23 +509,32 @@ impl RawConsumer {
         self.is_draining() && self.segment.check_health().is_ok()
     }
 
-    /// Returns the newest unread message of the oldest former file that has one. Otherwise the same
-    /// as [`Self::latest_among`]. WHY former files come first: later calls can still return the
-    /// messages of the present file.
-    pub(super) fn latest_of_former<M>(
+    /// Returns the newest message, as [`Self::latest_among`] does, while this reader has not read all
+    /// messages in the former files. Those come first, and the next call returns the newer ones in
+    /// the present file. So no call returns a message that was sent before that of an earlier call.
+    ///
+    /// WHY lanes are looked for before the former files are polled, and not again: a publisher shows
+    /// its lane in the present file after it has sent all its messages in the former one.
+    #[cold]
+    pub(super) fn latest_while_draining<M>(
         &mut self,
         mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(MessageInfo, u64, M)>,
     ) -> Option<M> {
+        self.look_for_lanes();
         let found = self.poll_former_files(&mut |former: &mut Self| {
             let is_usable = !former.is_unusable();
             is_usable
                 .then(|| former.latest_in_present_file(&mut read))
                 .flatten()
         });
-        if found.is_none() {
-            self.leave_finished_files();
+        if found.is_some() {
+            return found;
         }
-        found
+        self.leave_finished_files();
+        self.latest_of_known_lanes(|this, lane, best| {
+            let waits = this.is_behind_unmapped(lane);
+            (!waits).then(|| read(this, lane, best)).flatten()
+        })
     }
 
     /// Returns `stats` plus the counters of all former files.
