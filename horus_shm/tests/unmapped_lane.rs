@@ -43,6 +43,7 @@ fn child_role() {
         "open" => open_without_memory(),
         "moved" => move_without_memory(),
         "latest" => newest_without_memory(),
+        "twice" => move_twice_without_memory(),
         other => panic!("no role called '{other}'"),
     }
     common::say("well");
@@ -343,6 +344,54 @@ fn newest_without_memory() {
     assert_eq!(received, [(2, long.len()), (3, 8)]);
     let stats = consumer.stats();
     assert_eq!((stats.received, stats.lost, stats.waiting), (3, 0, 0));
+}
+
+/// A topic file that is removed, and the next one as well, before the reader tries once more to map
+/// the longer slots in the first one.
+fn move_twice_without_memory() {
+    forbid_name_thread();
+    let mut type_info = TypeInfo::opaque::<u64>();
+    type_info.sized = true;
+    let request = Request::new(type_info);
+    let namespace = Namespace::current().unwrap();
+    let name = TopicName::new("arm/joint").unwrap();
+    let former = Segment::open_or_create(&namespace, &name, &request).unwrap();
+    let mut producer = RawProducer::new(Arc::clone(&former), Default::default()).unwrap();
+    let mut consumer = RawConsumer::new(Arc::clone(&former), ReadMode::KeepLast).unwrap();
+    let mut long = vec![0; 3 << 20];
+    let mut buffer = vec![0; 4 << 20];
+    let mut recv = |consumer: &mut RawConsumer| {
+        consumer.whole_bytes();
+        consumer.recv_bytes(&mut buffer).map(|_| buffer[0])
+    };
+    producer.send_bytes(&[1; 8]).unwrap();
+    assert_eq!(recv(&mut consumer), Some(1));
+    long[0] = 2;
+    producer.send_bytes(&long).unwrap();
+    let before = set_limit(libc::RLIMIT_AS, status_bytes("VmSize:") + (4 << 20));
+    assert_eq!(recv(&mut consumer), None);
+    consumer.check().expect_err("mute and well");
+    set_limit(libc::RLIMIT_AS, before);
+    let mut received = Vec::new();
+    for number in 3..5 {
+        std::fs::remove_file(former.path()).unwrap();
+        look_at_names();
+        producer.send_bytes(&[number; 8]).unwrap();
+        received.extend(recv(&mut consumer));
+        received.extend(recv(&mut consumer));
+    }
+    common::eventually("all messages arrive", || {
+        received.extend(recv(&mut consumer));
+        received.len() == 3
+    });
+    assert_eq!(received, [2, 3, 4]);
+    let stats = consumer.stats();
+    assert_eq!((stats.received, stats.lost, stats.waiting), (4, 0, 0));
+}
+
+#[test]
+fn messages_keep_their_order_over_several_files_that_cannot_be_mapped() {
+    play("twice");
 }
 
 #[test]

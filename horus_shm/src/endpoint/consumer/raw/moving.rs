@@ -327,6 +327,9 @@ impl RawConsumer {
         None
     }
 
+    /// Calls `old` for each former file, from the oldest on, until a call returns a message. Ends at a
+    /// file in which messages may wait that cannot be mapped now. WHY: the later files may have newer
+    /// messages of the same publishers.
     fn poll_former_files<R>(&mut self, old: &mut impl FnMut(&mut Self) -> Option<R>) -> Option<R> {
         let past = self.past.as_mut()?;
         for former in &mut past.former {
@@ -336,6 +339,9 @@ impl RawConsumer {
                 self.last_lane = NO_LANE;
                 past.last_lane = former.last_lane();
                 return Some(found);
+            }
+            if former.lacks_memory() {
+                break;
             }
         }
         None
@@ -424,8 +430,8 @@ impl RawConsumer {
         self.former().iter().try_for_each(Self::expect_mapped)
     }
 
-    /// Returns true if earlier messages of the publisher of a lane wait in a former file, but
-    /// cannot be mapped now. The messages in the lane then have to wait, too. WHY: the messages of
+    /// Returns true if messages that the publisher of a lane sent before wait in a former file, in
+    /// a lane that cannot be mapped now, or behind such a lane in a later file. WHY: the messages of
     /// a publisher keep their order.
     fn has_earlier_unmapped_messages(&self, lane: usize) -> bool {
         let session = |segment: &Segment, lane| {
@@ -433,7 +439,7 @@ impl RawConsumer {
             // Relaxed: as in `lane_sessions`.
             block.map_or(0, |block| block.session.get())
         };
-        let mut former = self.former().iter().filter(|former| former.lacks_memory());
+        let mut former = self.former().iter().skip_while(|file| !file.lacks_memory());
         former.any(|former| {
             let id = session(&self.segment, self.lanes[lane].lane);
             let is_of = |lane| id != 0 && session(&former.segment, lane) == id;
@@ -532,7 +538,7 @@ impl RawConsumer {
         }
         self.leave_finished_files();
         self.latest_of_known_lanes(|this, lane, best| {
-            let waits = this.is_behind_unmapped(lane);
+            let waits = this.has_earlier_unmapped_messages(lane);
             (!waits).then(|| read(this, lane, best)).flatten()
         })
     }
