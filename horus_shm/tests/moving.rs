@@ -8,6 +8,8 @@ use horus_testing as _;
 #[path = "moving/claims.rs"]
 mod claims;
 mod common;
+#[path = "moving/newest.rs"]
+mod newest;
 #[path = "moving/returns.rs"]
 mod returns;
 mod spawn;
