@@ -8,6 +8,8 @@ use horus_testing as _;
 #[path = "moving/claims.rs"]
 mod claims;
 mod common;
+#[path = "moving/grows.rs"]
+mod grows;
 #[path = "moving/newest.rs"]
 mod newest;
 #[path = "moving/returns.rs"]
@@ -225,6 +227,7 @@ fn child_role() {
     spawn::die_with_parent();
     match role.as_str() {
         "claim late" => claims::claim_late(),
+        "publish" => grows::publish(),
         other => panic!("no role called '{other}'"),
     }
 }

@@ -238,6 +238,25 @@ pub(crate) fn latched_history_is_that_of_one_session() {
     }
 }
 
+/// The start of a later session is never taken for the beginning of the lane.
+pub(crate) fn a_lane_begins_with_its_first_session() {
+    explore(3, move || {
+        let lane = LoomLane::new(4, 1, CopyOptions::Racing, 1);
+        // WHY: the model makes its lane without a claim.
+        Producer::first(&lane, 1).leave();
+        let mut first = Producer::claim(&lane, 2, NOBODY).unwrap();
+        first.send_all(1);
+        first.leave();
+        assert_eq!(takeover::first_position(lane.block()), Some(0));
+        let theirs = lane.clone();
+        let looking = thread::spawn(move || takeover::first_position(theirs.block()));
+        let _second = Producer::claim(&lane, 3, NOBODY).unwrap();
+        let begins = looking.join().unwrap();
+        assert!(matches!(begins, None | Some(0)), "{begins:?}");
+        assert_eq!(takeover::first_position(lane.block()), None);
+    });
+}
+
 /// A publisher that leaves and comes back has a new session. A reader that saw the lane free
 /// between the two gets no message of the first, and no reader treats messages of the second as
 /// history of the first.

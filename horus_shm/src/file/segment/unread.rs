@@ -7,6 +7,7 @@ use crate::file::segment::{Blocks as _, TopicMemory};
 use crate::os::region::Access;
 use crate::protocol::lane::{self, UnreadCounts};
 use crate::protocol::sync::Word as _;
+use crate::protocol::takeover;
 
 /// The fields of an extent's header that decide which of its messages a reader still gets.
 #[derive(Debug, Clone, Copy)]
@@ -91,16 +92,22 @@ impl TopicMemory {
             number: count,
             ..ExtentBase::default()
         };
-        let position = reader.position;
-        let number = reader
-            .number
-            .or_else(|| lane::message_number_at(block, position));
+        // Relaxed: the acquired head orders it. A newer extent begins at the head or behind it.
+        let newest = block.generation.get();
+        // WHY: what its publisher sent before the lane began was in another topic file. The first
+        // extent says where that is, too, but may be gone.
+        let first = (newest != 0)
+            .then(|| takeover::first_position(block))
+            .flatten();
+        let (position, number) = match first {
+            Some(first) if reader.position < first => (first, Some(first)),
+            _ => (reader.position, reader.number),
+        };
+        let number = number.or_else(|| lane::message_number_at(block, position));
         let before = |end: ExtentBase| match number {
             Some(first) => end.number.saturating_sub(first),
             None => end.position - position,
         };
-        // Relaxed: the acquired head orders it. A newer extent begins at the head or behind it.
-        let newest = block.generation.get();
         let mut unread = UnreadCounts::default();
         // WHY not owed without an extent: the head is where a publisher that moves will begin.
         let mut is_owed = newest != 0;

@@ -23,6 +23,7 @@ use crate::os::region::Access;
 use crate::protocol::lane::{self, PollOutcome};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
+use crate::protocol::takeover;
 
 /// Minimum time between two attempts of a reader to move to the file that has the topic's name now.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
@@ -258,8 +259,10 @@ impl RawConsumer {
     /// Finds the place in a new lane at which this reader begins to read. Ignores the lane if the
     /// reader ignored its publisher in a former file.
     pub(super) fn find_start_in(&mut self, lane: u32) -> Result<(), OpenError> {
+        let segment = Arc::clone(&self.segment);
+        let block = segment.lane_block(lane, Access::Read)?;
         // Relaxed: the load of the changes ordered it.
-        let session = self.segment.lane_block(lane, Access::Read)?.session.get();
+        let session = block.session.get();
         let reached = self.session_progress(session, lane);
         let includes = self.past.as_ref().is_some_and(|past| past.includes_all);
         if reached.is_some_and(|reached| reached.is_ignored && !includes) {
@@ -275,6 +278,9 @@ impl RawConsumer {
         let reached = reached.or_else(|| self.session_progress(base?.session, lane));
         let known = reached.map(|reached| (reached.number, reached.number));
         let first = known.or(base.map(|base| (base.position, base.number)));
+        // WHY: the lane may have grown so often that its first extent is gone.
+        let begins = || takeover::first_position(block).map(|first| (first, first));
+        let first = first.or_else(begins);
         // WHY not back: it may have begun to receive from the lane again.
         if let Some((position, number)) = first
             && self.starts[lane as usize].position < position

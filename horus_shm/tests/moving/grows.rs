@@ -1,0 +1,75 @@
+//! A publisher of another process that moves, and then grows so often that its first lane file is
+//! gone before a subscriber of the new file looks for it.
+
+use horus_shm::internals::{forbid_name_thread, look_at_names};
+use horus_shm::{Namespace, OnStalled, RawProducer, Request, Segment, TopicName, TypeInfo};
+
+use super::{Scene, TOPIC, receive_messages};
+use crate::common::{Child, say};
+
+/// The lengths of messages that need a lane file each.
+const LENGTHS: [usize; 6] = [8, 5_000, 20_000, 80_000, 320_000, 1_280_000];
+/// Number of lane files of a publisher that have names.
+const NAMED_EXTENTS: u64 = 4;
+
+/// Sends messages of the lengths that it is told, line by line.
+pub(super) fn publish() {
+    forbid_name_thread();
+    let namespace = Namespace::current().unwrap();
+    let mut type_info = TypeInfo::opaque::<u64>();
+    type_info.sized = true;
+    let request = Request::new(type_info);
+    let segment =
+        Segment::open_or_create(&namespace, &TopicName::new(TOPIC).unwrap(), &request).unwrap();
+    let mut producer = RawProducer::new(segment, OnStalled::Full).unwrap();
+    say("here");
+    let mut number: u64 = 0;
+    for line in std::io::stdin().lines() {
+        look_at_names();
+        let mut message = vec![0; line.unwrap().parse().unwrap()];
+        message[..8].copy_from_slice(&number.to_le_bytes());
+        producer.send_bytes(&message).unwrap();
+        number += 1;
+        say("sent");
+    }
+}
+
+fn send(publisher: &mut Child, bytes: usize) {
+    assert_eq!(publisher.ask(&bytes.to_string()), "sent");
+}
+
+#[test]
+fn a_reader_counts_no_message_that_was_sent_before_it_was_opened() {
+    for before in [0, 20] {
+        let scene = Scene::new(0);
+        let mut reader = scene.reader();
+        let mut publisher = Child::spawn("publish", scene.dir.path());
+        assert_eq!(publisher.listen(), "here");
+        if before > 0 {
+            (0..before).for_each(|_| send(&mut publisher, LENGTHS[0]));
+            drop(reader);
+            scene.remove();
+            reader = scene.reader();
+        }
+        LENGTHS
+            .iter()
+            .for_each(|&bytes| send(&mut publisher, bytes));
+        let sent = LENGTHS.len() as u64;
+        let lost = sent - NAMED_EXTENTS;
+        let stats = reader.stats();
+        let found = (stats.sent, stats.lost, stats.waiting);
+        assert_eq!(found, (sent, lost, NAMED_EXTENTS), "{before} before");
+        let [seen] = &reader.segment().reader_counters()[..] else {
+            panic!("one reader is there");
+        };
+        let found = (seen.received, seen.lost, seen.waiting);
+        assert_eq!(found, (0, lost, NAMED_EXTENTS), "{before} before");
+        let numbers = before + lost..before + sent;
+        let lengths = LENGTHS.into_iter().skip(lost as usize);
+        let all: Vec<_> = numbers.zip(lengths).collect();
+        assert_eq!(receive_messages(&mut reader), all);
+        let stats = reader.stats();
+        let found = (stats.sent, stats.received, stats.lost, stats.waiting);
+        assert_eq!(found, (sent, NAMED_EXTENTS, lost, 0), "{before} before");
+    }
+}
