@@ -1,10 +1,12 @@
 //! A process that has not noticed yet that the topic's file lost its name, and opens a publisher.
 
+use std::sync::Arc;
+
 use horus_shm::internals::forbid_name_thread;
 use horus_shm::{Namespace, OnStalled, RawProducer, Request, Segment, TopicName, TypeInfo};
 
-use super::{Scene, TOPIC, receive, send};
-use crate::common::{Child, park, say};
+use super::{Scene, TOPIC, expect_nothing_lost, receive, send};
+use crate::common::{Child, eventually, park, say};
 
 /// Opens the topic, and a publisher when it is told to.
 pub(super) fn claim_late() {
@@ -21,6 +23,24 @@ pub(super) fn claim_late() {
     send(&mut producer, 100..101);
     say("sent");
     park();
+}
+
+/// WHY: readers leave a file that has no publishers.
+#[test]
+fn a_publisher_that_comes_late_sends_where_readers_are() {
+    let scene = Scene::new(0);
+    let mut late = Child::spawn("claim late", scene.dir.path());
+    let mut reader = scene.reader();
+    assert_eq!(late.listen(), "here");
+    let former = Arc::downgrade(reader.segment());
+    scene.remove();
+    eventually("the reader leaves the former file", || {
+        assert_eq!(receive(&mut reader), []);
+        former.strong_count() == 0
+    });
+    assert_eq!(late.ask("now"), "sent");
+    assert_eq!(receive(&mut reader), [100]);
+    expect_nothing_lost(&reader, 1);
 }
 
 /// WHY it must not take over the lane that a publisher left when it moved: readers find there how

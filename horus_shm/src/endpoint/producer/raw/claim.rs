@@ -69,12 +69,14 @@ const FILES_MAX: u32 = 8;
 
 impl LaneClaim {
     /// Claims a lane of `segment` as [`Self::new`] does; or else of the file that has the topic's
-    /// name, if the file of `segment` has lost it, and the lane was used. Returns the file, too.
+    /// name, if the file of `segment` has lost it. Returns the file, too.
     ///
     /// WHY: a publisher that moves from a file leaves its lane there, in which readers find how far
     /// they have read its messages. It leaves the lane after the file has lost its name. So a
     /// process that claims the lane then finds by the name that it must not take it over, even if
-    /// its own last check of the name was too early.
+    /// its own last check of the name was too early. WHY also in a lane that was never used: readers
+    /// leave a file that has lost its name when they find no publisher in it. If the name is lost
+    /// only after the claim, they find this one.
     ///
     /// # Errors
     ///
@@ -86,11 +88,10 @@ impl LaneClaim {
     ) -> Result<(Arc<Segment>, Self), OpenError> {
         for _ in 1..FILES_MAX {
             let claim = Self::new(&segment, offer, moves)?;
-            let block = segment.lane_block(claim.lane, Access::Write)?;
-            if !was_used(block) || !segment.is_name_lost_now() {
+            if !segment.is_name_lost_now() {
                 return Ok((segment, claim));
             }
-            owner::release_entry(&block.owner);
+            owner::release_entry(&segment.lane_block(claim.lane, Access::Write)?.owner);
             segment = segment.reopen(true)?;
         }
         let claim = Self::new(&segment, offer, moves)?;
