@@ -248,7 +248,7 @@ pub struct LatchedHistory {
     /// A hash of the key by which the publisher finds its history again.
     pub key: u32,
     /// Number of this claim of the lane. It is higher than the numbers of all earlier claims by
-    /// publishers with latched history, until it wraps around to 0. It has 15 bits.
+    /// publishers with latched history. It has 15 bits, and stays at the greatest value.
     pub claim: u16,
     /// True if the messages of previous owners of the lane belong to the history, too.
     pub continues: bool,
@@ -258,6 +258,17 @@ pub struct LatchedHistory {
 
 impl LatchedHistory {
     const CLAIM_MAX: u16 = u16::MAX >> 1;
+
+    /// Returns the number of the next claim; `newest` is the greatest number so far. WHY it does not
+    /// wrap around: the newest histories would then be taken for the oldest, and end first.
+    #[must_use]
+    pub const fn next_claim(newest: Option<u16>) -> u16 {
+        match newest {
+            Some(newest) if newest >= Self::CLAIM_MAX => Self::CLAIM_MAX,
+            Some(newest) => newest + 1,
+            None => 1,
+        }
+    }
 
     /// Decodes a value of the word [`LaneBlock::latched`]; returns `None` if the lane has no such
     /// history.

@@ -1,11 +1,14 @@
 //! Publishers that follow each other in one lane, with different settings.
 
 use std::path::Path;
+use std::sync::atomic::Ordering::Relaxed;
 use std::sync::{Arc, Mutex};
 
+use horus_shm::internals::Blocks as _;
+use horus_shm::internals::layout::LatchedHistory;
 use horus_shm::{
-    Consumer, Mismatch, Namespace, OnStalled, Producer, RawConsumer, RawProducer, ReadMode,
-    RecvError, Reliability, Request, Segment, TypeInfo,
+    Access, Consumer, LatchKey, Mismatch, Namespace, OnStalled, Producer, RawConsumer, RawProducer,
+    ReadMode, RecvError, Reliability, Request, Segment, TypeInfo,
 };
 
 use super::name;
@@ -356,4 +359,31 @@ fn a_publisher_grows_beside_a_stalled_reader_of_its_predecessor() {
         successor.send_bytes(&vec![2; 1_280_000]).unwrap();
         assert!(lane_files(dir.path()) <= EXTENTS_MAX);
     }
+}
+
+/// The claims of histories that stay are numbered, and there are 2^15 numbers.
+#[test]
+fn the_oldest_history_ends_first_however_many_claims_there_were() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let publisher = |key| {
+        let mut request = Request::new(TypeInfo::opaque::<u64>());
+        (request.persists, request.history) = (Some(true), Some(1));
+        (request.lane_limit, request.latch_key) = (Some(2), Some(LatchKey(key)));
+        let segment = Segment::open_or_create(&namespace, &name("crowded"), &request).unwrap();
+        Producer::<u64>::new(RawProducer::new(segment, OnStalled::Full).unwrap())
+    };
+    let mut oldest = publisher(1);
+    oldest.send(1).unwrap();
+    let segment = Arc::clone(oldest.raw().segment());
+    let latched = &segment.lane_block(0, Access::Write).unwrap().latched;
+    let mut history = LatchedHistory::from_word(latched.load(Relaxed)).unwrap();
+    history.claim = u16::MAX >> 1;
+    latched.store(history.to_word(), Relaxed);
+    drop(oldest);
+    let mut newer = publisher(2);
+    newer.send(2).unwrap();
+    drop(newer);
+    let newest = publisher(3);
+    assert_eq!(newest.raw().lane(), 0, "the lane of the oldest history");
 }

@@ -136,7 +136,7 @@ impl LaneClaim {
             lane,
             latched: key.map(|LatchKey(key)| LatchedHistory {
                 key,
-                claim: newest.unwrap_or(0).wrapping_add(1),
+                claim: LatchedHistory::next_claim(newest),
                 continues: request.continues_history,
                 messages: offer.latched_messages().try_into().unwrap_or(u16::MAX),
             }),
