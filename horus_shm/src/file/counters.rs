@@ -363,6 +363,7 @@ impl TopicMemory {
                     number: None,
                     card,
                     followed: None,
+                    own_end: None,
                 };
                 unread = unread.plus(self.unread_counts_in(lane as u32, reader));
             }

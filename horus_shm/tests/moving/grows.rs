@@ -1,10 +1,12 @@
-//! A publisher of another process that moves, and then grows so often that its first lane file is
-//! gone before a subscriber of the new file looks for it.
+//! A publisher of another process that grows so often that lane files are gone before a subscriber
+//! looks for them, perhaps after a move.
 
 use horus_shm::internals::{forbid_name_thread, look_at_names};
-use horus_shm::{Namespace, OnStalled, RawProducer, Request, Segment, TopicName, TypeInfo};
+use horus_shm::{
+    Namespace, OnStalled, RawConsumer, RawProducer, Request, Segment, TopicName, TypeInfo,
+};
 
-use super::{Scene, TOPIC, receive_messages};
+use super::{Scene, TOPIC, receive, receive_messages};
 use crate::common::{Child, say};
 
 /// The lengths of messages that need a lane file each.
@@ -72,4 +74,30 @@ fn a_reader_counts_no_message_that_was_sent_before_it_was_opened() {
         let found = (stats.sent, stats.received, stats.lost, stats.waiting);
         assert_eq!(found, (sent, NAMED_EXTENTS, lost, 0), "{before} before");
     }
+}
+
+/// What a reader counts as waiting must not turn out to be lost.
+#[test]
+fn messages_in_a_lane_file_that_is_gone_are_lost_at_once() {
+    let scene = Scene::new(0);
+    let mut reader = scene.reader();
+    let mut publisher = Child::spawn("publish", scene.dir.path());
+    assert_eq!(publisher.listen(), "here");
+    send(&mut publisher, LENGTHS[0]);
+    assert_eq!(receive(&mut reader), [0]);
+    // The reader has the first lane file mapped, and has not read it to its end.
+    send(&mut publisher, LENGTHS[0]);
+    LENGTHS[1..]
+        .iter()
+        .for_each(|&bytes| send(&mut publisher, bytes));
+    let sent = LENGTHS.len() as u64 + 1;
+    let waiting = NAMED_EXTENTS + 1;
+    let ledger = |reader: &RawConsumer| {
+        let stats = reader.stats();
+        (stats.sent, stats.received, stats.lost, stats.waiting)
+    };
+    let lost = sent - 1 - waiting;
+    assert_eq!(ledger(&reader), (sent, 1, lost, waiting));
+    assert_eq!(receive(&mut reader), [1, 3, 4, 5, 6]);
+    assert_eq!(ledger(&reader), (sent, 1 + waiting, lost, 0));
 }

@@ -229,7 +229,7 @@ impl TopicMemory {
 
     /// Returns true if extent `id` is mapped in this process, or its file still exists, so that a
     /// reader can map it.
-    pub(super) fn is_reachable(&self, id: ExtentId) -> bool {
+    pub(crate) fn is_reachable(&self, id: ExtentId) -> bool {
         let on_heap = self.file().is_none();
         let is_it =
             |extent: &Arc<Extent>| extent.id == id && (extent.usage != ExtentUse::Write || on_heap);

@@ -59,6 +59,9 @@ pub(crate) struct ReadProgress {
     /// Number of the extent that the reader is reading now; 0 if it reads none. `None` if the
     /// reader is in another process, where this is not known.
     pub(crate) followed: Option<u64>,
+    /// The end of that extent, if the extent that began there is gone. `None` if that is not so, or
+    /// if the reader is in another process.
+    pub(crate) own_end: Option<ExtentBase>,
 }
 
 impl ReadProgress {
@@ -125,6 +128,18 @@ impl TopicMemory {
                 continue;
             };
             is_owed = shape.card.mismatch(&reader.card).is_none();
+            if let Some(own) = reader
+                .own_end
+                .filter(|_| reader.followed == Some(generation))
+                && own.position < end.position
+            {
+                // WHY: extents between this one and the next one that is there are gone.
+                if is_owed {
+                    let gone = end.number.saturating_sub(own.number);
+                    unread.lost = unread.lost.saturating_add(gone);
+                }
+                end = own;
+            }
             if is_owed {
                 let here = shape.unread_counts(position, number, end);
                 let is_there = generation == newest

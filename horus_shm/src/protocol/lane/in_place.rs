@@ -249,6 +249,30 @@ pub fn count_all_messages<M: PinnableLane>(memory: &M) -> (u64, u64) {
     (number, start + memory.capacity())
 }
 
+/// Returns the position after the last one that was published in an extent that the writer has left,
+/// and the number after that of its last message. `number` is that of the extent's first message;
+/// `None` if its slots contain no numbers, because positions are the numbers.
+pub fn published_end<M: PinnableLane>(memory: &M, number: Option<u64>) -> (u64, u64) {
+    let mask = memory.capacity() - 1;
+    let base = memory.base_position();
+    let mut end = (base, number.unwrap_or(base));
+    for index in 0..memory.capacity() {
+        // Relaxed, both: the system call that found the next extent gone ordered them.
+        let stamp = memory.stamp(index).get();
+        let is_published = stamp != 0 && stamp & 1 == 0;
+        let after = (stamp & !SKIP) / 2;
+        // WHY the index: a damaged stamp must not end the extent.
+        if is_published && after > end.0 && (after - 1) & mask == index {
+            end.0 = after;
+        }
+        if is_published && stamp & SKIP == 0 && number.is_some() {
+            let next = memory.message_number(index).get().saturating_add(1);
+            end.1 = end.1.max(next);
+        }
+    }
+    (end.0, if number.is_some() { end.1 } else { end.0 })
+}
+
 /// Returns the number of the message at `position`, which is at or before the head. Returns `None`
 /// if `position` or a later position was skipped.
 pub fn message_number_at<W: Word>(block: &LaneBlock<W>, position: u64) -> Option<u64> {

@@ -40,7 +40,7 @@ impl RawConsumer {
     #[inline(always)]
     pub(in crate::endpoint::consumer) fn latest_among<M>(
         &mut self,
-        mut read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(MessageInfo, u64, M)>,
+        read: impl FnMut(&mut Self, usize, Option<&M>) -> Option<(MessageInfo, u64, M)>,
     ) -> Option<M> {
         if self.is_unusable() {
             if !self.is_draining() || self.segment.check_health().is_err() {

@@ -3,6 +3,7 @@
 
 use super::join::LaneStart;
 use super::{FollowedLane, RawConsumer};
+use crate::file::header::{ExtentBase, ExtentId};
 use crate::file::segment::{Blocks as _, ReadProgress};
 use crate::os::futex::monotonic_time;
 use crate::os::region::Access;
@@ -151,6 +152,28 @@ impl RawConsumer {
         }
     }
 
+    /// Returns the end of the extent that this reader reads in a lane, if the lane has later ones, but
+    /// not the next one any more; otherwise `None`.
+    fn end_before_gone_extent(&self, followed: &FollowedLane) -> Option<ExtentBase> {
+        let FollowedLane { reader, extent, .. } = followed;
+        let next = ExtentId {
+            generation: extent.id.generation + 1,
+            ..extent.id
+        };
+        // WHY also if its file is there: it may be readable later.
+        if self.segment.end_of(extent.id).is_some() || self.segment.is_reachable(next) {
+            return None;
+        }
+        let has_numbers = extent.offer.shape.request().pinnable;
+        let number = has_numbers.then_some(extent.base.number);
+        let (position, number) = lane::published_end(reader.memory(), number);
+        Some(ExtentBase {
+            position,
+            number,
+            ..ExtentBase::default()
+        })
+    }
+
     /// Returns how many messages of a lane wait for this reader, and how many were lost although
     /// this reader has not noticed it yet.
     fn unread_counts_in(&self, lane: u32, followed: Option<&FollowedLane>) -> UnreadCounts {
@@ -183,6 +206,7 @@ impl RawConsumer {
             number,
             card: self.card(),
             followed: Some(followed.map_or(0, |followed| followed.extent.id.generation)),
+            own_end: followed.and_then(|followed| self.end_before_gone_extent(followed)),
         };
         self.segment.unread_counts_in(lane, reader)
     }
