@@ -259,8 +259,8 @@ pub struct LatchedHistory {
 impl LatchedHistory {
     const CLAIM_MAX: u16 = u16::MAX >> 1;
 
-    /// Returns the number of the next claim; `newest` is the greatest number so far. WHY it does not
-    /// wrap around: the newest histories would then be taken for the oldest, and end first.
+    /// Returns the number of the next claim; `newest` is the greatest number so far. WHY it does
+    /// not wrap around: the newest histories would then be taken for the oldest, and end first.
     #[must_use]
     pub const fn next_claim(newest: Option<u16>) -> u16 {
         match newest {

@@ -76,7 +76,7 @@ fn a_reader_counts_no_message_that_was_sent_before_it_was_opened() {
     }
 }
 
-/// What a reader counts as waiting must not turn out to be lost.
+/// A message that a reader counts as waiting must not turn out to be lost.
 #[test]
 fn messages_in_a_lane_file_that_is_gone_are_lost_at_once() {
     let scene = Scene::new(0);

@@ -74,8 +74,8 @@ impl TopicMemory {
         watch.map_or(NameState::Linked, NameWatch::state)
     }
 
-    /// Checks now whether the topic's name leads to another file or to none. Makes a system call, and
-    /// some more if it does.
+    /// Checks now whether the topic's name leads to another file or to none. Makes a system call,
+    /// and some more if it does.
     pub(crate) fn is_name_lost_now(&self) -> bool {
         let watch = self.file().and_then(|file| file.name_watch.as_ref());
         watch.is_some_and(NameWatch::is_lost_now)

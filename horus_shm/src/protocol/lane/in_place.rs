@@ -249,9 +249,9 @@ pub fn count_all_messages<M: PinnableLane>(memory: &M) -> (u64, u64) {
     (number, start + memory.capacity())
 }
 
-/// Returns the position after the last one that was published in an extent that the writer has left,
-/// and the number after that of its last message. `number` is that of the extent's first message;
-/// `None` if its slots contain no numbers, because positions are the numbers.
+/// Returns the position after the last one that was published in an extent that the writer has
+/// left, and the number after that of its last message. `number` is that of the extent's first
+/// message; `None` if its slots contain no numbers, because positions are the numbers.
 pub fn published_end<M: PinnableLane>(memory: &M, number: Option<u64>) -> (u64, u64) {
     let mask = memory.capacity() - 1;
     let base = memory.base_position();

@@ -62,8 +62,8 @@ impl RawConsumer {
         self.latest_of_known_lanes(read)
     }
 
-    /// Returns the newest message of the lanes that this reader has found so far. Otherwise the same
-    /// as [`Self::latest_in_present_file`].
+    /// Returns the newest message of the lanes that this reader has found so far. Otherwise the
+    /// same as [`Self::latest_in_present_file`].
     #[inline(always)]
     pub(super) fn latest_of_known_lanes<M>(
         &mut self,

@@ -152,8 +152,8 @@ impl RawConsumer {
         }
     }
 
-    /// Returns the end of the extent that this reader reads in a lane, if the lane has later ones, but
-    /// not the next one any more; otherwise `None`.
+    /// Returns the end of the extent that this reader reads in a lane, if the lane has later ones,
+    /// but not the next one any more; otherwise `None`.
     fn end_before_gone_extent(&self, followed: &FollowedLane) -> Option<ExtentBase> {
         let FollowedLane { reader, extent, .. } = followed;
         let next = ExtentId {

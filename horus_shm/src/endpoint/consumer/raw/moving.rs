@@ -333,9 +333,9 @@ impl RawConsumer {
         None
     }
 
-    /// Calls `old` for each former file, from the oldest on, until a call returns a message. Ends at a
-    /// file in which messages may wait that cannot be mapped now. WHY: the later files may have newer
-    /// messages of the same publishers.
+    /// Calls `old` for each former file, from the oldest on, until a call returns a message. Ends
+    /// at a file in which messages may wait that cannot be mapped now. WHY: the later files may
+    /// have newer messages of the same publishers.
     fn poll_former_files<R>(&mut self, old: &mut impl FnMut(&mut Self) -> Option<R>) -> Option<R> {
         let past = self.past.as_mut()?;
         for former in &mut past.former {
@@ -437,8 +437,8 @@ impl RawConsumer {
     }
 
     /// Returns true if messages that the publisher of a lane sent before wait in a former file, in
-    /// a lane that cannot be mapped now, or behind such a lane in a later file. WHY: the messages of
-    /// a publisher keep their order.
+    /// a lane that cannot be mapped now, or behind such a lane in a later file. WHY: the messages
+    /// of a publisher keep their order.
     fn has_earlier_unmapped_messages(&self, lane: usize) -> bool {
         let session = |segment: &Segment, lane| {
             let block = segment.lane_block(lane, Access::Read);
@@ -521,12 +521,13 @@ impl RawConsumer {
         self.is_draining() && self.segment.check_health().is_ok()
     }
 
-    /// Returns the newest message, as [`Self::latest_among`] does, while this reader has not read all
-    /// messages in the former files. Those come first, and the next call returns the newer ones in
-    /// the present file. So no call returns a message that was sent before that of an earlier call.
+    /// Returns the newest message, as [`Self::latest_among`] does, while this reader has not read
+    /// all messages in the former files. Those come first, and the next call returns the newer ones
+    /// in the present file. So no call returns a message that was sent before that of an earlier
+    /// call.
     ///
-    /// WHY lanes are looked for before the former files are polled, and not again: a publisher shows
-    /// its lane in the present file after it has sent all its messages in the former one.
+    /// WHY lanes are looked for before the former files are polled, and not again: a publisher
+    /// shows its lane in the present file after it has sent all its messages in the former one.
     #[cold]
     pub(super) fn latest_while_draining<M>(
         &mut self,

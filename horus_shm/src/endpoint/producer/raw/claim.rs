@@ -74,9 +74,9 @@ impl LaneClaim {
     /// WHY: a publisher that moves from a file leaves its lane there, in which readers find how far
     /// they have read its messages. It leaves the lane after the file has lost its name. So a
     /// process that claims the lane then finds by the name that it must not take it over, even if
-    /// its own last check of the name was too early. WHY also in a lane that was never used: readers
-    /// leave a file that has lost its name when they find no publisher in it. If the name is lost
-    /// only after the claim, they find this one.
+    /// its own last check of the name was too early. WHY also in a lane that was never used:
+    /// readers leave a file that has lost its name when they find no publisher in it. If the name
+    /// is lost only after the claim, they find this one.
     ///
     /// # Errors
     ///

@@ -353,8 +353,8 @@ fn awaits_reader((segment, lane): (&Segment, u32), identity: &TypeIdentity, pres
         let cursors = segment.cursors(reader, Access::Read);
         // WHY: a handle with both ends may leave out its own lane.
         let reads_lane = cursors.is_ok_and(|cursors| cursors[lane as usize].get() != 0);
-        // WHY 0 in the present file: this publisher came back to a file that the reader has not left,
-        // or to which the reader has returned.
+        // WHY 0 in the present file: this publisher came back to a file that the reader has not
+        // left, or to which the reader has returned.
         let has_arrived = moved_to == present || moved_to == 0 && is_present;
         reads_lane
             && !has_arrived
