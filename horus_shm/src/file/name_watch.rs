@@ -141,7 +141,7 @@ impl NameWatch {
         let WatchedName { name, stat, .. } = &*self.entry;
         let is_lost = |namespace: &Namespace| {
             let is_linked = os::is_name_of(namespace.topics_dir()?, name.file_name(), stat)?;
-            Ok::<_, io::Error>(!is_linked && namespace.is_in_place()?)
+            Ok::<_, io::Error>(!is_linked && namespace.is_unchanged_on_disk()?)
         };
         let namespace = self.entry.namespace.upgrade();
         namespace.is_some_and(|namespace| is_lost(&namespace).unwrap_or(false))
