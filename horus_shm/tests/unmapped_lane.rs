@@ -304,7 +304,7 @@ fn newest_without_memory() {
     let mut long = vec![0; 3 << 20];
     let mut buffers = [(); 2].map(|()| vec![0; 4 << 20]);
     let mut latest = |consumer: &mut RawConsumer| {
-        consumer.whole_bytes();
+        consumer.require_whole_messages();
         let [one, other] = &mut buffers;
         let (buffer, bytes) = consumer.latest_bytes([one, other], &|_| 0)?;
         Some((buffers[buffer][0], bytes))
@@ -314,7 +314,7 @@ fn newest_without_memory() {
     long[0] = 2;
     producer.send_bytes(&long).unwrap();
     std::fs::remove_file(former.path()).unwrap();
-    look_at_names();
+    check_names_now();
     producer.send_bytes(&[3; 8]).unwrap();
     assert_eq!(former.publisher_count(), 0, "it moved");
     let leave_bytes =
@@ -361,7 +361,7 @@ fn move_twice_without_memory() {
     let mut long = vec![0; 3 << 20];
     let mut buffer = vec![0; 4 << 20];
     let mut recv = |consumer: &mut RawConsumer| {
-        consumer.whole_bytes();
+        consumer.require_whole_messages();
         consumer.recv_bytes(&mut buffer).map(|_| buffer[0])
     };
     producer.send_bytes(&[1; 8]).unwrap();
@@ -375,7 +375,7 @@ fn move_twice_without_memory() {
     let mut received = Vec::new();
     for number in 3..5 {
         std::fs::remove_file(former.path()).unwrap();
-        look_at_names();
+        check_names_now();
         producer.send_bytes(&[number; 8]).unwrap();
         received.extend(recv(&mut consumer));
         received.extend(recv(&mut consumer));

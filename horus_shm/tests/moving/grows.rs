@@ -1,7 +1,7 @@
 //! A publisher of another process that grows so often that lane files are gone before a subscriber
 //! looks for them, perhaps after a move.
 
-use horus_shm::internals::{forbid_name_thread, look_at_names};
+use horus_shm::internals::{check_names_now, forbid_name_thread};
 use horus_shm::{
     Namespace, OnStalled, RawConsumer, RawProducer, Request, Segment, TopicName, TypeInfo,
 };
@@ -27,7 +27,7 @@ pub(super) fn publish() {
     say("here");
     let mut number: u64 = 0;
     for line in std::io::stdin().lines() {
-        look_at_names();
+        check_names_now();
         let mut message = vec![0; line.unwrap().parse().unwrap()];
         message[..8].copy_from_slice(&number.to_le_bytes());
         producer.send_bytes(&message).unwrap();

@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use horus_shm::internals::look_at_names;
+use horus_shm::internals::check_names_now;
 use horus_shm::{OnStalled, RawConsumer, RawProducer};
 
 use super::{Scene, receive, send};
@@ -26,13 +26,13 @@ impl Scene {
     /// Renames the topic's file away, and lets its endpoints notice that.
     fn rename_away(&self) {
         fs::rename(self.path(), self.away()).unwrap();
-        look_at_names();
+        check_names_now();
     }
 
     /// Renames the topic's file back, over the file that has its name meanwhile.
     fn rename_back(&self) {
         fs::rename(self.away(), self.path()).unwrap();
-        look_at_names();
+        check_names_now();
     }
 
     fn away(&self) -> std::path::PathBuf {
