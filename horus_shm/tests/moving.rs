@@ -21,7 +21,7 @@ use std::mem::offset_of;
 use std::ops::Range;
 use std::os::unix::fs::{FileExt as _, MetadataExt as _};
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::thread;
 use std::time::Duration;
 
@@ -40,7 +40,17 @@ const RETRY_PERIOD: Duration = Duration::from_millis(100);
 /// Number of lanes that a publisher of these tests may claim.
 const LANES: u32 = 2;
 
+/// Locked by each test, and exclusively by a test that starts a child. WHY: until the child calls
+/// `exec`, it holds the locks of this process, and a move of another test may fail.
+static CHILDREN: RwLock<()> = RwLock::new(());
+
+enum Turn {
+    Shared(#[expect(dead_code, reason = "held")] RwLockReadGuard<'static, ()>),
+    Alone(#[expect(dead_code, reason = "held")] RwLockWriteGuard<'static, ()>),
+}
+
 struct Scene {
+    _turn: Turn,
     namespace: Arc<Namespace>,
     history: u32,
     dir: TempDir,
@@ -48,10 +58,22 @@ struct Scene {
 
 impl Scene {
     fn new(history: u32) -> Self {
+        let turn = CHILDREN.read().unwrap_or_else(PoisonError::into_inner);
+        Self::in_turn(history, Turn::Shared(turn))
+    }
+
+    /// Returns the same for a test that starts a child process.
+    fn alone(history: u32) -> Self {
+        let turn = CHILDREN.write().unwrap_or_else(PoisonError::into_inner);
+        Self::in_turn(history, Turn::Alone(turn))
+    }
+
+    fn in_turn(history: u32, turn: Turn) -> Self {
         // WHY: a test looks itself, at the moments that it chooses.
         forbid_name_thread();
         let dir = spawn::shm_dir();
         Self {
+            _turn: turn,
             namespace: spawn::namespace(dir.path()),
             history,
             dir,
@@ -227,7 +249,8 @@ fn child_role() {
     spawn::die_with_parent();
     match role.as_str() {
         "claim late" => claims::claim_late(),
-        "publish" => grows::publish(),
+        "publish" => grows::publish(0),
+        "publish history" => grows::publish(4),
         other => panic!("no role called '{other}'"),
     }
 }

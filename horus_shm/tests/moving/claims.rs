@@ -28,7 +28,7 @@ pub(super) fn claim_late() {
 /// WHY: readers leave a file that has no publishers.
 #[test]
 fn a_publisher_that_comes_late_sends_where_readers_are() {
-    let scene = Scene::new(0);
+    let scene = Scene::alone(0);
     let mut late = Child::spawn("claim late", scene.dir.path());
     let mut reader = scene.reader();
     assert_eq!(late.listen(), "here");
@@ -48,7 +48,7 @@ fn a_publisher_that_comes_late_sends_where_readers_are() {
 #[test]
 fn a_publisher_that_comes_late_takes_no_lane_that_another_one_left_to_move() {
     for history in [8, 2, 0] {
-        let scene = Scene::new(history);
+        let scene = Scene::alone(history);
         let mut late = Child::spawn("claim late", scene.dir.path());
         let mut reader = scene.reader();
         let mut producer = scene.producer();

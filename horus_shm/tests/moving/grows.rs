@@ -14,13 +14,14 @@ const LENGTHS: [usize; 6] = [8, 5_000, 20_000, 80_000, 320_000, 1_280_000];
 /// Number of lane files of a publisher that have names.
 const NAMED_EXTENTS: u64 = 4;
 
-/// Sends messages of the lengths that it is told, line by line.
-pub(super) fn publish() {
+/// Sends messages of the lengths that it is told, line by line. Keeps `history` messages.
+pub(super) fn publish(history: u32) {
     forbid_name_thread();
     let namespace = Namespace::current().unwrap();
     let mut type_info = TypeInfo::opaque::<u64>();
     type_info.sized = true;
-    let request = Request::new(type_info);
+    let mut request = Request::new(type_info);
+    request.history = Some(history);
     let segment =
         Segment::open_or_create(&namespace, &TopicName::new(TOPIC).unwrap(), &request).unwrap();
     let mut producer = RawProducer::new(segment, OnStalled::Full).unwrap();
@@ -43,7 +44,7 @@ fn send(publisher: &mut Child, bytes: usize) {
 #[test]
 fn a_reader_counts_no_message_that_was_sent_before_it_was_opened() {
     for before in [0, 20] {
-        let scene = Scene::new(0);
+        let scene = Scene::alone(0);
         let mut reader = scene.reader();
         let mut publisher = Child::spawn("publish", scene.dir.path());
         assert_eq!(publisher.listen(), "here");
@@ -79,7 +80,7 @@ fn a_reader_counts_no_message_that_was_sent_before_it_was_opened() {
 /// A message that a reader counts as waiting must not turn out to be lost.
 #[test]
 fn messages_in_a_lane_file_that_is_gone_are_lost_at_once() {
-    let scene = Scene::new(0);
+    let scene = Scene::alone(0);
     let mut reader = scene.reader();
     let mut publisher = Child::spawn("publish", scene.dir.path());
     assert_eq!(publisher.listen(), "here");

@@ -6,7 +6,8 @@ use std::fs;
 use horus_shm::internals::check_names_now;
 use horus_shm::{OnStalled, RawConsumer, RawProducer};
 
-use super::{Scene, receive, send};
+use super::{Scene, expect_nothing_lost, receive, send};
+use crate::common::Child;
 
 /// The endpoints that are called while the file has another name.
 #[derive(Debug, Clone, Copy)]
@@ -126,5 +127,61 @@ fn reliable_endpoints_return_to_a_file_that_gets_its_name_back() {
         let scene = Scene::new(0);
         let ends = scene.reliable();
         go_and_return(&scene, ends, called, true);
+    }
+}
+
+/// A reader that is called after all that, and finds the lanes of the publisher only then.
+#[test]
+fn a_reader_that_is_called_late_counts_what_was_sent_elsewhere() {
+    for in_between in [0, 3] {
+        let scene = Scene::new(0);
+        let mut reader = scene.reader();
+        let mut producer = scene.producer();
+        send(&mut producer, 0..10);
+        scene.rename_away();
+        send(&mut producer, 10..10 + in_between);
+        scene.rename_back();
+        send(&mut producer, 10 + in_between..12 + in_between);
+        let all: Vec<_> = (0..10).chain(10 + in_between..12 + in_between).collect();
+        assert_eq!(receive(&mut reader), all);
+        let stats = reader.stats();
+        let found = (stats.sent, stats.received, stats.lost, stats.waiting);
+        assert_eq!(found, (12 + in_between, 12, in_between, 0));
+    }
+}
+
+/// The publisher of another process comes back before this process notices that the name did.
+#[test]
+fn a_reader_that_notices_a_return_late_gets_no_message_twice() {
+    for called_between in [true, false] {
+        let scene = Scene::alone(0);
+        let mut publisher = Child::spawn("publish history", scene.dir.path());
+        assert_eq!(publisher.listen(), "here");
+        let mut send = |numbers: std::ops::Range<u64>| {
+            numbers.for_each(|_| assert_eq!(publisher.ask("8"), "sent"));
+        };
+        let mut reader = scene.reader();
+        send(0..10);
+        assert_eq!(receive(&mut reader), (0..10).collect::<Vec<_>>());
+        scene.rename_away();
+        assert_eq!(receive(&mut reader), []);
+        send(10..13);
+        let mut received = Vec::new();
+        if called_between {
+            received.extend(receive(&mut reader));
+        }
+        fs::rename(scene.away(), scene.path()).unwrap();
+        send(13..15);
+        received.extend(receive(&mut reader));
+        look_at_names();
+        send(15..16);
+        received.extend(receive(&mut reader));
+        assert_eq!(
+            received,
+            (10..16).collect::<Vec<_>>(),
+            "called {called_between}"
+        );
+        expect_nothing_lost(&reader, 16);
+        assert_eq!(reader.stats().sent, 16);
     }
 }

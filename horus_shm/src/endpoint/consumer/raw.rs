@@ -12,6 +12,7 @@ mod matching;
 mod moving;
 mod polling;
 mod returning;
+mod sessions;
 mod waits;
 
 use std::sync::Arc;

@@ -397,8 +397,7 @@ impl RawConsumer {
             return self.follow_extents(at, newest);
         }
         let (extent, _) = self.map_extent(newest)?;
-        self.find_start_in(lane)?;
-        if self.ignored & 1 << lane != 0 {
+        if !self.find_start_in(lane)? {
             return Ok(());
         }
         let extent = self.extent_at(&extent, self.starts[lane as usize].position);

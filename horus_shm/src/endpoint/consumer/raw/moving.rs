@@ -10,6 +10,7 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::join::{LaneStart, StartOrigin};
+use super::sessions::{SessionProgress, lane_sessions};
 use super::{FollowedLane, MessageInfo, NO_LANE, RawConsumer, ReadMode, ReadStats};
 use crate::endpoint::sample::{BorrowError, RawSample};
 use crate::file::error::{OpenError, RecvError};
@@ -20,7 +21,7 @@ use crate::file::topic_files::TopicFiles;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::fault;
 use crate::os::region::Access;
-use crate::protocol::lane::{self, PollOutcome};
+use crate::protocol::lane::PollOutcome;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 use crate::protocol::takeover;
@@ -49,9 +50,9 @@ pub(super) struct FormerFiles {
     /// For each publisher in the files that the reader has left: how far the reader has read its
     /// messages.
     pub(super) sessions: Vec<SessionProgress>,
-    /// Used only in the reader of a former file: the other files in which its publishers may have
-    /// been, each with a bit mask of the lanes that were ignored there.
-    pub(super) others: Vec<(Weak<Segment>, u64)>,
+    /// Used only in the reader of a former file: the files before that file, each with a bit mask
+    /// of the lanes that were ignored there.
+    pub(super) earlier: Vec<(Weak<Segment>, u64)>,
     /// Lane of the message that was received last, if it came from a former file; otherwise `None`.
     pub(super) last_lane: Option<u32>,
     /// The time of the last check whether former files still have publishers; `None` before the
@@ -72,19 +73,6 @@ pub(super) struct FormerFiles {
     pub(super) not_moved: Option<(Instant, Option<i32>)>,
 }
 
-/// The progress of a reader in the messages of one publisher, at the time when the publisher or the
-/// reader moves to another file.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct SessionProgress {
-    pub(super) id: u64,
-    /// The lane; `None` if the reader has left its file.
-    pub(super) lane: Option<u32>,
-    /// Sequence number of the first message that the reader takes from the new file. It reads
-    /// earlier ones in the former file.
-    pub(super) number: u64,
-    is_ignored: bool,
-}
-
 impl FormerFiles {
     /// Returns the data about earlier files that the reader of the present file still needs when
     /// the present file becomes a former file, too.
@@ -92,31 +80,11 @@ impl FormerFiles {
         let earlier = |former: &RawConsumer| (Arc::downgrade(&former.segment), former.ignored);
         Self {
             sessions: self.sessions.clone(),
-            others: self.former.iter().map(earlier).collect(),
+            earlier: self.former.iter().map(earlier).collect(),
             includes_all: self.includes_all,
             ..Self::default()
         }
     }
-}
-
-/// Returns the publisher session of each lane of a file, with the progress of a reader that has
-/// read the whole lane. Bit i of `ignored` is set if that reader ignores lane i.
-pub(super) fn lane_sessions(
-    segment: &Segment,
-    ignored: u64,
-) -> impl Iterator<Item = SessionProgress> {
-    (0..segment.shape().lane_limit()).filter_map(move |lane| {
-        let block = segment.lane_block(lane, Access::Read).ok()?;
-        // Relaxed: it is compared with the session in a new lane, whose publisher stored this one,
-        // and the head, before it claimed that lane.
-        let id = block.session.get();
-        (id != 0).then(|| SessionProgress {
-            id,
-            lane: Some(lane),
-            number: lane::count_messages(block).0,
-            is_ignored: ignored & 1 << lane != 0,
-        })
-    })
 }
 
 impl RawConsumer {
@@ -233,6 +201,8 @@ impl RawConsumer {
         moved.whole = self.whole;
         moved.last = self.last;
         let mut former = std::mem::replace(self, moved);
+        // WHY now: lanes that are found later are of publishers that came back to this file.
+        former.look_for_lanes();
         let mut past = former.past.take().unwrap_or_default();
         former.past = Some(Box::new(past.for_former()));
         past.last_lane = former.last_lane().or(past.last_lane);
@@ -241,7 +211,6 @@ impl RawConsumer {
         former.note_own_epoch();
         past.former.push(former);
         self.past = Some(past);
-        self.note_other_file();
         self.map_and_announce()?;
         self.announce_present_file();
         Ok(())
@@ -256,9 +225,10 @@ impl RawConsumer {
         }
     }
 
-    /// Finds the place in a new lane at which this reader begins to read. Ignores the lane if the
-    /// reader ignored its publisher in a former file.
-    pub(super) fn find_start_in(&mut self, lane: u32) -> Result<(), OpenError> {
+    /// Finds the place in a new lane at which this reader begins to read. Returns false if the
+    /// reader must not read it now: it ignores the lane if it ignored its session in a former file,
+    /// and first reads what the publisher sent before.
+    pub(super) fn find_start_in(&mut self, lane: u32) -> Result<bool, OpenError> {
         let segment = Arc::clone(&self.segment);
         let block = segment.lane_block(lane, Access::Read)?;
         // Relaxed: the load of the changes ordered it.
@@ -267,7 +237,11 @@ impl RawConsumer {
         let includes = self.past.as_ref().is_some_and(|past| past.includes_all);
         if reached.is_some_and(|reached| reached.is_ignored && !includes) {
             self.ignore(lane);
-            return Ok(());
+            return Ok(false);
+        }
+        if self.must_wait_for_former_lane(session, lane) {
+            self.has_later = true;
+            return Ok(false);
         }
         let generation = 1;
         let base = self
@@ -287,7 +261,7 @@ impl RawConsumer {
         {
             self.set_start(lane, position, number);
         }
-        Ok(())
+        Ok(true)
     }
 
     fn set_start(&mut self, lane: u32, position: u64, number: u64) {

@@ -6,13 +6,10 @@
 
 use std::sync::Arc;
 
-use super::moving::{SessionProgress, lane_sessions};
-use super::{RawConsumer, join};
+use super::{FollowedLane, RawConsumer, join};
 use crate::endpoint::consumer::watch::close_consumer;
 use crate::file::name_watch::NameState;
-use crate::file::segment::{Blocks as _, Segment};
-use crate::os::region::Access;
-use crate::protocol::lane;
+use crate::file::segment::Segment;
 
 impl RawConsumer {
     /// Returns the index of the former file that `is_it` selects.
@@ -32,7 +29,9 @@ impl RawConsumer {
     /// those in the present file.
     pub(super) fn return_to_file(&mut self, at: usize) {
         let former = &self.former()[at];
-        if former.segment.check_health().is_err() || former.stats().waiting > 0 {
+        let has_waiting = |followed: &FollowedLane| former.waiting_in(followed.lane) > 0;
+        let waits = former.unmapped_lanes() > 0 || former.lanes.iter().any(has_waiting);
+        if waits || former.segment.check_health().is_err() {
             return;
         }
         let mut past = self.past.take().unwrap_or_default();
@@ -54,7 +53,6 @@ impl RawConsumer {
         left.note_own_epoch();
         past.former.push(left);
         self.past = Some(past);
-        self.note_other_file();
         // WHY: lanes of publishers that came back are looked for with what is known now.
         self.known = join::NEVER_SEARCHED;
         self.look_for_lanes();
@@ -70,44 +68,5 @@ impl RawConsumer {
         let former = self.former().iter();
         let places = former.filter_map(|former| former.place.as_ref());
         places.for_each(|place| place.announce_move(self.segment.file_number()));
-    }
-
-    /// Makes the present file known to the readers of the former files. WHY: a publisher may return
-    /// from it to one of these.
-    pub(super) fn note_other_file(&mut self) {
-        let present = (Arc::downgrade(&self.segment), self.ignored);
-        let Some(past) = &mut self.past else { return };
-        for former in &mut past.former {
-            let others = &mut former.past.get_or_insert_default().others;
-            others.retain(|(file, _)| file.strong_count() > 0 && !file.ptr_eq(&present.0));
-            others.push(present.clone());
-        }
-    }
-
-    /// Returns how far this reader has read the messages of a publisher session in other lanes than
-    /// `lane`, to which the publisher moved then; `None` if it did not read them there.
-    ///
-    /// WHY not beyond the count of `lane`: the publisher may have left that lane, too, and have
-    /// sent more in a later one.
-    pub(super) fn session_progress(&self, session: u64, lane: u32) -> Option<SessionProgress> {
-        if session == 0 {
-            return None;
-        }
-        let block = self.segment.lane_block(lane, Access::Read).ok()?;
-        let sent = lane::count_messages(block).0;
-        let past = self.past.as_deref();
-        let former = self.former().iter();
-        let former = former.map(|former| (Arc::clone(&former.segment), former.ignored));
-        let others = past.into_iter().flat_map(|past| &past.others);
-        let others = others.filter_map(|(file, ignored)| Some((file.upgrade()?, *ignored)));
-        let elsewhere = former
-            .chain(others)
-            .flat_map(|(file, ignored)| lane_sessions(&file, ignored).collect::<Vec<_>>());
-        let here = lane_sessions(&self.segment, self.ignored);
-        let ended = past.into_iter().flat_map(|past| &past.sessions).copied();
-        let of_session = |found: &SessionProgress| found.id == session && found.number <= sent;
-        let here = here.filter(|found| found.lane != Some(lane));
-        let all = elsewhere.chain(ended).chain(here).filter(of_session);
-        all.max_by_key(|found| found.number)
     }
 }

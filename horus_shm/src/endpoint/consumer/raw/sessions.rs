@@ -1,0 +1,109 @@
+//! Sessions: how far a reader has read the messages of a publisher that moved. A publisher keeps
+//! the number of its session, and its count of messages, when it moves to another lane.
+
+use std::sync::Arc;
+
+use super::RawConsumer;
+use crate::file::header::ExtentId;
+use crate::file::segment::{Blocks as _, Segment};
+use crate::os::region::Access;
+use crate::protocol::sync::Word as _;
+use crate::protocol::{lane, takeover};
+
+/// The progress of a reader in the messages of one publisher, at the time when the publisher or the
+/// reader moves to another file.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct SessionProgress {
+    pub(super) id: u64,
+    /// The lane; `None` if the reader has left its file.
+    pub(super) lane: Option<u32>,
+    /// Sequence number of the first message that the reader takes from the new file. It reads
+    /// earlier ones in the former file.
+    pub(super) number: u64,
+    pub(super) is_ignored: bool,
+}
+
+/// Returns the publisher session of each lane of a file, with the progress of a reader that has
+/// read the whole lane. Bit i of `ignored` is set if that reader ignores lane i.
+pub(super) fn lane_sessions(
+    segment: &Segment,
+    ignored: u64,
+) -> impl Iterator<Item = SessionProgress> {
+    (0..segment.shape().lane_limit()).filter_map(move |lane| {
+        let block = segment.lane_block(lane, Access::Read).ok()?;
+        // Relaxed: it is compared with the session in a new lane, whose publisher stored this one,
+        // and the head, before it claimed that lane.
+        let id = block.session.get();
+        (id != 0).then(|| SessionProgress {
+            id,
+            lane: Some(lane),
+            number: lane::count_messages(block).0,
+            is_ignored: ignored & 1 << lane != 0,
+        })
+    })
+}
+
+impl RawConsumer {
+    /// Returns how far this reader has read the messages of a publisher session in lanes to which
+    /// the publisher came before it came to `lane`: in former files, or else in the same file.
+    /// `None` if it did not read them there.
+    pub(super) fn session_progress(&self, session: u64, lane: u32) -> Option<SessionProgress> {
+        let past = self.past.as_deref().filter(|_| session != 0);
+        let former = past.map_or(&[][..], |past| &past.former).iter();
+        let former = former.map(|former| (Arc::clone(&former.segment), former.ignored));
+        let earlier = past.into_iter().flat_map(|past| &past.earlier);
+        let earlier = earlier.filter_map(|(file, ignored)| Some((file.upgrade()?, *ignored)));
+        let in_files = former
+            .chain(earlier)
+            .flat_map(|(file, ignored)| lane_sessions(&file, ignored).collect::<Vec<_>>());
+        let ended = past.into_iter().flat_map(|past| &past.sessions).copied();
+        let elsewhere = in_files.chain(ended).filter(|found| found.id == session);
+        let all = elsewhere.chain(self.progress_in_file(session, lane));
+        let block = self.segment.lane_block(lane, Access::Read).ok()?;
+        let sent = lane::count_messages(block).0;
+        // WHY: a publisher that moves keeps its count. If the count is higher than in this lane,
+        // the publisher came there later.
+        let before = all.filter(|found| found.number <= sent);
+        before.max_by_key(|found| found.number)
+    }
+
+    /// Returns how far this reader has read the messages of a publisher session in another lane of
+    /// its file, from which the publisher moved to another file. It came back to `lane`.
+    pub(super) fn progress_in_file(&self, session: u64, lane: u32) -> Option<SessionProgress> {
+        // WHY the lane, too: a publisher that comes back claims one that was never used, and may
+        // have sent nothing since.
+        let place = |lane| (self.first_position(lane), lane);
+        let came_before = |found: &SessionProgress| {
+            let at = found.lane.filter(|&found| found != lane);
+            found.id == session && at.is_some_and(|at| place(at) < place(lane))
+        };
+        let sessions = lane_sessions(&self.segment, self.ignored);
+        let before = sessions.filter(|_| session != 0).filter(came_before);
+        before.max_by_key(|found| found.number)
+    }
+
+    /// Returns true if this reader must not read a lane yet, because its publisher came back to
+    /// this file, and sent other messages before that: here, or in the file to which this reader
+    /// moved, too. This reader returns from there as soon as this process has noticed that the file
+    /// has its name again.
+    pub(super) fn must_wait_for_former_lane(&self, session: u64, lane: u32) -> bool {
+        let before = self.progress_in_file(session, lane);
+        let Some(before) = before.and_then(|before| before.lane) else {
+            return false;
+        };
+        let waits_elsewhere = || self.progress.has_moved() && !self.segment.is_name_lost_now();
+        self.waiting_in(before) > 0 || waits_elsewhere()
+    }
+
+    /// Returns the position at which a lane begins; 0 if that is not known.
+    fn first_position(&self, lane: u32) -> u64 {
+        let generation = 1;
+        let id = ExtentId { lane, generation };
+        let base = self.segment.with_header(id, |base, _| base.position);
+        let begins = || {
+            let block = self.segment.lane_block(lane, Access::Read).ok()?;
+            takeover::first_position(block)
+        };
+        base.or_else(begins).unwrap_or(0)
+    }
+}
