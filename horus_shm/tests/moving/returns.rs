@@ -173,7 +173,7 @@ fn a_reader_that_notices_a_return_late_gets_no_message_twice() {
         fs::rename(scene.away(), scene.path()).unwrap();
         send(13..15);
         received.extend(receive(&mut reader));
-        look_at_names();
+        check_names_now();
         send(15..16);
         received.extend(receive(&mut reader));
         assert_eq!(

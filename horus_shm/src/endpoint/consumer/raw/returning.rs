@@ -29,7 +29,7 @@ impl RawConsumer {
     /// those in the present file.
     pub(super) fn return_to_file(&mut self, at: usize) {
         let former = &self.former()[at];
-        let has_waiting = |followed: &FollowedLane| former.waiting_in(followed.lane) > 0;
+        let has_waiting = |followed: &FollowedLane| former.waiting_messages_in(followed.lane) > 0;
         let waits = former.unmapped_lanes() > 0 || former.lanes.iter().any(has_waiting);
         if waits || former.segment.check_health().is_err() {
             return;

@@ -92,7 +92,7 @@ impl RawConsumer {
             return false;
         };
         let waits_elsewhere = || self.progress.has_moved() && !self.segment.is_name_lost_now();
-        self.waiting_in(before) > 0 || waits_elsewhere()
+        self.waiting_messages_in(before) > 0 || waits_elsewhere()
     }
 
     /// Returns the position at which a lane begins; 0 if that is not known.
