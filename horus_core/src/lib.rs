@@ -37,6 +37,8 @@ mod error;
 /// text.
 #[doc(hidden)]
 pub use horus_shm::TopicName;
+#[doc(hidden)]
+pub use horus_shm::fork_epoch;
 /// Internal items that only the language bindings and the tools in this workspace may use.
 #[doc(hidden)]
 pub use horus_shm::internals::{

@@ -6,6 +6,7 @@ use std::ffi::{c_char, c_void};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use horus_core::fork_epoch;
 use horus_core::scheduler::{Handle, Rate, Scheduler, StartError};
 
 use entry::{
@@ -63,7 +64,6 @@ fn with_state(
 ) -> i32 {
     run_guarded(|| {
         let entry = look_up(scheduler)?;
-        entry.check_not_forked()?;
         if is_in_callback(scheduler.id) {
             return Err(busy_failure());
         }
@@ -94,9 +94,11 @@ pub unsafe extern "C" fn horus_scheduler_open(
         }
         let entry = SchedulerEntry::new(scheduler);
         let id = SCHEDULERS.open(entry)?;
+        // WHY also without a listener: the first use of a handle installs the fork handlers, by
+        // which a child knows that the scheduler belongs to its parent.
+        let entry = SCHEDULERS.share(id)?;
         let listener = options.and_then(|options| Some((options.on_event?, options.on_event_user)));
         if let Some((tell, user)) = listener {
-            let entry = SCHEDULERS.share(id)?;
             if let SchedulerState::Built(scheduler) = entry.lock()?.state() {
                 let listener = EventListener::new(tell, user, id);
                 scheduler.on_event(move |event| listener.report(event));
@@ -144,8 +146,8 @@ impl HorusSchedulerOptions {
 #[unsafe(no_mangle)]
 pub extern "C" fn horus_scheduler_close(scheduler: HorusScheduler) -> i32 {
     run_guarded(|| {
-        let entry = look_up(scheduler)?;
-        if entry.check_not_forked().is_err() {
+        let entry = SCHEDULERS.share(scheduler.id)?;
+        if entry.is_forked() {
             drop(entry);
             // WHY leaked: its drop would wait for threads that exist only in the parent process.
             std::mem::forget(SCHEDULERS.close(scheduler.id)?);
@@ -307,7 +309,9 @@ pub extern "C" fn horus_scheduler_is_running(scheduler: HorusScheduler) -> i32 {
     // Relaxed: it only informs. WHY not for 0: the word of a scheduler that does not run is 0.
     let is_running =
         |running_handle: &AtomicU64| running_handle.load(Ordering::Relaxed) == scheduler.id;
-    if scheduler.id != 0 && running_handle(scheduler.id).is_some_and(is_running) {
+    // WHY not in a forked child: it inherits the words of its parent.
+    let may_trust_word = scheduler.id != 0 && fork_epoch() == 0;
+    if may_trust_word && running_handle(scheduler.id).is_some_and(is_running) {
         return 1;
     }
     look_up_is_running(scheduler)
@@ -329,7 +333,6 @@ fn look_up_is_running(scheduler: HorusScheduler) -> i32 {
 pub extern "C" fn horus_scheduler_stop(scheduler: HorusScheduler) -> i32 {
     run_guarded(|| {
         let entry = look_up(scheduler)?;
-        entry.check_not_forked()?;
         entry.handle.stop();
         Ok(HORUS_OK)
     })
@@ -348,7 +351,6 @@ unsafe fn command_node(
 ) -> i32 {
     run_guarded(|| {
         let entry = look_up(scheduler)?;
-        entry.check_not_forked()?;
         // SAFETY: the caller's contract: `node` is null or a terminated text.
         act(&entry.handle, unsafe {
             ffi::required_text(node, "node", NAME_BYTES_MAX)

@@ -331,7 +331,10 @@ horus_status_t horus_scheduler_finish(horus_scheduler_t scheduler);
 /* Gets the report of the run. Errors: HORUS_E_STATE before the run has ended. */
 horus_status_t horus_scheduler_report(horus_scheduler_t scheduler, horus_report_t *out);
 
-/* Returns 1 if the scheduler runs and was not stopped, else 0, or HORUS_E_HANDLE. In 1 to 2 ns. */
+/*
+ * Returns 1 if the scheduler runs and was not stopped, else 0, or HORUS_E_HANDLE or HORUS_E_FORKED.
+ * In 1 to 2 ns; in a forked child, in 10 times that.
+ */
 horus_status_t horus_scheduler_is_running(horus_scheduler_t scheduler);
 
 /* Stops the run after the current ticks. Never blocks. */

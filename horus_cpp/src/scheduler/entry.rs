@@ -4,6 +4,7 @@
 use std::cell::UnsafeCell;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
+use horus_core::fork_epoch;
 use horus_core::scheduler::{Handle, Report, RunError, Running, Scheduler};
 
 use super::HorusScheduler;
@@ -38,9 +39,9 @@ pub(super) struct SchedulerEntry {
     pub(super) is_locked: AtomicBool,
     pub(super) state: UnsafeCell<SchedulerState>,
     pub(super) has_nodes: AtomicBool,
-    /// The id of the process that opened the scheduler. A forked child has a different id, and gets
+    /// The fork epoch in which the scheduler was opened. A forked child has a greater one, and gets
     /// an error.
-    pub(super) process_id: u32,
+    fork_epoch: u64,
 }
 
 // SAFETY: only the thread that has set `is_locked` uses `state`; everything else is `Sync`.
@@ -92,7 +93,7 @@ impl SchedulerEntry {
             is_locked: AtomicBool::new(false),
             state: UnsafeCell::new(SchedulerState::Built(Box::new(scheduler))),
             has_nodes: AtomicBool::new(false),
-            process_id: std::process::id(),
+            fork_epoch: fork_epoch(),
         }
     }
 
@@ -106,12 +107,10 @@ impl SchedulerEntry {
         }
     }
 
-    pub(super) fn check_not_forked(&self) -> Result<(), Failure> {
-        if self.process_id == std::process::id() {
-            return Ok(());
-        }
-        let text = "the scheduler belongs to the parent process: open a new one after fork";
-        Err(Failure::new(HORUS_E_FORKED, text))
+    /// Returns true if the scheduler was opened by an ancestor of this process.
+    #[inline(always)]
+    pub(super) fn is_forked(&self) -> bool {
+        self.fork_epoch != fork_epoch()
     }
 
     /// Starts the scheduler unless it has been started, and returns the running scheduler. Returns
@@ -217,8 +216,21 @@ pub(super) fn wrong_state_failure(state: &SchedulerState) -> Failure {
     Failure::new(HORUS_E_STATE, text)
 }
 
+#[cold]
+fn forked_failure() -> Failure {
+    let text = "the scheduler belongs to the parent process: open a new one after fork";
+    Failure::new(HORUS_E_FORKED, text)
+}
+
+/// Returns access to the entry of the scheduler. Returns an error if an ancestor of this process
+/// opened the scheduler.
+#[inline(always)]
 pub(super) fn look_up(
     scheduler: HorusScheduler,
 ) -> Result<SharedGuard<'static, SchedulerEntry>, Failure> {
-    Ok(SCHEDULERS.share(scheduler.id)?)
+    let entry = SCHEDULERS.share(scheduler.id)?;
+    if entry.is_forked() {
+        return Err(forked_failure());
+    }
+    Ok(entry)
 }

@@ -19,7 +19,80 @@ static void *wait_for_ever(void *unused) {
     return unused;
 }
 
+static int32_t tick(void *user, horus_context_t *context) {
+    ++*(int *)user;
+    (void)context;
+    return 0;
+}
+
+static void wait_for(pid_t child) {
+    int status = 0;
+    CHECK(waitpid(child, &status, 0) == child);
+    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+}
+
+/* Calls every function of the scheduler in a child. */
+static void fork_with(horus_scheduler_t scheduler, const int *ticks) {
+    int before = *ticks;
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (child == 0) {
+        horus_node_t node = HORUS_NODE_INIT;
+        horus_metrics_t metrics = HORUS_METRICS_INIT;
+        horus_report_t report = HORUS_REPORT_INIT;
+        horus_scheduler_t own;
+        node.tick = tick;
+        EXPECT(HORUS_E_FORKED, horus_scheduler_is_running(scheduler));
+        EXPECT(HORUS_E_FORKED, horus_scheduler_tick_once(scheduler));
+        CHECK(*ticks == before);
+        EXPECT(HORUS_E_FORKED, horus_scheduler_add_node(scheduler, "b", NULL, &node));
+        EXPECT(HORUS_E_FORKED, horus_scheduler_start(scheduler));
+        EXPECT(HORUS_E_FORKED, horus_scheduler_run_for(scheduler, 1));
+        EXPECT(HORUS_E_FORKED, horus_scheduler_run(scheduler));
+        EXPECT(HORUS_E_FORKED, horus_scheduler_finish(scheduler));
+        EXPECT(HORUS_E_FORKED, horus_scheduler_report(scheduler, &report));
+        EXPECT(HORUS_E_FORKED, horus_scheduler_stop(scheduler));
+        EXPECT(HORUS_E_FORKED, horus_scheduler_pause(scheduler, "a"));
+        EXPECT(HORUS_E_FORKED, horus_scheduler_resume(scheduler, "a"));
+        EXPECT(HORUS_E_FORKED, horus_scheduler_stop_node(scheduler, "a"));
+        EXPECT(HORUS_E_FORKED, horus_scheduler_set_rate(scheduler, "a", 10));
+        EXPECT(HORUS_E_FORKED, horus_scheduler_metrics(scheduler, "a", &metrics));
+        EXPECT(HORUS_OK, horus_scheduler_close(scheduler));
+        EXPECT(HORUS_E_HANDLE, horus_scheduler_is_running(scheduler));
+        EXPECT(HORUS_OK, horus_scheduler_open(NULL, &own));
+        EXPECT(HORUS_OK, horus_scheduler_start(own));
+        CHECK(horus_scheduler_is_running(own) == 1);
+        EXPECT(HORUS_OK, horus_scheduler_finish(own));
+        CHECK(horus_scheduler_is_running(own) == 0);
+        EXPECT(HORUS_OK, horus_scheduler_close(own));
+        _exit(0);
+    }
+    wait_for(child);
+}
+
+/* Must be the first calls of this program: the first one forks before the scheduler was used. */
+static void schedulers(void) {
+    int ticks = 0;
+    horus_node_t node = HORUS_NODE_INIT;
+    horus_scheduler_t scheduler;
+    node.user = &ticks;
+    node.tick = tick;
+    EXPECT(HORUS_OK, horus_scheduler_open(NULL, &scheduler));
+    fork_with(scheduler, &ticks);
+    EXPECT(HORUS_OK, horus_scheduler_add_node(scheduler, "a", NULL, &node));
+    EXPECT(HORUS_OK, horus_scheduler_start(scheduler));
+    EXPECT(HORUS_OK, horus_scheduler_tick_once(scheduler));
+    CHECK(ticks == 1);
+    fork_with(scheduler, &ticks);
+    CHECK(horus_scheduler_is_running(scheduler) == 1);
+    EXPECT(HORUS_OK, horus_scheduler_tick_once(scheduler));
+    CHECK(ticks == 2);
+    EXPECT(HORUS_OK, horus_scheduler_finish(scheduler));
+    EXPECT(HORUS_OK, horus_scheduler_close(scheduler));
+}
+
 int main(void) {
+    schedulers();
     horus_qos_t qos = HORUS_QOS_INIT;
     qos.pinnable = HORUS_YES;
     horus_topic_options_t options = pair_options(&qos);
@@ -85,9 +158,7 @@ int main(void) {
         EXPECT(HORUS_OK, horus_publisher_close(publisher));
         _exit(0);
     }
-    int status = 0;
-    CHECK(waitpid(child, &status, 0) == child);
-    CHECK(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    wait_for(child);
     /* The parent is unaffected, except for the message. */
     CHECK(memcmp(sample.data, &(pair_t){1, 2}, sizeof(pair_t)) == 0);
     EXPECT(HORUS_OK, horus_sample_release(sample.id));
