@@ -196,7 +196,7 @@ pub unsafe extern "C" fn horus_wait_set_wait(
         }
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
-        if timeout_ns < 0 && wait_set.set.is_empty() {
+        if timeout_ns < 0 && wait_set.set.is_empty() && wait_set.leftover.is_empty() {
             return Err(horus_core::WaitError::Empty.into());
         }
         // SAFETY: the caller's contract: `out_count` is valid for writes.

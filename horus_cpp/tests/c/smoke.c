@@ -539,6 +539,28 @@ static void waits(void) {
     EXPECT(HORUS_OK, horus_publisher_close(publisher));
 }
 
+/* An entry that had no room is returned by the next call, also when the set has become empty. */
+static void closed_entries_are_left_over(void) {
+    horus_topic_options_t options = pair_options(NULL);
+    horus_subscriber_t first, second;
+    horus_wait_set_t set;
+    uint64_t keys[2];
+    horus_ready_t ready;
+    size_t count = 0;
+    EXPECT(HORUS_OK, horus_subscriber_open("waited", &options, &first));
+    EXPECT(HORUS_OK, horus_subscriber_open("waited", &options, &second));
+    EXPECT(HORUS_OK, horus_wait_set_open(&set));
+    EXPECT(HORUS_OK, horus_wait_set_add(set, first, 0, &keys[0]));
+    EXPECT(HORUS_OK, horus_wait_set_add(set, second, 0, &keys[1]));
+    EXPECT(HORUS_OK, horus_subscriber_close(first));
+    EXPECT(HORUS_OK, horus_subscriber_close(second));
+    for (int i = 0; i < 2; i++) {
+        EXPECT(HORUS_OK, horus_wait_set_wait(set, -1, &ready, 1, &count));
+        CHECK(count == 1 && ready.key == keys[i] && ready.reason == HORUS_READY_CLOSED);
+    }
+    EXPECT(HORUS_OK, horus_wait_set_close(set));
+}
+
 int main(void) {
     CHECK(horus_abi_version() == HORUS_ABI_VERSION);
     CHECK(strlen(horus_version_string()) > 0);
@@ -554,5 +576,6 @@ int main(void) {
     grows();
     lends_and_borrows();
     waits();
+    closed_entries_are_left_over();
     return 0;
 }
