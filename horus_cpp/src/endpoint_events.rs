@@ -6,7 +6,7 @@ use std::ffi::c_char;
 use horus_core::topic::{EndpointChange, EndpointEvent, EndpointEvents, EndpointKind};
 use horus_core::{EndpointWaitError, Mismatch};
 
-use crate::ffi::{OutPointer, SizedStruct, null_argument, run_guarded, wait_in_slices};
+use crate::ffi::{OutPointer, SizedStruct, run_guarded, wait_in_slices};
 use crate::handle::Slab;
 use crate::inspect::{PROCESS_BYTES, process_of};
 use crate::publisher::{HorusPublisher, PUBLISHERS};
@@ -156,9 +156,9 @@ pub unsafe extern "C" fn horus_endpoint_events_wait(
     out: *mut HorusEndpointEvent,
 ) -> i32 {
     run_guarded(|| {
-        if out.is_null() {
-            return Err(null_argument("out"));
-        }
+        // WHY before the wait: an event that could not be written would be lost.
+        // SAFETY: the caller's contract: `out` is null or readable for 4 bytes.
+        unsafe { HorusEndpointEvent::check_output(out, "out") }?;
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let mut events = unsafe { ENDPOINT_EVENTS.enter(events.id) }?;
         wait_in_slices(timeout_ns, HORUS_TIMEOUT, &mut events, |events, slice| {

@@ -140,6 +140,21 @@ pub(crate) unsafe trait SizedStruct: Copy {
         Ok(Some(known))
     }
 
+    /// Checks that [`Self::write`] can write to the caller's struct. A call that removes a value
+    /// from a queue needs this check before it does so.
+    ///
+    /// # Safety
+    ///
+    /// `to` is null or readable for 4 bytes.
+    unsafe fn check_output(to: *const Self, name: &str) -> Result<(), Failure> {
+        if to.is_null() {
+            return Err(null_argument(name));
+        }
+        // SAFETY: the caller's contract: `to` is readable for 4 bytes.
+        unsafe { struct_bytes::<Self>(to, name) }?;
+        Ok(())
+    }
+
     /// Writes `value` to the caller's struct. Leaves out the first member, and those that the
     /// caller's version does not have.
     ///

@@ -561,6 +561,24 @@ static void closed_entries_are_left_over(void) {
     EXPECT(HORUS_OK, horus_wait_set_close(set));
 }
 
+static void no_event_is_lost_by_a_wrong_struct(void) {
+    horus_topic_options_t options = pair_options(NULL);
+    horus_publisher_t publisher;
+    horus_subscriber_t subscriber;
+    horus_endpoint_events_t events;
+    horus_endpoint_event_t event = {.struct_bytes = 3};
+    EXPECT(HORUS_OK, horus_publisher_open("events", &options, &publisher));
+    EXPECT(HORUS_OK, horus_publisher_subscriber_events(publisher, &events));
+    EXPECT(HORUS_OK, horus_subscriber_open("events", &options, &subscriber));
+    EXPECT(HORUS_E_ARGUMENT, horus_endpoint_events_wait(events, 10000000000, &event));
+    event.struct_bytes = sizeof event;
+    EXPECT(HORUS_OK, horus_endpoint_events_wait(events, 10000000000, &event));
+    CHECK(event.kind == HORUS_SUBSCRIBER && event.change == HORUS_JOINED);
+    EXPECT(HORUS_OK, horus_endpoint_events_close(events));
+    EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
+    EXPECT(HORUS_OK, horus_publisher_close(publisher));
+}
+
 int main(void) {
     CHECK(horus_abi_version() == HORUS_ABI_VERSION);
     CHECK(strlen(horus_version_string()) > 0);
@@ -577,5 +595,6 @@ int main(void) {
     lends_and_borrows();
     waits();
     closed_entries_are_left_over();
+    no_event_is_lost_by_a_wrong_struct();
     return 0;
 }
