@@ -245,7 +245,8 @@ pub(crate) unsafe fn optional_text<'a>(
     Ok(Some(text))
 }
 
-/// Returns the buffer of the caller, which holds `bytes` bytes of input, as a slice.
+/// Returns the buffer of the caller, the argument `name`, which holds `bytes` bytes of input, as a
+/// slice.
 ///
 /// # Safety
 ///
@@ -254,12 +255,13 @@ pub(crate) unsafe fn optional_text<'a>(
 pub(crate) unsafe fn input_slice<'a>(
     data: *const c_void,
     bytes: usize,
+    name: &str,
 ) -> Result<&'a [u8], Failure> {
     if data.is_null() || bytes > isize::MAX as usize {
         return if bytes == 0 {
             Ok(&[])
         } else {
-            Err(invalid_buffer("data", data, bytes))
+            Err(invalid_buffer(name, data, bytes))
         };
     }
     // SAFETY: the caller's contract: `data` is readable for `bytes` bytes, and is not null here.

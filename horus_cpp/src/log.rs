@@ -5,9 +5,7 @@ use std::ffi::c_char;
 use horus_core::log::{self, Level, LogEntry, LogError, LogFilter, LogSettings};
 use horus_core::message::LogLineHeader;
 
-use crate::ffi::{
-    self, NAME_BYTES_MAX, TEXT_BYTES_MAX, invalid_argument, null_argument, run_guarded,
-};
+use crate::ffi::{self, NAME_BYTES_MAX, TEXT_BYTES_MAX, invalid_argument, run_guarded};
 use crate::namespace::{HorusNamespace, resolve_namespace};
 use crate::status::{Failure, HORUS_E_STATE, HORUS_OK};
 
@@ -76,9 +74,9 @@ pub unsafe extern "C" fn horus_log_from(
 ) -> i32 {
     // WHY `run_guarded`: printing to stderr is a cancellation point.
     run_guarded(|| {
-        if text.is_null() && bytes > 0 {
-            return Err(null_argument("text"));
-        }
+        // SAFETY: the caller's contract: `text` is null, or readable for `bytes` bytes and not
+        // changed during the call.
+        let text = unsafe { ffi::input_slice(text.cast(), bytes, "text") }?;
         if !log::is_open() {
             let text = "the log is not open: call horus_log_open first";
             return Err(Failure::new(HORUS_E_STATE, text));
@@ -87,13 +85,6 @@ pub unsafe extern "C" fn horus_log_from(
         let node = unsafe { ffi::optional_text(node, "node", NAME_BYTES_MAX) }?;
         // SAFETY: the caller's contract: `file` is null or a terminated text.
         let file = unsafe { ffi::optional_text(file, "file", NAME_BYTES_MAX) }?;
-        let text = if bytes == 0 {
-            &[]
-        } else {
-            // SAFETY: the caller's contract: `text` is readable for `bytes` bytes, and not changed
-            // during the call.
-            unsafe { std::slice::from_raw_parts(text.cast::<u8>(), bytes) }
-        };
         let entry = LogEntry {
             node: node.unwrap_or_default(),
             source: file.map(|file| (file, line)),

@@ -132,7 +132,7 @@ pub unsafe extern "C" fn horus_publisher_send(
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         with_topic_name(publisher, |publisher| {
             // SAFETY: the caller's contract: `data` is null or readable for `bytes` bytes.
-            let message = unsafe { input_slice(data, bytes) }?;
+            let message = unsafe { input_slice(data, bytes, "data") }?;
             publisher.check_no_loan()?;
             let sent = publisher.end.send_bytes(message);
             send_status(sent)
@@ -157,7 +157,7 @@ pub unsafe extern "C" fn horus_publisher_send_timeout(
         let publisher = unsafe { PUBLISHERS.enter(publisher.id) }?;
         with_topic_name(publisher, |publisher| {
             // SAFETY: the caller's contract: `data` is null or readable for `bytes` bytes.
-            let message = unsafe { input_slice(data, bytes) }?;
+            let message = unsafe { input_slice(data, bytes, "data") }?;
             publisher.check_no_loan()?;
             let sent = wait_in_slices(timeout_ns, HORUS_FULL, publisher, |publisher, slice| {
                 let sent = publisher.end.send_bytes_timeout(message, slice);

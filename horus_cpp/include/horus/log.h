@@ -46,7 +46,8 @@ horus_status_t horus_log_open(horus_namespace_t name_space, const char *node, co
  * name of the node that ticks in this thread, otherwise that of horus_log_open. If the filter
  * excludes the line, the result is HORUS_OK, too.
  *
- * Errors: HORUS_E_STATE if the log is not open; HORUS_E_ARGUMENT for an unknown level.
+ * Errors: HORUS_E_STATE if the log is not open; HORUS_E_ARGUMENT for an unknown level, or
+ * more bytes than an object can have.
  */
 horus_status_t horus_log(uint32_t level, const char *text, size_t bytes);
 

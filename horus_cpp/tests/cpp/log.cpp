@@ -27,6 +27,7 @@ int main() {
     horus::log_from("planner", horus::LogLevel::debug, "from the planner");
     CHECK(horus_log(HORUS_LOG_ERROR, nullptr, 0) == HORUS_OK);
     CHECK(horus_log(9, "x", 1) == HORUS_E_ARGUMENT);
+    CHECK(horus_log(HORUS_LOG_INFO, "x", static_cast<std::size_t>(-1)) == HORUS_E_ARGUMENT);
     CHECK(horus_log_from("planner", HORUS_LOG_WARN, "plan.c", 7, "bytes\0\xff\x1b[2J", 11) ==
           HORUS_OK);
 #if defined(__cpp_lib_format)
