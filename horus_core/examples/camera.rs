@@ -54,12 +54,21 @@ fn draw_ball(image: &mut Image<impl AsRef<[u8]> + AsMut<[u8]>>, (x, y): (f64, f6
     }
 }
 
-fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+/// Returns the rate of the images in hertz, which the command line may give; `None` if the command
+/// line is wrong.
+fn hertz() -> Option<f64> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let hertz = match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        [] => RATE_HZ,
-        ["--rate", hertz] => hertz.parse()?,
-        _ => return Err("usage: camera [--rate HZ]".into()),
+    match arguments.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        [] => Some(RATE_HZ),
+        ["--rate", hertz] => hertz.parse().ok(),
+        _ => None,
+    }
+}
+
+fn main() -> Result<()> {
+    let Some(hertz) = hertz() else {
+        eprintln!("usage: camera [--rate HZ]");
+        std::process::exit(2);
     };
     let mut scheduler = Scheduler::new();
     scheduler.name("camera");

@@ -41,7 +41,7 @@ horus_core::node! {
     }
 }
 
-fn main() -> std::result::Result<(), Box<dyn std::error::Error>> {
+fn main() -> Result<()> {
     let mut scheduler = Scheduler::new();
     scheduler.name("nodes");
     scheduler.stop_on_signals();

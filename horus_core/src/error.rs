@@ -6,8 +6,13 @@ use std::fmt;
 
 use horus_shm::{NameError, NamespaceError, NamespaceRemoveError};
 
-use crate::message::TextTooLong;
-use crate::scheduler::{CommandError, PlanError, RunError, StartError};
+use crate::actor::{
+    AskError, FindError, RegisterError, SpawnError, SwapError, TellAllError, TrySendError,
+};
+use crate::log::LogError;
+use crate::message::import::ImportError;
+use crate::message::{HeaderError, TextTooLong, ViewError};
+use crate::scheduler::{CommandError, PlanError, RateError, RemoteError, RunError, StartError};
 use crate::topic::error::{
     BorrowError, EndpointError, EndpointWaitError, LoanError, OpenError, PublishLentError,
     RecvError, RecvTimeoutError, SendError, TopicError, WaitError, WaitSetFull,
@@ -78,17 +83,101 @@ pub enum Error {
     /// An operation on the files of topics failed, for instance the listing of topics.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// The log of the process could not be opened.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// A rate is out of range.
+    #[error(transparent)]
+    Rate(#[from] RateError),
+    /// A command was not sent to a scheduler, or its answer did not come.
+    #[error(transparent)]
+    Remote(#[from] RemoteError),
+    /// A `.msg` file was not imported.
+    #[error(transparent)]
+    Import(#[from] ImportError),
+    /// A header and some data do not form a message.
+    #[error(transparent)]
+    Header(#[from] HeaderError),
+    /// The data of a message cannot be viewed as the requested type.
+    #[error(transparent)]
+    View(#[from] ViewError),
+    /// An actor was not spawned.
+    #[error(transparent)]
+    Spawn(#[from] SpawnError),
+    /// A message was not sent to an actor.
+    #[error(transparent)]
+    Tell(TrySendError<()>),
+    /// Messages were not sent to an actor.
+    #[error(transparent)]
+    TellAll(TellAllError<()>),
+    /// A question to an actor was not sent or not answered.
+    #[error(transparent)]
+    Ask(#[from] AskError),
+    /// An actor was not replaced.
+    #[error(transparent)]
+    Swap(#[from] SwapError),
+    /// A name was not registered for an actor.
+    #[error(transparent)]
+    Register(#[from] RegisterError),
+    /// No actor was found for a name.
+    #[error(transparent)]
+    Find(#[from] FindError),
 }
 
-impl fmt::Debug for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
+/// Implements `Debug` with the text of `Display`. WHY: `main` shows the error that it returns by
+/// its `Debug`, and a user has to read a sentence there.
+macro_rules! debug_by_display {
+    ($($error:ty),+ $(,)?) => {
+        $(impl fmt::Debug for $error {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                fmt::Display::fmt(self, f)
+            }
+        })+
+    };
 }
+
+debug_by_display!(
+    Error,
+    AskError,
+    CommandError,
+    FindError,
+    HeaderError,
+    ImportError,
+    LogError,
+    PlanError,
+    RateError,
+    RegisterError,
+    RemoteError,
+    RunError,
+    SpawnError,
+    StartError,
+    SwapError,
+    TopicError,
+    ViewError,
+);
 
 impl<T> From<SendError<T>> for Error {
     fn from(error: SendError<T>) -> Self {
         Self::Send(error.with(()))
+    }
+}
+
+impl<M> From<TrySendError<M>> for Error {
+    fn from(error: TrySendError<M>) -> Self {
+        Self::Tell(match error {
+            TrySendError::Full(_) => TrySendError::Full(()),
+            TrySendError::Disconnected(_) => TrySendError::Disconnected(()),
+        })
+    }
+}
+
+impl<M> From<TellAllError<M>> for Error {
+    fn from(error: TellAllError<M>) -> Self {
+        let units = |messages: Vec<M>| vec![(); messages.len()];
+        Self::TellAll(match error {
+            TellAllError::Full(messages) => TellAllError::Full(units(messages)),
+            TellAllError::Disconnected(messages) => TellAllError::Disconnected(units(messages)),
+        })
     }
 }
 

@@ -9,8 +9,13 @@ use std::fs;
 use std::time::Duration;
 
 use horus_core::Error;
+use horus_core::actor::AskError;
+use horus_core::log::LogError;
+use horus_core::message::import::Importer;
 use horus_core::message::{Encoding, Image, ImageHeader};
+use horus_core::namespace::{NamespaceError, NamespaceName};
 use horus_core::prelude::*;
+use horus_core::scheduler::Rate;
 use horus_core::topic::{DynamicBuilder, DynamicPublisher, DynamicSubscriber, DynamicType};
 use private::Private;
 
@@ -35,6 +40,30 @@ fn text<E: Display + Into<Error>>(error: E) -> String {
     assert_eq!(error.to_string(), text);
     assert_eq!(format!("{error:?}"), text);
     text
+}
+
+/// Returns the text by which `main` shows the error that it returns.
+fn text_of_main<E: std::fmt::Debug + Display + Into<Error>>(error: E) -> String {
+    let text = format!("{error:?}");
+    assert_eq!(text, error.to_string());
+    assert_eq!(format!("{:?}", error.into()), text);
+    text
+}
+
+#[test]
+fn an_error_that_main_returns_is_a_sentence() {
+    let imported = Importer::new().bound("Leg.b", 4).parse("Leg", "int32 a\n");
+    let texts = [
+        text_of_main(LogError::AlreadyOpen),
+        text_of_main(Rate::hz(-1.0).check().unwrap_err()),
+        text_of_main(Scheduler::new().run().unwrap_err()),
+        text_of_main(NamespaceError::from(NamespaceName::new("a/b").unwrap_err())),
+        text_of_main(AskError::NoAnswer),
+        text_of_main(imported.unwrap_err()),
+    ];
+    for text in texts {
+        assert!(text.split(' ').count() > 4, "{text}");
+    }
 }
 
 /// Checks that each text begins with the topic, names it once, and contains its part of `wanted`.

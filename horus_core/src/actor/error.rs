@@ -49,7 +49,7 @@ pub enum TellAllError<M> {
 }
 
 /// The reason why a question to an actor was not sent or not answered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum AskError {
     /// The mailbox of the actor is full. Try again later.
@@ -99,7 +99,7 @@ pub enum RecvTimeoutError {
 }
 
 /// The reason why a request to replace an actor was not sent.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum SwapError {
     /// The mailbox is full. Try again after the actor has handled messages.
@@ -111,7 +111,7 @@ pub enum SwapError {
 }
 
 /// The error of registering a name for an actor when another actor already has this name.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[error("the name '{name}' belongs to another actor: choose another name, or end that actor first")]
 pub struct RegisterError {
     /// The name that was to be registered, and that another actor already has.
@@ -119,7 +119,7 @@ pub struct RegisterError {
 }
 
 /// The reason why no address was found for the name of an actor.
-#[derive(Debug, Clone, PartialEq, Eq, Error)]
+#[derive(Clone, PartialEq, Eq, Error)]
 #[non_exhaustive]
 pub enum FindError {
     /// No actor has the name, or the actor that had it has ended.
@@ -141,7 +141,7 @@ pub enum FindError {
 }
 
 /// The reason why an actor was not spawned.
-#[derive(Debug, Error)]
+#[derive(Error)]
 #[non_exhaustive]
 pub enum SpawnError {
     /// The group of actors has ended, so it takes no more actors.

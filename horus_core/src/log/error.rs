@@ -4,7 +4,7 @@ use crate::namespace::NamespaceError;
 use crate::topic::error::TopicError;
 
 /// The reason why the log of this process cannot be opened, or not completely.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum LogError {
     /// The log of this process is already open.
@@ -18,9 +18,9 @@ pub enum LogError {
     )]
     OtherLogger,
     /// The namespace in which the log's topic would be cannot be opened.
-    #[error("the namespace of the log cannot be opened")]
+    #[error("the namespace of the log cannot be opened: {0}")]
     Namespace(#[from] NamespaceError),
     /// The topic that holds the log's lines cannot be opened.
-    #[error("the topic of the log cannot be opened")]
+    #[error("the topic of the log cannot be opened: {0}")]
     Topic(#[from] TopicError),
 }

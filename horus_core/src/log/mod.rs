@@ -6,8 +6,8 @@
 //! time.
 //!
 //! ```
-//! # fn main() -> Result<(), Box<dyn std::error::Error>> {
-//! # let dir = tempfile::tempdir_in("/dev/shm")?;
+//! # fn main() -> horus_core::Result<()> {
+//! # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
 //! # // SAFETY: this program has one thread.
 //! # unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
 //! use horus_core::log::LogReader;

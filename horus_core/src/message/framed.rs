@@ -477,7 +477,7 @@ fn checked_data_bytes<H: Header>(header: &H) -> Result<usize, HeaderError> {
 }
 
 /// The reason why a header and some data do not form a valid message.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum HeaderError {
     /// The fields of the header contradict each other.
@@ -520,7 +520,7 @@ impl From<HeaderError> for WriteError {
 }
 
 /// The data cannot be viewed as a slice of the requested type.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[error(
     "the data have {bytes} bytes and an alignment of {found_align}, so they cannot be viewed as \
      {wanted}, which has {size} bytes and an alignment of {align}"

@@ -9,7 +9,7 @@ pub use horus_shm::{
 use crate::message::{SchemaDifference, first_difference};
 
 /// The reasons why a topic could not be opened. A failed open leaves nothing behind.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum TopicError {
     /// The topic was created with a message type that differs from that of the endpoint, and the

@@ -6,7 +6,7 @@ use crate::topic::error::TopicError;
 
 /// The reason why a scheduler could not be started. No node has ticked. Nodes that had already been
 /// initialised have been shut down again.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum StartError {
     /// The scheduler has neither nodes nor groups of actors, so it would run without effect until

@@ -117,7 +117,7 @@ pub(crate) struct NodePlan {
 
 /// The reason why a node cannot run with its settings. No thread was started, and no node was
 /// initialised.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum PlanError {
     /// Two nodes of a scheduler have the same name.

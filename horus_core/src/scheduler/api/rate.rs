@@ -25,7 +25,7 @@ pub struct Rate {
 }
 
 /// The error for a rate that is not between 0.000001 Hz and 1 MHz, or not a number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a rate has to be a number from 0.000001 Hz to 1 MHz, and not {}", self.hertz())]
 #[non_exhaustive]
 pub struct RateError {

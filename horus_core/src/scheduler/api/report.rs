@@ -163,16 +163,6 @@ impl RunError {
     }
 }
 
-// WHY: `main` shows an error by its `Debug`, and the metrics of all nodes would hide the reason.
-impl fmt::Debug for RunError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Start(error) => f.debug_tuple("Start").field(error).finish(),
-            Self::Failed(report) => f.debug_tuple("Failed").field(&report.reason).finish(),
-        }
-    }
-}
-
 /// The report of one node of a run.
 #[derive(Debug, Clone)]
 pub struct NodeReport {

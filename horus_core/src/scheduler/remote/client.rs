@@ -214,7 +214,7 @@ pub struct RemoteScheduler {
 }
 
 /// The reason why a command was not sent to a scheduler.
-#[derive(Debug, thiserror::Error)]
+#[derive(thiserror::Error)]
 #[non_exhaustive]
 pub enum RemoteError {
     /// No scheduler of this name is alive. Try again when the scheduler has started.

@@ -25,7 +25,7 @@ pub struct Handle {
 }
 
 /// The reason why a command was refused.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum CommandError {
     /// The scheduler has no node of the name that was given.
