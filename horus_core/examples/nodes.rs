@@ -3,9 +3,11 @@
 //! Ctrl-C stops the nodes in reverse order. `kill -9` stops nothing in order, but the black box
 //! survives: the next run shows how the last one ended.
 
+use std::io::{self, Write};
+
 use horus_core::namespace::Namespace;
 use horus_core::prelude::*;
-use horus_core::scheduler::{FailurePolicy, Miss, black_box};
+use horus_core::scheduler::{FailurePolicy, Miss, Report, black_box};
 
 horus_core::node! {
     /// A gyroscope: simulates a robot that turns unsteadily, and publishes its rate.
@@ -41,6 +43,16 @@ horus_core::node! {
     }
 }
 
+fn print_report(report: &Report) -> io::Result<()> {
+    let mut out = io::stdout();
+    writeln!(out, "{report}")?;
+    for node in &report.nodes {
+        let late = node.metrics.lateness.quantile(0.99);
+        writeln!(out, "{}: p99 of lateness below {late:?}", node.name)?;
+    }
+    Ok(())
+}
+
 fn main() -> Result<()> {
     let mut scheduler = Scheduler::new();
     scheduler.name("nodes");
@@ -70,20 +82,15 @@ fn main() -> Result<()> {
         .node("log")
         .build(move |context: &mut Context<'_>| {
             if let Some(command) = motors.latest().filter(|_| context.tick() % 100 == 0) {
-                println!("turning at {:+.2} rad/s", command.angular);
+                // Not `println!`: it panics after the terminal was closed.
+                let _ = writeln!(io::stdout(), "turning at {:+.2} rad/s", command.angular);
             }
         })?;
 
     println!("{}", scheduler.graph());
     // An error after a failure of a node, which ends the program with status 1.
     let report = scheduler.run()?;
-    println!("{report}");
-    for node in &report.nodes {
-        println!(
-            "{}: p99 of lateness below {:?}",
-            node.name,
-            node.metrics.lateness.quantile(0.99)
-        );
-    }
+    // A closed terminal ends the run, too. Nobody reads the report then.
+    let _ = print_report(&report);
     Ok(())
 }

@@ -123,8 +123,10 @@ impl fmt::Display for Report {
 /// # use horus_core::prelude::*;
 /// # use horus_core::scheduler::RunError;
 /// # let scheduler = Scheduler::new();
+/// # use std::io::{self, Write};
 /// let report = scheduler.run().or_else(RunError::into_report)?;
-/// println!("{report}");
+/// // Not `println!`: it panics if the run ended because the terminal was closed.
+/// let _ = writeln!(io::stdout(), "{report}");
 /// # Ok::<(), horus_core::scheduler::StartError>(())
 /// ```
 #[derive(thiserror::Error)]
