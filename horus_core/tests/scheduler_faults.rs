@@ -58,6 +58,34 @@ const FAULTS: [Fault; 12] = [
     Fault::Drop,
 ];
 
+#[test]
+fn an_event_of_a_panic_says_once_that_the_node_panicked() {
+    let display = |kind, text| {
+        let (node, text) = (Text::literal("arm"), Text::literal(text));
+        let event = NodeEvent {
+            kind,
+            tick: 4,
+            node,
+            text,
+            ..NodeEvent::default()
+        };
+        event.to_string()
+    };
+    let of_panic = |text| display(NodeEvent::PANICKED, text);
+    assert_eq!(
+        of_panic("panicked: no port"),
+        "arm: panicked in tick 4: no port"
+    );
+    assert_eq!(
+        of_panic("panicked in on_error: no port"),
+        "arm: panicked in tick 4 in on_error: no port"
+    );
+    assert_eq!(
+        display(NodeEvent::FAILED, "panicked?"),
+        "arm: failed in tick 4: panicked?"
+    );
+}
+
 const RESTART: FailurePolicy = FailurePolicy::Restart {
     max: 5,
     backoff: Duration::from_millis(1),

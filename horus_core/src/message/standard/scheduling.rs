@@ -243,7 +243,12 @@ impl fmt::Display for NodeEvent {
             write!(f, " in tick {}", self.tick)?;
         }
         let text = self.text.as_str();
-        // The phrase says already which limit was missed.
+        // The phrase says already that the node panicked, or which limit was missed.
+        if self.kind == Self::PANICKED
+            && let Some(rest) = text.strip_prefix("panicked")
+        {
+            return f.write_str(rest);
+        }
         let limit = ["budget", "deadline"]
             .into_iter()
             .find_map(|limit| text.strip_prefix(limit));
