@@ -74,7 +74,7 @@ fn the_lines_of_a_killed_program_are_kept() {
             assert!(lines[0].line.source_file.as_str().ends_with("log.cpp"));
         }
         // Also those of the real-time node are on stderr.
-        let own = stderr.lines().filter(|line| is_own(line));
+        let own = stderr.lines().filter(|line| !is_miss(line));
         assert_eq!(own.count(), found.len(), "{stderr}");
         assert!(stderr.contains("Z WARN  arm: in tick 2\n"), "{stderr}");
         assert!(
