@@ -106,15 +106,15 @@ impl<T> AnswerMemory for AnswerPointer<T> {
 
 impl<T> AnswerPointer<T> {
     fn new() -> Self {
-        let place: NonNull<AnswerBlock<T>> = allocate(Layout::new::<AnswerBlock<T>>()).cast();
+        let block: NonNull<AnswerBlock<T>> = allocate(Layout::new::<AnswerBlock<T>>()).cast();
         let value = AnswerBlock {
             state: AtomicU64::new(NO_REPLY_YET),
             waker: UnsafeCell::new(None),
             value: UnsafeCell::new(MaybeUninit::uninit()),
         };
-        // SAFETY: just allocated for a place.
-        unsafe { place.write(value) };
-        Self(place)
+        // SAFETY: just allocated for a block.
+        unsafe { block.write(value) };
+        Self(block)
     }
 
     fn waker_address(self) -> *mut Option<Waker> {
@@ -148,8 +148,8 @@ impl<T> AnswerPointer<T> {
     }
 
     /// Returns the eventcount at which a thread that waits for this answer sleeps.
-    fn event(self) -> &'static LocalEventcount {
-        // WHY shifted: places are aligned to 32 bytes at least.
+    fn eventcount(self) -> &'static LocalEventcount {
+        // WHY shifted: blocks are aligned to 32 bytes at least.
         &ANSWER_EVENTCOUNTS.get().0[(self.0.addr().get() >> 5) % EVENTCOUNTS]
     }
 }
@@ -167,7 +167,7 @@ unsafe impl<T: Send> Sync for Reply<T> {}
 pub struct Answer<T> {
     /// The memory that the asker shares with the replier; `None` after the asker has taken the
     /// reply out of it.
-    place: Option<AnswerPointer<T>>,
+    block: Option<AnswerPointer<T>>,
     /// True while the answer contains a waker of the asker that the asker has not taken back.
     is_registered: bool,
     /// The value of the fork counter when the answer was created. It differs in a forked child,
@@ -208,23 +208,23 @@ impl From<NoAnswer> for AnswerError {
 /// asker.
 #[must_use]
 pub fn answer_channel<T: Send>() -> (Reply<T>, Answer<T>) {
-    let place = AnswerPointer::new();
+    let block = AnswerPointer::new();
     let answer = Answer {
-        place: Some(place),
+        block: Some(block),
         is_registered: false,
         epoch: fork_epoch(),
     };
-    (Reply(place), answer)
+    (Reply(block), answer)
 }
 
 impl<T> Reply<T> {
     /// Sends `value` to the asker; drops the value if the asker no longer waits. Does not block.
     pub fn send(self, value: T) {
-        let place = ManuallyDrop::new(self).0;
+        let block = ManuallyDrop::new(self).0;
         // SAFETY: until it is published, the value is the replier's.
-        unsafe { place.value_address().write(value) };
+        unsafe { block.value_address().write(value) };
         // SAFETY: this is the only replier, which is not used after this.
-        unsafe { publish_and_wake(place, true) };
+        unsafe { publish_and_wake(block, true) };
     }
 
     /// Returns true if the asker no longer waits, so that nobody will read a reply.
@@ -248,19 +248,19 @@ impl<T> Drop for Reply<T> {
 ///
 /// The caller is the replier and calls this function once. If `has_value` is true, the caller has
 /// written the value before.
-unsafe fn publish_and_wake<T>(place: AnswerPointer<T>, has_value: bool) {
+unsafe fn publish_and_wake<T>(block: AnswerPointer<T>, has_value: bool) {
     // SAFETY: the closure is called while the waker is the replier's.
-    let take = || unsafe { (*place.waker_address()).take() };
+    let take = || unsafe { (*block.waker_address()).take() };
     // SAFETY: the contract.
-    match unsafe { protocol::publish_reply(&place, has_value, take) } {
+    match unsafe { protocol::publish_reply(&block, has_value, take) } {
         ReplyOutcome::Published => {}
         ReplyOutcome::Wake(Some(waker)) => waker.wake(),
-        // WHY allowed: it only needs the address of the place.
-        ReplyOutcome::Wake(None) => place.event().notify(),
+        // WHY allowed: it only needs the address of the block.
+        ReplyOutcome::Wake(None) => block.eventcount().notify(),
         ReplyOutcome::Left(waker) => {
             drop(waker);
             // SAFETY: the asker has left, so the memory is the replier's.
-            drop(unsafe { place.free(has_value) });
+            drop(unsafe { block.free(has_value) });
         }
     }
 }
@@ -269,12 +269,12 @@ impl<T> Answer<T> {
     /// Takes the value if there is a reply; `None` if there is no reply yet. The error [`NoAnswer`]
     /// means that there will be no value.
     pub fn try_take(&mut self) -> Option<Result<T, NoAnswer>> {
-        let Some(place) = self.usable_block() else {
+        let Some(block) = self.usable_block() else {
             return Some(Err(NoAnswer));
         };
-        match protocol::look_for_reply(&place) {
-            ReplyState::Full => Some(self.take_reply(place, true)),
-            ReplyState::Empty => Some(self.take_reply(place, false)),
+        match protocol::look_for_reply(&block) {
+            ReplyState::Full => Some(self.take_reply(block, true)),
+            ReplyState::Empty => Some(self.take_reply(block, false)),
             ReplyState::Pending | ReplyState::Busy => None,
         }
     }
@@ -285,7 +285,7 @@ impl<T> Answer<T> {
     ///
     /// [`AnswerError`]. After a timeout, the asker may wait again.
     pub fn wait(&mut self, wait_policy: WaitPolicy) -> Result<T, AnswerError> {
-        if let Some(event) = self.usable_block().map(AnswerPointer::event) {
+        if let Some(event) = self.usable_block().map(AnswerPointer::eventcount) {
             // WHY first without a registration: a reply that comes soon then costs one exchange.
             if let Some(found) = self.poll_for(wait_policy) {
                 return Ok(found?);
@@ -349,27 +349,27 @@ impl<T> Answer<T> {
     /// Returns the memory of the answer; `None` if the reply was taken already, or if this is a
     /// copy in a forked child.
     fn usable_block(&self) -> Option<AnswerPointer<T>> {
-        self.place.filter(|_| self.epoch == fork_epoch())
+        self.block.filter(|_| self.epoch == fork_epoch())
     }
 
     /// Takes a published reply, and frees the memory of the answer. The reply is a value if
     /// `has_value` is true, or else the error.
-    fn take_reply(&mut self, place: AnswerPointer<T>, has_value: bool) -> Result<T, NoAnswer> {
-        self.place = None;
+    fn take_reply(&mut self, block: AnswerPointer<T>, has_value: bool) -> Result<T, NoAnswer> {
+        self.block = None;
         // SAFETY: a published reply and its memory are the asker's.
-        unsafe { place.free(has_value) }.ok_or(NoAnswer)
+        unsafe { block.free(has_value) }.ok_or(NoAnswer)
     }
 
     /// Registers `waker`, and retracts an earlier waker; `None` stands for the calling thread.
     /// Returns false, without a registered waker, if there is a reply already or will be one very
     /// soon.
     fn register_waker(&mut self, waker: Option<Waker>) -> bool {
-        let Some(place) = self.usable_block().filter(|_| self.retract_waker()) else {
+        let Some(block) = self.usable_block().filter(|_| self.retract_waker()) else {
             return false;
         };
-        // SAFETY: while no waker is registered, its place is the asker's.
-        drop(unsafe { place.waker_address().replace(waker) });
-        self.is_registered = protocol::register_waker(&place);
+        // SAFETY: while no waker is registered, its field is the asker's.
+        drop(unsafe { block.waker_address().replace(waker) });
+        self.is_registered = protocol::register_waker(&block);
         self.is_registered
     }
 
@@ -377,9 +377,9 @@ impl<T> Answer<T> {
     /// taken the waker.
     fn retract_waker(&mut self) -> bool {
         if self.is_registered
-            && let Some(place) = self.usable_block()
+            && let Some(block) = self.usable_block()
         {
-            self.is_registered = !protocol::retract_waker(&place);
+            self.is_registered = !protocol::retract_waker(&block);
         }
         !self.is_registered
     }
@@ -411,19 +411,19 @@ impl<T> Unpin for Answer<T> {}
 
 impl<T> Drop for Answer<T> {
     fn drop(&mut self) {
-        let Some(place) = self.usable_block() else {
+        let Some(block) = self.usable_block() else {
             return;
         };
         if self.retract_waker() {
-            // SAFETY: while no waker is registered, its place is the asker's.
-            drop(unsafe { (*place.waker_address()).take() });
+            // SAFETY: while no waker is registered, its field is the asker's.
+            drop(unsafe { (*block.waker_address()).take() });
         }
         // SAFETY: this is the asker, which is not used after this.
-        match unsafe { protocol::leave_as_asker(&place) } {
+        match unsafe { protocol::leave_as_asker(&block) } {
             // SAFETY: a published reply and its memory are the asker's.
-            ReplyState::Full => drop(unsafe { place.free(true) }),
+            ReplyState::Full => drop(unsafe { block.free(true) }),
             // SAFETY: as above.
-            ReplyState::Empty => drop(unsafe { place.free(false) }),
+            ReplyState::Empty => drop(unsafe { block.free(false) }),
             ReplyState::Pending | ReplyState::Busy => {}
         }
     }

@@ -95,11 +95,11 @@ thread_local! {
 /// Allocates a block of the given class. The thread does not wait, unless the process needs more
 /// memory from the system.
 #[inline]
-pub(super) fn take_block(class: BlockClass) -> NonNull<u8> {
+pub(super) fn allocate_block(class: BlockClass) -> NonNull<u8> {
     // WHY an alternative: destructors of other thread locals run after this one is gone.
     THREAD_MAGAZINES
-        .try_with(|local| local.take(class))
-        .unwrap_or_else(|_| ThreadMagazines::new().take(class))
+        .try_with(|local| local.allocate_block(class))
+        .unwrap_or_else(|_| ThreadMagazines::new().allocate_block(class))
 }
 
 /// Frees a block of the given class. The thread does not wait, unless memory for new magazines has
@@ -109,10 +109,10 @@ pub(super) fn take_block(class: BlockClass) -> NonNull<u8> {
 ///
 /// The block was taken with the same class, and nothing uses it any more.
 #[inline]
-pub(super) unsafe fn give_block_back(block: NonNull<u8>, class: BlockClass) {
+pub(super) unsafe fn free_block(block: NonNull<u8>, class: BlockClass) {
     THREAD_MAGAZINES
-        .try_with(|local| local.give(block, class))
-        .unwrap_or_else(|_| ThreadMagazines::new().give(block, class));
+        .try_with(|local| local.free_block(block, class))
+        .unwrap_or_else(|_| ThreadMagazines::new().free_block(block, class));
 }
 
 /// Reserves memory so that this thread can send `count` messages of type `T` without an allocation
@@ -124,13 +124,13 @@ pub(super) unsafe fn give_block_back(block: NonNull<u8>, class: BlockClass) {
 pub fn reserve<T>(count: usize) {
     let class = Envelope::<T>::CLASS;
     let blocks: Vec<_> = (0..count.min(RESERVED_BLOCKS_MAX))
-        .map(|_| take_block(class))
+        .map(|_| allocate_block(class))
         .collect();
     for block in blocks {
         // SAFETY: its memory is the caller's. WHY: the first access to a page is a fault.
         unsafe { block.write(0) };
         // SAFETY: it was just taken with this class.
-        unsafe { give_block_back(block, class) };
+        unsafe { free_block(block, class) };
     }
 }
 
@@ -147,18 +147,18 @@ impl ThreadMagazines {
     }
 
     #[inline(always)]
-    fn take(&self, class: BlockClass) -> NonNull<u8> {
+    fn allocate_block(&self, class: BlockClass) -> NonNull<u8> {
         let pair = &self.0[class.0 as usize];
         // SAFETY: a loaded magazine is this thread's.
         let found = pair
             .loaded
             .get()
             .and_then(|loaded| unsafe { loaded.pop_block() });
-        found.unwrap_or_else(|| pair.refill(class))
+        found.unwrap_or_else(|| pair.pop_after_refill(class))
     }
 
     #[inline(always)]
-    fn give(&self, block: NonNull<u8>, class: BlockClass) {
+    fn free_block(&self, block: NonNull<u8>, class: BlockClass) {
         let pair = &self.0[class.0 as usize];
         // SAFETY: a loaded magazine is this thread's.
         let is_in = pair
@@ -166,7 +166,7 @@ impl ThreadMagazines {
             .get()
             .is_some_and(|loaded| unsafe { loaded.push_block(block) });
         if !is_in {
-            pair.unload(block, class);
+            pair.push_after_unload(block, class);
         }
     }
 }
@@ -175,14 +175,14 @@ impl MagazinePair {
     /// Takes a block if the thread's first magazine has none or does not exist: replaces the first
     /// magazine by one with blocks, or fills it, before that.
     #[cold]
-    fn refill(&self, class: BlockClass) -> NonNull<u8> {
+    fn pop_after_refill(&self, class: BlockClass) -> NonNull<u8> {
         let spare = self.spare.get();
         // SAFETY: the spare magazine is this thread's.
         if spare.is_some_and(|spare| !unsafe { spare.is_empty() }) {
             self.loaded.swap(&self.spare);
         } else if let Some(full) = magazines::pop_filled_magazine(class) {
             if let Some(empty) = self.loaded.replace(Some(full)) {
-                magazines::put_magazine(empty, class);
+                magazines::return_magazine(empty, class);
             }
         } else {
             let empty = self
@@ -201,14 +201,14 @@ impl MagazinePair {
     /// Frees a block if the thread's first magazine is full or does not exist: replaces the first
     /// magazine by an empty one before that.
     #[cold]
-    fn unload(&self, block: NonNull<u8>, class: BlockClass) {
+    fn push_after_unload(&self, block: NonNull<u8>, class: BlockClass) {
         let spare = self.spare.get();
         // SAFETY: the spare magazine is this thread's.
         if spare.is_some_and(|spare| unsafe { spare.is_empty() }) {
             self.loaded.swap(&self.spare);
         } else {
             if let Some(full) = spare {
-                magazines::put_magazine(full, class);
+                magazines::return_magazine(full, class);
             }
             self.spare.set(self.loaded.get());
             self.loaded.set(Some(magazines::take_empty_magazine()));
@@ -226,7 +226,7 @@ impl Drop for ThreadMagazines {
             let own = [pair.loaded.take(), pair.spare.take()];
             own.into_iter()
                 .flatten()
-                .for_each(|magazine| magazines::put_magazine(magazine, class));
+                .for_each(|magazine| magazines::return_magazine(magazine, class));
         }
     }
 }
@@ -279,10 +279,10 @@ impl<T> Envelope<T> {
     #[inline(always)]
     #[must_use]
     pub fn new(value: T) -> Self {
-        // WHY: a value that were dropped if `take` panicked would need an address, and be written
+        // WHY: a value that were dropped if `allocate_block` panicked would need an address, and be written
         // there before it is copied.
         let value = ManuallyDrop::new(value);
-        let block = take_block(Self::CLASS);
+        let block = allocate_block(Self::CLASS);
         let value = ManuallyDrop::into_inner(value);
         if Self::IS_BOXED {
             let content = Box::into_raw(Box::new(value));
@@ -306,7 +306,7 @@ impl<T> Envelope<T> {
         // SAFETY: the block has a value of this type, which `self` owned.
         let value = unsafe { Self::read(address_of(block)) };
         // SAFETY: the block is of this class, and its value was moved out.
-        unsafe { give_block_back(block, Self::CLASS) };
+        unsafe { free_block(block, Self::CLASS) };
         value
     }
 
@@ -364,7 +364,7 @@ impl<T> Drop for Envelope<T> {
         // SAFETY: the block has a value, which is not used after this.
         let value = unsafe { Self::read(address_of(block)) };
         // SAFETY: the block is of this class, and its value was moved out.
-        unsafe { give_block_back(block, Self::CLASS) };
+        unsafe { free_block(block, Self::CLASS) };
         drop(value);
     }
 }
@@ -434,7 +434,7 @@ pub(super) unsafe fn link_at(address: u64) -> NonNull<u64> {
 /// from the system, aligned to cache lines.
 pub(super) fn allocate(layout: Layout) -> NonNull<u8> {
     if let Some(class) = BlockClass::for_bytes(layout.size()) {
-        return take_block(class);
+        return allocate_block(class);
     }
     // WHY: without the handlers, a forked child would use its copies. They lack memory only where
     // the allocation below does, too.
@@ -456,7 +456,7 @@ pub(super) fn allocate(layout: Layout) -> NonNull<u8> {
 pub(super) unsafe fn deallocate(memory: NonNull<u8>, layout: Layout) {
     match BlockClass::for_bytes(layout.size()) {
         // SAFETY: `allocate` took it with this class.
-        Some(class) => unsafe { give_block_back(memory, class) },
+        Some(class) => unsafe { free_block(memory, class) },
         // SAFETY: `allocate` allocated it with this layout.
         None => unsafe { alloc::dealloc(memory.as_ptr(), align_to_line_pairs(layout)) },
     }
@@ -479,10 +479,10 @@ mod tests {
     const OWN: BlockClass = BlockClass((BLOCK_CLASSES - 1) as u8);
 
     fn take_and_give(count: usize) -> Vec<usize> {
-        let blocks: Vec<_> = (0..count).map(|_| take_block(OWN)).collect();
+        let blocks: Vec<_> = (0..count).map(|_| allocate_block(OWN)).collect();
         for &block in &blocks {
             // SAFETY: it was taken with this class, and nothing uses it.
-            unsafe { give_block_back(block, OWN) };
+            unsafe { free_block(block, OWN) };
         }
         blocks.iter().map(|block| block.addr().get()).collect()
     }

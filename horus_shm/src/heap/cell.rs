@@ -229,7 +229,7 @@ pub struct Header<G: Group> {
     /// if there is no such message.
     slot: AtomicU64,
     holders: Holders<AtomicU64>,
-    table: &'static CellFunctions<G>,
+    functions: &'static CellFunctions<G>,
     group: Arc<G>,
     injector_link: AtomicPtr<Self>,
     /// The low 32 bits of the fork counter when the cell was created. The counter differs in a
@@ -324,7 +324,7 @@ impl<G: Group> fmt::Debug for Header<G> {
 }
 
 /// The kinds of blocks that an actor's mailbox can contain.
-mod kind {
+mod block_kind {
     /// The block contains a message.
     pub(super) const MESSAGE: u8 = 0;
     /// The block contains a control (a message of the library for the actor).
@@ -396,7 +396,7 @@ impl<G: Group> CellPointer<G> {
         debug_assert!(header.slot.get() == 0, "the slot is empty at the end");
         // SAFETY: made by `allocate` with this layout; the header was moved out, and the state was
         // dropped by the last runner.
-        unsafe { deallocate(self.0.cast(), header.table.layout) };
+        unsafe { deallocate(self.0.cast(), header.functions.layout) };
     }
 }
 
@@ -426,13 +426,13 @@ impl<G: Group> MailboxMemory for CellPointer<G> {
     }
 
     #[inline(always)]
-    unsafe fn give_back(&self, block: u64) {
+    unsafe fn free_block(&self, block: u64) {
         if block == self.last_address_block() {
             // SAFETY: the caller is the runner, who keeps the cell.
             return unsafe { self.header() }.holders.mark_last_block_free();
         }
         // SAFETY: a block that was taken from the mailbox.
-        unsafe { give_back(block) };
+        unsafe { free_block(block) };
     }
 
     #[inline(always)]
@@ -456,7 +456,7 @@ impl<G: Group> CellMemory for CellPointer<G> {
     }
 
     fn last_address_block_tag(&self) -> Tag {
-        Tag::new(kind::LAST_ADDRESS_LEFT, false)
+        Tag::new(block_kind::LAST_ADDRESS_LEFT, false)
     }
 }
 
@@ -466,7 +466,7 @@ impl<G: Group> CellMemory for CellPointer<G> {
 ///
 /// The block belongs to the caller, and its content was moved out.
 #[inline(always)]
-unsafe fn give_back(block: u64) {
+unsafe fn free_block(block: u64) {
     // SAFETY: the contract.
     let link = unsafe { blocks::link_at(block) };
     // SAFETY: the block is the caller's.
@@ -474,7 +474,7 @@ unsafe fn give_back(block: u64) {
     // SAFETY: the contract.
     let place = unsafe { blocks::block_at(block) };
     // SAFETY: the tag of the link has the class of the block.
-    unsafe { blocks::give_block_back(place, blocks::class_of(Tag::in_link(link))) };
+    unsafe { blocks::free_block(place, blocks::class_of(Tag::in_link(link))) };
 }
 
 impl<G: Group> Header<G> {
@@ -486,7 +486,7 @@ impl<G: Group> Header<G> {
 }
 
 impl<B: Behaviour<G>, G: Group> Cell<B, G> {
-    const TABLE: CellFunctions<G> = CellFunctions {
+    const FUNCTIONS: CellFunctions<G> = CellFunctions {
         run: run::run::<B, G>,
         visit: run::visit::<B, G>,
         end: run::end_without_worker::<B, G>,
@@ -539,7 +539,7 @@ fn make_cell<B: Behaviour<G>, G: Group>(
             word: AtomicU64::new(mailbox::NEW_MAILBOX),
             slot: AtomicU64::new(0),
             holders,
-            table: &Cell::<B, G>::TABLE,
+            functions: &Cell::<B, G>::FUNCTIONS,
             group,
             injector_link: AtomicPtr::new(core::ptr::null_mut()),
             epoch: fork_epoch() as u32,
@@ -565,7 +565,7 @@ fn make_cell<B: Behaviour<G>, G: Group>(
 
 /// Calls `drop`, and returns true if it panicked. The payload of the panic is leaked, because
 /// dropping it could panic, too.
-fn drop_quietly(drop: impl FnOnce()) -> bool {
+fn drop_catching_panic(drop: impl FnOnce()) -> bool {
     catch_unwind(AssertUnwindSafe(drop))
         .map_err(|payload: Box<dyn Any + Send>| core::mem::forget(payload))
         .is_err()

@@ -210,7 +210,11 @@ impl<T, H: ReadPolicy<T>> ValueLane<T, H> {
     ///
     /// The contract of [`Self::load`]. If `each` panics, the value is still in the slot.
     #[inline(always)]
-    pub(super) unsafe fn pass_to(&self, index: u64, each: &mut impl FnMut(&T)) -> H::Remainder {
+    pub(super) unsafe fn call_with_value(
+        &self,
+        index: u64,
+        each: &mut impl FnMut(&T),
+    ) -> H::Remainder {
         let value = self.value(index);
         // SAFETY: there is a value and no thread writes it, by the contract.
         each(unsafe { &*value });

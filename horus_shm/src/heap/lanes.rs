@@ -93,13 +93,13 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
             cpu::machine();
             Tuning::current().publishes_by_head
         };
-        Self::publishing(by_head, lane_limit, reader_limit, capacity)
+        Self::with_publishing_mode(by_head, lane_limit, reader_limit, capacity)
     }
 
     /// Does the same as [`Self::new`]. If `by_head` is true, the writers publish values by the
     /// heads of their lanes, and not by stamps in the slots, provided that the type of the values
     /// permits it.
-    fn publishing(
+    fn with_publishing_mode(
         by_head: bool,
         lane_limit: usize,
         reader_limit: usize,
@@ -335,7 +335,7 @@ mod tests {
     fn unread_values_are_dropped_once() {
         for by_head in [false, true] {
             let tokens = tokens(10);
-            let lanes = Lanes::<_, MoveValues>::publishing(by_head, 2, 1, 4);
+            let lanes = Lanes::<_, MoveValues>::with_publishing_mode(by_head, 2, 1, 4);
             let mut writers = [lanes.writer().unwrap(), lanes.writer().unwrap()];
             let [first, second] = &mut writers;
             let sent = tokens[..7]
@@ -356,7 +356,7 @@ mod tests {
     fn a_late_reader_gets_earlier_values() {
         for by_head in [false, true] {
             let tokens = tokens(12);
-            let lanes = Lanes::<_, MoveValues>::publishing(by_head, 1, 1, 4);
+            let lanes = Lanes::<_, MoveValues>::with_publishing_mode(by_head, 1, 1, 4);
             let mut writer = lanes.writer().unwrap();
             for token in &tokens[..4] {
                 writer.push(Arc::clone(token)).unwrap();
@@ -377,7 +377,7 @@ mod tests {
     fn a_value_is_moved_to_only_one_reader() {
         for by_head in [false, true] {
             let tokens = tokens(3);
-            let lanes = Lanes::<_, MoveValues>::publishing(by_head, 1, 1, 4);
+            let lanes = Lanes::<_, MoveValues>::with_publishing_mode(by_head, 1, 1, 4);
             let mut writer = lanes.writer().unwrap();
             for token in &tokens {
                 writer.push(Arc::clone(token)).unwrap();
@@ -395,7 +395,7 @@ mod tests {
     fn a_panic_in_a_drain_loses_only_the_value_that_it_got() {
         for by_head in [false, true] {
             let tokens = tokens(6);
-            let lanes = Lanes::<_, MoveValues>::publishing(by_head, 1, 1, 8);
+            let lanes = Lanes::<_, MoveValues>::with_publishing_mode(by_head, 1, 1, 8);
             let mut writer = lanes.writer().unwrap();
             for token in &tokens {
                 writer.push(Arc::clone(token)).unwrap();

@@ -68,7 +68,7 @@ impl<T, H: ReadPolicy<T>> ValueReader<T, H> {
     /// `each` panics, the value that it got is the next one to be read.
     #[inline]
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
-        self.drain_by(passing_to(&mut each), drop)
+        self.drain_by(passing_refs_to(&mut each), drop)
     }
 
     #[inline(always)]
@@ -142,12 +142,12 @@ fn pop_into<T: Copy, H: ReadPolicy<T>>(
 /// Returns a function for the argument `load` of [`LaneReader::drain`]. It calls `each` with each
 /// value while the value is in its slot.
 #[inline(always)]
-fn passing_to<T, H: ReadPolicy<T>>(
+fn passing_refs_to<T, H: ReadPolicy<T>>(
     each: &mut impl FnMut(&T),
 ) -> impl FnMut(&ValueLane<T, H>, u64) -> Option<H::Remainder> {
     // SAFETY: the reader found a value in this slot, and holds its writer back until it passes the
     // value, after this.
-    move |memory, index| Some(unsafe { memory.pass_to(index, each) })
+    move |memory, index| Some(unsafe { memory.call_with_value(index, each) })
 }
 
 impl<T, H: ReadPolicy<T>> Drop for ValueReader<T, H> {
@@ -223,7 +223,7 @@ impl<T, H: ReadPolicy<T>> FanReader<T, H> {
     #[inline]
     pub fn drain_in_place(&mut self, mut each: impl FnMut(&T)) -> usize {
         let mut one =
-            |reader: &mut LaneReader<_>| reader.drain(1, 1, passing_to(&mut each), drop) == 1;
+            |reader: &mut LaneReader<_>| reader.drain(1, 1, passing_refs_to(&mut each), drop) == 1;
         let capacity = self.lanes.capacity();
         (0..capacity)
             .take_while(|_| self.next_ready_lane().is_some_and(&mut one))

@@ -116,11 +116,11 @@ impl SearchState {
         Self(self.0 - (1 << SEARCHERS_SHIFT))
     }
 
-    const fn sleep(self, worker: usize) -> Self {
+    const fn with_sleeper(self, worker: usize) -> Self {
         Self(self.0 | 1 << worker)
     }
 
-    fn wake_up(self, worker: usize) -> Self {
+    fn without_sleeper(self, worker: usize) -> Self {
         let state = if self.watches(worker) {
             self.without_watcher()
         } else {
@@ -195,7 +195,7 @@ fn wake_as_searcher<M: SearchMemory>(memory: &M) {
     let mut chosen = None;
     update_state(memory, |state| {
         chosen = state.choose_sleeper().filter(|_| state.searchers() == 0);
-        chosen.map(|worker| state.wake_up(worker).add_searcher())
+        chosen.map(|worker| state.without_sleeper(worker).add_searcher())
     });
     if let Some(worker) = chosen {
         wake_worker(memory, worker);
@@ -250,7 +250,9 @@ pub fn wake_all<M: SearchMemory>(memory: &M) {
     memory.fence(edge::SEARCH_LOOK);
     for worker in 0..memory.workers() {
         let woken = update_state(memory, |state| {
-            let state = state.is_asleep(worker).then(|| state.wake_up(worker))?;
+            let state = state
+                .is_asleep(worker)
+                .then(|| state.without_sleeper(worker))?;
             Some(state.add_searcher())
         });
         if woken.is_some() {
@@ -331,7 +333,7 @@ pub fn announce_sleeper<M: SearchMemory>(
         } else {
             state
         };
-        let state = state.sleep(index);
+        let state = state.with_sleeper(index);
         let watches = state.watcher().is_none() && !state.all_asleep(memory.workers());
         Some(if watches {
             state.with_watcher(index)
@@ -353,7 +355,9 @@ pub fn announce_sleeper<M: SearchMemory>(
 /// because a sender was faster and has made it one.
 pub fn withdraw_sleeper<M: SearchMemory>(memory: &M, index: usize, searches: bool) -> bool {
     let awake = update_state(memory, |state| {
-        let state = state.is_asleep(index).then(|| state.wake_up(index))?;
+        let state = state
+            .is_asleep(index)
+            .then(|| state.without_sleeper(index))?;
         Some(if searches {
             state.add_searcher()
         } else {

@@ -330,7 +330,7 @@ impl<T, P: Packing> Slots<T, P> {
     /// If there is no such slot, or the slots have no stamps.
     #[inline(always)]
     pub(super) fn stamp(&self, index: u64) -> &AtomicU64 {
-        self.check(index);
+        self.assert_in_range(index);
         assert!(self.row.has_stamps(), "slots without stamps");
         // SAFETY: both were just checked, and the slots live as long as the borrow.
         unsafe { self.row.stamp(index) }
@@ -343,7 +343,7 @@ impl<T, P: Packing> Slots<T, P> {
     /// If there is no such slot.
     #[inline(always)]
     pub(super) fn value(&self, index: u64) -> *mut T {
-        self.check(index);
+        self.assert_in_range(index);
         // SAFETY: `index` was just checked.
         unsafe { self.row.value(index) }
     }
@@ -360,7 +360,7 @@ impl<T, P: Packing> Slots<T, P> {
     /// the slot.
     #[inline(always)]
     pub(super) unsafe fn put(&self, index: u64, src: *const T) {
-        self.check(index);
+        self.assert_in_range(index);
         // SAFETY: `index` was just checked; the rest is in the contract.
         unsafe { self.row.put(index, src) };
     }
@@ -372,13 +372,13 @@ impl<T, P: Packing> Slots<T, P> {
     /// If there is no such slot.
     #[inline(always)]
     pub(super) fn prefetch(&self, index: u64, intent: PrefetchIntent) {
-        self.check(index);
+        self.assert_in_range(index);
         // SAFETY: `index` was just checked.
         unsafe { self.row.prefetch(index, intent) };
     }
 
     #[inline(always)]
-    fn check(&self, index: u64) {
+    fn assert_in_range(&self, index: u64) {
         assert!(index < self.len(), "no slot {index}");
     }
 

@@ -193,7 +193,7 @@ impl<T> TicketReader<T> {
         };
         // SAFETY: as in `push`; this is the only reader, borrowed exclusively since the value was
         // found.
-        Some(move || unsafe { ticket::take(ring, pos) })
+        Some(move || unsafe { ticket::take_value(ring, pos) })
     }
 
     /// Copies the next value from its slot to `value`. Returns false if there is no value, or if

@@ -104,12 +104,12 @@ impl<E: Entry> Worker<E> {
     #[inline]
     pub fn push(&mut self, entry: E) {
         let raw = entry.into_raw().as_ptr();
-        self.append(raw);
-        self.notify();
+        self.append_entry(raw);
+        self.wake_searcher();
     }
 
     #[inline]
-    fn append(&mut self, raw: *mut E::Target) {
+    fn append_entry(&mut self, raw: *mut E::Target) {
         // SAFETY: this is the owner.
         if !unsafe { run_queue::append_entry(self.queue(), raw) } {
             // SAFETY: the pointer of a handle is valid, and in no queue.
@@ -119,7 +119,7 @@ impl<E: Entry> Worker<E> {
 
     /// Wakes a sleeping worker to search for entries, unless a worker already searches.
     #[inline]
-    fn notify(&self) {
+    fn wake_searcher(&self) {
         if self.has_peers() {
             search::wake_searcher(self.queues.group());
         }
@@ -140,8 +140,8 @@ impl<E: Entry> Worker<E> {
     /// the `lifo_slot` is mostly empty.
     #[inline(never)]
     fn append_displaced_entry(&mut self, former: *mut E::Target) {
-        self.append(former);
-        self.notify();
+        self.append_entry(former);
+        self.wake_searcher();
     }
 
     /// Makes sure that a sleeping worker is the watcher: it takes the entries of the calling worker
@@ -227,7 +227,7 @@ impl<E: Entry> Worker<E> {
             unsafe { injector::put_back(self.queue(), list) };
         }
         if !is_alone {
-            self.notify();
+            self.wake_searcher();
         }
         // SAFETY: taken out of the queue.
         Some(unsafe { entry_from_pointer(first) })
@@ -240,7 +240,7 @@ impl<E: Entry> Worker<E> {
             if entry.is_null() {
                 return;
             }
-            self.append(entry);
+            self.append_entry(entry);
         }
     }
 
@@ -293,7 +293,7 @@ impl<E: Entry> Worker<E> {
         if std::mem::take(&mut self.searches) {
             search::end_search_with_entry(self.queues.group());
         } else {
-            self.notify();
+            self.wake_searcher();
         }
     }
 
@@ -301,12 +301,12 @@ impl<E: Entry> Worker<E> {
     /// saw them in the same activation. Also takes the entries in their `lifo_slot`. `now_ns` is
     /// the present time in nanoseconds.
     pub fn steal_stalled(&mut self, now_ns: u64) -> Option<E> {
-        let entry = self.find_stalled(now_ns)?;
+        let entry = self.steal_from_stalled(now_ns)?;
         self.leave_search();
         Some(entry)
     }
 
-    fn find_stalled(&mut self, now_ns: u64) -> Option<E> {
+    fn steal_from_stalled(&mut self, now_ns: u64) -> Option<E> {
         for from in 0..self.seen.len() {
             if from != self.index && self.is_stalled(from, now_ns) {
                 let entry = self.steal_lifo(from).or_else(|| self.steal_from(from));
@@ -371,7 +371,7 @@ impl<E: Entry> Worker<E> {
         while now < end_ns {
             let watches = search::keeps_watch(self.queues.group(), self.index);
             // WHY not twice in a row: busy workers often have a next entry.
-            suspects = watches && !suspects && self.may_be_stalled();
+            suspects = watches && !suspects && self.has_peer_lifo_entry();
             let slice = match (watches, suspects) {
                 (true, true) => STALLED_AFTER_NS,
                 (true, false) => WATCH_INTERVAL_NS,
@@ -384,7 +384,7 @@ impl<E: Entry> Worker<E> {
                 return ParkOutcome::Search;
             }
             now = now_ns();
-            if watches && let Some(entry) = self.find_stalled(now) {
+            if watches && let Some(entry) = self.steal_from_stalled(now) {
                 search::withdraw_sleeper(self.queues.group(), self.index, true);
                 self.leave_search();
                 return ParkOutcome::Found(entry);
@@ -403,7 +403,7 @@ impl<E: Entry> Worker<E> {
 
     /// Returns true if another worker has an entry in its `lifo_slot`. WHY this matters: if that
     /// worker has stalled, only the watcher can take the entry.
-    fn may_be_stalled(&self) -> bool {
+    fn has_peer_lifo_entry(&self) -> bool {
         let mut others = (0..self.seen.len()).filter(|&other| other != self.index);
         // Relaxed: only a hint.
         let has_next = |other| {

@@ -129,7 +129,7 @@ pub trait MailboxMemory: Copy {
     /// # Safety
     ///
     /// As [`Self::link`], and the caller does not use the block any more.
-    unsafe fn give_back(&self, block: u64);
+    unsafe fn free_block(&self, block: u64);
 
     /// Executes a memory fence with the ordering of `edge`.
     fn fence(&self, edge: Edge);
@@ -501,7 +501,7 @@ impl Inbox {
             self.anchor = block;
         } else {
             // SAFETY: the caller moved its content out, and the word names a newer one.
-            unsafe { memory.give_back(block) };
+            unsafe { memory.free_block(block) };
         }
     }
 
@@ -509,7 +509,7 @@ impl Inbox {
         let anchor = core::mem::take(&mut self.anchor);
         if anchor != 0 {
             // SAFETY: the caller says that the word does not name it; its content was taken.
-            unsafe { memory.give_back(anchor) };
+            unsafe { memory.free_block(anchor) };
         }
     }
 

@@ -91,7 +91,7 @@ pub const fn first_stamp(index: u64, capacity: u64) -> u64 {
 /// # Safety
 ///
 /// * `memory` began with tail and head 0, empty slots and [`first_stamp`] in each. Since then only
-///   this function, [`pop_value`], [`take`] and [`ReceiveRun`] have stored to it.
+///   this function, [`pop_value`], [`take_value`] and [`ReceiveRun`] have stored to it.
 /// * There is a value at `src`, of which the caller gives up the ownership.
 #[inline]
 #[must_use]
@@ -161,7 +161,7 @@ fn back_off(failures: &mut u32) {
 pub unsafe fn pop_value<M: TicketMemory>(memory: &M) -> Option<M::Value> {
     let pos = find_value(memory)?;
     // SAFETY: this is the only receiver by the contract, and the position was just found.
-    Some(unsafe { take(memory, pos) })
+    Some(unsafe { take_value(memory, pos) })
 }
 
 /// Returns the position of the next value; `None` if that value has not been sent completely.
@@ -185,7 +185,7 @@ fn is_filled<M: TicketMemory>(memory: &M, pos: u64) -> bool {
 ///
 /// As [`pop_value`], and `pos` was returned by [`find_value`], with no value taken since.
 #[inline(always)]
-pub unsafe fn take<M: TicketMemory>(memory: &M, pos: u64) -> M::Value {
+pub unsafe fn take_value<M: TicketMemory>(memory: &M, pos: u64) -> M::Value {
     // SAFETY: the slot holds this position, as `find_value` saw; the slot is freed below.
     let value = unsafe { memory.take(pos & (memory.slots() - 1)) };
     free_slots(memory, pos..pos + 1);

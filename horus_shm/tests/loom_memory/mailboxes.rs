@@ -112,7 +112,7 @@ impl Place {
             Err(refused) => {
                 assert_eq!(self.empty(address), message);
                 // SAFETY: the block was refused.
-                unsafe { self.give_back(address) };
+                unsafe { self.free_block(address) };
                 Err(refused)
             }
         }
@@ -156,7 +156,7 @@ impl Place {
                 (message != 0).then(|| {
                     let content = self.empty(message);
                     // SAFETY: the message was taken out of the slot.
-                    unsafe { self.give_back(message) };
+                    unsafe { self.free_block(message) };
                     content
                 })
             }
@@ -183,7 +183,7 @@ impl Place {
                 } => {
                     if block != 0 {
                         // SAFETY: the word does not name it any more.
-                        unsafe { self.give_back(block) };
+                        unsafe { self.free_block(block) };
                     }
                     if is_room_wanted {
                         wake_senders();
@@ -283,7 +283,7 @@ impl MailboxMemory for Place {
             .with_mut(|place| unsafe { place.write(link) });
     }
 
-    unsafe fn give_back(&self, block: u64) {
+    unsafe fn free_block(&self, block: u64) {
         if block == self.last_address_block() {
             return self.0.holders.mark_last_block_free();
         }

@@ -151,7 +151,7 @@ fn send_and_run(cell: Place, message: u64, wake_senders: &dyn Fn()) -> Result<()
         Err(refused) => {
             cell.empty(address);
             // SAFETY: the block was refused.
-            unsafe { cell.give_back(address) };
+            unsafe { cell.free_block(address) };
             return Err(refused);
         }
     }
@@ -347,10 +347,10 @@ fn put_all(cell: Place, messages: &[u64]) -> Vec<u64> {
         };
         cell.empty(notice);
         // SAFETY: the notice was not sent.
-        unsafe { cell.give_back(notice) };
+        unsafe { cell.free_block(notice) };
         back.push(cell.empty(other));
         // SAFETY: the message came back.
-        unsafe { cell.give_back(other) };
+        unsafe { cell.free_block(other) };
     }
     back
 }

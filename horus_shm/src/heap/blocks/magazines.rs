@@ -217,7 +217,7 @@ pub(super) fn take_empty_magazine() -> &'static Magazine {
 
 /// Gives a magazine that belongs to the caller to the depot. Its blocks, if any, have the class
 /// `class`.
-pub(super) fn put_magazine(magazine: &'static Magazine, class: BlockClass) {
+pub(super) fn return_magazine(magazine: &'static Magazine, class: BlockClass) {
     // SAFETY: the magazine is the caller's.
     let top = if unsafe { magazine.is_empty() } {
         &DEPOT.empty
@@ -359,7 +359,7 @@ mod tests {
         for _ in 0..3 * FIRST_CHUNK_MAGAZINES {
             let made = DEPOT.make_magazine();
             assert!(ptr::eq(made, DEPOT.magazine(made.number)));
-            put_magazine(made, BlockClass::for_bytes(16).expect("a small block"));
+            return_magazine(made, BlockClass::for_bytes(16).expect("a small block"));
         }
     }
 }

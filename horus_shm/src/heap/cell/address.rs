@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
 use super::run::Runnable;
-use super::{CellPointer, Group, Header, LATEST_CAPACITY, kind};
+use super::{CellPointer, Group, Header, LATEST_CAPACITY, block_kind};
 use crate::heap::blocks::{self, BlockClass, Envelope};
 use crate::protocol::latest::{self, PutOutcome};
 use crate::protocol::life;
@@ -122,7 +122,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
     #[inline(always)]
     fn push_message(&self, envelope: Envelope<M>) -> Result<(), Refusal<Envelope<M>>> {
         let header = self.header();
-        let tag = Envelope::<M>::tag(kind::MESSAGE, header.is_bounded());
+        let tag = Envelope::<M>::tag(block_kind::MESSAGE, header.is_bounded());
         // SAFETY: the address keeps the cell, whose messages are of this type.
         unsafe { push_envelope(self.0, envelope, tag) }
     }
@@ -188,7 +188,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
         if header.capacity == LATEST_CAPACITY {
             return self.replace_latest_by_last(first, messages);
         }
-        let tag = Envelope::<M>::tag(kind::MESSAGE, header.is_bounded());
+        let tag = Envelope::<M>::tag(block_kind::MESSAGE, header.is_bounded());
         let mut unsent = Unsent::with_first(self, first, tag);
         messages.for_each(|message| unsent.append(message, tag));
         unsent.send()
@@ -224,8 +224,8 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
             return Err(Refusal::Disconnected(message.into_inner()));
         }
         let own = message.into_address();
-        let notice = blocks::take_block(NOTICE_CLASS);
-        let tag = blocks::tag(kind::LATEST_NOTICE, NOTICE_CLASS, false);
+        let notice = blocks::allocate_block(NOTICE_CLASS);
+        let tag = blocks::tag(block_kind::LATEST_NOTICE, NOTICE_CLASS, false);
         let chain = Chain::of_block(blocks::address_of(notice), tag);
         // SAFETY: the address keeps the cell; message and block are this thread's.
         let put = unsafe { latest::put_latest(self.0, &header.slot, own, chain) };
@@ -238,7 +238,7 @@ impl<M: Send + 'static, G: Group> Address<M, G> {
             PutOutcome::Gone(left) => (left, true),
         };
         // SAFETY: the block was not sent, and is this thread's again.
-        unsafe { blocks::give_block_back(notice, NOTICE_CLASS) };
+        unsafe { blocks::free_block(notice, NOTICE_CLASS) };
         // SAFETY: a block from the slot has a message.
         let other = unsafe { Envelope::<M>::from_address(other) };
         if is_gone {
@@ -548,7 +548,7 @@ impl<G: Group> ControlHandle<G> {
         if self.0.belongs_to_parent() {
             return Err(Refusal::Disconnected(control));
         }
-        let tag = Envelope::<G::Control>::tag(kind::CONTROL, is_counted);
+        let tag = Envelope::<G::Control>::tag(block_kind::CONTROL, is_counted);
         // SAFETY: the hold keeps the cell, whose controls are of this type.
         unsafe { push_envelope(self.0, control, tag) }
     }

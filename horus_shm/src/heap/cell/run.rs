@@ -8,7 +8,9 @@ use core::ptr::NonNull;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::turn::Activation;
-use super::{Behaviour, Cell, CellPointer, End, Group, Header, drop_quietly, give_back, kind};
+use super::{
+    Behaviour, Cell, CellPointer, End, Group, Header, block_kind, drop_catching_panic, free_block,
+};
 use crate::heap::blocks::{self, Envelope};
 use crate::protocol::latest;
 use crate::protocol::life::{self, SleepOutcome};
@@ -85,7 +87,7 @@ impl<G: Group> Runnable<G> {
     pub fn run(self, group: &G, worker: &mut G::Worker, max: u32) -> ActivationOutcome<G> {
         let cell = ManuallyDrop::new(self).0;
         // SAFETY: an actor with a runner exists, until that ends it.
-        let run = unsafe { cell.header() }.table.run;
+        let run = unsafe { cell.header() }.functions.run;
         // SAFETY: the function is that of this cell, and the right to run it was given up above.
         unsafe { run(cell.0, group, worker, max) }
     }
@@ -93,7 +95,7 @@ impl<G: Group> Runnable<G> {
     /// Calls [`Behaviour::visit`], without handling any mail. `group` is the actor's group, and
     /// `worker` the worker that calls this function.
     pub fn visit(&mut self, group: &G, worker: &mut G::Worker) {
-        let visit = self.header().table.visit;
+        let visit = self.header().functions.visit;
         // SAFETY: the function is that of this cell, and this is the right to run it.
         unsafe { visit(self.0.0, group, worker) }
     }
@@ -109,7 +111,7 @@ impl<G: Group> Runnable<G> {
         let cell = self.0;
         // SAFETY: the contract.
         let header = unsafe { cell.header() };
-        let Some(pull) = header.table.pull else {
+        let Some(pull) = header.functions.pull else {
             return header.group.schedule(self);
         };
         let cell = ManuallyDrop::new(self).0;
@@ -161,7 +163,7 @@ impl<G: Group> Drop for Runnable<G> {
     fn drop(&mut self) {
         // WHY: in a forked child the behaviour belongs to threads that do not exist.
         if !self.0.belongs_to_parent() {
-            let end = self.header().table.end;
+            let end = self.header().functions.end;
             // SAFETY: the function is that of this cell, and the right to run it ends here.
             unsafe { end(self.0.0) };
         }
@@ -213,7 +215,7 @@ pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(
         // SAFETY: the contract.
         let stop = unsafe { run_batch_catching_panics::<B, G>(&mut turn) };
         // WHY: by an address that was given away, a message may have come after the last look.
-        is_ending &= !turn.take_address_made();
+        is_ending &= !turn.take_address_flag();
         match stop {
             BatchEnd::Empty => {}
             BatchEnd::More => {
@@ -261,7 +263,7 @@ pub(super) unsafe fn visit<B: Behaviour<G>, G: Group>(
 ) {
     let mut turn = Activation::<B::Message, G>::new(CellPointer(cell), group, worker, 0);
     let state = state_address::<B, G>(turn.cell);
-    drop_quietly(|| {
+    drop_catching_panic(|| {
         // SAFETY: only the runner uses the state, and no other reference to it exists.
         unsafe { &mut *state }.visit(&mut turn);
     });
@@ -279,7 +281,7 @@ unsafe fn keeps_actor_alive<B: Behaviour<G>, G: Group>(
         unsafe { &mut *state }.outlives_addresses(turn)
     }));
     turn.count_handled();
-    let has_address = turn.take_address_made() || turn.header().holders.has_address();
+    let has_address = turn.take_address_flag() || turn.header().holders.has_address();
     outlives.is_ok_and(|outlives| outlives && has_address)
 }
 
@@ -391,7 +393,7 @@ unsafe fn handle_batch<B: Behaviour<G>, G: Group>(
             }
         };
         // WHY messages by themselves: an event that may be anything is copied several times.
-        let flow = if blocks::kind_of(taken.tag) == kind::MESSAGE {
+        let flow = if blocks::kind_of(taken.tag) == block_kind::MESSAGE {
             // SAFETY: a block of this kind has a message, and was taken by the runner.
             // WHY not dropped by a panic: it would need an address, as in `Envelope::new`.
             let message = ManuallyDrop::new(unsafe { Envelope::read(taken.block) });
@@ -455,10 +457,10 @@ unsafe fn take_event<B: Behaviour<G>, G: Group>(
 ) -> Option<CountedEvent<B, G>> {
     let event = match blocks::kind_of(tag) {
         // SAFETY: a block of this kind has a message, and was taken by the runner.
-        kind::MESSAGE => Event::Message(unsafe { Envelope::read(block) }),
+        block_kind::MESSAGE => Event::Message(unsafe { Envelope::read(block) }),
         // SAFETY: as above, a control.
-        kind::CONTROL => Event::Control(unsafe { Envelope::read(block) }),
-        kind::LATEST_NOTICE => {
+        block_kind::CONTROL => Event::Control(unsafe { Envelope::read(block) }),
+        block_kind::LATEST_NOTICE => {
             // SAFETY: the runner keeps the cell.
             let latest = latest::take_latest(&unsafe { cell.header() }.slot);
             if latest == 0 {
@@ -495,10 +497,10 @@ unsafe fn put_to_sleep<M, G: Group>(turn: &Activation<'_, M, G>, is_ending: bool
     {
         if block != 0 {
             // SAFETY: the word does not name the block any more, and its content was taken.
-            unsafe { give_back(block) };
+            unsafe { free_block(block) };
         }
         if is_room_wanted {
-            turn.notify_room();
+            turn.wake_room_waiters();
         }
         if is_free {
             // SAFETY: the last hold was removed.
@@ -552,7 +554,7 @@ unsafe fn end_actor<B: Behaviour<G>, G: Group>(
     };
     let mut discard = |event: Option<CountedEvent<B, G>>| {
         end.undelivered += u64::from(matches!(event, Some((Event::Message(_), _))));
-        end.panics += u64::from(drop_quietly(|| drop(event)));
+        end.panics += u64::from(drop_catching_panic(|| drop(event)));
     };
     // SAFETY: only the runner uses the inbox.
     let inbox = unsafe { &mut *header.inbox.get() };
@@ -569,9 +571,9 @@ unsafe fn end_actor<B: Behaviour<G>, G: Group>(
     }
     // SAFETY: only the runner uses the state.
     let behaviour = unsafe { &mut *state };
-    drop_quietly(|| behaviour.ended(&end, &header.group, worker));
+    drop_catching_panic(|| behaviour.ended(&end, &header.group, worker));
     // SAFETY: as above; it is not used after this, as the mailbox refuses all that would wake it.
-    drop_quietly(|| unsafe { core::ptr::drop_in_place(state) });
+    drop_catching_panic(|| unsafe { core::ptr::drop_in_place(state) });
     // SAFETY: the hold of the actor's life ends with it.
     unsafe { cell.remove_hold() };
 }

@@ -23,7 +23,7 @@ pub struct Activation<'a, M, G: Group> {
     /// subtracted from it afterwards.
     in_hand: bool,
     /// True if [`Self::address`] has created an address since the last call of
-    /// [`Self::take_address_made`].
+    /// [`Self::take_address_flag`].
     made_address: Flag<bool>,
     message: PhantomData<fn(M)>,
 }
@@ -68,7 +68,7 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
 
     /// Returns true if [`Self::address`] was called since the last call of this function. The
     /// address may have been dropped by now.
-    pub(super) fn take_address_made(&self) -> bool {
+    pub(super) fn take_address_flag(&self) -> bool {
         self.made_address.replace(false)
     }
 
@@ -144,12 +144,12 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
     pub(super) fn subtract_handled(&mut self) {
         let handled = core::mem::take(&mut self.handled);
         if handled > 0 && mailbox::subtract_handled(self.cell, handled) {
-            self.notify_room();
+            self.wake_room_waiters();
         }
     }
 
     #[cold]
-    pub(super) fn notify_room(&self) {
+    pub(super) fn wake_room_waiters(&self) {
         self.group
             .room_eventcounts()
             .eventcount_of(self.cell.id())
