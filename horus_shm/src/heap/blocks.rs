@@ -107,7 +107,7 @@ pub(super) fn allocate_block(class: BlockClass) -> NonNull<u8> {
 ///
 /// # Safety
 ///
-/// The block was taken with the same class, and nothing uses it any more.
+/// The block was allocated with the same class, and nothing uses it any more.
 #[inline]
 pub(super) unsafe fn free_block(block: NonNull<u8>, class: BlockClass) {
     THREAD_MAGAZINES
