@@ -26,13 +26,11 @@ pub(super) fn publish(history: u32) {
         Segment::open_or_create(&namespace, &TopicName::new(TOPIC).unwrap(), &request).unwrap();
     let mut producer = RawProducer::new(segment, OnStalled::Full).unwrap();
     say("here");
-    let mut number: u64 = 0;
-    for line in std::io::stdin().lines() {
+    for (number, line) in (0_u64..).zip(std::io::stdin().lines()) {
         check_names_now();
         let mut message = vec![0; line.unwrap().parse().unwrap()];
         message[..8].copy_from_slice(&number.to_le_bytes());
         producer.send_bytes(&message).unwrap();
-        number += 1;
         say("sent");
     }
 }
