@@ -68,6 +68,20 @@ fn names_that_look_like_paths_are_no_paths() {
         Value::from([("$types", bytes())]),
         Value::from([("value", bytes())]),
         Value::from([("a", Value::from([("", bytes()), ("\\", Value::Nil)]))]),
+        Value::from([
+            ("", Value::from([("x", bytes())])),
+            (".x", Value::from("x")),
+        ]),
+        Value::from([("", Value::from("x")), (".x", bytes()), ("\\", bytes())]),
+        Value::from([("", Value::Array(vec![bytes()])), ("[0]", Value::from("x"))]),
+        Value::from([("", Value::from([("", bytes())])), (".", Value::from("x"))]),
+        Value::from([("$types", Value::Nil), ("", Value::from([("x", bytes())]))]),
+        Value::from([("", Value::from(1)), (".x", bytes()), ("[0]", bytes())]),
+        Value::from([
+            ("e", Value::from("x")),
+            ("", bytes()),
+            ("\\e", Value::from("x")),
+        ]),
         bytes(),
         Value::Nil,
         Value::Map(Vec::new()),
@@ -89,6 +103,31 @@ fn names_that_look_like_paths_are_no_paths() {
         let read = from_json(&json);
         assert!(is_same(&read.clone().unwrap(), &value), "{json}: {read:?}");
     }
+}
+
+/// Earlier versions wrote a single backslash for the empty name of a field of the outermost object.
+#[test]
+fn older_paths_of_empty_names_are_read() {
+    let bytes = || Value::from(&b"x"[..]);
+    let types = |paths: [&str; 3]| {
+        let listed = paths.map(|path| (Value::from(path), Value::from("bytes")));
+        Value::Map(listed.into_iter().collect())
+    };
+    let inner = |x: Value| Value::from([("x", x.clone()), ("l", Value::Array(vec![x]))]);
+    let paths = [r"\.x", r"\.l[0]", r"\\"];
+    let text = || Value::from("eA==");
+    let json = Value::from([
+        ("", inner(text())),
+        ("\\", text()),
+        ("$types", types(paths)),
+    ]);
+    let wanted = Value::from([("", inner(bytes())), ("\\", bytes())]);
+    assert_eq!(from_json(&json).unwrap(), wanted);
+
+    let listed = Value::from([("\\", Value::from("bytes")), ("", Value::from("json"))]);
+    let value = Value::from([("", text())]);
+    let json = Value::from([("value", value), ("$types", listed)]);
+    assert_eq!(from_json(&json).unwrap(), Value::from([("", bytes())]));
 }
 
 #[test]

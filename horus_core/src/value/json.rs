@@ -14,9 +14,9 @@
 //! | map with keys that are not texts, or with equal keys | array of pairs | `map` |
 //!
 //! The keys of the list are paths, such as `legs[2].x`; a backslash in front of a dot, a bracket or
-//! a backslash means the character itself. If the value is not a map with texts as keys, the
-//! outermost object contains it under the key `value`, and the list has an entry for the empty
-//! path.
+//! a backslash means the character itself, and `\e` at the beginning is an empty name. If the value
+//! is not a map with texts as keys, the outermost object contains it under the key `value`, and the
+//! list has an entry for the empty path.
 //!
 //! ```
 //! use horus_core::value::json::{from_json, to_json};
@@ -38,6 +38,7 @@
 
 mod number;
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 
 use super::{TypedArray, Value, base64};
@@ -54,6 +55,9 @@ const VALUE_KEY: &str = "value";
 /// The listed type of an outermost value that JSON can express, but that is not an object, such as
 /// a number. No other value that JSON can express is in the list.
 const JSON_TYPE: &str = "json";
+
+/// The path of a field of the outermost object whose name is empty. No escaped name begins so.
+const EMPTY_NAME: &str = r"\e";
 
 const BYTES_TYPE: &str = "bytes";
 const MAP_TYPE: &str = "map";
@@ -232,7 +236,7 @@ fn field_step(path: &str, name: &str) -> String {
     }
     // WHY: the empty path is the whole value.
     if step.is_empty() {
-        step.push('\\');
+        step.push_str(EMPTY_NAME);
     }
     step
 }
@@ -259,20 +263,48 @@ pub fn from_json(json: &Value) -> Result<Value, JsonError> {
         let (Some(path), Some(kind)) = (path.as_str(), kind.as_str()) else {
             return Err(JsonError::new(TYPES_KEY, "an object of paths and types"));
         };
-        types.insert(path, kind);
+        types.insert(Cow::Borrowed(path), kind);
     }
-    let reader = JsonReader { types };
-    if reader.types.contains_key("") {
+    if types.contains_key("") {
         let value = json.get(VALUE_KEY);
         let value = value.ok_or_else(|| JsonError::new(VALUE_KEY, "there"))?;
-        return reader.read(value, "");
+        let types = rename_older_paths(types, value.as_map().unwrap_or_default());
+        return JsonReader { types }.read(value, "");
     }
+    let types = rename_older_paths(types, pairs);
+    let reader = JsonReader { types };
     let is_data = |(key, _): &&(Value, Value)| key.as_str() != Some(TYPES_KEY);
     reader.read_object(pairs.iter().filter(is_data), "")
 }
 
+/// The listed types by their paths.
+type Types<'a> = HashMap<Cow<'a, str>, &'a str>;
+
+/// Replaces a `\` that stands for the empty name of a field of the outermost object, as earlier
+/// versions wrote it, by [`EMPTY_NAME`]. A path that may also begin with the escaped name of one of
+/// `fields`, which are those of the outermost object, remains as it is.
+fn rename_older_paths<'a>(types: Types<'a>, fields: &[(Value, Value)]) -> Types<'a> {
+    let begins_a_name = |start: char| {
+        let mut names = fields.iter().filter_map(|(key, _)| key.as_str());
+        names.any(|name| name.starts_with(start))
+    };
+    let (is_dot_name, is_bracket_name) = (begins_a_name('.'), begins_a_name('['));
+    let is_older = |rest: &str| match rest.chars().next() {
+        None => true,
+        Some('.') => !is_dot_name,
+        Some('[') => !is_bracket_name,
+        Some(_) => false,
+    };
+    let renamed = types.into_iter().map(|(path, kind)| {
+        let older = path.strip_prefix('\\').filter(|rest| is_older(rest));
+        let newer = older.map(|rest| Cow::Owned(format!("{EMPTY_NAME}{rest}")));
+        (newer.unwrap_or(path), kind)
+    });
+    renamed.collect()
+}
+
 struct JsonReader<'a> {
-    types: HashMap<&'a str, &'a str>,
+    types: Types<'a>,
 }
 
 impl JsonReader<'_> {
