@@ -6,8 +6,9 @@
  * Result    is a horus_status_t: HORUS_OK, a positive outcome that is not an error, or a negative
  *           HORUS_E_* error. horus_last_error_message() describes the last error of the calling
  *           thread. Numbers are never reused for another meaning.
- * Outputs   come last and are written only with HORUS_OK (and HORUS_TRUNCATED). They may have any
- *           alignment. A null output is HORUS_E_NULL, except where the comment allows null.
+ * Outputs   come last and are written only with HORUS_OK (and HORUS_TRUNCATED), except where the
+ *           comment says otherwise. They may have any alignment. A null output is HORUS_E_NULL,
+ *           except where the comment allows null.
  * Handles   are numbers with a type, a generation and an index. A call with a zero, stale or forged
  *           handle, or one of another type, returns HORUS_E_HANDLE, in optimised builds too, and is
  *           never undefined behaviour. The caller that opens a handle closes it. The kernel closes
@@ -668,6 +669,9 @@ horus_status_t horus_wait_set_remove(horus_wait_set_t wait_set, uint64_t key);
  * Waits up to `timeout_ns` until an entry is ready. Writes up to `room` ready entries to `out`, and
  * their number to `out_count`; the next call returns the others. The set is level-triggered: a
  * topic with unread messages is ready in each call. Blocks: spins briefly, then sleeps.
+ *
+ * `out_count` is 0 after HORUS_TIMEOUT, and after an error that ends the wait, such as
+ * HORUS_E_FORKED. It remains as it is if the call is refused for an argument or the handle.
  *
  * Outcomes: HORUS_TIMEOUT. Errors: HORUS_E_ARGUMENT if `room` is 0, or the set is empty and the
  * timeout never ends; HORUS_E_FORKED.

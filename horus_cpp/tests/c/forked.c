@@ -107,6 +107,8 @@ int main(void) {
     void *slot;
     void *lent;
     pair_t pair = {1, 2};
+    horus_ready_t ready;
+    size_t count = 9;
     EXPECT(HORUS_OK, horus_publisher_open("forked", &options, &publisher));
     EXPECT(HORUS_OK, horus_subscriber_open("forked", &options, &subscriber));
     EXPECT(HORUS_OK, horus_subscriber_open("forked", &options, &waited));
@@ -145,7 +147,10 @@ int main(void) {
         /* The child may write the lent slot; no process sees it. */
         memcpy(lent, &(pair_t){666, 666}, sizeof pair);
         EXPECT_OF("forked", HORUS_E_FORKED, horus_publisher_publish(lender, sizeof pair));
-        EXPECT(HORUS_E_FORKED, horus_wait_set_wait(set, -1, &(horus_ready_t){0}, 1, &(size_t){0}));
+        EXPECT(HORUS_E_ARGUMENT, horus_wait_set_wait(set, -1, &ready, 0, &count));
+        CHECK(count == 9);
+        EXPECT(HORUS_E_FORKED, horus_wait_set_wait(set, -1, &ready, 1, &count));
+        CHECK(count == 0);
         EXPECT(HORUS_OK, horus_sample_release(sample.id));
         EXPECT(HORUS_OK, horus_publisher_close(publisher));
         EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
