@@ -210,7 +210,6 @@ fn print_next(
         };
     }
     print_message(arguments, (topic, arrival), &value, progress, context)?;
-    progress.printed += 1;
     Ok(true)
 }
 
@@ -237,6 +236,7 @@ fn lane_and_number(arrival: Option<Arrival>) -> (u32, u64) {
     arrival.map_or((0, 0), |arrival| (arrival.lane, arrival.number))
 }
 
+/// Prints a message, and counts it. Prints only a note if JSON cannot express the message.
 fn print_message(
     arguments: &Arguments,
     (topic, arrival): (&str, Option<Arrival>),
@@ -246,14 +246,22 @@ fn print_message(
 ) -> Result<(), Failure> {
     if context.is_json() {
         let (lane, number) = lane_and_number(arrival);
-        let message = &to_json(value);
+        let message = match to_json(value) {
+            Ok(message) => message,
+            Err(error) => {
+                context.print_note(format_args!("{topic}: message not printed: {error}"));
+                return Ok(());
+            }
+        };
+        progress.printed += 1;
         return context.out.write_json(MessageLine {
             topic,
             lane,
             number,
-            message,
+            message: &message,
         });
     }
+    progress.printed += 1;
     if !arguments.csv {
         let text = value_text(value, arguments.full);
         return context.out.write_line(message_line(arrival, &text));

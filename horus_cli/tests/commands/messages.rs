@@ -232,6 +232,26 @@ fn echo_says_that_messages_lack_the_field() {
     }
 }
 
+/// Each NaN has its path in the list of types.
+#[test]
+fn echo_does_not_print_a_list_of_types_that_is_much_longer_than_its_message() {
+    let robot = Robot::new();
+    let value = format!("{{{}: [{}]}}", "k".repeat(20_000), ["NaN"; 2000].join(","));
+    let publish = ["topic", "pub", "state", "value", &value, "--qos", "latched"];
+    robot.run_with(&publish).succeeded();
+    let ran = robot.run("topic echo state -n 1 --timeout 0.2 --json");
+    assert_eq!((ran.code, ran.stdout.as_str()), (124, ""), "{ran:?}");
+    assert!(
+        ran.stderr
+            .starts_with("state: message not printed: the paths"),
+        "{ran:?}"
+    );
+    assert!(
+        ran.stderr.ends_with("timeout: state: 0 of 1 messages\n"),
+        "{ran:?}"
+    );
+}
+
 #[test]
 fn echo_is_a_stream_with_a_summary() {
     let robot = Robot::new();

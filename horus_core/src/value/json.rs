@@ -26,14 +26,14 @@
 //!     ("joints", Value::from(TypedArray::from_slice(&[0.1_f32, f32::NAN]))),
 //!     ("raw", Value::from(&b"ok"[..])),
 //! ]);
-//! let json = to_json(&state);
+//! let json = to_json(&state)?;
 //! assert_eq!(
 //!     json.to_string(),
 //!     r#"{"joints": [0.1, "NaN"], "raw": "b2s=", "#.to_owned()
 //!         + r#""$types": {"joints": "f32[2]", "raw": "bytes"}}"#,
 //! );
 //! assert_eq!(from_json(&json)?, state);
-//! # Ok::<(), horus_core::value::json::JsonError>(())
+//! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
 mod number;
@@ -59,6 +59,12 @@ const JSON_TYPE: &str = "json";
 /// The path of a field of the outermost object whose name is empty. No escaped name begins so.
 const EMPTY_NAME: &str = r"\e";
 
+/// Maximum total length of the paths in the list of types: this many bytes for each byte of the
+/// value.
+const PATH_BYTES_PER_BYTE: usize = 16;
+/// Total length of paths that any value may have, however small it is.
+const PATH_BYTES_MIN: usize = 64 * 1024;
+
 const BYTES_TYPE: &str = "bytes";
 const MAP_TYPE: &str = "map";
 
@@ -82,14 +88,36 @@ impl JsonError {
     }
 }
 
+/// The error for a value that [`to_json`] does not convert, because its list of types would be much
+/// longer than the value itself. That happens if many values whose types are listed are below a
+/// very long key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "the paths in \"$types\" have more than {bytes_max} bytes, the limit for a value of this size: \
+     use shorter keys above many bytes, typed arrays, NaN and infinities"
+)]
+pub struct TypesTooLong {
+    /// The maximum length of all paths of this value together, in bytes.
+    pub bytes_max: usize,
+}
+
 /// Converts a value to one that JSON can express: a map with distinct texts as keys, whose values
 /// are nil, booleans, integers, finite floats, texts, arrays and such maps. The key [`TYPES_KEY`]
 /// lists the original types, by which [`from_json`] restores the value.
 ///
-/// The cost is proportional to the size of the value, and the recursion is as deep as its nesting.
-#[must_use]
-pub fn to_json(value: &Value) -> Value {
-    let mut types = TypeNotes::default();
+/// The memory is proportional to the size of the value, and the recursion is as deep as its
+/// nesting.
+///
+/// # Errors
+///
+/// [`TypesTooLong`] if the paths of the listed types have more than 64 KiB, and more than 16 times
+/// as many bytes as the value: its texts and bytes, and 8 bytes for each value in it.
+pub fn to_json(value: &Value) -> Result<Value, TypesTooLong> {
+    let bytes_max = content_bytes(value).saturating_mul(PATH_BYTES_PER_BYTE);
+    let mut types = TypeNotes {
+        path_bytes_max: bytes_max.max(PATH_BYTES_MIN),
+        ..TypeNotes::default()
+    };
     let is_object = object_pairs(value)
         .is_some_and(|pairs| pairs.iter().all(|(key, _)| key.as_str() != Some(TYPES_KEY)));
     let mut pairs = if is_object {
@@ -102,10 +130,32 @@ pub fn to_json(value: &Value) -> Value {
         let converted = types.convert(value);
         vec![(VALUE_KEY.into(), converted)]
     };
+    if types.path_bytes > types.path_bytes_max {
+        return Err(TypesTooLong {
+            bytes_max: types.path_bytes_max,
+        });
+    }
     if !types.found.is_empty() {
         pairs.push((TYPES_KEY.into(), Value::Map(types.found)));
     }
-    Value::Map(pairs)
+    Ok(Value::Map(pairs))
+}
+
+/// Returns the size of a value, by which the length of its list of types is limited: the bytes of
+/// its texts, bytes and typed arrays, and 8 bytes for each value in it.
+fn content_bytes(value: &Value) -> usize {
+    let inner = match value {
+        Value::String(text) => text.len(),
+        Value::Bytes(bytes) | Value::Ext(_, bytes) => bytes.len(),
+        Value::Typed(array) => array.bytes().len(),
+        Value::Array(values) => values.iter().map(content_bytes).sum(),
+        Value::Map(pairs) => {
+            let both = |(key, value): &(Value, Value)| content_bytes(key) + content_bytes(value);
+            pairs.iter().map(both).sum()
+        }
+        _ => 0,
+    };
+    inner + size_of::<u64>()
 }
 
 /// Returns the pairs of a map that can be a JSON object, because all keys are distinct texts.
@@ -126,12 +176,19 @@ struct TypeNotes {
     found: Vec<(Value, Value)>,
     /// The path of the value that is being converted.
     path: String,
+    /// Total length of all paths for which a type was noted, in bytes.
+    path_bytes: usize,
+    path_bytes_max: usize,
 }
 
 impl TypeNotes {
     /// Stores the type of the value at the current path. Replaces an earlier type for the same
-    /// path.
+    /// path. Stores nothing more once the paths are too long.
     fn note_type(&mut self, kind: impl Into<String>) {
+        self.path_bytes = self.path_bytes.saturating_add(self.path.len());
+        if self.path_bytes > self.path_bytes_max {
+            return;
+        }
         let kind = Value::String(kind.into());
         match self.found.last_mut() {
             Some((path, noted)) if path.as_str() == Some(&self.path) => *noted = kind,
