@@ -17,6 +17,7 @@
 #include "schema.hpp"
 #include "subscriber.hpp"
 #include "text.hpp"
+#include "time.hpp"
 #include "topic.hpp"
 #include "wait_set.hpp"
 

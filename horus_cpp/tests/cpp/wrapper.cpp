@@ -354,7 +354,17 @@ void a_tool_sees_who_takes_part() {
 
 }  // namespace
 
+/// The time for a message is that of CLOCK_REALTIME, in nanoseconds.
+void a_message_gets_the_present_time() {
+    using namespace std::chrono;
+    const auto now = [] { return system_clock::now().time_since_epoch(); };
+    const auto before = now();
+    const nanoseconds stamp(horus::timestamp_now_ns());
+    CHECK(before <= stamp && stamp <= now());
+}
+
 int main() {
+    a_message_gets_the_present_time();
     sends_and_receives();
     the_ends_wait_for_each_other();
     a_moved_end_goes_on();
