@@ -57,6 +57,16 @@ def test_a_node_that_fails_is_an_exception_with_its_traceback_as_the_cause(sched
     assert (error.report.failed_node, error.report.exit_code) == ("bad", 1)
 
 
+def test_the_place_of_an_exception_of_this_library_is_the_line_of_the_program(scheduler):
+    def send_nowhere(context):
+        context.node.send("nowhere", horus.CmdVel())
+
+    scheduler.add(horus.Node("bad", tick=send_nowhere))
+    report = scheduler.run(check=False)
+    first_line = report.error.splitlines()[0]
+    assert "(test_failure.py:" in first_line and "in send_nowhere)" in first_line
+
+
 def test_a_failure_is_raised_once_and_the_end_still_has_the_report(scheduler):
     scheduler.add(failing())
     scheduler.start()

@@ -385,14 +385,19 @@ def _is_async(call: object) -> bool:
 
 
 def _describe(error: BaseException) -> str:
-    """Returns one line with text and place of an exception, and the traceback below."""
+    """Returns one line with text and place of an exception, and the traceback below.
+
+    The place is the last one outside of this package: the line of the user's program.
+    """
     try:
         line = traceback.format_exception_only(error)[-1].strip().splitlines()[0]
     except Exception:
         line = type(error).__name__
-    frames = traceback.extract_tb(error.__traceback__, limit=-1)
+    frames = traceback.extract_tb(error.__traceback__)
+    package = os.path.dirname(__file__)
+    outside = [frame for frame in frames if os.path.dirname(frame.filename) != package]
     if frames:
-        frame = frames[-1]
+        frame = (outside or frames)[-1]
         place = f"{os.path.basename(frame.filename)}:{frame.lineno} in {frame.name}"
         line = f"{line[:80]} ({place})"
     return line + "\n" + "".join(traceback.format_exception(error))
