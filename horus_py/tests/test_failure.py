@@ -67,6 +67,16 @@ def test_the_place_of_an_exception_of_this_library_is_the_line_of_the_program(sc
     assert "(test_failure.py:" in first_line and "in send_nowhere)" in first_line
 
 
+def test_a_report_as_text_has_a_line_for_each_node(scheduler):
+    scheduler.add(horus.Node("first", tick=lambda context: context.stop()))
+    scheduler.add(horus.Node("second", tick=lambda context: None))
+    report = scheduler.run()
+    lines = str(report).splitlines()
+    assert lines[0].startswith("scheduler 'test' ended: ")
+    assert [line.split()[0] for line in lines[1:]] == ["first", "second"]
+    assert repr(report) == "<horus.Report of 'test': asked, 2 nodes>"
+
+
 def test_a_failure_is_raised_once_and_the_end_still_has_the_report(scheduler):
     scheduler.add(failing())
     scheduler.start()

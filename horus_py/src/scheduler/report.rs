@@ -103,6 +103,11 @@ impl PyReport {
         node.map(|node| node.clone_ref(py))
     }
 
+    /// Returns how the run ended, and a line for each node.
+    fn __str__(&self) -> String {
+        self.report.to_string()
+    }
+
     fn __repr__(&self) -> String {
         let Report {
             scheduler, nodes, ..
