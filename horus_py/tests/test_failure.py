@@ -67,6 +67,13 @@ def test_the_place_of_an_exception_of_this_library_is_the_line_of_the_program(sc
     assert "(test_failure.py:" in first_line and "in send_nowhere)" in first_line
 
 
+@pytest.mark.parametrize("priority, error", [(1000, OverflowError), (100, horus.PlanError)])
+def test_a_priority_out_of_range_is_named_with_its_range(scheduler, priority, error):
+    with pytest.raises(error, match=f"node 'fast'.*priority.*{priority}.*1 to 99"):
+        scheduler.add(horus.Node("fast", tick=lambda context: None, rate=100, priority=priority))
+        scheduler.run_for(0)
+
+
 def test_a_report_as_text_has_a_line_for_each_node(scheduler):
     scheduler.add(horus.Node("first", tick=lambda context: context.stop()))
     scheduler.add(horus.Node("second", tick=lambda context: None))

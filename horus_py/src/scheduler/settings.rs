@@ -1,10 +1,11 @@
 //! Applies the settings of a node to its builder. The settings are a Python dictionary.
 
+use std::fmt::Display;
 use std::time::Duration;
 
 use horus_core::scheduler::{FailurePolicy, Miss, NodeBuilder, Rate};
 use horus_core::topic::DynamicSubscriber;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -87,6 +88,21 @@ pub(crate) fn failure_policy_of(settings: &Bound<'_, PyDict>) -> PyResult<Option
         .transpose()
 }
 
+/// Returns an integer from `least` to `most`. An integer that its type cannot represent is an
+/// `OverflowError` with the value and the range; the plan checks the others.
+fn integer<T>(value: &Bound<'_, PyAny>, least: T, most: T) -> PyResult<T>
+where
+    T: for<'a, 'py> FromPyObject<'a, 'py, Error = PyErr> + Display,
+{
+    value.extract().map_err(|error: PyErr| {
+        if !error.is_instance_of::<PyOverflowError>(value.py()) {
+            return error;
+        }
+        let range = format!("{value} is out of range: give an integer from {least} to {most}");
+        PyOverflowError::new_err(range)
+    })
+}
+
 /// A function that applies one setting of a node to its builder.
 type Setter = Box<dyn for<'a> FnOnce(NodeBuilder<'a>) -> NodeBuilder<'a>>;
 
@@ -105,16 +121,16 @@ fn setter_for(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Setter>> 
         rate.map_err(|error| PlanError::new_err(error.to_string()))
     };
     Ok(match name {
-        "order" => set!(order(value.extract()?)),
+        "order" => set!(order(integer(value, i32::MIN, i32::MAX)?)),
         "rate" => set!(rate(rate()?)),
         "at_most" => set!(at_most(rate()?)),
         "budget" => set!(budget(time()?)),
         "deadline" => set!(deadline(time()?)),
         "watchdog" => set!(watchdog(time()?)),
         "not_before" => set!(not_before(time()?)),
-        "checkpoints" => set!(checkpoints(value.extract()?)),
-        "priority" => set!(priority(value.extract()?)),
-        "core" => set!(core(value.extract()?)),
+        "checkpoints" => set!(checkpoints(integer(value, 0, u64::MAX)?)),
+        "priority" => set!(priority(integer(value, 1_u8, 99)?)),
+        "core" => set!(core(integer(value, 0, usize::MAX)?)),
         "stay_awake" if value.is_truthy()? => Some(Box::new(|builder| builder.stay_awake())),
         "chain" => {
             let chain: String = value.extract()?;
