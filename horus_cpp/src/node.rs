@@ -410,10 +410,16 @@ impl CNode {
 }
 
 /// Returns the error text that a callback has set, and clears it. If the callback has set none,
-/// returns a text that contains `code`, the nonzero result of the callback.
+/// returns a text about `code`, the nonzero result of the callback.
 fn take_error_text(code: i32, error_text: &mut String) -> String {
     if error_text.is_empty() {
-        return format!("the callback returned {code}");
+        // The C++ wrapper turns false into -1.
+        let result = if code == -1 {
+            "false or -1"
+        } else {
+            &code.to_string()
+        };
+        return format!("the callback returned {result}, and set no error text");
     }
     std::mem::take(error_text)
 }
