@@ -186,7 +186,8 @@ fn a_node_has_an_event_each_time_it_begins_to_match_no_publisher() {
     for _ in 0..2 {
         let event = |kind, text: &str| ("reader".to_owned(), kind, text.to_owned());
         let other: Publisher<Imu> = private.publisher("cmd_vel", Qos::new());
-        let text = "it reads another message than they send: topic 'cmd_vel'";
+        let text = "it reads another message than they send: topic 'cmd_vel': message 'CmdVel' \
+                    here, 'Imu' in the topic";
         let incompatible = event(NodeEvent::INCOMPATIBLE, text);
         let all = tick_until_news(&mut running, &events);
         assert_eq!(all, [incompatible.clone(), incompatible]);

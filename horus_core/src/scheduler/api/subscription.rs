@@ -3,7 +3,7 @@
 
 use horus_shm::{LaneNotMapped, LaneWatch, Mismatch};
 
-use crate::message::{NodeEvent, Text};
+use crate::message::{NodeEvent, Text, first_difference};
 use crate::topic::Watchable;
 
 /// A subscriber that the builder of a node created, or that was declared to the builder, with the
@@ -72,14 +72,25 @@ impl Subscription {
         let topic = &self.topic;
         let text = match cause {
             None => return Some((NodeEvent::COMPATIBLE, Text::cut(topic))),
-            Some(Mismatch::Type) => Text::format(format_args!(
-                "it reads another message than they send: topic '{topic}'"
-            )),
+            Some(Mismatch::Type) => self.type_mismatch_text(),
             Some(Mismatch::Reliability) => Text::format(format_args!(
                 "it requests reliable, they offer best effort: topic '{topic}'"
             )),
         };
         Some((NodeEvent::INCOMPATIBLE, text))
+    }
+
+    fn type_mismatch_text(&self) -> Text<128> {
+        let topic = &self.topic;
+        let Some(found) = self.watch.mismatched_publisher() else {
+            return Text::format(format_args!(
+                "it reads another message than they send: topic '{topic}'"
+            ));
+        };
+        let difference = first_difference(&found.wanted.schema, &found.offered.schema);
+        Text::format(format_args!(
+            "it reads another message than they send: topic '{topic}': {difference}"
+        ))
     }
 
     fn mapping_event(&mut self) -> Option<(u8, Text<128>)> {

@@ -10,12 +10,12 @@ use std::time::Duration;
 use super::alarm;
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::card::Mismatch;
+use crate::file::counters::MismatchedPublisher;
 use crate::file::error::{LaneNotMapped, OpenError};
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::fault;
 use crate::os::futex::monotonic_time;
-use crate::os::region::Access;
-use crate::os::region::Region;
+use crate::os::region::{Access, Region};
 use crate::protocol::gate::JOINING_BIT;
 use crate::protocol::layout::{POSITION_MAX, ReaderBlock, WaitBlock};
 use crate::protocol::memory::Readers;
@@ -30,9 +30,6 @@ use crate::wait::{
 /// Maximum length of a sleep between two polls, for a thread that another thread wakes when one of
 /// its watches [is due](Watch::is_due).
 const GUARDED_SLEEP_MAX: Duration = Duration::from_secs(3600);
-
-/// The reasons for a mismatch, by the index that [`ConsumerHealth::mismatch`] stores.
-const MISMATCHES: [Mismatch; 2] = [Mismatch::Type, Mismatch::Reliability];
 
 /// The bookkeeping block and the cursors of a consumer in one file. Other threads read them to wait
 /// on the consumer's behalf.
@@ -73,9 +70,9 @@ pub(crate) struct ConsumerHealth {
     /// The error of a lane that cannot be mapped, so that the consumer misses its messages; `None`
     /// if there is no such lane.
     unmapped: Mutex<Option<LaneNotMapped>>,
-    /// The index in [`MISMATCHES`] of the reason why the consumer matches no live publisher, plus
-    /// 1. The value is 0 if the consumer matches a live publisher, or if there is none.
-    mismatch: AtomicU64,
+    /// The reason why the consumer matches no live publisher, and one of these publishers. `None`
+    /// if the consumer matches a live publisher, or if there is none.
+    mismatch: Mutex<Option<(Mismatch, Option<Box<MismatchedPublisher>>)>>,
     /// Number of times that the consumer has moved to another topic file.
     moves: AtomicU64,
     /// Not 0 if the consumer has found that its namespace (the directory of its topic) was removed.
@@ -203,12 +200,18 @@ impl ConsumerProgress {
     }
 
     /// Stores the reason why no live publisher matches the consumer, so that watches report it;
-    /// `None` if one matches.
-    pub(crate) fn set_mismatch(&self, cause: Option<Mismatch>) {
-        let index = MISMATCHES.iter().position(|known| Some(*known) == cause);
-        // Relaxed: for people.
-        let mismatch = &self.health.mismatch;
-        mismatch.set(index.map_or(0, |index| index as u64 + 1));
+    /// `None` if one matches. Calls `find` for a publisher that does not match, only if the reason
+    /// has changed.
+    pub(crate) fn set_mismatch(
+        &self,
+        cause: Option<Mismatch>,
+        find: impl FnOnce() -> Option<MismatchedPublisher>,
+    ) {
+        let mismatch = self.health.mismatch.lock();
+        let mut mismatch = mismatch.unwrap_or_else(PoisonError::into_inner);
+        if mismatch.as_ref().map(|(cause, _)| *cause) != cause {
+            *mismatch = cause.map(|cause| (cause, find().map(Box::new)));
+        }
     }
 
     /// Returns the part of the consumer's state that stays the same when it moves to another topic
@@ -548,9 +551,21 @@ impl LaneWatch {
     /// publisher, or if the consumer has been dropped.
     #[must_use]
     pub fn mismatch(&self) -> Option<Mismatch> {
-        // Relaxed: for people.
-        let number = self.health.upgrade()?.mismatch.get() as usize;
-        MISMATCHES.get(number.checked_sub(1)?).copied()
+        let health = self.health.upgrade()?;
+        let mismatch = health.mismatch.lock();
+        let mismatch = mismatch.unwrap_or_else(PoisonError::into_inner);
+        mismatch.as_ref().map(|(cause, _)| *cause)
+    }
+
+    /// Returns a publisher that did not match when [`Self::mismatch`] became what it is, with the
+    /// types of both sides. Returns `None` if the consumer matches a publisher, or if the publisher
+    /// could not be found any more.
+    #[must_use]
+    pub fn mismatched_publisher(&self) -> Option<MismatchedPublisher> {
+        let health = self.health.upgrade()?;
+        let mismatch = health.mismatch.lock();
+        let mismatch = mismatch.unwrap_or_else(PoisonError::into_inner);
+        mismatch.as_ref()?.1.as_deref().cloned()
     }
 
     /// Returns the number of times that the consumer has moved to another file because its own file

@@ -199,9 +199,11 @@ impl RawConsumer {
 
     /// Stores the result of [`Self::expect_match`], so that watches on this reader can report it.
     pub(super) fn note_mismatch(&self) {
-        self.progress.set_mismatch(match self.expect_match() {
+        let cause = match self.expect_match() {
             Err(RecvError::Incompatible { cause, .. }) => Some(cause),
             _ => None,
-        });
+        };
+        self.progress
+            .set_mismatch(cause, || self.mismatched_publisher());
     }
 }
