@@ -6,6 +6,7 @@ import sys
 
 import horus
 import pytest
+from conftest import ROOT
 
 PROGRAM = """
 import asyncio
@@ -198,6 +199,13 @@ def test_declared_messages_are_typed_and_run(tmp_path, mypy, python):
     assert code == 0, text
     # The typed program also runs.
     python(DECLARED)
+
+
+def test_messages_imported_from_ros_are_typed(tmp_path, mypy):
+    imported = ROOT / "horus_core/tests/golden/imported/messages.py"
+    (tmp_path / "imported.py").write_text(imported.read_text())
+    code, text = mypy("imported.py", cwd=tmp_path)
+    assert code == 0, text
 
 
 def test_mistakes_with_declared_messages_are_found(tmp_path, mypy):

@@ -8,17 +8,21 @@ const FILE_HEADER: &str = "\
 # @generated from .msg files.
 \"\"\"Messages, declared equally in Rust and C++.\"\"\"
 
-import horus
 ";
 
 /// Generates a Python module that declares each message as a class with the decorator
 /// `@horus.message`.
 pub(in crate::message) fn python_classes(messages: &[Declaration]) -> String {
-    let mut out = String::from(FILE_HEADER);
+    let mut classes = String::new();
     for message in messages {
-        write_class(&mut out, message);
+        write_class(&mut classes, message);
     }
-    out
+    let imports = if classes.contains("Literal[") {
+        "from typing import Literal\n\nimport horus\n"
+    } else {
+        "import horus\n"
+    };
+    [FILE_HEADER, imports, &classes].concat()
 }
 
 fn write_class(out: &mut String, message: &Declaration) {
@@ -58,28 +62,38 @@ fn write_class(out: &mut String, message: &Declaration) {
                 }
             }
         }
+        // WHY: for type checkers, an array is no list and a text is no `str`.
+        if !message.values_of(index).is_empty() && has_length(field) {
+            out.push_str("  # type: ignore[assignment]");
+        }
         out.push('\n');
     }
     if let Some(Tail { name, primitive }) = schema.tail {
         append(
             out,
             format_args!(
-                "    {name}: horus.Tail[horus.{}, \"{name}_count\"]\n",
+                "    {name}: horus.Tail[horus.{}, Literal[\"{name}_count\"]]\n",
                 primitive.name()
             ),
         );
     }
 }
 
+const fn has_length(field: &Field) -> bool {
+    field.count > 1 || matches!(field.kind, FieldKind::Text(_))
+}
+
+/// Returns the type of a field. Its lengths are a `Literal`, because type checkers take a bare
+/// number for a wrong type.
 fn type_annotation(field: &Field) -> String {
     let element = match field.kind {
         FieldKind::Primitive(primitive) => format!("horus.{}", primitive.name()),
-        FieldKind::Text(bytes) => format!("horus.Text[{bytes}]"),
+        FieldKind::Text(bytes) => format!("horus.Text[Literal[{bytes}]]"),
         FieldKind::Message(inner) => inner.name.to_owned(),
     };
     match field.count {
         1 => element,
-        count => format!("horus.Array[{element}, {count}]"),
+        count => format!("horus.Array[{element}, Literal[{count}]]"),
     }
 }
 
