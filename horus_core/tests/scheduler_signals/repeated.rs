@@ -30,7 +30,7 @@ fn a_repeated_signal_cuts_no_shutdown_short() {
     let mut child = Child::spawn("slow_end", dir.path());
     child.await_word("tick main");
     let signals = [libc::SIGTERM, libc::SIGINT];
-    signals.map(|signal| child.signal(signal));
+    signals.iter().for_each(|&signal| child.signal(signal));
     // Two threads may handle them at the same time.
     let end = child.wait();
     assert!(
