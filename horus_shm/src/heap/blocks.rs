@@ -279,8 +279,8 @@ impl<T> Envelope<T> {
     #[inline(always)]
     #[must_use]
     pub fn new(value: T) -> Self {
-        // WHY: a value that were dropped if `allocate_block` panicked would need an address, and be written
-        // there before it is copied.
+        // WHY: a value that were dropped if `allocate_block` panicked would need an address, and be
+        // written there before it is copied.
         let value = ManuallyDrop::new(value);
         let block = allocate_block(Self::CLASS);
         let value = ManuallyDrop::into_inner(value);

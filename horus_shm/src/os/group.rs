@@ -20,7 +20,7 @@ const ENTRY_BYTES_MAX: usize = 1 << 20;
 pub(crate) fn find_gid(name: &str) -> io::Result<Option<u32>> {
     let name = CString::new(name)?;
     find_group_entry(
-        // SAFETY: the name is a C string that outlives the call; `find_group_entry` passes valid memory.
+        // SAFETY: the name is a C string that outlives the call; the rest is valid memory.
         |entry, buffer, bytes, found| unsafe {
             libc::getgrnam_r(name.as_ptr(), entry, buffer, bytes, found)
         },

@@ -342,8 +342,8 @@ pub enum MailboxLook<R> {
     Taken(R),
     /// There is no block in the mailbox.
     Empty,
-    /// The call has reversed [`REVERSED_LINKS_MAX`] links of the list, but not all of them. The next
-    /// call continues.
+    /// The call has reversed [`REVERSED_LINKS_MAX`] links of the list, but not all. The next call
+    /// continues.
     Reversing,
 }
 
