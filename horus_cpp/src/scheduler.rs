@@ -98,11 +98,11 @@ pub unsafe extern "C" fn horus_scheduler_open(
         // which a child knows that the scheduler belongs to its parent.
         let entry = SCHEDULERS.share(id)?;
         let listener = options.and_then(|options| Some((options.on_event?, options.on_event_user)));
-        if let Some((tell, user)) = listener {
-            if let SchedulerState::Built(scheduler) = entry.lock()?.state() {
-                let listener = EventListener::new(tell, user, id);
-                scheduler.on_event(move |event| listener.report(event));
-            }
+        if let Some((tell, user)) = listener
+            && let SchedulerState::Built(scheduler) = entry.lock()?.state()
+        {
+            let listener = EventListener::new(tell, user, id);
+            scheduler.on_event(move |event| listener.report(event));
         }
         // SAFETY: the caller's contract: `out` is valid for writes.
         unsafe { out.write(HorusScheduler { id }) };
