@@ -53,7 +53,7 @@ pub(crate) enum SleepOutcome {
     SleepEnd,
     /// The sleep ended without a wake, because the timeout had passed.
     TimedOut,
-    /// The sleep did not begin, because this kernel lacks the system call.
+    /// The sleep did not begin, because this kernel lacks the system call, or the system refuses it.
     Unsupported,
 }
 
@@ -67,9 +67,11 @@ impl SleepOutcome {
             None
         };
         match error {
+            None | Some(libc::EAGAIN | libc::EINTR) => Self::SleepEnd,
             Some(libc::ETIMEDOUT) => Self::TimedOut,
-            Some(libc::ENOSYS) => Self::Unsupported,
-            _ => Self::SleepEnd,
+            // WHY not ENOSYS alone: old seccomp filters of containers answer calls that they do not
+            // know with EPERM.
+            Some(_) => Self::Unsupported,
         }
     }
 }
@@ -148,7 +150,8 @@ impl FutexWaitv {
 /// Sleeps while each word in `waiters` has the value that is given with it: until a thread wakes
 /// the caller, or for at most `timeout`.
 ///
-/// May return early for no reason. Returns [`SleepOutcome::Unsupported`] before Linux 5.16.
+/// May return early for no reason. Returns [`SleepOutcome::Unsupported`] before Linux 5.16, and
+/// where a filter refuses the call.
 ///
 /// # Safety
 ///
