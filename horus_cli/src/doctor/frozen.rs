@@ -1,11 +1,12 @@
-//! The checks for processes that are alive and do nothing: those that are suspended, and schedulers
-//! that publish no status any more.
+//! The checks for processes that do nothing: those that are suspended, schedulers that publish no
+//! status any more, and schedulers whose processes have died.
 
 use std::fs;
 use std::sync::Arc;
 
 use horus_core::introspect::ProcessInfo;
 use horus_core::namespace::Namespace;
+use horus_core::scheduler::schedulers;
 
 use super::Finding;
 use crate::failure::Failure;
@@ -39,6 +40,22 @@ pub(super) fn check_frozen_processes(namespace: &Arc<Namespace>) -> Result<Vec<F
         findings.push(Finding::fault("scheduler does not respond", found, advice));
     }
     Ok(findings)
+}
+
+/// Returns a note for each scheduler whose process has ended without shutting it down. A scheduler
+/// that has stopped, or that runs again under its name, gets none.
+pub(super) fn check_dead_schedulers(namespace: &Arc<Namespace>) -> Result<Vec<Finding>, Failure> {
+    let mut all = schedulers(namespace).map_err(|error| Failure::from_open_error(&error))?;
+    all.retain(|scheduler| Liveness::of(scheduler) == Liveness::Dead);
+    let notes = all.iter().map(|scheduler| {
+        let name = visible(&scheduler.name);
+        let advice = format!(
+            "its process ended without shutting it down: horus blackbox {name} shows its last \
+             events, horus scheduler forget {name} removes what it left"
+        );
+        Finding::note("scheduler has died", name.to_string(), advice)
+    });
+    Ok(notes.collect())
 }
 
 fn suspended_fault(process: &ProcessInfo) -> Finding {

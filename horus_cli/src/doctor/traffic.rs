@@ -12,7 +12,7 @@ use horus_core::scheduler::EMERGENCY_STOP_TOPIC;
 use super::Finding;
 use super::emergency::check_emergency_stop;
 use super::fix::Fix;
-use super::frozen::check_frozen_processes;
+use super::frozen::{check_dead_schedulers, check_frozen_processes};
 use super::mismatch::check_pairs;
 use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
@@ -56,6 +56,7 @@ pub(super) fn check_traffic(context: &Context) -> Result<Vec<Finding>, Failure> 
     }
     findings.insert(0, check_processes(&namespace, &users)?);
     findings.extend(check_frozen_processes(&namespace)?);
+    findings.extend(check_dead_schedulers(&namespace)?);
     findings.extend(check_emergency_stop(&namespace)?);
     Ok(findings)
 }

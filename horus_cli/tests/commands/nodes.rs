@@ -207,6 +207,26 @@ fn nodes_of_a_scheduler_that_ended_in_order_are_stopped() {
 }
 
 #[test]
+fn the_doctor_names_schedulers_that_have_died_until_they_run_again() {
+    let robot = Robot::new();
+    let check = "scheduler has died";
+    let program = arm(&robot);
+    robot.answer("scheduler stop arm");
+    program.kill();
+    robot.until("scheduler list", |list| list.contains(" stopped "));
+    let found = robot.run("doctor").stdout;
+    assert!(!found.contains(check), "{found}");
+    arm(&robot).kill();
+    robot.until("scheduler list", |list| list.contains(" dead "));
+    let found = robot.run("doctor").stdout;
+    assert!(found.contains("note   scheduler has died: arm"), "{found}");
+    assert!(found.contains("horus blackbox arm"), "{found}");
+    let _again = arm(&robot);
+    let found = robot.run("doctor").stdout;
+    assert!(!found.contains(check), "{found}");
+}
+
+#[test]
 fn a_black_box_outlives_its_scheduler() {
     let robot = Robot::new();
     let program = arm(&robot);
