@@ -58,6 +58,10 @@ impl<'a> Launcher<'a> {
             config = config.with_name(NamespaceName::new(&name).map_err(Failure::usage)?);
         }
         let namespace = Namespace::open(&config).map_err(|error| namespace_failure(&error))?;
+        if file.private && !context.is_json() {
+            // WHY: tools need the name, and nobody can guess the process id in it.
+            context.print_note(format_args!("horus: the namespace is {}", config.name()));
+        }
         let guard = (!keeps_programs).then(Guard::start).transpose();
         let guard = guard
             .map_err(|error| Failure::system(format_args!("cannot start the guard: {error}")))?;

@@ -303,7 +303,9 @@ fn the_end_of_a_required_program_stops_all() {
     let ran = stream.wait();
     assert_eq!(ran.code, 0, "{ran:?}");
     assert_eq!(ran.stdout, format!("[b] demo_{id} from all\n[b] end"));
+    let namespace = format!("horus: the namespace is demo_{id}\n");
     for part in [
+        namespace.as_str(),
         "[a] started (process ",
         "[b] bad\n",
         "[b] ended with exit code 0",
