@@ -43,11 +43,26 @@ fn read_trimmed(path: &str) -> Option<String> {
     Some(text.trim().to_owned())
 }
 
+/// Returns true if the effective capabilities in `status`, the text of a file such as
+/// `/proc/self/status`, have the bit `capability`.
+fn has_capability(status: &str, capability: u64) -> bool {
+    let bits = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
+    let bits = bits.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+    bits.is_some_and(|bits| bits & capability != 0)
+}
+
 fn check_locked_memory() -> Option<Finding> {
     const CHECK_NAME: &str = "locked memory";
     /// Amount of locked memory that a real-time program needs, in bytes. A lower limit is reported.
     const LOW_LIMIT: u64 = 64 << 20;
+    /// The bit of CAP_IPC_LOCK in a set of capabilities. A process with this capability may lock
+    /// any amount of memory.
+    const CAP_IPC_LOCK_BIT: u64 = 1 << 14;
     let found = soft_limit("Max locked memory")?;
+    let status = read_trimmed("/proc/self/status")?;
+    if has_capability(&status, CAP_IPC_LOCK_BIT) {
+        return Some(Finding::ok(CHECK_NAME, "allowed"));
+    }
     if found.parse::<u64>().is_ok_and(|bytes| bytes < LOW_LIMIT) {
         let advice = "real-time nodes cannot lock their memory: ulimit -l unlimited, or memlock \
                       in /etc/security/limits.conf";
@@ -63,9 +78,7 @@ fn check_priority_limit() -> Option<Finding> {
     const CAP_SYS_NICE_BIT: u64 = 1 << 23;
     let found = soft_limit("Max realtime priority")?;
     let status = read_trimmed("/proc/self/status")?;
-    let capabilities = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
-    let capabilities = capabilities.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
-    if capabilities.is_some_and(|bits| bits & CAP_SYS_NICE_BIT != 0) {
+    if has_capability(&status, CAP_SYS_NICE_BIT) {
         return Some(Finding::ok(CHECK_NAME, "allowed"));
     }
     if found == "0" {
@@ -126,4 +139,17 @@ fn check_hyper_threads() -> Option<Finding> {
     }
     let advice = "two threads share a core: pin real-time nodes to different cores";
     Some(Finding::note(CHECK_NAME, "on", advice))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::has_capability;
+
+    #[test]
+    fn only_effective_capabilities_count() {
+        let status = "CapPrm:\t0000000000804000\nCapEff:\t0000000000004000\nCapBnd:\tffff";
+        assert!(has_capability(status, 1 << 14));
+        assert!(!has_capability(status, 1 << 23));
+        assert!(!has_capability("Name:\thorus", 1 << 14));
+    }
 }
