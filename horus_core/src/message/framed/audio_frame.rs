@@ -89,7 +89,7 @@ impl Header for AudioFrameHeader {
     fn check(&self) -> Result<(), String> {
         DType::from_code(self.dtype)
             .map(|_| ())
-            .ok_or(format!("samples of type {}", self.dtype))
+            .ok_or_else(|| format!("samples of type {}", self.dtype))
     }
 
     fn array_layout(&self) -> Option<ArrayLayout> {

@@ -133,7 +133,7 @@ impl Header for DepthImageHeader {
     fn check(&self) -> Result<(), String> {
         let encoding = self.encoding.as_str();
         self.dtype()
-            .ok_or(format!("its encoding is '{encoding}', not 16UC1 or 32FC1"))?;
+            .ok_or_else(|| format!("its encoding is '{encoding}', not 16UC1 or 32FC1"))?;
         self.check_rows()
     }
 

@@ -241,7 +241,7 @@ impl Header for TensorHeader {
         }
         self.element_type()
             .map(|_| ())
-            .ok_or(format!("its elements are of type {}", self.dtype))
+            .ok_or_else(|| format!("its elements are of type {}", self.dtype))
     }
 
     fn array_layout(&self) -> Option<ArrayLayout> {
