@@ -5,6 +5,8 @@ use horus_testing as _;
 mod actors;
 mod forked;
 mod noise;
+#[path = "log/stderr.rs"]
+mod stderr;
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -66,6 +68,8 @@ fn execute(order: &str, dir: &Path) {
             log::info!("child");
             true
         })),
+        ["accept_broken_pipes"] => stderr::accept_broken_pipes(),
+        ["fork_while_stderr_is_full"] => assert!(stderr::fork_while_stderr_is_full()),
         ["again"] => {
             let again = LogSettings::new().init().unwrap_err();
             assert!(again.to_string().contains("open already"), "{again}");

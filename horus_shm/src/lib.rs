@@ -93,6 +93,7 @@ pub mod internals {
     pub use crate::os::child;
     pub use crate::os::cpu::set_tuning;
     pub use crate::os::descriptor::with_standard_streams_open;
+    pub use crate::os::stderr;
     pub use crate::os::thread;
     pub use crate::os::thread_room::{ThreadRoom, thread_room};
     pub use crate::process::fork::{ForkLocal, set_child_hook};

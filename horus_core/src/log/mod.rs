@@ -60,7 +60,7 @@ mod ring;
 mod scope;
 mod settings;
 mod sink;
-mod stderr;
+pub(crate) mod stderr;
 mod topic_path;
 mod utc_time;
 

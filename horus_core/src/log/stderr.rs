@@ -1,15 +1,19 @@
 //! Prints log lines and warnings to stderr.
 
-use std::fmt;
-use std::io::{self, Write as _};
+use std::fmt::{self, Write as _};
+
+use horus_shm::internals::stderr;
 
 use super::line::Visible;
 use crate::message::LogLineHeader;
 
-/// Prints to stderr a warning about the log itself, for example about an invalid setting.
-pub(super) fn print_warning(text: fmt::Arguments<'_>) {
+/// Prints to stderr a warning about the log itself, for example about an invalid setting, or another
+/// text of a process that has no log.
+pub(crate) fn print_warning(text: fmt::Arguments<'_>) {
+    let mut out = StderrLine::new();
     // WHY the error is ignored: there is no other place to report it.
-    let _ = writeln!(io::stderr().lock(), "horus: {text}");
+    let _ = writeln!(out, "horus: {text}");
+    out.flush();
 }
 
 /// Prints a log line to stderr. Blocks while the program that reads stderr is slow. Allocates only
@@ -62,8 +66,7 @@ impl StderrLine {
     }
 
     fn flush(&mut self) {
-        // WHY the error is ignored: as above.
-        let _ = io::stderr().lock().write_all(&self.bytes[..self.len]);
+        stderr::write(&self.bytes[..self.len]);
         self.len = 0;
     }
 }

@@ -424,7 +424,7 @@ fn print_unless_ok(event: &NodeEvent) {
         _ => log::Level::Warn,
     };
     if !log::is_open() {
-        eprintln!("horus: {event}");
+        log::stderr::print_warning(format_args!("{event}"));
         return;
     }
     let node = event.node.as_str();

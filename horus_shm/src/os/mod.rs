@@ -23,6 +23,7 @@ pub(crate) mod lock;
 pub(crate) mod region;
 pub mod rt;
 pub(crate) mod signal;
+pub mod stderr;
 pub mod termination;
 pub mod thread;
 pub(crate) mod thread_room;

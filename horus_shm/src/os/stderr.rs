@@ -1,0 +1,76 @@
+//! Writes to stderr of a process whose other code is not known.
+
+use std::mem::MaybeUninit;
+use std::ptr::null_mut;
+
+use libc::{SIGPIPE, c_int, sigset_t};
+
+/// Writes `bytes` to stderr. Blocks while the program that reads stderr is slow. Ignores errors,
+/// because there is no other place to report them.
+///
+/// WHY not by the standard library: a child that is forked while another thread writes inherits its
+/// lock, which nobody releases. And if the program that reads stderr has ended, the SIGPIPE of a
+/// write ends a process that does not ignore this signal, as a C program.
+pub fn write(bytes: &[u8]) {
+    let set = pipe_signal();
+    let was_pending = is_pending();
+    let mut previous = set;
+    // SAFETY: both sets are valid for the call.
+    unsafe { libc::pthread_sigmask(libc::SIG_BLOCK, &raw const set, &raw mut previous) };
+    if write_all(bytes) == Err(libc::EPIPE) && !was_pending {
+        take_pending(&set);
+    }
+    // SAFETY: the set is valid for the call, and a null pointer means that none is wanted.
+    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const previous, null_mut()) };
+}
+
+/// Writes all `bytes` to stderr. Returns the error number if a write fails.
+fn write_all(mut bytes: &[u8]) -> Result<(), c_int> {
+    while !bytes.is_empty() {
+        // SAFETY: the bytes are readable for their length.
+        let written =
+            unsafe { libc::write(libc::STDERR_FILENO, bytes.as_ptr().cast(), bytes.len()) };
+        match usize::try_from(written) {
+            Ok(written) => bytes = &bytes[written..],
+            Err(_) => match std::io::Error::last_os_error().raw_os_error() {
+                Some(libc::EINTR) => {}
+                errno => return Err(errno.unwrap_or(0)),
+            },
+        }
+    }
+    Ok(())
+}
+
+/// Returns the set of signals that has only SIGPIPE.
+fn pipe_signal() -> sigset_t {
+    let mut set = MaybeUninit::<sigset_t>::uninit();
+    // SAFETY: the first call fills the set, and the second one is given a filled set.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        libc::sigaddset(set.as_mut_ptr(), SIGPIPE);
+        set.assume_init()
+    }
+}
+
+/// Returns true if a SIGPIPE waits until this thread no longer blocks it.
+fn is_pending() -> bool {
+    let mut pending = pipe_signal();
+    // SAFETY: the set is valid for the calls.
+    unsafe {
+        libc::sigpending(&raw mut pending) == 0
+            && libc::sigismember(&raw const pending, SIGPIPE) == 1
+    }
+}
+
+/// Removes the pending signal in `set`, if there is one.
+fn take_pending(set: &sigset_t) {
+    let now = libc::timespec {
+        tv_sec: 0,
+        tv_nsec: 0,
+    };
+    // SAFETY: the set and the time are valid for the call, and a null pointer means that no
+    // information is wanted.
+    while unsafe { libc::sigtimedwait(set, null_mut(), &raw const now) } == -1
+        && std::io::Error::last_os_error().raw_os_error() == Some(libc::EINTR)
+    {}
+}
