@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 struct Report {
     removed: Vec<String>,
     /// Topics that were not removed because a process uses them.
-    attended: Vec<String>,
+    in_use: Vec<String>,
     /// Topics that were not removed because they outlive their processes, such as maps.
     kept: Vec<String>,
     /// Names of files that are not topics of this version of the library.
@@ -64,7 +64,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     print_report(
         &Report {
             removed: removed.collect(),
-            attended: report.attended.iter().map(ToString::to_string).collect(),
+            in_use: report.in_use.iter().map(ToString::to_string).collect(),
             kept,
             foreign: report.foreign.clone(),
         },
@@ -102,7 +102,7 @@ fn print_report(
         };
         let groups = [
             ("removed", &report.removed, ""),
-            ("in use", &report.attended, ""),
+            ("in use", &report.in_use, ""),
             ("kept", &report.kept, reason),
             ("no topic", &report.foreign, ""),
         ];

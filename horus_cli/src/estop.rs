@@ -6,7 +6,7 @@ use clap::{Args, Subcommand};
 use horus_core::OpenError;
 use horus_core::message::EmergencyStop;
 use horus_core::namespace::{Namespace, NamespaceConfig};
-use horus_core::scheduler::{EMERGENCY_STOP_TOPIC, SchedulerInfo, emergency_stop};
+use horus_core::scheduler::{EMERGENCY_STOP_TOPIC, SchedulerInfo, emergency_stop_publisher};
 use horus_core::topic::{Qos, Topic};
 use serde::Serialize;
 
@@ -203,7 +203,7 @@ pub(crate) fn publish_stop(
     stop: EmergencyStop,
 ) -> Result<usize, Failure> {
     let mut publisher =
-        emergency_stop(namespace).map_err(|error| Failure::from_topic_error(&error))?;
+        emergency_stop_publisher(namespace).map_err(|error| Failure::from_topic_error(&error))?;
     let sent = publisher.send(stop);
     sent.map_err(|error| Failure::refused(error_chain_text(&error.with(()))))?;
     Ok(publisher.subscriber_count())

@@ -157,7 +157,7 @@ impl Selection<'_> {
         let mut found = VecDeque::new();
         for _ in 0..INITIAL_POLLS_MAX {
             let records = poll_lines(reader)?;
-            if records.is_empty() && !reader.is_waiting() {
+            if records.is_empty() && !reader.has_withheld_lines() {
                 break;
             }
             for record in records {
@@ -175,7 +175,7 @@ impl Selection<'_> {
                     found.pop_front();
                 }
             }
-            if reader.is_waiting() {
+            if reader.has_withheld_lines() {
                 context
                     .stop
                     .sleep_until(Instant::now() + MISSING_LINE_PERIOD);

@@ -7,7 +7,7 @@ use std::io::{self, Write};
 
 use horus_core::namespace::Namespace;
 use horus_core::prelude::*;
-use horus_core::scheduler::{FailurePolicy, Miss, Report, black_box};
+use horus_core::scheduler::{FailurePolicy, MissPolicy, Report, black_box};
 
 horus_core::node! {
     /// A gyroscope: simulates a robot that turns unsteadily, and publishes its rate.
@@ -70,7 +70,7 @@ fn main() -> Result<()> {
         scheduler
             .node("gyroscope")
             .rate(200.hz())
-            .on_miss(Miss::Skip),
+            .on_miss(MissPolicy::Skip),
     )?;
     Controller::build(
         scheduler

@@ -149,7 +149,7 @@ impl Inspector {
     /// Returns true if messages of the topic differ in length, and false if all have one fixed
     /// size.
     #[must_use]
-    pub fn is_sized(&self) -> bool {
+    pub fn has_variable_size(&self) -> bool {
         self.type_info.sized
     }
 
@@ -295,7 +295,8 @@ impl Inspector {
         self.segment.unmatched_pairs()
     }
 
-    /// Takes a snapshot of the counters. [`Snapshot::until`] compares it with a later snapshot.
+    /// Takes a snapshot of the counters. [`Snapshot::change_until`] compares it with a later
+    /// snapshot.
     #[must_use]
     pub fn snapshot(&self) -> Snapshot {
         let lanes = self.publishers();
@@ -331,7 +332,7 @@ impl Snapshot {
     /// Returns the change from this snapshot to a later one. The sums do not include the counts of
     /// subscribers that have left; if a sum became smaller for that reason, its change is 0.
     #[must_use]
-    pub fn until(&self, later: &Self) -> Change {
+    pub fn change_until(&self, later: &Self) -> Change {
         Change {
             took: later.at.saturating_duration_since(self.at),
             sent: later.sent.saturating_sub(self.sent),

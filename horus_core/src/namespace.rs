@@ -17,7 +17,7 @@
 //! let namespace = Namespace::open(&config)?;
 //! let mut topic = Topic::<CmdVel>::builder("cmd_vel").namespace(&namespace).topic()?;
 //! topic.send(CmdVel::new(0.5, 0.1))?;
-//! assert_eq!(sweep(&namespace)?.attended.len(), 1);
+//! assert_eq!(sweep(&namespace)?.in_use.len(), 1);
 //!
 //! drop(topic);
 //! namespace.remove()?;

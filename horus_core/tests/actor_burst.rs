@@ -97,10 +97,10 @@ fn actors_are_called_and_ended_inside_of_their_surroundings() {
     let running = scheduler.start().unwrap();
     until("handled", || handled_by_now() == 3000);
     assert!(surrounded() < 3000 / 50, "{}", surrounded());
-    assert_eq!(actors.counts().failures, 0);
+    assert_eq!(actors.counters().failures, 0);
     running.finish().unwrap();
-    let counts = actors.counts();
-    assert_eq!((counts.alive, counts.failures), (0, 0));
+    let counters = actors.counters();
+    assert_eq!((counters.alive, counters.failures), (0, 0));
     // Actors that never ran, with mail.
     let (mut scheduler, _private) = Private::alone();
     let group = scheduler
@@ -117,9 +117,9 @@ fn actors_are_called_and_ended_inside_of_their_surroundings() {
         .unwrap();
     address.tell(Inner).unwrap();
     drop(scheduler);
-    let counts = actors.counts();
+    let counters = actors.counters();
     assert_eq!(
-        (counts.undelivered, counts.failures, counts.panics),
+        (counters.undelivered, counters.failures, counters.panics),
         (1, 0, 0)
     );
     // Actors that always have mail leave it all the same, at times.
@@ -159,7 +159,7 @@ fn actors_of_the_main_thread_are_called_inside() {
     // Relaxed: a counter.
     assert_eq!(handled.load(Ordering::Relaxed), 1);
     running.finish().unwrap();
-    assert_eq!(actors.counts().failures, 0);
+    assert_eq!(actors.counters().failures, 0);
 }
 
 /// An actor that sends each message to itself.
@@ -302,7 +302,7 @@ fn a_batch_is_handled_before_the_end_of_its_actor() {
     address.tell_all((1..=10).map(Note::Number)).unwrap();
     // The last address leaves while the numbers may wait.
     drop(address);
-    until("ended", || actors.counts().alive == 0);
+    until("ended", || actors.counters().alive == 0);
     assert_eq!(notes.lock().unwrap().concat().len(), 10);
     running.finish().unwrap();
 }
@@ -315,8 +315,8 @@ fn a_batch_that_fails_is_a_failure_of_the_actor() {
         address.ask(Note::Ask).unwrap().wait(LONG).unwrap();
         address.tell_all([note, Note::Number(1)]).unwrap();
         until("ended", || address.is_disconnected());
-        let counts = actors.counts();
-        assert_eq!((counts.failures, counts.panics), (1, panics));
+        let counters = actors.counters();
+        assert_eq!((counters.failures, counters.panics), (1, panics));
         running.finish().unwrap();
     }
 }

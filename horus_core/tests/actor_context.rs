@@ -88,7 +88,7 @@ fn an_actor_is_found_by_its_name() {
     assert_eq!(actors.find::<Order>("arm/left").unwrap(), other);
     assert!(actors.unregister("arm/right") && !actors.unregister("arm/right"));
     until("the right one ends without its name", || {
-        actors.counts().alive == 1
+        actors.counters().alive == 1
     });
     running.finish().unwrap();
     assert!(actors.names("").is_empty());
@@ -261,7 +261,7 @@ fn timers_send_messages_at_their_time() {
         assert!(cancelled.1 >= sent + Duration::from_millis(30));
         drop(address);
         until("an actor without timers and addresses ends", || {
-            actors.counts().alive == 0
+            actors.counters().alive == 0
         });
         assert!(all.try_iter().next().is_none(), "the timer was cancelled");
         running.finish().unwrap();
@@ -307,7 +307,7 @@ fn a_timer_is_kept_beside_a_handler_that_does_not_return() {
         drop(late);
         // Two messages of one, and the one of the other, whose handler has then returned.
         until("both have handled all", || {
-            actors.counts().handled == 3 * round
+            actors.counters().handled == 3 * round
         });
     }
     running.finish().unwrap();
@@ -396,7 +396,7 @@ fn init_may_watch_and_register_again() {
     let guard = guard.unwrap();
     for failures in 1..=3 {
         guard.tell(()).unwrap();
-        until("it has failed", || actors.counts().failures == failures);
+        until("it has failed", || actors.counters().failures == failures);
     }
     // A question to the other one comes behind the watches of the last `init`.
     thread::sleep(Duration::from_millis(20));
@@ -407,7 +407,7 @@ fn init_may_watch_and_register_again() {
     assert_eq!(all.recv_timeout(LONG).unwrap().id(), other.id());
     thread::sleep(Duration::from_millis(20));
     assert_eq!(all.try_iter().count(), 0, "the end was reported once");
-    assert_eq!(actors.counts().failures, 3);
+    assert_eq!(actors.counters().failures, 3);
     running.finish().unwrap();
 }
 
@@ -458,13 +458,13 @@ fn no_message_is_lost_if_init_fails_after_a_restart() {
         address.tell_all([0, 1, 2, 3, 4]).unwrap();
         let handled: Vec<_> = (0..4).map(|_| all.recv_timeout(LONG).unwrap()).collect();
         assert_eq!(handled, [1, 2, 3, 4]);
-        assert_eq!(actors.counts().failures, 4);
+        assert_eq!(actors.counters().failures, 4);
         until("there is room for all again", || address.waiting() == 0);
         address.tell_all([5, 6, 7, 8]).unwrap();
         drop(address);
-        until("all were handled", || actors.counts().alive == 0);
+        until("all were handled", || actors.counters().alive == 0);
         assert_eq!(all.try_iter().collect::<Vec<_>>(), [5, 6, 7, 8]);
         running.finish().unwrap();
-        assert_eq!(actors.counts().undelivered, 0);
+        assert_eq!(actors.counters().undelivered, 0);
     }
 }

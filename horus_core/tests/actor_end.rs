@@ -13,7 +13,7 @@ use executors::{LONG, Recorded, until};
 use horus_core::actor::{Actor, Actors, Address, Answer, AskError, Context, Reply, SpawnError};
 use horus_core::message::NodeEvent;
 use horus_core::scheduler::{
-    FailurePolicy, Handle, NodeError, NodeResult, Reason, RunError, Scheduler,
+    FailurePolicy, Handle, NodeError, NodeResult, RunError, Scheduler, StopReason,
 };
 use private::Private;
 
@@ -176,8 +176,8 @@ fn actors_end_in_reverse_order() {
         handle.join().unwrap(),
         Ok(_) | Err(AskError::NoAnswer)
     ));
-    let counts = actors.counts();
-    assert_eq!(counts.alive, 0);
+    let counters = actors.counters();
+    assert_eq!(counters.alive, 0);
     assert!(spawned.iter().all(Address::is_disconnected));
     assert!(late.is_disconnected());
     let refused = actors.spawn(Worker::new("x", &calls));
@@ -197,8 +197,8 @@ fn mail_of_an_actor_that_stops_is_dropped() {
     let question = address.ask(Order::Answer).unwrap();
     let running = scheduler.start().unwrap();
     assert_eq!(question.wait(LONG), Err(AskError::NoAnswer));
-    until("it ends", || actors.counts().alive == 0);
-    assert_eq!(actors.counts().undelivered, 2);
+    until("it ends", || actors.counters().alive == 0);
+    assert_eq!(actors.counters().undelivered, 2);
     assert_eq!(ask(&address), Err(AskError::Disconnected));
     running.finish().unwrap();
     assert_eq!(calls.take(), ["init a", "handle a", "shutdown a"]);
@@ -216,11 +216,11 @@ fn an_actor_without_an_address_ends_after_its_mail() {
     assert!(weak.upgrade().is_some());
     drop(address);
     let running = scheduler.start().unwrap();
-    until("it ends", || actors.counts().alive == 0);
+    until("it ends", || actors.counters().alive == 0);
     assert!(weak.upgrade().is_none());
     running.finish().unwrap();
     assert_eq!(calls.take(), ["init a", "handle a", "shutdown a"]);
-    assert_eq!(actors.counts().undelivered, 0);
+    assert_eq!(actors.counters().undelivered, 0);
 }
 
 /// An actor whose handler fails ends, if it cannot be made anew. Failures are in the black box and
@@ -250,7 +250,7 @@ fn an_actor_that_fails_ends() {
         assert_eq!((node.metrics.failures, node.metrics.ticks), (1, 1));
         assert_eq!(node.metrics.panics, u64::from(is_panic));
         assert_eq!(node.last_error.as_deref(), Some(text));
-        assert_eq!(actors.counts().undelivered, 1);
+        assert_eq!(actors.counters().undelivered, 1);
         let error = format!("error a: {text}");
         assert_eq!(calls.take(), ["init a", &error, "shutdown a"]);
     }
@@ -399,7 +399,7 @@ fn policies_decide_about_failures() {
     let Err(RunError::Failed(report)) = running.finish() else {
         panic!("the run failed");
     };
-    let wanted = Reason::Node {
+    let wanted = StopReason::Node {
         name: "fleet".to_owned(),
         error: "actor 'the last one': told to fail".to_owned(),
     };
@@ -422,7 +422,7 @@ fn an_actor_whose_init_fails_is_refused() {
         ("no luck".to_owned(), "fleet")
     );
     assert_eq!(
-        (actors.counts().alive, calls.take()),
+        (actors.counters().alive, calls.take()),
         (0, vec!["init a".to_owned()])
     );
     scheduler.start().unwrap().finish().unwrap();
@@ -456,7 +456,7 @@ fn a_group_is_commanded_as_a_node() {
         }
     }
     handle.stop_node("fleet").unwrap();
-    until("all end", || actors.counts().alive == 0);
+    until("all end", || actors.counters().alive == 0);
     assert!(all.iter().all(Address::is_disconnected));
     running.finish().unwrap();
     let ended = calls.take();
@@ -480,10 +480,10 @@ fn a_handler_that_hangs_is_left_behind() {
     calls.until_blocked(1);
     let _ = running.finish();
     assert!(others.iter().all(Address::is_disconnected));
-    assert_eq!(actors.counts().alive, 1);
+    assert_eq!(actors.counters().alive, 1);
     drop(block);
     until("it ends at last", || hanging.is_disconnected());
-    until("it is shut down", || actors.counts().alive == 0);
+    until("it is shut down", || actors.counters().alive == 0);
 }
 
 /// Handlers that return after the end of the run, on each thread: their actors end then, and all
@@ -506,9 +506,9 @@ fn actors_that_hang_end_at_last() {
     others[1].tell(Order::Note).unwrap();
     let _ = running.finish();
     assert!(others.iter().all(Address::is_disconnected));
-    assert_eq!(actors.counts().alive, 2);
+    assert_eq!(actors.counters().alive, 2);
     drop(blocks);
-    until("both are shut down", || actors.counts().alive == 0);
+    until("both are shut down", || actors.counters().alive == 0);
 }
 
 /// A group that never runs drops its mail with its scheduler.
@@ -522,5 +522,8 @@ fn a_group_that_never_runs_ends() {
     drop(scheduler);
     assert_eq!(question.wait(LONG), Err(AskError::NoAnswer));
     assert_eq!(calls.take(), ["init a", "shutdown a"]);
-    assert_eq!((actors.counts().alive, actors.counts().undelivered), (0, 1));
+    assert_eq!(
+        (actors.counters().alive, actors.counters().undelivered),
+        (0, 1)
+    );
 }

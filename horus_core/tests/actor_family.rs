@@ -136,7 +136,7 @@ fn children_end_before_their_parent() {
             let (actors, running, _private) = running(threads);
             let log = Log::default();
             let (top, middle) = family(&actors, &log);
-            assert_eq!(actors.counts().alive, 4, "they live without an address");
+            assert_eq!(actors.counters().alive, 4, "they live without an address");
             for _ in 0..3 {
                 middle.tell(Order::Work).unwrap();
             }
@@ -146,7 +146,7 @@ fn children_end_before_their_parent() {
                 _ => {}
             }
             if way < 2 {
-                until("all have ended", || actors.counts().alive == 0);
+                until("all have ended", || actors.counters().alive == 0);
             }
             running.finish().unwrap();
             assert_eq!(ends(&log).len(), 4);
@@ -163,9 +163,9 @@ fn an_actor_that_waits_for_its_children_handles_no_mail() {
     middle.tell(Order::Work).unwrap();
     top.tell_all([Order::Stop, Order::Fail, Order::Fail])
         .unwrap();
-    until("all have ended", || actors.counts().alive == 0);
+    until("all have ended", || actors.counters().alive == 0);
     assert_eq!(
-        (actors.counts().failures, actors.counts().undelivered),
+        (actors.counters().failures, actors.counters().undelivered),
         (0, 2)
     );
     running.finish().unwrap();
@@ -182,14 +182,14 @@ fn a_child_that_fails_for_good_fails_its_parent() {
     restarting.tell(Order::Fail).unwrap();
     let count = |what: &str| log.all().iter().filter(|noted| **noted == what).count();
     until("it is made anew", || count("init restarting") == 2);
-    assert_eq!(actors.counts().alive, 5);
+    assert_eq!(actors.counters().alive, 5);
     let low = spawn(&middle, "lower", false);
     low.tell(Order::Fail).unwrap();
-    until("all have ended", || actors.counts().alive == 0);
+    until("all have ended", || actors.counters().alive == 0);
     assert_eq!(ends_but(&log, &["restarting", "lower"]).len(), 4);
     assert!(top.is_disconnected() && restarting.is_disconnected());
     // The child's, the restarting one's, and one of each parent.
-    assert_eq!(actors.counts().failures, 4);
+    assert_eq!(actors.counters().failures, 4);
     running.finish().unwrap();
 }
 
@@ -217,11 +217,11 @@ fn a_parent_that_restarts_ends_its_children() {
     top.tell(Order::Fail).unwrap();
     until("the child has ended", || child.is_disconnected());
     let next = spawn(&top, "next", false);
-    assert_eq!(actors.counts().alive, 2);
+    assert_eq!(actors.counters().alive, 2);
     next.tell(Order::Fail).unwrap();
     until("it has failed with its child", || next.is_disconnected());
     drop(spawn(&top, "last", false));
-    assert_eq!(actors.counts().alive, 2);
+    assert_eq!(actors.counters().alive, 2);
     running.finish().unwrap();
 }
 
@@ -351,7 +351,7 @@ fn messages_that_were_put_aside_are_counted_and_come_first() {
         seen.expect(0..sent);
     }
     running.finish().unwrap();
-    assert_eq!(actors.counts().undelivered, 0);
+    assert_eq!(actors.counters().undelivered, 0);
 }
 
 /// More messages than one activation handles come back in their order, before the mail behind them.
@@ -368,7 +368,7 @@ fn many_messages_come_back_in_their_order() {
     let marker = Arc::new(AtomicU64::new(0));
     until("all are aside", || {
         marker.fetch_add(1, Ordering::Relaxed);
-        actors.counts().handled >= NUMBERS
+        actors.counters().handled >= NUMBERS
     });
     assert_eq!(seen.count(), 0);
     seen.set_open(true);
@@ -390,7 +390,7 @@ fn messages_come_back_without_other_mail() {
     let options = actors.options().mailbox(Mailbox::unbounded());
     let address = options.spawn(seen.quiet_gate(None)).unwrap();
     address.tell_all((0..NUMBERS).map(Passed::Number)).unwrap();
-    until("all are aside", || actors.counts().handled >= NUMBERS);
+    until("all are aside", || actors.counters().handled >= NUMBERS);
     seen.set_open(true);
     address.tell(Passed::Look).unwrap();
     seen.expect(0..NUMBERS);
@@ -404,9 +404,9 @@ fn messages_come_back_without_other_mail() {
     let address = options
         .spawn_with(move || made.quiet_gate(failing.take()))
         .unwrap();
-    let handled = actors.counts().handled;
+    let handled = actors.counters().handled;
     address.tell_all((0..3).map(Passed::Number)).unwrap();
-    until("all are aside", || actors.counts().handled >= handled + 3);
+    until("all are aside", || actors.counters().handled >= handled + 3);
     restarted.set_open(true);
     address.tell(Passed::Number(3)).unwrap();
     restarted.expect(0..3);
@@ -434,15 +434,15 @@ fn messages_that_were_put_aside_survive_failures() {
         };
         let address = address.unwrap();
         address.tell_all((0..10).map(Passed::Number)).unwrap();
-        until("all are aside", || actors.counts().handled >= 10);
+        until("all are aside", || actors.counters().handled >= 10);
         seen.set_open(true);
         seen.expect((0..10).filter(|number| *number != 3));
-        assert_eq!(actors.counts().failures, 1);
+        assert_eq!(actors.counters().failures, 1);
         seen.set_open(false);
         address.tell_all((10..15).map(Passed::Number)).unwrap();
         address.tell(Passed::Stop).unwrap();
-        until("it has ended", || actors.counts().alive == 0);
-        assert_eq!(actors.counts().undelivered, 5, "restarts: {restarts}");
+        until("it has ended", || actors.counters().alive == 0);
+        assert_eq!(actors.counters().undelivered, 5, "restarts: {restarts}");
         running.finish().unwrap();
     }
 }

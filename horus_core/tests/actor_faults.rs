@@ -16,7 +16,7 @@ use horus_core::actor::{
 };
 use horus_core::message::EmergencyStop;
 use horus_core::scheduler::{
-    self, FailurePolicy, Health, Hertz, NodeResult, Running, Scheduler, emergency_stop,
+    self, FailurePolicy, Health, Hertz, NodeResult, Running, Scheduler, emergency_stop_publisher,
 };
 use private::Private;
 
@@ -117,7 +117,7 @@ fn spawn(options: SpawnOptions<'_>, calls: &Arc<Calls>) -> Address<Order> {
 }
 
 fn engage(private: &Private) {
-    let mut stop = emergency_stop(private.namespace()).unwrap();
+    let mut stop = emergency_stop_publisher(private.namespace()).unwrap();
     stop.send(EmergencyStop::engage("test", "on purpose"))
         .unwrap();
 }
@@ -162,7 +162,7 @@ fn an_actor_that_waits_for_its_children_enters_its_safe_state() {
     parent.tell(call(stop)).unwrap();
     until("it waits for its child", || {
         parent.tell(call(|_| Ok(()))).unwrap();
-        actors.counts().undelivered > 0
+        actors.counters().undelivered > 0
     });
     engage(&private);
     until("it is safe", || parent_calls.safe_states() == 1);
@@ -267,7 +267,7 @@ fn a_group_that_was_held_from_the_start_can_be_stopped() {
         };
         let first = scheduler.node("first").order(-1);
         first.build(Initialised(wait)).unwrap();
-        let mut stop = emergency_stop(private.namespace()).unwrap();
+        let mut stop = emergency_stop_publisher(private.namespace()).unwrap();
         if is_emergency {
             stop.send(EmergencyStop::engage("test", "on purpose"))
                 .unwrap();
@@ -282,7 +282,7 @@ fn a_group_that_was_held_from_the_start_can_be_stopped() {
         }
         assert_eq!(actor.ask(Order::Ask).unwrap().wait(LONG), Ok(1));
         handle.stop_node("fleet").unwrap();
-        until("its actors end", || actors.counts().alive == 0);
+        until("its actors end", || actors.counters().alive == 0);
         until("it is stopped", || health(&running) == Health::Stopped);
         assert_eq!(calls.shutdowns(), 1);
         running.finish().unwrap();
@@ -299,7 +299,7 @@ fn a_group_that_is_stopped_before_the_start_does_not_run() {
         scheduler.handle().stop_node("fleet").unwrap();
         let running = scheduler.start().unwrap();
         assert_eq!(health(&running), Health::Stopped);
-        assert_eq!((actors.counts().alive, calls.shutdowns()), (0, 1));
+        assert_eq!((actors.counters().alive, calls.shutdowns()), (0, 1));
         assert!(actor.is_disconnected());
         actors.spawn(Puppet::new(&calls)).unwrap_err();
         running.finish().unwrap();
@@ -360,7 +360,7 @@ fn an_actor_that_fails_after_the_end_of_the_run_ends() {
     let _ = running.finish();
     drop(release);
     until("it ends", || actor.is_disconnected());
-    until("it is counted", || actors.counts().alive == 0);
+    until("it is counted", || actors.counters().alive == 0);
 }
 
 /// A group ends while another thread is in the `init` of a new actor.
@@ -384,7 +384,7 @@ fn an_actor_that_is_spawned_during_the_end_ends() {
     drop(release);
     let _spawned = spawning.join().unwrap();
     until("it ends", || actor.is_disconnected());
-    assert_eq!(actors.counts().alive, 0);
+    assert_eq!(actors.counters().alive, 0);
 }
 
 /// A message whose drop panics.
@@ -418,7 +418,9 @@ fn a_message_of_a_timer_may_panic_when_it_is_dropped() {
     let armed = actors.spawn(Puppet::with_init(&calls, arms)).unwrap();
     let other = spawn(actors.options(), &calls);
     let running = scheduler.start().unwrap();
-    until("the first one has panicked", || actors.counts().panics == 1);
+    until("the first one has panicked", || {
+        actors.counters().panics == 1
+    });
     assert_eq!(
         other.ask(Order::Ask).unwrap().wait(LONG),
         Ok(1),
@@ -426,7 +428,7 @@ fn a_message_of_a_timer_may_panic_when_it_is_dropped() {
     );
     let _ = running.finish();
     assert!(armed.is_disconnected() && other.is_disconnected());
-    assert_eq!((calls.shutdowns(), actors.counts().panics), (2, 2));
+    assert_eq!((calls.shutdowns(), actors.counters().panics), (2, 2));
 }
 
 /// `on_down` is called by a worker, and not by the thread that spawns the actor that watches.

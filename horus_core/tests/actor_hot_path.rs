@@ -192,7 +192,7 @@ fn a_busy_group_disturbs_a_real_time_node_no_more_than_a_busy_thread() {
         }
         members[0].tell(Message::Token(1)).unwrap();
         scheduler.run().unwrap();
-        assert!(actors.counts().handled > 1000, "the group was busy");
+        assert!(actors.counters().handled > 1000, "the group was busy");
         let beside_group = delays.load(Ordering::Relaxed);
         ratios.push(beside_group as f64 / beside_thread as f64);
         let text =

@@ -112,5 +112,5 @@ fn idle_actors_cost_no_time_and_little_memory() {
     let limit = if cfg!(debug_assertions) { 0.12 } else { 0.03 };
     assert!(busy <= limit, "{:.2} % of a core", busy * 100.0);
     running.finish().unwrap();
-    assert_eq!(actors.counts().alive, 0);
+    assert_eq!(actors.counters().alive, 0);
 }

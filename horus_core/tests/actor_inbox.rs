@@ -93,7 +93,7 @@ fn an_inbox_without_addresses_is_disconnected_after_its_mail() {
     assert_eq!(inbox.recv(LONG), Err(RecvTimeoutError::Disconnected));
     assert_eq!(inbox.try_recv(), Err(TryRecvError::Disconnected));
     assert!(inbox.is_disconnected());
-    assert_eq!(actors.counts().alive, 0);
+    assert_eq!(actors.counters().alive, 0);
     // The last address of an inbox that waits.
     let (address, mut inbox) = open::<u32>(&actors, 8);
     thread::scope(|scope| {
@@ -116,7 +116,7 @@ fn a_dropped_inbox_refuses_mail_and_counts_what_it_drops() {
     drop(inbox.try_recv().unwrap());
     drop(inbox);
     assert_eq!(Arc::strong_count(&kept), 1);
-    assert_eq!(actors.counts().undelivered, 4);
+    assert_eq!(actors.counters().undelivered, 4);
     assert!(address.is_disconnected());
     let refused = address.tell(Arc::clone(&kept));
     assert!(matches!(refused, Err(TrySendError::Disconnected(_))));
@@ -128,7 +128,7 @@ fn a_dropped_inbox_refuses_mail_and_counts_what_it_drops() {
     let answer = address.ask(|reply| reply).unwrap();
     drop(inbox);
     assert_eq!(answer.wait(LONG), Err(AskError::NoAnswer));
-    assert_eq!(actors.counts().alive, 0);
+    assert_eq!(actors.counters().alive, 0);
 }
 
 #[test]
@@ -188,10 +188,10 @@ fn actors_send_to_inboxes_until_the_group_ends() {
         sender.tell(number).unwrap();
         assert_eq!(inbox.recv(LONG), Ok(number));
     }
-    assert_eq!(actors.counts().failures, 0);
+    assert_eq!(actors.counters().failures, 0);
     // Mail from before the end is received.
     sender.tell(1000).unwrap();
-    until("handled", || actors.counts().handled == 1001);
+    until("handled", || actors.counters().handled == 1001);
     running.finish().unwrap();
     assert_eq!(inbox.recv(LONG), Ok(1000));
     assert_eq!(inbox.recv(LONG), Err(RecvTimeoutError::Disconnected));
@@ -226,7 +226,7 @@ fn the_end_of_an_inbox_is_watched() {
     let watcher = actors.spawn(Watches(reports)).unwrap();
     let running = scheduler.start().unwrap();
     watcher.tell(address).unwrap();
-    until("handled", || actors.counts().handled == 1);
+    until("handled", || actors.counters().handled == 1);
     assert_eq!(reported.try_recv(), Err(TryRecvError::Empty));
     drop(inbox);
     assert_eq!(reported.recv(LONG), Ok("it ended".to_owned()));
@@ -278,8 +278,8 @@ fn a_set_waits_for_ten_thousand_inboxes() {
     assert_eq!(set.wait(LONG).len(), 7);
     drop(set);
     assert!(addresses.iter().all(Address::is_disconnected));
-    let counts = actors.counts();
-    assert_eq!((counts.alive, counts.undelivered), (0, 7));
+    let counters = actors.counters();
+    assert_eq!((counters.alive, counters.undelivered), (0, 7));
 }
 
 #[test]

@@ -12,7 +12,8 @@ use executors::{LONG, Recorded};
 use horus_core::actor::{Actor, Actors, Address, AskError, Context, Reply};
 use horus_core::message::{EmergencyStop, NodeEvent};
 use horus_core::scheduler::{
-    self, Class, FailurePolicy, Hertz, NodeResult, Reason, Report, Scheduler, emergency_stop,
+    self, FailurePolicy, Hertz, NodeClass, NodeResult, Report, Scheduler, StopReason,
+    emergency_stop_publisher,
 };
 use private::Private;
 
@@ -170,7 +171,7 @@ fn simulated_actors_do_the_same_in_every_run() {
     let names = ["a", "b", "c", "d"];
     let (first, report) = simulate(&names, 2);
     let group = report.node("fleet").unwrap();
-    assert_eq!(group.class, Class::Actors);
+    assert_eq!(group.class, NodeClass::Actors);
     assert!(group.metrics.ticks > 400, "{}", group.metrics.ticks);
     assert_eq!(group.metrics.failures, 1);
     // The numbers of 100 ticks, of which many are passed on: an agent that restarts knows no other.
@@ -227,7 +228,7 @@ fn an_actor_stops_a_simulated_run_by_a_handle() {
     let tick = move |_: &mut scheduler::Context<'_>| -> NodeResult { Ok(stops.tell(())?) };
     scheduler.node("source").rate(100.hz()).build(tick).unwrap();
     let report = scheduler.simulate(Duration::from_secs(1), 7, 0);
-    assert!(matches!(report.reason, Reason::Asked));
+    assert!(matches!(report.reason, StopReason::Requested));
     assert_eq!(*count.lock().unwrap(), 1);
 }
 
@@ -265,7 +266,7 @@ fn a_group_without_threads_runs_on_the_main_thread() {
             .iter()
             .any(|line| line.contains("number"))
     );
-    assert_eq!(actors.counts().alive, 0);
+    assert_eq!(actors.counters().alive, 0);
     assert!(first.is_disconnected());
 }
 
@@ -318,7 +319,7 @@ fn a_run_that_moves_to_another_thread_takes_its_actors_along() {
     assert!(matches!(answer.try_take(), Some(Ok(1..))));
     agent.ask(Passed::Ask).unwrap().wait(LONG).unwrap();
     running.finish().unwrap();
-    assert_eq!(actors.counts().alive, 0);
+    assert_eq!(actors.counters().alive, 0);
 }
 
 /// The thread that runs the actors runs them while it waits for an answer: beside the ticks, and in
@@ -438,7 +439,7 @@ fn an_emergency_stop_reaches_actors_of_the_main_thread() {
         .spawn(Safe(Arc::clone(&log)))
         .unwrap();
     let mut running = scheduler.start().unwrap();
-    let mut stop = emergency_stop(private.namespace()).unwrap();
+    let mut stop = emergency_stop_publisher(private.namespace()).unwrap();
     stop.send(EmergencyStop::engage("test", "on purpose"))
         .unwrap();
     let is_reported = || recorded.count("fleet", NodeEvent::SAFE_STATE_ENTERED) >= 2;

@@ -15,7 +15,7 @@ use horus_core::actor::{
     Actor, Actors, Address, AskError, Context, Mailbox, Reply, SendTimeoutError, TellAllError,
     TrySendError,
 };
-use horus_core::scheduler::{Class, NodeResult, Running};
+use horus_core::scheduler::{NodeClass, NodeResult, Running};
 use private::Private;
 
 /// Runs a group of `threads` with this kind of mailbox.
@@ -106,8 +106,11 @@ fn messages_of_a_sender_arrive_in_order() {
         }
         let report = running.finish().unwrap();
         let node = report.node("fleet").unwrap();
-        assert_eq!((node.class, node.metrics.ticks), (Class::Actors, 15_001));
-        assert_eq!(actors.counts().handled, 15_001);
+        assert_eq!(
+            (node.class, node.metrics.ticks),
+            (NodeClass::Actors, 15_001)
+        );
+        assert_eq!(actors.counters().handled, 15_001);
     }
 }
 
@@ -138,7 +141,7 @@ fn a_number_goes_around_a_ring_of_actors() {
         start.tell(20_000).unwrap();
         is_done.recv_timeout(LONG).unwrap();
         running.finish().unwrap();
-        assert_eq!(actors.counts().handled, 20_001);
+        assert_eq!(actors.counters().handled, 20_001);
     }
 }
 
@@ -231,7 +234,7 @@ fn a_mailbox_holds_its_capacity() {
         });
         go.send(()).unwrap();
         until("all are handled", || {
-            actors.counts().handled == u64::from(capacity) + 1
+            actors.counters().handled == u64::from(capacity) + 1
         });
         running.finish().unwrap();
         assert!(matches!(
@@ -368,7 +371,7 @@ fn endless_mail_starves_nobody() {
     for _ in 0..200 {
         quiet.ask(|reply| reply).unwrap().wait(LONG).unwrap();
     }
-    let handled = actors.counts().handled;
+    let handled = actors.counters().handled;
     assert!(handled > 1_000, "the others ran, too: {handled}");
     for (what, count) in [("the two", &balls), ("the one", &turns)] {
         let seen = count.load(Ordering::Relaxed);
@@ -378,12 +381,12 @@ fn endless_mail_starves_nobody() {
     }
     running.handle().pause("fleet").unwrap();
     until("all are paused", || {
-        let before = actors.counts().handled;
+        let before = actors.counters().handled;
         std::thread::sleep(Duration::from_millis(20));
-        actors.counts().handled == before
+        actors.counters().handled == before
     });
     running.finish().unwrap();
-    assert_eq!(actors.counts().failures, 0, "no thread was left behind");
+    assert_eq!(actors.counters().failures, 0, "no thread was left behind");
 }
 
 /// A message of players: the address of the one who sent it.

@@ -15,7 +15,7 @@ use executors::{LONG, Recorded, until};
 use horus_core::actor::{Actor, Actors, Context, Mailbox, Reply};
 use horus_core::message::{EmergencyStop, NodeEvent, NodeMetrics};
 use horus_core::scheduler::{
-    FailurePolicy, Health, NodeResult, Running, emergency_stop, schedulers,
+    FailurePolicy, Health, NodeResult, Running, emergency_stop_publisher, schedulers,
 };
 use noise::result;
 use private::Private;
@@ -98,7 +98,7 @@ impl Site {
 
     /// Engages the emergency stop, or releases it.
     fn send_stop(&self, is_engaged: bool) {
-        let mut stop = emergency_stop(self.private.namespace()).unwrap();
+        let mut stop = emergency_stop_publisher(self.private.namespace()).unwrap();
         let message = if is_engaged {
             EmergencyStop::engage("test", "on purpose")
         } else {
@@ -245,8 +245,8 @@ fn actors_that_pause_or_are_new_enter_their_safe_state() {
     let actors = site.actors.clone();
     site.running.finish().unwrap();
     assert_eq!(new.handled(), 0);
-    assert!(actors.counts().undelivered >= 1);
-    assert_eq!(actors.counts().alive, 0);
+    assert!(actors.counters().undelivered >= 1);
+    assert_eq!(actors.counters().alive, 0);
 }
 
 /// A stop that begins while a short activation is under way reaches its actor, which has no mail.
@@ -329,9 +329,9 @@ fn a_group_that_is_stopped_waits_for_the_end_of_an_emergency_stop() {
     site.running.handle().stop_node("fleet").unwrap();
     until("it is stopped", || site.health() == Health::Stopped);
     thread::sleep(Duration::from_millis(50));
-    assert_eq!((shown.handled(), site.actors.counts().alive), (0, 1));
+    assert_eq!((shown.handled(), site.actors.counters().alive), (0, 1));
     site.send_stop(false);
-    until("it has ended", || site.actors.counts().alive == 0);
+    until("it has ended", || site.actors.counters().alive == 0);
     assert_eq!(shown.handled(), 1, "before the end");
     site.running.finish().unwrap();
 }
@@ -350,7 +350,7 @@ fn each_round_of_the_main_thread_looks_for_actors_that_are_not_safe() {
         options.spawn(Wheel(shown.clone())).unwrap()
     };
     let first = spawn(&stubborn);
-    let mut stop = emergency_stop(private.namespace()).unwrap();
+    let mut stop = emergency_stop_publisher(private.namespace()).unwrap();
     let engage = EmergencyStop::engage("test", "on purpose");
     stop.send(engage).unwrap();
     let mut running = scheduler.start().unwrap();

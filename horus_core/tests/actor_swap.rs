@@ -118,9 +118,9 @@ fn a_swap_keeps_its_place_among_the_messages() {
         }
         assert_eq!(last.unwrap().wait(LONG), SwapState::Done);
         running.finish().unwrap();
-        let counts = actors.counts();
-        assert_eq!((counts.failures, counts.undelivered), (0, 0));
-        assert_eq!(counts.handled, 5 * swaps + 10);
+        let counters = actors.counters();
+        assert_eq!((counters.failures, counters.undelivered), (0, 0));
+        assert_eq!(counters.handled, 5 * swaps + 10);
         let calls = calls.lock().unwrap();
         let ended = calls.iter().filter(|call| call.starts_with("shutdown"));
         assert_eq!(ended.count() as u64, swaps + 1);
@@ -178,8 +178,8 @@ fn swaps_keep_pace_with_messages() {
     let rate = swaps as f64 / begin.elapsed().as_secs_f64() / 1e6;
     println!("{rate:.2} M swaps/s, with 4 messages each");
     running.finish().unwrap();
-    let counts = actors.counts();
-    assert_eq!((counts.failures, counts.panics), (0, 0));
+    let counters = actors.counters();
+    assert_eq!((counters.failures, counters.panics), (0, 0));
 }
 
 /// A new actor that fails in its trial goes, and the old one comes back with its state; so it does
@@ -350,7 +350,7 @@ fn each_version_has_its_own_timers_and_children() {
         until("these children end", || {
             *noted.ended.lock().unwrap() == versions
         });
-        until("one child is left", || actors.counts().alive == 2);
+        until("one child is left", || actors.counters().alive == 2);
     };
     goes_on(1);
     let mut ended = Vec::new();
@@ -371,8 +371,8 @@ fn each_version_has_its_own_timers_and_children() {
         have_ended(&ended);
     }
     running.finish().unwrap();
-    let counts = actors.counts();
-    assert_eq!((counts.failures, counts.panics), (2, 0));
+    let counters = actors.counters();
+    assert_eq!((counters.failures, counters.panics), (2, 0));
 }
 
 /// Starts a timer, and swaps itself at once, so that the timer is due after the swap.

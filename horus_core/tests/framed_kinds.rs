@@ -24,7 +24,7 @@ fn every_standard_message_with_a_tail_is_in_the_table() {
         let kind = kind(name);
         assert_eq!(kind.default_header().len(), kind.schema().size);
         assert_eq!(kind.payload().schema_text(), kind.schema().text());
-        assert!(kind.payload().is_sized());
+        assert!(kind.payload().has_variable_size());
     }
     let typed = DynamicType::of::<Image>();
     assert_eq!(kind("Image").payload().hash(), typed.hash());
@@ -75,7 +75,7 @@ fn reshape_gives_the_layout_of_the_array() {
         }
         // A header that is already complete is unchanged.
         let before = header.clone();
-        kind.complete(&mut header);
+        kind.fill_computed_fields(&mut header);
         assert_eq!(header, before, "{name}");
     }
 }
@@ -135,16 +135,16 @@ fn complete_computes_the_derived_fields() {
         ..ImageHeader::default()
     };
     (image.width, image.height) = (10, 2);
-    image.complete();
+    image.fill_computed_fields();
     assert_eq!((image.step, image.data_bytes()), (60, 120));
     let mut cloud = PointCloudHeader::xyz(5);
     (cloud.height, cloud.row_step) = (0, 0);
-    cloud.complete();
+    cloud.fill_computed_fields();
     assert_eq!((cloud.height, cloud.row_step), (1, 60));
     let mut tensor = TensorHeader::new(DType::F32, &[2, 3]).unwrap();
     let strides = tensor.strides;
     tensor.strides = [0; 8];
-    tensor.complete();
+    tensor.fill_computed_fields();
     assert_eq!(tensor.strides, strides);
 }
 

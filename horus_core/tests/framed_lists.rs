@@ -39,7 +39,7 @@ fn scans_of_any_length_arrive_with_and_without_intensities() {
         for intensities in [numbers(rays, 100.0), Vec::new()] {
             let ranges = numbers(rays, 0.5);
             let header = LidarScanHeader::new(0).in_frame(Text::literal("laser"));
-            let scan = LidarScan::of(header, &ranges, &intensities).unwrap();
+            let scan = LidarScan::from_parts(header, &ranges, &intensities).unwrap();
             topic.send(&scan).unwrap();
             let sample = topic.borrow().unwrap().unwrap();
             assert_eq!(sample.ranges().unwrap(), ranges);
@@ -93,7 +93,7 @@ fn the_last_angle_follows_from_the_first_and_the_number_of_rays() {
 
 #[test]
 fn contradictions_are_refused() {
-    let error = LidarScan::of(LidarScanHeader::new(0), &[1.0, 2.0], &[3.0]).unwrap_err();
+    let error = LidarScan::from_parts(LidarScanHeader::new(0), &[1.0, 2.0], &[3.0]).unwrap_err();
     let text = "the header of the LidarScan announces 16 bytes of data, but there are 12";
     assert_eq!(error.to_string(), text);
     let header = LidarScanHeader {
@@ -137,10 +137,11 @@ fn a_scan_of_a_fixed_size_is_converted_and_back() {
         );
         assert_eq!(LaserScan::try_from(&scan), Ok(fixed));
         // Intensities are dropped.
-        let with = LidarScan::of(*scan.header(), fixed.measured(), fixed.measured()).unwrap();
+        let with =
+            LidarScan::from_parts(*scan.header(), fixed.measured(), fixed.measured()).unwrap();
         assert_eq!(LaserScan::try_from(&with), Ok(fixed));
     }
-    let scan = LidarScan::of(LidarScanHeader::new(0), &numbers(361, 1.0), &[]).unwrap();
+    let scan = LidarScan::from_parts(LidarScanHeader::new(0), &numbers(361, 1.0), &[]).unwrap();
     let error = LaserScan::try_from(&scan).unwrap_err();
     let text = "the message has 361 ranges, and a LaserScan has room for 360";
     assert_eq!(error.to_string(), text);
@@ -161,7 +162,7 @@ fn states_of_any_number_of_joints_arrive() {
         .unwrap();
     for count in [0, 1, 16, 17, 29, 58, 255] {
         let joints = joints(count);
-        let state = JointStateArray::of(JointStateArrayHeader::new(0), &joints).unwrap();
+        let state = JointStateArray::from_joints(JointStateArrayHeader::new(0), &joints).unwrap();
         topic.send(&state).unwrap();
         let sample = topic.borrow().unwrap().unwrap();
         let found = sample.joints().unwrap();
@@ -200,7 +201,7 @@ fn a_state_of_a_fixed_size_is_converted_and_back() {
     );
     assert_eq!(JointState::try_from(&state), Ok(fixed));
 
-    let more = JointStateArray::of(JointStateArrayHeader::new(0), &joints(17)).unwrap();
+    let more = JointStateArray::from_joints(JointStateArrayHeader::new(0), &joints(17)).unwrap();
     let wanted = TooLarge::Elements {
         message: "JointState",
         of: "joints",
@@ -210,7 +211,7 @@ fn a_state_of_a_fixed_size_is_converted_and_back() {
     assert_eq!(JointState::try_from(&more), Err(wanted));
     let name = "left_hand_thumb_proximal_yaw_joint";
     let joint = [Joint::new(Text::literal(name), 1.0)];
-    let long = JointStateArray::of(JointStateArrayHeader::new(0), &joint).unwrap();
+    let long = JointStateArray::from_joints(JointStateArrayHeader::new(0), &joint).unwrap();
     let error = JointState::try_from(&long).unwrap_err();
     let text = format!("the name '{name}' has 34 bytes, and a JointState has room for 32");
     assert_eq!(error.to_string(), text);

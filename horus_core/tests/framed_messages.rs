@@ -29,7 +29,7 @@ fn noisy<H: Header>(header: H, rng: &mut Rng) -> Framed<H> {
     message
 }
 
-/// Calls `check` with a header of each kind.
+/// Calls `validate` with a header of each kind.
 fn each_kind(check: &mut impl Check) {
     check.one(BytesHeader::new(1000).with_format(Text::literal("text/plain")));
     check.one(ImageHeader::new(33, 7, Encoding::BGR8).with_step(128));
@@ -386,7 +386,7 @@ fn a_cloud_has_fields_at_any_place() {
         ),
     ];
     for (why, header) in refused {
-        assert!(header.check().is_err(), "{why}");
+        assert!(header.validate().is_err(), "{why}");
     }
     assert_eq!(POINT_FIELDS_MAX, 16);
     let mut swapped = PointCloud::zeroed(PointCloudHeader::xyz(1)).unwrap();

@@ -36,7 +36,7 @@ fn sent_received_and_lost_are_visible_from_outside() {
     }
     while subscriber.recv().is_some() {}
     let stats = subscriber.stats();
-    let change = before.until(&inspector.snapshot());
+    let change = before.change_until(&inspector.snapshot());
     assert_eq!(change.sent, 1000);
     assert_eq!((change.received, change.lost), (stats.received, stats.lost));
     assert!(change.lost > 900 && change.sent_hz() > 0.0, "{change:?}");
@@ -94,7 +94,7 @@ fn a_topic_describes_itself() {
         inspector.schema()
     );
     assert_eq!(inspector.schema_hash(), LaserScan::SCHEMA.hash());
-    assert!(!inspector.is_sized() && !inspector.persists());
+    assert!(!inspector.has_variable_size() && !inspector.persists());
     assert_eq!(
         (inspector.history(), inspector.publishers_max()),
         (0, 64),

@@ -163,7 +163,7 @@ impl Site {
 /// Reads until nothing is missing, and returns all lines and the number of lost ones.
 fn read_all(reader: &mut LogReader) -> (Vec<LogRecord>, u64) {
     let mut lines = reader.poll().unwrap();
-    while reader.is_waiting() {
+    while reader.has_withheld_lines() {
         thread::sleep(Duration::from_millis(1));
         lines.extend(reader.poll().unwrap());
     }

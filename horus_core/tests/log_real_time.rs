@@ -126,7 +126,7 @@ fn a_line_of_a_real_time_node_allocates_nothing_and_calls_no_kernel() {
     let mut lines = Vec::new();
     until("the lines", || {
         lines.extend(reader.poll().unwrap());
-        !reader.is_waiting()
+        !reader.has_withheld_lines()
     });
     assert_eq!(
         (lines.len() as u64, reader.lost()),

@@ -179,7 +179,7 @@ fn check(imported: &Imported) {
         assert!(schema.size.is_multiple_of(schema.align));
         assert!(schema.tail.is_none() || schema.size.is_multiple_of(64));
         let dynamic = DynamicType::parse(&schema.text()).expect("a type of topics");
-        assert_eq!(dynamic.is_sized(), schema.tail.is_some());
+        assert_eq!(dynamic.has_variable_size(), schema.tail.is_some());
     }
     for text in [imported.rust(), imported.cpp("robot"), imported.python()] {
         assert!(

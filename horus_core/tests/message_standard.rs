@@ -508,7 +508,7 @@ fn lists_fill_up_in_order() {
     let mut joints = JointState::now();
     for index in 0..JOINTS_MAX {
         assert!(joints.push(
-            Text::cut(&format!("joint{index}")),
+            Text::truncated(&format!("joint{index}")),
             [index as f64, 1.0, 2.0]
         ));
         assert_eq!(joints.index_of(&format!("joint{index}")), Some(index));
@@ -535,12 +535,12 @@ fn messages_are_formatted_for_people() {
         watchdog_ok: 1,
         limits_ok: 1,
         speed_max: 0.25,
-        message: Text::cut("gate open"),
+        message: Text::truncated("gate open"),
         ..Default::default()
     };
     assert_eq!(slow.to_string(), "reduced, at most 0.25 m/s: gate open");
     let pose = PoseStamped::new(
-        Text::cut("map"),
+        Text::truncated("map"),
         [1.0, 2.0, 0.0],
         Quaternion::IDENTITY.into(),
     );
@@ -583,7 +583,7 @@ fn messages_are_formatted_for_people() {
         NodeEvent::new(99, "", 0).with_value_ns(5).to_string(),
         "event of kind 99, 5 ns"
     );
-    let faster = NodeCommand::new(NodeCommand::SET_RATE, Text::cut("arm")).with_rate_hz(0.5);
+    let faster = NodeCommand::new(NodeCommand::SET_RATE, Text::truncated("arm")).with_rate_hz(0.5);
     assert_eq!(faster.to_string(), "run arm at 0.5 Hz");
     let active = NodeMetrics {
         state: NodeMetrics::STATE_ACTIVE,

@@ -29,7 +29,7 @@ fn a_text_that_fits_comes_out_again() {
                 assert!(text.len() <= 16);
                 assert_eq!(made, *text);
                 assert_eq!(made.to_string(), text);
-                assert_eq!(made, Text::cut(&text));
+                assert_eq!(made, Text::truncated(&text));
                 assert!(made.as_bytes()[text.len()..].iter().all(|byte| *byte == 0));
             }
             Err(error) => {
@@ -48,7 +48,11 @@ fn a_cut_is_the_longest_part_of_whole_characters() {
         let length = rng.usize(..20);
         let text = words(&mut rng, length);
         let ends = (0..=text.len().min(7)).filter(|end| text.is_char_boundary(*end));
-        assert_eq!(Text::<7>::cut(&text), text[..ends.max().unwrap()], "{text}");
+        assert_eq!(
+            Text::<7>::truncated(&text),
+            text[..ends.max().unwrap()],
+            "{text}"
+        );
     }
 }
 
@@ -59,7 +63,7 @@ fn a_formatted_text_is_cut_like_any_other() {
         let words = words(&mut rng, length);
         let whole = format!("{words} and {length}");
         let text = Text::<16>::format(format_args!("{words} and {length}"));
-        assert_eq!(text, Text::<16>::cut(&whole), "{whole}");
+        assert_eq!(text, Text::<16>::truncated(&whole), "{whole}");
     }
 }
 
@@ -93,7 +97,7 @@ fn any_bytes_are_the_text_before_the_first_invalid_byte() {
 fn a_nul_ends_a_text() {
     assert_eq!(Text::<8>::new("ab\0cd").unwrap(), *"ab");
     assert_eq!(Text::<8>::new("ab\0cd"), Text::new("ab"));
-    assert_eq!(Text::<8>::cut("\0"), Text::EMPTY);
+    assert_eq!(Text::<8>::truncated("\0"), Text::EMPTY);
 }
 
 #[test]
@@ -106,7 +110,7 @@ fn a_text_is_shown_as_a_string() {
     let error = Text::<2>::new("map").unwrap_err();
     assert_eq!(
         error.to_string(),
-        "the text has 3 bytes, but 2 fit: shorten it, or use `Text::cut`"
+        "the text has 3 bytes, but 2 fit: shorten it, or use `Text::truncated`"
     );
 }
 

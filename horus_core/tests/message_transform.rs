@@ -278,7 +278,11 @@ fn quaternions_of_any_length_except_zero_are_rotations() {
 fn composed_frames_must_match() {
     let stamped = |parent, child, timestamp_ns| TransformStamped {
         timestamp_ns,
-        ..TransformStamped::new(Text::cut(parent), Text::cut(child), Transform::IDENTITY)
+        ..TransformStamped::new(
+            Text::truncated(parent),
+            Text::truncated(child),
+            Transform::IDENTITY,
+        )
     };
     let odom = stamped("odom", "base", 5);
     let tool = stamped("base", "tool", 3);

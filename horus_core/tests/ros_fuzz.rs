@@ -280,7 +280,7 @@ fn joints_come_back(rng: &mut Rng) {
             };
         }
     }
-    let state = JointStateArray::of(random(rng), &joints).unwrap();
+    let state = JointStateArray::from_joints(random(rng), &joints).unwrap();
     let read = JointStateArray::from_cdr(&state.to_cdr().unwrap()).unwrap();
     assert_eq!(
         bytemuck::bytes_of(read.header()),

@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use horus_core::message::NodeEvent;
 use horus_core::scheduler::{
-    AsyncNode, Class, Context, FailurePolicy, Hertz, Node, NodeResult, Reason, RunError, SwapState,
-    TaskNode, TickFuture,
+    AsyncNode, Context, FailurePolicy, Hertz, Node, NodeClass, NodeResult, RunError, StopReason,
+    SwapState, TaskNode, TickFuture,
 };
 use private::Private;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -72,9 +72,9 @@ fn ticks_of_two_nodes_overlap_while_they_wait_for_each_other() {
     };
     scheduler.node("client").build_async(client).unwrap();
     let report = scheduler.run().unwrap();
-    assert_eq!(report.reason, Reason::Asked, "{report:?}");
+    assert_eq!(report.reason, StopReason::Requested, "{report:?}");
     assert_eq!(report.node("server").unwrap().metrics.ticks, 1);
-    assert_eq!(report.node("client").unwrap().class, Class::AsyncIo);
+    assert_eq!(report.node("client").unwrap().class, NodeClass::AsyncIo);
     assert!(
         report.nodes.iter().all(|node| node.metrics.failures == 0),
         "{report:?}"
@@ -100,9 +100,9 @@ fn ticks_need_not_be_send_and_a_node_may_not_wait_at_all() {
     let report = scheduler.run().unwrap();
     assert_eq!(
         (&report.reason, report.node("waits").unwrap().metrics.ticks),
-        (&Reason::Asked, 4)
+        (&StopReason::Requested, 4)
     );
-    assert_eq!(report.node("does not").unwrap().class, Class::AsyncIo);
+    assert_eq!(report.node("does not").unwrap().class, NodeClass::AsyncIo);
     assert!(report.node("does not").unwrap().metrics.ticks > 0);
 }
 
@@ -127,7 +127,7 @@ fn a_tick_longer_than_a_period_does_not_overlap_with_the_next() {
         .build_async(slow)
         .unwrap();
     let report = scheduler.run().unwrap();
-    assert_eq!(report.reason, Reason::Asked, "{report:?}");
+    assert_eq!(report.reason, StopReason::Requested, "{report:?}");
     let due = due.lock().unwrap();
     let periods: Vec<_> = due.windows(2).map(|pair| pair[1] - pair[0]).collect();
     assert!(
@@ -170,7 +170,7 @@ fn a_panic_between_two_waits_fails_only_its_node() {
     let report = scheduler.run().unwrap();
     assert_eq!(
         (&report.reason, report.node("good").unwrap().metrics.ticks),
-        (&Reason::Asked, 11)
+        (&StopReason::Requested, 11)
     );
     let bad = report.node("bad").unwrap();
     assert_eq!(
@@ -194,7 +194,7 @@ fn a_fatal_failure_ends_the_run() {
         .node("waits")
         .build_async(async |_: &mut Context<'_>| ())
         .unwrap();
-    let reason = Reason::Node {
+    let reason = StopReason::Node {
         name: "bad".to_owned(),
         error: "on purpose".to_owned(),
     };
@@ -252,7 +252,7 @@ fn a_tick_that_waits_is_not_stuck_and_one_that_blocks_is() {
         .build_async(blocks)
         .unwrap();
     let report = scheduler.run().unwrap();
-    assert_eq!(report.reason, Reason::Asked, "{report:?}");
+    assert_eq!(report.reason, StopReason::Requested, "{report:?}");
     let events = events.lock().unwrap();
     let stuck = |event: &NodeEvent| event.kind == NodeEvent::STUCK && event.node == *"waits";
     assert!(!events.iter().any(stuck), "{events:?}");
@@ -284,7 +284,7 @@ fn a_tick_that_waits_forever_is_dropped_in_the_end_even_if_its_drop_panics() {
     };
     scheduler.node("forever").build_async(forever).unwrap();
     let report = scheduler.run().unwrap();
-    assert_eq!(report.reason, Reason::Asked);
+    assert_eq!(report.reason, StopReason::Requested);
     let forever = report.node("forever").unwrap();
     assert_eq!((forever.metrics.ticks, forever.metrics.failures), (1, 1));
     assert!(
@@ -406,7 +406,10 @@ fn an_async_node_fails_in_simulated_time() {
     let report = scheduler.simulate(Duration::from_secs(1), 0, 0);
     let error = report.node("waits").unwrap().last_error.as_ref().unwrap();
     assert!(error.contains("neither in simulated time"), "{error}");
-    assert!(matches!(report.reason, Reason::Node { .. }), "{report:?}");
+    assert!(
+        matches!(report.reason, StopReason::Node { .. }),
+        "{report:?}"
+    );
 }
 
 /// Yields in its ticks, and logs all other calls.
@@ -461,7 +464,10 @@ fn a_task_node_gets_every_call_of_a_node() {
     let bad = TaskNode::new(Whole("bad", Arc::clone(&notes)));
     scheduler.node("bad").async_io().build(bad).unwrap();
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
-    assert!(matches!(report.reason, Reason::Node { .. }), "{report:?}");
+    assert!(
+        matches!(report.reason, StopReason::Node { .. }),
+        "{report:?}"
+    );
     let wanted = [
         "bad init",
         "bad tick 0",

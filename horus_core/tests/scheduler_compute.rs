@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use horus_core::scheduler::{
-    Class, Context, FailurePolicy, Hertz, Node, NodeResult, Reason, RunError,
+    Context, FailurePolicy, Hertz, Node, NodeClass, NodeResult, RunError, StopReason,
 };
 use private::Private;
 
@@ -62,8 +62,8 @@ fn a_slow_node_delays_neither_the_main_thread_nor_a_real_time_node() {
     };
     scheduler.node("slow").compute().build(slow).unwrap();
     let report = scheduler.run().unwrap();
-    assert_eq!(report.reason, Reason::Asked, "{report:?}");
-    assert_eq!(report.node("slow").unwrap().class, Class::Compute);
+    assert_eq!(report.reason, StopReason::Requested, "{report:?}");
+    assert_eq!(report.node("slow").unwrap().class, NodeClass::Compute);
     assert_eq!(report.node("slow").unwrap().metrics.ticks, 1);
 }
 
@@ -91,7 +91,7 @@ fn as_many_nodes_run_at_once_as_there_are_threads() {
         scheduler.node(name).compute().build(node).unwrap();
     }
     let report = scheduler.run().unwrap();
-    assert_eq!(report.reason, Reason::Asked, "{report:?}");
+    assert_eq!(report.reason, StopReason::Requested, "{report:?}");
 }
 
 /// The first and the last due time of a node.
@@ -187,7 +187,7 @@ fn a_node_without_a_rate_runs_a_hundred_times_a_second() {
         }
     };
     scheduler.node("n").compute().build(node).unwrap();
-    assert_eq!(scheduler.run().unwrap().reason, Reason::Asked);
+    assert_eq!(scheduler.run().unwrap().reason, StopReason::Requested);
     let due = due.lock().unwrap();
     assert_eq!(due.len(), 4);
     assert!(
@@ -225,7 +225,7 @@ fn a_panic_fails_only_its_node() {
     let report = scheduler.run().unwrap();
     assert_eq!(
         (&report.reason, report.node("good").unwrap().metrics.ticks),
-        (&Reason::Asked, 21)
+        (&StopReason::Requested, 21)
     );
     let bad = report.node("bad").unwrap();
     assert_eq!(
@@ -248,7 +248,7 @@ fn a_fatal_failure_ends_the_run() {
         .build(|_: &mut Context<'_>| ())
         .unwrap();
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
-    let reason = Reason::Node {
+    let reason = StopReason::Node {
         name: "bad".to_owned(),
         error: "on purpose".to_owned(),
     };
@@ -319,7 +319,7 @@ fn a_node_that_hangs_is_left_behind_and_all_other_nodes_are_shut_down() {
     drop(release);
     assert_eq!(*ended.lock().unwrap(), ["good"]);
     let hangs = report.node("hangs").unwrap();
-    assert_eq!((hangs.metrics.ticks, hangs.class), (0, Class::Compute));
+    assert_eq!((hangs.metrics.ticks, hangs.class), (0, NodeClass::Compute));
     assert!(
         hangs.last_error.as_ref().unwrap().contains("left behind"),
         "{hangs:?}"

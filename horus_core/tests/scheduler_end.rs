@@ -15,8 +15,8 @@ use std::time::Duration;
 use actors::{Child, End, arm, private_dir, role};
 use horus_core::message::{CmdVel, NodeEvent};
 use horus_core::scheduler::{
-    Context, FailurePolicy, Hertz, Node, NodeBuilder, NodeResult, Rate, Reason, Report, RunError,
-    Scheduler, StartError,
+    Context, FailurePolicy, Hertz, Node, NodeBuilder, NodeResult, Rate, Report, RunError,
+    Scheduler, StartError, StopReason,
 };
 use horus_core::topic::Qos;
 use private::Private;
@@ -121,7 +121,7 @@ const WAYS: [fn(Scheduler) -> Result<Report, RunError>; 6] = [
 
 #[test]
 fn every_way_to_run_gives_an_error_with_the_report_when_a_node_failed() {
-    let reason = Reason::Node {
+    let reason = StopReason::Node {
         name: "wheel".into(),
         error: "the wheel fell off".into(),
     };
@@ -155,7 +155,7 @@ fn a_failure_that_its_policy_ignores_is_no_error() {
         let report = run(scheduler).unwrap();
         assert_eq!(
             (report.reason, report.nodes[0].metrics.failures),
-            (Reason::Asked, 1)
+            (StopReason::Requested, 1)
         );
     }
 }

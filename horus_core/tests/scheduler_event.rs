@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use horus_core::message::monotonic_now_ns;
 use horus_core::prelude::*;
 use horus_core::scheduler::{
-    Class, Context, FailurePolicy, Health, Hertz, Node, NodeResult, Reason, Report,
+    Context, FailurePolicy, Health, Hertz, Node, NodeClass, NodeResult, Report, StopReason,
 };
 use horus_core::topic::DynamicType;
 use private::Private;
@@ -85,7 +85,7 @@ fn a_burst_is_one_tick_and_none_begins_too_soon() {
     sender.join().unwrap();
     assert_eq!(
         (&report.reason, report.nodes[0].class),
-        (&Reason::Asked, Class::Event)
+        (&StopReason::Requested, NodeClass::Event)
     );
     let noted = noted.lock().unwrap();
     assert_eq!(
@@ -198,7 +198,7 @@ fn a_node_that_backs_off_uses_no_cpu_time_for_waiting_messages() {
     let used_ns = measured.join().unwrap();
     assert_eq!(
         (report.reason, report.nodes[0].metrics.ticks),
-        (Reason::Asked, 2)
+        (StopReason::Requested, 2)
     );
     assert!(used_ns < 60_000_000, "{used_ns} ns of 300 ms");
 }
@@ -237,7 +237,7 @@ fn endpoints_of_any_type_wake_a_node_and_put_it_in_order() {
         (order, ticks(&report, "woken")),
         (vec!["sends", "woken"], 1)
     );
-    assert_eq!(report.node("woken").unwrap().class, Class::Event);
+    assert_eq!(report.node("woken").unwrap().class, NodeClass::Event);
 }
 
 /// Returns how often the threads whose name begins with `name` have gone to sleep.

@@ -18,7 +18,8 @@ use horus_core::prelude::*;
 #[cfg(feature = "async-io")]
 use horus_core::scheduler::{AsyncNode, TaskNode, TickFuture};
 use horus_core::scheduler::{
-    Context, FailurePolicy, Handle, Node, NodeError, NodeResult, Reason, Report, RunError, Running,
+    Context, FailurePolicy, Handle, Node, NodeError, NodeResult, Report, RunError, Running,
+    StopReason,
 };
 use noise::result;
 use private::Private;
@@ -389,13 +390,13 @@ fn judge(executor: Executor, is_eager: bool, fault: Fault, policy: FailurePolicy
     // The policy was applied to the run and to the node.
     match fault.text() {
         Some((error, _)) if is_fatal => {
-            let reason = Reason::Node {
+            let reason = StopReason::Node {
                 name: "bad".into(),
                 error: error.into(),
             };
             assert_eq!(report.reason, reason, "{what}");
         }
-        _ => assert_eq!(report.reason, Reason::Asked, "{what}"),
+        _ => assert_eq!(report.reason, StopReason::Requested, "{what}"),
     }
     let restarts = usize::from(policy == RESTART && fault.text().is_some() && !fault.is_in_init());
     let inits = if fault.is_in_init() && !is_fatal {

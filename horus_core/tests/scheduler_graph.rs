@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use horus_core::prelude::*;
-use horus_core::scheduler::Class;
+use horus_core::scheduler::NodeClass;
 use private::Private;
 
 /// The names of nodes in the order of their turns.
@@ -169,13 +169,16 @@ fn the_graph_has_every_endpoint_that_builders_know() {
     );
     assert_eq!(
         (control.class, control.rate),
-        (Class::RealTime, Some(100.hz()))
+        (NodeClass::RealTime, Some(100.hz()))
     );
     assert_eq!(
         (slam.reads.join(" "), slam.writes.join(" ")),
         ("cmd_vel scan".into(), "odometry".into())
     );
-    assert_eq!((slam.class, slam.order, slam.rate), (Class::Event, 1, None));
+    assert_eq!(
+        (slam.class, slam.order, slam.rate),
+        (NodeClass::Event, 1, None)
+    );
     assert_eq!(
         (graph.rank("control"), graph.rank("slam")),
         (Some(0), Some(1))

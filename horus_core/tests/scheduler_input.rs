@@ -13,7 +13,8 @@ use executors::{Recorded, ticks, until};
 use horus_core::message::{EmergencyStop, NodeEvent};
 use horus_core::prelude::*;
 use horus_core::scheduler::{
-    FailurePolicy, Health, Input, Miss, NodeBuilder, Reason, Report, RunError, emergency_stop,
+    FailurePolicy, Health, Input, MissPolicy, NodeBuilder, Report, RunError, StopReason,
+    emergency_stop_publisher,
 };
 use private::Private;
 
@@ -46,7 +47,7 @@ impl Node for Looking {
 
 /// Simulates a second of a node at 100 Hz, with this policy, whose input comes in the ticks of
 /// `sends`.
-fn looking(sends: fn(u64) -> bool, policy: Miss) -> (Report, Vec<(Option<u64>, u64)>) {
+fn looking(sends: fn(u64) -> bool, policy: MissPolicy) -> (Report, Vec<(Option<u64>, u64)>) {
     let private = Private::new();
     let seen = Seen::default();
     let mut scheduler = private.scheduler();
@@ -85,7 +86,7 @@ fn misses(report: &Report) -> u64 {
 
 #[test]
 fn a_message_is_fresh_until_its_timeout_by_the_simulated_clock() {
-    let (report, seen) = looking(|tick| tick == 2 || tick == 3 || tick == 9, Miss::Warn);
+    let (report, seen) = looking(|tick| tick == 2 || tick == 3 || tick == 9, MissPolicy::Warn);
     let wanted = [
         (None, 0),
         (None, 10),
@@ -104,17 +105,20 @@ fn a_message_is_fresh_until_its_timeout_by_the_simulated_clock() {
         (100, (None, 40), (None, 900))
     );
     // The ticks 7 and 8, and those from 13 on.
-    assert_eq!((misses(&report), report.reason), (2 + 87, Reason::Over));
+    assert_eq!(
+        (misses(&report), report.reason),
+        (2 + 87, StopReason::DurationElapsed)
+    );
 }
 
 #[test]
 fn the_policy_for_misses_is_applied_to_stale_inputs() {
     // The timeout counts from the node's start on.
-    let (report, seen) = looking(|_| false, Miss::Stop);
+    let (report, seen) = looking(|_| false, MissPolicy::Stop);
     let error = "no message on 'input' for 40ms: the timeout is 35ms".to_owned();
     assert_eq!(
         report.reason,
-        Reason::Node {
+        StopReason::Node {
             name: "looking".into(),
             error
         }
@@ -122,8 +126,8 @@ fn the_policy_for_misses_is_applied_to_stale_inputs() {
     // Five ticks, and then the safe state, because the run has failed.
     assert_eq!((seen.len(), seen[5]), (6, (None, u64::MAX)));
 
-    let (report, seen) = looking(|tick| !(10..20).contains(&tick), Miss::SafeMode);
-    assert_eq!(report.reason, Reason::Over);
+    let (report, seen) = looking(|tick| !(10..20).contains(&tick), MissPolicy::SafeMode);
+    assert_eq!(report.reason, StopReason::DurationElapsed);
     assert_eq!(misses(&report), 7);
     let safe = seen.iter().filter(|(_, age)| *age == u64::MAX).count();
     assert_eq!(
@@ -131,7 +135,7 @@ fn the_policy_for_misses_is_applied_to_stale_inputs() {
         (1, (None, 40), (None, u64::MAX))
     );
 
-    let (_, seen) = looking(|_| false, Miss::Skip);
+    let (_, seen) = looking(|_| false, MissPolicy::Skip);
     let ages: Vec<_> = seen.iter().take(7).map(|(_, age)| *age).collect();
     assert_eq!(ages, [0, 10, 20, 30, 40, 60, 80]);
 }
@@ -171,7 +175,7 @@ fn a_message_that_recv_took_is_not_fresh_any_more() {
     let report = scheduler.simulate(Duration::from_millis(5), 1, 0);
     assert_eq!(
         (report.reason, report.nodes[0].metrics.ticks),
-        (Reason::Over, 1)
+        (StopReason::DurationElapsed, 1)
     );
 }
 
@@ -179,7 +183,7 @@ fn a_message_that_recv_took_is_not_fresh_any_more() {
 fn a_node_on_a_topic_that_stays_silent_is_stopped_too() {
     let private = Private::new();
     let mut scheduler = private.scheduler();
-    let mut builder: NodeBuilder<'_> = scheduler.node("driver").on_miss(Miss::Stop);
+    let mut builder: NodeBuilder<'_> = scheduler.node("driver").on_miss(MissPolicy::Stop);
     let input: Input<CmdVel> = builder.subscribe_with_timeout("cmd_vel", TIMEOUT).unwrap();
     let builder = builder.on(input.subscriber());
     builder
@@ -189,7 +193,7 @@ fn a_node_on_a_topic_that_stays_silent_is_stopped_too() {
         })
         .unwrap();
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
-    let Reason::Node { name, error } = &report.reason else {
+    let StopReason::Node { name, error } = &report.reason else {
         panic!("{report:?}")
     };
     assert!(
@@ -208,7 +212,10 @@ fn the_timeout_counts_from_the_start_of_the_node_and_from_a_restart() {
         backoff: TIMEOUT * 3,
     };
     let mut scheduler = private.scheduler();
-    let builder = scheduler.node("looking").rate(100.hz()).on_miss(Miss::Stop);
+    let builder = scheduler
+        .node("looking")
+        .rate(100.hz())
+        .on_miss(MissPolicy::Stop);
     let mut builder = builder.failure_policy(restart);
     let input: Input<CmdVel> = builder.subscribe_with_timeout("input", TIMEOUT).unwrap();
     let noted = Arc::clone(&ages);
@@ -222,13 +229,19 @@ fn the_timeout_counts_from_the_start_of_the_node_and_from_a_restart() {
     };
     builder.build(node).unwrap();
     let report = scheduler.simulate(Duration::from_secs(1), 1, 0);
-    assert!(matches!(report.reason, Reason::Node { .. }), "{report:?}");
+    assert!(
+        matches!(report.reason, StopReason::Node { .. }),
+        "{report:?}"
+    );
     assert_eq!(*ages.lock().unwrap(), [0, 10, 20, 0, 10, 20, 30, 40]);
 
     // The same with the real clock.
     let mut scheduler = private.scheduler();
     // WHY `Warn`: on a slow machine a late tick is a miss as well.
-    let mut builder = scheduler.node("looking").rate(100.hz()).on_miss(Miss::Warn);
+    let mut builder = scheduler
+        .node("looking")
+        .rate(100.hz())
+        .on_miss(MissPolicy::Warn);
     let endless = Duration::from_secs(600);
     let input: Input<CmdVel> = builder.subscribe_with_timeout("input", endless).unwrap();
     let node = move |context: &mut Context<'_>| {
@@ -238,7 +251,7 @@ fn the_timeout_counts_from_the_start_of_the_node_and_from_a_restart() {
         }
     };
     builder.watchdog(endless).build(node).unwrap();
-    assert_eq!(scheduler.run().unwrap().reason, Reason::Asked);
+    assert_eq!(scheduler.run().unwrap().reason, StopReason::Requested);
 }
 
 /// The publisher of an input cannot send during an emergency stop, and is not always the first that
@@ -254,7 +267,7 @@ fn an_emergency_stop_that_is_longer_than_a_timeout_makes_no_input_stale() {
         lidar
             .build(move |_: &mut Context<'_>| output.send(CmdVel::default()).unwrap())
             .unwrap();
-        let mut driver = scheduler.node("driver").on_miss(Miss::Stop);
+        let mut driver = scheduler.node("driver").on_miss(MissPolicy::Stop);
         let mut input: Input<CmdVel> = driver.subscribe_with_timeout("lidar", timeout).unwrap();
         let driver = driver.on(input.subscriber());
         let driver = if is_shared {
@@ -273,7 +286,7 @@ fn an_emergency_stop_that_is_longer_than_a_timeout_makes_no_input_stale() {
         handle.pause("lidar").unwrap();
         until("it pauses", || health("lidar") == Health::Paused);
         thread::sleep(Duration::from_millis(50));
-        let mut stop = emergency_stop(private.namespace()).unwrap();
+        let mut stop = emergency_stop_publisher(private.namespace()).unwrap();
         stop.send(EmergencyStop::engage("test", "on purpose"))
             .unwrap();
         until("it is safe", || health("driver") == Health::Safe);
@@ -318,7 +331,7 @@ fn what_was_sent_during_an_emergency_stop_is_not_fresh() {
         let health = || handle.metrics("driver").unwrap().health;
         send(1.0);
         until("it is fresh", || *fresh.lock().unwrap() == [1.0]);
-        let mut stop = emergency_stop(private.namespace()).unwrap();
+        let mut stop = emergency_stop_publisher(private.namespace()).unwrap();
         stop.send(EmergencyStop::engage("test", "on purpose"))
             .unwrap();
         until("it is safe", || health() == Health::Safe);

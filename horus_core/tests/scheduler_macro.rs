@@ -10,7 +10,7 @@ use std::time::Duration;
 use horus_core::introspect::Inspector;
 use horus_core::node;
 use horus_core::prelude::*;
-use horus_core::scheduler::{Class, PlanError, Reason};
+use horus_core::scheduler::{NodeClass, PlanError, StopReason};
 use private::Private;
 
 /// The number of shutdowns.
@@ -103,7 +103,7 @@ fn declared_nodes_run_and_the_scheduler_knows_their_endpoints() {
     let control = &graph.nodes()[0];
     assert_eq!(
         (control.name.as_str(), control.class),
-        ("control", Class::Event)
+        ("control", NodeClass::Event)
     );
     assert_eq!(
         (control.reads.join(" "), control.writes.join(" ")),
@@ -112,7 +112,7 @@ fn declared_nodes_run_and_the_scheduler_knows_their_endpoints() {
     assert_eq!(graph.nodes()[3].reads, ["cmd_vel", "odometry"]);
 
     let report = scheduler.simulate(Duration::from_secs(1), 1, 0);
-    assert_eq!(report.reason, Reason::Asked);
+    assert_eq!(report.reason, StopReason::Requested);
     let metrics = |name: &str| {
         report
             .nodes
@@ -182,7 +182,7 @@ fn the_topics_of_a_node_have_the_declared_quality_of_service() {
         .publisher::<CmdVel>("calls", Qos::reliable())
         .send(CmdVel::default())
         .unwrap();
-    assert_eq!(scheduler.run().unwrap().reason, Reason::Asked);
+    assert_eq!(scheduler.run().unwrap().reason, StopReason::Requested);
     // A late subscriber gets the last message.
     let mut late = private.subscriber::<CmdVel>("mode", Qos::new());
     assert_eq!(late.recv().map(|mode| mode.linear), Some(1.5));
@@ -215,7 +215,7 @@ fn the_name_of_a_topic_may_be_any_text_even_a_temporary_one() {
     Named::build(scheduler.node("named")).unwrap();
     let graph = scheduler.graph();
     let named = &graph.nodes()[0];
-    assert_eq!(named.class, Class::Event);
+    assert_eq!(named.class, NodeClass::Event);
     let mut reads = named.reads.clone();
     let mut writes = named.writes.clone();
     reads.sort();

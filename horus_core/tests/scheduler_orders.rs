@@ -14,8 +14,8 @@ use executors::{LONG, ticks, until};
 use horus_core::message::monotonic_now_ns;
 use horus_core::prelude::*;
 use horus_core::scheduler::{
-    Class, CommandError, Context, FailurePolicy, Handle, Health, Hertz, Node, NodeResult, Reason,
-    Running, Scheduler, SwapState,
+    CommandError, Context, FailurePolicy, Handle, Health, Hertz, Node, NodeClass, NodeResult,
+    Running, Scheduler, StopReason, SwapState,
 };
 use private::Private;
 
@@ -61,7 +61,7 @@ fn a_round_is_one_tick_of_each_node_that_has_no_thread() {
     running.handle().stop();
     assert!(!running.tick_once().unwrap() && running.is_stopping());
     let report = running.finish().unwrap();
-    assert_eq!(report.reason, Reason::Asked);
+    assert_eq!(report.reason, StopReason::Requested);
     assert_eq!(report.node("one").unwrap().metrics.ticks, 1000);
     assert_eq!(one.shutdowns.load(Ordering::Relaxed), 1);
 }
@@ -95,7 +95,10 @@ fn beside(steer: impl FnOnce(&Handle, &mut Running)) {
     let mut running = scheduler.start().unwrap();
     let handle = running.handle();
     steer(&handle, &mut running);
-    assert_eq!(running.finish().unwrap().reason, Reason::Over);
+    assert_eq!(
+        running.finish().unwrap().reason,
+        StopReason::DurationElapsed
+    );
 }
 
 #[test]
@@ -244,7 +247,7 @@ fn the_nodes_of_a_chain_run_one_after_the_other_at_each_due_time() {
         report
             .nodes
             .iter()
-            .all(|node| node.class == Class::RealTime)
+            .all(|node| node.class == NodeClass::RealTime)
     );
     let log = log.lock().unwrap();
     assert_eq!(log.len(), 51 * 3);
@@ -353,7 +356,7 @@ fn a_swap_passes_the_queue_on_and_every_message_is_handled_once_in_order() {
     running.run_for(LONG).unwrap();
     let swaps: u64 = steering.join().unwrap();
     let report = running.finish().unwrap();
-    assert_eq!(report.reason, Reason::Asked);
+    assert_eq!(report.reason, StopReason::Requested);
     let output = output.lock().unwrap();
     assert!(output.iter().map(|(_, number)| *number).eq(0..20_000));
     assert!(output.is_sorted_by_key(|(mark, _)| *mark));
@@ -408,7 +411,7 @@ fn a_swap_that_fails_is_rolled_back_and_nothing_is_lost() {
     let report = running.finish().unwrap();
     assert_eq!(
         (report.reason, new.shutdowns.load(Ordering::Relaxed)),
-        (Reason::Over, 1)
+        (StopReason::DurationElapsed, 1)
     );
     let late = handle.swap("n", Counter::default()).unwrap();
     drop(handle);
@@ -464,7 +467,10 @@ fn a_swap_that_fails_on_a_message_gives_the_endpoints_back() {
         .map(|(mark, _)| *mark)
         .collect();
     assert_eq!(marks, [1, 1, 1, 1, 0, 0, 0, 0, 0, 0]);
-    assert_eq!(running.finish().unwrap().reason, Reason::Over);
+    assert_eq!(
+        running.finish().unwrap().reason,
+        StopReason::DurationElapsed
+    );
 }
 
 /// For bindings, which poll this too often to look the scheduler up each time.

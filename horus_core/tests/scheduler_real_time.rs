@@ -21,7 +21,7 @@ use std::time::{Duration, Instant};
 use horus_core::message::NodeEvent;
 use horus_core::prelude::*;
 use horus_core::scheduler::{
-    Context, Handle, Hertz, Miss, NodeBuilder, NodeResult, Running, Scheduler, black_box,
+    Context, Handle, Hertz, MissPolicy, NodeBuilder, NodeResult, Running, Scheduler, black_box,
 };
 use noise::result;
 use private::Private;
@@ -110,8 +110,11 @@ fn scheduler(private: &Private, is_timed: bool) -> (Scheduler, Arc<Costs>) {
         costs: Arc::clone(&costs),
         is_watched: is_timed,
     };
-    work.echo.touch();
-    let node: NodeBuilder<'_> = scheduler.node("works").checkpoints(1).on_miss(Miss::Warn);
+    work.echo.prefault();
+    let node: NodeBuilder<'_> = scheduler
+        .node("works")
+        .checkpoints(1)
+        .on_miss(MissPolicy::Warn);
     let node = if is_timed { node.rate(1.khz()) } else { node };
     let node = node.budget(Duration::from_micros(50)).watchdog(LONG);
     node.build(move |context: &mut Context<'_>| work.tick(context))

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use horus_core::prelude::*;
 use horus_core::scheduler::{
-    Class, Context, FailurePolicy, Hertz, Miss, Node, NodeResult, Reason, Report, RunError,
-    Scheduler,
+    Context, FailurePolicy, Hertz, MissPolicy, Node, NodeClass, NodeResult, Report, RunError,
+    Scheduler, StopReason,
 };
 use private::Private;
 
@@ -82,7 +82,7 @@ fn nodes_begin_tick_and_end_in_order() {
         scheduler.node(name).order(order).build(node).unwrap();
     }
     let report = scheduler.run().unwrap();
-    assert_eq!(report.reason, Reason::Asked);
+    assert_eq!(report.reason, StopReason::Requested);
     let wanted = "a init,b init,c init,a 0,b 0,c 0,a 1,b 1,c 1,c shutdown,b shutdown,a shutdown";
     assert_eq!(calls.read().join(","), wanted);
     assert!(
@@ -110,7 +110,7 @@ fn due_times_do_not_drift_and_skipped_ticks_are_not_made_up_for() {
     };
     scheduler.node("fast").rate(500.hz()).build(node).unwrap();
     let report = scheduler.run_for(Duration::from_millis(500)).unwrap();
-    assert_eq!(report.reason, Reason::Over);
+    assert_eq!(report.reason, StopReason::DurationElapsed);
     let metrics = report.nodes[0].metrics;
     let (first, last) = *first_and_last.lock().unwrap();
     // Each tick ran at its due time or was skipped; no due time was shifted.
@@ -177,7 +177,7 @@ fn a_failure_ends_the_run_or_is_handled_by_its_policy() {
         };
         assert_eq!(
             report.reason,
-            Reason::Node {
+            StopReason::Node {
                 name: "bad".into(),
                 error: error.into()
             }
@@ -187,7 +187,7 @@ fn a_failure_ends_the_run_or_is_handled_by_its_policy() {
         let (report, noted) = failing(FailurePolicy::Ignore, 3, panics);
         assert_eq!(
             (report.reason.clone(), ticks(&report, "bad")),
-            (Reason::Asked, 4)
+            (StopReason::Requested, 4)
         );
         assert_eq!(
             noted,
@@ -206,7 +206,7 @@ fn a_failure_ends_the_run_or_is_handled_by_its_policy() {
 
         let backoff = Duration::from_millis(1);
         let (report, noted) = failing(FailurePolicy::Restart { max: 1, backoff }, 4, panics);
-        assert_eq!(report.reason, Reason::Asked);
+        assert_eq!(report.reason, StopReason::Requested);
         let wanted = [
             "bad init",
             "bad 0",
@@ -281,7 +281,7 @@ fn a_node_that_hangs_is_found_and_made_safe_once_while_other_nodes_go_on() {
         during.load(Ordering::Relaxed) > 0,
         "the other node stood still: {other:?}"
     );
-    assert_eq!(other.class, Class::RealTime);
+    assert_eq!(other.class, NodeClass::RealTime);
 }
 
 #[test]
@@ -301,7 +301,7 @@ fn a_node_that_never_returns_ends_the_run_and_is_left_behind() {
         .build(node)
         .unwrap();
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
-    let Reason::Node { name, error } = &report.reason else {
+    let StopReason::Node { name, error } = &report.reason else {
         panic!("{report:?}")
     };
     assert!(name == "loops" && error.contains("does not end"), "{error}");
@@ -356,11 +356,11 @@ fn a_node_on_a_topic_runs_when_there_are_messages_and_only_then() {
     sender.join().unwrap();
     assert_eq!(
         (report.reason.clone(), received.load(Ordering::Relaxed)),
-        (Reason::Asked, sent)
+        (StopReason::Requested, sent)
     );
     assert_eq!(
         (ticks(&report, "driver"), report.nodes[0].class),
-        (sent, Class::Event)
+        (sent, NodeClass::Event)
     );
 }
 
@@ -456,7 +456,7 @@ fn simulated(seed: u64, added: [usize; 4]) -> Vec<u8> {
         nodes[index].take().unwrap()(&mut scheduler);
     }
     let report = scheduler.simulate(Duration::from_secs(10), seed, 1_000_000_000);
-    assert_eq!(report.reason, Reason::Over);
+    assert_eq!(report.reason, StopReason::DurationElapsed);
     assert_eq!(
         (ticks(&report, "sensor"), ticks(&report, "control")),
         (2000, 2000)
@@ -482,7 +482,7 @@ fn a_late_node_skips_a_tick_or_stops_the_run_by_its_policy() {
     scheduler
         .node("skips")
         .rate(200.hz())
-        .on_miss(Miss::Skip)
+        .on_miss(MissPolicy::Skip)
         .build(slow)
         .unwrap();
     let report = scheduler.run_for(Duration::from_millis(200)).unwrap();
@@ -498,9 +498,9 @@ fn a_late_node_skips_a_tick_or_stops_the_run_by_its_policy() {
         let [deadline, budget] = [deadline_ms, budget_ms].map(Duration::from_millis);
         let node = scheduler.node("stops").rate(1.hz()).deadline(deadline);
         let node = node.budget(budget);
-        node.on_miss(Miss::Stop).build(slow).unwrap();
+        node.on_miss(MissPolicy::Stop).build(slow).unwrap();
         let report = scheduler.run().or_else(RunError::into_report).unwrap();
-        let Reason::Node { name, error } = &report.reason else {
+        let StopReason::Node { name, error } = &report.reason else {
             panic!("{report:?}")
         };
         assert!(name == "stops" && error.contains(wanted), "{error}");

@@ -17,8 +17,8 @@ use horus_core::actor::{self, Actor};
 use horus_core::message::{EmergencyStop, NodeEvent};
 use horus_core::prelude::*;
 use horus_core::scheduler::{
-    Class, Context, FailurePolicy, Health, Hertz, Miss, Node, NodeResult, PlanError, Reason,
-    StartError, emergency_stop,
+    Context, FailurePolicy, Health, Hertz, MissPolicy, Node, NodeClass, NodeResult, PlanError,
+    StartError, StopReason, emergency_stop_publisher,
 };
 use noise::result;
 use private::Private;
@@ -110,7 +110,7 @@ fn a_thousand_nodes_share_two_threads() {
     });
     let report = running.finish().unwrap();
     let node = report.node("imu 500").unwrap();
-    assert_eq!(node.class, Class::Event);
+    assert_eq!(node.class, NodeClass::Event);
     assert!((1..=ROUNDS + 1).contains(&node.metrics.ticks));
 }
 
@@ -250,7 +250,7 @@ fn commands_and_policies_are_those_of_other_nodes() {
     let metrics = handle.metrics("driver").unwrap();
     assert_eq!((metrics.failures, metrics.panics), (2, 1));
 
-    let mut stop = emergency_stop(private.namespace()).unwrap();
+    let mut stop = emergency_stop_publisher(private.namespace()).unwrap();
     for round in 0..3 {
         stop.send(EmergencyStop::engage("test", "on purpose"))
             .unwrap();
@@ -314,7 +314,7 @@ fn a_silent_input_is_a_miss() {
     let _input = node
         .subscribe_with_timeout::<CmdVel>("lidar", Duration::from_millis(30))
         .unwrap();
-    let node = node.on(&commands).on_miss(Miss::Stop).shared("fleet");
+    let node = node.on(&commands).on_miss(MissPolicy::Stop).shared("fleet");
     node.build(|_: &mut Context<'_>| {}).unwrap();
     let error = scheduler.run().unwrap_err().to_string();
     assert!(
@@ -419,7 +419,7 @@ fn a_node_ends_with_the_group_whose_threads_it_shares() {
         let running = scheduler.start().unwrap();
         let next = || calls.recv_timeout(LONG).unwrap();
         assert_eq!(next(), "init");
-        let mut stop = emergency_stop(private.namespace()).unwrap();
+        let mut stop = emergency_stop_publisher(private.namespace()).unwrap();
         let engage = EmergencyStop::engage("test", "on purpose");
         if is_emergency {
             stop.send(engage).unwrap();
@@ -459,7 +459,7 @@ fn simulated_runs_run_nodes_that_share_threads() {
         .unwrap();
     let report = scheduler.simulate(Duration::from_secs(1), 7, 0);
     assert_eq!(report.node("woken").unwrap().metrics.ticks, 100);
-    assert_eq!(report.reason, Reason::Over);
+    assert_eq!(report.reason, StopReason::DurationElapsed);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use horus_core::prelude::*;
-use horus_core::scheduler::{Context, Hertz, Node, NodeResult, Reason, RunError, StartError};
+use horus_core::scheduler::{Context, Hertz, Node, NodeResult, RunError, StartError, StopReason};
 use noise::result;
 use private::Private;
 
@@ -133,7 +133,10 @@ fn start(private: &Private, room_bytes: u64) -> Option<StartError> {
     match outcome {
         Ok(mut running) => {
             running.run_for(Duration::from_millis(50)).unwrap();
-            assert_eq!(running.finish().unwrap().reason, Reason::Over);
+            assert_eq!(
+                running.finish().unwrap().reason,
+                StopReason::DurationElapsed
+            );
             None
         }
         Err(error) => {
@@ -175,7 +178,7 @@ fn child_role() {
             );
             return;
         };
-        let is_known = matches!(error, StartError::Thread { .. } | StartError::Monitor(_));
+        let is_known = matches!(error, StartError::Thread { .. } | StartError::Topics(_));
         assert!(is_known, "{error:?}");
         let text = match error {
             StartError::Thread { name, cause } => format!("no thread for '{name}' ({cause})"),

@@ -19,7 +19,9 @@ use std::time::Duration;
 use executors::{EXECUTORS, Executor, LONG, Recorded, ticks, until};
 use horus_core::message::NodeEvent;
 use horus_core::prelude::*;
-use horus_core::scheduler::{Context, FailurePolicy, Hertz, Node, NodeResult, Reason, RunError};
+use horus_core::scheduler::{
+    Context, FailurePolicy, Hertz, Node, NodeResult, RunError, StopReason,
+};
 use noise::{result, rounds};
 use private::Private;
 
@@ -108,7 +110,7 @@ fn hang(executor: Executor, hang: Hang) {
     };
     let report = scheduler.run().unwrap();
     test.join().unwrap();
-    assert_eq!(report.reason, Reason::Asked, "{what}");
+    assert_eq!(report.reason, StopReason::Requested, "{what}");
     let stuck = recorded.of("bad", NodeEvent::STUCK);
     // Once for each time; on a machine without free CPU time it may be stuck more than once.
     assert_eq!(
@@ -246,7 +248,7 @@ fn two_nodes_in_a_deadlock_end_the_run_and_every_node_is_made_safe_once() {
         .build(Careful(Arc::clone(&careful)))
         .unwrap();
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
-    let Reason::Node { name, error } = &report.reason else {
+    let StopReason::Node { name, error } = &report.reason else {
         panic!("{report:?}")
     };
     assert!(
@@ -424,7 +426,7 @@ fn run_all(watchdog: Duration, time: Duration) -> (Vec<(Executor, Log)>, Recorde
         node.watchdog(watchdog).build(tick).unwrap();
     }
     let report = scheduler.run_for(time).unwrap();
-    assert_eq!(report.reason, Reason::Over, "{report:?}");
+    assert_eq!(report.reason, StopReason::DurationElapsed, "{report:?}");
     (logs, recorded)
 }
 

@@ -19,14 +19,14 @@ fn a_refused_message_counts_as_malformed() {
     let private = Private::new();
     let kind = DynamicType::of::<Value>();
     let builder = || kind.builder("any").namespace(private.namespace());
-    let (mut publisher, mut subscriber) = builder().ends().unwrap();
+    let (mut publisher, mut subscriber) = builder().endpoints().unwrap();
     let mut values: Subscriber<Value> = private.subscriber("any", Qos::new());
     for message in [&b"\xc1"[..], b"\x07"] {
         publisher.send_bytes(message).unwrap();
     }
     let mut buffer = [0; 64];
     assert_eq!(subscriber.recv_into(&mut buffer), Some(1));
-    subscriber.refuse();
+    subscriber.count_malformed();
     assert_eq!(subscriber.recv_into(&mut buffer), Some(1));
     assert_eq!(values.recv(), Some(Value::from(7)));
     // The typed endpoint, which decodes by itself, has the same counts.
@@ -43,7 +43,7 @@ fn borrowing_waits_for_a_message() {
             .builder("any")
             .namespace(private.namespace())
     };
-    let (mut publisher, mut subscriber) = builder().ends().unwrap();
+    let (mut publisher, mut subscriber) = builder().endpoints().unwrap();
     let begin = Instant::now();
     let wait = Duration::from_millis(20);
     assert!(subscriber.borrow_timeout(wait).unwrap().is_none());
@@ -67,7 +67,7 @@ fn a_lent_slot_stays_mapped_and_is_published_once() {
             .builder("any")
             .namespace(private.namespace())
     };
-    let (mut publisher, mut subscriber) = builder().ends().unwrap();
+    let (mut publisher, mut subscriber) = builder().endpoints().unwrap();
     let max = publisher.slot_bytes();
     let lent = publisher.lend().unwrap();
     let _memory = publisher.lent_memory();
@@ -109,7 +109,7 @@ fn lengths_are_received_without_the_messages() {
     let private = Private::new();
     let kind = DynamicType::of::<Value>();
     let builder = || kind.builder("any").namespace(private.namespace());
-    let (mut publisher, mut subscriber) = builder().ends().unwrap();
+    let (mut publisher, mut subscriber) = builder().endpoints().unwrap();
     let mut tools = [
         builder().subscriber().unwrap(),
         builder().observer().unwrap(),

@@ -403,7 +403,7 @@ fn a_publisher_may_stop_waiting_for_a_stalled_subscriber() {
     let mut subscriber: Subscriber<CmdVel> = private.subscriber("t", qos);
     let mut publisher: Publisher<CmdVel> = private.publisher("t", detach);
     send_all(&mut publisher, 1..=10);
-    assert_eq!(subscriber.detached(), 1);
+    assert_eq!(subscriber.detach_count(), 1);
     let got = numbers(&mut subscriber);
     assert_eq!(got.last(), Some(&10));
     assert_eq!(subscriber.lost() + got.len() as u64, 10);

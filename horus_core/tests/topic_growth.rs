@@ -256,7 +256,7 @@ fn slots_grow_without_a_subscriber_that_stalls() {
     publisher
         .send_timeout(&longest, Duration::from_secs(60))
         .unwrap();
-    assert_eq!(subscriber.detached(), 1);
+    assert_eq!(subscriber.detach_count(), 1);
     let received = std::iter::from_fn(|| subscriber.recv()).count() as u64;
     let stats = subscriber.stats();
     assert_eq!(stats.sent, sent + 1);

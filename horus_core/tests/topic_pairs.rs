@@ -90,14 +90,14 @@ fn a_plain_subscriber_that_never_reads_holds_nobody_back() {
             for number in 1..=10_000 {
                 publisher.send(numbered(number)).unwrap();
             }
-            assert_eq!(publisher.slowest_reader(), None, "{order}");
+            assert_eq!(publisher.slowest_subscriber(), None, "{order}");
             assert_eq!(subscriber.stats().waiting + subscriber.lost(), 10_000);
             let got = numbers(&mut subscriber);
             assert_eq!(got.last(), Some(&10_000), "{order}");
             let lost = subscriber.lost();
             assert_eq!(got, (lost + 1..=10_000).collect::<Vec<_>>(), "{order}");
             assert_eq!(
-                (subscriber.stats().sent, subscriber.detached()),
+                (subscriber.stats().sent, subscriber.detach_count()),
                 (10_000, 0)
             );
         };

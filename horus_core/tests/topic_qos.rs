@@ -364,7 +364,7 @@ fn a_default_subscriber_delays_no_reliable_publisher() {
         assert_eq!(slow.lost() + got.len() as u64, 100);
         assert_eq!(got.last(), Some(&100));
         assert!(got.windows(2).all(|pair| pair[0] + 1 == pair[1]), "{got:?}");
-        assert_eq!((reliable.lost(), reliable.detached()), (0, 0));
+        assert_eq!((reliable.lost(), reliable.detach_count()), (0, 0));
     }
 }
 

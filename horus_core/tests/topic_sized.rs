@@ -50,7 +50,7 @@ impl Header for SonarHeader {
         self.echoes.saturating_mul(4)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         match self._reserved {
             [0, 0, 0, 0, 0, 0] => Ok(()),
             _ => Err("reserved bytes are not 0".into()),

@@ -110,7 +110,7 @@ fn the_ledger_of_malformed_messages_survives_an_ignored_lane() {
     let mut tool = DynamicSubscriber::open(private.namespace(), "anything").unwrap();
     first.send(&Value::from(1)).unwrap();
     tool.recv_bytes_timeout(Duration::from_secs(9)).unwrap();
-    tool.refuse();
+    tool.count_malformed();
     drop(first);
     let own = DynamicPublisher::open(private.namespace(), "anything").unwrap();
     tool.ignore(&own);
@@ -150,7 +150,7 @@ fn messages_have_a_lane_and_a_number() {
         DynamicSubscriber::observe(private.namespace(), "c").unwrap(),
     ];
     let place = |tool: &DynamicSubscriber| {
-        let last = tool.last().unwrap();
+        let last = tool.last_arrival().unwrap();
         (last.lane, last.number, last.claims)
     };
     let message = |time| CmdVel {
@@ -158,7 +158,7 @@ fn messages_have_a_lane_and_a_number() {
         ..CmdVel::default()
     };
     for tool in &tools {
-        assert_eq!(tool.last(), None, "nothing received yet");
+        assert_eq!(tool.last_arrival(), None, "nothing received yet");
     }
     for time in 1..=2 {
         first.send(message(time)).unwrap();
@@ -173,9 +173,13 @@ fn messages_have_a_lane_and_a_number() {
             .collect();
         found.sort_unstable();
         assert_eq!(found, [(1, (0, 1, 1)), (2, (0, 2, 1)), (9, (1, 1, 1))]);
-        let last = tool.last();
+        let last = tool.last_arrival();
         assert_eq!(tool.recv(), None);
-        assert_eq!(tool.last(), last, "nothing changes it but a message");
+        assert_eq!(
+            tool.last_arrival(),
+            last,
+            "nothing changes it but a message"
+        );
     }
     // The next owner of a lane goes on counting.
     drop(first);
@@ -193,7 +197,7 @@ fn messages_have_a_lane_and_a_number() {
     assert!(tool.recv().is_some());
     assert_eq!(place(&tool), (2, 1, 1));
     tool.ignore(&own);
-    assert_eq!(tool.last(), None);
+    assert_eq!(tool.last_arrival(), None);
     second.send(message(31)).unwrap();
     assert!(tool.recv().is_some());
     assert_eq!(place(&tool), (1, 3, 1));

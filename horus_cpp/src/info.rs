@@ -8,7 +8,7 @@ use crate::ffi::SizedStruct;
 #[allow(missing_docs, reason = "the header documents each member")]
 pub struct HorusTopicInfo {
     pub struct_bytes: u32,
-    pub is_sized: i32,
+    pub has_variable_size: i32,
     pub max_message_bytes: u64,
     pub sequence: u64,
     pub publishers: u32,
@@ -33,7 +33,7 @@ macro_rules! topic_info {
             )),
             false => Ok($crate::info::HorusTopicInfo {
                 struct_bytes: 0,
-                is_sized: $end.message_type().is_sized().into(),
+                has_variable_size: $end.message_type().has_variable_size().into(),
                 max_message_bytes: $end.max_message_bytes() as u64,
                 sequence: $end.sequence(),
                 publishers: $end.publisher_count() as u32,

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use horus_core::scheduler::{
-    Context, FailurePolicy, Miss, Node, NodeBuilder, NodeError, NodeResult, Rate,
+    Context, FailurePolicy, MissPolicy, Node, NodeBuilder, NodeError, NodeResult, Rate,
 };
 
 use crate::callback::InCallback;
@@ -85,7 +85,7 @@ pub struct HorusNodeOptions {
     pub budget_ns: u64,
     pub deadline_ns: u64,
     pub watchdog_ns: u64,
-    pub not_before_ns: u64,
+    pub min_start_interval_ns: u64,
     pub checkpoints: u64,
     pub on_miss: i32,
     pub on_failure: i32,
@@ -161,9 +161,9 @@ impl HorusNodeOptions {
         node = time(self.watchdog_ns)
             .into_iter()
             .fold(node, NodeBuilder::watchdog);
-        node = time(self.not_before_ns)
+        node = time(self.min_start_interval_ns)
             .into_iter()
-            .fold(node, NodeBuilder::not_before);
+            .fold(node, NodeBuilder::min_start_interval);
         node = self
             .miss_policy()?
             .into_iter()
@@ -193,14 +193,14 @@ impl HorusNodeOptions {
         })
     }
 
-    fn miss_policy(&self) -> Result<Option<Miss>, Failure> {
+    fn miss_policy(&self) -> Result<Option<MissPolicy>, Failure> {
         Ok(Some(match self.on_miss {
             HORUS_UNSET => return Ok(None),
-            HORUS_MISS_WARN => Miss::Warn,
-            HORUS_MISS_SKIP => Miss::Skip,
-            HORUS_MISS_SAFE_MODE => Miss::SafeMode,
-            HORUS_MISS_GRADUATED => Miss::Graduated,
-            HORUS_MISS_STOP => Miss::Stop,
+            HORUS_MISS_WARN => MissPolicy::Warn,
+            HORUS_MISS_SKIP => MissPolicy::Skip,
+            HORUS_MISS_SAFE_MODE => MissPolicy::SafeMode,
+            HORUS_MISS_GRADUATED => MissPolicy::Graduated,
+            HORUS_MISS_STOP => MissPolicy::Stop,
             other => return Err(invalid_argument(format!("on_miss is {other}, not 0 to 5"))),
         }))
     }

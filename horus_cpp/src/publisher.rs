@@ -72,10 +72,10 @@ fn with_topic_name(
 }
 
 /// Returns a failure with the status `HORUS_FULL` for a send that timed out. Its text names the
-/// process of the slowest reader.
+/// process of the slowest subscriber.
 #[cold]
 fn send_timeout_failure(end: &DynamicPublisher) -> Failure {
-    let reader = end.slowest_reader().and_then(|reader| reader.process);
+    let reader = end.slowest_subscriber().and_then(|reader| reader.process);
     let reader = reader.map_or_else(|| "a process".to_owned(), |process| process.to_string());
     let text = format!("{reader} reads reliably and is a whole lane behind: try again");
     Failure::new(HORUS_FULL, text)

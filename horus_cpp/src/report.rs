@@ -3,14 +3,16 @@
 use std::ffi::c_char;
 use std::time::Duration;
 
-use horus_core::scheduler::{HISTOGRAM_BUCKETS, Health, Histogram, Reason, Report, TickMetrics};
+use horus_core::scheduler::{
+    HISTOGRAM_BUCKETS, Health, Histogram, Report, StopReason, TickMetrics,
+};
 
 use crate::ffi::SizedStruct;
 
 /// Reason for the end of a run: the program requested a stop.
-pub const HORUS_REASON_ASKED: i32 = 1;
+pub const HORUS_REASON_REQUESTED: i32 = 1;
 /// Reason for the end of a run: the run has lasted for the duration that the program requested.
-pub const HORUS_REASON_OVER: i32 = 2;
+pub const HORUS_REASON_DURATION_ELAPSED: i32 = 2;
 /// Reason for the end of a run: the process received a termination signal.
 pub const HORUS_REASON_SIGNAL: i32 = 3;
 /// Reason for the end of a run: a node failed or missed a deadline, and the policy of the node ends
@@ -22,7 +24,7 @@ pub const HORUS_HEALTH_ACTIVE: i32 = 1;
 /// State of a node: it was paused, and does not tick until it is resumed.
 pub const HORUS_HEALTH_PAUSED: i32 = 2;
 /// State of a node: it pauses after failures, and does not tick until the pause ends.
-pub const HORUS_HEALTH_RESTING: i32 = 3;
+pub const HORUS_HEALTH_BACKING_OFF: i32 = 3;
 /// State of a node: it is in its safe state.
 pub const HORUS_HEALTH_SAFE: i32 = 4;
 /// State of a node: it is shut down.
@@ -56,7 +58,7 @@ impl HorusReport {
     pub(crate) fn new(report: &Report) -> Self {
         let mut this = Self {
             struct_bytes: 0,
-            reason: HORUS_REASON_ASKED,
+            reason: HORUS_REASON_REQUESTED,
             signal: 0,
             exit_code: report.exit_code().into(),
             scheduler: [0; NAME_BYTES],
@@ -65,11 +67,11 @@ impl HorusReport {
         };
         copy_text(&report.scheduler, &mut this.scheduler);
         match &report.reason {
-            Reason::Over => this.reason = HORUS_REASON_OVER,
-            Reason::Signal(signal) => {
+            StopReason::DurationElapsed => this.reason = HORUS_REASON_DURATION_ELAPSED,
+            StopReason::Signal(signal) => {
                 (this.reason, this.signal) = (HORUS_REASON_SIGNAL, *signal);
             }
-            Reason::Node { name, error } => {
+            StopReason::Node { name, error } => {
                 this.reason = HORUS_REASON_NODE;
                 copy_text(name, &mut this.node);
                 copy_text(error, &mut this.error);
@@ -124,7 +126,7 @@ impl HorusMetrics {
             struct_bytes: 0,
             health: match metrics.health {
                 Health::Paused => HORUS_HEALTH_PAUSED,
-                Health::Resting => HORUS_HEALTH_RESTING,
+                Health::BackingOff => HORUS_HEALTH_BACKING_OFF,
                 Health::Safe => HORUS_HEALTH_SAFE,
                 Health::Stopped => HORUS_HEALTH_STOPPED,
                 _ => HORUS_HEALTH_ACTIVE,

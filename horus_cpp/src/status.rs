@@ -204,11 +204,11 @@ failures! {
     CommandError: |_error| HORUS_E_NODE;
     StartError: |error| match &error {
         StartError::NoNodes => HORUS_E_NODE,
-        StartError::Monitor(error) => error.as_open_error().map_or(HORUS_E_SYSTEM, open_status),
+        StartError::Topics(error) => error.as_open_error().map_or(HORUS_E_SYSTEM, open_status),
         _ => HORUS_E_SYSTEM,
     };
     NamespaceRemoveError: |error| match &error {
-        NamespaceRemoveError::Attended { .. } => HORUS_E_BUSY,
+        NamespaceRemoveError::InUse { .. } => HORUS_E_BUSY,
         NamespaceRemoveError::Io { source, .. } => system_status(source),
         _ => HORUS_E_SYSTEM,
     };

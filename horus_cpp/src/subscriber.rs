@@ -81,7 +81,7 @@ fn with_type_difference(subscriber: &DynamicSubscriber, mut failure: Failure) ->
 #[inline(always)]
 fn all_messages_fit(subscriber: &DynamicSubscriber, room: usize) -> Result<bool, Failure> {
     let all_messages_fit = room >= subscriber.max_message_bytes();
-    if all_messages_fit || subscriber.message_type().is_sized() {
+    if all_messages_fit || subscriber.message_type().has_variable_size() {
         Ok(all_messages_fit)
     } else {
         Err(buffer_too_small_failure(subscriber, room))
@@ -163,7 +163,7 @@ pub unsafe extern "C" fn horus_subscriber_open(
         let mut end = unsafe { endpoint_builder(topic, options) }?.subscriber()?;
         // WHY: publishers may begin to send longer messages between `all_messages_fit` and the
         // copy.
-        end.keep_whole();
+        end.never_truncate();
         let id = SUBSCRIBERS.open(end)?;
         // SAFETY: the caller's contract: `out` is valid for writes.
         unsafe { out.write(HorusSubscriber { id }) };

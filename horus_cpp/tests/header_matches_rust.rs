@@ -212,8 +212,8 @@ fn constants_and_layouts_are_the_same() {
         HORUS_READY_DEADLINE_MISSED HORUS_READY_TIMER HORUS_READY_CLOSED HORUS_MISS_WARN
         HORUS_MISS_SKIP HORUS_MISS_SAFE_MODE HORUS_MISS_GRADUATED HORUS_MISS_STOP
         HORUS_FAILURE_FATAL HORUS_FAILURE_RESTART HORUS_FAILURE_SKIP HORUS_FAILURE_IGNORE
-        HORUS_REASON_ASKED HORUS_REASON_OVER HORUS_REASON_SIGNAL HORUS_REASON_NODE
-        HORUS_HEALTH_ACTIVE HORUS_HEALTH_PAUSED HORUS_HEALTH_RESTING HORUS_HEALTH_SAFE
+        HORUS_REASON_REQUESTED HORUS_REASON_DURATION_ELAPSED HORUS_REASON_SIGNAL HORUS_REASON_NODE
+        HORUS_HEALTH_ACTIVE HORUS_HEALTH_PAUSED HORUS_HEALTH_BACKING_OFF HORUS_HEALTH_SAFE
         HORUS_HEALTH_STOPPED HORUS_LOG_ERROR HORUS_LOG_WARN HORUS_LOG_INFO HORUS_LOG_DEBUG
         HORUS_LOG_TRACE
     }
@@ -239,7 +239,7 @@ fn constants_and_layouts_are_the_same() {
         HorusSample = horus_sample_t { id data bytes sequence }
         HorusReady = horus_ready_t { key reason reserved silent_ns missed }
         HorusTopicInfo = horus_topic_info_t {
-            struct_bytes is_sized max_message_bytes sequence publishers subscribers
+            struct_bytes has_variable_size max_message_bytes sequence publishers subscribers
             received_bytes
         }
         HorusStats = horus_stats_t {
@@ -269,9 +269,10 @@ fn constants_and_layouts_are_the_same() {
             safe_state destroy
         }
         HorusNodeOptions = horus_node_options_t {
-            struct_bytes order rate_hz at_most_hz budget_ns deadline_ns watchdog_ns not_before_ns
-            checkpoints on_miss on_failure failures_max priority pause_ns is_pinned core is_compute
-            is_awake chain wake wake_count reads reads_count writes writes_count
+            struct_bytes order rate_hz at_most_hz budget_ns deadline_ns watchdog_ns
+            min_start_interval_ns checkpoints on_miss on_failure failures_max priority pause_ns
+            is_pinned core is_compute is_awake chain wake wake_count reads reads_count writes
+            writes_count
         }
         HorusEvent = horus_event_t {
             struct_bytes process_id kind level timestamp_ns monotonic_ns tick value_ns node text

@@ -61,7 +61,7 @@ def main() -> None:
         best = max(deliveries, key=lambda cart: deliveries[cart])
         place = actors.find(best).ask("place", timeout=1.0)
         print(f"{best} has delivered {deliveries[best]} times, and is at {place}")
-        print(f"{actors.counts().failures} breakdowns")
+        print(f"{actors.counters().failures} breakdowns")
 
 
 if __name__ == "__main__":

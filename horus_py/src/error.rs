@@ -161,7 +161,7 @@ pub(crate) fn from_publisher_loan_error(end: &DynamicPublisher, error: &LoanErro
 #[cold]
 pub(crate) fn topic_full_error(end: &DynamicPublisher) -> PyErr {
     let topic = end.label();
-    match end.slowest_reader().and_then(|reader| reader.process) {
+    match end.slowest_subscriber().and_then(|reader| reader.process) {
         Some(process) => FullError::new_err(format!(
             "{topic}: {process} reads reliably and is a whole lane behind: try again, or detach \
              stalled readers"

@@ -282,7 +282,7 @@ def test_an_actor_watches_others(actors):
     failing, inbox = actors.spawn(fails), actors.inbox()
     for other in (stops, failing, inbox):
         watcher.tell(other)
-    until(lambda: actors.counts().handled == 3)
+    until(lambda: actors.counters().handled == 3)
     stops.tell(1)
     failing.tell(1)
     inbox.close()
@@ -329,7 +329,7 @@ def test_an_actor_that_fails_ends_unless_a_class_makes_it_anew(actors):
     assert (len(made), errors) == (4, ["fail", "fail"])
     ignoring = actors.spawn(fails, failure_policy="ignore")
     ignoring.tell_all("abc")
-    until(lambda: actors.counts().failures == 6)
+    until(lambda: actors.counters().failures == 6)
     assert not ignoring.disconnected
 
 
@@ -369,7 +369,7 @@ def test_what_init_raises_is_raised_by_spawn(actors):
 
     with pytest.raises(OSError, match="no memory"):
         actors.spawn(Broken)
-    assert actors.counts().alive == 0
+    assert actors.counters().alive == 0
 
 
 def test_a_fatal_failure_ends_the_run(directory):
@@ -515,7 +515,7 @@ def test_actors_send_to_each_other_and_spawn(actors):
     first = actors.spawn(Member(50))
     first.tell("x")
     assert done.wait(PATIENCE)
-    assert actors.counts().alive == 51
+    assert actors.counters().alive == 51
 
 
 def test_two_threads_run_actors_whose_handlers_release_the_gil(directory):
@@ -524,8 +524,8 @@ def test_two_threads_run_actors_whose_handlers_release_the_gil(directory):
         both = [actors.spawn(lambda message, context: meeting.wait(PATIENCE)) for _ in range(2)]
         for address in both:
             address.tell("meet")
-        until(lambda: actors.counts().handled == 2)
-        assert actors.counts().failures == 0
+        until(lambda: actors.counters().handled == 2)
+        assert actors.counters().failures == 0
 
 
 def test_a_worker_takes_the_gil_once_for_many_messages(directory):

@@ -88,12 +88,12 @@ def test_messages_are_released(directory):
         keeps.ask(waiting[2], timeout=0.001)
     inbox = actors.inbox()
     inbox.tell(waiting[3])
-    before = actors.counts().undelivered
+    before = actors.counters().undelivered
     threading.Timer(0.05, scheduler_stops.set).start()
     scheduler.finish()
     del waiting
     until(lambda: alive(references) == 1)
-    assert actors.counts().undelivered == before + 3
+    assert actors.counters().undelivered == before + 3
     assert inbox.recv() is references[3]()
     with pytest.raises(horus.DisconnectedError):
         inbox.recv()
@@ -140,7 +140,7 @@ def test_actors_leave_nothing_behind(actors):
             with pytest.raises(KeyError):
                 actors.find("x")
             del address, inbox
-        until(lambda: actors.counts().alive == 0)
+        until(lambda: actors.counters().alive == 0)
         gc.collect()
 
     rounds(20)

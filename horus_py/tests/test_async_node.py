@@ -44,8 +44,8 @@ def test_ticks_of_two_nodes_overlap_while_they_wait_for_each_other(scheduler, na
     scheduler.add(horus.Node("ask", tick=ask))
     scheduler.add(horus.Node("answer", tick=answer))
     report = scheduler.run()
-    assert report.reason == "asked"
-    assert report.node("ask").executor == report.node("answer").executor == "async_io"
+    assert report.reason == "requested"
+    assert report.node("ask").node_class == report.node("answer").node_class == "async_io"
     assert (report.node("ask").metrics.ticks, report.node("ask").metrics.failures) == (1, 0)
     assert len(threads) == 1
 

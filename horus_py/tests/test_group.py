@@ -295,5 +295,5 @@ print(horus.run(horus.Node("arm", tick=tick, rate=100), name="robot").reason, fl
     seen = "[(one.name, one.is_alive) for one in horus.schedulers()]"
     assert answer(start, OTHER_MEMBER, seen) == "[('robot', True)]"
     assert answer(start, OTHER_MEMBER, "horus.RemoteScheduler('robot').stop()") == "None"
-    assert program.line() == "asked"
+    assert program.line() == "requested"
     program.end()

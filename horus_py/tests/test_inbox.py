@@ -89,7 +89,7 @@ def test_a_closed_inbox_refuses_mail(actors):
     assert inbox.recv() == 0
     inbox.close()
     assert inbox.closed and inbox.disconnected
-    assert actors.counts().undelivered == 4
+    assert actors.counters().undelivered == 4
     with pytest.raises(horus.DisconnectedError):
         inbox.tell(1)
     with pytest.raises(horus.ClosedError):

@@ -109,5 +109,5 @@ def test_a_sweep_removes_what_the_dead_left(directory):
         assert killed.returncode == -signal.SIGKILL
         assert horus.topics() == ["alive", "kept", "left/behind"]
         report = horus.sweep()
-    assert (report.removed, report.attended) == (["left/behind"], ["alive"])
+    assert (report.removed, report.in_use) == (["left/behind"], ["alive"])
     assert (report.kept, report.foreign) == (["kept"], [])

@@ -58,8 +58,8 @@ def test_a_node_ticks_until_it_stops_everything(scheduler, settings, executor):
     scheduler.add(horus.Node("count", tick=counting(ticks, 5), **settings))
     report = scheduler.run()
     node = report.node("count")
-    assert (report.reason, report.exit_code, report.failed_node) == ("asked", 0, None)
-    assert (node.executor, node.metrics.ticks, node.metrics.failures) == (executor, 5, 0)
+    assert (report.reason, report.exit_code, report.failed_node) == ("requested", 0, None)
+    assert (node.node_class, node.metrics.ticks, node.metrics.failures) == (executor, 5, 0)
     assert ticks == list(range(5))
     assert report.scheduler == "test"
     assert scheduler.report is report
@@ -125,7 +125,7 @@ def test_a_message_wakes_the_node_that_waits_for_it(scheduler):
     scheduler.add(Listen("listen", subs={"cmd_vel": horus.CmdVel}, on="cmd_vel"))
     scheduler.add(horus.Node("talk", tick=talk, rate=100, pubs={"cmd_vel": horus.CmdVel}))
     report = scheduler.run()
-    assert report.node("listen").executor == "event"
+    assert report.node("listen").node_class == "event"
     assert received[:3] == [0, 1, 2]
 
 
@@ -226,7 +226,7 @@ def add(scheduler, namespace, executor, tick, **hooks):
 def test_an_exception_is_the_node_s_failure(scheduler, namespace, executor, error, text):
     _publisher = add(scheduler, namespace, executor, lambda context: error())
     report = scheduler.run(check=False)
-    assert report.node("bad").executor == executor
+    assert report.node("bad").node_class == executor
     assert (report.reason, report.exit_code, report.failed_node) == ("node", 1, "bad")
     assert report.error == report.node("bad").last_error
     assert text in report.error.splitlines()[0]
@@ -252,7 +252,7 @@ def test_what_ends_a_program_ends_the_run_first(scheduler, namespace, executor, 
         scheduler.run()
     assert caught.value is error
     assert calls == ["shutdown"]
-    assert scheduler.report.reason == "asked"
+    assert scheduler.report.reason == "requested"
     assert scheduler.report.node("bad").metrics.failures == 0
 
 
@@ -279,7 +279,7 @@ def test_a_failure_is_skipped_ignored_or_followed_by_a_restart(scheduler):
     scheduler.add(Fails("ignore", failure_policy="ignore"))
     scheduler.add(Fails("restart", failure_policy=horus.Restart(max=1000, backoff=0.0001)))
     report = scheduler.run()
-    assert report.reason == "asked"
+    assert report.reason == "requested"
     for name, count in ticks.items():
         assert report.node(name).metrics.failures == count == reported.count(name)
         assert f"ValueError: {name}" in report.node(name).last_error
@@ -384,7 +384,7 @@ def test_nodes_are_paused_resumed_stopped_and_changed_while_they_run(scheduler):
             handle.pause("c")
         with pytest.raises(horus.CommandError, match="a rate has to be .*, and not -1"):
             handle.set_rate("a", -1)
-    assert scheduler.report.reason == "over"
+    assert scheduler.report.reason == "duration_elapsed"
 
 
 def test_a_node_is_swapped_and_taken_back_if_it_fails(scheduler):

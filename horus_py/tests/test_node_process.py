@@ -137,7 +137,7 @@ def test_the_black_box_outlives_a_killed_process(namespace):
     started = [event for event in events if event.kind == horus.NodeEvent.STARTED]
     assert [event.node for event in started] == ["count"]
     assert {event.process_id for event in events} == {process.pid}
-    assert horus.forget("child", namespace)
+    assert horus.remove_scheduler_topics("child", namespace)
     assert horus.schedulers(namespace) == []
 
 

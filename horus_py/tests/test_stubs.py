@@ -52,7 +52,7 @@ def act() -> None:
         for ready in inboxes.wait(timeout=1.0):
             print(ready.recv_many(4))
         swap = counter.swap(Counter())
-        print(swap.state, actors.counts().handled)
+        print(swap.state, actors.counters().handled)
     horus.Scheduler().actors("other", threads=2, order=1)
 """
 

@@ -10,7 +10,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let namespace = Namespace::current()?;
     let SweepReport {
         removed,
-        attended,
+        in_use,
         kept,
         foreign,
         ..
@@ -18,7 +18,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("{}", namespace.path().display());
     for (topics, outcome) in [
         (removed, "removed: its processes are gone"),
-        (attended, "in use"),
+        (in_use, "in use"),
         (kept, "kept: it outlives its processes"),
     ] {
         for topic in topics {

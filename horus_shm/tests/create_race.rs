@@ -139,7 +139,7 @@ fn unlink(book: &Logbook) -> ! {
         let report = sweep(&namespace).unwrap();
         assert_eq!(report.foreign, [""; 0]);
         match namespace.remove() {
-            Err(NamespaceRemoveError::Attended { .. }) => {}
+            Err(NamespaceRemoveError::InUse { .. }) => {}
             other => panic!("the namespace in use: {other:?}"),
         }
         book.entry(0).word.count();

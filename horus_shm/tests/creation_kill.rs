@@ -492,7 +492,7 @@ fn a_sweep_removes_all_files_that_a_death_at_any_system_call_leaves() {
     sweep_life(Scene::Leftover, |point| {
         let namespace = point.namespace.as_ref().unwrap();
         let report = sweep(namespace).map_err(said)?;
-        if !report.attended.is_empty() || !report.foreign.is_empty() {
+        if !report.in_use.is_empty() || !report.foreign.is_empty() {
             return Err(format!("not removed: {report:?}"));
         }
         match point.topic_bytes() {

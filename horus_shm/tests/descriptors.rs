@@ -80,7 +80,7 @@ fn streamless(closed: u32) {
     let mut consumer = ring.consumer().unwrap();
     // Opening an existing file takes another path than creating one.
     Segment::inspect(&namespace, &TopicName::new("topic").unwrap()).unwrap();
-    assert_eq!(sweep(&namespace).unwrap().attended.len(), 1);
+    assert_eq!(sweep(&namespace).unwrap().in_use.len(), 1);
     for fd in (0..3).filter(missing) {
         assert!(!is_open(fd) && !print(fd), "stream {fd}");
     }

@@ -540,7 +540,7 @@ fn many_members_that_make_a_namespace_at_once_make_one() {
         assert_eq!(topic_names(&namespace).unwrap(), []);
         let error = namespace.remove().unwrap_err();
         assert!(
-            matches!(error, NamespaceRemoveError::Attended { .. }),
+            matches!(error, NamespaceRemoveError::InUse { .. }),
             "{error}"
         );
     }

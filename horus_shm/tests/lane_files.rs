@@ -221,7 +221,7 @@ fn a_sweep_removes_stale_lane_files_and_reports_damaged_ones() {
     let inode = fs::metadata(segment.path()).unwrap().ino();
     let unused = plant(&format!("{inode}."), 5, capacity);
     let report = sweep(&namespace).unwrap();
-    assert_eq!(report.attended, [name("topic")]);
+    assert_eq!(report.in_use, [name("topic")]);
     assert_eq!(report.foreign, std::slice::from_ref(&damaged));
     let mut kept = [used.clone(), damaged, unused];
     kept.sort();

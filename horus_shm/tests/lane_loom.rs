@@ -73,7 +73,7 @@ models! {
         a_pin_given_back_elsewhere_can_be_used_again;
     crate::loom_models::presence:
         a_topic_is_never_split,
-        a_file_without_its_name_is_not_attended,
+        a_file_without_its_name_is_not_in_use,
         a_topic_that_all_leave_leaves_no_file,
         a_latched_message_is_not_removed;
     crate::loom_models::wait:

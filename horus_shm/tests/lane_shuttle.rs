@@ -263,7 +263,7 @@ impl Topic {
         // The sweep.
         process
             .open()
-            .inspect(|file| assert!(presence::retire(file).unwrap(), "still attended"));
+            .inspect(|file| assert!(presence::retire(file).unwrap(), "still in use"));
         assert!(process.open().is_none(), "a file is left");
         for lane in self.lanes.iter() {
             let mut heir = Producer::claim_from(lane, HEIR, |owner| self.is_dead(owner)).unwrap();

@@ -466,7 +466,7 @@ fn a_slow_reader_of_a_reliable_topic_loses_nothing() {
     let producer = Producer::new(RawProducer::new(segment, OnStalled::Full).unwrap());
     let (mut consumer, seen) = run_slowly(producer, Consumer::new(raw));
     assert_eq!(drain(&mut consumer, seen).lost, 0);
-    assert_eq!(consumer.raw().detached(), 0);
+    assert_eq!(consumer.raw().detach_count(), 0);
 }
 
 #[test]
@@ -478,7 +478,7 @@ fn a_slow_reader_that_is_detached_knows_its_exact_loss() {
     };
     let producer = Producer::new(RawProducer::new(segment, on_stalled).unwrap());
     let (mut consumer, seen) = run_slowly(producer, Consumer::new(raw));
-    let detached = consumer.raw().detached();
+    let detached = consumer.raw().detach_count();
     assert!(detached > 0);
     assert!(drain(&mut consumer, seen).lost > 0);
 }

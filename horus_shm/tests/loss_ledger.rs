@@ -257,7 +257,7 @@ impl Reader {
 
     /// Stops reading until it is lapped or given up, or the writers are stuck because of it.
     fn stop(&self) {
-        let detached = self.consumer.raw().detached();
+        let detached = self.consumer.raw().detach_count();
         let before = self.consumer.stats().sent;
         let lapped = before + 2 * CAPACITY * u64::from(self.case.senders);
         let waited_for = self.case.is_lossless(self.index);
@@ -265,7 +265,7 @@ impl Reader {
         loop {
             let sent = self.consumer.stats().sent;
             let stuck = guard.stuck(sent);
-            let noticed = sent >= lapped || self.consumer.raw().detached() > detached;
+            let noticed = sent >= lapped || self.consumer.raw().detach_count() > detached;
             if noticed || sent == self.total || waited_for && stuck > HELD_BACK {
                 return;
             }
@@ -310,7 +310,7 @@ impl Reader {
             lost == 0 || !self.case.is_lossless(self.index),
             "{lost} lost: {stats:?}"
         );
-        let detached = self.consumer.raw().detached();
+        let detached = self.consumer.raw().detach_count();
         Seen {
             received,
             lost,

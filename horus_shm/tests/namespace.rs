@@ -64,7 +64,7 @@ fn child_role() {
                 let namespace = Namespace::current().unwrap();
                 match namespace.remove() {
                     Ok(()) => {}
-                    Err(NamespaceRemoveError::Attended { .. }) => {}
+                    Err(NamespaceRemoveError::InUse { .. }) => {}
                     // Between the two calls another process cannot have removed the namespace,
                     // since this process lives in it.
                     Err(other) => panic!("{other}"),
@@ -76,8 +76,8 @@ fn child_role() {
             for _ in 0..300 {
                 // WHY again: the parent may be in the namespace at this moment.
                 while let Err(error) = Namespace::current().unwrap().remove() {
-                    let attended = matches!(error, NamespaceRemoveError::Attended { .. });
-                    assert!(attended, "{error}");
+                    let in_use = matches!(error, NamespaceRemoveError::InUse { .. });
+                    assert!(in_use, "{error}");
                 }
                 for _ in 0..20 {
                     assert!(!dir.join("default").exists(), "it came back");
@@ -332,7 +332,7 @@ fn only_an_unattended_namespace_is_removed() {
     let mut child = Child::spawn("open", dir.path());
     let owner = horus_shm::Owner::from_bits(child.listen_u64());
     match namespace.remove().unwrap_err() {
-        NamespaceRemoveError::Attended {
+        NamespaceRemoveError::InUse {
             process: Some(process),
             ..
         } => {
@@ -484,8 +484,8 @@ fn a_namespace_in_use_is_not_removed_from_outside() {
     let dir = private_dir();
     let config = config(dir.path());
     let namespace = Namespace::open(&config).unwrap();
-    let attended = |pid: u32| match Namespace::remove_at(&config).unwrap_err() {
-        NamespaceRemoveError::Attended {
+    let expect_in_use = |pid: u32| match Namespace::remove_at(&config).unwrap_err() {
+        NamespaceRemoveError::InUse {
             process: Some(process),
             ..
         } => {
@@ -493,14 +493,14 @@ fn a_namespace_in_use_is_not_removed_from_outside() {
         }
         other => panic!("{other}"),
     };
-    attended(std::process::id());
+    expect_in_use(std::process::id());
     drop(namespace);
     let mut child = Child::spawn("hold", dir.path());
     assert_eq!(child.listen(), "here");
-    attended(child.pid());
+    expect_in_use(child.pid());
     // Its lock has no effect any more, but its open topic does.
     fs::remove_file(dir.path().join("default/registry")).unwrap();
-    attended(child.pid());
+    expect_in_use(child.pid());
     child.kill();
     eventually("the child is gone", || {
         Namespace::remove_at(&config).is_ok()

@@ -128,7 +128,7 @@ fn files_of_dead_processes_are_removed_and_persistent_topics_are_kept() {
     let report = sweep(&namespace).unwrap();
     assert_eq!(sorted(report.removed), ["a", "a.b", "a/b"]);
     assert_eq!(sorted(report.kept), ["kept/1", "kept/2"]);
-    assert!(report.attended.is_empty() && report.foreign.is_empty());
+    assert!(report.in_use.is_empty() && report.foreign.is_empty());
     let mut left = spawn::topic_files(&namespace);
     left.sort();
     assert_eq!(left, ["kept+1", "kept+2"]);
@@ -160,14 +160,14 @@ fn an_attended_topic_is_never_removed() {
     leave_behind(dir.path(), "both,dead");
     for _ in 0..100 {
         let report = sweep(&namespace).unwrap();
-        let attended = ["both", "kept", "mine", "theirs"];
-        assert_eq!(sorted(report.attended), attended);
+        let in_use = ["both", "kept", "mine", "theirs"];
+        assert_eq!(sorted(report.in_use), in_use);
         assert!(report.kept.is_empty());
     }
     child.kill();
     let report = sweep(&namespace).unwrap();
     assert_eq!(sorted(report.removed), ["theirs"]);
-    assert_eq!(sorted(report.attended), ["both", "mine"]);
+    assert_eq!(sorted(report.in_use), ["both", "mine"]);
     assert_eq!(sorted(report.kept), ["kept"]);
     for segment in [mine, both] {
         expect_linked(&segment, "after the sweeps");
@@ -177,7 +177,7 @@ fn an_attended_topic_is_never_removed() {
 }
 
 #[test]
-fn a_persistent_topic_is_removed_by_name_unless_it_is_attended() {
+fn a_persistent_topic_is_removed_by_name_unless_it_is_in_use() {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
     let remove = |topic: &str| remove_topic(&namespace, &name(topic)).unwrap();
@@ -185,7 +185,7 @@ fn a_persistent_topic_is_removed_by_name_unless_it_is_attended() {
     let mut child = Child::spawn("attend kept/theirs,kept/dead", dir.path());
     assert_eq!(child.listen(), "here");
     assert!(!remove("kept/mine") && !remove("kept/theirs"));
-    expect_linked(&mine, "attended");
+    expect_linked(&mine, "in use");
     child.kill();
     assert!(remove("kept/theirs") && remove("kept/theirs") && !remove("kept/mine"));
     assert_eq!(sorted(sweep(&namespace).unwrap().kept), ["kept/dead"]);
@@ -206,7 +206,7 @@ fn the_last_of_many_to_leave_takes_the_topic_along() {
         })
         .collect();
     for child in children {
-        assert_eq!(sorted(sweep(&namespace).unwrap().attended), ["shared"]);
+        assert_eq!(sorted(sweep(&namespace).unwrap().in_use), ["shared"]);
         child.finish();
     }
     assert_eq!(spawn::topic_files(&namespace), Vec::<String>::new());
@@ -344,7 +344,7 @@ fn a_sweep_never_removes_a_topic_that_another_thread_is_opening() {
 }
 
 #[test]
-fn messages_of_a_killed_publisher_stay_while_the_topic_is_attended() {
+fn messages_of_a_killed_publisher_stay_while_the_topic_is_in_use() {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
     let options = RingOptions::capacity(16);

@@ -296,14 +296,14 @@ fn a_watch_sees_unread_messages_and_counts_arrivals() {
     let mut reader = consumer(&segment);
     let mut writer = producer(&segment);
     let watch = reader.raw().watch();
-    assert!(!watch.has_message() && watch.arrivals() == 0);
+    assert!(!watch.has_message() && watch.publication_count() == 0);
     writer.send([0; 3]).unwrap();
     writer.send([1; 3]).unwrap();
-    assert!(watch.has_message() && watch.arrivals() == 2);
+    assert!(watch.has_message() && watch.publication_count() == 2);
     assert_eq!(reader.recv(), Some([0; 3]));
     assert!(watch.has_message());
     assert_eq!(reader.recv(), Some([1; 3]));
-    assert!(!watch.has_message() && watch.arrivals() == 2);
+    assert!(!watch.has_message() && watch.publication_count() == 2);
     writer.send([2; 3]).unwrap();
     reader.ignore(writer.raw().lane());
     assert!(!watch.has_message());

@@ -6,7 +6,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::Duration;
 
-use horus_core::scheduler::{Context, Miss, Node, NodeResult, Rate, Scheduler, Timeline};
+use horus_core::scheduler::{Context, MissPolicy, Node, NodeResult, Rate, Scheduler, Timeline};
 use horus_shm::Namespace;
 use horus_shm::clock::{Clock, sleep_until};
 use horus_shm::rt::CpuAwakeRequest;
@@ -331,7 +331,7 @@ fn measure_lateness_of_node(
     scheduler.on_event(|_| {});
     let builder = scheduler.node("punctual").rate(plan.rate());
     // WHY so patient: on a machine that stands still now and then, that is to be measured.
-    let builder = builder.on_miss(Miss::Warn).watchdog(WATCHDOG_TIME);
+    let builder = builder.on_miss(MissPolicy::Warn).watchdog(WATCHDOG_TIME);
     let builder = if plan.awake {
         builder.stay_awake()
     } else {

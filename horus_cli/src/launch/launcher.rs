@@ -381,7 +381,7 @@ impl<'a> Launcher<'a> {
         let name = self.namespace.config().name();
         let note = match &error {
             // WHY no failure: a tool that looks at the programs must not change their result.
-            NamespaceRemoveError::Attended { .. } => format!(
+            NamespaceRemoveError::InUse { .. } => format!(
                 "{error}, so it is kept. Remove it when that process has ended: horus namespace \
                  rm {name}"
             ),

@@ -149,7 +149,7 @@ pub(crate) fn read_statuses(namespace: &Arc<Namespace>) -> Vec<LaunchStatus> {
     let mut last = BTreeMap::new();
     while let Some(message) = observer.recv_bytes() {
         let status = decode_serde::<LaunchStatus>(message);
-        if let (Ok(status), Some(arrival)) = (status, observer.last()) {
+        if let (Ok(status), Some(arrival)) = (status, observer.last_arrival()) {
             last.insert(arrival.lane, status);
         }
     }

@@ -40,7 +40,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 fn remove_namespace(config: &NamespaceConfig) -> Result<(), Failure> {
     let removed = match Namespace::open(config) {
         Ok(namespace) => match namespace.remove() {
-            Err(error @ NamespaceRemoveError::Attended { .. }) => {
+            Err(error @ NamespaceRemoveError::InUse { .. }) => {
                 return Err(in_use_failure(&namespace, &error));
             }
             removed => removed,
@@ -49,7 +49,7 @@ fn remove_namespace(config: &NamespaceConfig) -> Result<(), Failure> {
         Err(_) => Namespace::remove_at(config),
     };
     removed.map_err(|error| match error {
-        NamespaceRemoveError::Attended { .. } => {
+        NamespaceRemoveError::InUse { .. } => {
             let error = visible(&error.to_string());
             Failure::refused(format_args!("{error}: end it first"))
         }

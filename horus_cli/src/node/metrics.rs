@@ -86,7 +86,7 @@ impl Metrics {
     pub(crate) fn tone(&self) -> Tone {
         match self.state {
             "active" => Tone::Plain,
-            "paused" | "resting" => Tone::Waiting,
+            "paused" | "backing_off" => Tone::Waiting,
             _ => Tone::Bad,
         }
     }
@@ -115,7 +115,7 @@ const fn node_state_name(state: u8) -> &'static str {
     match state {
         NodeMetrics::STATE_ACTIVE => "active",
         NodeMetrics::STATE_PAUSED => "paused",
-        NodeMetrics::STATE_RESTING => "resting",
+        NodeMetrics::STATE_BACKING_OFF => "backing_off",
         NodeMetrics::STATE_SAFE => "safe_state",
         NodeMetrics::STATE_STOPPED => "stopped",
         NodeMetrics::STATE_STUCK => "stuck",

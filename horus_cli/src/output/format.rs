@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use horus_core::introspect::Participant;
-use horus_core::log::{UtcTime, Visible};
+use horus_core::log::{EscapedText, UtcTime};
 
 /// Returns a number with a comma after each thousand, such as `1,244,910`.
 pub(crate) fn count(number: u64) -> String {
@@ -84,13 +84,13 @@ pub(crate) fn participant(participant: Option<&Participant>) -> String {
 /// Returns `text`, which may come from another program, in a form that is safe to print: characters
 /// on which a terminal acts, such as control characters, are replaced by escapes.
 pub(crate) fn visible(text: &str) -> String {
-    Visible(text).to_string()
+    EscapedText(text).to_string()
 }
 
 /// Returns false for a character that must not be printed as it is: a control character, or a
 /// character that changes the direction of text.
 pub(crate) fn is_visible(c: char) -> bool {
-    Visible::is_visible(c)
+    EscapedText::is_visible(c)
 }
 
 #[cfg(test)]

@@ -1,7 +1,7 @@
 //! The command `horus scheduler forget`: removes the files that an ended scheduler left behind.
 
 use clap::Args;
-use horus_core::scheduler::{forget, schedulers};
+use horus_core::scheduler::{remove_scheduler_topics, schedulers};
 
 use super::unknown_scheduler;
 use crate::context::Context;
@@ -23,7 +23,8 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     if !all.iter().any(|info| info.name == *name) {
         return Err(unknown_scheduler(name, &all));
     }
-    let is_gone = forget(&namespace, name).map_err(|error| Failure::from_topic_error(&error))?;
+    let is_gone = remove_scheduler_topics(&namespace, name)
+        .map_err(|error| Failure::from_topic_error(&error))?;
     if !is_gone {
         return Err(Failure::refused(format_args!(
             "scheduler '{name}' is in use: stop it first, and end programs that watch it"

@@ -193,7 +193,10 @@ fn newest_message_text(observer: &mut Observer) -> Option<String> {
     let kind = subscriber.message_type().clone();
     let message = subscriber.latest_bytes()?;
     let value = decode_message(&kind, message)?;
-    Some(message_line(subscriber.last(), &value_text(&value, false)))
+    Some(message_line(
+        subscriber.last_arrival(),
+        &value_text(&value, false),
+    ))
 }
 
 /// Sends a command to a node, and returns a text for the user about the result.

@@ -66,7 +66,7 @@ struct Bandwidth<'a> {
 impl MessageLengths {
     fn of(namespace: &Arc<Namespace>, meter: &Meter) -> Self {
         match meter.inspector() {
-            Some(topic) if !topic.is_sized() => Self::Fixed(topic.message_bytes()),
+            Some(topic) if !topic.has_variable_size() => Self::Fixed(topic.message_bytes()),
             _ => {
                 let mut lengths = Self::ObservedLengths(None, ObservedLengths::default());
                 lengths.open_or_close(namespace, meter);

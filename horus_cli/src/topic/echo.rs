@@ -180,7 +180,7 @@ fn print_next(
         return Ok(false);
     };
     let Some(mut value) = decode_message(&kind, message) else {
-        subscriber.refuse();
+        subscriber.count_malformed();
         context.print_note(format_args!("{topic}: bytes that are no {}", kind.name()));
         return Ok(true);
     };
@@ -197,7 +197,7 @@ fn print_next(
         progress.printed += 1;
         return Ok(true);
     }
-    let arrival = subscriber.last();
+    let arrival = subscriber.last_arrival();
     if let Some(path) = &arguments.path {
         let Some(found) = path.get(&value) else {
             progress.note_missing(topic, path, context);

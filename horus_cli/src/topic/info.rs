@@ -191,7 +191,7 @@ impl<'a> TopicInfo<'a> {
             message_type: topic.message_type(),
             schema_hash: format!("{:032x}", topic.schema_hash()),
             message_bytes: topic.message_bytes(),
-            is_sized: topic.is_sized(),
+            is_sized: topic.has_variable_size(),
             reliability: offered_reliability(&offers, &lanes),
             capacity: topic.capacity(),
             history: topic.history(),

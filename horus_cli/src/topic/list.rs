@@ -271,7 +271,7 @@ impl TopicSettings {
         Self {
             latched: topic.persists() && topic.history() > 0,
             message_bytes: topic.message_bytes(),
-            is_sized: topic.is_sized(),
+            is_sized: topic.has_variable_size(),
             capacity: topic.capacity(),
             reliability: offered_reliability(&topic.offers(), &counters.lanes),
             backend: backend.to_string(),

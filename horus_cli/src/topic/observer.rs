@@ -80,11 +80,11 @@ impl Observer {
     /// keep it.
     fn open_or_close_topic(&mut self) {
         let is_used = |(inspector, subscriber): &(Inspector, DynamicSubscriber)| {
-            let is_attended = inspector.persists()
+            let is_needed = inspector.persists()
                 || subscriber.publisher_count() > 0
                 || subscriber.subscriber_count() > 0;
             // What was sent before the publisher left is read first.
-            (is_attended || subscriber.stats().waiting > 0) && !inspector.is_retired()
+            (is_needed || subscriber.stats().waiting > 0) && !inspector.is_retired()
         };
         if self.open.as_ref().is_some_and(is_used) {
             return;

@@ -219,7 +219,7 @@ fn open_publisher(
     let topic = without_leading_slash(&arguments.topic);
     let builder = match type_name {
         Some(name) => find_type(name)?.builder(topic),
-        None => DynamicBuilder::adopt(topic),
+        None => DynamicBuilder::for_existing(topic),
     };
     let opened = builder
         .namespace(namespace)
@@ -405,7 +405,7 @@ impl Sender<'_> {
         if self.sent > 0 || self.refused == 0 {
             return Ok(());
         }
-        let slowest = participant(self.publisher.slowest_reader().as_ref());
+        let slowest = participant(self.publisher.slowest_subscriber().as_ref());
         Err(Failure::refused(format_args!(
             "{} is full, because a reliable subscriber is too far behind: {slowest}",
             self.publisher.name()

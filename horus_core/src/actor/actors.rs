@@ -9,7 +9,7 @@ use horus_shm::internals::heap::{self, ActivationOutcome};
 use crate::actor::actor_safe_state::ActorSafeState;
 use crate::actor::address::Address;
 use crate::actor::behaviour::Actor;
-use crate::actor::counts::ActorCounts;
+use crate::actor::counters::ActorCounters;
 use crate::actor::error::{FindError, RegisterError, SpawnError};
 use crate::actor::extras::ActorExtras;
 use crate::actor::group::ActorGroup;
@@ -127,8 +127,8 @@ impl Actors {
 
     /// Returns the counters of the group. They may have been read at slightly different moments.
     #[must_use]
-    pub fn counts(&self) -> ActorCounts {
-        self.0.counts()
+    pub fn counters(&self) -> ActorCounters {
+        self.0.counters()
     }
 
     /// Returns the name of this group of actors.
@@ -142,7 +142,7 @@ impl fmt::Debug for Actors {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Actors")
             .field("name", &self.0.name())
-            .field("counts", &self.0.counts())
+            .field("counters", &self.0.counters())
             .finish()
     }
 }

@@ -11,7 +11,7 @@ use horus_shm::internals::heap::{
 };
 use horus_shm::internals::sync::Word;
 
-use crate::actor::counts::ActorCounts;
+use crate::actor::counters::ActorCounters;
 use crate::actor::emergency_stop::GroupEmergencyStop;
 use crate::actor::group_settings::{GroupSettings, HandlerWrapper};
 use crate::actor::idle::Idle;
@@ -416,8 +416,8 @@ impl ActorGroup {
     /// Copies the counters of the group to the metrics of its node.
     pub(crate) fn publish_counts(&self) {
         if let Some(metrics) = self.metrics.get() {
-            let counts = self.counts();
-            metrics.set_group_counters(counts.handled, counts.failures, counts.panics);
+            let counters = self.counters();
+            metrics.set_group_counters(counters.handled, counters.failures, counters.panics);
         }
     }
 
@@ -553,9 +553,9 @@ impl ActorGroup {
     }
 
     /// Returns the counters of the group. They may have been read at slightly different moments.
-    pub(crate) fn counts(&self) -> ActorCounts {
+    pub(crate) fn counters(&self) -> ActorCounters {
         // Relaxed, all: counters.
-        ActorCounts {
+        ActorCounters {
             alive: self.spawned.get().saturating_sub(self.ended.get()),
             handled: self
                 .worker_activities

@@ -71,7 +71,7 @@
 //! An actor ends if it calls [`Context::stop`], if it fails and is not restarted, or once no
 //! [`Address`] of it is left and it has handled its mail. At the end of the run, all actors end, in
 //! the reverse order of their spawning. Messages that still wait then are dropped and counted
-//! ([`Actors::counts`]). A caller that waits for an answer to one of them gets an error.
+//! ([`Actors::counters`]). A caller that waits for an answer to one of them gets an error.
 
 mod actor_safe_state;
 mod actors;
@@ -79,7 +79,7 @@ mod address;
 mod behaviour;
 mod children;
 mod context;
-mod counts;
+mod counters;
 pub(crate) mod emergency_stop;
 mod error;
 mod extras;
@@ -107,7 +107,7 @@ pub use actors::{Actors, SpawnOptions};
 pub use address::{Address, Answer, WeakAddress};
 pub use behaviour::Actor;
 pub use context::Context;
-pub use counts::ActorCounts;
+pub use counters::ActorCounters;
 pub use error::{
     AskError, FindError, RecvTimeoutError, RegisterError, SendTimeoutError, SpawnError, SwapError,
     TellAllError, TryRecvError, TrySendError,

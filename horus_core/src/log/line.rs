@@ -85,14 +85,14 @@ fn floor_char_boundary(text: &[u8], max: usize) -> usize {
 /// execute, and characters that change the direction of text.
 ///
 /// ```
-/// use horus_core::log::Visible;
+/// use horus_core::log::EscapedText;
 ///
-/// assert_eq!(Visible("a\x1b[31mb\nc").to_string(), r"a\u{1b}[31mb\nc");
+/// assert_eq!(EscapedText("a\x1b[31mb\nc").to_string(), r"a\u{1b}[31mb\nc");
 /// ```
 #[derive(Debug, Clone, Copy)]
-pub struct Visible<'a>(pub &'a str);
+pub struct EscapedText<'a>(pub &'a str);
 
-impl Visible<'_> {
+impl EscapedText<'_> {
     /// Returns true if `c` is neither a control character nor a character that changes the
     /// direction of text.
     #[must_use]
@@ -105,7 +105,7 @@ impl Visible<'_> {
     }
 }
 
-impl fmt::Display for Visible<'_> {
+impl fmt::Display for EscapedText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.0.chars().try_for_each(|c| {
             if Self::is_visible(c) {

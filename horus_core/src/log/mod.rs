@@ -67,7 +67,7 @@ mod utc_time;
 pub use ::log::{Level, LevelFilter};
 pub use error::LogError;
 pub use filter::{FilterError, LogFilter};
-pub use line::Visible;
+pub use line::EscapedText;
 pub(crate) use printer::Printer;
 pub use reader::{LogReader, LogRecord};
 pub use scope::set_real_time_thread;

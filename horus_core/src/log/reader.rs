@@ -115,7 +115,7 @@ impl LogReader {
     /// Returns true if the last [`Self::poll`] kept lines back, because a line before them is
     /// missing. The next call of that method returns them.
     #[must_use]
-    pub fn is_waiting(&self) -> bool {
+    pub fn has_withheld_lines(&self) -> bool {
         self.logs.values().any(|log| !log.waiting.is_empty())
     }
 

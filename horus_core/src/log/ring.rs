@@ -90,7 +90,7 @@ impl LogRing {
         });
         let lanes = lanes.collect::<Result<Vec<_>, TopicError>>()?;
         // WHY: no line may cost a real-time thread a page fault.
-        lanes.iter().for_each(Publisher::touch);
+        lanes.iter().for_each(Publisher::prefault);
         Ok(Self {
             process_id,
             lanes: lanes.into_iter().map(Mutex::new).collect(),

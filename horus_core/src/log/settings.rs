@@ -145,7 +145,7 @@ impl LogSettings {
             stderr::print_warning(format_args!("{warning}; it has no effect"));
         }
         Ok(LogSink {
-            node: Text::cut(&self.node),
+            node: Text::truncated(&self.node),
             filter,
             writes_stderr,
             ring: RingSettings {

@@ -114,8 +114,8 @@ impl LogSink {
             level: entry.level as u8,
             is_deferred: is_deferred.into(),
             thread: thread.name,
-            node: Text::cut(self.node_name(entry)),
-            target: Text::cut(entry.target),
+            node: Text::truncated(self.node_name(entry)),
+            target: Text::truncated(entry.target),
             source_file: last_bytes_of_path(source_file),
             ..LogLineHeader::default()
         };
@@ -141,7 +141,7 @@ fn last_bytes_of_path(path: &str) -> Text<64> {
     while !path.is_char_boundary(begin) {
         begin += 1;
     }
-    Text::cut(&path[begin..])
+    Text::truncated(&path[begin..])
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use horus_shm::internals::stderr;
 
-use super::line::Visible;
+use super::line::EscapedText;
 use crate::message::LogLineHeader;
 
 /// Prints to stderr a warning about the log itself, for example about an invalid setting, or another
@@ -38,11 +38,11 @@ fn write_line(out: &mut impl fmt::Write, header: &LogLineHeader, text: &str) -> 
     )?;
     let source = header.source();
     if !source.is_empty() {
-        write!(out, "{}: ", Visible(source))?;
+        write!(out, "{}: ", EscapedText(source))?;
     }
     for (index, part) in text.trim_end_matches('\n').split('\n').enumerate() {
         let mark = if index == 0 { "" } else { "\n    | " };
-        write!(out, "{mark}{}", Visible(part))?;
+        write!(out, "{mark}{}", EscapedText(part))?;
     }
     if header.cut_bytes > 0 {
         write!(out, "… ({} bytes more)", header.cut_bytes)?;
@@ -94,7 +94,7 @@ mod tests {
         let header = LogLineHeader {
             timestamp_ns: 1_763_899_200_123_000_000,
             level: LogLineHeader::WARN,
-            node: Text::cut("pl\x1banner"),
+            node: Text::truncated("pl\x1banner"),
             cut_bytes: 9,
             ..LogLineHeader::default()
         };

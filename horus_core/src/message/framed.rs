@@ -94,7 +94,7 @@ pub trait Header: Message + fmt::Debug + PartialEq {
     /// # Errors
     ///
     /// A description of the contradiction in the header.
-    fn check(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         Ok(())
     }
 
@@ -108,7 +108,7 @@ pub trait Header: Message + fmt::Debug + PartialEq {
 
     /// Sets those fields that are 0 and can be computed from the other fields, such as the step of
     /// an image. The default implementation does nothing.
-    fn complete(&mut self) {}
+    fn fill_computed_fields(&mut self) {}
 
     /// Makes the header describe a row-major array of this type and shape, and leaves other fields
     /// unchanged. The default implementation refuses every array.
@@ -463,10 +463,12 @@ fn read_header<H: Header>(message: &[u8]) -> Option<(H, usize)> {
 }
 
 fn checked_data_bytes<H: Header>(header: &H) -> Result<usize, HeaderError> {
-    header.check().map_err(|reason| HeaderError::Inconsistent {
-        message: H::NAME,
-        reason,
-    })?;
+    header
+        .validate()
+        .map_err(|reason| HeaderError::Inconsistent {
+            message: H::NAME,
+            reason,
+        })?;
     let bytes = header.data_bytes();
     // WHY: an allocation that fails would abort the program.
     let fits = usize::try_from(bytes).ok().filter(|_| bytes <= STRIDE_MAX);

@@ -19,7 +19,7 @@ use super::{FieldKind, FieldType};
 /// let frame: Text<32> = Text::new("base_link")?;
 /// assert_eq!(frame, *"base_link");
 /// assert_eq!(frame.to_string(), "base_link");
-/// assert_eq!(Text::<4>::cut("map→odom"), *"map");
+/// assert_eq!(Text::<4>::truncated("map→odom"), *"map");
 /// assert!(Text::<4>::new("odometry").is_err());
 /// # Ok::<(), horus_core::message::TextTooLong>(())
 /// ```
@@ -27,9 +27,9 @@ use super::{FieldKind, FieldType};
 #[repr(transparent)]
 pub struct Text<const N: usize>([u8; N]);
 
-/// The error for a text that does not fit into a [`Text`]. Shorten it, or use [`Text::cut`].
+/// The error for a text that does not fit into a [`Text`]. Shorten it, or use [`Text::truncated`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-#[error("the text has {bytes} bytes, but {bytes_max} fit: shorten it, or use `Text::cut`")]
+#[error("the text has {bytes} bytes, but {bytes_max} fit: shorten it, or use `Text::truncated`")]
 #[non_exhaustive]
 pub struct TextTooLong {
     /// Length of the text, in bytes.
@@ -55,7 +55,7 @@ impl<const N: usize> Text<N> {
 
     /// Makes a value from as many whole characters of the text as fit, up to its first NUL.
     #[must_use]
-    pub const fn cut(text: &str) -> Self {
+    pub const fn truncated(text: &str) -> Self {
         let mut end = if text.len() < N { text.len() } else { N };
         while !text.is_char_boundary(end) {
             end -= 1;

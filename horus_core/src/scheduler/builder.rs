@@ -12,7 +12,7 @@ use crate::scheduler::api::input::{Input, InputWatch};
 use crate::scheduler::api::node::IntoNodeResult;
 use crate::scheduler::api::node::Node;
 use crate::scheduler::api::plan::{NodeSpec, PlanError};
-use crate::scheduler::api::policy::{FailurePolicy, Miss};
+use crate::scheduler::api::policy::{FailurePolicy, MissPolicy};
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::safe_state::SafeStateCallback;
 use crate::scheduler::api::subscription::Subscription;
@@ -307,8 +307,8 @@ impl<'a> NodeBuilder<'a> {
 
     /// Sets the reaction to a miss: an exceeded deadline or budget, a stale input
     /// ([`Self::subscribe_with_timeout`]), a wrong sequence of [`Self::checkpoints`], or a tick
-    /// that begins too soon ([`Self::not_before`]). Default: [`Miss::Warn`].
-    pub fn on_miss(mut self, policy: Miss) -> Self {
+    /// that begins too soon ([`Self::min_start_interval`]). Default: [`MissPolicy::Warn`].
+    pub fn on_miss(mut self, policy: MissPolicy) -> Self {
         self.spec.on_miss = Some(policy);
         self
     }
@@ -332,7 +332,8 @@ impl<'a> NodeBuilder<'a> {
     /// tick counts as a miss, even if it ends in time.
     ///
     /// WHY: a watchdog with only a time limit finds few of the possible faults. Together with
-    /// checkpoints and [`Self::not_before`], it finds most of them (IEC 61508-2, table A.10).
+    /// checkpoints and [`Self::min_start_interval`], it finds most of them (IEC 61508-2, table
+    /// A.10).
     ///
     /// [`Context::checkpoint`]: super::Context::checkpoint
     pub fn checkpoints(mut self, number: u64) -> Self {
@@ -342,8 +343,8 @@ impl<'a> NodeBuilder<'a> {
 
     /// Makes a tick count as a miss if it begins less than `least` after the start of the previous
     /// tick. That may happen, for instance, because a topic is flooded or a clock is wrong.
-    pub fn not_before(mut self, least: Duration) -> Self {
-        self.spec.not_before = Some(least);
+    pub fn min_start_interval(mut self, least: Duration) -> Self {
+        self.spec.min_start_interval = Some(least);
         self
     }
 

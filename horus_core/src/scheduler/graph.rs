@@ -6,7 +6,7 @@ mod value;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::scheduler::api::plan::{Class, NodePlan};
+use crate::scheduler::api::plan::{NodeClass, NodePlan};
 use crate::scheduler::api::rate::Rate;
 use components::strongly_connected_components;
 
@@ -16,7 +16,7 @@ pub struct GraphNode {
     /// The node's name.
     pub name: String,
     /// The class of the node, which says how the scheduler runs it.
-    pub class: Class,
+    pub class: NodeClass,
     /// The node's [order](crate::scheduler::NodeBuilder::order): nodes of smaller order run first.
     pub order: i32,
     /// The node's rate; `None` if the node has none.
@@ -199,7 +199,7 @@ impl Graph {
     /// Returns a finding for each topic that no node of this program writes, and for each topic
     /// that no node of this program reads. The findings are sorted by topic.
     #[must_use]
-    pub fn dangling(&self) -> Vec<Finding> {
+    pub fn unconnected_topics(&self) -> Vec<Finding> {
         let names = |nodes: Vec<usize>| {
             nodes
                 .iter()
@@ -228,7 +228,7 @@ impl Graph {
     /// run before the writer. The findings are of the kind [`Finding::OrderAgainstFlow`], and are
     /// sorted by topic.
     #[must_use]
-    pub fn contradictions(&self) -> Vec<Finding> {
+    pub fn order_contradictions(&self) -> Vec<Finding> {
         let mut cycle_of = vec![None; self.nodes.len()];
         for (number, cycle) in self.cycles.iter().enumerate() {
             cycle.iter().for_each(|node| cycle_of[*node] = Some(number));
@@ -255,11 +255,12 @@ impl Graph {
         found
     }
 
-    /// Returns all likely mistakes: first [`Self::contradictions`], then [`Self::dangling`].
+    /// Returns all likely mistakes: first [`Self::order_contradictions`], then
+    /// [`Self::unconnected_topics`].
     #[must_use]
     pub fn findings(&self) -> Vec<Finding> {
-        let mut found = self.contradictions();
-        found.append(&mut self.dangling());
+        let mut found = self.order_contradictions();
+        found.append(&mut self.unconnected_topics());
         found
     }
 

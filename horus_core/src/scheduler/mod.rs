@@ -43,18 +43,18 @@ pub use api::error::StartError;
 pub use api::input::Input;
 pub use api::metrics::{HISTOGRAM_BUCKETS, Health, Histogram, TickMetrics};
 pub use api::node::{IntoNodeResult, Node, NodeError, NodeResult};
-pub use api::plan::{Class, NAME_BYTES_MAX, PlanError};
-pub use api::policy::{FailurePolicy, Miss};
+pub use api::plan::{NODE_NAME_BYTES_MAX, NodeClass, PlanError};
+pub use api::policy::{FailurePolicy, MissPolicy};
 pub use api::rate::{Hertz, Rate, RateError};
-pub use api::report::{NodeReport, Reason, Report, RunError};
+pub use api::report::{NodeReport, Report, RunError, StopReason};
 pub use api::timeline::Timeline;
 pub use builder::NodeBuilder;
 pub use graph::{Finding, Graph, GraphNode};
 #[doc(hidden)]
 pub use node_macro::EndpointSpec;
 pub use remote::client::{
-    RemoteError, RemoteScheduler, SchedulerInfo, black_box, emergency_stop, forget,
-    scheduler_graph, schedulers,
+    RemoteError, RemoteScheduler, SchedulerInfo, black_box, emergency_stop_publisher,
+    remove_scheduler_topics, scheduler_graph, schedulers,
 };
 pub use remote::scheduler_topics::EMERGENCY_STOP_TOPIC;
 #[cfg(feature = "async-io")]
@@ -244,12 +244,12 @@ impl Scheduler {
         name.clone_into(&mut self.name);
     }
 
-    /// Stops the run, with [`Reason::Signal`], when the process gets SIGINT (Ctrl-C), SIGTERM, or
-    /// SIGHUP (its terminal was closed, or the connection of ssh was lost). A second SIGINT or
+    /// Stops the run, with [`StopReason::Signal`], when the process gets SIGINT (Ctrl-C), SIGTERM,
+    /// or SIGHUP (its terminal was closed, or the connection of ssh was lost). A second SIGINT or
     /// SIGTERM, at least half a second later, ends the process immediately, with exit code 128 plus
-    /// the number of the signal. An earlier one, and a second SIGHUP, has no effect. If SIGHUP is ignored, as by `nohup`, it stays so. If a signal
-    /// arrives while the run already stops for another reason, it replaces that reason, unless a
-    /// node failed.
+    /// the number of the signal. An earlier one, and a second SIGHUP, has no effect. If SIGHUP is
+    /// ignored, as by `nohup`, it stays so. If a signal arrives while the run already stops for
+    /// another reason, it replaces that reason, unless a node failed.
     ///
     /// The signal handlers are installed when the scheduler starts. The previous handlers are
     /// restored when the run is over. If a signal arrives too late to appear in the report, it is
@@ -352,7 +352,7 @@ impl Scheduler {
             .sort_by(|a, b| a.runner.plan().name.cmp(&b.runner.plan().name));
         self.sort_nodes();
         let rate_of = |plan: &NodePlan| match plan.class {
-            Class::Event | Class::Actors => None,
+            NodeClass::Event | NodeClass::Actors => None,
             _ => Some(plan.rate.unwrap_or(self.main_rate)),
         };
         let nodes = self.entries.drain(..).map(
@@ -386,7 +386,7 @@ impl Scheduler {
             self.shared
                 .stop_if_demanded(nodes.iter().map(|node| &node.runner), after);
         }
-        let reason = self.shared.reason().unwrap_or(Reason::Over);
+        let reason = self.shared.reason().unwrap_or(StopReason::DurationElapsed);
         if reason.is_failure() {
             nodes
                 .iter_mut()

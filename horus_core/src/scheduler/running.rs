@@ -13,9 +13,9 @@ use horus_shm::internals::{ThreadRoom, thread_room};
 use super::Scheduler;
 use crate::message::NodeEvent;
 use crate::scheduler::api::error::StartError;
-use crate::scheduler::api::plan::Class;
+use crate::scheduler::api::plan::NodeClass;
 use crate::scheduler::api::policy::saturating_nanos;
-use crate::scheduler::api::report::{NodeReport, Reason, Report, RunError};
+use crate::scheduler::api::report::{NodeReport, Report, RunError, StopReason};
 use crate::scheduler::api::timeline::Timeline;
 use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::executor::best_effort;
@@ -318,7 +318,7 @@ impl Running {
         if let Some(report) = &self.report {
             return report.clone();
         }
-        self.shared.stop(Reason::Over);
+        self.shared.stop(StopReason::DurationElapsed);
         if self
             .shared
             .reason()
@@ -329,7 +329,7 @@ impl Running {
         let deadline = Instant::now() + LAST_TICK_TIME_MAX;
         let (mut runners, mut nodes) = self.workers.end(deadline);
         self.shared.fail_if_hanging(&nodes);
-        let reason = self.shared.reason().unwrap_or(Reason::Over);
+        let reason = self.shared.reason().unwrap_or(StopReason::DurationElapsed);
         for node in &nodes {
             let event = NodeEvent::new(NodeEvent::STUCK, &node.name, Clock::kernel().now_ns());
             self.recorder
@@ -366,9 +366,9 @@ impl Running {
             .take()
             .map(|supervisor| join_thread(supervisor, deadline));
         if let Some(signal) = self.signals.take().and_then(|signals| signals.received()) {
-            self.shared.stop(Reason::Signal(signal));
+            self.shared.stop(StopReason::Signal(signal));
         }
-        let reason = self.shared.reason().unwrap_or(Reason::Over);
+        let reason = self.shared.reason().unwrap_or(StopReason::DurationElapsed);
         let report = Report {
             scheduler: self.name.clone(),
             reason,
@@ -434,9 +434,9 @@ pub(super) fn black_box_lanes(entries: &[PendingNode]) -> (Vec<usize>, usize) {
             return *chains.entry(group).or_insert_with(&mut new);
         }
         match (plan.class, &plan.chain) {
-            (Class::BestEffort, _) => MAIN_THREAD_LANE,
-            (Class::Compute, _) => POOL_THREADS_LANE,
-            (Class::AsyncIo, _) => ASYNC_THREAD_LANE,
+            (NodeClass::BestEffort, _) => MAIN_THREAD_LANE,
+            (NodeClass::Compute, _) => POOL_THREADS_LANE,
+            (NodeClass::AsyncIo, _) => ASYNC_THREAD_LANE,
             (_, None) => new(),
             (_, Some(chain)) => *chains.entry(chain.clone()).or_insert_with(&mut new),
         }

@@ -111,8 +111,8 @@ impl<T: Payload> Publisher<T> {
     /// Maps all memory of this publisher now, instead of one page at a time during the first
     /// messages. Call it in real-time nodes before the first tick. Blocks for 2 to 5 ms per MiB.
     /// Does nothing before Linux 5.14.
-    pub fn touch(&self) {
-        self.raw().touch();
+    pub fn prefault(&self) {
+        self.raw().prefault();
     }
 
     /// Reserves memory for messages of `bytes` bytes now, instead of when the first message of that
@@ -227,7 +227,7 @@ impl<T: Payload> Publisher<T> {
     /// no reliable subscriber. Use it for error texts after [`SendError::Full`]. Makes some system
     /// calls.
     #[must_use]
-    pub fn slowest_reader(&self) -> Option<Participant> {
+    pub fn slowest_subscriber(&self) -> Option<Participant> {
         self.raw().slowest_reader()
     }
 

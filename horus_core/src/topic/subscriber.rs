@@ -265,8 +265,8 @@ impl<T: Payload> Subscriber<T> {
     /// Returns how often a publisher detached this reliable subscriber because it had stopped
     /// reading.
     #[must_use]
-    pub fn detached(&self) -> u64 {
-        self.raw().detached()
+    pub fn detach_count(&self) -> u64 {
+        self.raw().detach_count()
     }
 
     /// Opens another subscriber of the same topic, for another thread. It gets the messages that

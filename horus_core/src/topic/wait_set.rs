@@ -201,7 +201,7 @@ impl Deadline {
     /// without one, since the last message or since the last report, reports and returns the time
     /// since the last message. Otherwise returns `None`.
     fn check_silence(&mut self, watch: &Watch, now: Instant) -> Option<Duration> {
-        let arrivals = watch.arrivals();
+        let arrivals = watch.publication_count();
         if arrivals != self.arrivals {
             (self.arrivals, self.heard) = (arrivals, now);
             self.due = saturating_add(now, self.allowed);
@@ -270,7 +270,7 @@ impl WaitSet {
         );
         let watch = subscriber.watch();
         let now = Instant::now();
-        let arrivals = watch.arrivals();
+        let arrivals = watch.publication_count();
         let due = saturating_add(now, allowed);
         self.add_watch(
             watch,

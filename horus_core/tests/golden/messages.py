@@ -645,7 +645,7 @@ CONSTANTS = {
         "STATE_UNKNOWN": 0,
         "STATE_ACTIVE": 1,
         "STATE_PAUSED": 2,
-        "STATE_RESTING": 3,
+        "STATE_BACKING_OFF": 3,
         "STATE_SAFE": 4,
         "STATE_STOPPED": 5,
         "STATE_STUCK": 6,

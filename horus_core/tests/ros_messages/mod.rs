@@ -249,7 +249,7 @@ pub fn lidar_scan(ranges: &[f32], intensities: &[f32]) -> LidarScan {
         range_max: 30.0,
         ..LidarScanHeader::default()
     };
-    LidarScan::of(header, ranges, intensities).unwrap()
+    LidarScan::from_parts(header, ranges, intensities).unwrap()
 }
 
 /// Returns numbers from `start` in steps of `step`.
@@ -265,7 +265,7 @@ pub fn joint_state_array(frame_id: &'static str, joints: &[Joint]) -> JointState
         frame_id: Text::literal(frame_id),
         ..JointStateArrayHeader::default()
     };
-    JointStateArray::of(header, joints).unwrap()
+    JointStateArray::from_joints(header, joints).unwrap()
 }
 
 fn lists(visitor: &mut impl Visit) {
@@ -505,7 +505,7 @@ fn maps(visitor: &mut impl Visit) {
 }
 
 fn others(visitor: &mut impl Visit) {
-    let value = DiagnosticValue::cut("temperature", "81");
+    let value = DiagnosticValue::truncated("temperature", "81");
     visitor.message("KeyValue", value, ());
     visitor.message("DiagnosticStatus", diagnostic_status(), ());
 }
@@ -518,8 +518,8 @@ pub fn diagnostic_status() -> DiagnosticStatus {
         message: Text::literal("too hot: 81 °C"),
         hardware_id: Text::literal("M-2"),
         values: filled([
-            DiagnosticValue::cut("temperature", "81"),
-            DiagnosticValue::cut("duty", "0.75"),
+            DiagnosticValue::truncated("temperature", "81"),
+            DiagnosticValue::truncated("duty", "0.75"),
         ]),
         ..DiagnosticStatus::default()
     }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use horus_core::message::{CmdVel, EmergencyStop, NodeEvent, NodeMetrics};
 use horus_core::scheduler::{
-    Context, Hertz, Node, NodeResult, Rate, RemoteScheduler, emergency_stop,
+    Context, Hertz, Node, NodeResult, Rate, RemoteScheduler, emergency_stop_publisher,
 };
 use horus_core::topic::Topic;
 
@@ -98,7 +98,7 @@ pub(crate) fn plant(dir: &Path) {
 }
 
 pub(crate) fn sender(dir: &Path) {
-    let mut publisher = emergency_stop(&namespace_in(dir)).unwrap();
+    let mut publisher = emergency_stop_publisher(&namespace_in(dir)).unwrap();
     publisher
         .send(EmergencyStop::engage("sender", "a hand in the gear"))
         .unwrap();
@@ -170,7 +170,7 @@ fn an_emergency_stop_reaches_every_node_once_and_lasts_until_it_is_released() {
     let mut child = site.child("plant");
     assert_runs(&site);
     assert_entered(&mut child, 0);
-    let mut button = emergency_stop(&site.namespace).unwrap();
+    let mut button = emergency_stop_publisher(&site.namespace).unwrap();
     let mut stops = 0;
     for again in [false, true, false] {
         button
@@ -180,7 +180,7 @@ fn an_emergency_stop_reaches_every_node_once_and_lasts_until_it_is_released() {
         assert_stands_still(&site);
         assert_entered(&mut child, stops);
         if again {
-            let mut other = emergency_stop(&site.namespace).unwrap();
+            let mut other = emergency_stop_publisher(&site.namespace).unwrap();
             other.send(EmergencyStop::engage("other", "test")).unwrap();
             button
                 .send(EmergencyStop::engage("button", "test"))
@@ -250,7 +250,7 @@ fn an_emergency_stop_outlives_its_sender_and_applies_before_the_start() {
         late.said()
     );
     assert!(site.only().nodes.iter().all(|node| node.ticks == 0));
-    let mut button = emergency_stop(&site.namespace).unwrap();
+    let mut button = emergency_stop_publisher(&site.namespace).unwrap();
     button
         .send(EmergencyStop::release("button", "test"))
         .unwrap();

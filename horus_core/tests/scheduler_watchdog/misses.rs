@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use horus_core::message::NodeEvent;
 use horus_core::prelude::*;
-use horus_core::scheduler::{Context, Hertz, Miss, Node, NodeResult, Reason, Report, RunError};
+use horus_core::scheduler::{
+    Context, Hertz, MissPolicy, Node, NodeResult, Report, RunError, StopReason,
+};
 
 use super::{MS, summary};
 use crate::executors::{EXECUTORS, LONG, Recorded, ticks, until};
@@ -38,7 +40,7 @@ fn a_tick_of_twice_its_budget_is_a_miss_on_any_executor() {
         node.watchdog(LONG).build(tick).unwrap();
         (0..4).for_each(|_| publisher.send(CmdVel::default()).unwrap());
         let report = scheduler.run().unwrap();
-        assert_eq!(report.reason, Reason::Asked);
+        assert_eq!(report.reason, StopReason::Requested);
         assert_eq!(
             report.nodes[0].metrics.misses, 4,
             "{executor:?}: {report:?}"
@@ -95,7 +97,7 @@ fn a_tick_that_misses_a_checkpoint_is_a_miss_with_its_position() {
         ),
     ] {
         let (report, events) = stray(passed);
-        assert_eq!(report.reason, Reason::Asked, "{text}");
+        assert_eq!(report.reason, StopReason::Requested, "{text}");
         let texts: Vec<_> = events.iter().map(|event| event.text.as_str()).collect();
         assert_eq!((texts, events[0].tick), (vec![text], 2));
         assert!(report.nodes[0].metrics.misses >= 1);
@@ -112,7 +114,7 @@ fn a_tick_that_comes_too_early_is_a_miss() {
     let node = scheduler
         .node("driver")
         .on(&commands)
-        .not_before(Duration::from_secs(10));
+        .min_start_interval(Duration::from_secs(10));
     let tick = move |context: &mut Context<'_>| {
         let _ = commands.recv();
         if context.tick() == 1 {
@@ -174,7 +176,7 @@ fn a_late_node_is_halved_isolated_in_one_safe_state_and_comes_back() {
     let builder = scheduler
         .node("improving")
         .rate(50.hz())
-        .on_miss(Miss::Graduated);
+        .on_miss(MissPolicy::Graduated);
     builder.watchdog(LONG).build(node).unwrap();
     let handle = scheduler.handle();
     let heard = recorded.clone();
@@ -187,7 +189,7 @@ fn a_late_node_is_halved_isolated_in_one_safe_state_and_comes_back() {
     });
     let report = scheduler.run().unwrap();
     test.join().unwrap();
-    assert_eq!(report.reason, Reason::Asked, "{report:?}");
+    assert_eq!(report.reason, StopReason::Requested, "{report:?}");
     let events = ["SAFE_STATE_ENTERED", "SAFE_STATE_LEFT"];
     let [in_it, out] = [NodeEvent::SAFE_STATE_ENTERED, NodeEvent::SAFE_STATE_LEFT]
         .map(|kind| recorded.count("improving", kind));
@@ -226,7 +228,7 @@ impl Node for Late {
 
 #[test]
 fn a_node_in_its_safe_state_does_not_enter_it_again_at_the_end() {
-    for policy in [Miss::SafeMode, Miss::Warn] {
+    for policy in [MissPolicy::SafeMode, MissPolicy::Warn] {
         let private = Private::new();
         let recorded = Recorded::default();
         let mut scheduler = recorded.scheduler(&private);
@@ -289,7 +291,10 @@ fn a_node_in_safe_mode_ticks_and_knows_it() {
     let private = Private::new();
     let mut scheduler = private.scheduler();
     let seen = Arc::<Mutex<Vec<bool>>>::default();
-    let node = scheduler.node("late").rate(50.hz()).on_miss(Miss::SafeMode);
+    let node = scheduler
+        .node("late")
+        .rate(50.hz())
+        .on_miss(MissPolicy::SafeMode);
     node.build(Recovering {
         has_entered: false,
         seen: Arc::clone(&seen),

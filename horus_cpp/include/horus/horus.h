@@ -248,10 +248,11 @@ typedef struct horus_topic_options {
 /* Information about a publisher or subscriber, and its topic. */
 typedef struct horus_topic_info {
     uint32_t struct_bytes;
-    int32_t is_sized;           /* 1: messages have a variable length */
-    uint64_t max_message_bytes; /* if is_sized: length of the longest message that this publisher
-                                   may send, or that publishers can send to this subscriber now (it
-                                   grows with their slots). Otherwise the length of every message */
+    int32_t has_variable_size;  /* 1: messages have a variable length */
+    uint64_t max_message_bytes; /* if has_variable_size: length of the longest message that this
+                                   publisher may send, or that publishers can send to this
+                                   subscriber now (it grows with their slots). Otherwise the
+                                   length of every message */
     uint64_t sequence;          /* of the last message sent or received by this handle */
     uint32_t publishers;        /* live ones, in all processes */
     uint32_t subscribers;

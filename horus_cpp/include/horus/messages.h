@@ -2307,7 +2307,7 @@ enum {
     /* The node is paused by a command. */
     HORUS_NODE_METRICS_STATE_PAUSED = 2,
     /* The node backs off after a failure. */
-    HORUS_NODE_METRICS_STATE_RESTING = 3,
+    HORUS_NODE_METRICS_STATE_BACKING_OFF = 3,
     /* The node is in its safe state. */
     HORUS_NODE_METRICS_STATE_SAFE = 4,
     /* The node has ended. */

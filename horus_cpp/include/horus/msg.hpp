@@ -2100,7 +2100,7 @@ struct alignas(8) NodeMetrics {
     /// The node is paused by a command.
     static constexpr std::uint8_t STATE_PAUSED = 2;
     /// The node backs off after a failure.
-    static constexpr std::uint8_t STATE_RESTING = 3;
+    static constexpr std::uint8_t STATE_BACKING_OFF = 3;
     /// The node is in its safe state.
     static constexpr std::uint8_t STATE_SAFE = 4;
     /// The node has ended.

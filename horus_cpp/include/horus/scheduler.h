@@ -137,7 +137,7 @@ typedef struct horus_node_options {
     uint64_t budget_ns;     /* the longest duration of a tick; 0: 80 % of the period */
     uint64_t deadline_ns;   /* the latest end of a tick after it was due; 0: 95 % of the period */
     uint64_t watchdog_ns;   /* a longer tick counts as hung; 0: twice the budget */
-    uint64_t not_before_ns; /* the shortest time from the start of a tick to that of the next */
+    uint64_t min_start_interval_ns; /* a tick that starts sooner after the last start is a miss */
     uint64_t checkpoints;   /* the number of checkpoints that a tick passes in order: 1, 2, ... */
     int32_t on_miss;        /* HORUS_MISS_* */
     int32_t on_failure;     /* HORUS_FAILURE_* */
@@ -203,10 +203,10 @@ typedef struct horus_scheduler_options {
 #endif
 
 enum {
-    HORUS_REASON_ASKED = 1,  /* a request by horus_scheduler_stop, by a node or by a command */
-    HORUS_REASON_OVER = 2,   /* the duration of the run has passed */
-    HORUS_REASON_SIGNAL = 3, /* the process got the signal `signal` */
-    HORUS_REASON_NODE = 4    /* `node` failed or was late; `error` says why */
+    HORUS_REASON_REQUESTED = 1,        /* by horus_scheduler_stop, by a node or by a command */
+    HORUS_REASON_DURATION_ELAPSED = 2, /* the duration of the run has passed */
+    HORUS_REASON_SIGNAL = 3,           /* the process got the signal `signal` */
+    HORUS_REASON_NODE = 4              /* `node` failed or was late; `error` says why */
 };
 
 /* The report of a run. */
@@ -223,9 +223,9 @@ typedef struct horus_report {
 enum {
     HORUS_HEALTH_ACTIVE = 1,
     HORUS_HEALTH_PAUSED = 2,
-    HORUS_HEALTH_RESTING = 3, /* it pauses after failures */
-    HORUS_HEALTH_SAFE = 4,    /* it is in its safe state */
-    HORUS_HEALTH_STOPPED = 5  /* it is shut down */
+    HORUS_HEALTH_BACKING_OFF = 3, /* it pauses after failures */
+    HORUS_HEALTH_SAFE = 4,        /* it is in its safe state */
+    HORUS_HEALTH_STOPPED = 5      /* it is shut down */
 };
 
 /* The metrics of a node. `durations` and `lateness` are histograms: bucket i counts times below 2^i

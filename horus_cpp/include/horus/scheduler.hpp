@@ -45,7 +45,7 @@ class Context {
         return ns(horus_context_budget_left_ns(raw_));
     }
     /// Returns true if the node is in its safe state during this tick, which happens only with
-    /// `Miss::safe_mode`: send nothing then that ends the safe state.
+    /// `MissPolicy::safe_mode`: send nothing then that ends the safe state.
     bool in_safe_state() const noexcept { return horus_context_in_safe_state(raw_) != 0; }
     /// Returns 64 random bits from the generator of this node. Not for secrets.
     std::uint64_t random() noexcept { return horus_context_random(raw_); }
@@ -106,7 +106,7 @@ class Node {
     std::function<void()> safe_state_;
 };
 
-enum class Miss : std::int32_t {
+enum class MissPolicy : std::int32_t {
     warn = HORUS_MISS_WARN,
     skip = HORUS_MISS_SKIP,
     safe_mode = HORUS_MISS_SAFE_MODE,
@@ -285,13 +285,13 @@ class NodeBuilder {
     NodeBuilder &watchdog(std::chrono::nanoseconds time) {
         return options_.watchdog_ns = ns(time), *this;
     }
-    NodeBuilder &not_before(std::chrono::nanoseconds time) {
-        return options_.not_before_ns = ns(time), *this;
+    NodeBuilder &min_start_interval(std::chrono::nanoseconds time) {
+        return options_.min_start_interval_ns = ns(time), *this;
     }
     NodeBuilder &checkpoints(std::uint64_t number) {
         return options_.checkpoints = number, *this;
     }
-    NodeBuilder &on_miss(Miss policy) {
+    NodeBuilder &on_miss(MissPolicy policy) {
         return options_.on_miss = static_cast<std::int32_t>(policy), *this;
     }
     NodeBuilder &failure_policy(FailurePolicy policy) {

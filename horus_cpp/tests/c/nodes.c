@@ -124,7 +124,7 @@ static void a_life(void) {
     CHECK(horus_scheduler_is_running(scheduler) == 0);
     EXPECT(HORUS_E_STATE, horus_scheduler_tick_once(scheduler));
     EXPECT(HORUS_OK, horus_scheduler_report(scheduler, &report));
-    CHECK(report.reason == HORUS_REASON_OVER && report.exit_code == 0);
+    CHECK(report.reason == HORUS_REASON_DURATION_ELAPSED && report.exit_code == 0);
     CHECK(strncmp(report.scheduler, "nodes", 5) == 0);
     EXPECT(HORUS_OK, horus_scheduler_close(scheduler));
     EXPECT(HORUS_E_HANDLE, horus_scheduler_close(scheduler));
@@ -215,7 +215,7 @@ static void callbacks_that_call(int has_thread) {
     EXPECT(HORUS_OK, horus_scheduler_run(robot.scheduler));
     CHECK(robot.ticks >= 3);
     EXPECT(HORUS_OK, horus_scheduler_report(robot.scheduler, &report));
-    CHECK(report.reason == HORUS_REASON_ASKED);
+    CHECK(report.reason == HORUS_REASON_REQUESTED);
     EXPECT(HORUS_OK, horus_scheduler_close(robot.scheduler));
 }
 

@@ -37,7 +37,7 @@ static void sends_and_receives(void) {
     CHECK(stats.struct_bytes == sizeof stats);
     horus_topic_info_t info = HORUS_TOPIC_INFO_INIT;
     EXPECT(HORUS_OK, horus_subscriber_info(subscriber, &info));
-    CHECK(info.max_message_bytes == 16 && info.sequence == 3 && !info.is_sized);
+    CHECK(info.max_message_bytes == 16 && info.sequence == 3 && !info.has_variable_size);
     EXPECT(HORUS_OK, horus_publisher_info(publisher, &info));
     CHECK(info.publishers == 1 && info.subscribers == 2 && info.sequence == 3);
     EXPECT(HORUS_OK, horus_subscriber_check(subscriber));
@@ -286,7 +286,7 @@ static void is_reliable(void) {
     EXPECT(HORUS_OK, horus_publisher_send(publisher, &pair, sizeof pair));
     EXPECT(HORUS_FULL, horus_publisher_send(publisher, &pair, sizeof pair));
     EXPECT(HORUS_FULL, horus_publisher_send_timeout(publisher, &pair, sizeof pair, 1000));
-    /* The text names the slowest reader: this process. */
+    /* The text names the slowest subscriber: this process. */
     char process[64];
     snprintf(process, sizeof process, "process %ld ", (long)getpid());
     CHECK(strstr(horus_last_error_message(), "topic 'reliable'"));

@@ -168,7 +168,7 @@ void throws(const Thrown &thrown, Executor executor, Place place, horus::Failure
             const char *said = place == Place::safe_state ? "safe state, please" : thrown.said;
             CHECK(std::strcmp(report.error, said) == 0);
         } else {
-            CHECK(report.reason == HORUS_REASON_ASKED && report.exit_code == 0 && !outcome);
+            CHECK(report.reason == HORUS_REASON_REQUESTED && report.exit_code == 0 && !outcome);
         }
         // A failure in shutdown is only reported.
         CHECK(place == Place::shutdown || scheduler.metrics("throws").failures >= 1);
@@ -321,7 +321,7 @@ void results_of_lambdas() {
     moved.pause("nothing");
     CHECK(moved.tick_once() && calls == 11);
     CHECK(!moved.set_rate("nothing", 5_hz, error) && error == horus::Errc::node);
-    CHECK(moved.finish().reason == HORUS_REASON_OVER);
+    CHECK(moved.finish().reason == HORUS_REASON_DURATION_ELAPSED);
     CHECK(!moved.tick_once(error) && error == horus::Errc::state);
     horus::Scheduler empty;
     CHECK(!empty.run(error) && error == horus::Errc::node);
@@ -414,7 +414,7 @@ void ended_by_a_callback(Ends how) {
         wait_for([&] { return ticks > 0 && horus_scheduler_is_running(raw) == 0; });
         CHECK(horus_scheduler_finish(raw) == HORUS_OK);
     } else {
-        CHECK(scheduler->run().reason == HORUS_REASON_ASKED);
+        CHECK(scheduler->run().reason == HORUS_REASON_REQUESTED);
     }
     CHECK(ticks == 1 || how == Ends::in_an_event);
     wait_for([&] { return told > 0; });

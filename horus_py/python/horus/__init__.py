@@ -11,7 +11,7 @@ import atexit
 from . import _horus, _messages
 from ._actors import (
     ActorContext,
-    ActorCounts,
+    ActorCounters,
     Actors,
     Address,
     DisconnectedError,
@@ -85,8 +85,8 @@ from ._horus import (
     __build_profile__,
     __version__,
     black_box,
-    forget,
     introspect,
+    remove_scheduler_topics,
     remove_topic,
     schedulers,
     sweep,
@@ -100,7 +100,7 @@ from ._processes import ProcessInfo, processes
 
 __all__ = [
     "ActorContext",
-    "ActorCounts",
+    "ActorCounters",
     "Actors",
     "Address",
     "Array",
@@ -167,7 +167,6 @@ __all__ = [
     "default",
     "f32",
     "f64",
-    "forget",
     "i16",
     "i32",
     "i64",
@@ -176,6 +175,7 @@ __all__ = [
     "log_to_topic",
     "message",
     "processes",
+    "remove_scheduler_topics",
     "remove_topic",
     "run",
     "schedulers",

@@ -2,7 +2,7 @@
 
 from ._horus import (
     ActorContext,
-    ActorCounts,
+    ActorCounters,
     Actors,
     Address,
     DisconnectedError,
@@ -17,7 +17,7 @@ from ._horus import (
 
 __all__ = [
     "ActorContext",
-    "ActorCounts",
+    "ActorCounters",
     "Actors",
     "Address",
     "DisconnectedError",

@@ -10,7 +10,7 @@ from ._node import _Policy
 
 __all__ = [
     "ActorContext",
-    "ActorCounts",
+    "ActorCounters",
     "Actors",
     "Address",
     "DisconnectedError",
@@ -100,7 +100,7 @@ class Actors:
         """Returns the address of the actor with this name. Raises `KeyError` if there is none."""
     def names(self, prefix: str = "") -> list[str]:
         """Returns the names that begin with `prefix`, sorted."""
-    def counts(self) -> ActorCounts:
+    def counters(self) -> ActorCounters:
         """Returns the counters of the group."""
     def close(self) -> None:
         """Ends a group that has its own scheduler: shuts its actors down, and drops their mail.
@@ -254,7 +254,7 @@ class Down:
         """The error by which it has failed for good; None if it has just ended."""
 
 @final
-class ActorCounts:
+class ActorCounters:
     """Counters of a group of actors."""
 
     @property

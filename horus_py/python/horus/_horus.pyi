@@ -583,7 +583,7 @@ class Handle:
         If the `init` of the new node or one of its first ten ticks fails, the old node is restored.
         """
 
-_Executor = Literal[
+_NodeClass = Literal[
     "real_time", "compute", "event", "async_io", "best_effort", "actors", "other"
 ]
 _SwapState = Literal["pending", "on_trial", "done", "rolled_back", "abandoned"]
@@ -609,7 +609,7 @@ class Report:
     def scheduler(self) -> str:
         """The name of the scheduler."""
     @property
-    def reason(self) -> Literal["asked", "over", "signal", "node"]:
+    def reason(self) -> Literal["requested", "duration_elapsed", "signal", "node"]:
         """The reason for which the run ended."""
     @property
     def signal(self) -> int | None:
@@ -637,8 +637,8 @@ class NodeReport:
     def name(self) -> str:
         """Its name."""
     @property
-    def executor(self) -> _Executor:
-        """The executor that ran the node."""
+    def node_class(self) -> _NodeClass:
+        """The class of the node: how the scheduler ran it."""
     @property
     def metrics(self) -> Metrics:
         """Its metrics."""
@@ -672,7 +672,7 @@ class Metrics:
     def failures(self) -> int:
         """The number of ticks that raised an exception."""
     @property
-    def health(self) -> Literal["active", "paused", "resting", "safe", "stopped"]:
+    def health(self) -> Literal["active", "paused", "backing_off", "safe", "stopped"]:
         """The state of the node."""
     def duration(self, share: float) -> float:
         """Returns an upper bound of the duration of `share` (0 to 1) of the ticks, within 2 x."""
@@ -768,7 +768,7 @@ class SweepReport:
     """The topics that a sweep found, grouped by the action of the sweep."""
 
     removed: Final[list[str]]
-    attended: Final[list[str]]
+    in_use: Final[list[str]]
     kept: Final[list[str]]
     foreign: Final[list[str]]
 
@@ -790,7 +790,7 @@ def schedulers(namespace: Namespace | None = None) -> list[SchedulerInfo]:
 def black_box(name: str, namespace: Namespace | None = None) -> list[NodeEvent]:
     """Returns the last events of a scheduler, oldest first, even after it was killed."""
 
-def forget(name: str, namespace: Namespace | None = None) -> bool:
+def remove_scheduler_topics(name: str, namespace: Namespace | None = None) -> bool:
     """Removes the files of a scheduler that has ended. Returns True if they are removed."""
 
 def _processes(namespace: Namespace | None) -> list[tuple[int, str, int, bool]]: ...

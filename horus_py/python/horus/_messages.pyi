@@ -2339,7 +2339,7 @@ class NodeMetrics(Message):
     STATE_UNKNOWN: ClassVar[int]
     STATE_ACTIVE: ClassVar[int]
     STATE_PAUSED: ClassVar[int]
-    STATE_RESTING: ClassVar[int]
+    STATE_BACKING_OFF: ClassVar[int]
     STATE_SAFE: ClassVar[int]
     STATE_STOPPED: ClassVar[int]
     STATE_STUCK: ClassVar[int]

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use horus_core::actor::{ActorCounts, Actors, FindError, Mailbox};
+use horus_core::actor::{ActorCounters, Actors, FindError, Mailbox};
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
@@ -288,8 +288,8 @@ impl PyActors {
     }
 
     /// Returns the counters of the group.
-    fn counts(&self) -> PyActorCounts {
-        PyActorCounts(self.actors.counts())
+    fn counters(&self) -> PyActorCounters {
+        PyActorCounters(self.actors.counters())
     }
 
     /// Ends a group that has a scheduler of its own: its actors shut down, and mail that waits is
@@ -310,7 +310,7 @@ impl PyActors {
     }
 
     fn __repr__(&self) -> String {
-        let alive = self.actors.counts().alive;
+        let alive = self.actors.counters().alive;
         format!("<horus.Actors '{}' of {alive} actors>", self.actors.name())
     }
 }
@@ -346,12 +346,12 @@ impl PyScheduler {
 }
 
 /// Counters of a group of actors.
-#[pyclass(frozen, name = "ActorCounts", module = "horus")]
+#[pyclass(frozen, name = "ActorCounters", module = "horus")]
 #[derive(Debug)]
-pub(crate) struct PyActorCounts(ActorCounts);
+pub(crate) struct PyActorCounters(ActorCounters);
 
 #[pymethods]
-impl PyActorCounts {
+impl PyActorCounters {
     /// Number of actors and inboxes that exist.
     #[getter]
     const fn alive(&self) -> u64 {
@@ -377,7 +377,7 @@ impl PyActorCounts {
     }
 
     fn __repr__(&self) -> String {
-        let ActorCounts {
+        let ActorCounters {
             alive,
             handled,
             failures,
@@ -385,7 +385,7 @@ impl PyActorCounts {
             ..
         } = self.0;
         format!(
-            "<horus.ActorCounts alive={alive} handled={handled} failures={failures} \
+            "<horus.ActorCounters alive={alive} handled={handled} failures={failures} \
              undelivered={undelivered}>"
         )
     }
@@ -393,5 +393,5 @@ impl PyActorCounts {
 
 pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyActors>()?;
-    module.add_class::<PyActorCounts>()
+    module.add_class::<PyActorCounters>()
 }

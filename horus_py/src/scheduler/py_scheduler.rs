@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use horus_core::scheduler::{Handle, Rate, Reason, RunError, Running, Scheduler, StartError};
+use horus_core::scheduler::{Handle, Rate, RunError, Running, Scheduler, StartError, StopReason};
 use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -427,11 +427,11 @@ impl PyScheduler {
         check: bool,
     ) -> PyResult<Py<PyReport>> {
         let signal = match report.reason {
-            Reason::Signal(signal) => Some(signal),
+            StopReason::Signal(signal) => Some(signal),
             _ => None,
         };
         let failed = match &report.reason {
-            Reason::Node { name, error } => Some((name.clone(), error.clone())),
+            StopReason::Node { name, error } => Some((name.clone(), error.clone())),
             _ => None,
         };
         let report = Py::new(py, report::report_object(py, report)?)?;

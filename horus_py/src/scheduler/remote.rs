@@ -96,13 +96,13 @@ fn black_box<'py>(
 /// has them open, as the scheduler itself has while it lives.
 #[pyfunction]
 #[pyo3(signature = (name, namespace = None))]
-fn forget(
+fn remove_scheduler_topics(
     py: Python<'_>,
     name: &str,
     namespace: Option<&Bound<'_, PyNamespace>>,
 ) -> PyResult<bool> {
     let namespace = namespace_or_current(namespace)?;
-    let gone = py.detach(|| scheduler::forget(&namespace, name));
+    let gone = py.detach(|| scheduler::remove_scheduler_topics(&namespace, name));
     gone.map_err(|error| error::from_topic_error(&error))
 }
 
@@ -186,5 +186,5 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<PyRemoteScheduler>()?;
     module.add_function(wrap_pyfunction!(schedulers, module)?)?;
     module.add_function(wrap_pyfunction!(black_box, module)?)?;
-    module.add_function(wrap_pyfunction!(forget, module)?)
+    module.add_function(wrap_pyfunction!(remove_scheduler_topics, module)?)
 }

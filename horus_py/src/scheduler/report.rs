@@ -1,6 +1,6 @@
 //! Reports about runs and about their nodes.
 
-use horus_core::scheduler::{Class, Health, NodeReport, Reason, Report, TickMetrics};
+use horus_core::scheduler::{Health, NodeClass, NodeReport, Report, StopReason, TickMetrics};
 use pyo3::prelude::*;
 
 /// The report of a run.
@@ -45,14 +45,14 @@ impl PyReport {
         &self.report.scheduler
     }
 
-    /// The reason why the run ended: `'asked'`, `'over'`, `'signal'` or `'node'`.
+    /// The reason why the run ended: `'requested'`, `'duration_elapsed'`, `'signal'` or `'node'`.
     #[getter]
     fn reason(&self) -> &'static str {
         match self.report.reason {
-            Reason::Over => "over",
-            Reason::Signal(_) => "signal",
-            Reason::Node { .. } => "node",
-            _ => "asked",
+            StopReason::DurationElapsed => "duration_elapsed",
+            StopReason::Signal(_) => "signal",
+            StopReason::Node { .. } => "node",
+            _ => "requested",
         }
     }
 
@@ -60,7 +60,7 @@ impl PyReport {
     #[getter]
     const fn signal(&self) -> Option<i32> {
         match self.report.reason {
-            Reason::Signal(signal) => Some(signal),
+            StopReason::Signal(signal) => Some(signal),
             _ => None,
         }
     }
@@ -69,7 +69,7 @@ impl PyReport {
     #[getter]
     fn failed_node(&self) -> Option<&str> {
         match &self.report.reason {
-            Reason::Node { name, .. } => Some(name),
+            StopReason::Node { name, .. } => Some(name),
             _ => None,
         }
     }
@@ -79,7 +79,7 @@ impl PyReport {
     #[getter]
     fn error(&self) -> Option<&str> {
         match &self.report.reason {
-            Reason::Node { error, .. } => Some(error),
+            StopReason::Node { error, .. } => Some(error),
             _ => None,
         }
     }
@@ -128,17 +128,17 @@ impl PyNodeReport {
         &self.0.name
     }
 
-    /// The executor that ran the node: `'real_time'`, `'compute'`, `'event'`, `'async_io'`,
+    /// The class of the node: `'real_time'`, `'compute'`, `'event'`, `'async_io'`,
     /// `'best_effort'`, `'actors'`, or `'other'`.
     #[getter]
-    const fn executor(&self) -> &'static str {
+    const fn node_class(&self) -> &'static str {
         match self.0.class {
-            Class::RealTime => "real_time",
-            Class::Compute => "compute",
-            Class::Event => "event",
-            Class::AsyncIo => "async_io",
-            Class::BestEffort => "best_effort",
-            Class::Actors => "actors",
+            NodeClass::RealTime => "real_time",
+            NodeClass::Compute => "compute",
+            NodeClass::Event => "event",
+            NodeClass::AsyncIo => "async_io",
+            NodeClass::BestEffort => "best_effort",
+            NodeClass::Actors => "actors",
             _ => "other",
         }
     }
@@ -216,12 +216,12 @@ impl PyMetrics {
         self.0.failures
     }
 
-    /// The state of the node: `'active'`, `'paused'`, `'resting'`, `'safe'` or `'stopped'`.
+    /// The state of the node: `'active'`, `'paused'`, `'backing_off'`, `'safe'` or `'stopped'`.
     #[getter]
     const fn health(&self) -> &'static str {
         match self.0.health {
             Health::Paused => "paused",
-            Health::Resting => "resting",
+            Health::BackingOff => "backing_off",
             Health::Safe => "safe",
             Health::Stopped => "stopped",
             _ => "active",

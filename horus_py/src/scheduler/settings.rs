@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::time::Duration;
 
-use horus_core::scheduler::{FailurePolicy, Miss, NodeBuilder, Rate};
+use horus_core::scheduler::{FailurePolicy, MissPolicy, NodeBuilder, Rate};
 use horus_core::topic::DynamicSubscriber;
 use pyo3::exceptions::{PyOverflowError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
@@ -127,7 +127,7 @@ fn setter_for(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Setter>> 
         "budget" => set!(budget(time()?)),
         "deadline" => set!(deadline(time()?)),
         "watchdog" => set!(watchdog(time()?)),
-        "not_before" => set!(not_before(time()?)),
+        "min_start_interval" => set!(min_start_interval(time()?)),
         "checkpoints" => set!(checkpoints(integer(value, 0, u64::MAX)?)),
         "priority" => set!(priority(integer(value, 1_u8, 99)?)),
         "core" => set!(core(integer(value, 0, usize::MAX)?)),
@@ -179,13 +179,13 @@ fn with_subscriber_of<'a>(
     Ok(builder)
 }
 
-fn parse_miss_policy(name: &str) -> PyResult<Miss> {
+fn parse_miss_policy(name: &str) -> PyResult<MissPolicy> {
     Ok(match name {
-        "warn" => Miss::Warn,
-        "skip" => Miss::Skip,
-        "safe_mode" => Miss::SafeMode,
-        "graduated" => Miss::Graduated,
-        "stop" => Miss::Stop,
+        "warn" => MissPolicy::Warn,
+        "skip" => MissPolicy::Skip,
+        "safe_mode" => MissPolicy::SafeMode,
+        "graduated" => MissPolicy::Graduated,
+        "stop" => MissPolicy::Stop,
         other => {
             let text = format!(
                 "'{other}', and must be 'warn', 'skip', 'safe_mode', 'graduated' or 'stop'"

@@ -423,7 +423,7 @@ impl PyTopic {
         let opening = OpenArguments::new(&name, r#type, qos)?.refuse_inapplicable(false, true)?;
         let ignore_own = opening.ignore_own;
         let ends: OpenedEndpoint<(DynamicPublisher, DynamicSubscriber)> =
-            open_endpoint(py, opening, DynamicBuilder::ends);
+            open_endpoint(py, opening, DynamicBuilder::endpoints);
         let (codec, (publisher, mut subscriber)) = ends?;
         if ignore_own {
             subscriber.ignore(&publisher);

@@ -139,7 +139,7 @@ pub(crate) struct PySweepReport {
     /// The removed topics: no process had them open.
     removed: Vec<String>,
     /// The topics that were not removed because a process has them open.
-    attended: Vec<String>,
+    in_use: Vec<String>,
     /// The topics that were not removed because their creator made them persistent.
     kept: Vec<String>,
     /// The files that were not removed because they are damaged, or no topics of this library.
@@ -151,12 +151,12 @@ impl PySweepReport {
     fn __repr__(&self) -> String {
         let Self {
             removed,
-            attended,
+            in_use,
             kept,
             foreign,
         } = self;
         format!(
-            "<horus.SweepReport removed={removed:?} attended={attended:?} kept={kept:?} \
+            "<horus.SweepReport removed={removed:?} in_use={in_use:?} kept={kept:?} \
              foreign={foreign:?}>"
         )
     }
@@ -336,7 +336,7 @@ fn sweep(py: Python<'_>, namespace: Option<&Bound<'_, PyNamespace>>) -> PyResult
     let swept = swept.map_err(|error| OpenTopicError::new_err(error.to_string()))?;
     let SweepReport {
         removed,
-        attended,
+        in_use,
         kept,
         foreign,
         ..
@@ -344,7 +344,7 @@ fn sweep(py: Python<'_>, namespace: Option<&Bound<'_, PyNamespace>>) -> PyResult
     let names = |topics: Vec<_>| topics.iter().map(ToString::to_string).collect();
     Ok(PySweepReport {
         removed: names(removed),
-        attended: names(attended),
+        in_use: names(in_use),
         kept: names(kept),
         foreign,
     })

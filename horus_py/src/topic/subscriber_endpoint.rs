@@ -134,7 +134,7 @@ impl Receiver {
             };
             match borrowed {
                 Some(object) => return Ok(Some(object)),
-                None => self.end.refuse(),
+                None => self.end.count_malformed(),
             }
         }
         Ok(None)
@@ -229,7 +229,7 @@ impl Receiver {
                 Ok(object) => return Ok(Some(object)),
                 Err(UnpackError::Python(error)) => return Err(error),
                 Err(UnpackError::Malformed) => {
-                    self.end.refuse();
+                    self.end.count_malformed();
                     call::release_deferred_objects();
                 }
             }
@@ -269,7 +269,7 @@ fn recv_within(
 impl SubscriberEndpoint {
     /// Makes an endpoint. Its errors contain `name`, the name of the endpoint.
     pub(crate) fn new(mut end: DynamicSubscriber, codec: Codec, name: String) -> Self {
-        end.keep_whole();
+        end.never_truncate();
         let buffers = Default::default();
         let receiver = Receiver {
             end,

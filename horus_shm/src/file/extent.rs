@@ -113,12 +113,12 @@ impl Extent {
     ) -> Result<Self, OpenError> {
         let place = LaneFilePath { topic, id };
         let dir = topic.namespace.topics_dir();
-        let dir = dir.map_err(place.io("creating a lane file of"))?;
+        let dir = dir.map_err(place.io_error("creating a lane file of"))?;
         let bytes = offer.shape.file_bytes();
         let no_space = |operation, source| no_space_or(dir, operation, topic.path(), bytes, source);
         let fd =
             os::open_unnamed(dir).map_err(|error| no_space("creating a lane file of", error))?;
-        os::set_len(fd.as_fd(), bytes).map_err(place.io("sizing a lane file of"))?;
+        os::set_len(fd.as_fd(), bytes).map_err(place.io_error("sizing a lane file of"))?;
         let header = LaneHeader {
             topic_id: topic.topic_id,
             topic_inode: topic.id.inode(),
@@ -130,16 +130,16 @@ impl Extent {
             reserve(fd.as_fd(), part, || topic.path())?;
         }
         os::write_at(fd.as_fd(), &header, 0)
-            .map_err(place.io("writing the header of a lane file of"))?;
+            .map_err(place.io_error("writing the header of a lane file of"))?;
         let access = topic.namespace.access();
         let given = access.apply_to_file(fd.as_fd());
-        given.map_err(place.io("setting the mode of a lane file of"))?;
+        given.map_err(place.io_error("setting the mode of a lane file of"))?;
         // WHY before it has a name: if it cannot be mapped, no file is left.
         let extent = Self::map_file(&place, &fd, (base, offer), ExtentUse::Write)?;
         match os::link_unnamed(fd.as_fd(), dir, place.name()) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 os::unlink(dir, place.name())
-                    .map_err(place.io("removing a leftover lane file of"))?;
+                    .map_err(place.io_error("removing a leftover lane file of"))?;
                 os::link_unnamed(fd.as_fd(), dir, place.name())
             }
             linked => linked,
@@ -185,7 +185,7 @@ impl Extent {
     ) -> Result<(OwnedFd, ExtentBase, Offer), OpenError> {
         let place = LaneFilePath { topic, id };
         let fd = open_file(topic, id, mode)?;
-        let stat = os::fstat(fd.as_fd()).map_err(place.io("looking at a lane file of"))?;
+        let stat = os::fstat(fd.as_fd()).map_err(place.io_error("looking at a lane file of"))?;
         let refused = if !stat.is_file() {
             Some("not a regular file".to_owned())
         } else {
@@ -197,7 +197,7 @@ impl Extent {
         }
         let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
         os::read_at(fd.as_fd(), &mut bytes, 0)
-            .map_err(place.io("reading the header of a lane file of"))?;
+            .map_err(place.io_error("reading the header of a lane file of"))?;
         let decoded = header::decode_lane_header(&bytes, stat.size_bytes, topic.provenance()?);
         let (offer, header) = decoded.map_err(|error| place.header_error(error))?;
         place.check_header(&header)?;
@@ -219,7 +219,7 @@ impl Extent {
             base,
             type_identity: offer.type_info.identity(),
             offer,
-            slots: slots.map_err(place.io("mapping"))?,
+            slots: slots.map_err(place.io_error("mapping"))?,
             fd: None,
         })
     }
@@ -228,7 +228,8 @@ impl Extent {
     /// later.
     fn keep_descriptor(mut self, place: &LaneFilePath<'_>, fd: OwnedFd) -> Result<Self, OpenError> {
         if self.usage.keeps_descriptor() {
-            self.fd = Some(CheckedFd::new(fd).map_err(place.io("looking at a lane file of"))?);
+            self.fd =
+                Some(CheckedFd::new(fd).map_err(place.io_error("looking at a lane file of"))?);
         }
         Ok(self)
     }
@@ -305,7 +306,7 @@ impl LaneFilePath<'_> {
 
     /// Returns a function that converts a system error of `operation`. WHY the result names the
     /// topic file: users know the topic, but not the lane files.
-    fn io(&self, operation: &'static str) -> impl FnOnce(io::Error) -> OpenError {
+    fn io_error(&self, operation: &'static str) -> impl FnOnce(io::Error) -> OpenError {
         let path = self.topic.path();
         move |source| OpenError::Io {
             operation,
@@ -322,7 +323,7 @@ impl LaneFilePath<'_> {
             Some(libc::ELOOP) => "a symbolic link",
             Some(libc::EISDIR) => "a directory",
             Some(libc::ENXIO) => "a socket or a device",
-            _ => return self.io("opening a lane file of")(error),
+            _ => return self.io_error("opening a lane file of")(error),
         };
         let (path, found) = (self.path(), found.to_owned());
         OpenError::NotATopic { path, found }
@@ -387,7 +388,7 @@ pub(super) fn open_file(
 ) -> Result<OwnedFd, OpenError> {
     let place = LaneFilePath { topic, id };
     let dir = topic.namespace.topics_dir();
-    let dir = dir.map_err(place.io("opening a lane file of"))?;
+    let dir = dir.map_err(place.io_error("opening a lane file of"))?;
     let fd = os::open_file(dir, place.name(), mode);
     fd.map_err(|error| place.open_error(error))
 }

@@ -50,7 +50,7 @@ static OPEN_NAMESPACES: ForkLocal<Mutex<Vec<Weak<Namespace>>>> = ForkLocal::new(
 pub enum NamespaceRemoveError {
     /// Another live process uses the namespace. Try again after that process has ended.
     #[error("the namespace {} is in use by {}", path.display(), describe_process(process))]
-    Attended {
+    InUse {
         /// The path of the namespace.
         path: PathBuf,
         /// One of the live processes; `None` if that process has not yet stored its description.
@@ -313,7 +313,7 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// [`NamespaceRemoveError::Attended`] if another process, or another copy of this library in
+    /// [`NamespaceRemoveError::InUse`] if another process, or another copy of this library in
     /// this process, is alive in the namespace. Nothing was removed then.
     pub fn remove(&self) -> Result<(), NamespaceRemoveError> {
         // WHY: another thread that opens the namespace meanwhile finds all of it, or none.
@@ -321,11 +321,11 @@ impl Namespace {
         match self
             .registry
             .try_lock_out_others()
-            .map_err(self.io("lock"))?
+            .map_err(self.io_error("lock"))?
         {
             Ok(()) => {}
             Err(process) => {
-                return Err(NamespaceRemoveError::Attended {
+                return Err(NamespaceRemoveError::InUse {
                     path: self.path.clone(),
                     process,
                 });
@@ -335,29 +335,32 @@ impl Namespace {
         if removed.is_err() {
             self.registry
                 .unlock_for_others()
-                .map_err(self.io("unlock"))?;
+                .map_err(self.io_error("unlock"))?;
         }
         removed
     }
 
     fn remove_files(&self) -> Result<(), NamespaceRemoveError> {
-        let parent = self.parent.get().map_err(self.io("examine"))?;
-        let dir = self.dir.get().map_err(self.io("examine"))?;
-        let topics = self.topics_dir().map_err(self.io("examine"))?;
+        let parent = self.parent.get().map_err(self.io_error("examine"))?;
+        let dir = self.dir.get().map_err(self.io_error("examine"))?;
+        let topics = self.topics_dir().map_err(self.io_error("examine"))?;
         let name = self.config.name().as_str();
-        if !self.is_unchanged_on_disk().map_err(self.io("examine"))? {
+        if !self
+            .is_unchanged_on_disk()
+            .map_err(self.io_error("examine"))?
+        {
             return Err(NamespaceRemoveError::Replaced {
                 path: self.path.clone(),
             });
         }
-        for topic in os::list_dir(topics).map_err(self.io("list the topics of"))? {
+        for topic in os::list_dir(topics).map_err(self.io_error("list the topics of"))? {
             removal::remove_entry_of_any_kind(topics, &topic)
-                .map_err(self.io("remove a topic of"))?;
+                .map_err(self.io_error("remove a topic of"))?;
         }
-        os::remove_dir(dir, TOPICS_DIRECTORY).map_err(self.io("remove the topics of"))?;
+        os::remove_dir(dir, TOPICS_DIRECTORY).map_err(self.io_error("remove the topics of"))?;
         self.registry
             .unlink(dir)
-            .map_err(self.io("remove the registry of"))?;
+            .map_err(self.io_error("remove the registry of"))?;
         match os::remove_dir(parent, name) {
             Ok(()) => Ok(()),
             // WHY success: once the registry is gone, other processes may use the directory. One
@@ -365,11 +368,11 @@ impl Namespace {
             // already.
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            Err(error) => Err(self.io("remove")(error)),
+            Err(error) => Err(self.io_error("remove")(error)),
         }
     }
 
-    fn io(&self, doing: &'static str) -> impl FnOnce(io::Error) -> NamespaceRemoveError {
+    fn io_error(&self, doing: &'static str) -> impl FnOnce(io::Error) -> NamespaceRemoveError {
         let path = self.path.clone();
         move |source| NamespaceRemoveError::Io {
             doing,

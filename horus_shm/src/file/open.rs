@@ -72,9 +72,9 @@ fn lock_files_in_use() -> MutexGuard<'static, FilesInUse> {
 /// the table and calls `last`.
 pub(crate) fn release_file_in_use(file: &TopicFile, last: impl FnOnce()) {
     let mut table = lock_files_in_use();
-    if let Some(attended) = table.get_mut(&file.id) {
-        attended.segments -= 1;
-        if attended.segments == 0 {
+    if let Some(entry) = table.get_mut(&file.id) {
+        entry.segments -= 1;
+        if entry.segments == 0 {
             table.remove(&file.id);
             last();
         }
@@ -278,7 +278,7 @@ impl TopicPath<'_> {
         }
     }
 
-    pub(crate) fn io(&self, operation: &'static str) -> impl FnOnce(io::Error) -> OpenError {
+    pub(crate) fn io_error(&self, operation: &'static str) -> impl FnOnce(io::Error) -> OpenError {
         let path = self.path();
         move |source| OpenError::Io {
             operation,
@@ -294,7 +294,10 @@ impl TopicPath<'_> {
     /// Makes one attempt to open the file that has the topic's name. Checks the file before it
     /// trusts its content.
     fn try_open(&self) -> Result<OpenAttempt, OpenError> {
-        let dir = self.namespace.topics_dir().map_err(self.io("opening"))?;
+        let dir = self
+            .namespace
+            .topics_dir()
+            .map_err(self.io_error("opening"))?;
         let fd = match os::open_file(dir, self.name.file_name(), OpenMode::ReadWrite) {
             Ok(fd) => fd,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(OpenAttempt::Gone),
@@ -304,7 +307,7 @@ impl TopicPath<'_> {
             }
             Err(error) => return Err(self.open_error(error)),
         };
-        let stat = os::fstat(fd.as_fd()).map_err(self.io("looking at"))?;
+        let stat = os::fstat(fd.as_fd()).map_err(self.io_error("looking at"))?;
         if stat.links == 0 {
             return Ok(OpenAttempt::Gone);
         }
@@ -317,10 +320,7 @@ impl TopicPath<'_> {
         // WHY locked until the file is entered: two threads of this process then get the same
         // segment, and a segment whose drop has begun is either still counted or already gone.
         let mut table = lock_files_in_use();
-        match table
-            .get(&id)
-            .and_then(|attended| attended.segment.upgrade())
-        {
+        match table.get(&id).and_then(|entry| entry.segment.upgrade()) {
             // WHY not returned: its memory is no longer the file's. Whether the file is usable
             // again is checked below.
             Some(segment) if segment.is_memory_lost() => _lost = segment,
@@ -330,7 +330,7 @@ impl TopicPath<'_> {
             None => {}
         }
         let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
-        os::read_at(fd.as_fd(), &mut bytes, 0).map_err(self.io("reading the header of"))?;
+        os::read_at(fd.as_fd(), &mut bytes, 0).map_err(self.io_error("reading the header of"))?;
         let decoded = header::decode(
             &bytes,
             stat.size_bytes,
@@ -353,7 +353,7 @@ impl TopicPath<'_> {
         type_info: TypeInfo,
     ) -> Result<OpenAttempt, OpenError> {
         Ok(
-            match presence::attach(&file).map_err(self.io("attending"))? {
+            match presence::attach(&file).map_err(self.io_error("attending"))? {
                 AttachOutcome::Attached => {
                     OpenAttempt::Found(add_segment(table, type_info, file, stat))
                 }
@@ -361,8 +361,8 @@ impl TopicPath<'_> {
                     // WHY: the process that retired the file may have died before it removed the
                     // name, which would then stay taken for ever. Retiring again removes the name
                     // if that was not done.
-                    if file.is_retired().map_err(self.io("attending"))? {
-                        presence::retire(&file).map_err(self.io("removing the retired"))?;
+                    if file.is_retired().map_err(self.io_error("attending"))? {
+                        presence::retire(&file).map_err(self.io_error("removing the retired"))?;
                     }
                     OpenAttempt::Gone
                 }
@@ -383,7 +383,7 @@ impl TopicPath<'_> {
             Some(libc::EISDIR) => "a directory",
             Some(libc::ENXIO) => "a socket or a device",
             Some(libc::EACCES) => return self.permission_error(error),
-            _ => return self.io("opening")(error),
+            _ => return self.io_error("opening")(error),
         };
         OpenError::NotATopic {
             path: self.path(),
@@ -400,7 +400,7 @@ impl TopicPath<'_> {
             .and_then(|dir| os::fstatat(dir, self.name.file_name()));
         match found.map(|stat| self.check_kind(&stat)) {
             Ok(Err(refused)) if self.namespace.config().gid().is_some() => refused,
-            _ => self.io("opening")(error),
+            _ => self.io_error("opening")(error),
         }
     }
 
@@ -428,7 +428,7 @@ impl TopicPath<'_> {
         error: HeaderError,
     ) -> Result<OpenAttempt, OpenError> {
         let path = self.path();
-        let attended = match error {
+        let refusal = match error {
             HeaderError::Magic => {
                 let found = "without the magic number of a topic file".to_owned();
                 return Err(OpenError::NotATopic { path, found });
@@ -456,34 +456,34 @@ impl TopicPath<'_> {
             },
             HeaderError::Registry => OpenError::RegistryReplaced { path },
         };
-        let fd = file.fd.get().map_err(self.io("taking a lease on"))?;
-        if !self.lease_stale(fd, &attended)? {
-            return Ok(OpenAttempt::InUse(Box::new(attended)));
+        let fd = file.fd.get().map_err(self.io_error("taking a lease on"))?;
+        if !self.lease_stale(fd, &refusal)? {
+            return Ok(OpenAttempt::InUse(Box::new(refusal)));
         }
-        let removed = presence::retire(file).map_err(self.io("removing the stale"));
+        let removed = presence::retire(file).map_err(self.io_error("removing the stale"));
         let _ = lock::end_lease(fd);
         Ok(if removed? {
             OpenAttempt::Gone
         } else {
-            OpenAttempt::InUse(Box::new(attended))
+            OpenAttempt::InUse(Box::new(refusal))
         })
     }
 
     /// Takes a lease on a stale file; returns false if another process has the file open.
-    /// `attended` is the error that describes why the file is unusable; if the kernel refuses the
+    /// `refusal` is the error that describes why the file is unusable; if the kernel refuses the
     /// lease, it decides the result. WHY a lease: the presence lock covers only processes of this
     /// registry, but the kernel grants a write lease only on a file that no other process has open
     /// or mapped.
-    fn lease_stale(&self, fd: BorrowedFd<'_>, attended: &OpenError) -> Result<bool, OpenError> {
+    fn lease_stale(&self, fd: BorrowedFd<'_>, refusal: &OpenError) -> Result<bool, OpenError> {
         let refused = match lock::try_write_lease(fd) {
             // The kernel grants a lease only to the owner of the file and to root.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => error,
-            granted => return granted.map_err(self.io("taking a lease on")),
+            granted => return granted.map_err(self.io_error("taking a lease on")),
         };
-        let uid = os::fstat(fd).map_err(self.io("looking at"))?.uid;
-        let stale = match attended {
+        let uid = os::fstat(fd).map_err(self.io_error("looking at"))?.uid;
+        let stale = match refusal {
             _ if uid == os::effective_uid() => {
-                return Err(self.io("taking a lease on")(refused));
+                return Err(self.io_error("taking a lease on")(refused));
             }
             OpenError::LayoutVersion { found, .. } => {
                 format!("of layout version {found}, this library has {LAYOUT_VERSION}")
@@ -492,7 +492,7 @@ impl TopicPath<'_> {
             // WHY true: it is of another boot. No process outlives its boot, and in this boot none
             // could open the file, so the presence lock suffices.
             OpenError::NotATopic { .. } => return Ok(true),
-            _ => return Err(self.io("taking a lease on")(refused)),
+            _ => return Err(self.io_error("taking a lease on")(refused)),
         };
         let path = self.path();
         Err(OpenError::StaleOfOther { path, uid, stale })
@@ -504,12 +504,15 @@ impl TopicPath<'_> {
         request.expect_type_fits()?;
         let type_info = request.type_info.clone();
         let shape = TopicShape::FILE;
-        let dir = self.namespace.topics_dir().map_err(self.io("creating"))?;
+        let dir = self
+            .namespace
+            .topics_dir()
+            .map_err(self.io_error("creating"))?;
         let no_space = |operation, source| {
             no_space_or(dir, operation, self.path(), shape.file_bytes(), source)
         };
         let fd = os::open_unnamed(dir).map_err(|error| no_space("creating", error))?;
-        os::set_len(fd.as_fd(), shape.file_bytes()).map_err(self.io("sizing"))?;
+        os::set_len(fd.as_fd(), shape.file_bytes()).map_err(self.io_error("sizing"))?;
         for part in [
             0..HEADER_BYTES as u64,
             shape.lane_area(),
@@ -520,25 +523,25 @@ impl TopicPath<'_> {
         let now_ns = SystemTime::UNIX_EPOCH
             .elapsed()
             .map_or(0, |d| d.as_nanos() as u64);
-        let topic_id = os::random_bytes().map_err(self.io("creating"))?;
+        let topic_id = os::random_bytes().map_err(self.io_error("creating"))?;
         let name = self.name.as_str();
         let bytes = header::encode(&type_info, name, topic_id, self.provenance()?, now_ns);
-        os::write_at(fd.as_fd(), &bytes, 0).map_err(self.io("writing the header of"))?;
+        os::write_at(fd.as_fd(), &bytes, 0).map_err(self.io_error("writing the header of"))?;
         self.namespace
             .access()
             .apply_to_file(fd.as_fd())
-            .map_err(self.io("setting the mode of"))?;
-        let stat = os::fstat(fd.as_fd()).map_err(self.io("looking at"))?;
+            .map_err(self.io_error("setting the mode of"))?;
+        let stat = os::fstat(fd.as_fd()).map_err(self.io_error("looking at"))?;
         let file = self
             .topic_file(fd, FileId::from_stat(&stat))
             .with_id(topic_id);
         // WHY present before the file has a name: otherwise a sweep could find it without
         // processes.
-        if !file.lock_shared().map_err(self.io("attending"))? {
+        if !file.lock_shared().map_err(self.io_error("attending"))? {
             return Ok(None);
         }
         let mut table = lock_files_in_use();
-        let fd = file.fd.get().map_err(self.io("naming"))?;
+        let fd = file.fd.get().map_err(self.io_error("naming"))?;
         match os::link_unnamed(fd, dir, self.name.file_name()) {
             Ok(()) => Ok(Some(add_segment(&mut table, type_info, file, stat))),
             Err(error) => {
@@ -563,11 +566,11 @@ fn add_segment(
     let id = file.id;
     file.name_watch = Some(NameWatch::new(&file.namespace, &file.name, stat));
     let segment = Arc::new(TopicMemory::from_file(type_info, file));
-    let attended = table.entry(id).or_insert(FileInUse {
+    let entry = table.entry(id).or_insert(FileInUse {
         segment: Weak::new(),
         segments: 0,
     });
-    attended.segment = Arc::downgrade(&segment);
-    attended.segments += 1;
+    entry.segment = Arc::downgrade(&segment);
+    entry.segments += 1;
     segment
 }

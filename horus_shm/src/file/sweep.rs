@@ -28,7 +28,7 @@ pub struct SweepReport {
     /// Topics that were removed, because every process that used them is dead.
     pub removed: Vec<TopicName>,
     /// Topics that were kept because at least one live process uses them.
-    pub attended: Vec<TopicName>,
+    pub in_use: Vec<TopicName>,
     /// Topics that no process uses, but that were kept because their publishers asked for
     /// persistence.
     pub kept: Vec<TopicName>,
@@ -39,7 +39,7 @@ pub struct SweepReport {
 
 enum SweepOutcome {
     Removed,
-    Attended,
+    InUse,
     Kept,
     Foreign,
     Gone,
@@ -59,7 +59,7 @@ enum SweepOutcome {
 /// # let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::new("doc")?);
 /// let namespace = Namespace::open(&config)?;
 /// let ring = FanoutShm::<u64>::create(&namespace, "imu", &RingOptions::default())?;
-/// assert_eq!(sweep(&namespace)?.attended.len(), 1, "in use by this very process");
+/// assert_eq!(sweep(&namespace)?.in_use.len(), 1, "in use by this very process");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 ///
@@ -86,12 +86,12 @@ pub fn sweep(namespace: &Arc<Namespace>) -> Result<SweepReport, OpenError> {
         };
         if let Some(inode) = dir.and_then(|dir| inode_if_in_use(&place, dir)) {
             inodes.insert(shown, inode);
-            report.attended.push(name);
+            report.in_use.push(name);
             continue;
         }
         match sweep_topic(namespace, &name, PersistentTopics::Keep) {
             Ok(SweepOutcome::Removed) => report.removed.push(name),
-            Ok(SweepOutcome::Attended) => report.attended.push(name),
+            Ok(SweepOutcome::InUse) => report.in_use.push(name),
             Ok(SweepOutcome::Kept) => report.kept.push(name),
             Ok(SweepOutcome::Gone) => {}
             Ok(SweepOutcome::Foreign) | Err(_) => report.foreign.push(shown),
@@ -156,7 +156,7 @@ fn topic_inodes(
 pub fn remove_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool, OpenError> {
     match sweep_topic(namespace, name, PersistentTopics::Remove) {
         Ok(SweepOutcome::Removed | SweepOutcome::Gone) => Ok(true),
-        Ok(SweepOutcome::Attended | SweepOutcome::Kept) => Ok(false),
+        Ok(SweepOutcome::InUse | SweepOutcome::Kept) => Ok(false),
         Ok(SweepOutcome::Foreign) | Err(OpenError::NotATopic { .. }) => {
             remove_foreign(namespace, name)
         }
@@ -222,7 +222,7 @@ fn sweep_topic(
     persistent: PersistentTopics,
 ) -> Result<SweepOutcome, OpenError> {
     let place = TopicPath { namespace, name };
-    let dir = namespace.topics_dir().map_err(place.io("opening"))?;
+    let dir = namespace.topics_dir().map_err(place.io_error("opening"))?;
     let fd = match os::open_file(dir, name.file_name(), OpenMode::ReadWrite) {
         Ok(fd) => fd,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => {
@@ -230,11 +230,11 @@ fn sweep_topic(
         }
         // WHY: another process holds a lease on the file, to find out whether it may remove it.
         Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {
-            return Ok(SweepOutcome::Attended);
+            return Ok(SweepOutcome::InUse);
         }
         Err(error) => return Err(place.open_error(error)),
     };
-    let stat = os::fstat(fd.as_fd()).map_err(place.io("looking at"))?;
+    let stat = os::fstat(fd.as_fd()).map_err(place.io_error("looking at"))?;
     if stat.links == 0 {
         return Ok(SweepOutcome::Gone);
     }
@@ -243,17 +243,21 @@ fn sweep_topic(
     // WHY: an exclusive lock would replace this process's own shared one without conflict. So only
     // the table shows which files this process uses; it stays locked until this file is handled.
     let Some(_table) = lock_unless_in_use(id) else {
-        return Ok(SweepOutcome::Attended);
+        return Ok(SweepOutcome::InUse);
     };
     let mut bytes = vec![0; HEADER_BYTES.min(stat.size_bytes as usize)];
-    os::read_at(fd.as_fd(), &mut bytes, 0).map_err(place.io("reading the header of"))?;
+    os::read_at(fd.as_fd(), &mut bytes, 0).map_err(place.io_error("reading the header of"))?;
     let decoded = header::decode(&bytes, stat.size_bytes, name.as_str(), place.provenance()?);
     match decoded {
         Ok(TopicHeader { topic_id, .. }) => {
             let file = place.topic_file(fd, id).with_id(topic_id);
-            let retired = file.is_retired().map_err(place.io("looking at"))?;
+            let retired = file.is_retired().map_err(place.io_error("looking at"))?;
             let keeps = persistent == PersistentTopics::Keep && !retired;
-            if keeps && file.has_latched_history().map_err(place.io("reading"))? {
+            if keeps
+                && file
+                    .has_latched_history()
+                    .map_err(place.io_error("reading"))?
+            {
                 return Ok(SweepOutcome::Kept);
             }
             let removed = if keeps {
@@ -261,11 +265,11 @@ fn sweep_topic(
             } else {
                 presence::retire(&file)
             };
-            let removed = removed.map_err(place.io("removing"))?;
+            let removed = removed.map_err(place.io_error("removing"))?;
             Ok(if removed {
                 SweepOutcome::Removed
             } else {
-                SweepOutcome::Attended
+                SweepOutcome::InUse
             })
         }
         Err(HeaderError::Magic | HeaderError::Damaged { .. }) => Ok(SweepOutcome::Foreign),
@@ -274,7 +278,7 @@ fn sweep_topic(
             Ok(if matches!(look, OpenAttempt::Gone) {
                 SweepOutcome::Removed
             } else {
-                SweepOutcome::Attended
+                SweepOutcome::InUse
             })
         }
     }

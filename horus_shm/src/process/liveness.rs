@@ -286,19 +286,19 @@ impl Registry {
             RegistryAttempt::Again => return Ok(RegistryAttempt::Again),
             RegistryAttempt::Wait => return Ok(RegistryAttempt::Wait),
         };
-        let fd = open.lock.get().map_err(place.io("use"))?;
+        let fd = open.lock.get().map_err(place.io_error("use"))?;
         // WHY: a process that removes the file locks all entries. With this lock held, an entry
         // that is not free belongs to a process; and a process that is joining counts as alive.
-        let removal = record::removal_lock().map_err(place.io("join"))?;
-        if !try_lock(fd, removal, LockKind::Shared).map_err(place.io("join"))? {
+        let removal = record::removal_lock().map_err(place.io_error("join"))?;
+        if !try_lock(fd, removal, LockKind::Shared).map_err(place.io_error("join"))? {
             return Ok(RegistryAttempt::Wait);
         }
-        let me = claim_free_entry(fd, &open).map_err(place.io("join"))?;
-        // WHY after the lock: a process that finds the file unattended from now on finds this one.
+        let me = claim_free_entry(fd, &open).map_err(place.io_error("join"))?;
+        // WHY after the lock: a process that finds the file unused from now on finds this one.
         if !place.is_name_of(&open.stat)? {
             return Ok(RegistryAttempt::Again);
         }
-        unlock(fd, removal).map_err(place.io("join"))?;
+        unlock(fd, removal).map_err(place.io_error("join"))?;
         let OpenRegistry { lock, stat, header } = open;
         match me {
             Some(me) => Ok(RegistryAttempt::Done(Self {

@@ -141,12 +141,12 @@ impl Eventcount for Event<'_> {
     type Word = AtomicU64;
 
     #[inline(always)]
-    fn wake(&self) -> &AtomicU32 {
+    fn wake_word(&self) -> &AtomicU32 {
         self.wake
     }
 
     #[inline(always)]
-    fn waiters(&self) -> &AtomicU64 {
+    fn waiters_word(&self) -> &AtomicU64 {
         self.waiters
     }
 

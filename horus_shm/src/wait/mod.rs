@@ -138,13 +138,13 @@ pub trait Eventcount {
 
     /// Returns the word that counts wakes. A sleeper sleeps only while the word has the value it
     /// had before the sleeper's last poll.
-    fn wake(&self) -> &Self::Wake;
+    fn wake_word(&self) -> &Self::Wake;
 
     /// Returns the word that is not 0 while a thread sleeps, or is about to sleep.
-    fn waiters(&self) -> &Self::Word;
+    fn waiters_word(&self) -> &Self::Word;
 
-    /// Returns the way in which the caller announces itself in [`Self::waiters`] before it sleeps:
-    /// by a bit of its own, or by a count.
+    /// Returns the way in which the caller announces itself in [`Self::waiters_word`] before it
+    /// sleeps: by a bit of its own, or by a count.
     fn sleeper(&self) -> Sleeper;
 
     /// Orders the sender's publication before its load of `waiters`, with the memory ordering that
@@ -159,16 +159,16 @@ pub trait Eventcount {
     /// Announces in `waiters` that this sleeper is about to sleep.
     fn announce(&self) {
         match self.sleeper() {
-            Sleeper::Bit(bit) => self.waiters().set_bits_relaxed(1 << bit),
-            Sleeper::Counted => self.waiters().fetch_add_one(),
+            Sleeper::Bit(bit) => self.waiters_word().set_bits_relaxed(1 << bit),
+            Sleeper::Counted => self.waiters_word().fetch_add_one(),
         }
     }
 
     /// Withdraws the announcement that [`Self::announce`] made.
     fn withdraw(&self) {
         match self.sleeper() {
-            Sleeper::Bit(bit) => self.waiters().clear_bits_relaxed(1 << bit),
-            Sleeper::Counted => self.waiters().fetch_sub_one(),
+            Sleeper::Bit(bit) => self.waiters_word().clear_bits_relaxed(1 << bit),
+            Sleeper::Counted => self.waiters_word().fetch_sub_one(),
         }
     }
 
@@ -188,14 +188,14 @@ pub fn has_sleepers<E: Eventcount>(event: &E) -> bool {
     // ORDERING(wake): pairs with the fence in `sleep_once`.
     event.fence_in_sender(edge::WAKE_LOOK);
     // Relaxed: the fence orders it after the publication.
-    event.waiters().get() != 0
+    event.waiters_word().get() != 0
 }
 
 /// Increments the futex word, and wakes all threads that sleep on it. Returns the number of threads
 /// that it woke.
 pub fn wake<E: Eventcount>(event: &E) -> u32 {
     // Relaxed: a thread that sees the new count sees the publication, by the fences of both.
-    event.wake().fetch_add_one();
+    event.wake_word().fetch_add_one();
     event.wake_sleepers()
 }
 
@@ -210,7 +210,7 @@ pub fn sleep_once<E: Eventcount, R>(
     let mut seen = [0; EVENTS_MAX];
     for (event, seen) in events.iter().zip(&mut seen) {
         // Relaxed: as in `wake`.
-        *seen = event.wake().load_relaxed();
+        *seen = event.wake_word().load_relaxed();
     }
     let announced = Announcement::at(events);
     // ORDERING(wake): pairs with the fence in `has_sleepers`.

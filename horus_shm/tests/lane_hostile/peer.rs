@@ -271,7 +271,7 @@ pub(crate) fn receive_somehow(consumer: &mut RawConsumer, held: &mut Vec<RawSamp
                 consumer.segment().subscriber_count(),
             )
         }
-        3..10 => _ = (consumer.stats(), consumer.detached()),
+        3..10 => _ = (consumer.stats(), consumer.detach_count()),
         10..15 => {
             _ = (
                 consumer.sequence(),

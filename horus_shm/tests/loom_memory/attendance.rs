@@ -67,7 +67,7 @@ pub(crate) enum Found {
     /// No file.
     Nothing,
     /// A file that no process attends.
-    Unattended,
+    Unused,
     /// A file whose retirer was killed between the mark and the unlink.
     HalfRetired,
 }
@@ -221,8 +221,8 @@ impl PresenceFile for OpenFile {
 
     fn lock_exclusive(&self) -> io::Result<bool> {
         let mut tables = self.kernel.tables.lock().unwrap();
-        let attended = self.others(&tables, |held| held != Lock::None);
-        if attended && !is_step_left_out("presence/exclude") {
+        let is_in_use = self.others(&tables, |held| held != Lock::None);
+        if is_in_use && !is_step_left_out("presence/exclude") {
             return Ok(false);
         }
         tables.locks[self.file][self.process] = Lock::Exclusive;

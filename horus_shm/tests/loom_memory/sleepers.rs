@@ -68,11 +68,11 @@ impl Eventcount for LoomEvent {
 
     type Word = LoomWord;
 
-    fn wake(&self) -> &LoomFutex {
+    fn wake_word(&self) -> &LoomFutex {
         &self.parts.wake
     }
 
-    fn waiters(&self) -> &LoomWord {
+    fn waiters_word(&self) -> &LoomWord {
         &self.parts.waiters
     }
 

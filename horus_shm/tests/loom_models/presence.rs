@@ -8,7 +8,7 @@ use crate::loom_memory::mutation::explore;
 
 /// The name leads to the file that a process attends, for as long as it attends it.
 pub(crate) fn a_topic_is_never_split() {
-    for found in [Found::Nothing, Found::Unattended, Found::HalfRetired] {
+    for found in [Found::Nothing, Found::Unused, Found::HalfRetired] {
         for killed in [false, true] {
             explore(2, move || {
                 let [one, two, three] = Process::all(found);
@@ -33,9 +33,9 @@ pub(crate) fn a_topic_is_never_split() {
 }
 
 /// A file whose name was removed by hand is not joined.
-pub(crate) fn a_file_without_its_name_is_not_attended() {
+pub(crate) fn a_file_without_its_name_is_not_in_use() {
     explore(2, || {
-        let [one, two, _] = Process::all(Found::Unattended);
+        let [one, two, _] = Process::all(Found::Unused);
         let file = one.open().unwrap();
         two.remove_by_hand();
         let other = thread::spawn(move || two.join().unwrap().has_the_name());

@@ -344,9 +344,9 @@ impl World {
             Sweep => {
                 let found = sweep(self.namespace())?;
                 let removed = found.removed.len();
-                let attended = found.attended.len();
+                let in_use = found.in_use.len();
                 Ok(format!(
-                    "{removed} removed, {attended} attended, {:?}",
+                    "{removed} removed, {in_use} in use, {:?}",
                     found.foreign
                 ))
             }

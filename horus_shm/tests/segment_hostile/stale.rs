@@ -156,7 +156,7 @@ fn a_stale_file_that_another_process_has_open_is_refused() {
 }
 
 #[test]
-fn a_topic_attended_under_a_registry_that_a_user_removed_is_refused_until_its_users_end() {
+fn a_topic_in_use_under_a_registry_that_a_user_removed_is_refused_until_its_users_end() {
     let _alone = alone();
     let dir = crate::spawn::shm_dir();
     let path = dir.path().to_path_buf();
@@ -170,12 +170,12 @@ fn a_topic_attended_under_a_registry_that_a_user_removed_is_refused_until_its_us
             matches!(error, OpenError::RegistryReplaced { .. }),
             "{error:?}"
         );
-        expect_actionable(&error, &scene.path(), "attended");
+        expect_actionable(&error, &scene.path(), "in use");
     }
-    scene.expect_neighbour("attended");
+    scene.expect_neighbour("in use");
     child.kill();
-    expect_usable(&scene.open_or_create().unwrap(), "unattended");
-    scene.expect_clean("unattended");
+    expect_usable(&scene.open_or_create().unwrap(), "not in use");
+    scene.expect_clean("not in use");
 }
 
 /// No process has the file open, so it is replaced, and no opener makes another one fail.

@@ -6,7 +6,7 @@ import { FIGURES } from "./history.js";
 import { Picture } from "./picture.js";
 
 /** The colours of the states of a node; all others are bad. */
-export const TONES = { active: "", paused: "waiting", resting: "waiting" };
+export const TONES = { active: "", paused: "waiting", backing_off: "waiting" };
 
 /** The state of a node, with "paused" beside another state. */
 export const stateText = (node) =>

@@ -182,8 +182,8 @@ mod tests {
                 group.send_to_actor_thread(task);
             }
             assert!(spawned.iter().all(|address| address.is_disconnected()));
-            let counts = actors.counts();
-            assert_eq!((counts.alive, counts.undelivered), (0, late as u64));
+            let counters = actors.counters();
+            assert_eq!((counters.alive, counters.undelivered), (0, late as u64));
         }
     }
 }

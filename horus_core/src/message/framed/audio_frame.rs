@@ -86,7 +86,7 @@ impl Header for AudioFrameHeader {
         self.samples.saturating_mul(u64::from(self.channels) * size)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         DType::from_code(self.dtype)
             .map(|_| ())
             .ok_or_else(|| format!("samples of type {}", self.dtype))

@@ -130,7 +130,7 @@ impl Header for DepthImageHeader {
         self.rows_bytes()
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         let encoding = self.encoding.as_str();
         self.dtype()
             .ok_or_else(|| format!("its encoding is '{encoding}', not 16UC1 or 32FC1"))?;
@@ -141,7 +141,7 @@ impl Header for DepthImageHeader {
         Some(self.pixel_layout(self.dtype()?, 1))
     }
 
-    fn complete(&mut self) {
+    fn fill_computed_fields(&mut self) {
         if let (0, Some(pixel)) = (self.step, self.pixel_bytes()) {
             self.step = packed_step(self.width, pixel);
         }

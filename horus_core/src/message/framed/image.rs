@@ -123,7 +123,7 @@ impl Header for ImageHeader {
         self.rows_bytes()
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         self.check_rows()
     }
 
@@ -138,7 +138,7 @@ impl Header for ImageHeader {
         in_order.then(|| self.pixel_layout(encoding.dtype(), encoding.channels() as u64))
     }
 
-    fn complete(&mut self) {
+    fn fill_computed_fields(&mut self) {
         if let (0, Some(pixel)) = (self.step, self.pixel_bytes()) {
             self.step = packed_step(self.width, pixel);
         }

@@ -86,7 +86,7 @@ layout! {
 ///
 /// let names = (0..29).map(|index| Text::format(format_args!("joint_{index}")));
 /// let joints: Vec<_> = names.map(|name| Joint::new(name, 0.5)).collect();
-/// let state = JointStateArray::of(JointStateArrayHeader::new(0), &joints)?;
+/// let state = JointStateArray::from_joints(JointStateArrayHeader::new(0), &joints)?;
 /// assert_eq!((state.count, state.joints()?[28].position), (29, 0.5));
 /// assert_eq!(state.index_of("joint_7")?, Some(7));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -120,7 +120,7 @@ impl Header for JointStateArrayHeader {
         u64::from(self.count) * u64::from(self.joint_bytes)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         let wanted = size_of::<Joint>();
         match self.joint_bytes as usize {
             found if found == wanted || self.count == 0 => Ok(()),
@@ -130,16 +130,19 @@ impl Header for JointStateArrayHeader {
         }
     }
 
-    fn complete(&mut self) {
+    fn fill_computed_fields(&mut self) {
         self.joint_bytes = size_of::<Joint>() as u32;
     }
 }
 
 impl JointStateArray {
     /// Makes a message with these joints. Sets the header's `count` to their number.
-    pub fn of(mut header: JointStateArrayHeader, joints: &[Joint]) -> Result<Self, HeaderError> {
+    pub fn from_joints(
+        mut header: JointStateArrayHeader,
+        joints: &[Joint],
+    ) -> Result<Self, HeaderError> {
         header.count = joints.len().try_into().unwrap_or(u32::MAX);
-        header.complete();
+        header.fill_computed_fields();
         Self::new(header, bytemuck::cast_slice(joints))
     }
 }
@@ -173,7 +176,7 @@ impl From<&JointState> for JointStateArray {
     /// empty.
     fn from(state: &JointState) -> Self {
         let joint = |index: usize| Joint {
-            name: Text::cut(state.name[index].as_str()),
+            name: Text::truncated(state.name[index].as_str()),
             position: state.position[index],
             velocity: state.velocity[index],
             effort: state.effort[index],
@@ -183,7 +186,7 @@ impl From<&JointState> for JointStateArray {
             timestamp_ns: state.timestamp_ns,
             ..JointStateArrayHeader::default()
         };
-        Self::of(header, &joints).expect("a message has room for 16 joints")
+        Self::from_joints(header, &joints).expect("a message has room for 16 joints")
     }
 }
 

@@ -46,7 +46,7 @@ struct HeaderFunctions {
     default_header: fn() -> Box<[u8]>,
     data_bytes: fn(&[u8]) -> Result<usize, HeaderError>,
     array_layout: fn(&[u8]) -> Option<ArrayLayout>,
-    complete: fn(&mut [u8]),
+    fill_computed_fields: fn(&mut [u8]),
     reshape: fn(&mut [u8], DType, &[u64]) -> Result<(), String>,
 }
 
@@ -59,9 +59,9 @@ impl FramedKind {
                 default_header: || bytemuck::bytes_of(&H::default()).into(),
                 data_bytes: |header| checked_data_bytes(&header_from_bytes::<H>(header)),
                 array_layout: |header| header_from_bytes::<H>(header).array_layout(),
-                complete: |header| {
+                fill_computed_fields: |header| {
                     let _ = update_header::<H>(header, |header| {
-                        header.complete();
+                        header.fill_computed_fields();
                         Ok(())
                     });
                 },
@@ -159,11 +159,11 @@ impl FramedKind {
         layout.filter(|array| array.extent_bytes() <= data_bytes as u64)
     }
 
-    /// Sets those fields of a header that can be computed from others, as [`Header::complete`]
-    /// does. Does nothing for a [`counted`](Self::counted) type.
-    pub fn complete(&self, header: &mut [u8]) {
+    /// Sets those fields of a header that can be computed from others, as
+    /// [`Header::fill_computed_fields`] does. Does nothing for a [`counted`](Self::counted) type.
+    pub fn fill_computed_fields(&self, header: &mut [u8]) {
         match self.form {
-            HeaderForm::Typed(functions) => (functions.complete)(header),
+            HeaderForm::Typed(functions) => (functions.fill_computed_fields)(header),
             HeaderForm::Counted(_) => {}
         }
     }

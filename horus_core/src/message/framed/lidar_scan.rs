@@ -128,7 +128,7 @@ impl Header for LidarScanHeader {
         u64::from(self.count) * self.rows() * size_of::<f32>() as u64
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         match self.has_intensities {
             0 | 1 => Ok(()),
             found => Err(format!("has_intensities is {found}, and 0 or 1 is wanted")),
@@ -171,11 +171,11 @@ impl LidarScan {
     /// ```
     /// use horus_core::message::{LidarScan, LidarScanHeader};
     ///
-    /// let scan = LidarScan::of(LidarScanHeader::new(0), &[1.5, f32::INFINITY], &[])?;
+    /// let scan = LidarScan::from_parts(LidarScanHeader::new(0), &[1.5, f32::INFINITY], &[])?;
     /// assert_eq!((scan.count, scan.ranges()?[0]), (2, 1.5));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn of(
+    pub fn from_parts(
         mut header: LidarScanHeader,
         ranges: &[f32],
         intensities: &[f32],
@@ -245,7 +245,7 @@ impl From<&LaserScan> for LidarScan {
             range_max: scan.range_max,
             ..LidarScanHeader::default()
         };
-        Self::of(header, scan.measured(), &[]).expect("a message has room for 360 ranges")
+        Self::from_parts(header, scan.measured(), &[]).expect("a message has room for 360 ranges")
     }
 }
 

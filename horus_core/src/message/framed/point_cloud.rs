@@ -107,7 +107,7 @@ impl PointCloudHeader {
     /// aligned to its size.
     ///
     /// A name of more than 16 bytes, or more than [`POINT_FIELDS_MAX`] fields, result in a header
-    /// that [`Header::check`] refuses.
+    /// that [`Header::validate`] refuses.
     #[must_use]
     pub fn with_field(mut self, name: &str, dtype: DType) -> Self {
         let index = self.field_count as usize;
@@ -190,7 +190,7 @@ impl Header for PointCloudHeader {
         u64::from(self.row_step) * u64::from(self.height)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         if self.field_count as usize > POINT_FIELDS_MAX {
             return Err(format!(
                 "{} fields, at most {POINT_FIELDS_MAX}",
@@ -233,7 +233,7 @@ impl Header for PointCloudHeader {
         })
     }
 
-    fn complete(&mut self) {
+    fn fill_computed_fields(&mut self) {
         if self.row_step == 0 {
             self.height = self.height.max(1);
             self.row_step = self.point_step.saturating_mul(self.width);

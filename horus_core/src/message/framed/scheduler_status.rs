@@ -71,7 +71,7 @@ impl SchedulerStatusHeader {
     #[must_use]
     pub fn new(scheduler: &str, count: u32) -> Self {
         let timestamp_ns = timestamp_now_ns();
-        let scheduler = Text::cut(scheduler);
+        let scheduler = Text::truncated(scheduler);
         let node_bytes = size_of::<NodeMetrics>() as u32;
         Self {
             timestamp_ns,
@@ -97,7 +97,7 @@ impl Header for SchedulerStatusHeader {
         u64::from(self.count) * u64::from(self.node_bytes)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         let wanted = size_of::<NodeMetrics>();
         match self.node_bytes as usize {
             found if found == wanted || self.count == 0 => Ok(()),
@@ -107,7 +107,7 @@ impl Header for SchedulerStatusHeader {
         }
     }
 
-    fn complete(&mut self) {
+    fn fill_computed_fields(&mut self) {
         self.node_bytes = size_of::<NodeMetrics>() as u32;
     }
 }

@@ -79,7 +79,7 @@ impl Header for SegmentationMaskHeader {
         self.rows_bytes()
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         self.check_rows()
     }
 
@@ -87,7 +87,7 @@ impl Header for SegmentationMaskHeader {
         Some(self.pixel_layout(DType::U8, 1))
     }
 
-    fn complete(&mut self) {
+    fn fill_computed_fields(&mut self) {
         if self.step == 0 {
             self.step = self.width;
         }

@@ -232,7 +232,7 @@ impl Header for TensorHeader {
         self.extent_elements().saturating_mul(size)
     }
 
-    fn check(&self) -> Result<(), String> {
+    fn validate(&self) -> Result<(), String> {
         if usize::from(self.dimensions) > TENSOR_DIMENSIONS_MAX {
             return Err(TensorError::Dimensions {
                 found: self.dimensions.into(),
@@ -256,7 +256,7 @@ impl Header for TensorHeader {
         Some(ArrayLayout::new(dtype, &dimensions[..self.rank()]))
     }
 
-    fn complete(&mut self) {
+    fn fill_computed_fields(&mut self) {
         if self.strides().iter().all(|stride| *stride == 0) {
             let shape = self.shape;
             if let Ok(reshaped) = self.with_row_major_shape(&shape[..self.rank()]) {

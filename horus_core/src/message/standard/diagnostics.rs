@@ -131,10 +131,10 @@ layout! { DiagnosticValue = 96 { key: 0, value: 32 } }
 impl DiagnosticValue {
     /// Returns a value with this key and value; each text is truncated if it is too long.
     #[must_use]
-    pub const fn cut(key: &str, value: &str) -> Self {
+    pub const fn truncated(key: &str, value: &str) -> Self {
         Self {
-            key: Text::cut(key),
-            value: Text::cut(value),
+            key: Text::truncated(key),
+            value: Text::truncated(value),
         }
     }
 }
@@ -195,14 +195,14 @@ impl DiagnosticStatus {
     /// use horus_core::message::{DiagnosticStatus, DiagnosticValue};
     ///
     /// let mut status = DiagnosticStatus::new(DiagnosticStatus::WARN, "left motor", "hot");
-    /// assert!(status.push(DiagnosticValue::cut("temperature", "81 °C")));
+    /// assert!(status.push(DiagnosticValue::truncated("temperature", "81 °C")));
     /// assert_eq!(status.to_string(), "WARN left motor: hot (temperature: 81 °C)");
     /// ```
     #[must_use]
     pub fn new(level: u8, name: &str, message: &str) -> Self {
         let timestamp_ns = timestamp_now_ns();
-        let name = Text::cut(name);
-        let message = Text::cut(message);
+        let name = Text::truncated(name);
+        let message = Text::truncated(message);
         Self {
             timestamp_ns,
             level,
@@ -307,8 +307,8 @@ impl EmergencyStop {
     }
 
     const fn new(engaged: u8, source: &str, reason: &str) -> Self {
-        let source = Text::cut(source);
-        let reason = Text::cut(reason);
+        let source = Text::truncated(source);
+        let reason = Text::truncated(reason);
         Self {
             timestamp_ns: 0,
             engaged,

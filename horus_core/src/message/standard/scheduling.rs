@@ -126,7 +126,7 @@ impl NodeEvent {
         Self {
             timestamp_ns,
             monotonic_ns,
-            node: Text::cut(node),
+            node: Text::truncated(node),
             kind,
             level,
             ..Self::default()
@@ -155,7 +155,7 @@ impl NodeEvent {
         while end < bytes.len() && bytes[end] != b'\n' {
             end += 1;
         }
-        self.text = Text::cut(text.split_at(end).0);
+        self.text = Text::truncated(text.split_at(end).0);
         self
     }
 
@@ -349,7 +349,7 @@ crate::message! {
     /// The node is paused by a command.
     pub const STATE_PAUSED: u8 = 2;
     /// The node backs off after a failure.
-    pub const STATE_RESTING: u8 = 3;
+    pub const STATE_BACKING_OFF: u8 = 3;
     /// The node is in its safe state.
     pub const STATE_SAFE: u8 = 4;
     /// The node has ended.
@@ -371,7 +371,7 @@ impl NodeMetrics {
     #[must_use]
     pub fn new(name: &str) -> Self {
         Self {
-            name: Text::cut(name),
+            name: Text::truncated(name),
             ..Self::default()
         }
     }
@@ -380,7 +380,7 @@ impl NodeMetrics {
         match self.state {
             Self::STATE_ACTIVE => "active",
             Self::STATE_PAUSED => "paused",
-            Self::STATE_RESTING => "resting",
+            Self::STATE_BACKING_OFF => "backing off",
             Self::STATE_SAFE => "in its safe state",
             Self::STATE_STOPPED => "stopped",
             Self::STATE_STUCK => "stuck",

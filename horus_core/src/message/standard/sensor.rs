@@ -256,7 +256,7 @@ impl JointState {
     /// use horus_core::message::{JointState, Text};
     ///
     /// let mut state = JointState::now();
-    /// assert!(state.push(Text::cut("elbow"), [0.5, 0.0, 0.0]));
+    /// assert!(state.push(Text::truncated("elbow"), [0.5, 0.0, 0.0]));
     /// assert_eq!((state.index_of("elbow"), state.index_of("wrist")), (Some(0), None));
     /// ```
     #[must_use]

@@ -67,8 +67,8 @@ impl Context<'_> {
     }
 
     /// Returns true if the node is in its safe state during this tick, which happens only with
-    /// [`Miss::SafeMode`](crate::scheduler::Miss::SafeMode). The node should then read its inputs and
-    /// send nothing that ends the safe state of what it controls.
+    /// [`MissPolicy::SafeMode`](crate::scheduler::MissPolicy::SafeMode). The node should then read
+    /// its inputs and send nothing that ends the safe state of what it controls.
     #[must_use]
     pub const fn is_in_safe_state(&self) -> bool {
         self.is_in_safe_state

@@ -15,7 +15,7 @@ pub enum StartError {
     NoNodes,
     /// The topics of the scheduler itself (status, events, commands) could not be opened.
     #[error("the scheduler's topics cannot be opened: {0}")]
-    Monitor(#[from] TopicError),
+    Topics(#[from] TopicError),
     /// The handlers of termination signals could not be installed.
     #[error("the signal handlers cannot be installed: {cause}")]
     Signals {

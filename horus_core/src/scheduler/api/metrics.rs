@@ -77,7 +77,7 @@ pub enum Health {
     /// A command has paused the node.
     Paused,
     /// The node does not tick for some time, because a tick failed or was late.
-    Resting,
+    BackingOff,
     /// The node is in its safe state, in which it does no harm.
     Safe,
     /// The node was shut down.
@@ -88,7 +88,7 @@ impl Health {
     const ALL: [Self; 5] = [
         Self::Active,
         Self::Paused,
-        Self::Resting,
+        Self::BackingOff,
         Self::Safe,
         Self::Stopped,
     ];
@@ -295,7 +295,7 @@ pub struct TickMetrics {
     /// its timeout.
     pub misses: u64,
     /// Number of due times at which the node did not tick because it was still in a tick, or
-    /// because its [`Miss`](crate::scheduler::Miss) policy skipped them.
+    /// because its [`MissPolicy`](crate::scheduler::MissPolicy) policy skipped them.
     pub skipped_ticks: u64,
     /// Number of failures: calls of the node's methods that panicked, and calls of `tick` and
     /// `init` that returned an error.

@@ -8,13 +8,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::scheduler::api::input::InputWatch;
-use crate::scheduler::api::policy::{FailurePolicy, Miss};
+use crate::scheduler::api::policy::{FailurePolicy, MissPolicy};
 use crate::scheduler::api::rate::{Rate, RateError};
 
 /// The way in which the scheduler runs a node, which follows from the node's settings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
-pub enum Class {
+pub enum NodeClass {
     /// A node with a rate. It has its own thread, which runs it at fixed times.
     RealTime,
     /// A node whose ticks take long and may be late. A thread pool runs it.
@@ -31,7 +31,7 @@ pub enum Class {
     BestEffort,
 }
 
-impl std::fmt::Display for Class {
+impl std::fmt::Display for NodeClass {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::RealTime => "real-time",
@@ -52,7 +52,7 @@ pub(crate) struct NodeSpec {
     pub(crate) rate: Option<Rate>,
     pub(crate) budget: Option<Duration>,
     pub(crate) deadline: Option<Duration>,
-    pub(crate) on_miss: Option<Miss>,
+    pub(crate) on_miss: Option<MissPolicy>,
     pub(crate) on_failure: FailurePolicy,
     pub(crate) priority: Option<u8>,
     pub(crate) core: Option<usize>,
@@ -66,7 +66,7 @@ pub(crate) struct NodeSpec {
     pub(crate) checkpoints: u64,
     /// The shortest allowed time from the start of one tick to the start of the next; `None` if
     /// there is no limit.
-    pub(crate) not_before: Option<Duration>,
+    pub(crate) min_start_interval: Option<Duration>,
     /// The topics whose messages make the node run.
     pub(crate) topics: Vec<String>,
     /// The topics that the node reads, including those whose messages make it run.
@@ -91,14 +91,14 @@ pub(crate) struct NodeSpec {
 pub(crate) struct NodePlan {
     pub(crate) name: String,
     pub(crate) order: i32,
-    pub(crate) class: Class,
+    pub(crate) class: NodeClass,
     pub(crate) rate: Option<Rate>,
     /// The longest time that a tick may take; `None` if there is no limit.
     pub(crate) budget: Option<Duration>,
     /// The time from when a tick is due to the latest time at which it may end; `None` if there is
     /// no limit.
     pub(crate) deadline: Option<Duration>,
-    pub(crate) on_miss: Miss,
+    pub(crate) on_miss: MissPolicy,
     pub(crate) on_failure: FailurePolicy,
     pub(crate) priority: Option<u8>,
     pub(crate) core: Option<usize>,
@@ -106,7 +106,7 @@ pub(crate) struct NodePlan {
     pub(crate) chain: Option<String>,
     pub(crate) watchdog: Option<Duration>,
     pub(crate) checkpoints: u64,
-    pub(crate) not_before: Option<Duration>,
+    pub(crate) min_start_interval: Option<Duration>,
     /// The topics that the node reads, including those whose messages make it run.
     pub(crate) reads: Vec<String>,
     pub(crate) writes: Vec<String>,
@@ -128,7 +128,9 @@ pub enum PlanError {
     },
     /// The name of a node is invalid: it is empty, too long or contains a character that is not
     /// allowed.
-    #[error("node name '{node}' is invalid: 1 to {NAME_BYTES_MAX} bytes, no control characters")]
+    #[error(
+        "node name '{node}' is invalid: 1 to {NODE_NAME_BYTES_MAX} bytes, no control characters"
+    )]
     Name {
         /// The invalid name that was given.
         node: String,
@@ -171,13 +173,13 @@ pub enum PlanError {
     },
     /// A setting has no effect on a node of this class.
     #[error("node '{node}' has {setting}, which has no effect on a {class} node: {advice}")]
-    Meaningless {
+    NoEffect {
         /// The name of the node that has the setting.
         node: String,
         /// The name of the setting that has no effect, for instance `priority`.
         setting: &'static str,
         /// The class of the node, on which the setting has no effect.
-        class: Class,
+        class: NodeClass,
         /// Advice on what to do instead.
         advice: &'static str,
     },
@@ -204,7 +206,7 @@ pub enum PlanError {
 }
 
 /// The longest name of a node, in bytes. It is the size of the name's field in shared memory.
-pub const NAME_BYTES_MAX: usize = 64;
+pub const NODE_NAME_BYTES_MAX: usize = 64;
 
 /// The default budget of a tick, in percent of the period.
 const DEFAULT_BUDGET_PERCENT_OF_PERIOD: u32 = 80;
@@ -213,7 +215,7 @@ const DEFAULT_DEADLINE_PERCENT_OF_PERIOD: u32 = 95;
 
 impl NodeSpec {
     pub(crate) fn into_plan(self, cores: usize) -> Result<NodePlan, PlanError> {
-        let is_name = (1..=NAME_BYTES_MAX).contains(&self.name.len());
+        let is_name = (1..=NODE_NAME_BYTES_MAX).contains(&self.name.len());
         if !is_name || self.name.chars().any(char::is_control) {
             return Err(PlanError::Name { node: self.name });
         }
@@ -252,7 +254,7 @@ impl NodeSpec {
             chain: self.chain,
             watchdog: self.watchdog,
             checkpoints: self.checkpoints,
-            not_before: self.not_before,
+            min_start_interval: self.min_start_interval,
             reads: self.reads,
             writes: self.writes,
             inputs: self.inputs,
@@ -263,7 +265,7 @@ impl NodeSpec {
 
     /// Returns the class that follows from the node's settings, or an error if the settings
     /// contradict each other.
-    fn class(&self) -> Result<Class, PlanError> {
+    fn class(&self) -> Result<NodeClass, PlanError> {
         let contradiction = |one: &str, other: &str, reason| {
             let one = one.to_owned();
             let other = other.to_owned();
@@ -275,7 +277,7 @@ impl NodeSpec {
             })
         };
         if self.is_actors {
-            return Ok(Class::Actors);
+            return Ok(NodeClass::Actors);
         }
         match (self.is_compute, self.is_async_io, self.topics.is_empty()) {
             (true, true, _) => contradiction(
@@ -298,36 +300,36 @@ impl NodeSpec {
                 "on(topic)",
                 "a node runs by the clock or by messages; read the topic in a tick, or add a node",
             ),
-            (true, _, _) => Ok(Class::Compute),
-            (_, true, _) => Ok(Class::AsyncIo),
-            (_, _, false) => Ok(Class::Event),
-            _ if self.rate.is_some() => Ok(Class::RealTime),
-            _ => Ok(Class::BestEffort),
+            (true, _, _) => Ok(NodeClass::Compute),
+            (_, true, _) => Ok(NodeClass::AsyncIo),
+            (_, _, false) => Ok(NodeClass::Event),
+            _ if self.rate.is_some() => Ok(NodeClass::RealTime),
+            _ => Ok(NodeClass::BestEffort),
         }
     }
 
     /// Checks that the budget, the deadline, the watchdog and the other times of the node agree
     /// with each other and with the node's period.
-    fn check_times(&self, class: Class, rate: Option<Rate>) -> Result<(), PlanError> {
-        let meaningless = |setting, advice| {
-            Err(PlanError::Meaningless {
+    fn check_times(&self, class: NodeClass, rate: Option<Rate>) -> Result<(), PlanError> {
+        let no_effect = |setting, advice| {
+            Err(PlanError::NoEffect {
                 node: self.name.clone(),
                 setting,
                 class,
                 advice,
             })
         };
-        let has_due_time = rate.is_some() || class == Class::Event;
+        let has_due_time = rate.is_some() || class == NodeClass::Event;
         if !has_due_time && self.deadline.is_some() {
-            return meaningless("a deadline", "give it a rate, which sets its due times");
+            return no_effect("a deadline", "give it a rate, which sets its due times");
         }
-        let is_guarded = self.checkpoints > 0 || self.not_before.is_some();
+        let is_guarded = self.checkpoints > 0 || self.min_start_interval.is_some();
         if !has_due_time && self.on_miss.is_some() && self.inputs.is_empty() && !is_guarded {
             let advice = "give it a rate, an input with a timeout, or checkpoints";
-            return meaningless("a policy for misses", advice);
+            return no_effect("a policy for misses", advice);
         }
-        if class != Class::Event && self.at_most.is_some() {
-            return meaningless(
+        if class != NodeClass::Event && self.at_most.is_some() {
+            return no_effect(
                 "at_most()",
                 "it limits how often topics wake it; add on(topic)",
             );
@@ -338,12 +340,12 @@ impl NodeSpec {
             ("a deadline of", self.deadline),
             ("a period of", rate.map(Rate::period)),
         ];
-        if let (Some(not_before), Some(rate)) = (self.not_before, rate)
-            && not_before > rate.period()
+        if let (Some(min_start_interval), Some(rate)) = (self.min_start_interval, rate)
+            && min_start_interval > rate.period()
         {
             return Err(PlanError::Contradiction {
                 node: self.name.clone(),
-                one: format!("not_before {not_before:?}"),
+                one: format!("min_start_interval {min_start_interval:?}"),
                 other: format!("a period of {:?}", rate.period()),
                 reason: "every tick would be too early",
             });
@@ -401,18 +403,20 @@ impl NodeSpec {
 
     /// Checks that a node of this class may have its settings for priority, CPU, sleep and chain.
     /// `cores` is the number of CPUs of the machine.
-    fn check_thread_settings(&self, class: Class, cores: usize) -> Result<(), PlanError> {
+    fn check_thread_settings(&self, class: NodeClass, cores: usize) -> Result<(), PlanError> {
         let is_shared = self.shared.is_some();
-        if is_shared && class != Class::Event {
-            return Err(PlanError::Meaningless {
+        if is_shared && class != NodeClass::Event {
+            return Err(PlanError::NoEffect {
                 node: self.name.clone(),
                 setting: "shared()",
                 class,
                 advice: "it is for nodes that topics wake: add on(topic)",
             });
         }
-        let has_thread =
-            matches!(class, Class::RealTime | Class::Event | Class::Actors) && !is_shared;
+        let has_thread = matches!(
+            class,
+            NodeClass::RealTime | NodeClass::Event | NodeClass::Actors
+        ) && !is_shared;
         let settings = [
             ("a priority", self.priority.is_some()),
             ("a core", self.core.is_some()),
@@ -426,7 +430,7 @@ impl NodeSpec {
                     "only nodes with a rate, or on a topic, have a thread of their own"
                 };
                 let node = self.name.clone();
-                return Err(PlanError::Meaningless {
+                return Err(PlanError::NoEffect {
                     node,
                     setting,
                     class,
@@ -434,11 +438,11 @@ impl NodeSpec {
                 });
             }
         }
-        if self.chain.is_some() && class != Class::RealTime {
+        if self.chain.is_some() && class != NodeClass::RealTime {
             let node = self.name.clone();
             let setting = "a chain";
             let advice = "the nodes of a chain share a thread and a rate: give it the rate";
-            return Err(PlanError::Meaningless {
+            return Err(PlanError::NoEffect {
                 node,
                 setting,
                 class,
@@ -483,7 +487,7 @@ impl NodePlan {
         if self.is_watched() {
             return Ok(());
         }
-        Err(PlanError::Meaningless {
+        Err(PlanError::NoEffect {
             node: self.name.clone(),
             setting: "a safe_state()",
             class: self.class,

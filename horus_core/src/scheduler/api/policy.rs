@@ -7,7 +7,7 @@ use std::time::Duration;
 /// The reaction to a miss. A miss is a tick that exceeds its deadline or budget, passes its
 /// checkpoints in a wrong order or begins too soon, or an input whose last message is too old.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Miss {
+pub enum MissPolicy {
     /// The miss is counted and reported, and has no other effect.
     #[default]
     Warn,

@@ -4,17 +4,17 @@ use std::fmt;
 
 use crate::scheduler::api::error::StartError;
 use crate::scheduler::api::metrics::TickMetrics;
-use crate::scheduler::api::plan::Class;
+use crate::scheduler::api::plan::NodeClass;
 
 /// The reason why a scheduler stopped.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Reason {
+pub enum StopReason {
     /// Somebody requested the stop: through [`Handle::stop`](crate::scheduler::Handle::stop), in a
     /// tick of a node, or with a command.
-    Asked,
+    Requested,
     /// The time for which the scheduler had to run is over, or the program has ended the run.
-    Over,
+    DurationElapsed,
     /// The process received a termination signal; the number is that of the signal.
     Signal(i32),
     /// A node failed or was late, and its policy stopped the run; or a tick of the node did not
@@ -27,7 +27,7 @@ pub enum Reason {
     },
 }
 
-impl Reason {
+impl StopReason {
     /// Returns true if a node caused the stop, so that all nodes enter their safe states before
     /// they are shut down.
     #[must_use]
@@ -36,11 +36,11 @@ impl Reason {
     }
 }
 
-impl fmt::Display for Reason {
+impl fmt::Display for StopReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Asked => f.write_str("it was asked to stop"),
-            Self::Over => f.write_str("its time was over"),
+            Self::Requested => f.write_str("it was asked to stop"),
+            Self::DurationElapsed => f.write_str("its time was over"),
             Self::Signal(signal) => write!(f, "the process got signal {signal}"),
             Self::Node { name, error } => write!(f, "node '{name}' failed: {error}"),
         }
@@ -54,7 +54,7 @@ pub struct Report {
     /// appended.
     pub scheduler: String,
     /// The reason why the scheduler stopped.
-    pub reason: Reason,
+    pub reason: StopReason,
     /// The reports of the nodes, in the order in which the nodes were started.
     pub nodes: Vec<NodeReport>,
 }
@@ -67,7 +67,7 @@ impl Report {
     }
 
     /// Returns the report if no node caused the stop, even if a signal stopped the run. If a node
-    /// caused the stop ([`Reason::Node`]), returns an error that contains the report.
+    /// caused the stop ([`StopReason::Node`]), returns an error that contains the report.
     ///
     /// # Errors
     ///
@@ -85,8 +85,10 @@ impl Report {
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self.reason {
-            Reason::Signal(signal) => 128_u8.saturating_add(u8::try_from(signal).unwrap_or(127)),
-            Reason::Node { .. } => 1,
+            StopReason::Signal(signal) => {
+                128_u8.saturating_add(u8::try_from(signal).unwrap_or(127))
+            }
+            StopReason::Node { .. } => 1,
             _ => 0,
         }
     }
@@ -175,7 +177,7 @@ pub struct NodeReport {
     /// True if the node's last tick did not end, and the scheduler stopped waiting for it.
     pub(crate) hangs: bool,
     /// The class of the node, which says how the scheduler ran it.
-    pub class: Class,
+    pub class: NodeClass,
     /// The metrics of the node at the end of the run.
     pub metrics: TickMetrics,
     /// The text of the node's last failure; `None` if there was none.

@@ -53,13 +53,13 @@ impl Subscription {
         let moves = self.watch.moves();
         if moves > self.moves {
             self.moves = moves;
-            return Some((NodeEvent::TOPIC_MOVED, Text::cut(&self.topic)));
+            return Some((NodeEvent::TOPIC_MOVED, Text::truncated(&self.topic)));
         }
         if self.is_namespace_removed || !self.watch.is_namespace_removed() {
             return None;
         }
         self.is_namespace_removed = true;
-        Some((NodeEvent::NAMESPACE_REMOVED, Text::cut(&self.topic)))
+        Some((NodeEvent::NAMESPACE_REMOVED, Text::truncated(&self.topic)))
     }
 
     fn compatibility_event(&mut self) -> Option<(u8, Text<128>)> {
@@ -71,7 +71,7 @@ impl Subscription {
         self.matches_none = cause.is_some();
         let topic = &self.topic;
         let text = match cause {
-            None => return Some((NodeEvent::COMPATIBLE, Text::cut(topic))),
+            None => return Some((NodeEvent::COMPATIBLE, Text::truncated(topic))),
             Some(Mismatch::Type) => self.type_mismatch_text(),
             Some(Mismatch::Reliability) => Text::format(format_args!(
                 "it requests reliable, they offer best effort: topic '{topic}'"
@@ -106,7 +106,7 @@ impl Subscription {
                 NodeEvent::LANE_NOT_MAPPED,
                 describe_failed_mapping(&self.topic, error),
             ),
-            None => (NodeEvent::LANE_MAPPED, Text::cut(&self.topic)),
+            None => (NodeEvent::LANE_MAPPED, Text::truncated(&self.topic)),
         })
     }
 }

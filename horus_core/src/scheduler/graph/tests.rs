@@ -8,7 +8,7 @@ fn node(name: &str, order: i32, reads: &[&str], writes: &[&str]) -> GraphNode {
     let owned = |topics: &[&str]| topics.iter().map(|topic| (*topic).to_owned()).collect();
     GraphNode {
         name: name.to_owned(),
-        class: Class::BestEffort,
+        class: NodeClass::BestEffort,
         order,
         rate: None,
         reads: owned(reads),
@@ -21,7 +21,7 @@ fn robot() -> Graph {
     let control = node("control", 0, &["imu", "scan"], &["cmd_vel"]);
     Graph::new([
         GraphNode {
-            class: Class::RealTime,
+            class: NodeClass::RealTime,
             rate: Some(100.hz()),
             ..control
         },
@@ -98,7 +98,11 @@ fn a_cycle_is_broken_before_its_first_node_or_where_an_order_says() {
 #[test]
 fn topics_without_writers_or_readers_are_found() {
     let graph = Graph::new([node("a", 0, &["in"], &["out"]), node("b", 0, &["in"], &[])]);
-    let found: Vec<_> = graph.dangling().iter().map(ToString::to_string).collect();
+    let found: Vec<_> = graph
+        .unconnected_topics()
+        .iter()
+        .map(ToString::to_string)
+        .collect();
     assert_eq!(
         found,
         [
@@ -280,11 +284,11 @@ fn a_thousand_nodes_on_one_topic_are_ranked() {
 #[test]
 fn a_graph_is_read_back_from_its_value_and_nothing_else_is() {
     let classes = [
-        Class::RealTime,
-        Class::Compute,
-        Class::Event,
-        Class::AsyncIo,
-        Class::BestEffort,
+        NodeClass::RealTime,
+        NodeClass::Compute,
+        NodeClass::Event,
+        NodeClass::AsyncIo,
+        NodeClass::BestEffort,
     ];
     let nodes = classes.iter().zip(-2..).map(|(class, order)| GraphNode {
         name: format!("node \"{order}\""),

@@ -1,19 +1,19 @@
 //! Converts graphs to and from values, the messages of a scheduler's graph topic.
 
 use super::{Graph, GraphNode};
-use crate::scheduler::api::plan::Class;
+use crate::scheduler::api::plan::NodeClass;
 use crate::scheduler::api::rate::Rate;
 use crate::value::Value;
 
 /// The word that stands for each class of node in a published graph. Programs in other languages
 /// read these words.
-const CLASS_WORDS: [(Class, &str); 6] = [
-    (Class::RealTime, "real_time"),
-    (Class::Compute, "compute"),
-    (Class::Event, "event"),
-    (Class::AsyncIo, "async_io"),
-    (Class::BestEffort, "best_effort"),
-    (Class::Actors, "actors"),
+const CLASS_WORDS: [(NodeClass, &str); 6] = [
+    (NodeClass::RealTime, "real_time"),
+    (NodeClass::Compute, "compute"),
+    (NodeClass::Event, "event"),
+    (NodeClass::AsyncIo, "async_io"),
+    (NodeClass::BestEffort, "best_effort"),
+    (NodeClass::Actors, "actors"),
 ];
 
 impl Graph {

@@ -141,7 +141,7 @@ pub fn scheduler_graph(namespace: &Arc<Namespace>, name: &str) -> Option<Graph> 
 /// # Errors
 ///
 /// Returns [`TopicError`] if the topic cannot be opened or removed.
-pub fn forget(namespace: &Arc<Namespace>, name: &str) -> Result<bool, TopicError> {
+pub fn remove_scheduler_topics(namespace: &Arc<Namespace>, name: &str) -> Result<bool, TopicError> {
     let topics = SchedulerTopics::new(namespace, name);
     // WHY the status first: a scheduler that is alive has it open, so nothing is removed.
     let parts = [STATUS_SUFFIX, EVENTS_SUFFIX, GRAPH_SUFFIX, COMMANDS_SUFFIX];
@@ -161,7 +161,9 @@ pub fn forget(namespace: &Arc<Namespace>, name: &str) -> Result<bool, TopicError
 /// # Errors
 ///
 /// Returns [`TopicError`] if the topic cannot be opened.
-pub fn emergency_stop(namespace: &Arc<Namespace>) -> Result<Publisher<EmergencyStop>, TopicError> {
+pub fn emergency_stop_publisher(
+    namespace: &Arc<Namespace>,
+) -> Result<Publisher<EmergencyStop>, TopicError> {
     scheduler_topics::open_emergency_stop_endpoint(namespace, |topic| topic.publisher())
 }
 

@@ -238,7 +238,7 @@ fn claim_lanes(
         }
     }
     // WHY: the first event must not cost a real-time thread a page fault.
-    lanes.iter().for_each(Publisher::touch);
+    lanes.iter().for_each(Publisher::prefault);
     Ok(lanes
         .into_iter()
         .map(|lane| Arc::new(Mutex::new(lane)))

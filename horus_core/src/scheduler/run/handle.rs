@@ -7,7 +7,7 @@ use crate::scheduler::api::metrics::TickMetrics;
 use crate::scheduler::api::node::Node;
 use crate::scheduler::api::plan::{NodeSpec, PlanError};
 use crate::scheduler::api::rate::Rate;
-use crate::scheduler::api::report::Reason;
+use crate::scheduler::api::report::StopReason;
 use crate::scheduler::run::commands::{NodeMode, TickTimes};
 use crate::scheduler::run::node_entry::NodeEntry;
 use crate::scheduler::run::pending_swap::{PendingSwap, Swap};
@@ -54,7 +54,7 @@ impl Handle {
 
     /// Requests that the run stops. Every node is shut down after its present tick.
     pub fn stop(&self) {
-        self.shared.stop(Reason::Asked);
+        self.shared.stop(StopReason::Requested);
     }
 
     /// Returns true once the run has to stop or has stopped, for whatever reason. Costs an atomic
@@ -67,7 +67,7 @@ impl Handle {
 
     /// Returns the reason why the run has to stop or has stopped; `None` while the run continues.
     #[must_use]
-    pub fn reason(&self) -> Option<Reason> {
+    pub fn reason(&self) -> Option<StopReason> {
         self.shared.reason()
     }
 

@@ -1,7 +1,7 @@
 //! Decides what follows a miss: a tick that was late or had a fault. The runner, which calls the
 //! node's methods, carries out the decision.
 
-use crate::scheduler::api::policy::Miss;
+use crate::scheduler::api::policy::MissPolicy;
 
 /// The action that the runner of a node has to take after a tick, as decided by the node's miss
 /// policy.
@@ -53,8 +53,8 @@ enum EscalationLevel {
     Free,
     /// The node ticks at every second due time.
     Halved,
-    /// The node is in its safe state. Under [`Miss::Graduated`], it was isolated before. It leaves
-    /// the safe state after ten ticks in a row without a miss.
+    /// The node is in its safe state. Under [`MissPolicy::Graduated`], it was isolated before. It
+    /// leaves the safe state after ten ticks in a row without a miss.
     Safe,
 }
 
@@ -82,7 +82,12 @@ impl MissHistory {
     /// Records whether the tick that ended at `now_ns` was a miss, and returns what to do. Costs a
     /// branch as long as there are no misses.
     #[inline(always)]
-    pub(crate) fn record_tick(&mut self, policy: Miss, is_miss: bool, now_ns: u64) -> MissAction {
+    pub(crate) fn record_tick(
+        &mut self,
+        policy: MissPolicy,
+        is_miss: bool,
+        now_ns: u64,
+    ) -> MissAction {
         match (is_miss, self.is_recovering) {
             (false, false) => MissAction::Fine,
             (false, true) => self.record_tick_in_time(policy),
@@ -98,7 +103,7 @@ impl MissHistory {
     /// Records a tick without a miss, while earlier misses still count. After ten such ticks in a
     /// row, returns the action that undoes the last step of the miss policy.
     #[cold]
-    fn record_tick_in_time(&mut self, policy: Miss) -> MissAction {
+    fn record_tick_in_time(&mut self, policy: MissPolicy) -> MissAction {
         self.good_in_a_row += 1;
         if self.good_in_a_row < RECOVERY_TICKS {
             return MissAction::Fine;
@@ -113,7 +118,7 @@ impl MissHistory {
                 *self = Self::default();
                 MissAction::Restore
             }
-            EscalationLevel::Safe if policy == Miss::Graduated => {
+            EscalationLevel::Safe if policy == MissPolicy::Graduated => {
                 self.level = EscalationLevel::Halved;
                 MissAction::LeaveSafeState
             }
@@ -125,24 +130,24 @@ impl MissHistory {
     }
 
     #[cold]
-    fn record_miss(&mut self, policy: Miss, now_ns: u64) -> MissAction {
+    fn record_miss(&mut self, policy: MissPolicy, now_ns: u64) -> MissAction {
         self.is_recovering = true;
         self.good_in_a_row = 0;
         match policy {
-            Miss::Warn => MissAction::Warn,
-            Miss::Skip => MissAction::Skip,
-            Miss::SafeMode if self.level == EscalationLevel::Safe => MissAction::Warn,
-            Miss::SafeMode => {
+            MissPolicy::Warn => MissAction::Warn,
+            MissPolicy::Skip => MissAction::Skip,
+            MissPolicy::SafeMode if self.level == EscalationLevel::Safe => MissAction::Warn,
+            MissPolicy::SafeMode => {
                 self.level = EscalationLevel::Safe;
                 MissAction::EnterSafeState
             }
-            Miss::Graduated => self.escalate(now_ns),
-            Miss::Stop => MissAction::Stop,
+            MissPolicy::Graduated => self.escalate(now_ns),
+            MissPolicy::Stop => MissAction::Stop,
         }
     }
 
-    /// Counts a miss under [`Miss::Graduated`], and returns the action that the number of misses
-    /// requires.
+    /// Counts a miss under [`MissPolicy::Graduated`], and returns the action that the number of
+    /// misses requires.
     fn escalate(&mut self, now_ns: u64) -> MissAction {
         self.misses += 1;
         if self.misses <= WARNED_MISSES_MAX {
@@ -182,7 +187,7 @@ mod tests {
         now_ns: u64,
     ) -> Vec<MissAction> {
         let actions =
-            (0..ticks).map(|_| miss_history.record_tick(Miss::Graduated, is_miss, now_ns));
+            (0..ticks).map(|_| miss_history.record_tick(MissPolicy::Graduated, is_miss, now_ns));
         actions
             .filter(|action| *action != MissAction::Fine)
             .collect()
@@ -203,7 +208,7 @@ mod tests {
     #[test]
     fn a_safe_state_is_entered_once_and_left_when_the_node_is_in_time_again() {
         let mut miss_history = MissHistory::default();
-        let mut judge = |is_miss| miss_history.record_tick(Miss::SafeMode, is_miss, 0);
+        let mut judge = |is_miss| miss_history.record_tick(MissPolicy::SafeMode, is_miss, 0);
         for _ in 0..3 {
             assert_eq!(judge(false), MissAction::Fine);
             assert_eq!(judge(true), MissAction::EnterSafeState);
@@ -222,9 +227,9 @@ mod tests {
     #[test]
     fn warn_skip_and_stop_give_the_verdict_of_their_name() {
         for (policy, action) in [
-            (Miss::Warn, MissAction::Warn),
-            (Miss::Skip, MissAction::Skip),
-            (Miss::Stop, MissAction::Stop),
+            (MissPolicy::Warn, MissAction::Warn),
+            (MissPolicy::Skip, MissAction::Skip),
+            (MissPolicy::Stop, MissAction::Stop),
         ] {
             let mut miss_history = MissHistory::default();
             for _ in 0..100 {

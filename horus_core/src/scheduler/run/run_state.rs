@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use horus_shm::internals::sync::Word;
 
-use crate::scheduler::api::report::{NodeReport, Reason};
+use crate::scheduler::api::report::{NodeReport, StopReason};
 use crate::scheduler::run::node_entry::NodeEntry;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 
@@ -20,7 +20,7 @@ pub(crate) struct RunState {
     ended: AtomicU64,
     /// 1 once all threads that run nodes have started, 0 before.
     started: AtomicU64,
-    reason: Mutex<Option<Reason>>,
+    reason: Mutex<Option<StopReason>>,
     /// A word that becomes 0 when the run stops, and the value that it has until then.
     /// [`Self::set_while_running`] sets both.
     stop_word: OnceLock<(&'static AtomicU64, u64)>,
@@ -41,11 +41,14 @@ impl RunState {
 
     /// Makes the run stop for this reason. If the run already stops, the earlier reason is kept,
     /// except that a signal or the failure of a node replaces a stop that was requested or planned.
-    pub(crate) fn stop(&self, reason: Reason) {
+    pub(crate) fn stop(&self, reason: StopReason) {
         let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
         // WHY a signal or a failure replaces it: the exit code of the process has to show it.
-        let is_planned = matches!(&*first, Some(Reason::Asked | Reason::Over));
-        let is_unplanned = matches!(reason, Reason::Signal(_) | Reason::Node { .. });
+        let is_planned = matches!(
+            &*first,
+            Some(StopReason::Requested | StopReason::DurationElapsed)
+        );
+        let is_unplanned = matches!(reason, StopReason::Signal(_) | StopReason::Node { .. });
         if first.is_none() || (is_planned && is_unplanned) {
             *first = Some(reason);
         }
@@ -67,9 +70,12 @@ impl RunState {
             return;
         };
         let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(&*first, None | Some(Reason::Asked | Reason::Over)) {
+        if matches!(
+            &*first,
+            None | Some(StopReason::Requested | StopReason::DurationElapsed)
+        ) {
             let error = node.last_error.clone().unwrap_or_default();
-            *first = Some(Reason::Node {
+            *first = Some(StopReason::Node {
                 name: node.name.clone(),
                 error,
             });
@@ -100,10 +106,12 @@ impl RunState {
         let fatal = runners
             .into_iter()
             .find_map(|runner| Some((runner, runner.fatal_error()?)));
-        self.stop(fatal.map_or(Reason::Asked, |(runner, error)| Reason::Node {
-            name: runner.plan().name.clone(),
-            error: error.to_owned(),
-        }));
+        self.stop(
+            fatal.map_or(StopReason::Requested, |(runner, error)| StopReason::Node {
+                name: runner.plan().name.clone(),
+                error: error.to_owned(),
+            }),
+        );
     }
 
     /// Records that all threads that run nodes have started, so that nodes are allowed to tick.
@@ -117,7 +125,8 @@ impl RunState {
     /// Waits until all threads that run nodes have started, or until the run has to stop.
     pub(crate) fn wait_for_start(&self) {
         let reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_to_wait = |reason: &mut Option<Reason>| reason.is_none() && self.started.get() == 0;
+        let is_to_wait =
+            |reason: &mut Option<StopReason>| reason.is_none() && self.started.get() == 0;
         drop(self.changed.wait_while(reason, is_to_wait));
     }
 
@@ -142,7 +151,7 @@ impl RunState {
     }
 
     /// Returns the reason why the run has to stop; `None` while the run continues.
-    pub(crate) fn reason(&self) -> Option<Reason> {
+    pub(crate) fn reason(&self) -> Option<StopReason> {
         self.reason
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

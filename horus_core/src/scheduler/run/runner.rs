@@ -84,7 +84,7 @@ enum NodeState {
     /// The node ticks only at every second due time.
     Halved { ticks_next: bool },
     /// The node does not tick until a given time.
-    Resting { until_ns: u64 },
+    BackingOff { until_ns: u64 },
     /// The node has to be initialised before it can tick, at a given time or later.
     New { at_ns: u64 },
     /// The node could not be initialised, which stops the run.
@@ -267,7 +267,7 @@ impl Runner {
     pub(crate) fn is_blocked(&mut self, clock: &Clock, now_ns: u64) -> bool {
         self.poll_commands(clock, now_ns);
         match self.state {
-            NodeState::Resting { until_ns: at_ns } | NodeState::New { at_ns } => now_ns < at_ns,
+            NodeState::BackingOff { until_ns: at_ns } | NodeState::New { at_ns } => now_ns < at_ns,
             NodeState::ShutDown => true,
             _ => self.blocked_by != BlockingCommands::default(),
         }
@@ -279,7 +279,7 @@ impl Runner {
     pub(crate) fn pause_end_ns(&self) -> Option<u64> {
         match self.state {
             _ if self.blocked_by != BlockingCommands::default() => None,
-            NodeState::Resting { until_ns: at_ns } | NodeState::New { at_ns: at_ns @ 1.. } => {
+            NodeState::BackingOff { until_ns: at_ns } | NodeState::New { at_ns: at_ns @ 1.. } => {
                 Some(at_ns)
             }
             _ => None,
@@ -479,12 +479,12 @@ impl Runner {
                 }
                 ticks_next
             }
-            NodeState::Resting { until_ns } if now_ns >= until_ns => {
+            NodeState::BackingOff { until_ns } if now_ns >= until_ns => {
                 self.resume_ticking();
                 true
             }
             NodeState::New { at_ns } if now_ns >= at_ns => self.init_node(clock, now_ns),
-            NodeState::Resting { .. }
+            NodeState::BackingOff { .. }
             | NodeState::New { .. }
             | NodeState::Broken
             | NodeState::ShutDown => false,

@@ -11,7 +11,7 @@ use horus_shm::internals::wait::{LocalEventcount, WaitPolicy};
 use crate::actor::group::ActorGroup;
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::error::StartError;
-use crate::scheduler::api::plan::Class;
+use crate::scheduler::api::plan::NodeClass;
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::api::timeline::Timeline;
@@ -93,10 +93,10 @@ impl Workers {
                 ..
             } = entry;
             match runner.plan().class {
-                Class::Actors if outcome.is_ok() => {
+                NodeClass::Actors if outcome.is_ok() => {
                     outcome = self.start_actors(runner, actors, start)
                 }
-                Class::Event if outcome.is_ok() => match shared {
+                NodeClass::Event if outcome.is_ok() => match shared {
                     Some(group) => sharing.push(PendingSharedNode {
                         runner,
                         wake,
@@ -104,13 +104,13 @@ impl Workers {
                     }),
                     None => outcome = self.start_event_thread(runner, wake, start),
                 },
-                Class::RealTime => add_to_chain(&mut chains, runner),
-                Class::Compute => {
+                NodeClass::RealTime => add_to_chain(&mut chains, runner),
+                NodeClass::Compute => {
                     let timeline = start.timeline(&runner);
                     jobs.push(ComputeJob::new(runner, timeline));
                 }
                 #[cfg(feature = "async-io")]
-                Class::AsyncIo => {
+                NodeClass::AsyncIo => {
                     let timeline = start.timeline(&runner);
                     tasks.push(AsyncTask { runner, timeline });
                 }
@@ -386,7 +386,7 @@ pub(crate) fn needed_thread_count(
     for entry in entries {
         let plan = entry.runner.plan();
         threads += match plan.class {
-            Class::Event => match &entry.shared {
+            NodeClass::Event => match &entry.shared {
                 None => 1,
                 Some(group) => {
                     let topics = entry.wake.watches().len();
@@ -394,20 +394,20 @@ pub(crate) fn needed_thread_count(
                     0
                 }
             },
-            Class::RealTime => match &plan.chain {
+            NodeClass::RealTime => match &plan.chain {
                 Some(chain) => usize::from(chains.insert(chain)),
                 None => 1,
             },
-            Class::Actors => {
+            NodeClass::Actors => {
                 let group = entry.actors.as_ref();
                 group.map_or(0, |group| group.threads())
             }
-            Class::Compute => {
+            NodeClass::Compute => {
                 jobs += 1;
                 0
             }
-            Class::AsyncIo => usize::from(!std::mem::replace(&mut has_task, true)),
-            Class::BestEffort => 0,
+            NodeClass::AsyncIo => usize::from(!std::mem::replace(&mut has_task, true)),
+            NodeClass::BestEffort => 0,
         };
     }
     threads += shared

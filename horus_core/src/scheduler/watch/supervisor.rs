@@ -11,7 +11,7 @@ use horus_shm::internals::termination::TerminationSignals;
 use crate::log::{Printer, UtcTime, set_real_time_thread};
 use crate::message::{EmergencyStop, NodeCommand, NodeEvent, SchedulerStatusHeader};
 use crate::scheduler::api::rate::Rate;
-use crate::scheduler::api::report::Reason;
+use crate::scheduler::api::report::StopReason;
 use crate::scheduler::api::safe_state::SafeStateCallback;
 use crate::scheduler::remote::client::refusal_text;
 use crate::scheduler::remote::recorder::Recorder;
@@ -86,7 +86,7 @@ impl Supervisor {
         while !self.shared.has_ended() {
             let now_ns = clock.now_ns();
             if let Some(signal) = self.signals.upgrade().and_then(|all| all.received()) {
-                self.shared.stop(Reason::Signal(signal));
+                self.shared.stop(StopReason::Signal(signal));
             }
             self.check_nodes(now_ns);
             self.check_subscribers();
@@ -160,10 +160,10 @@ impl Supervisor {
 
     fn stop_reason_text(&self) -> String {
         match self.shared.reason() {
-            Some(Reason::Node { name, error }) => format!("because of {name}: {error}"),
-            Some(Reason::Signal(signal)) => format!("by signal {signal}"),
-            Some(Reason::Over) => "its time is over".to_owned(),
-            Some(Reason::Asked) | None => "a stop was requested".to_owned(),
+            Some(StopReason::Node { name, error }) => format!("because of {name}: {error}"),
+            Some(StopReason::Signal(signal)) => format!("by signal {signal}"),
+            Some(StopReason::DurationElapsed) => "its time is over".to_owned(),
+            Some(StopReason::Requested) | None => "a stop was requested".to_owned(),
         }
     }
 
@@ -205,7 +205,7 @@ impl Supervisor {
                         format!(", {checkpoint}")
                     };
                     let error = format!("a tick has lasted {busy:?} and does not end{checkpoint}");
-                    self.shared.stop(Reason::Node { name, error });
+                    self.shared.stop(StopReason::Node { name, error });
                 }
             }
         }

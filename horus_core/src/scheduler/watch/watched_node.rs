@@ -9,7 +9,7 @@ use horus_shm::clock::Clock;
 use crate::message::{DiagnosticStatus, NodeEvent, NodeMetrics, Text};
 use crate::scheduler::api::checkpoints::CheckpointPosition;
 use crate::scheduler::api::metrics::{Health, LiveMetrics};
-use crate::scheduler::api::plan::Class;
+use crate::scheduler::api::plan::NodeClass;
 use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::safe_state::SafeStateCallback;
@@ -41,7 +41,7 @@ const STUCK_CHECK_INTERVAL_NS: u64 = 1_000_000;
 /// checks.
 pub(crate) struct WatchedNode {
     name: String,
-    class: Class,
+    class: NodeClass,
     rate: Option<Rate>,
     metrics: Arc<LiveMetrics>,
     position: Option<Arc<CheckpointPosition>>,
@@ -93,7 +93,7 @@ impl WatchedNode {
             metrics: Arc::clone(runner.metrics()),
             position: runner.checkpoint_position(),
             watchdog_ns: plan.watchdog.map(saturating_nanos),
-            may_give_up: matches!(plan.class, Class::RealTime | Class::Event),
+            may_give_up: matches!(plan.class, NodeClass::RealTime | NodeClass::Event),
             safe_state,
             safe_state_result: None,
             safe_state_tick_ns: 0,
@@ -247,13 +247,13 @@ impl WatchedNode {
             _ if self.stuck_ns.is_some() => NodeMetrics::STATE_STUCK,
             Health::Active => NodeMetrics::STATE_ACTIVE,
             Health::Paused => NodeMetrics::STATE_PAUSED,
-            Health::Resting => NodeMetrics::STATE_RESTING,
+            Health::BackingOff => NodeMetrics::STATE_BACKING_OFF,
             Health::Safe => NodeMetrics::STATE_SAFE,
             Health::Stopped => NodeMetrics::STATE_STOPPED,
         };
         let level = match state {
             NodeMetrics::STATE_STUCK | NodeMetrics::STATE_SAFE => DiagnosticStatus::ERROR,
-            NodeMetrics::STATE_RESTING => DiagnosticStatus::WARN,
+            NodeMetrics::STATE_BACKING_OFF => DiagnosticStatus::WARN,
             _ => DiagnosticStatus::OK,
         };
         NodeMetrics {
@@ -277,14 +277,14 @@ impl WatchedNode {
     }
 }
 
-const fn class_number(class: Class) -> u8 {
+const fn class_number(class: NodeClass) -> u8 {
     match class {
-        Class::RealTime => NodeMetrics::CLASS_REAL_TIME,
-        Class::Compute => NodeMetrics::CLASS_COMPUTE,
-        Class::Event => NodeMetrics::CLASS_EVENT,
-        Class::AsyncIo => NodeMetrics::CLASS_ASYNC_IO,
-        Class::BestEffort => NodeMetrics::CLASS_BEST_EFFORT,
-        Class::Actors => NodeMetrics::CLASS_ACTORS,
+        NodeClass::RealTime => NodeMetrics::CLASS_REAL_TIME,
+        NodeClass::Compute => NodeMetrics::CLASS_COMPUTE,
+        NodeClass::Event => NodeMetrics::CLASS_EVENT,
+        NodeClass::AsyncIo => NodeMetrics::CLASS_ASYNC_IO,
+        NodeClass::BestEffort => NodeMetrics::CLASS_BEST_EFFORT,
+        NodeClass::Actors => NodeMetrics::CLASS_ACTORS,
     }
 }
 

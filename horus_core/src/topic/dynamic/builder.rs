@@ -27,7 +27,7 @@ impl DynamicType {
 impl DynamicBuilder {
     /// Returns a builder for endpoints of the topic `name`, which must exist. The endpoints have
     /// the message type of the topic.
-    pub fn adopt(name: &str) -> Self {
+    pub fn for_existing(name: &str) -> Self {
         Self(OpenSettings::new(name, None))
     }
 
@@ -98,7 +98,7 @@ impl DynamicBuilder {
     /// # Errors
     ///
     /// Returns [`TopicError`] if one of the endpoints cannot be opened.
-    pub fn ends(self) -> Result<(DynamicPublisher, DynamicSubscriber), TopicError> {
+    pub fn endpoints(self) -> Result<(DynamicPublisher, DynamicSubscriber), TopicError> {
         let segment = self.0.segment()?;
         let producer = self.0.producer(&segment)?;
         let consumer = self.0.consumer(&segment)?;

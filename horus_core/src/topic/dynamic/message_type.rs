@@ -160,7 +160,7 @@ impl DynamicType {
 
     /// Returns true if messages differ in length, and false if all have one fixed size.
     #[must_use]
-    pub const fn is_sized(&self) -> bool {
+    pub const fn has_variable_size(&self) -> bool {
         self.info.sized
     }
 

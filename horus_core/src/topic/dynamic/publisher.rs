@@ -53,7 +53,9 @@ impl DynamicPublisher {
     ///
     /// Returns [`TopicError`] if the publisher cannot be opened.
     pub fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
-        DynamicBuilder::adopt(name).namespace(namespace).publisher()
+        DynamicBuilder::for_existing(name)
+            .namespace(namespace)
+            .publisher()
     }
 
     pub(super) fn from_raw(raw: RawProducer) -> Self {
@@ -275,7 +277,7 @@ impl DynamicPublisher {
     /// no reliable subscriber. Use it for error texts after [`SendError::Full`]. Makes some system
     /// calls.
     #[must_use]
-    pub fn slowest_reader(&self) -> Option<Participant> {
+    pub fn slowest_subscriber(&self) -> Option<Participant> {
         self.raw.slowest_reader()
     }
 

@@ -66,7 +66,7 @@ pub struct DynamicSubscriber {
     message_type: DynamicType,
     spin: Duration,
     /// True if the calls that copy a message into the caller's buffer must never truncate it, as
-    /// [`Self::keep_whole`] sets.
+    /// [`Self::never_truncate`] sets.
     whole: bool,
 }
 
@@ -79,7 +79,7 @@ impl DynamicSubscriber {
     /// Returns [`TopicError`] if the subscriber cannot be opened.
     pub fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
         let qos = Qos::new().reliability(Reliability::BestEffort);
-        DynamicBuilder::adopt(name)
+        DynamicBuilder::for_existing(name)
             .namespace(namespace)
             .qos(qos)
             .subscriber()
@@ -92,7 +92,9 @@ impl DynamicSubscriber {
     ///
     /// Returns [`TopicError`] if the observer cannot be opened.
     pub fn observe(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
-        DynamicBuilder::adopt(name).namespace(namespace).observer()
+        DynamicBuilder::for_existing(name)
+            .namespace(namespace)
+            .observer()
     }
 
     pub(super) fn from_raw(mut raw: RawConsumer) -> Self {
@@ -112,8 +114,8 @@ impl DynamicSubscriber {
     /// is no message right now. Never blocks.
     ///
     /// A message that is longer than the buffer is truncated: use a buffer of
-    /// [`Self::max_message_bytes`] bytes, and call [`Self::keep_whole`] if publishers may begin to
-    /// send longer messages.
+    /// [`Self::max_message_bytes`] bytes, and call [`Self::never_truncate`] if publishers may begin
+    /// to send longer messages.
     #[inline]
     pub fn recv_into(&mut self, buffer: &mut [u8]) -> Option<usize> {
         self.inbox.raw.set_requires_whole_messages(self.whole);
@@ -131,7 +133,7 @@ impl DynamicSubscriber {
     /// truncating messages, from now on. While the caller's buffer is shorter than
     /// [`Self::max_message_bytes`], these methods return no message and do not wait. After a call
     /// that returned no message, compare the length of the buffer with [`Self::max_message_bytes`].
-    pub const fn keep_whole(&mut self) {
+    pub const fn never_truncate(&mut self) {
         self.whole = true;
     }
 
@@ -329,12 +331,12 @@ impl DynamicSubscriber {
 
     /// Adds one to the count of malformed messages. Call this if the bytes of the message just
     /// received or borrowed are not a message of the type that the caller expects.
-    pub const fn refuse(&mut self) {
+    pub const fn count_malformed(&mut self) {
         self.inbox.malformed += 1;
     }
 
-    /// Returns this subscriber's ledger: its counts since it joined. The calls of [`Self::refuse`]
-    /// are also counted as `malformed`.
+    /// Returns this subscriber's ledger: its counts since it joined. The calls of
+    /// [`Self::count_malformed`] are also counted as `malformed`.
     #[must_use]
     pub fn stats(&self) -> Stats {
         Stats::new(self.inbox.raw.stats(), self.inbox.malformed)
@@ -392,7 +394,7 @@ impl DynamicSubscriber {
     /// If two successive numbers of one lane are not consecutive, this subscriber missed messages.
     /// This also holds if another publisher took the lane over in between. Takes some nanoseconds.
     #[must_use]
-    pub fn last(&self) -> Option<Arrival> {
+    pub fn last_arrival(&self) -> Option<Arrival> {
         let lane = self.inbox.raw.last_lane()?;
         Some(Arrival {
             lane,

@@ -134,7 +134,7 @@ pub(super) fn header_mut<'a>(draft: &'a Bound<'_, PyAny>) -> &'a mut [u8] {
 /// Computes those header fields of a draft that depend on its other fields. Returns the number of
 /// data bytes that the header then states.
 pub(crate) fn complete_header(draft: &Bound<'_, PyAny>) -> PyResult<usize> {
-    framed_of(draft).complete(header_mut(draft));
+    framed_of(draft).fill_computed_fields(header_mut(draft));
     stated_data_bytes(draft)
 }
 
@@ -216,7 +216,7 @@ fn describe_array(
     let dtype = view.dtype(array)?;
     // The given fields may describe these bytes already.
     if dtype.size() == 1 && shape.len() == 1 {
-        framed_of(draft).complete(header_mut(draft));
+        framed_of(draft).fill_computed_fields(header_mut(draft));
         let promised = framed_of(draft).data_bytes(instance::message_bytes(draft));
         if promised.is_ok_and(|promised| promised > 0 && promised as u64 == shape[0]) {
             return Ok(());

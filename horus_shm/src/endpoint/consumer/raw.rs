@@ -501,7 +501,7 @@ impl RawConsumer {
     /// Returns how many times a reliable publisher has stopped waiting for this reader because it
     /// did not read for too long.
     #[must_use]
-    pub fn detached(&self) -> u64 {
+    pub fn detach_count(&self) -> u64 {
         self.progress.block().detached.get()
     }
 

@@ -273,7 +273,7 @@ pub(super) fn close_consumer(progress: &Arc<ConsumerProgress>, place: Option<&Re
         // ORDERING(wake): pairs with the fence in `sleep_once`.
         crate::protocol::sync::fence(edge::WAKE_LOOK);
         // Relaxed: as in `wait::has_sleepers`.
-        if event.waiters().get() != 0 {
+        if event.waiters_word().get() != 0 {
             wake(&event);
         }
     }
@@ -370,12 +370,12 @@ impl Watch {
     /// Returns a number that changes with every message that is published, even if the consumer has
     /// already received the message.
     #[must_use]
-    pub fn arrivals(&self) -> u64 {
+    pub fn publication_count(&self) -> u64 {
         let own = self
             .heads_and_positions()
             .fold(0_u64, |sum, (head, _)| sum.wrapping_add(head));
         let next = self.progress.next.get();
-        own.wrapping_add(next.map_or(0, Self::arrivals))
+        own.wrapping_add(next.map_or(0, Self::publication_count))
     }
 
     /// Returns for each lane that the consumer reads: the lane's head (position after its newest

@@ -202,7 +202,7 @@ impl RawProducer {
 
     /// Makes the pages of the whole lane resident now, so that no send has to wait for a page.
     /// Blocks for some 0.1 ms for each MiB. Does nothing before Linux 5.14.
-    pub fn touch(&self) {
+    pub fn prefault(&self) {
         self.extent.populate();
     }
 

@@ -21,7 +21,7 @@ impl Namespace {
     ///
     /// # Errors
     ///
-    /// [`NamespaceRemoveError::Attended`] if a process (this one included) is alive in the
+    /// [`NamespaceRemoveError::InUse`] if a process (this one included) is alive in the
     /// namespace, or has one of its topics open. Nothing was removed then.
     pub fn remove_at(config: &NamespaceConfig) -> Result<(), NamespaceRemoveError> {
         // WHY: another thread that opens the namespace meanwhile finds all of it, or none.
@@ -44,7 +44,7 @@ struct NamespaceRemoval {
 }
 
 impl NamespaceRemoval {
-    fn io(&self, doing: &'static str) -> impl FnOnce(io::Error) -> NamespaceRemoveError {
+    fn io_error(&self, doing: &'static str) -> impl FnOnce(io::Error) -> NamespaceRemoveError {
         let path = self.path.clone();
         move |source| NamespaceRemoveError::Io {
             doing,
@@ -54,7 +54,7 @@ impl NamespaceRemoval {
     }
 
     fn in_use_error(&self, process: Option<ProcessInfo>) -> NamespaceRemoveError {
-        NamespaceRemoveError::Attended {
+        NamespaceRemoveError::InUse {
             path: self.path.clone(),
             process,
         }
@@ -63,14 +63,14 @@ impl NamespaceRemoval {
     /// Opens the parent directory `dir` of the namespace's directory; returns `None` if it does not
     /// exist.
     fn open_parent(&self, dir: &Path) -> Result<Option<OwnedFd>, NamespaceRemoveError> {
-        let dir = std::path::absolute(dir).map_err(self.io("find"))?;
+        let dir = std::path::absolute(dir).map_err(self.io_error("find"))?;
         let (Some(place), Some(name)) = (dir.parent(), dir.file_name()) else {
             return Ok(None);
         };
         let place = match os::open_o_path(place) {
             Ok(place) => place,
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-            Err(error) => return Err(self.io("look for")(error)),
+            Err(error) => return Err(self.io_error("look for")(error)),
         };
         self.open_dir(place.as_fd(), name)
     }
@@ -84,7 +84,7 @@ impl NamespaceRemoval {
         match os::open_dir(dir, name) {
             Ok(dir) => Ok(Some(dir)),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
-            Err(error) => Err(self.io("open")(error)),
+            Err(error) => Err(self.io_error("open")(error)),
         }
     }
 
@@ -94,14 +94,15 @@ impl NamespaceRemoval {
         };
         let dir = dir.as_fd();
         // WHY: a directory that is open to other users is not this namespace, whatever is in it.
-        let stat = os::fstat(dir).map_err(self.io("examine"))?;
+        let stat = os::fstat(dir).map_err(self.io_error("examine"))?;
         directory::refuse_if_foreign(&stat, &self.path, self.access)
-            .map_err(|refused| self.io("remove")(io::Error::other(refused)))?;
+            .map_err(|refused| self.io_error("remove")(io::Error::other(refused)))?;
         // WHY held until the end: no process can join meanwhile.
-        let _lock = match liveness::lock_out_all(dir).map_err(self.io("lock the registry of"))? {
-            Ok(lock) => lock,
-            Err(process) => return Err(self.in_use_error(process)),
-        };
+        let _lock =
+            match liveness::lock_out_all(dir).map_err(self.io_error("lock the registry of"))? {
+                Ok(lock) => lock,
+                Err(process) => return Err(self.in_use_error(process)),
+            };
         let topics = match os::open_dir(dir, TOPICS_DIRECTORY) {
             Ok(topics) => Some(topics),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -118,10 +119,10 @@ impl NamespaceRemoval {
     /// process that joined a registry which was replaced later holds no lock on the present
     /// registry.
     fn remove_topics(&self, topics: BorrowedFd<'_>) -> Result<(), NamespaceRemoveError> {
-        let names = os::list_dir(topics).map_err(self.io("list the topics of"))?;
+        let names = os::list_dir(topics).map_err(self.io_error("list the topics of"))?;
         let mut leases = Vec::new();
         for name in &names {
-            let stat = os::fstatat(topics, name).map_err(self.io("examine a topic of"))?;
+            let stat = os::fstatat(topics, name).map_err(self.io_error("examine a topic of"))?;
             if !stat.is_file() {
                 continue;
             }
@@ -138,14 +139,14 @@ impl NamespaceRemoval {
                 Err(error) if error.kind() == WouldBlock => {
                     return Err(self.in_use_error(liveness::find_user(&stat)));
                 }
-                Err(error) => return Err(self.io("open a topic of")(error)),
+                Err(error) => return Err(self.io_error("open a topic of")(error)),
             };
             match lock::try_write_lease(fd.as_fd()) {
                 Ok(true) => leases.push(fd),
                 Ok(false) => return Err(self.in_use_error(liveness::find_user(&stat))),
                 Err(error) => {
                     self.expect_owner(&stat)?;
-                    return Err(self.io("lease a topic of")(error));
+                    return Err(self.io_error("lease a topic of")(error));
                 }
             }
         }
@@ -181,7 +182,7 @@ impl NamespaceRemoval {
     fn remove_entry(&self, dir: BorrowedFd<'_>, name: &OsStr) -> Result<(), NamespaceRemoveError> {
         match remove_entry_of_any_kind(dir, name) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            other => other.map_err(self.io("remove a file of")),
+            other => other.map_err(self.io_error("remove a file of")),
         }
     }
 }

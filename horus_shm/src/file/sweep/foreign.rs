@@ -17,11 +17,14 @@ use crate::process::liveness;
 /// [`OpenError::NotRemoved`], which describes the obstacle; [`OpenError::Io`] if a system call
 /// fails.
 pub(super) fn remove_foreign(place: &TopicPath<'_>) -> Result<bool, OpenError> {
-    let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
+    let dir = place
+        .namespace
+        .topics_dir()
+        .map_err(place.io_error("opening"))?;
     let stat = match os::fstatat(dir, place.name.file_name()) {
         Ok(stat) => stat,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
-        Err(error) => return Err(place.io("looking at")(error)),
+        Err(error) => return Err(place.io_error("looking at")(error)),
     };
     let Some(_table) = lock_unless_in_use(FileId::from_stat(&stat)) else {
         return Ok(false);
@@ -31,7 +34,7 @@ pub(super) fn remove_foreign(place: &TopicPath<'_>) -> Result<bool, OpenError> {
     let registry = place.namespace.registry();
     if !registry
         .exclude_others_from_topic_file(stat.ino)
-        .map_err(place.io("locking"))?
+        .map_err(place.io_error("locking"))?
     {
         return Ok(false);
     }
@@ -44,9 +47,12 @@ pub(super) fn remove_foreign(place: &TopicPath<'_>) -> Result<bool, OpenError> {
 /// returns false: if the file cannot be removed, returns an error. The caller must have excluded
 /// all other processes that use the locks of this library.
 fn remove_while_exclusive(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError> {
-    let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
+    let dir = place
+        .namespace
+        .topics_dir()
+        .map_err(place.io_error("opening"))?;
     let name = place.name.file_name();
-    if !os::is_name_of(dir, name, stat).map_err(place.io("looking at"))? {
+    if !os::is_name_of(dir, name, stat).map_err(place.io_error("looking at"))? {
         return Ok(true);
     }
     if stat.is_dir() {
@@ -55,7 +61,7 @@ fn remove_while_exclusive(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, Op
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => {
                 Err(place.not_removed_error("a directory that is not empty", "empty it"))
             }
-            Err(error) => Err(place.io("removing")(error)),
+            Err(error) => Err(place.io_error("removing")(error)),
         };
     }
     if stat.is_file() && has_users(place, stat)? {
@@ -64,7 +70,7 @@ fn remove_while_exclusive(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, Op
         let cure = format!("end {user} that have it open");
         return Err(place.not_removed_error("not a topic of this library, and in use", &cure));
     }
-    os::unlink(dir, name).map_err(place.io("removing"))?;
+    os::unlink(dir, name).map_err(place.io_error("removing"))?;
     Ok(true)
 }
 
@@ -76,7 +82,10 @@ fn remove_while_exclusive(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, Op
 /// [`OpenError::NotRemoved`] if the file belongs to another user of the group. Only that user (or
 /// root) can find out whether the file is open.
 fn has_users(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError> {
-    let dir = place.namespace.topics_dir().map_err(place.io("opening"))?;
+    let dir = place
+        .namespace
+        .topics_dir()
+        .map_err(place.io_error("opening"))?;
     let is_of_other = place.namespace.config().gid().is_some() && stat.uid != os::effective_uid();
     let no_access = || {
         let cure = format!("remove it as user {} or as root", stat.uid);
@@ -88,7 +97,7 @@ fn has_users(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError> {
             Err(error) if is_of_other && error.kind() == io::ErrorKind::PermissionDenied => {
                 Err(no_access())
             }
-            Err(error) => Err(place.io("taking a lease on")(error)),
+            Err(error) => Err(place.io_error("taking a lease on")(error)),
         },
         // WHY: another process holds a lease on it.
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => Ok(true),
@@ -100,6 +109,6 @@ fn has_users(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError> {
             // its owner may remove it.
             Ok(false)
         }
-        Err(error) => Err(place.io("opening")(error)),
+        Err(error) => Err(place.io_error("opening")(error)),
     }
 }

@@ -33,7 +33,7 @@ impl RegistryPath<'_> {
         self.path.join(FILE_NAME)
     }
 
-    pub(super) fn io(&self, doing: &'static str) -> impl Fn(io::Error) -> RegistryError {
+    pub(super) fn io_error(&self, doing: &'static str) -> impl Fn(io::Error) -> RegistryError {
         let path = self.file_path();
         move |source| RegistryError::Io {
             doing,
@@ -45,7 +45,7 @@ impl RegistryPath<'_> {
     /// Returns true if the name of the registry file in the directory belongs to the file whose
     /// status is `file`.
     pub(super) fn is_name_of(&self, file: &Stat) -> Result<bool, RegistryError> {
-        os::is_name_of(self.dir, FILE_NAME, file).map_err(self.io("look for"))
+        os::is_name_of(self.dir, FILE_NAME, file).map_err(self.io_error("look for"))
     }
 }
 
@@ -85,14 +85,14 @@ pub(super) fn open_or_create(
         }
         Err(error) => return Err(lock_fd_error(place, error)),
     };
-    let fd = lock.get().map_err(place.io("use"))?;
-    let stat = os::fstat(fd).map_err(place.io("examine"))?;
+    let fd = lock.get().map_err(place.io_error("use"))?;
+    let stat = os::fstat(fd).map_err(place.io_error("examine"))?;
     if stat.links == 0 {
         return Ok(RegistryAttempt::Again);
     }
     check_ownership(place, &stat)?;
-    let boot_id = os::boot_id().map_err(place.io("read the boot id for"))?;
-    match RegistryHeader::read(fd, stat.size_bytes, boot_id).map_err(place.io("read"))? {
+    let boot_id = os::boot_id().map_err(place.io_error("read the boot id for"))?;
+    match RegistryHeader::read(fd, stat.size_bytes, boot_id).map_err(place.io_error("read"))? {
         Ok(header) => Ok(RegistryAttempt::Done(OpenRegistry { lock, stat, header })),
         Err(fault) if remove_unusable(place, fd, &stat)? => {
             // WHY the fault is not reported: no process can have been using the file.
@@ -146,27 +146,27 @@ pub(crate) fn lock_out_all(
 /// or joining the registry.
 fn is_removal_locked(place: RegistryPath<'_>, fd: BorrowedFd<'_>) -> Result<bool, RegistryError> {
     let byte = removal_lock().and_then(|range| find_conflicting_lock(fd, range));
-    Ok(byte.map_err(place.io("probe"))?.is_some())
+    Ok(byte.map_err(place.io_error("probe"))?.is_some())
 }
 
 /// Creates the registry file. The file gets its name last, so at any time either the name does not
 /// exist or the file is complete.
 fn create_file(place: RegistryPath<'_>) -> Result<(), RegistryError> {
-    let boot_id = os::boot_id().map_err(place.io("read the boot id for"))?;
+    let boot_id = os::boot_id().map_err(place.io_error("read the boot id for"))?;
     let file = match os::open_unnamed(place.dir) {
         Ok(file) => file,
         Err(error) => return Err(gone_or_io_error(place, "create", error)),
     };
-    let header = RegistryHeader::new(boot_id).map_err(place.io("get random numbers for"))?;
+    let header = RegistryHeader::new(boot_id).map_err(place.io_error("get random numbers for"))?;
     let fd = file.as_fd();
-    os::set_len(fd, REGISTRY_BYTES).map_err(place.io("size"))?;
+    os::set_len(fd, REGISTRY_BYTES).map_err(place.io_error("size"))?;
     // WHY reserved now: a later process must not find the file system full when it joins.
-    os::fallocate(fd, 0, REGISTRY_BYTES).map_err(place.io("reserve room for"))?;
-    os::write_at(fd, bytemuck::bytes_of(&header), 0).map_err(place.io("write"))?;
+    os::fallocate(fd, 0, REGISTRY_BYTES).map_err(place.io_error("reserve room for"))?;
+    os::write_at(fd, bytemuck::bytes_of(&header), 0).map_err(place.io_error("write"))?;
     place
         .access
         .apply_to_file(fd)
-        .map_err(place.io("set the mode of"))?;
+        .map_err(place.io_error("set the mode of"))?;
     match os::link_unnamed(fd, place.dir, FILE_NAME) {
         Ok(()) => Ok(()),
         // WHY success: another process was first, and its file serves as well.
@@ -187,7 +187,7 @@ fn gone_or_io_error(
             path: place.path.into(),
         };
     }
-    place.io(doing)(error)
+    place.io_error(doing)(error)
 }
 
 /// Removes a registry file that cannot be used. Returns false, and keeps the file, if a process has
@@ -201,11 +201,11 @@ fn remove_unusable(
     // processes from discarding at once, where the slower one would unlink the new file of the
     // faster one.
     let locked = try_lock(fd, LockRange::ALL, LockKind::Exclusive);
-    if !locked.map_err(place.io("lock"))? {
+    if !locked.map_err(place.io_error("lock"))? {
         return Ok(false);
     }
     if place.is_name_of(stat)? {
-        os::unlink(place.dir, FILE_NAME).map_err(place.io("replace"))?;
+        os::unlink(place.dir, FILE_NAME).map_err(place.io_error("replace"))?;
     }
     Ok(true)
 }
@@ -259,10 +259,10 @@ fn lock_fd_error(place: RegistryPath<'_>, error: LockFdError) -> RegistryError {
             Ok(stat) if error.kind() == io::ErrorKind::PermissionDenied => {
                 match check_ownership(place, &stat) {
                     Err(refused) => refused,
-                    Ok(()) => place.io("open")(error),
+                    Ok(()) => place.io_error("open")(error),
                 }
             }
-            _ => place.io("open")(error),
+            _ => place.io_error("open")(error),
         },
     }
 }

@@ -25,7 +25,7 @@ fn a_rate_implies_a_thread_a_budget_and_a_deadline() {
         ..spec("control")
     })
     .unwrap();
-    assert_eq!(plan.class, Class::RealTime);
+    assert_eq!(plan.class, NodeClass::RealTime);
     assert_eq!(
         (plan.budget, plan.deadline),
         (ms(8), Some(Duration::from_micros(9500)))
@@ -42,13 +42,13 @@ fn a_rate_implies_a_thread_a_budget_and_a_deadline() {
         is_compute: true,
         ..spec("map")
     };
-    assert_eq!(one(slow).unwrap().class, Class::Compute);
+    assert_eq!(one(slow).unwrap().class, NodeClass::Compute);
     let event = NodeSpec {
         topics: vec!["scan".into()],
         ..spec("slam")
     };
-    assert_eq!(one(event).unwrap().class, Class::Event);
-    assert_eq!(one(spec("log")).unwrap().class, Class::BestEffort);
+    assert_eq!(one(event).unwrap().class, NodeClass::Event);
+    assert_eq!(one(spec("log")).unwrap().class, NodeClass::BestEffort);
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn contradictions_are_refused_with_the_reason() {
         ),
         (
             NodeSpec {
-                on_miss: Some(Miss::Skip),
+                on_miss: Some(MissPolicy::Skip),
                 ..spec("n")
             },
             "an input with a timeout",
@@ -147,7 +147,7 @@ fn contradictions_are_refused_with_the_reason() {
         (
             NodeSpec {
                 rate,
-                not_before: ms(11),
+                min_start_interval: ms(11),
                 ..spec("n")
             },
             "would be too early",

@@ -14,7 +14,8 @@ use super::*;
 use crate::message::DiagnosticStatus;
 use crate::namespace::{NamespaceConfig, NamespaceName};
 use crate::scheduler::{
-    Class, GraphNode, Hertz, SchedulerInfo, black_box, forget, scheduler_graph, schedulers,
+    GraphNode, Hertz, NodeClass, SchedulerInfo, black_box, remove_scheduler_topics,
+    scheduler_graph, schedulers,
 };
 use crate::topic::{Qos, Topic};
 
@@ -65,7 +66,7 @@ impl Home {
 fn graph(nodes: usize) -> Graph {
     Graph::new((0..nodes).map(|index| GraphNode {
         name: format!("node {index}"),
-        class: Class::RealTime,
+        class: NodeClass::RealTime,
         order: -1,
         rate: (index > 0).then(|| 12.5.hz()),
         reads: vec![format!("topic_{index}")],
@@ -428,8 +429,8 @@ fn a_dead_scheduler_is_forgotten_and_a_living_one_is_not() {
         ("robot".into(), "shown".into())
     );
     let mine = home.open("mine", 1, 1);
-    assert!(!forget(&home.namespace, "robot").unwrap());
-    assert!(!forget(&home.namespace, "mine").unwrap());
+    assert!(!remove_scheduler_topics(&home.namespace, "robot").unwrap());
+    assert!(!remove_scheduler_topics(&home.namespace, "mine").unwrap());
     assert_eq!(
         (home.black_box("robot").len(), home.black_box("mine").len()),
         (1, 0)
@@ -437,7 +438,10 @@ fn a_dead_scheduler_is_forgotten_and_a_living_one_is_not() {
     child.kill();
     drop(mine);
     for name in ["robot", "mine", "mine"] {
-        assert!(forget(&home.namespace, name).unwrap(), "{name}");
+        assert!(
+            remove_scheduler_topics(&home.namespace, name).unwrap(),
+            "{name}"
+        );
     }
     assert!(schedulers(&home.namespace).unwrap().is_empty());
     let left = horus_shm::topic_names(&home.namespace).unwrap();

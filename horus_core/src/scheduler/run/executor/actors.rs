@@ -15,7 +15,7 @@ use crate::actor::worker_activity::WorkerActivity;
 use crate::actor::worker_context::WorkerContext;
 use crate::log::set_real_time_thread;
 use crate::scheduler::api::metrics::Health;
-use crate::scheduler::api::report::{NodeReport, Reason};
+use crate::scheduler::api::report::{NodeReport, StopReason};
 use crate::scheduler::run::commands::{CommandListener, NodeMode, WantedState};
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::Runner;
@@ -177,10 +177,10 @@ impl ActorThreads {
             group.end();
             let is_own = |report: &&mut NodeReport| report.name == group.name();
             if let Some(report) = left_behind.iter_mut().find(is_own) {
-                let counts = group.counts();
-                report.metrics.ticks = counts.handled;
-                report.metrics.failures = counts.failures;
-                report.metrics.panics = counts.panics;
+                let counters = group.counters();
+                report.metrics.ticks = counters.handled;
+                report.metrics.failures = counters.failures;
+                report.metrics.panics = counters.panics;
                 (report.hangs, report.last_error) = (true, last_error);
             }
             return;
@@ -413,7 +413,7 @@ impl<'a> ActorThread<'a> {
     fn stop_run_on_error(&mut self) {
         if let Some(error) = self.context.fatal_error.take() {
             let name = self.group.name().to_owned();
-            self.shared.stop(Reason::Node { name, error });
+            self.shared.stop(StopReason::Node { name, error });
         }
     }
 

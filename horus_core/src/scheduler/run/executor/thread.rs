@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use crate::log::set_real_time_thread;
 use crate::scheduler::api::metrics::LiveMetrics;
-use crate::scheduler::api::plan::Class;
+use crate::scheduler::api::plan::NodeClass;
 use crate::scheduler::api::report::NodeReport;
 use crate::scheduler::run::panics::ThreadNodesGuard;
 use crate::scheduler::run::run_state::RunState;
@@ -28,7 +28,7 @@ pub(crate) struct NodeThread {
 pub(crate) struct NodeReportSource {
     name: String,
     position: usize,
-    class: Class,
+    class: NodeClass,
     metrics: Arc<LiveMetrics>,
 }
 
@@ -55,7 +55,7 @@ impl NodeThread {
             let mut runners = take(&to_thread);
             let _marked = ThreadNodesGuard::register(&runners);
             let plan = runners[0].plan();
-            set_real_time_thread(plan.class == Class::RealTime || plan.priority.is_some());
+            set_real_time_thread(plan.class == NodeClass::RealTime || plan.priority.is_some());
             let (_awake, refused) = real_time::apply_thread_settings(plan);
             runners
                 .iter_mut()

@@ -35,8 +35,8 @@ pub(crate) struct TopicWaitThreads {
 pub(crate) struct WakingTopic {
     watch: Watch,
     actor: Address<()>,
-    /// The value of [`Watch::arrivals`] of the topic when the actor was last woken; 0 if the actor
-    /// has not been woken yet.
+    /// The value of [`Watch::publication_count`] of the topic when the actor was last woken; 0 if
+    /// the actor has not been woken yet.
     arrivals: u64,
 }
 
@@ -143,7 +143,7 @@ impl TopicWaiter {
 /// sleep.
 fn wake_actors(watches: &[Watch], actors: &mut [(Address<()>, u64)]) {
     for (watch, (actor, last_arrivals)) in watches.iter().zip(actors) {
-        let arrivals = watch.arrivals();
+        let arrivals = watch.publication_count();
         if arrivals != *last_arrivals {
             *last_arrivals = arrivals;
             // WHY ignored: the actor keeps one wake, or the node is stopped.

@@ -6,7 +6,7 @@ use super::{AfterTurn, NodeState, Runner};
 use crate::message::NodeEvent;
 use crate::scheduler::api::context::Context;
 use crate::scheduler::api::node::{Node, NodeResult};
-use crate::scheduler::api::plan::Class;
+use crate::scheduler::api::plan::NodeClass;
 use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop, error_text};
 use crate::scheduler::run::pending_swap::PlaceholderNode;
 
@@ -71,7 +71,7 @@ impl Runner {
     pub(crate) fn init_at_start(&mut self, clock: &Clock) -> AfterTurn {
         // WHY even if commands forbid ticks: the node of a group has nothing to initialise. Its
         // actors run, or wait, from the start on, and the end of the node has to end them.
-        if self.plan.class == Class::Actors {
+        if self.plan.class == NodeClass::Actors {
             self.init_node(clock, clock.now_ns());
         }
         if self.prepare_tick(clock, clock.now_ns()) {

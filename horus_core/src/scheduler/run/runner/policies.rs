@@ -166,7 +166,7 @@ impl Runner {
                 if enters_safe_state {
                     self.enter_safe_state();
                 }
-                self.state = NodeState::Resting { until_ns };
+                self.state = NodeState::BackingOff { until_ns };
             }
             MissAction::EnterSafeState => {
                 self.enter_safe_state();
@@ -244,7 +244,7 @@ impl Runner {
             _ if self.blocked_by.is_emergency => Health::Safe,
             _ if self.blocked_by.is_paused => Health::Paused,
             _ if self.is_in_safe_state => Health::Safe,
-            NodeState::Resting { .. } | NodeState::New { at_ns: 1.. } => Health::Resting,
+            NodeState::BackingOff { .. } | NodeState::New { at_ns: 1.. } => Health::BackingOff,
             NodeState::New { .. }
             | NodeState::Active
             | NodeState::Skipping
@@ -315,7 +315,7 @@ impl Runner {
             FailureAction::Rest { until_ns } => {
                 self.state = match self.state {
                     NodeState::New { .. } => NodeState::New { at_ns: until_ns },
-                    _ => NodeState::Resting { until_ns },
+                    _ => NodeState::BackingOff { until_ns },
                 };
                 self.publish_health();
             }

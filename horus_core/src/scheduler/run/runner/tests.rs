@@ -11,7 +11,7 @@ use horus_shm::internals::sync::Word;
 use super::*;
 use crate::scheduler::api::input::InputWatch;
 use crate::scheduler::api::plan::NodeSpec;
-use crate::scheduler::api::policy::{FailurePolicy, Miss};
+use crate::scheduler::api::policy::{FailurePolicy, MissPolicy};
 use crate::scheduler::api::rate::Hertz;
 use crate::scheduler::run::pending_swap::{PendingSwap, Swap, SwapState};
 
@@ -55,7 +55,7 @@ fn a_late_node_is_halved_and_isolated_and_ends_the_run_in_one_safe_state() {
     let spec = NodeSpec {
         name: "n".into(),
         rate,
-        on_miss: Some(Miss::Graduated),
+        on_miss: Some(MissPolicy::Graduated),
         ..NodeSpec::default()
     };
     let (mut runner, _, entered) = counting(spec);
@@ -111,7 +111,7 @@ fn an_old_node_that_comes_back_is_as_safe_as_the_new_one() {
     let (mut runner, swap, entered) = swapped(NodeSpec {
         name: "n".into(),
         rate: Some(1000.hz()),
-        on_miss: Some(Miss::SafeMode),
+        on_miss: Some(MissPolicy::SafeMode),
         ..NodeSpec::default()
     });
     // The first turn swaps the node, so its tick is due when that is done. The second is late.
@@ -284,7 +284,7 @@ fn a_new_node_whose_init_fails_is_not_shut_down_and_the_old_one_stays_safe() {
 }
 
 /// Returns the settings of a node with an input that has a timeout of 50 ms.
-fn with_input(on_miss: Miss) -> NodeSpec {
+fn with_input(on_miss: MissPolicy) -> NodeSpec {
     let input = InputWatch::new("lidar", Duration::from_millis(50));
     NodeSpec {
         name: "n".into(),
@@ -298,7 +298,7 @@ fn with_input(on_miss: Miss) -> NodeSpec {
 fn the_time_of_a_pause_or_an_emergency_stop_makes_no_input_stale() {
     for is_emergency in [false, true] {
         for has_message in [false, true] {
-            let (mut runner, commands, _) = counting(with_input(Miss::Stop));
+            let (mut runner, commands, _) = counting(with_input(MissPolicy::Stop));
             let mut turn = |second: u64| {
                 let (now_ns, clock) = (second * SECOND, Clock::simulated(second * SECOND));
                 if has_message {
@@ -326,7 +326,7 @@ fn the_time_of_a_pause_or_an_emergency_stop_makes_no_input_stale() {
 
 #[test]
 fn a_silent_input_leads_through_all_steps_to_the_end_without_a_message() {
-    let (mut runner, _, entered) = counting(with_input(Miss::Graduated));
+    let (mut runner, _, entered) = counting(with_input(MissPolicy::Graduated));
     let after = (0..20_000_u64).step_by(20).find_map(|ms| {
         let (now_ns, clock) = (ms * 1_000_000, Clock::simulated(ms * 1_000_000));
         if runner.is_blocked(&clock, now_ns) {

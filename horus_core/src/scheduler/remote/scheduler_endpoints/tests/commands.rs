@@ -3,7 +3,9 @@
 use super::super::*;
 use super::{Home, RUNNING, now_ns};
 use crate::scheduler::remote::client::refusal_text;
-use crate::scheduler::{EMERGENCY_STOP_TOPIC, Hertz, RemoteError, RemoteScheduler, emergency_stop};
+use crate::scheduler::{
+    EMERGENCY_STOP_TOPIC, Hertz, RemoteError, RemoteScheduler, emergency_stop_publisher,
+};
 use crate::topic::{DynamicSubscriber, Topic};
 
 #[test]
@@ -113,13 +115,13 @@ fn commands_that_a_node_cannot_apply_are_refused() {
 #[test]
 fn an_emergency_stop_before_the_start_counts_until_it_is_released() {
     let home = Home::new();
-    emergency_stop(&home.namespace)
+    emergency_stop_publisher(&home.namespace)
         .unwrap()
         .send(EmergencyStop::engage("button", ""))
         .unwrap();
     let mut endpoints = home.open("robot", 1, 1);
     assert!(endpoints.emergency_stop().latest().unwrap().is_engaged());
-    let mut button = emergency_stop(&home.namespace).unwrap();
+    let mut button = emergency_stop_publisher(&home.namespace).unwrap();
     button.send(EmergencyStop::release("button", "")).unwrap();
     assert!(!endpoints.emergency_stop().latest().unwrap().is_engaged());
     assert!(
@@ -140,7 +142,7 @@ fn an_emergency_stop_topic_of_another_process_is_used_as_it_is() {
     let mut endpoints = home.open("robot", 1, 1);
     theirs.send(EmergencyStop::engage("button", "")).unwrap();
     assert!(endpoints.emergency_stop().recv().unwrap().is_engaged());
-    emergency_stop(&home.namespace)
+    emergency_stop_publisher(&home.namespace)
         .unwrap()
         .send(EmergencyStop::release("button", ""))
         .unwrap();
@@ -153,8 +155,8 @@ fn an_emergency_stop_topic_of_another_process_is_used_as_it_is() {
 fn an_emergency_stop_after_a_step_of_the_clock_is_the_last() {
     const HOUR_NS: u64 = 3_600_000_000_000;
     let home = Home::new();
-    let mut button = emergency_stop(&home.namespace).unwrap();
-    let mut bumper = emergency_stop(&home.namespace).unwrap();
+    let mut button = emergency_stop_publisher(&home.namespace).unwrap();
+    let mut bumper = emergency_stop_publisher(&home.namespace).unwrap();
     let mut release = EmergencyStop::release("button", "");
     release.timestamp_ns += HOUR_NS;
     let engage = EmergencyStop::engage("bumper", "");

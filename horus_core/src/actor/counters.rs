@@ -4,7 +4,7 @@
 /// were.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 #[non_exhaustive]
-pub struct ActorCounts {
+pub struct ActorCounters {
     /// Number of actors and inboxes that exist.
     pub alive: u64,
     /// Number of messages that were handled, including those whose handler failed.
