@@ -44,22 +44,21 @@ fn write_all(mut bytes: &[u8]) -> Result<(), c_int> {
 /// Returns the set of signals that has only SIGPIPE.
 fn pipe_signal() -> sigset_t {
     let mut set = MaybeUninit::<sigset_t>::uninit();
-    // SAFETY: the first call fills the set, and the second one is given a filled set.
-    unsafe {
-        libc::sigemptyset(set.as_mut_ptr());
-        libc::sigaddset(set.as_mut_ptr(), SIGPIPE);
-        set.assume_init()
-    }
+    // SAFETY: the set is valid for the write.
+    unsafe { libc::sigemptyset(set.as_mut_ptr()) };
+    // SAFETY: the call before has filled the set.
+    unsafe { libc::sigaddset(set.as_mut_ptr(), SIGPIPE) };
+    // SAFETY: as before.
+    unsafe { set.assume_init() }
 }
 
 /// Returns true if a SIGPIPE waits until this thread no longer blocks it.
 fn is_pending() -> bool {
     let mut pending = pipe_signal();
-    // SAFETY: the set is valid for the calls.
-    unsafe {
-        libc::sigpending(&raw mut pending) == 0
-            && libc::sigismember(&raw const pending, SIGPIPE) == 1
-    }
+    // SAFETY: the set is valid for the write.
+    let is_known = unsafe { libc::sigpending(&raw mut pending) } == 0;
+    // SAFETY: the set is valid for the call.
+    is_known && unsafe { libc::sigismember(&raw const pending, SIGPIPE) } == 1
 }
 
 /// Removes the pending signal in `set`, if there is one.
