@@ -554,20 +554,13 @@ fn messages_are_formatted_for_people() {
     let late = event(NodeEvent::MISSED)
         .with_value_ns(1_250_000)
         .with_tick(7);
-    assert_eq!(
-        late.to_string(),
-        "arm: missed its deadline by 1.25 ms in tick 7"
-    );
-    let long = late.with_text("budget");
-    assert_eq!(
-        long.to_string(),
-        "arm: exceeded its budget by 1.25 ms in tick 7"
-    );
+    let missed = "arm: missed its deadline by 1.25 ms in tick 7";
+    assert_eq!(late.to_string(), missed);
+    let long = late.with_text("budget").to_string();
+    assert_eq!(long, "arm: exceeded its budget by 1.25 ms in tick 7");
     let repeated = late.with_text("deadline; and 4 more before this");
-    assert_eq!(
-        repeated.to_string(),
-        "arm: missed its deadline by 1.25 ms in tick 7: and 4 more before this"
-    );
+    let wanted = format!("{missed}: and 4 more before this");
+    assert_eq!(repeated.to_string(), wanted);
     let failed = event(NodeEvent::FAILED).with_text("no such port\nTraceback:");
     assert_eq!(failed.to_string(), "arm: failed: no such port");
     let stale = event(NodeEvent::STALE_INPUT).with_text("scan");

@@ -1,9 +1,9 @@
 //! Support code for all test binaries of the workspace: a time limit, default actions of signals, a
 //! record of skipped tests, and mutation tests of models.
 //!
-//! To set the time limit and the actions, a test binary needs only the line
-//! `use horus_testing as _;`: the library sets them before `main` runs. A tidy test checks that every
-//! test binary has this line.
+//! To set the time limit and the actions, a test binary needs only the line `use horus_testing as
+//! _;`: the library sets them before `main` runs. A tidy test checks that every test binary has
+//! this line.
 
 // WHY not with miri: it has no timers.
 #[cfg(not(miri))]

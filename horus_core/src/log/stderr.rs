@@ -7,8 +7,8 @@ use horus_shm::internals::stderr;
 use super::line::EscapedText;
 use crate::message::LogLineHeader;
 
-/// Prints to stderr a warning about the log itself, for example about an invalid setting, or another
-/// text of a process that has no log.
+/// Prints to stderr a warning about the log itself, for example about an invalid setting, or
+/// another text of a process that has no log.
 pub(crate) fn print_warning(text: fmt::Arguments<'_>) {
     let mut out = StderrLine::new();
     // WHY the error is ignored: there is no other place to report it.

@@ -44,8 +44,7 @@ class Context {
     std::chrono::nanoseconds budget_left() const noexcept {
         return ns(horus_context_budget_left_ns(raw_));
     }
-    /// Returns true if the node is in its safe state during this tick, which happens only with
-    /// `MissPolicy::safe_mode`: send nothing then that ends the safe state.
+    /// Returns true in the safe state (`MissPolicy::safe_mode` only): send nothing that ends it.
     bool in_safe_state() const noexcept { return horus_context_in_safe_state(raw_) != 0; }
     /// Returns 64 random bits from the generator of this node. Not for secrets.
     std::uint64_t random() noexcept { return horus_context_random(raw_); }
@@ -55,8 +54,7 @@ class Context {
     void checkpoint(std::uint64_t number) noexcept { horus_context_checkpoint(raw_, number); }
     /// Stops the scheduler after this tick.
     void stop() noexcept { horus_context_stop(raw_); }
-    /// Sets the error text, for a callback that then returns false or a nonzero number. A callback
-    /// can throw an exception instead.
+    /// Sets the error text of a callback that fails by its return value, not by an exception.
     void set_error(const char *error) noexcept { horus_context_set_error(raw_, error); }
 
     horus_context_t *raw() const noexcept { return raw_; }
@@ -455,8 +453,7 @@ class Scheduler {
     /// Starts the definition of a node with this name: add its settings, then call `build`.
     NodeBuilder node(std::string name) { return NodeBuilder(raw_, std::move(name)); }
 
-    /// Ticks every node that has neither a rate nor a topic once, on this thread. Returns false if
-    /// the run is to stop.
+    /// Ticks every node without a rate and a topic once, here. Returns false if the run is to stop.
     bool tick_once(std::error_code &error) noexcept {
         return detail::done(horus_scheduler_tick_once(raw_), error);
     }

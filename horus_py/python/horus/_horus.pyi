@@ -225,10 +225,8 @@ class Subscriber(Generic[_M]):
     def recv(self, timeout: float | None = None) -> _M | None:
         """Returns the next message, or `None` if there is none now or within `timeout` seconds."""
     def latest(self) -> _M | None:
-        """Returns the newest message that was not received yet, or `None`.
-
-        Counts older ones as skipped, or as lost if they are overwritten already.
-        """
+        """Returns the newest message that was not received yet, or `None`. Counts older ones as
+        skipped, or as lost if they are overwritten already."""
     @property
     def lost(self) -> int:
         """The number of messages overwritten before this subscriber received them, up to now."""
@@ -300,10 +298,8 @@ class Topic(Generic[_M]):
     def recv(self, timeout: float | None = None) -> _M | None:
         """Returns the next message, or `None` if there is none now or within `timeout` seconds."""
     def latest(self) -> _M | None:
-        """Returns the newest message that was not received yet, or `None`.
-
-        Counts older ones as skipped, or as lost if they are overwritten already.
-        """
+        """Returns the newest message that was not received yet, or `None`. Counts older ones as
+        skipped, or as lost if they are overwritten already."""
     @property
     def lost(self) -> int:
         """The number of messages overwritten before this subscriber received them, up to now."""
@@ -489,10 +485,7 @@ class Context:
         """The time from one tick to the next, in seconds; 0 without a rate."""
     @property
     def in_safe_state(self) -> bool:
-        """True if the node is in its safe state, which happens only with `on_miss="safe_mode"`.
-
-        Send nothing then that ends the safe state.
-        """
+        """True in the safe state (only with `on_miss="safe_mode"`): send nothing that ends it."""
     def budget_left(self) -> float:
         """Returns the rest of the budget, in seconds; infinite without a budget."""
     def checkpoint(self, number: int) -> None:
@@ -539,10 +532,8 @@ class Scheduler:
     def start(self) -> None:
         """Initialises the nodes, in order, and starts their threads."""
     def tick_once(self) -> bool:
-        """Ticks every node that has neither a rate nor a topic once, on this thread.
-
-        Returns False if the run should stop. Raises the same errors as `run`.
-        """
+        """Ticks every node that has neither a rate nor a topic once, on this thread. Returns False if
+        the run should stop. Raises the same errors as `run`."""
     def run(self, *, check: bool = True) -> Report:
         """Runs until a node, a handle, a command or a signal stops it.
 

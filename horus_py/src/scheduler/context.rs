@@ -78,7 +78,7 @@ impl PyContext {
         })
     }
 
-    /// Whether the node is in its safe state during this tick, which happens only with
+    /// True if the node is in its safe state during this tick, which happens only with
     /// `on_miss="safe_mode"`. Send nothing then that ends the safe state.
     #[getter]
     fn in_safe_state(&self) -> PyResult<bool> {

@@ -53,7 +53,8 @@ pub(crate) enum SleepOutcome {
     SleepEnd,
     /// The sleep ended without a wake, because the timeout had passed.
     TimedOut,
-    /// The sleep did not begin, because this kernel lacks the system call, or the system refuses it.
+    /// The sleep did not begin, because this kernel lacks the system call, or the system refuses
+    /// it.
     Unsupported,
 }
 

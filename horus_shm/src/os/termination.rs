@@ -15,9 +15,9 @@ use crate::protocol::sync::Word;
 const TERMINATION_SIGNALS: [c_int; 3] = [libc::SIGINT, libc::SIGTERM, libc::SIGHUP];
 
 /// One word with the number of the first termination signal (0 if none was received), the time at
-/// which it was received, and the flags `ARMED_FLAG` and `REPORTED_FLAG`. WHY one word: a thread may
-/// be suspended in the handler while the last [`TerminationSignals`] is dropped. Either its `drop`
-/// finds the signal here, or the handler finds `NOT_RECORDING`.
+/// which it was received, and the flags `ARMED_FLAG` and `REPORTED_FLAG`. WHY one word: a thread
+/// may be suspended in the handler while the last [`TerminationSignals`] is dropped. Either its
+/// `drop` finds the signal here, or the handler finds `NOT_RECORDING`.
 static SIGNAL_STATE: AtomicU64 = AtomicU64::new(NOT_RECORDING);
 /// The value of [`SIGNAL_STATE`] while no [`TerminationSignals`] exists, so that signals are not
 /// recorded.

@@ -41,8 +41,8 @@ crate::message! {
     pub const FAILED: u8 = 3;
     /// A tick panicked with the message in `text`.
     pub const PANICKED: u8 = 4;
-    /// A tick exceeded a limit by `value_ns`; `text` is `deadline` if it ended too late, and `budget`
-    /// if it took too long.
+    /// A tick exceeded a limit by `value_ns`; `text` is `deadline` if it ended too late, and
+    /// `budget` if it took too long.
     pub const MISSED: u8 = 5;
     /// A tick does not end, and has run for `value_ns`.
     pub const STUCK: u8 = 6;

@@ -23,11 +23,11 @@ use crate::topic::{Payload, Subscriber};
 /// in every tick, and choose a timeout that is longer than the node's period.
 ///
 /// After a pause, an emergency stop or another gap between two ticks that is longer than the
-/// timeout, nobody knows for how long the waiting messages have waited. The first tick after the gap
-/// assumes the worst: its messages count as having arrived at the start of the tick before the gap,
-/// so [`Self::fresh`] does not return them. A node without a rate assumes this only after a pause or
-/// an emergency stop that ended less than the timeout ago. In the first tick of a node, the messages
-/// count as having just arrived, even those that the topic has kept for late joiners.
+/// timeout, nobody knows for how long the waiting messages have waited. The first tick after the
+/// gap assumes the worst: its messages count as having arrived at the start of the tick before the
+/// gap, so [`Self::fresh`] does not return them. A node without a rate assumes this only after a
+/// pause or an emergency stop that ended less than the timeout ago. In the first tick of a node,
+/// the messages count as having just arrived, even those that the topic has kept for late joiners.
 #[derive(Debug)]
 pub struct Input<T: Payload> {
     subscriber: Subscriber<T>,
@@ -138,8 +138,8 @@ pub(crate) struct InputWatch {
     /// The start of the last tick, in nanoseconds; [`NEVER`] before the first one. Written by the
     /// node's thread.
     ticked_ns: AtomicU64,
-    /// The end of the last pause or emergency stop since the last tick, in nanoseconds; [`NEVER`] if
-    /// there was none. Written by the node's thread.
+    /// The end of the last pause or emergency stop since the last tick, in nanoseconds; [`NEVER`]
+    /// if there was none. Written by the node's thread.
     released_ns: AtomicU64,
     /// The arrival time of the last message, in nanoseconds. If the node was initialised or allowed
     /// to tick again after that, the time at which that happened. Written by the node's thread.

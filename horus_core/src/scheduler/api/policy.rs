@@ -14,8 +14,8 @@ pub enum MissPolicy {
     /// The node skips its next tick, so that other nodes get that time.
     Skip,
     /// The node enters its safe state. It still ticks there, and leaves the safe state after ten
-    /// ticks in a row without a miss. What a tick sends takes effect as usual, so a tick that commands
-    /// an actuator has to look at
+    /// ticks in a row without a miss. What a tick sends takes effect as usual, so a tick that
+    /// commands an actuator has to look at
     /// [`Context::is_in_safe_state`](crate::scheduler::Context::is_in_safe_state).
     SafeMode,
     /// The reaction grows step by step. First, misses only cause warnings. Then the node ticks only

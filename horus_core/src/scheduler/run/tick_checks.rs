@@ -63,8 +63,8 @@ impl TickChecks {
             .for_each(|input| input.restart_timeout(now_ns));
     }
 
-    /// Begins the checks of a tick that starts at `now_ns`. `period_ns` is the period of the node; 0
-    /// if it has no rate.
+    /// Begins the checks of a tick that starts at `now_ns`. `period_ns` is the period of the node;
+    /// 0 if it has no rate.
     pub(crate) fn begin_tick(&mut self, now_ns: u64, period_ns: u64) {
         self.inputs
             .iter()

@@ -44,15 +44,13 @@ pub(crate) struct ConsumerProgress {
     read_lanes: ReadLanes<AtomicU64>,
     /// Not 0 if the consumer has been dropped, or has left the file.
     closed: AtomicU64,
-    /// Not 0 if a task has ever waited for a message of the consumer. Its drop then has to remove
-    /// alarms.
+    /// Not 0 if a task has ever waited for the consumer, so that its drop has to remove alarms.
     has_alarms: AtomicU64,
     /// The part of the consumer's state that stays the same when it moves to another topic file.
     health: Arc<ConsumerHealth>,
     /// The watch on the consumer in the file to which it moved; empty if it has not moved.
     next: OnceLock<Watch>,
-    /// The time, in nanoseconds of CLOCK_MONOTONIC, at which the consumer tries again to move to
-    /// another file.
+    /// The time of its next attempt to move to another file, in nanoseconds of CLOCK_MONOTONIC.
     retry_ns: AtomicU64,
     /// The value of the process-wide fault counter when a watch last found the segment usable;
     /// `u64::MAX` before the first check.
@@ -220,8 +218,7 @@ impl ConsumerProgress {
         &self.health
     }
 
-    /// Records that the consumer has found that its namespace was removed, so that watches report
-    /// it.
+    /// Records that the consumer has found that its namespace was removed; watches report it.
     pub(super) fn set_namespace_removed(&self) {
         // Relaxed: for people.
         self.health.namespace_removed.set(1);

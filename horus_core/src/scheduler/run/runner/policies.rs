@@ -21,7 +21,7 @@ const BUDGET: &str = "budget";
 pub(super) struct Overrun {
     /// From the deadline to the end of the tick.
     pub(super) past_deadline_ns: u64,
-    /// How much longer the tick took than its budget.
+    /// The time by which the tick took longer than its budget.
     pub(super) past_budget_ns: u64,
 }
 
