@@ -55,10 +55,16 @@ fn relay_framed<H: Header>() -> Result<Box<dyn FnMut() -> Result<()>>> {
 fn relay_values() -> Result<()> {
     let mut subscriber: Subscriber<Value> = Subscriber::new("values")?;
     let any = DynamicType::of::<Value>();
-    let mut bytes = any.builder("values_back").publisher()?;
+    let mut bytes = any
+        .builder("values_back")
+        .qos(Qos::new().capacity(64))
+        .publisher()?;
     println!("ready");
-    for malformed in [&b"\xc1"[..], b"", b"\x81\x80\x01"] {
-        bytes.send_bytes(malformed)?;
+    // More than those after which a receive that does not wait gives up.
+    for _ in 0..20 {
+        for malformed in [&b"\xc1"[..], b"", b"\x81\x80\x01"] {
+            bytes.send_bytes(malformed)?;
+        }
     }
     let mut publisher: Publisher<Value> = Publisher::new("values_back")?;
     loop {

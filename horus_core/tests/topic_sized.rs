@@ -195,6 +195,18 @@ mod serde_types {
         // A waiting receive continues until it gets a message of its type.
         assert_eq!(commands.recv_blocking().unwrap().speed, 1.0);
         assert_eq!(commands.stats().malformed, 100);
+        for _ in 0..50 {
+            anything.send(Value::Nil).unwrap();
+        }
+        anything.send(command(2.0)).unwrap();
+        let received = commands.recv_timeout(Duration::from_secs(60));
+        assert_eq!(received.unwrap().speed, 2.0);
+        // So does one that ends without such a message, and ends in time.
+        for _ in 0..50 {
+            anything.send(Value::Nil).unwrap();
+        }
+        let received = commands.recv_timeout(Duration::from_millis(1));
+        assert!(received.is_err());
     }
 }
 

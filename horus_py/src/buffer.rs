@@ -5,9 +5,12 @@ use std::ffi::CStr;
 use std::ptr;
 
 use horus_core::message::DType;
-use pyo3::exceptions::{PyNotImplementedError, PyTypeError};
+use pyo3::exceptions::{PyMemoryError, PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
+
+/// Maximum length of a message, in bytes: a slot is not longer.
+const BYTES_MAX: u64 = 64 << 20;
 
 /// A view of a Python object's memory, obtained through the buffer protocol. It is released when
 /// this value is dropped.
@@ -94,8 +97,21 @@ impl BufferView {
         }
     }
 
+    /// Copies all elements to new memory, in row-major order. Raises `ValueError` if they have more
+    /// bytes than a message can have, and `MemoryError` if the memory is not there.
     pub(crate) fn to_vec(&self, py: Python<'_>) -> PyResult<Vec<u8>> {
-        let mut bytes = vec![0; usize::try_from(self.0.len).unwrap_or(0)];
+        let wanted = usize::try_from(self.0.len).unwrap_or(0);
+        // WHY: a view that repeats its elements may be longer than all memory.
+        if wanted as u64 > BYTES_MAX {
+            return Err(PyValueError::new_err(format!(
+                "an array of {wanted} bytes: no message is longer than {BYTES_MAX} bytes"
+            )));
+        }
+        let mut bytes = Vec::new();
+        bytes
+            .try_reserve_exact(wanted)
+            .map_err(|_| PyMemoryError::new_err(format!("no memory to copy {wanted} bytes")))?;
+        bytes.resize(wanted, 0);
         self.copy_to(py, &mut bytes)?;
         Ok(bytes)
     }

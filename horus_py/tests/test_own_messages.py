@@ -124,6 +124,8 @@ def test_a_loan_has_room_for_what_was_lent(topic):
 def test_what_are_no_numbers_changes_nothing(topic):
     sonar = Sonar([1, 2])
     wrong = ["ab", {1: 2}, [None], ["1"], 5, None, np.zeros((2, 2)), [1j]]
+    # Longer than all memory.
+    wrong.append(np.broadcast_to(np.float32(0), (10**12,)))
     for value in wrong:
         with pytest.raises((TypeError, ValueError), match="Sonar.strengths"):
             sonar.strengths = value
@@ -207,6 +209,7 @@ def test_wrong_declarations_are_refused():
         ([count, ("xs", horus.Tail[horus.f64, "count"])], "begin at byte 4, which is no multiple of 8"),
         ([f32], "A has no fields"),
         ([("a", Sonar)], "Sonar"),
+        ([("a", horus.Text[10**12])], "A.a makes the message longer than 67108864 bytes"),
     ]
     for fields, text in refused:
         with pytest.raises(TypeError, match=text):

@@ -181,6 +181,10 @@ def test_what_contains_itself_or_is_too_deep_is_refused(topic):
     assert through(topic, deep) == deep
     with pytest.raises(ValueError, match="more than 64"):
         topic.send([deep])
+    endless = np.broadcast_to(np.zeros(1, "u1"), (10**5, 30_000))
+    for view in (endless, memoryview(endless)):
+        with pytest.raises(horus.SendFailedError, match="may send 67108800 at most"):
+            topic.send(view)
     for circle in ([], {}):
         circle.append(circle) if isinstance(circle, list) else circle.update(me=circle)
         with pytest.raises(ValueError, match="contain itself"):

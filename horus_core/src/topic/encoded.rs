@@ -1,5 +1,7 @@
 //! Messages whose length varies. They are encoded into a slot, and decoded from a copy of the slot.
 
+use std::time::Instant;
+
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{OpenError, RawConsumer, RawProducer, TypeInfo};
 
@@ -231,10 +233,23 @@ impl<T: Encoded> Inbox<T> for Decoder {
     }
 
     fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<T> {
-        self.receive(
-            |raw, buffer| raw.recv_bytes_until(wait_policy, buffer),
-            T::decode,
-        )
+        loop {
+            let malformed = self.malformed;
+            let received = self.receive(
+                |raw, buffer| raw.recv_bytes_until(wait_policy, buffer),
+                T::decode,
+            );
+            // WHY the deadline, too: messages that cannot be decoded may come without end.
+            let is_over = || {
+                wait_policy
+                    .deadline
+                    .is_some_and(|end| end <= Instant::now())
+            };
+            let gave_up = self.malformed - malformed >= u64::from(MALFORMED_MAX);
+            if received.is_some() || !gave_up || is_over() {
+                return received;
+            }
+        }
     }
 
     fn latest(&mut self) -> Option<T> {

@@ -83,9 +83,7 @@ fn declared_schema(
             .checked_mul(count)
             .and_then(|bytes| bytes.checked_add(offset));
         if bytes.is_none_or(|bytes| bytes > MESSAGE_BYTES_MAX) {
-            let text =
-                format!("{name}.{field} makes the message longer than {MESSAGE_BYTES_MAX} bytes");
-            return Err(PyTypeError::new_err(text));
+            return Err(too_long(name, field));
         }
         (0..count).for_each(|_| default.extend(&element_default));
     }
@@ -171,6 +169,9 @@ fn element_kind(
                 "{message}.{field}: a text of 0 bytes"
             )));
         }
+        if bytes > MESSAGE_BYTES_MAX {
+            return Err(too_long(message, field));
+        }
         return Ok((FieldKind::Text(bytes), vec![0; bytes]));
     }
     let numbers = Primitive::ALL
@@ -181,6 +182,14 @@ fn element_kind(
         .find(|number| number.name() == name)
         .ok_or_else(wanted)?;
     Ok((FieldKind::Primitive(number), vec![0; number.size()]))
+}
+
+/// Returns the error for a field that is longer than the longest message, alone or with the fields
+/// before it.
+fn too_long(message: &str, field: &str) -> PyErr {
+    PyTypeError::new_err(format!(
+        "{message}.{field} makes the message longer than {MESSAGE_BYTES_MAX} bytes"
+    ))
 }
 
 const fn alignment(kind: FieldKind) -> usize {

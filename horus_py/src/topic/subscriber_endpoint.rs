@@ -325,11 +325,17 @@ impl SubscriberEndpoint {
         receiver: &mut Receiver,
         wait_policy: WaitPolicy,
     ) -> ReceivedObject<'py> {
-        receiver.recv_object(
-            py,
-            self.codec,
-            ReceiveMode::Within(wait_policy, &|| self.end.check_open()),
-        )
+        let check = || self.end.check_open();
+        let mode = ReceiveMode::Within(wait_policy, &check);
+        loop {
+            let received = receiver.recv_object(py, self.codec, mode)?;
+            if received.is_some() || wait_policy.is_over() {
+                return Ok(received);
+            }
+            // WHY again: it gave up after some malformed messages.
+            py.check_signals()?;
+            check()?;
+        }
     }
 
     /// Returns the newest message, and skips older ones.
