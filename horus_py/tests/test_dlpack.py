@@ -66,3 +66,9 @@ class TestDLPack:
         assert tensor.data_ptr() == address(mine.to_numpy())
         camera.send(mine)
         assert torch.equal(torch.from_dlpack(camera.recv().copy()), tensor)
+
+    def test_a_shape_that_is_too_large_is_refused(self):
+        tensor = horus.Tensor(np.zeros((0, 3)))
+        tensor.shape[1] = 2**63
+        with pytest.raises(BufferError, match="at most 2\\^63 - 1 fit"):
+            tensor.__dlpack__()

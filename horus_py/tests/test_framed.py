@@ -5,6 +5,8 @@ import gc
 import os
 import pickle
 import sys
+import threading
+import time
 
 import horus
 import numpy as np
@@ -541,3 +543,28 @@ def test_waiting_and_iteration(namespace):
         return (await task).width
 
     assert asyncio.run(main()) == 8
+
+
+def test_a_message_that_changes_while_its_send_waits_is_refused(namespace):
+    topic = horus.Topic("camera", horus.Image, qos="reliable", capacity=4, namespace=namespace)
+    image = horus.Image(np.zeros((4, 4, 3), np.uint8))
+    with pytest.raises(horus.FullError):
+        while True:
+            topic.send(image)
+    errors = []
+
+    def send():
+        try:
+            topic.send(image, timeout=60)
+        except ValueError as error:
+            errors.append(str(error))
+
+    sender = threading.Thread(target=send)
+    sender.start()
+    # It probably waits then; if not, it is refused at once.
+    time.sleep(0.2)
+    image.width = 10_000
+    while sender.is_alive():
+        topic.recv()
+    sender.join()
+    assert len(errors) == 1 and "contradicts itself" in errors[0], errors

@@ -175,6 +175,8 @@ def test_mistakes_are_named():
         horus.CmdVel(timestamp_ns=-1)
     with pytest.raises(ValueError, match="33 bytes where 32 fit"):
         horus.TransformStamped(frame_id="x" * 33)
+    with pytest.raises(ValueError, match="frame_id.*the character NUL"):
+        horus.TransformStamped(frame_id="map\0x")
     with pytest.raises(ValueError, match="7 bytes, and a CmdVel has 16"):
         horus.CmdVel.from_bytes(b"1234567")
     with pytest.raises(TypeError):

@@ -446,3 +446,16 @@ def test_handles_say_that_they_carry_anything(topic, namespace):
     assert {horus.Ext(3, b"ab")} == {horus.Ext(3, b"ab")}
     with pytest.raises(OverflowError):
         horus.Ext(200, b"")
+
+
+def test_without_numpy_an_array_of_no_elements_is_received(python):
+    python(
+        """
+import sys
+sys.modules["numpy"] = None
+import horus
+topic = horus.Topic("empty")
+topic.send({"points": memoryview(b"").cast("d")})
+assert topic.recv()["points"].tolist() == []
+"""
+    )

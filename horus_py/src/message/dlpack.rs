@@ -168,8 +168,15 @@ fn export_array(
             let text = "elements that are no whole number of elements apart: use to_numpy()";
             return Err(PyBufferError::new_err(text));
         }
-        dimensions.shape[index] = *count as i64;
-        dimensions.strides[index] = (stride / size) as i64;
+        // WHY: a tensor without elements may have any number here.
+        let signed = |number: u64| {
+            i64::try_from(number).map_err(|_| {
+                let text = format!("{number} in the shape or the strides: at most 2^63 - 1 fit");
+                PyBufferError::new_err(text)
+            })
+        };
+        dimensions.shape[index] = signed(*count)?;
+        dimensions.strides[index] = signed(stride / size)?;
     }
     if !is_writeable && !wanted.is_versioned {
         return Err(PyBufferError::new_err(

@@ -413,6 +413,10 @@ fn encode_element(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> Py
         (FieldKind::Primitive(primitive), _) => write_number(primitive, value, out),
         (FieldKind::Text(max), _) => {
             let bytes = match value.cast::<PyString>() {
+                Ok(text) if text.to_str()?.contains('\0') => {
+                    let text = "a text with the character NUL, which ends a text";
+                    return Err(PyValueError::new_err(text));
+                }
                 Ok(text) => text.to_str()?.as_bytes(),
                 Err(_) => value.cast::<PyBytes>()?.as_bytes(),
             };

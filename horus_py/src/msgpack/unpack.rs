@@ -223,6 +223,10 @@ fn typed_array<'py>(py: Python<'py>, payload: &[u8]) -> UnpackResult<'py> {
     let Some(numpy) = numpy(py) else {
         let bytes = PyMemoryView::from(&PyBytes::new(py, view.bytes()))?;
         let letter = struct_letter_of(view.dtype());
+        // WHY: Python refuses a shape that has a 0. The other dimensions are lost.
+        if shape.contains(&0) {
+            return Ok(bytes.call_method1("cast", (letter,))?);
+        }
         return Ok(bytes.call_method1("cast", (letter, PyTuple::new(py, shape)?))?);
     };
     numpy

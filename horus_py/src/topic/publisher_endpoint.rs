@@ -152,6 +152,8 @@ impl PublisherEndpoint {
             let bytes = (header.len() + data.len()) as u64;
             let wait_policy = WaitPolicy::from_timeout(timeout)?;
             self.wait_for_room(message.py(), end, bytes, wait_policy)?;
+            // WHY again: other threads may have changed the header meanwhile.
+            framed::check_data_size(message)?;
         }
         let (header, data) = framed::header_and_data(message);
         let bytes = header.len() + data.len();
