@@ -81,7 +81,7 @@ def test_a_report_as_text_has_a_line_for_each_node(scheduler):
     lines = str(report).splitlines()
     assert lines[0].startswith("scheduler 'test' ended: ")
     assert [line.split()[0] for line in lines[1:]] == ["first", "second"]
-    assert repr(report) == "<horus.Report of 'test': asked, 2 nodes>"
+    assert repr(report) == "<horus.Report of 'test': requested, 2 nodes>"
 
 
 def test_a_failure_is_raised_once_and_the_end_still_has_the_report(scheduler):

@@ -154,7 +154,7 @@ pub struct Ready {
 ///             }
 ///             Reason::Message if ready.key == on_imu => drop(imu.latest()),
 ///             Reason::DeadlineMissed { silent } => eprintln!("no imu for {silent:?}"),
-///             Reason::Timer { missed } if ready.key == on_tick => assert_eq!(missed, 0),
+///             Reason::Timer { missed } if ready.key == on_tick => println!("{missed} missed"),
 ///             _ => {}
 ///         }
 ///     }

@@ -2136,8 +2136,8 @@ enum {
     /* A tick panicked with the message in `text`. */
     HORUS_NODE_EVENT_PANICKED = 4,
     /*
-     * A tick exceeded a limit by `value_ns`; `text` is `deadline` if it ended too late, and `budget`
-     * if it took too long.
+     * A tick exceeded a limit by `value_ns`; `text` is `deadline` if it ended too late, and
+     * `budget` if it took too long.
      */
     HORUS_NODE_EVENT_MISSED = 5,
     /* A tick does not end, and has run for `value_ns`. */

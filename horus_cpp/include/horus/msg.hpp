@@ -1961,8 +1961,8 @@ struct alignas(8) NodeEvent {
     static constexpr std::uint8_t FAILED = 3;
     /// A tick panicked with the message in `text`.
     static constexpr std::uint8_t PANICKED = 4;
-    /// A tick exceeded a limit by `value_ns`; `text` is `deadline` if it ended too late, and `budget`
-    /// if it took too long.
+    /// A tick exceeded a limit by `value_ns`; `text` is `deadline` if it ended too late, and
+    /// `budget` if it took too long.
     static constexpr std::uint8_t MISSED = 5;
     /// A tick does not end, and has run for `value_ns`.
     static constexpr std::uint8_t STUCK = 6;
