@@ -57,7 +57,9 @@ fn an_error_that_main_returns_is_a_sentence() {
         text_of_main(LogError::AlreadyOpen),
         text_of_main(Rate::hz(-1.0).check().unwrap_err()),
         text_of_main(Scheduler::new().run().unwrap_err()),
-        text_of_main(NamespaceError::from(NamespaceName::new("a/b").unwrap_err())),
+        text_of_main(Error::from(NamespaceError::from(
+            NamespaceName::new("a/b").unwrap_err(),
+        ))),
         text_of_main(AskError::NoAnswer),
         text_of_main(imported.unwrap_err()),
     ];

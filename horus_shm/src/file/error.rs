@@ -15,7 +15,7 @@ use crate::protocol::shape::ShapeError;
 
 /// The reason why a topic or one of its endpoints could not be opened. A call that fails changes
 /// nothing.
-#[derive(thiserror::Error)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
     /// The topic's name is invalid.
@@ -213,13 +213,6 @@ pub enum OpenError {
         /// The error that the system returned.
         source: io::Error,
     },
-}
-
-// WHY not derived: `main` shows the error that it returns by its `Debug`.
-impl fmt::Debug for OpenError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
 }
 
 /// Returns advice for a user who needs more lanes or reader slots than `limit`, all of which are in

@@ -15,7 +15,6 @@ mod opening;
 mod removal;
 
 use std::ffi::OsStr;
-use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::{Path, PathBuf};
@@ -45,7 +44,7 @@ const OPEN_PAUSE: Duration = Duration::from_millis(1);
 static OPEN_NAMESPACES: ForkLocal<Mutex<Vec<Weak<Namespace>>>> = ForkLocal::new();
 
 /// The reason why a namespace could not be removed.
-#[derive(Error)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NamespaceRemoveError {
     /// Another live process uses the namespace. Try again after that process has ended.
@@ -87,13 +86,6 @@ pub enum NamespaceRemoveError {
         /// The error that the system returned.
         source: io::Error,
     },
-}
-
-// WHY not derived: `main` shows the error that it returns by its `Debug`.
-impl fmt::Debug for NamespaceRemoveError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
 }
 
 fn describe_process(process: &Option<ProcessInfo>) -> String {

@@ -1,6 +1,5 @@
 //! The errors of opening a namespace.
 
-use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
@@ -11,7 +10,7 @@ use crate::os::group;
 use crate::process::liveness::RegistryError;
 
 /// The reason why a namespace could not be opened.
-#[derive(Error)]
+#[derive(Debug, Error)]
 #[non_exhaustive]
 pub enum NamespaceError {
     /// The value of the environment variable `$HORUS_NAMESPACE` is not a valid name. Permanent.
@@ -154,13 +153,6 @@ pub enum NamespaceError {
     /// This process could not join the registry of the namespace's processes.
     #[error(transparent)]
     Registry(#[from] RegistryError),
-}
-
-// WHY not derived: `main` shows the error that it returns by its `Debug`.
-impl fmt::Debug for NamespaceError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(self, f)
-    }
 }
 
 /// Returns the name of the group `gid`, or its number as text if it has no name. The program
