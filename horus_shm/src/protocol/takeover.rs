@@ -83,7 +83,8 @@ pub fn history_start<W: Word>(block: &LaneBlock<W>, head: u64) -> u64 {
 
 /// Returns the position at which a lane begins, which is also the number of its first message;
 /// `None` if more than one owner has claimed the lane, or none, or if the position is impossible.
-/// The caller has seen that the lane has slots. A lane begins past 0 if its first owner moved there from another topic file.
+/// The caller has seen that the lane has slots. A lane begins past 0 if its first owner moved there
+/// from another topic file.
 pub fn first_position<W: Word>(block: &LaneBlock<W>) -> Option<u64> {
     // ORDERING(history): pairs with the store in `take_over`. A thread that sees the start of the
     // second session sees below that it is the second.
