@@ -31,8 +31,8 @@ fn child_role() {
     match role.split_once(' ').unwrap_or((&role, "")) {
         ("short", _) => short(&dir),
         ("hangs", class) => hangs(&dir, class),
-        ("hangs_at_end", _) => hangs_at_end(&dir),
-        ("slow_end", _) => repeated::slow_end(&dir),
+        ("hangs_at_end", _) => ends_by(&dir, hang),
+        ("slow_end", _) => ends_by(&dir, || thread::sleep(Duration::from_millis(100))),
         ("detached", _) => detached(&dir),
         ("stormed", _) => stormed(&dir),
         ("restored", _) => restored(&dir),
@@ -348,15 +348,12 @@ fn a_node_that_hangs_is_left_behind_and_named_when_a_signal_comes() {
     );
 }
 
-/// Runs a scheduler in which the shutdown of a node hangs.
-fn hangs_at_end(dir: &Path) {
+/// Runs a scheduler whose node `woken` calls `shut_down` in its shutdown.
+fn ends_by(dir: &Path, shut_down: fn()) {
     let scheduler = nodes(dir, |node, name| {
         let end = move || {
             if name == "woken" {
-                say("hangs");
-                loop {
-                    thread::park();
-                }
+                shut_down();
             }
         };
         node.build(Saying {
@@ -367,6 +364,13 @@ fn hangs_at_end(dir: &Path) {
         .unwrap();
     });
     exit(scheduler.run());
+}
+
+fn hang() {
+    say("hangs");
+    loop {
+        thread::park();
+    }
 }
 
 // A closed terminal.

@@ -94,14 +94,11 @@ fn child_role() {
     match role.as_str() {
         "stranger opens" => match Namespace::open(&config(&dir)) {
             Ok(_) => common::say("opened"),
-            Err(error) => {
-                let kind = match &error {
-                    NamespaceError::Refused { .. } => "Refused".to_owned(),
-                    NamespaceError::Io { source, .. } => format!("Io {:?}", source.kind()),
-                    _ => "another error".to_owned(),
-                };
-                common::say(format!("{kind}: {error}").replace('\n', " "));
-            }
+            Err(error) => common::say(
+                format_args!("{error:?} {error}")
+                    .to_string()
+                    .replace('\n', " "),
+            ),
         },
         "stranger lives" => {
             let namespace = spawn::inherited_namespace();

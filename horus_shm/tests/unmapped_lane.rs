@@ -289,9 +289,9 @@ fn move_without_memory() {
     assert_eq!(consumer.check(), Ok(()));
 }
 
-/// A publisher that has grown moves to the next file, and its reader, which wants only the newest
-/// message, has no memory for the longer slots.
-fn newest_without_memory() {
+/// Returns the file and the endpoints of a topic whose messages have any length. They notice only
+/// in [`check_names_now`] that the file has lost its name.
+fn topic_of_any_length() -> (Arc<Segment>, RawProducer, RawConsumer) {
     forbid_name_thread();
     let mut type_info = TypeInfo::opaque::<u64>();
     type_info.sized = true;
@@ -299,8 +299,15 @@ fn newest_without_memory() {
     let namespace = Namespace::current().unwrap();
     let name = TopicName::new("arm/joint").unwrap();
     let former = Segment::open_or_create(&namespace, &name, &request).unwrap();
-    let mut producer = RawProducer::new(Arc::clone(&former), Default::default()).unwrap();
-    let mut consumer = RawConsumer::new(Arc::clone(&former), ReadMode::KeepLast).unwrap();
+    let producer = RawProducer::new(Arc::clone(&former), Default::default()).unwrap();
+    let consumer = RawConsumer::new(Arc::clone(&former), ReadMode::KeepLast).unwrap();
+    (former, producer, consumer)
+}
+
+/// A publisher that has grown moves to the next file, and its reader, which wants only the newest
+/// message, has no memory for the longer slots.
+fn newest_without_memory() {
+    let (former, mut producer, mut consumer) = topic_of_any_length();
     let mut long = vec![0; 3 << 20];
     let mut buffers = [(); 2].map(|()| vec![0; 4 << 20]);
     let mut latest = |consumer: &mut RawConsumer| {
@@ -349,15 +356,7 @@ fn newest_without_memory() {
 /// A topic file that is removed, and the next one as well, before the reader tries once more to map
 /// the longer slots in the first one.
 fn move_twice_without_memory() {
-    forbid_name_thread();
-    let mut type_info = TypeInfo::opaque::<u64>();
-    type_info.sized = true;
-    let request = Request::new(type_info);
-    let namespace = Namespace::current().unwrap();
-    let name = TopicName::new("arm/joint").unwrap();
-    let former = Segment::open_or_create(&namespace, &name, &request).unwrap();
-    let mut producer = RawProducer::new(Arc::clone(&former), Default::default()).unwrap();
-    let mut consumer = RawConsumer::new(Arc::clone(&former), ReadMode::KeepLast).unwrap();
+    let (former, mut producer, mut consumer) = topic_of_any_length();
     let mut long = vec![0; 3 << 20];
     let mut buffer = vec![0; 4 << 20];
     let mut recv = |consumer: &mut RawConsumer| {

@@ -5,24 +5,6 @@ use super::*;
 /// Longer than the time in which a signal counts as a repetition of the first one.
 const REPETITION: Duration = Duration::from_millis(600);
 
-/// Runs a scheduler in which the shutdown of a node takes a while.
-pub(super) fn slow_end(dir: &Path) {
-    let scheduler = nodes(dir, |node, name| {
-        let end = move || {
-            if name == "woken" {
-                thread::sleep(Duration::from_millis(100));
-            }
-        };
-        node.build(Saying {
-            name,
-            tick: |_: &mut Context<'_>| {},
-            end,
-        })
-        .unwrap();
-    });
-    exit(scheduler.run());
-}
-
 /// `timeout` and others send a signal to a process and then to its group.
 #[test]
 fn a_repeated_signal_cuts_no_shutdown_short() {

@@ -23,11 +23,12 @@ use crate::topic::{Payload, Subscriber};
 /// in every tick, and choose a timeout that is longer than the node's period.
 ///
 /// After a pause, an emergency stop or another gap between two ticks that is longer than the
-/// timeout, nobody knows for how long the waiting messages have waited. The first tick after the
-/// gap assumes the worst: its messages count as having arrived at the start of the tick before the
-/// gap, so [`Self::fresh`] does not return them. A node without a rate assumes this only after a
-/// pause or an emergency stop that ended less than the timeout ago. In the first tick of a node,
-/// the messages count as having just arrived, even those that the topic has kept for late joiners.
+/// timeout (and, if the node has a rate, than three periods), nobody knows for how long the waiting
+/// messages have waited. The first tick after the gap assumes the worst: its messages count as
+/// having arrived at the start of the tick before the gap, so [`Self::fresh`] does not return them.
+/// A node without a rate assumes this only after a pause or an emergency stop that ended less than
+/// the timeout ago. In the first tick of a node, the messages count as having just arrived, even
+/// those that the topic has kept for late joiners.
 #[derive(Debug)]
 pub struct Input<T: Payload> {
     subscriber: Subscriber<T>,
@@ -196,8 +197,9 @@ impl InputWatch {
             return false;
         }
         if period_ns > 0 {
-            // WHY two periods: a timeout may be shorter than one, and no message would be fresh.
-            return now_ns.saturating_sub(ticked_ns) > period_ns.saturating_mul(2);
+            // WHY three periods: a timeout may be shorter than one, a node at half its rate ticks
+            // at every second due time, and no tick begins exactly when it is due.
+            return now_ns.saturating_sub(ticked_ns) > period_ns.saturating_mul(3);
         }
         // WHY: a node that waits for messages receives them at once, except those that came while
         // it was not allowed to tick.
@@ -299,8 +301,8 @@ mod tests {
         assert_eq!(arrival_ns(&[0, 10], None, 111, 10), 10);
         assert_eq!(arrival_ns(&[0, 10], Some(500), 505, 10), 10);
         // The period is longer than the timeout.
-        assert_eq!(arrival_ns(&[0, 200], None, 600, 200), 600);
-        assert_eq!(arrival_ns(&[0, 200], None, 601, 200), 200);
+        assert_eq!(arrival_ns(&[0, 200], None, 800, 200), 800);
+        assert_eq!(arrival_ns(&[0, 200], None, 801, 200), 200);
         // Without a rate: silence, a pause with messages, and a pause without.
         assert_eq!(arrival_ns(&[0, 10], None, 500, 0), 500);
         assert_eq!(arrival_ns(&[0, 10], Some(500), 600, 0), 10);
