@@ -13,14 +13,15 @@ mod tracer;
 
 use std::collections::BTreeSet;
 use std::fs;
+use std::os::fd::AsFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use horus_shm::internals::header::{self, Provenance};
 use horus_shm::{
-    Consumer, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer, ReadMode,
-    Request, Segment, TopicName, TypeInfo, sweep,
+    AccessRule, Consumer, Namespace, OnStalled, OpenError, Owner, Producer, RawConsumer,
+    RawProducer, ReadMode, Registry, Request, Segment, TopicName, TypeInfo, sweep,
 };
 use tempfile::TempDir;
 
@@ -120,6 +121,7 @@ fn child_role() {
         Some("life and exit") => life_and_exit(),
         Some("life and removal") => life_and_removal(),
         Some("visit") => visit(),
+        Some("join") => join(),
         Some("leftover") => {
             spawn::die_with_parent();
             let _topic = open_or_create(&spawn::inherited_namespace()).unwrap();
@@ -184,6 +186,17 @@ fn visit() {
     be_traced();
     mark();
     drop(open_or_create(&spawn::inherited_namespace()).unwrap());
+    mark();
+    common::park();
+}
+
+/// Enters, and says its process id and its owner word.
+fn join() {
+    be_traced();
+    mark();
+    let namespace = spawn::inherited_namespace();
+    common::say(std::process::id());
+    common::say(namespace.registry().me().to_bits());
     mark();
     common::park();
 }
@@ -307,6 +320,32 @@ impl Point {
             Err(OpenError::Retiring { .. }) => Ok(()),
             Err(error) => Err(said(error)),
         })
+    }
+
+    /// Stops a process at its `stop`-th system call while it joins the registry, joins in this one,
+    /// and lets the other go on. Both must be alive, and described by their entries.
+    fn join_at(&self, stop: usize) -> Option<Check> {
+        let observer = self.namespace.as_ref().unwrap().registry();
+        let mut victim = Victim::spawn("join", self.dir.path());
+        for _ in 0..=stop {
+            if victim.run_to_system_call() == Stop::Mark {
+                return None;
+            }
+        }
+        let path = self.namespace_path();
+        let dir = fs::File::open(&path).unwrap();
+        let registry = Registry::join(dir.as_fd(), &path, AccessRule::User).unwrap();
+        victim.run_to_mark();
+        let pid: u32 = victim.listen().parse().unwrap();
+        let owner = Owner::from_bits(victim.listen().parse().unwrap());
+        for (pid, owner) in [(std::process::id(), registry.me()), (pid, owner)] {
+            let found = observer.process(owner).map(|process| process.pid);
+            if observer.is_dead(owner) || found != Some(pid) {
+                let error = format!("{owner:?} of process {pid} is dead or of process {found:?}");
+                return Some(Err(error));
+            }
+        }
+        Some(Ok(()))
     }
 
     fn namespace_path(&self) -> PathBuf {
@@ -484,6 +523,12 @@ fn the_last_to_leave_removes_the_topic_wherever_another_was_stopped() {
 #[test]
 fn a_latched_message_stays_wherever_a_process_was_stopped_that_found_none_before() {
     sweep_stops(Scene::Leftover, |point, stop| point.latch_at(stop));
+}
+
+/// Here, too: one is stopped while it joins the registry.
+#[test]
+fn processes_that_join_at_the_same_time_are_alive_wherever_one_of_them_was_stopped() {
+    sweep_stops(Scene::Namespace, |point, stop| point.join_at(stop));
 }
 
 /// One sweep removes all files that a death leaves, in a process that was there before.

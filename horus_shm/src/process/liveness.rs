@@ -537,7 +537,9 @@ impl Registry {
 /// WHY the lock is shared first, and exclusive only after the entry was written: a process that
 /// finds an exclusive lock then also finds the generation of the lock's holder, and never that of a
 /// dead owner. If several processes have the shared lock of an entry, at most one of them gets the
-/// exclusive lock; the others try the next entry.
+/// exclusive lock; the others try the next entry. But all of them write the entry, and the one that
+/// gets the exclusive lock is not always the last that wrote. It tries the next entry, too, if the
+/// entry does not describe it. Once the lock is exclusive, nobody writes the entry.
 fn claim_free_entry(fd: BorrowedFd<'_>, open: &OpenRegistry) -> io::Result<Option<Owner>> {
     for entry in 0..ENTRY_LIMIT {
         let range: LockRange = record::entry_lock(entry)?;
@@ -551,8 +553,11 @@ fn claim_free_entry(fd: BorrowedFd<'_>, open: &OpenRegistry) -> io::Result<Optio
             stored
         };
         if last < GENERATION_MAX {
-            RegistryEntry::for_this_process(last + 1).write(fd, entry)?;
-            if try_lock(fd, range, LockKind::Exclusive)? {
+            let written = RegistryEntry::for_this_process(last + 1);
+            written.write(fd, entry)?;
+            if try_lock(fd, range, LockKind::Exclusive)?
+                && RegistryEntry::read(fd, entry)? == written
+            {
                 return Ok(Some(Owner::new(entry, last + 1)));
             }
         }

@@ -70,7 +70,7 @@ pub(crate) struct RegistryHeader {
 /// An entry of a registry file. It describes the process that holds the entry's lock, or that held
 /// it last.
 #[repr(C)]
-#[derive(Debug, Clone, Copy, Pod, Zeroable)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Pod, Zeroable)]
 pub(crate) struct RegistryEntry {
     /// A number that grows by one each time that a process takes this entry. It begins at
     /// [`RegistryHeader::generation_base`] + 1, and is 0 if the entry was never used.
