@@ -39,6 +39,7 @@ fn child_role() {
             park();
         }
         "environment" => environment(&dir),
+        "remove with few descriptors" => remove_with_few_descriptors(&dir),
         "hold" => {
             let namespace = Namespace::current().unwrap();
             let ring = FanoutShm::<u64>::create(&namespace, "held", &RingOptions::default());
@@ -505,5 +506,30 @@ fn a_namespace_in_use_is_not_removed_from_outside() {
     eventually("the child is gone", || {
         Namespace::remove_at(&config).is_ok()
     });
+    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
+}
+
+/// Removes a namespace in a process that may not have as many open files as it has topics.
+fn remove_with_few_descriptors(dir: &Path) {
+    let few = libc::rlimit {
+        rlim_cur: 64,
+        rlim_max: 64,
+    };
+    // SAFETY: the structure outlives the call.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &few) }, 0);
+    Namespace::remove_at(&config(dir)).unwrap();
+    say("removed");
+}
+
+#[test]
+fn a_namespace_of_more_topics_than_descriptors_can_be_removed() {
+    let dir = private_dir();
+    let namespace = Namespace::open(&config(dir.path())).unwrap();
+    for topic in 0..200 {
+        fs::write(namespace.topics_path().join(format!("t{topic}")), "").unwrap();
+    }
+    drop(namespace);
+    let mut child = Child::spawn("remove with few descriptors", dir.path());
+    assert_eq!(child.listen(), "removed");
     assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }

@@ -37,31 +37,39 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 }
 
 /// Removes the namespace that `config` selects. Returns a failure if a process uses it.
+///
+/// WHY without joining it first: a namespace whose registry is damaged can be removed, too; and a
+/// process that joined a registry which was removed since is found by its topics only.
 fn remove_namespace(config: &NamespaceConfig) -> Result<(), Failure> {
-    let removed = match Namespace::open(config) {
-        Ok(namespace) => match namespace.remove() {
-            Err(error @ NamespaceRemoveError::InUse { .. }) => {
-                return Err(in_use_failure(&namespace, &error));
-            }
-            removed => removed,
-        },
-        // WHY: a damaged namespace can be removed, too.
-        Err(_) => Namespace::remove_at(config),
+    let error = match Namespace::remove_at(config) {
+        Ok(()) => return Ok(()),
+        Err(error) => error,
     };
-    removed.map_err(|error| match error {
-        NamespaceRemoveError::InUse { .. } => {
-            let error = visible(&error.to_string());
-            Failure::refused(format_args!("{error}: end it first"))
+    match (error, Namespace::open_existing(config)) {
+        (error @ NamespaceRemoveError::InUse { .. }, Ok(Some(namespace))) => {
+            Err(in_use_failure(&namespace, &error))
         }
-        error => Failure::system(error),
-    })
+        (error @ NamespaceRemoveError::InUse { .. }, _) => {
+            let error = visible(&error.to_string());
+            Err(Failure::refused(format_args!("{error}: end it first")))
+        }
+        // WHY: a member of the group can still find out who has joined.
+        (NamespaceRemoveError::OtherOwner { .. }, Ok(Some(namespace))) => {
+            namespace.remove().map_err(|error| match error {
+                error @ NamespaceRemoveError::InUse { .. } => in_use_failure(&namespace, &error),
+                error => Failure::system(error),
+            })
+        }
+        (error, _) => Err(Failure::system(error)),
+    }
 }
 
 /// Returns the failure for a namespace that processes use. `error` names only one of them.
 fn in_use_failure(namespace: &Namespace, error: &NamespaceRemoveError) -> Failure {
     let users = other_processes(namespace).unwrap_or_default();
     if users.is_empty() {
-        return Failure::refused(error);
+        let error = visible(&error.to_string());
+        return Failure::refused(format_args!("{error}: end it first"));
     }
     let names = users.iter().map(|one| visible(&one.to_string()));
     Failure::refused(format_args!(

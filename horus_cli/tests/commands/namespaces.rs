@@ -111,3 +111,29 @@ fn a_directory_with_an_invalid_name_is_no_namespace() {
         }
     }
 }
+
+/// The process has joined a registry that was removed since: only its topics show that it lives.
+#[test]
+fn a_namespace_whose_topics_are_in_use_is_kept_if_its_registry_was_replaced() {
+    let robot = Robot::new();
+    let held = open_namespace(&robot, "held");
+    let topic = Topic::<CmdVel>::builder("scan").namespace(&held);
+    let publisher = topic.publisher().unwrap();
+    fs::remove_file(robot.dir().join("held/registry")).unwrap();
+    // The next process makes a new one.
+    robot.run("topic pub other CmdVel {} -n 1 --timeout 0.1 -N held");
+    assert!(robot.dir().join("held/registry").exists());
+    let pid = std::process::id();
+    let ran = robot.run("namespace rm held");
+    ran.failed(
+        4,
+        &[
+            &format!("/held is in use by process {pid} ("),
+            ": end it first",
+        ],
+    );
+    assert!(robot.dir().join("held/topics/scan").exists());
+    drop((publisher, held));
+    robot.answer("namespace rm held");
+    assert!(!robot.dir().join("held").exists());
+}

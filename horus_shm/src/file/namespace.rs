@@ -119,9 +119,10 @@ impl Namespace {
     /// Joins the namespace that `config` selects, or returns it if this process has already opened
     /// it. Tries again if other processes remove the namespace at the same time.
     fn join(config: &NamespaceConfig) -> Result<JoinedNamespace, NamespaceError> {
-        let mut known = lock_open_namespaces();
+        // WHY not locked between the attempts: other threads can open other namespaces meanwhile.
+        let join_once = || Self::join_once(config, &mut lock_open_namespaces());
         for _ in 1..OPEN_ATTEMPTS {
-            match Self::join_once(config, &mut known) {
+            match join_once() {
                 Err(
                     NamespaceError::Gone { .. }
                     | NamespaceError::Registry(RegistryError::Gone { .. }),
@@ -129,7 +130,7 @@ impl Namespace {
                 other => return other,
             }
         }
-        Self::join_once(config, &mut known)
+        join_once()
     }
 
     /// Joins the namespace that `config` selects, as [`Self::join`] does, but creates nothing.

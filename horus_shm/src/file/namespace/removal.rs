@@ -120,39 +120,55 @@ impl NamespaceRemoval {
     /// registry.
     fn remove_topics(&self, topics: BorrowedFd<'_>) -> Result<(), NamespaceRemoveError> {
         let names = os::list_dir(topics).map_err(self.io_error("list the topics of"))?;
-        let mut leases = Vec::new();
+        // WHY not all leases at once: a process may have more topics than descriptors.
         for name in &names {
-            let stat = os::fstatat(topics, name).map_err(self.io_error("examine a topic of"))?;
-            if !stat.is_file() {
-                continue;
+            drop(self.lease_topic(topics, name)?);
+        }
+        for name in &names {
+            let _lease = self.lease_topic(topics, name)?;
+            self.remove_entry(topics, name)?;
+        }
+        Ok(())
+    }
+
+    /// Takes a lease on the topic file `name`, which shows that no process has it open. Returns an
+    /// error if one has; `None` if the file is gone, is no regular file, or cannot be opened by its
+    /// owner.
+    fn lease_topic(
+        &self,
+        topics: BorrowedFd<'_>,
+        name: &OsStr,
+    ) -> Result<Option<OwnedFd>, NamespaceRemoveError> {
+        use io::ErrorKind::{NotFound, PermissionDenied, WouldBlock};
+        let stat = match os::fstatat(topics, name) {
+            Err(error) if error.kind() == NotFound => return Ok(None),
+            stat => stat.map_err(self.io_error("examine a topic of"))?,
+        };
+        if !stat.is_file() {
+            return Ok(None);
+        }
+        let fd = match os::open_file(topics, name, OpenMode::ReadWrite) {
+            Ok(fd) => fd,
+            Err(error) if error.kind() == NotFound => return Ok(None),
+            Err(error) if error.kind() == PermissionDenied => {
+                // WHY: a file that its owner may not open is not in use either.
+                self.expect_owner(&stat)?;
+                return Ok(None);
             }
-            use io::ErrorKind::{NotFound, PermissionDenied, WouldBlock};
-            let fd = match os::open_file(topics, name, OpenMode::ReadWrite) {
-                Ok(fd) => fd,
-                Err(error) if error.kind() == NotFound => continue,
-                Err(error) if error.kind() == PermissionDenied => {
-                    // WHY: a file that its owner may not open is not in use either.
-                    self.expect_owner(&stat)?;
-                    continue;
-                }
-                // WHY: another process has a lease on it, because it removes or replaces the file.
-                Err(error) if error.kind() == WouldBlock => {
-                    return Err(self.in_use_error(liveness::find_user(&stat)));
-                }
-                Err(error) => return Err(self.io_error("open a topic of")(error)),
-            };
-            match lock::try_write_lease(fd.as_fd()) {
-                Ok(true) => leases.push(fd),
-                Ok(false) => return Err(self.in_use_error(liveness::find_user(&stat))),
-                Err(error) => {
-                    self.expect_owner(&stat)?;
-                    return Err(self.io_error("lease a topic of")(error));
-                }
+            // WHY: another process has a lease on it, because it removes or replaces the file.
+            Err(error) if error.kind() == WouldBlock => {
+                return Err(self.in_use_error(liveness::find_user(&stat)));
+            }
+            Err(error) => return Err(self.io_error("open a topic of")(error)),
+        };
+        match lock::try_write_lease(fd.as_fd()) {
+            Ok(true) => Ok(Some(fd)),
+            Ok(false) => Err(self.in_use_error(liveness::find_user(&stat))),
+            Err(error) => {
+                self.expect_owner(&stat)?;
+                Err(self.io_error("lease a topic of")(error))
             }
         }
-        names
-            .iter()
-            .try_for_each(|name| self.remove_entry(topics, name))
     }
 
     /// Returns an error if the file belongs to another user. WHY: only that user or root can find
