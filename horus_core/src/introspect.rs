@@ -33,7 +33,7 @@ use std::os::unix::fs::MetadataExt as _;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-pub use horus_shm::internals::telemetry::Latencies;
+pub use horus_shm::internals::telemetry::{Latencies, MESSAGES_PER_SAMPLE};
 pub use horus_shm::{
     EndpointCard, LaneCounters, LivenessCache, Offer, Participant, ProcessInfo, ReaderCounters,
     UnmatchedPair,

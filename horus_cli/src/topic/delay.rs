@@ -23,6 +23,8 @@ use crate::output::format::{count, duration};
 /// The age is the time since the timestamp_ns in the message, which its sender
 /// set by the system's clock. Looks each millisecond, so an age may be that much
 /// too large. With --exact, it takes a subscriber's place, and is woken at once.
+/// Messages whose timestamp_ns is 0 have no age: they are counted separately. The
+/// exit code is 4 if the time of --for is over and only such messages have come.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the topic
@@ -47,11 +49,23 @@ pub(crate) struct Arguments {
 #[derive(Debug, Serialize)]
 struct Ages<'a> {
     topic: &'a str,
+    /// Number of messages whose age was measured.
     messages: u64,
+    /// Number of messages without an age, because their [`TIME_FIELD`] is 0 or missing.
+    without_timestamp: u64,
     min_ns: Option<i64>,
     p50_ns: Option<i64>,
     p99_ns: Option<i64>,
     max_ns: Option<i64>,
+}
+
+/// The messages of one window.
+#[derive(Debug, Default)]
+struct Window {
+    /// The ages in nanoseconds.
+    ages: Samples<i64>,
+    /// Number of messages without an age.
+    without_timestamp: u64,
 }
 
 /// The source from which the command reads messages.
@@ -84,21 +98,30 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         .min(arguments.duration.unwrap_or(Duration::MAX));
     let begin = Instant::now();
     let end = arguments.duration.and_then(|time| begin.checked_add(time));
+    let (mut measured, mut without_timestamp) = (0, 0);
     loop {
         let due = Instant::now() + window;
         let due = end.map_or(due, |end| end.min(due));
         let due = deadline.or_earlier(due);
-        let mut ages = Samples::default();
-        while !context.stop.is_received() && Instant::now() < due {
-            reader.read(due, &mut ages)?;
+        let mut messages = Window::default();
+        // WHY one read in any case: on a busy machine, the window may be over already.
+        loop {
+            reader.read(due, &mut messages)?;
+            if context.stop.is_received() || Instant::now() >= due {
+                break;
+            }
         }
         if context.stop.is_received() {
             return Ok(());
         }
-        print_ages(name, &mut ages, context)?;
+        measured += messages.ages.count();
+        without_timestamp += messages.without_timestamp;
+        print_ages(name, &mut messages, context)?;
         context.out.flush()?;
         match end {
-            Some(end) if Instant::now() >= end => return Ok(()),
+            Some(end) if Instant::now() >= end => {
+                return expect_an_age(name, measured, without_timestamp);
+            }
             Some(end) if deadline.is_over() => return Err(cut_short_failure(begin, end)),
             None if deadline.is_over() => return Ok(()),
             _ => {}
@@ -124,19 +147,38 @@ fn expect_time_field(topic: &str, kind: &DynamicType) -> Result<(), Failure> {
     )))
 }
 
+/// Returns an error if messages have come, but no age could be measured.
+fn expect_an_age(topic: &str, measured: u64, without_timestamp: u64) -> Result<(), Failure> {
+    if measured > 0 || without_timestamp == 0 {
+        return Ok(());
+    }
+    Err(Failure::refused(format_args!(
+        "{topic}: all {} messages have no age, because their {TIME_FIELD} is 0 or missing: the \
+         sender has to set it to the present time in nanoseconds, as timestamp_now_ns() returns \
+         it",
+        count(without_timestamp)
+    )))
+}
+
+impl Window {
+    fn add(&mut self, age: Option<i64>) {
+        match age {
+            Some(age) => self.ages.add(age),
+            None => self.without_timestamp += 1,
+        }
+    }
+}
+
 impl MessageReader {
-    /// Adds the ages of the messages that have arrived to `ages`, in nanoseconds. Waits until `due`
-    /// at most. Returns after a few milliseconds in any case: even if no message has arrived, and
+    /// Adds the messages that have arrived to `window`. Waits until `due` at most. Returns after a few milliseconds in any case: even if no message has arrived, and
     /// even if messages arrive all the time.
-    fn read(&mut self, due: Instant, ages: &mut Samples<i64>) -> Result<(), Failure> {
+    fn read(&mut self, due: Instant, window: &mut Window) -> Result<(), Failure> {
         match self {
             Self::Observer(observer) => {
                 let end = due.min(Instant::now() + READ_TIME_MAX);
                 let mut subscriber = observer.subscriber();
                 while let Some(message) = subscriber.as_mut().and_then(|one| one.recv()) {
-                    if let Some(age) = message_age_ns(&message) {
-                        ages.add(age);
-                    }
+                    window.add(message_age_at(&message, now_ns()));
                     if Instant::now() >= end {
                         return Ok(());
                     }
@@ -150,10 +192,8 @@ impl MessageReader {
                 match subscriber.recv_bytes_timeout(left.min(10 * OBSERVER_POLL_PERIOD)) {
                     Ok(message) => {
                         let now_ns = now_ns();
-                        let message = kind.decode(message);
-                        let age = message.and_then(|message| message_age_at(&message, now_ns));
-                        if let Some(age) = age {
-                            ages.add(age);
+                        if let Some(message) = kind.decode(message) {
+                            window.add(message_age_at(&message, now_ns));
                         }
                     }
                     Err(RecvTimeoutError::Timeout { .. }) => {}
@@ -165,10 +205,6 @@ impl MessageReader {
     }
 }
 
-fn message_age_ns(message: &Value) -> Option<i64> {
-    message_age_at(message, now_ns())
-}
-
 /// Returns the age of a message in nanoseconds. It is negative if the clock of the sender is ahead.
 /// Returns `None` if the message has no field [`TIME_FIELD`], or if that field is 0.
 fn message_age_at(message: &Value, now_ns: u64) -> Option<i64> {
@@ -176,7 +212,11 @@ fn message_age_at(message: &Value, now_ns: u64) -> Option<i64> {
     Some(now_ns.wrapping_sub(sent_ns).cast_signed())
 }
 
-fn print_ages(topic: &str, ages: &mut Samples<i64>, context: &mut Context) -> Result<(), Failure> {
+fn print_ages(topic: &str, window: &mut Window, context: &mut Context) -> Result<(), Failure> {
+    let Window {
+        ages,
+        without_timestamp,
+    } = window;
     let messages = ages.count();
     let [p50_ns, p99_ns] = ages.percentiles([50.0, 99.0]);
     let (min_ns, max_ns) = (ages.min(), ages.max());
@@ -184,6 +224,7 @@ fn print_ages(topic: &str, ages: &mut Samples<i64>, context: &mut Context) -> Re
         return context.out.write_json(Ages {
             topic,
             messages,
+            without_timestamp: *without_timestamp,
             min_ns,
             p50_ns,
             p99_ns,
@@ -200,8 +241,12 @@ fn print_ages(topic: &str, ages: &mut Samples<i64>, context: &mut Context) -> Re
             )
         }
     };
+    let others = match *without_timestamp {
+        0 => String::new(),
+        number => format!(", {} more with {TIME_FIELD} 0 or missing", count(number)),
+    };
     context.out.write_line(format_args!(
-        "{topic}  p50 {}  p99 {}  max {}  min {}  ({} messages)",
+        "{topic}  p50 {}  p99 {}  max {}  min {}  ({} messages{others})",
         shown(p50_ns),
         shown(p99_ns),
         shown(max_ns),

@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use horus_core::introspect::{Latencies, ReaderCounters};
+use horus_core::introspect::{Latencies, MESSAGES_PER_SAMPLE, ReaderCounters};
 use serde::Serialize;
 
 use super::hz::cut_short_failure;
@@ -20,6 +20,7 @@ use crate::output::{Column, Table};
 ///
 /// The subscribers time every 256th message themselves, so this shows their real
 /// latencies and costs them nothing. Values are upper bounds, to a factor of two.
+/// A note says so if no message was timed, and which --for is long enough.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the topic
@@ -28,6 +29,9 @@ pub(crate) struct Arguments {
     #[arg(long = "for", value_name = "S", value_parser = parse_positive_seconds)]
     duration: Option<Duration>,
 }
+
+/// Number of samples for which the advised value of `--for` is long enough.
+const SAMPLES_ADVISED: f64 = 5.0;
 
 /// Percentiles of the latencies in a histogram. Each value is an upper bound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -100,6 +104,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         is_cut_short = !is_signalled && Instant::now() < end;
     }
     let subscribers = topic.subscribers();
+    let took = begin.elapsed();
     if subscribers.is_empty() {
         context.print_note(format_args!("{name} has no subscribers"));
     }
@@ -110,8 +115,19 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         Column::number("p99"),
         Column::number("MAX"),
     ]);
+    let mut notes = Vec::new();
     for reader in &subscribers {
-        let latency = subscriber_percentiles(reader, before.as_deref());
+        let earlier = earlier_counters(reader, before.as_deref());
+        let latency = subscriber_percentiles(reader, earlier);
+        if latency.samples == 0 {
+            let took = before.as_ref().map(|_| took);
+            let before = earlier.map_or(0, |earlier| earlier.received);
+            let reason = no_samples_text(reader.received.saturating_sub(before), took);
+            notes.push(format!(
+                "{}: {reason}",
+                participant(Some(&reader.subscriber))
+            ));
+        }
         if context.is_json() {
             context.out.write_json(Latency {
                 topic: name,
@@ -136,31 +152,75 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         context.out.write_table(&table)?;
     }
     context.out.flush()?;
+    for note in notes {
+        context.print_note(note);
+    }
     match end {
         Some(end) if is_cut_short => Err(cut_short_failure(begin, end)),
         _ => Ok(()),
     }
 }
 
-/// Returns the percentiles of a subscriber's latencies. If `before` contains earlier counters of
-/// the subscriber, only messages since then count.
-fn subscriber_percentiles(
+/// Returns those of the counters `before` that belong to the same subscriber as `reader`.
+fn earlier_counters<'a>(
     reader: &ReaderCounters,
-    before: Option<&[ReaderCounters]>,
-) -> Percentiles {
+    before: Option<&'a [ReaderCounters]>,
+) -> Option<&'a ReaderCounters> {
     let is_same = |earlier: &&ReaderCounters| {
         (earlier.slot, &earlier.subscriber) == (reader.slot, &reader.subscriber)
     };
-    let earlier = before.and_then(|before| before.iter().find(is_same));
+    before?.iter().find(is_same)
+}
+
+/// Returns the percentiles of a subscriber's latencies. If `earlier` contains earlier counters of
+/// the subscriber, only messages since then count.
+fn subscriber_percentiles(
+    reader: &ReaderCounters,
+    earlier: Option<&ReaderCounters>,
+) -> Percentiles {
     match earlier {
         Some(earlier) => Percentiles::between(&earlier.latencies, &reader.latencies),
         None => Percentiles::of(&reader.latencies),
     }
 }
 
+/// Returns a text that says why no latency was measured for a subscriber that has received so many
+/// messages, in the time `took` if only a part of them counts.
+fn no_samples_text(received: u64, took: Option<Duration>) -> String {
+    let when = took.map_or_else(String::new, |took| format!(" in {}", duration(took)));
+    if received == 0 {
+        return format!("no samples: it received no message{when}");
+    }
+    let reason = format!(
+        "no samples: one message in {MESSAGES_PER_SAMPLE} is timed, and it received {}{when}",
+        count(received)
+    );
+    let Some(took) = took else {
+        return reason;
+    };
+    let between_samples_s = took.as_secs_f64() * MESSAGES_PER_SAMPLE as f64 / received as f64;
+    format!(
+        "{reason}, so one is timed every {between_samples_s:.1} s: use --for {:.0}",
+        (between_samples_s * SAMPLES_ADVISED).ceil()
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_text_about_no_samples_advises_a_longer_time() {
+        let text = no_samples_text(100, Some(Duration::from_secs(2)));
+        let expected = "no samples: one message in 256 is timed, and it received 100 in 2.0 s, so \
+                        one is timed every 5.1 s: use --for 26";
+        assert_eq!(text, expected);
+        let text = no_samples_text(100, None);
+        let expected = "no samples: one message in 256 is timed, and it received 100";
+        assert_eq!(text, expected);
+        let text = no_samples_text(0, Some(Duration::from_secs(2)));
+        assert_eq!(text, "no samples: it received no message in 2.0 s");
+    }
 
     #[test]
     fn percentiles_are_bounds_of_buckets() {

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::ptr::null_mut;
 
 use fastrand::Rng;
-use horus_core::message::STANDARD;
-use horus_core::topic::{DynamicSubscriber, DynamicType};
+use horus_core::message::{CmdVel, STANDARD};
+use horus_core::topic::{DynamicSubscriber, DynamicType, Qos, Topic};
 use horus_core::value::Value;
 use horus_core::value::json::from_json;
 
@@ -568,5 +568,21 @@ fn delays_are_ages() {
     }
     program.tell("publish image camera");
     robot.run("topic pub state value {} --qos latched");
-    robot.answer("topic delay state --for 0.05");
+    assert_eq!(robot.run("topic delay state --for 0.05").code, 4);
+}
+
+/// Messages whose `timestamp_ns` is 0 are counted, because nothing else says why there are no ages.
+#[test]
+fn delays_of_messages_without_a_time_are_refused() {
+    let robot = Robot::new();
+    let topic = Topic::builder("cmd_vel").namespace(robot.namespace());
+    let mut publisher = topic.qos(Qos::latched()).publisher().unwrap();
+    publisher.send(CmdVel::default()).unwrap();
+    let ran = robot.run("topic delay cmd_vel --for 0.2");
+    assert_eq!(ran.code, 4, "{ran:?}");
+    let line = "(0 messages, 1 more with timestamp_ns 0 or missing)";
+    assert!(ran.stdout.contains(line), "{ran:?}");
+    assert!(ran.stderr.contains("all 1 messages have no age"), "{ran:?}");
+    publisher.send(CmdVel::new(0.5, 0.25)).unwrap();
+    robot.answer("topic delay cmd_vel --for 0.2");
 }

@@ -350,6 +350,13 @@ fn latency_is_that_of_the_subscribers() {
     let stream = robot.stream("topic latency cmd_vel --for 0.2 --json");
     let line = stream.line();
     assert_eq!(number(&line, "samples"), 0.0, "{line}");
+    let ran = stream.wait();
+    assert_eq!(ran.code, 0, "{ran:?}");
+    assert!(
+        ran.stderr
+            .contains("no samples: it received no message in "),
+        "{ran:?}"
+    );
 }
 
 #[test]
