@@ -3,6 +3,7 @@
 
 use std::ffi::OsString;
 use std::fmt::Display;
+use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -156,19 +157,27 @@ impl Context {
         Ok(None)
     }
 
-    /// Returns the configuration of the selected namespace. Fails if the directory that `--shm-dir`
-    /// names does not exist. WHY only that one: the other directories are created by the first
-    /// program that needs them.
+    /// Returns the configuration of the selected namespace. Fails if the name of its directory is
+    /// that of a file, or if the directory that `--shm-dir` names does not exist. WHY only that
+    /// one: the other directories are created by the first program that needs them.
     pub(crate) fn existing_config(&self) -> Result<NamespaceConfig, Failure> {
         let config = self.namespace_config()?;
-        if self.options.shm_dir.is_some() && !config.dir().is_dir() {
-            return Err(Failure::not_found(format_args!(
-                "the directory {} of --shm-dir does not exist: name the one that the programs \
-                 use, see HORUS_SHM_DIR of their processes",
-                config.dir().display()
-            )));
+        let dir = config.dir().display();
+        match fs::symlink_metadata(config.dir()) {
+            Ok(metadata) if metadata.is_dir() => Ok(config),
+            Ok(_) => Err(Failure::system(format_args!(
+                "{dir} is not a directory: remove it, or name another one by --shm-dir or \
+                 HORUS_SHM_DIR"
+            ))),
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(Failure::system(
+                format_args!("cannot examine the directory {dir}: {error}"),
+            )),
+            Err(_) if self.options.shm_dir.is_some() => Err(Failure::not_found(format_args!(
+                "the directory {dir} of --shm-dir does not exist: name the one that the programs \
+                 use, see HORUS_SHM_DIR of their processes"
+            ))),
+            Err(_) => Ok(config),
         }
-        Ok(config)
     }
 
     /// Opens the namespace that contains the topic `name`. Returns a failure if the topic does not

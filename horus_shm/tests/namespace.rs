@@ -298,6 +298,28 @@ fn a_path_that_is_no_directory_is_refused() {
     }
 }
 
+/// A file system that has no new directories is no directory that others keep removing.
+#[test]
+fn a_directory_that_cannot_be_created_is_refused_with_the_reason() {
+    let error = Namespace::open(&config(Path::new("/proc/nope"))).unwrap_err();
+    assert!(
+        matches!(
+            &error,
+            NamespaceError::Io {
+                doing: "create",
+                ..
+            }
+        ),
+        "{error}"
+    );
+    let text = error.to_string();
+    let expected = "cannot create the directory /proc/nope: ";
+    assert!(
+        text.starts_with(expected) && text.contains("os error"),
+        "{text}"
+    );
+}
+
 #[test]
 fn a_namespace_that_a_user_removed_is_made_anew() {
     let removals: [fn(&Path); 4] = [

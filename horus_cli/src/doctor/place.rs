@@ -3,6 +3,7 @@
 
 use std::env;
 use std::fs;
+use std::io;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 use std::process::Command;
@@ -69,9 +70,21 @@ fn check_free_space(dir: &Path) -> Option<Finding> {
 fn check_owner(config: &NamespaceConfig) -> Finding {
     const CHECK_NAME: &str = "directory";
     let dir = config.dir().display();
-    let Ok(metadata) = fs::metadata(config.dir()) else {
-        return Finding::ok(CHECK_NAME, format!("{dir} does not exist yet"));
+    // WHY not the target of a symbolic link: no namespace can be opened through one.
+    let metadata = match fs::symlink_metadata(config.dir()) {
+        Ok(metadata) => metadata,
+        Err(error) => return absent_directory_finding(CHECK_NAME, config.dir(), &error),
     };
+    if !metadata.is_dir() {
+        let kind = if metadata.is_symlink() {
+            "a symbolic link"
+        } else {
+            "a file"
+        };
+        let advice = "remove it, or set HORUS_SHM_DIR to another directory";
+        let found = format!("{dir} is {kind}, and not a directory");
+        return Finding::fault(CHECK_NAME, found, advice);
+    }
     let mode = metadata.permissions().mode() & 0o7777;
     let found = format!("{dir}, mode {mode:04o}, user {}", metadata.uid());
     let own = fs::metadata("/proc/self").map_or(metadata.uid(), |own| own.uid());
@@ -87,6 +100,25 @@ fn check_owner(config: &NamespaceConfig) -> Finding {
         return Finding::fault(CHECK_NAME, found, advice).with_fix(fix);
     }
     Finding::ok(CHECK_NAME, found)
+}
+
+/// Returns the finding for a directory of namespaces whose status cannot be read because of `error`.
+fn absent_directory_finding(check: &'static str, dir: &Path, error: &io::Error) -> Finding {
+    let shown = dir.display();
+    match dir.parent() {
+        _ if error.kind() != io::ErrorKind::NotFound => {
+            let advice = "set HORUS_SHM_DIR to another directory";
+            Finding::fault(check, format!("cannot examine {shown}: {error}"), advice)
+        }
+        // A relative path of one name has an empty parent, which is the working directory.
+        Some(parent) if !parent.as_os_str().is_empty() && !parent.is_dir() => {
+            let parent = parent.display();
+            let found = format!("{shown} cannot be created, because there is no {parent}");
+            let advice = format!("mkdir -p {parent}, or set HORUS_SHM_DIR to another directory");
+            Finding::fault(check, found, advice)
+        }
+        _ => Finding::ok(check, format!("{shown} does not exist yet")),
+    }
 }
 
 /// Looks for other namespaces that are in use, and for those that cannot be opened. WHY: programs

@@ -87,6 +87,12 @@ impl NamespaceSummary {
 
 pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let config = context.existing_config()?;
+    if !config.dir().is_dir() {
+        context.print_note(format_args!(
+            "the directory {} does not exist yet: no program runs, or HORUS_SHM_DIR differs",
+            config.dir().display()
+        ));
+    }
     let names = namespace_names(config.dir());
     let rows = names.into_iter();
     let namespaces: Vec<_> = rows

@@ -1,5 +1,9 @@
 //! Arguments: help texts, wrong names, wrong values, and what the environment sets.
 
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
 use horus_core::message::CmdVel;
 use horus_core::namespace::{Namespace, NamespaceName};
 use horus_core::topic::Topic;
@@ -275,6 +279,56 @@ fn a_namespace_that_does_not_exist_is_empty_and_a_directory_is_an_error() {
         let ran = robot.run(&format!("{command} --shm-dir /nosuch"));
         ran.failed(3, &[wanted]);
     }
+}
+
+/// A file is an error wherever its name comes from. A missing directory of the variable is created
+/// by the first program, so that only a note says that it is missing.
+#[test]
+fn a_file_in_place_of_the_directory_is_an_error() {
+    let robot = Robot::new();
+    let file = robot.dir().join("file");
+    fs::write(&file, "").unwrap();
+    let link = robot.dir().join("link");
+    symlink(robot.dir().join("nothing"), &link).unwrap();
+    let with_variable = |arguments: &str, dir: &Path| {
+        let mut command = robot.command(arguments);
+        let output = command.env("HORUS_SHM_DIR", dir).output().unwrap();
+        let [stdout, stderr] =
+            [output.stdout, output.stderr].map(|text| String::from_utf8(text).unwrap());
+        (output.status.code().unwrap(), stdout, stderr)
+    };
+    for path in [&file, &link] {
+        let wanted = format!("horus: {} is not a directory: remove it, ", path.display());
+        for command in [
+            "topic list",
+            "node list",
+            "namespace list",
+            "clean",
+            "topic info x",
+        ] {
+            let ran = robot.run(&format!("{command} --shm-dir {}", path.display()));
+            assert_eq!(ran.code, 5, "{command}: {ran:?}");
+            assert!(ran.stderr.starts_with(&wanted), "{command}: {ran:?}");
+            let ran = with_variable(command, path);
+            assert_eq!(ran.0, 5, "{command}: {ran:?}");
+            assert!(ran.2.starts_with(&wanted), "{command}: {ran:?}");
+        }
+        let (code, stdout, _) = with_variable("doctor", path);
+        let wanted = format!("FAULT  directory: {} is a ", path.display());
+        assert!(code == 1 && stdout.contains(&wanted), "{stdout}");
+    }
+    let missing = robot.dir().join("missing");
+    for command in ["topic list", "namespace list"] {
+        let (code, _, stderr) = with_variable(command, &missing);
+        assert_eq!(code, 0, "{command}: {stderr}");
+        assert!(stderr.contains("does not exist"), "{command}: {stderr}");
+    }
+    let (code, stdout, _) = with_variable("doctor", &missing.join("below"));
+    let wanted = format!(
+        "cannot be created, because there is no {}",
+        missing.display()
+    );
+    assert!(code == 1 && stdout.contains(&wanted), "{stdout}");
 }
 
 #[test]

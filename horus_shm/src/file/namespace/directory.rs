@@ -37,6 +37,7 @@ pub(super) fn open_or_create(
     path: &Path,
     access: AccessRule,
 ) -> Result<OwnedFd, NamespaceError> {
+    let mut not_found = Vec::new();
     for _ in 0..OPEN_ATTEMPTS_MAX {
         let refused = match os::open_dir(parent, name) {
             Ok(dir) => match check_directory(dir.as_fd(), path, access) {
@@ -59,9 +60,16 @@ pub(super) fn open_or_create(
             Ok(()) => {}
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
             // The new directory was removed again, or its parent was.
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
-            Err(error) => return Err(member_or_io_error("make", path, access, error)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => not_found.push(error),
+            Err(error) => return Err(member_or_io_error("create", path, access, error)),
         }
+    }
+    // WHY: some file systems, such as /proc, refuse every new directory by this error.
+    if not_found.len() == OPEN_ATTEMPTS_MAX as usize
+        && os::fstat(parent).is_ok_and(|parent| parent.links > 0)
+        && let Some(error) = not_found.pop()
+    {
+        return Err(io_error("create", path)(error));
     }
     Err(NamespaceError::Gone { path: path.into() })
 }
