@@ -38,6 +38,11 @@ impl Metrics {
     /// that does not work: "stopped" if it has shut down, "dead" if its process has ended without
     /// that, and "not_responding" if it publishes no status any more.
     pub(crate) fn new(scheduler: &str, liveness: Liveness, node: &NodeMetrics) -> Self {
+        // WHY: a percentile is the upper bound of a bucket, which may be above the longest tick.
+        let percentile = |share| {
+            let bound = histogram_percentile(&node.durations, share);
+            bound.map(|ns| ns.min(node.max_ns))
+        };
         let is_stopped = node.state == NodeMetrics::STATE_STOPPED;
         Self {
             scheduler: scheduler.to_owned(),
@@ -58,8 +63,8 @@ impl Metrics {
             failures: node.failures,
             panics: node.panics,
             last_ns: node.last_ns,
-            p50_ns: histogram_percentile(&node.durations, 0.5),
-            p99_ns: histogram_percentile(&node.durations, 0.99),
+            p50_ns: percentile(0.5),
+            p99_ns: percentile(0.99),
             max_ns: node.max_ns,
             lateness_p50_ns: lateness_percentile(&node.lateness, 0.5),
             lateness_p99_ns: lateness_percentile(&node.lateness, 0.99),
@@ -159,6 +164,24 @@ mod tests {
         histogram[20] = 2;
         assert_eq!(histogram_percentile(&histogram, 0.5), Some(1 << 10));
         assert_eq!(histogram_percentile(&histogram, 0.99), Some(1 << 20));
+    }
+
+    #[test]
+    fn no_percentile_is_above_the_longest_tick() {
+        let mut node = NodeMetrics::new("n");
+        node.durations[14] = 100;
+        node.max_ns = 13_000;
+        let metrics = Metrics::new("arm", Liveness::Alive, &node);
+        assert_eq!(
+            (metrics.p50_ns, metrics.p99_ns),
+            (Some(13_000), Some(13_000))
+        );
+        node.durations[10] = 100;
+        let metrics = Metrics::new("arm", Liveness::Alive, &node);
+        assert_eq!(
+            (metrics.p50_ns, metrics.p99_ns),
+            (Some(1 << 10), Some(13_000))
+        );
     }
 
     #[test]

@@ -229,8 +229,8 @@ impl PyMetrics {
     }
 
     /// Returns the duration in seconds that the fraction `share` (0 to 1) of the ticks did not
-    /// exceed. It is the upper bound of a histogram bucket, at most twice the exact quantile; 0
-    /// without ticks.
+    /// exceed. It is the upper bound of a histogram bucket, at most twice the exact quantile, and
+    /// not above `max`; 0 without ticks.
     fn duration(&self, share: f64) -> f64 {
         self.0.durations.quantile(share).as_secs_f64()
     }

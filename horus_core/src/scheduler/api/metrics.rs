@@ -262,20 +262,25 @@ impl LiveMetrics {
         let all = |words: &[AtomicU64; HISTOGRAM_BUCKETS]| {
             std::array::from_fn(|index| words[index].get())
         };
+        let durations = all(&self.durations);
+        // WHY after the durations: it is the bound of their quantiles.
+        let max_ns = self.max_ns.get();
         TickMetrics {
             ticks: self.ticks.get(),
             last: Duration::from_nanos(self.last_ns.get()),
-            max: Duration::from_nanos(self.max_ns.get()),
+            max: Duration::from_nanos(max_ns),
             misses: self.misses.get(),
             skipped_ticks: self.skipped_ticks.get(),
             failures: self.failures.get(),
             panics: self.panics.get(),
             health: self.health().0,
             durations: Histogram {
-                buckets: all(&self.durations),
+                buckets: durations,
+                max_ns,
             },
             lateness: Histogram {
                 buckets: all(&self.lateness),
+                max_ns: u64::MAX,
             },
         }
     }
@@ -314,6 +319,8 @@ pub struct TickMetrics {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Histogram {
     buckets: [u64; HISTOGRAM_BUCKETS],
+    /// The largest value in nanoseconds; `u64::MAX` if it is not known.
+    max_ns: u64,
 }
 
 impl Histogram {
@@ -334,7 +341,8 @@ impl Histogram {
 
     /// Returns a duration that the fraction `share` (0 to 1) of the values does not exceed. The
     /// result is the upper bound of a bucket, so it is at most twice the exact quantile, unless
-    /// that lies above the bound of the last bucket. Returns zero if there are no values.
+    /// that lies above the bound of the last bucket. A quantile of `TickMetrics::durations` is
+    /// never above `TickMetrics::max`. Returns zero if there are no values.
     #[must_use]
     pub fn quantile(&self, share: f64) -> Duration {
         let wanted = (self.count() as f64 * share.clamp(0.0, 1.0)).ceil() as u64;
@@ -342,7 +350,7 @@ impl Histogram {
         for (index, count) in self.buckets.iter().enumerate() {
             seen = seen.wrapping_add(*count);
             if *count > 0 && seen >= wanted {
-                return Duration::from_nanos(1 << index);
+                return Duration::from_nanos(self.max_ns.min(1 << index));
             }
         }
         Duration::ZERO
@@ -371,6 +379,8 @@ mod tests {
         assert_eq!(snapshot.lateness.quantile(0.3), Duration::from_nanos(1));
         assert_eq!(snapshot.lateness.quantile(1.0), Duration::from_nanos(512));
         assert_eq!(snapshot.durations.quantile(0.5), Duration::from_nanos(1024));
+        // The bound of its bucket is 16,384 ns.
+        assert_eq!(snapshot.durations.quantile(0.99), snapshot.max);
     }
 
     #[test]
@@ -385,7 +395,8 @@ mod tests {
         );
         assert_eq!(
             Histogram {
-                buckets: [0; HISTOGRAM_BUCKETS]
+                buckets: [0; HISTOGRAM_BUCKETS],
+                max_ns: u64::MAX,
             }
             .quantile(0.5),
             Duration::ZERO
