@@ -42,20 +42,22 @@ pub(super) fn check_frozen_processes(namespace: &Arc<Namespace>) -> Result<Vec<F
     Ok(findings)
 }
 
-/// Returns a note for each scheduler whose process has ended without shutting it down. A scheduler
+/// Returns a fault for each scheduler whose process has ended without shutting it down. A scheduler
 /// that has stopped, or that runs again under its name, gets none.
+///
+/// WHY a fault: what it controlled does not work, as with one that does not respond.
 pub(super) fn check_dead_schedulers(namespace: &Arc<Namespace>) -> Result<Vec<Finding>, Failure> {
     let mut all = schedulers(namespace).map_err(|error| Failure::from_open_error(&error))?;
     all.retain(|scheduler| Liveness::of(scheduler) == Liveness::Dead);
-    let notes = all.iter().map(|scheduler| {
+    let faults = all.iter().map(|scheduler| {
         let name = visible(&scheduler.name);
         let advice = format!(
             "its process ended without shutting it down: horus blackbox {name} shows its last \
              events, horus scheduler forget {name} removes what it left"
         );
-        Finding::note("scheduler has died", name.to_string(), advice)
+        Finding::fault("scheduler has died", name.to_string(), advice)
     });
-    Ok(notes.collect())
+    Ok(faults.collect())
 }
 
 fn suspended_fault(process: &ProcessInfo) -> Finding {

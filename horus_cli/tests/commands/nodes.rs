@@ -218,10 +218,17 @@ fn the_doctor_names_schedulers_that_have_died_until_they_run_again() {
     assert!(!found.contains(check), "{found}");
     arm(&robot).kill();
     robot.until("scheduler list", |list| list.contains(" dead "));
-    let found = robot.run("doctor").stdout;
-    assert!(found.contains("note   scheduler has died: arm"), "{found}");
+    let found = robot.run("doctor");
+    assert_eq!(found.code, 1, "{found:?}");
+    let found = found.stdout;
+    assert!(found.contains("FAULT  scheduler has died: arm"), "{found}");
     assert!(found.contains("horus blackbox arm"), "{found}");
-    let _again = arm(&robot);
+    let again = arm(&robot);
+    let found = robot.run("doctor").stdout;
+    assert!(!found.contains(check), "{found}");
+    again.kill();
+    robot.until("scheduler list", |list| list.contains(" dead "));
+    robot.answer("scheduler forget arm");
     let found = robot.run("doctor").stdout;
     assert!(!found.contains(check), "{found}");
 }
