@@ -16,7 +16,8 @@ use crate::failure::Failure;
 use crate::output::Tone;
 use crate::output::format::{date_time, visible};
 use crate::output::nearest;
-use crate::scheduler::unknown_scheduler;
+use crate::scheduler::liveness::Liveness;
+use crate::scheduler::{open_namespace_of_scheduler, unknown_scheduler};
 
 /// Time between two checks of the black box for new events.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
@@ -58,8 +59,10 @@ const EVENT_KINDS: [(u8, &str); 30] = [
 
 /// Show the events of a scheduler, also after it has died
 ///
-/// Prints the events of its last run, oldest first: starts, failures, missed
-/// deadlines, commands. They are kept in shared memory, even after kill -9.
+/// Prints the events of its last run, oldest first: starts, failures, misses,
+/// commands. They are kept in shared memory, even after kill -9. A note says so
+/// if its process ended without shutting it down. Misses are ticks that ended too
+/// late, took too long or began too soon, and inputs that were too old.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the scheduler
@@ -126,9 +129,7 @@ fn parse_kind(name: &str) -> Result<u8, String> {
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let name = &arguments.scheduler;
-    let namespace = context
-        .open_existing_namespace()?
-        .ok_or_else(|| unknown_scheduler(name, &[]))?;
+    let namespace = open_namespace_of_scheduler(context, name)?;
     if arguments.follow {
         context.stop.begin_stream();
     }
@@ -136,7 +137,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let mut news = NewEventFilter::default();
     let mut skips_earlier_runs = !arguments.all_runs;
     let mut last = arguments.number;
-    let mut printed = 0;
+    let (mut printed, mut is_first_read) = (0, true);
     let events = read_events(&namespace, name)?;
     if let Some(node) = &arguments.node {
         expect_node(&namespace, name, node, &events)?;
@@ -170,10 +171,31 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             };
             context.print_note(format_args!("{name}: no such events{runs}"));
         }
+        if std::mem::take(&mut is_first_read) {
+            note_death(&namespace, name, context);
+        }
         let due = deadline.or_earlier(Instant::now() + POLL_PERIOD);
         if !arguments.follow || deadline.is_over() || !context.stop.sleep_until(due) {
             return Ok(());
         }
+    }
+}
+
+/// Prints a note if the process of the scheduler has ended without shutting it down. WHY: a process
+/// that is killed records no event.
+fn note_death(namespace: &Arc<Namespace>, name: &str, context: &Context) {
+    // WHY the error is ignored: the events are printed already, and nothing else was asked for.
+    let all = schedulers(namespace).unwrap_or_default();
+    let scheduler = all.iter().find(|scheduler| scheduler.name == name);
+    let dead = scheduler.filter(|scheduler| Liveness::of(scheduler) == Liveness::Dead);
+    if let Some(scheduler) = dead {
+        let process = scheduler.process_id.map(|pid| format!(" {pid}"));
+        context.print_note(format_args!(
+            "{}: its process{} ended after these events without shutting it down: it was killed, \
+             or it crashed",
+            visible(name),
+            process.unwrap_or_default()
+        ));
     }
 }
 
@@ -184,7 +206,7 @@ fn read_events(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent>,
     black_box(namespace, name).map_err(|error| {
         let failure = Failure::from_topic_error(&error);
         if failure.is_not_found() {
-            return unknown_scheduler(name, &schedulers(namespace).unwrap_or_default());
+            return unknown_scheduler(namespace, name);
         }
         failure
     })

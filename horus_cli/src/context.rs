@@ -180,20 +180,32 @@ impl Context {
         }
     }
 
-    /// Opens the namespace that contains the topic `name`. Returns a failure if the topic does not
-    /// exist.
-    pub(crate) fn open_namespace_of_topic(&self, name: &str) -> Result<Arc<Namespace>, Failure> {
+    /// Opens the selected namespace; returns a failure if it does not exist. `wanted` is the object
+    /// that the user named, such as "node 'n'". `elsewhere` returns sentences about other
+    /// namespaces, which begin with a space.
+    pub(crate) fn open_namespace_of(
+        &self,
+        wanted: impl Display,
+        elsewhere: impl FnOnce(&NamespaceConfig) -> String,
+    ) -> Result<Arc<Namespace>, Failure> {
         let config = self.existing_config()?;
-        let path = namespace_path(&config);
-        if path.is_dir() {
+        if namespace_path(&config).is_dir() {
             return self.open_namespace();
         }
         Err(Failure::not_found(format_args!(
-            "no topic '{name}': the namespace '{}' does not exist in {}.{}",
+            "no {wanted}: the namespace '{}' does not exist in {}.{}",
             config.name(),
             config.dir().display(),
-            topics_elsewhere_text(&config, |topic| topic == name)
+            elsewhere(&config)
         )))
+    }
+
+    /// Opens the namespace that contains the topic `name`. Returns a failure if the topic does not
+    /// exist.
+    pub(crate) fn open_namespace_of_topic(&self, name: &str) -> Result<Arc<Namespace>, Failure> {
+        self.open_namespace_of(format_args!("topic '{name}'"), |config| {
+            topics_elsewhere_text(config, |topic| topic == name)
+        })
     }
 
     /// Opens an inspector of the topic `name`, which reads the topic's settings and counters.
@@ -285,7 +297,7 @@ pub(crate) fn other_logs_text(config: &NamespaceConfig) -> String {
 
 /// Returns a sentence that names `namespaces` and advises to choose one. `which` says what they
 /// have in common, such as "with topics". Returns an empty text if `namespaces` is empty.
-fn namespaces_sentence(which: &str, namespaces: &[String]) -> String {
+pub(crate) fn namespaces_sentence(which: &str, namespaces: &[String]) -> String {
     if namespaces.is_empty() {
         return String::new();
     }

@@ -1,4 +1,4 @@
-//! Finds the live schedulers of a namespace, and those of all other namespaces in the directory.
+//! Finds the live schedulers of a namespace, and schedulers of all other namespaces in the directory.
 
 use std::sync::Arc;
 
@@ -6,6 +6,7 @@ use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
 use horus_core::scheduler::{SchedulerInfo, schedulers};
 
 use super::{namespace_names, open_listed_namespace};
+use crate::context::namespaces_sentence;
 use crate::failure::Failure;
 use crate::output::format::visible;
 
@@ -22,17 +23,62 @@ pub(crate) fn scheduler_names(schedulers: &[SchedulerInfo]) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
+/// Returns a text that helps a user who named a scheduler or a node that does not exist, to be
+/// appended to another text: the similar names in `near`, which may be empty, and the other
+/// namespaces that have a scheduler for which `is_wanted` is true. If there is neither, names those
+/// that have any scheduler. Begins with a space, or is empty.
+pub(crate) fn near_schedulers_text(
+    config: &NamespaceConfig,
+    near: String,
+    is_wanted: impl Fn(&SchedulerInfo) -> bool,
+) -> String {
+    match namespaces_with_scheduler(config, is_wanted) {
+        others if !others.is_empty() => {
+            let stop = if near.is_empty() { "" } else { "." };
+            format!(
+                "{near}{stop}{}",
+                namespaces_sentence("that have it", &others)
+            )
+        }
+        _ if near.is_empty() => {
+            let others = namespaces_with_scheduler(config, |_| true);
+            namespaces_sentence("with schedulers", &others)
+        }
+        _ => near,
+    }
+}
+
+/// Returns the names of the other namespaces that have a scheduler, alive or not, for which
+/// `is_wanted` is true. Ignores namespaces that cannot be opened.
+fn namespaces_with_scheduler(
+    config: &NamespaceConfig,
+    is_wanted: impl Fn(&SchedulerInfo) -> bool,
+) -> Vec<String> {
+    let mut others = other_namespaces(config);
+    others
+        .retain(|(_, namespace)| schedulers(namespace).is_ok_and(|all| all.iter().any(&is_wanted)));
+    others.into_iter().map(|(name, _)| name).collect()
+}
+
+/// Opens the other namespaces in the directory. Returns them with their names.
+fn other_namespaces(config: &NamespaceConfig) -> Vec<(String, Arc<Namespace>)> {
+    let names = namespace_names(config.dir()).into_iter();
+    let others = names.filter(|name| name != config.name().as_str());
+    let opened = others.filter_map(|name| {
+        let config = config.clone().with_name(NamespaceName::new(&name).ok()?);
+        Some((name, open_listed_namespace(&config).ok()??))
+    });
+    opened.collect()
+}
+
 /// Returns sentences that name the live schedulers of the other namespaces, to be appended to
 /// another text. They begin with a space. Ignores namespaces that cannot be opened.
 pub(crate) fn schedulers_elsewhere_text(config: &NamespaceConfig) -> String {
-    let found = namespace_names(config.dir())
-        .into_iter()
-        .filter(|name| name != config.name().as_str())
-        .filter_map(|name| {
-            let config = config.clone().with_name(NamespaceName::new(&name).ok()?);
-            let live = live_schedulers(&open_listed_namespace(&config).ok()??).ok()?;
-            (!live.is_empty()).then(|| format!("'{name}' ({})", scheduler_names(&live)))
-        });
+    let found = other_namespaces(config).into_iter();
+    let found = found.filter_map(|(name, namespace)| {
+        let live = live_schedulers(&namespace).ok()?;
+        (!live.is_empty()).then(|| format!("'{name}' ({})", scheduler_names(&live)))
+    });
     let found = found.collect::<Vec<_>>().join(", ");
     if found.is_empty() {
         return " No other namespace has a live scheduler".to_owned();

@@ -71,7 +71,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         visible(&metrics.scheduler),
     ))?;
     out.write_line(format_args!(
-        "  {} ticks, {} missed, {} skipped, {} failed, {} panicked",
+        "  {} ticks, {} misses, {} skipped, {} failed, {} panicked",
         count(metrics.ticks),
         count(metrics.misses),
         count(metrics.skipped_ticks),

@@ -3,11 +3,12 @@
 use std::sync::Arc;
 
 use horus_core::message::NodeMetrics;
-use horus_core::namespace::Namespace;
+use horus_core::namespace::{Namespace, NamespaceConfig};
 use horus_core::scheduler::{SchedulerInfo, schedulers};
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::namespace::live::near_schedulers_text;
 use crate::output::nearest;
 
 /// A node that was found by its name, and the scheduler that runs it.
@@ -28,22 +29,18 @@ impl FoundNode {
 /// the scheduler that is alive. If several of them are alive, `wanted` must begin with the name of
 /// the scheduler.
 pub(super) fn find_node(context: &Context, wanted: &str) -> Result<FoundNode, Failure> {
-    let namespace = context.open_existing_namespace()?;
-    let namespace =
-        namespace.ok_or_else(|| Failure::not_found(format_args!("no node '{wanted}'")))?;
-    let all = schedulers(&namespace).map_err(|error| Failure::from_open_error(&error))?;
-    let is_named = |scheduler: &SchedulerInfo, node: &NodeMetrics| {
-        let qualified = wanted.strip_prefix(&scheduler.name);
-        let qualified = qualified.and_then(|rest| rest.strip_prefix('/'));
-        node.name == *wanted || qualified.is_some_and(|rest| node.name == *rest)
+    let elsewhere = |config: &NamespaceConfig, near| {
+        near_schedulers_text(config, near, |scheduler| {
+            named_nodes(scheduler, wanted).next().is_some()
+        })
     };
-    let pairs = all.iter().flat_map(|scheduler| {
-        let named = scheduler
-            .nodes
-            .iter()
-            .filter(|node| is_named(scheduler, node));
-        named.map(move |node| (scheduler, *node))
-    });
+    let namespace = context.open_namespace_of(format_args!("node '{wanted}'"), |config| {
+        elsewhere(config, String::new())
+    })?;
+    let all = schedulers(&namespace).map_err(|error| Failure::from_open_error(&error))?;
+    let pairs = all
+        .iter()
+        .flat_map(|scheduler| named_nodes(scheduler, wanted).map(move |node| (scheduler, *node)));
     let mut found: Vec<_> = pairs.collect();
     if found.iter().any(|(scheduler, _)| scheduler.is_alive) {
         found.retain(|(scheduler, _)| scheduler.is_alive);
@@ -58,6 +55,7 @@ pub(super) fn find_node(context: &Context, wanted: &str) -> Result<FoundNode, Fa
             let nodes = all.iter().flat_map(|scheduler| &scheduler.nodes);
             let names: Vec<String> = nodes.map(|node| node.name.to_string()).collect();
             let near = nearest::suggestion_text(wanted, &names);
+            let near = elsewhere(namespace.config(), near);
             Err(Failure::not_found(format_args!(
                 "no node '{wanted}' in namespace '{}'.{near}",
                 namespace.config().name()
@@ -73,4 +71,18 @@ pub(super) fn find_node(context: &Context, wanted: &str) -> Result<FoundNode, Fa
             )))
         }
     }
+}
+
+/// Returns the nodes of a scheduler that a user may mean by `wanted`: those with this name, also if
+/// the name of the scheduler is before it.
+fn named_nodes<'a>(
+    scheduler: &'a SchedulerInfo,
+    wanted: &'a str,
+) -> impl Iterator<Item = &'a NodeMetrics> {
+    let qualified = wanted.strip_prefix(&scheduler.name);
+    let qualified = qualified.and_then(|rest| rest.strip_prefix('/'));
+    let nodes = scheduler.nodes.iter();
+    nodes.filter(move |node| {
+        node.name == *wanted || qualified.is_some_and(|rest| node.name == *rest)
+    })
 }

@@ -3,7 +3,7 @@
 use clap::Args;
 use horus_core::scheduler::{remove_scheduler_topics, schedulers};
 
-use super::unknown_scheduler;
+use super::{open_namespace_of_scheduler, unknown_scheduler};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -16,12 +16,10 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let name = &arguments.scheduler;
-    let namespace = context
-        .open_existing_namespace()?
-        .ok_or_else(|| unknown_scheduler(name, &[]))?;
+    let namespace = open_namespace_of_scheduler(context, name)?;
     let all = schedulers(&namespace).map_err(|error| Failure::from_open_error(&error))?;
     if !all.iter().any(|info| info.name == *name) {
-        return Err(unknown_scheduler(name, &all));
+        return Err(unknown_scheduler(&namespace, name));
     }
     let is_gone = remove_scheduler_topics(&namespace, name)
         .map_err(|error| Failure::from_topic_error(&error))?;

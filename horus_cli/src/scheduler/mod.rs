@@ -6,11 +6,15 @@ mod list;
 pub(crate) mod liveness;
 mod stop;
 
+use std::sync::Arc;
+
 use clap::Subcommand;
-use horus_core::scheduler::SchedulerInfo;
+use horus_core::namespace::Namespace;
+use horus_core::scheduler::schedulers;
 
 use crate::context::Context;
 use crate::failure::Failure;
+use crate::namespace::live::near_schedulers_text;
 use crate::output::nearest;
 
 /// The commands of `horus scheduler`.
@@ -32,10 +36,26 @@ impl Command {
     }
 }
 
-/// Returns the failure for an unknown scheduler `name`. Its message suggests similar names among
-/// `schedulers`.
-pub(crate) fn unknown_scheduler(name: &str, schedulers: &[SchedulerInfo]) -> Failure {
-    let names: Vec<String> = schedulers.iter().map(|info| info.name.clone()).collect();
+/// Opens the namespace of the scheduler `name`. Returns a failure if the namespace does not exist.
+pub(crate) fn open_namespace_of_scheduler(
+    context: &Context,
+    name: &str,
+) -> Result<Arc<Namespace>, Failure> {
+    context.open_namespace_of(format_args!("scheduler '{name}'"), |config| {
+        near_schedulers_text(config, String::new(), |info| info.name == name)
+    })
+}
+
+/// Returns the failure for a scheduler `name` that `namespace` does not have. Its message suggests
+/// similar names, and the other namespaces that have the scheduler.
+pub(crate) fn unknown_scheduler(namespace: &Arc<Namespace>, name: &str) -> Failure {
+    let all = schedulers(namespace).unwrap_or_default();
+    let names: Vec<String> = all.into_iter().map(|info| info.name).collect();
     let near = nearest::suggestion_text(name, &names);
-    Failure::not_found(format_args!("no scheduler '{name}'.{near}"))
+    let config = namespace.config();
+    let near = near_schedulers_text(config, near, |info| info.name == name);
+    Failure::not_found(format_args!(
+        "no scheduler '{name}' in namespace '{}'.{near}",
+        config.name()
+    ))
 }

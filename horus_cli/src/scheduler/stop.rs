@@ -3,8 +3,9 @@
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use horus_core::scheduler::RemoteScheduler;
+use horus_core::scheduler::{RemoteScheduler, schedulers};
 
+use super::{open_namespace_of_scheduler, unknown_scheduler};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::node::remote_failure;
@@ -29,9 +30,11 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let name = &arguments.scheduler;
-    let namespace = context.open_existing_namespace()?;
-    let namespace =
-        namespace.ok_or_else(|| Failure::not_found(format_args!("no scheduler '{name}'")))?;
+    let namespace = open_namespace_of_scheduler(context, name)?;
+    let all = schedulers(&namespace).map_err(|error| Failure::from_open_error(&error))?;
+    if !all.iter().any(|info| info.name == *name) {
+        return Err(unknown_scheduler(&namespace, name));
+    }
     let mut remote = RemoteScheduler::open(&namespace, name).map_err(remote_failure)?;
     let deadline = Deadline::after(context.timeout().or(Some(DEFAULT_TIMEOUT)));
     remote.stop().map_err(remote_failure)?;

@@ -35,7 +35,7 @@ const RATE_BARS_WIDTH: usize = 12;
 const KEYS_HINT: &str =
     "tab pane  / filter  s sort  enter details  e echo  p pause  ? help  q quit";
 
-const HELP_LINES: [&str; 12] = [
+const HELP_LINES: [&str; 14] = [
     "tab         the other pane: nodes or topics",
     "arrows, j k select a row; also page up, page down, home, end",
     "/           show only names and types with these letters; esc shows all",
@@ -48,6 +48,8 @@ const HELP_LINES: [&str; 12] = [
     "q, ctrl-c   quit",
     "",
     "p50, p99: half, 99 % of the ticks or messages took less, to a factor of two",
+    "MISSES: ticks that ended too late, took too long or began too soon, and",
+    "        inputs that were too old",
 ];
 
 /// Draws the whole screen of `horus top`.
@@ -245,7 +247,7 @@ fn node_lines<'a>(node: &Node, top: &TopState) -> Vec<Line<'a>> {
             Span::raw(format!(", {} at {}", metrics.class, metrics.rate_text())),
         ]),
         Line::raw(format!(
-            "{} ticks, {} missed, {} skipped, {} failed, {} panicked",
+            "{} ticks, {} misses, {} skipped, {} failed, {} panicked",
             count(metrics.ticks),
             count(metrics.misses),
             count(metrics.skipped_ticks),

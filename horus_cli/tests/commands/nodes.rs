@@ -233,6 +233,34 @@ fn the_doctor_names_schedulers_that_have_died_until_they_run_again() {
     assert!(!found.contains(check), "{found}");
 }
 
+/// As with topics: the usual reason is that the user looks into the wrong namespace.
+#[test]
+fn the_namespaces_of_a_node_or_scheduler_are_named() {
+    let robot = Robot::new();
+    let _program = arm(&robot);
+    let missing = [
+        ("node pause planner", "no node 'planner'"),
+        ("node info arm/planner", "no node 'arm/planner'"),
+        ("scheduler stop arm", "no scheduler 'arm'"),
+        ("scheduler forget arm", "no scheduler 'arm'"),
+        ("blackbox arm", "no scheduler 'arm'"),
+    ];
+    let there = "Namespaces that have it: default. Choose one with --namespace";
+    for (command, text) in missing {
+        robot
+            .run(&format!("{command} -N nowhere"))
+            .failed(3, &[text, "the namespace 'nowhere' does not exist", there]);
+    }
+    robot.answer("topic pub cmd_vel CmdVel {} -N other");
+    for (command, text) in missing {
+        let text = format!("{text} in namespace 'other'");
+        let ran = robot.run(&format!("{command} -N other"));
+        ran.failed(3, &[&text, there]);
+    }
+    let ran = robot.run("blackbox leg -N other");
+    ran.failed(3, &["Namespaces with schedulers: default."]);
+}
+
 #[test]
 fn a_black_box_outlives_its_scheduler() {
     let robot = Robot::new();
@@ -253,7 +281,10 @@ fn a_black_box_outlives_its_scheduler() {
     );
     program.kill();
     robot.until("scheduler list", |list| list.contains("dead"));
-    let events = robot.answer("blackbox arm");
+    let died = robot.run("blackbox arm");
+    let note = format!("arm: its process {process} ended after these events without shutting");
+    assert!(died.stderr.starts_with(&note), "{died:?}");
+    let events = died.succeeded();
     assert!(
         events.lines().next().unwrap().contains("scheduler started"),
         "{events}"
@@ -261,7 +292,9 @@ fn a_black_box_outlives_its_scheduler() {
     assert!(events.contains("driver: failed in tick "), "{events}");
     let mut later = arm(&robot);
     let _ = later.id();
-    let last = robot.answer("blackbox arm --json");
+    let last = robot.run("blackbox arm --json");
+    assert_eq!(last.stderr, "");
+    let last = last.succeeded();
     assert!(
         !last.contains(&format!("\"process_id\":{process}")),
         "{last}"
