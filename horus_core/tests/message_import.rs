@@ -399,7 +399,7 @@ const REFUSED: &[(&str, &str, &[&str])] = &[
         "int32[] a\nint32[] b",
         &[
             "A.msg:2: 'b': one array can have any length, and 'a' has",
-            "the bound of A.b of",
+            "as --bound A.b=16",
         ],
     ),
     (
@@ -483,6 +483,12 @@ fn refusals_name_the_place_and_say_what_to_do() {
     assert!(
         unused.contains("the bound of 'A.b' was not used"),
         "{unused}"
+    );
+    let missing = Importer::new().directory("/nosuch").parse("A", "uint8 a");
+    let missing = missing.unwrap_err().to_string();
+    assert!(
+        missing.starts_with("the directory /nosuch in which to look for messages does not exist"),
+        "{missing}"
     );
 }
 

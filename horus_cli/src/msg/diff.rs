@@ -3,7 +3,7 @@
 use clap::Args;
 use horus_core::message::{SchemaDifference, first_difference};
 
-use super::source::FoundType;
+use super::source::{ImportOptions, TypeFinder};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::visible;
@@ -19,11 +19,15 @@ pub(crate) struct Arguments {
     /// Name of the message to compare with, of a topic, or of a file
     #[arg(value_name = "B")]
     other: String,
+    #[command(flatten)]
+    import: ImportOptions,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let one = FoundType::find(&arguments.one, context)?.text();
-    let other = FoundType::find(&arguments.other, context)?.text();
+    let mut finder = TypeFinder::new(&arguments.import);
+    let one = finder.find(&arguments.one, context)?.text();
+    let other = finder.find(&arguments.other, context)?.text();
+    finder.finish()?;
     let difference = (one != other).then(|| {
         let names = [&arguments.one, &arguments.other].map(|name| visible(name));
         difference_text(&first_difference(&one, &other), &names)

@@ -4,7 +4,7 @@
 use clap::Args;
 use horus_core::message::fnv1a_128;
 
-use super::source::FoundType;
+use super::source::{ImportOptions, TypeFinder};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -14,10 +14,14 @@ pub(crate) struct Arguments {
     /// Name of a standard message, of a topic, or of a file
     #[arg(value_name = "TYPE")]
     message_type: String,
+    #[command(flatten)]
+    import: ImportOptions,
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let text = FoundType::find(&arguments.message_type, context)?.text();
+    let mut finder = TypeFinder::new(&arguments.import);
+    let text = finder.find(&arguments.message_type, context)?.text();
+    finder.finish()?;
     let hash = format!("{:032x}", fnv1a_128(text.as_bytes()));
     if context.is_json() {
         let message_type = &arguments.message_type;

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{Args, ValueEnum};
 use horus_core::message::{FieldKind, Schema, export};
 
-use super::source::FoundType;
+use super::source::{FoundType, ImportOptions, TypeFinder};
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -33,6 +33,8 @@ pub(crate) struct Arguments {
     /// File with a schema text, or a .msg file of ROS
     #[arg(long, value_name = "F")]
     file: Option<PathBuf>,
+    #[command(flatten)]
+    import: ImportOptions,
 }
 
 /// The forms in which a message type can be printed.
@@ -46,10 +48,12 @@ enum Language {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    let mut finder = TypeFinder::new(&arguments.import);
     let found = match (&arguments.file, &arguments.message_type) {
-        (Some(file), _) => FoundType::read(file)?,
-        (None, wanted) => FoundType::find(wanted.as_deref().unwrap_or_default(), context)?,
+        (Some(file), _) => finder.read(file)?,
+        (None, wanted) => finder.find(wanted.as_deref().unwrap_or_default(), context)?,
     };
+    finder.finish()?;
     let text = declaration_text(&found, arguments.language)?;
     if context.is_json() {
         let schema = found.text();

@@ -1,11 +1,13 @@
 //! Finds a message type among the standard messages, in a topic, or in a file.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use clap::Args;
 use horus_core::introspect::Inspector;
-use horus_core::message::import::{Imported, Importer};
+use horus_core::message::import::{ImportError, Imported, Importer};
 use horus_core::message::{STANDARD, Schema};
 use horus_core::namespace::Namespace;
 
@@ -16,6 +18,36 @@ use crate::topic::select::{topics_with_type, without_leading_slash};
 
 /// Extension of a file that describes a ROS message.
 const ROS_EXTENSION: &str = "msg";
+
+/// The options with which `.msg` files of ROS are read.
+#[derive(Debug, Args)]
+pub(super) struct ImportOptions {
+    /// Directory with more .msg files, as /opt/ros/jazzy/share; may be repeated
+    #[arg(long, value_name = "DIR")]
+    search: Vec<PathBuf>,
+    /// Bound of an array or a text that has none in its .msg file, as
+    /// LaserScan.intensities=1081; may be repeated
+    #[arg(long, value_name = "FIELD=N", value_parser = parse_bound)]
+    bound: Vec<(String, usize)>,
+    /// Bytes of each text that has no bound in its .msg file [default: 64]
+    #[arg(long, value_name = "N", value_parser = parse_count)]
+    text_bytes: Option<usize>,
+}
+
+/// Parses a bound, such as `LaserScan.intensities=1081`.
+fn parse_bound(text: &str) -> Result<(String, usize), String> {
+    let wanted = "write it as Message.field=N";
+    let (field, count) = text.split_once('=').ok_or(wanted)?;
+    if !field.contains('.') {
+        return Err(wanted.to_owned());
+    }
+    Ok((field.to_owned(), parse_count(count)?))
+}
+
+fn parse_count(text: &str) -> Result<usize, String> {
+    let count = text.parse().ok().filter(|count| *count > 0);
+    count.ok_or_else(|| format!("a whole number from 1 on is wanted, and not '{text}'"))
+}
 
 /// Opens the selected namespace, to look for message types in its topics. Returns `None` if it does
 /// not exist.
@@ -34,23 +66,38 @@ pub(super) enum FoundType {
     Imported(Imported),
 }
 
-impl FoundType {
+/// Finds the message types of one command. Knows which options for `.msg` files were of use.
+pub(super) struct TypeFinder<'a> {
+    options: &'a ImportOptions,
+    has_imported: bool,
+    used_bounds: BTreeSet<String>,
+}
+
+impl<'a> TypeFinder<'a> {
+    pub(super) const fn new(options: &'a ImportOptions) -> Self {
+        Self {
+            options,
+            has_imported: false,
+            used_bounds: BTreeSet::new(),
+        }
+    }
+
     /// Finds the message type that the user named as `wanted`. If `wanted` contains a dot or a
     /// slash and is the path of a file, reads that file. Otherwise looks for a standard message,
     /// and then for a topic, with that name.
-    pub(super) fn find(wanted: &str, context: &Context) -> Result<Self, Failure> {
+    pub(super) fn find(&mut self, wanted: &str, context: &Context) -> Result<FoundType, Failure> {
         let path = Path::new(wanted);
         if wanted.contains(['.', '/']) && path.is_file() {
-            return Self::read(path);
+            return self.read(path);
         }
         if let Some(schema) = STANDARD.iter().find(|schema| schema.name == wanted) {
-            return Ok(Self::Standard(schema));
+            return Ok(FoundType::Standard(schema));
         }
         let mut carriers = Vec::new();
         if let Some(namespace) = open_namespace_if_exists(context)? {
             let name = without_leading_slash(wanted);
             if let Ok(topic) = Inspector::open_in(&namespace, name) {
-                return Ok(Self::Text(topic.schema().to_owned()));
+                return Ok(FoundType::Text(topic.schema().to_owned()));
             }
             carriers = topics_with_type(&namespace, |_, name| name == wanted)?;
         }
@@ -73,24 +120,77 @@ impl FoundType {
 
     /// Reads the message type in the file at `path`, which contains a schema text or is a ROS
     /// `.msg` file.
-    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+    pub(super) fn read(&mut self, path: &Path) -> Result<FoundType, Failure> {
         if path
             .extension()
             .is_some_and(|ending| ending == ROS_EXTENSION)
         {
-            let imported = Importer::new().read(&[path]);
-            return imported
-                .map(Self::Imported)
-                .map_err(|error| Failure::usage(error_chain_text(&error)));
+            return self.import(path).map(FoundType::Imported);
         }
         let text = fs::read_to_string(path).map_err(|error| {
             Failure::not_found(format_args!("cannot read {}: {error}", path.display()))
         })?;
         Schema::parse(&text)
             .map_err(|error| Failure::usage(format_args!("{}: {error}", path.display())))?;
-        Ok(Self::Text(text))
+        Ok(FoundType::Text(text))
     }
 
+    fn import(&mut self, path: &Path) -> Result<Imported, Failure> {
+        self.has_imported = true;
+        let bounds = self.options.bound.iter().cloned();
+        let mut bounds: BTreeMap<String, usize> = bounds.collect();
+        loop {
+            match self.importer(&bounds).read(&[path]) {
+                Ok(imported) => {
+                    self.used_bounds.extend(bounds.into_keys());
+                    return Ok(imported);
+                }
+                // WHY no failure: the other message type of the command may need it.
+                Err(ImportError::UnusedBound { field }) if bounds.remove(&field).is_some() => {}
+                Err(error) => return Err(Failure::usage(error_chain_text(&error))),
+            }
+        }
+    }
+
+    fn importer(&self, bounds: &BTreeMap<String, usize>) -> Importer {
+        let mut importer = Importer::new();
+        for directory in &self.options.search {
+            importer = importer.directory(directory);
+        }
+        for (field, bound) in bounds {
+            importer = importer.bound(field, *bound);
+        }
+        match self.options.text_bytes {
+            Some(bytes) => importer.text_bytes(bytes),
+            None => importer,
+        }
+    }
+
+    /// Returns a failure if an option for `.msg` files was of no use.
+    pub(super) fn finish(self) -> Result<(), Failure> {
+        let ImportOptions {
+            search,
+            bound,
+            text_bytes,
+        } = self.options;
+        let is_given = !search.is_empty() || !bound.is_empty() || text_bytes.is_some();
+        if is_given && !self.has_imported {
+            return Err(Failure::usage(
+                "--search, --bound and --text-bytes are for .msg files, and none was read",
+            ));
+        }
+        let mut bounds = bound.iter().map(|(field, _)| field);
+        match bounds.find(|field| !self.used_bounds.contains(*field)) {
+            None => Ok(()),
+            Some(field) => {
+                let field = field.clone();
+                Err(Failure::usage(ImportError::UnusedBound { field }))
+            }
+        }
+    }
+}
+
+impl FoundType {
     /// Returns the schema text of the message type.
     pub(super) fn text(&self) -> String {
         match self {

@@ -56,6 +56,48 @@ fn message_types_are_shown_in_languages() {
     }
 }
 
+/// What the errors about `.msg` files advise can be done with the command itself.
+#[test]
+fn msg_files_are_read_with_directories_and_bounds() {
+    let robot = Robot::new();
+    let path = |name: &str| robot.dir().join(name).display().to_string();
+    std::fs::create_dir_all(path("share/legs/msg")).unwrap();
+    std::fs::write(path("share/legs/msg/Leg.msg"), "float64 angle\n").unwrap();
+    let file = path("Two.msg");
+    std::fs::write(
+        &file,
+        "legs/Leg leg\nfloat32[] a\nfloat32[] b\nstring name\n",
+    )
+    .unwrap();
+    let show = |options: &str| robot.run(&format!("msg show {file} {options}"));
+    show("").failed(2, &["there is no legs/Leg.msg beside", "by --search"]);
+    let search = format!("--search {}", path("share"));
+    show(&search).failed(2, &["Two.msg:3: 'b'", "as --bound Two.b=16"]);
+    let all = format!("{search} --bound Two.b=5 --text-bytes 32");
+    let shown = show(&format!("{all} --as text")).succeeded();
+    assert!(shown.contains("field b f32 12 5\n"), "{shown}");
+    assert!(
+        shown.contains(" char ") && shown.contains(" 32\n"),
+        "{shown}"
+    );
+    assert!(shown.contains("tail a f32\n"), "{shown}");
+    let shown = show(&format!("{all} --as python")).succeeded();
+    assert!(shown.contains("class Two"), "{shown}");
+    show("--search /nosuch").failed(2, &["the directory /nosuch in which to look"]);
+    show(&format!("{all} --bound Two.c=5")).failed(2, &["the bound of 'Two.c' was not used"]);
+    robot
+        .run(&format!("msg show Imu {search}"))
+        .failed(2, &["are for .msg files, and none was read"]);
+    robot.run("msg show Imu --bound b").failed_with_usage();
+    // Of two files, a bound may be for either one.
+    let other = path("Three.msg");
+    std::fs::write(&other, "float32[] a\nfloat32[] b\n").unwrap();
+    let bounds = "--bound Two.b=5 --bound Three.b=5";
+    let ran = robot.run(&format!("msg diff {file} {other} {search} {bounds}"));
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert_eq!(robot.answer(&format!("msg hash {file} {all}")).len(), 33);
+}
+
 #[test]
 fn message_types_are_compared() {
     let robot = Robot::new();

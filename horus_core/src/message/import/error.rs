@@ -23,6 +23,16 @@ pub enum ImportError {
         /// The error that the operating system reported.
         source: io::Error,
     },
+    /// A directory in which to look for messages does not exist, or is a file.
+    #[error(
+        "the directory {} in which to look for messages does not exist, or is a file: correct its \
+         path, or leave it out",
+        path.display()
+    )]
+    Directory {
+        /// The path of the directory, as the caller gave it.
+        path: PathBuf,
+    },
     /// A field or constant cannot be represented in a message, or its line is not valid in a `.msg`
     /// file.
     #[error("{}:{line}: '{field}': {reason}", path.display())]

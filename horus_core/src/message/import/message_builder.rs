@@ -131,7 +131,8 @@ impl<'p> MessageBuilder<'p> {
         kind: FieldKind,
     ) -> Result<(), ImportError> {
         let bound = format!(
-            "give it a bound, as [<=16], in the file, or as the bound of {}.{} of the import",
+            "give it a bound, as [<=16] in the file, or as --bound {}.{}=16 (in Rust by \
+             Importer::bound)",
             self.message, item.name
         );
         let FieldKind::Primitive(primitive) = kind else {

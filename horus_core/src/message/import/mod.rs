@@ -90,7 +90,8 @@ impl Importer {
     }
 
     /// Adds a directory in which to look for messages, such as `/opt/ros/jazzy/share`. It contains
-    /// files like `package/msg/Message.msg`, `package/Message.msg` or `Message.msg`.
+    /// files like `package/msg/Message.msg`, `package/Message.msg` or `Message.msg`. If it does not
+    /// exist, [`read`](Self::read) returns an error.
     #[must_use]
     pub fn directory(mut self, directory: impl Into<PathBuf>) -> Self {
         self.directories.push(directory.into());
@@ -113,6 +114,7 @@ impl Importer {
     /// [`ImportError`] names the file, the line and the field that cannot be represented.
     pub fn read<P: AsRef<Path>>(&self, files: &[P]) -> Result<Imported, ImportError> {
         let mut session = ImportSession::new(self);
+        session.check_directories()?;
         for file in files {
             session.import_file(file.as_ref())?;
         }
@@ -130,6 +132,7 @@ impl Importer {
     /// The errors of [`read`](Self::read).
     pub fn parse(&self, name: &str, text: &str) -> Result<Imported, ImportError> {
         let mut session = ImportSession::new(self);
+        session.check_directories()?;
         session.import_text(Path::new(&format!("{name}.msg")), name, text)?;
         session.check_bounds()?;
         Ok(Imported {

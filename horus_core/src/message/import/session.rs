@@ -103,6 +103,16 @@ impl<'a> ImportSession<'a> {
         Ok(self.declarations.len() - 1)
     }
 
+    /// Returns an error if a directory that the caller gave is none. WHY: the error about a message
+    /// that is not found would not say that the path is wrong.
+    pub(super) fn check_directories(&self) -> Result<(), ImportError> {
+        let mut directories = self.importer.directories.iter();
+        match directories.find(|path| !path.is_dir()) {
+            None => Ok(()),
+            Some(path) => Err(ImportError::Directory { path: path.clone() }),
+        }
+    }
+
     /// Returns an error if the caller gave a bound that no field needed.
     pub(super) fn check_bounds(&self) -> Result<(), ImportError> {
         let mut bounds = self.importer.bounds.keys();
@@ -194,7 +204,7 @@ impl<'a> ImportSession<'a> {
             let folder = package.map_or(String::new(), |package| format!("{package}/"));
             let reason = format!(
                 "there is no {folder}{name}.msg beside {}, or in the directories of the import: \
-                 add the directory that has it",
+                 add the directory that has it by --search (in Rust by Importer::directory)",
                 builder.path.display()
             );
             return Err(builder.item_error(item, reason));
