@@ -2,6 +2,7 @@
 //! types of topics, or types in files.
 
 mod diff;
+mod fields;
 mod hash;
 mod list;
 mod show;

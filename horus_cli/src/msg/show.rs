@@ -3,8 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use horus_core::message::{FieldKind, Schema, export};
+use horus_core::message::{Schema, export};
 
+use super::fields::{MessageFields, with_nested_messages};
 use super::source::{FoundType, ImportOptions, TypeFinder};
 use crate::context::Context;
 use crate::failure::Failure;
@@ -13,6 +14,9 @@ use crate::failure::Failure;
 const CPP_NAMESPACE: &str = "messages";
 
 /// Show a message type: its fields, or its declaration in a language
+///
+/// The fields have units and meanings if the type is a standard message, or comes
+/// from a .msg file.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of a standard message, of a topic, or of a file
@@ -22,11 +26,11 @@ pub(crate) struct Arguments {
         conflicts_with = "file"
     )]
     message_type: Option<String>,
-    /// Language: c, cpp, python, rust, or the text that topics carry
+    /// Language: c, cpp, python, rust, or text, which topics carry
     #[arg(
         long = "as",
         value_name = "LANGUAGE",
-        default_value = "text",
+        default_value = "fields",
         hide_possible_values = true
     )]
     language: Language,
@@ -40,6 +44,7 @@ pub(crate) struct Arguments {
 /// The forms in which a message type can be printed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Language {
+    Fields,
     Text,
     C,
     Cpp,
@@ -62,13 +67,24 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             .unwrap_or_default();
         return context.out.write_json(serde_json::json!({
             "message_type": name, "schema": schema, "declaration": text,
+            "messages": MessageFields::of(&found),
         }));
+    }
+    if arguments.language == Language::Fields {
+        for (index, message) in MessageFields::of(&found).iter().enumerate() {
+            if index > 0 {
+                context.out.write_line("")?;
+            }
+            message.print(&mut context.out)?;
+        }
+        return Ok(());
     }
     context.out.write_bytes(text.as_bytes())
 }
 
 fn declaration_text(found: &FoundType, language: Language) -> Result<String, Failure> {
-    if language == Language::Text {
+    // WHY also for the fields: in JSON, they are not the declaration.
+    if matches!(language, Language::Fields | Language::Text) {
         return Ok(found.text());
     }
     let cannot = |what: &str| {
@@ -84,31 +100,11 @@ fn declaration_text(found: &FoundType, language: Language) -> Result<String, Fai
         (FoundType::Standard(schema), Language::Python) => {
             Ok(export::python(&with_nested_messages(schema)))
         }
-        (FoundType::Standard(schema), _) => Err(Failure::usage(format_args!(
-            "horus_core::message::{} is declared in the library: use it from there",
-            schema.name
-        ))),
+        (FoundType::Standard(schema), _) => Ok(export::rust_structs(&with_nested_messages(schema))),
         (FoundType::Imported(imported), Language::C) => Ok(export::c(&imported.schemas())),
         (FoundType::Imported(imported), Language::Cpp) => Ok(imported.cpp(CPP_NAMESPACE)),
         (FoundType::Imported(imported), Language::Python) => Ok(imported.python()),
         (FoundType::Imported(imported), _) => Ok(imported.rust()),
         (FoundType::Text(_), _) => Err(cannot("a schema text")),
     }
-}
-
-/// Returns `schema` and all messages that are nested in it. Each message comes after the messages
-/// that are nested in it.
-fn with_nested_messages(schema: &'static Schema) -> Vec<&'static Schema> {
-    let mut all: Vec<&'static Schema> = Vec::new();
-    for field in schema.fields {
-        if let FieldKind::Message(inner) = field.kind {
-            for one in with_nested_messages(inner) {
-                if !all.iter().any(|known| known.name == one.name) {
-                    all.push(one);
-                }
-            }
-        }
-    }
-    all.push(schema);
-    all
 }

@@ -1,5 +1,5 @@
-//! Exports the tables of fields as a document, as C and C++ headers, as numpy layouts and as Python
-//! stubs.
+//! Exports the tables of fields as a document, as C and C++ headers, as numpy layouts, as Python
+//! stubs and as Rust structs.
 //!
 //! These are pure functions from schemas to text. In their arguments, a nested message must come
 //! before the messages that contain it, as in [`STANDARD`](super::STANDARD). The cost is linear in
@@ -26,6 +26,7 @@ pub use numpy::numpy;
 pub use python::python;
 pub(super) use python_classes::python_classes;
 pub(super) use rust::rust;
+pub use rust::rust_structs;
 
 /// Generates one line for each message: `<name> <size> <hash in 32 hexadecimal digits>`. The line
 /// changes whenever the layout of the message changes.

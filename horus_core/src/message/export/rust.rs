@@ -44,22 +44,7 @@ fn write_struct(out: &mut String, schema: &Schema) {
     // WHY: the names and the comments are those of the file.
     out.push_str("    #[allow(non_snake_case, non_camel_case_types, clippy::all)]\n");
     out.push_str("    #[allow(rustdoc::all)]\n");
-    append(
-        out,
-        format_args!("    pub struct {} {{\n", struct_name(schema)),
-    );
-    for field in schema.fields {
-        write_doc(out, "        ", field.doc);
-        append(
-            out,
-            format_args!(
-                "        pub {}: {},\n",
-                rust_field_name(field),
-                rust_type(field)
-            ),
-        );
-    }
-    out.push_str("    }\n");
+    write_fields(out, "    ", schema);
     for Constant {
         name,
         kind,
@@ -77,6 +62,64 @@ fn write_struct(out: &mut String, schema: &Schema) {
         );
     }
     out.push_str("}\n");
+}
+
+/// Writes the struct of a message without its doc comment. Each line begins with `indent`.
+fn write_fields(out: &mut String, indent: &str, schema: &Schema) {
+    append(
+        out,
+        format_args!("{indent}pub struct {} {{\n", struct_name(schema)),
+    );
+    for field in schema.fields {
+        write_doc(out, &format!("{indent}    "), field.doc);
+        append(
+            out,
+            format_args!(
+                "{indent}    pub {}: {},\n",
+                rust_field_name(field),
+                rust_type(field)
+            ),
+        );
+    }
+    append(out, format_args!("{indent}}}\n"));
+}
+
+/// Generates the structs of standard messages, with their doc comments and constants, for people
+/// who want to read them. Programs use the messages that [`message`](crate::message) declares.
+#[must_use]
+pub fn rust_structs(messages: &[&Schema]) -> String {
+    let mut out = String::from(
+        "// The library declares these messages: use them, and do not declare them again.\n",
+    );
+    for schema in messages {
+        let Schema { name, .. } = schema;
+        append(
+            &mut out,
+            format_args!("\n// use horus_core::message::{name};\n\n"),
+        );
+        write_doc(&mut out, "", schema.doc);
+        write_fields(&mut out, "", schema);
+        if schema.constants.is_empty() {
+            continue;
+        }
+        append(
+            &mut out,
+            format_args!("\nimpl {} {{\n", struct_name(schema)),
+        );
+        for constant in schema.constants {
+            let Constant { name, value, .. } = constant;
+            write_doc(&mut out, "    ", constant.doc);
+            append(
+                &mut out,
+                format_args!(
+                    "    pub const {name}: {} = {value};\n",
+                    constant.kind.name()
+                ),
+            );
+        }
+        out.push_str("}\n");
+    }
+    out
 }
 
 /// Writes the implementation of `Default`. The default of a field is the one in its `.msg` file, if
