@@ -120,6 +120,12 @@ impl Failure {
         self
     }
 
+    /// Puts `place`, such as the number of a line, before the message.
+    pub(crate) fn with_place(mut self, place: &str) -> Self {
+        self.message = self.message.map(|message| format!("{place}: {message}"));
+        self
+    }
+
     /// Returns the message of the failure, without the exit code.
     pub(crate) fn text(&self) -> &str {
         self.message.as_deref().unwrap_or_default()

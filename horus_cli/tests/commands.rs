@@ -37,6 +37,8 @@ mod namespaces;
 mod nodes;
 #[path = "commands/program.rs"]
 mod program;
+#[path = "commands/replay.rs"]
+mod replay;
 #[path = "commands/streams.rs"]
 mod streams;
 #[path = "commands/tools.rs"]

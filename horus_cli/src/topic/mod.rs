@@ -18,6 +18,7 @@ pub(crate) mod observer;
 mod path_check;
 mod pattern;
 mod publish;
+mod publish_lines;
 mod rm;
 mod samples;
 mod schema_type;

@@ -17,6 +17,7 @@ use horus_core::topic::{
 use horus_core::value::Value;
 use horus_core::value::json::{TYPES_KEY, from_json};
 
+use super::publish_lines;
 use super::select::without_leading_slash;
 use super::type_fields::{carried_type_text, fields_within, unknown_field};
 use super::typed_value;
@@ -41,12 +42,13 @@ const POLL_PERIOD: Duration = Duration::from_millis(10);
 /// VALUE is JSON5, such as '{linear: 0.5, angular: 0.1}'; @FILE reads a file, and
 /// `-` reads stdin. Fields that it does not name have their defaults. TYPE is
 /// needed if the topic does not exist: Imu, CmdVel, …, or `value` for messages
-/// of any shape.
+/// of any shape. With --lines, @FILE and `-` have one message on each line, such
+/// as the output of `horus topic echo T --json`.
 #[derive(Debug, Args)]
 #[command(override_usage = "horus topic pub [OPTIONS] <TOPIC> [TYPE] <VALUE>")]
 pub(crate) struct Arguments {
     /// Name of the topic
-    topic: String,
+    pub(super) topic: String,
     /// Type of the messages; needed if the topic does not exist
     // WHY optional: clap gives the only word after the topic to this one, and it is the value then.
     #[arg(value_name = "TYPE")]
@@ -62,13 +64,16 @@ pub(crate) struct Arguments {
         value_parser = parse_hertz,
         allow_negative_numbers = true
     )]
-    rate: Option<f64>,
+    pub(super) rate: Option<f64>,
     /// Publish N messages, once a second unless --rate is given
     #[arg(short = 'n', value_name = "N")]
-    number: Option<u64>,
+    pub(super) number: Option<u64>,
     /// Publish one message; that is the default without --rate
     #[arg(long, conflicts_with_all = ["number", "rate"])]
     once: bool,
+    /// Publish each line of @FILE or stdin, at --rate or as fast as they come
+    #[arg(long, conflicts_with = "once")]
+    lines: bool,
     /// Wait for N subscribers first
     #[arg(long, value_name = "N")]
     wait_subs: Option<usize>,
@@ -88,7 +93,7 @@ impl Arguments {
     }
 
     /// Returns the name of the type, if the user named it, and the value.
-    fn type_and_value(&self) -> Result<(Option<&str>, &str), Failure> {
+    pub(super) fn type_and_value(&self) -> Result<(Option<&str>, &str), Failure> {
         let missing = |after: &str| {
             Failure::usage(format_args!(
                 "the value is missing after {after}: write it last, such as '{{linear: 0.5}}', or \
@@ -128,7 +133,7 @@ impl Preset {
 }
 
 /// The source of the messages to send. All messages are equal except for their times.
-struct MessageSource {
+pub(super) struct MessageSource {
     kind: DynamicType,
     value: Value,
     /// True if each message gets the current time, in the field that the option `--now` names.
@@ -136,7 +141,9 @@ struct MessageSource {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let topic = without_leading_slash(&arguments.topic);
+    if arguments.lines {
+        return publish_lines::run(arguments, context);
+    }
     let (type_name, value) = arguments.type_and_value()?;
     let value = parse_value(value)?;
     let namespace = context.open_namespace()?;
@@ -157,7 +164,18 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         refused: 0,
     };
     let outcome = sender.send_all(number, context);
-    let (sent, refused) = (sender.sent, sender.refused);
+    print_counts(arguments, sender.sent, sender.refused, context)?;
+    outcome
+}
+
+/// Prints the number of messages that were sent, and of those that were refused.
+pub(super) fn print_counts(
+    arguments: &Arguments,
+    sent: u64,
+    refused: u64,
+    context: &mut Context,
+) -> Result<(), Failure> {
+    let topic = without_leading_slash(&arguments.topic);
     if context.is_json() {
         let counts = serde_json::json!({ "topic": topic, "sent": sent, "refused": refused });
         context.out.write_json(counts)?;
@@ -165,7 +183,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         let (sent, refused) = (count(sent), count(refused));
         context.print_note(format_args!("{topic}: sent {sent}, refused {refused}"));
     }
-    outcome
+    Ok(())
 }
 
 /// Parses the message that the user wants to send. `typed` is JSON5, names a file, or selects
@@ -186,8 +204,18 @@ fn parse_value(typed: &str) -> Result<Value, Failure> {
         }
         None => (typed.to_owned(), typed),
     };
-    let value = typed_value::parse(&text)
+    value_of_text(&text, origin)
+}
+
+/// Parses a message in JSON5. `origin` names the text in errors.
+pub(super) fn value_of_text(text: &str, origin: &str) -> Result<Value, Failure> {
+    let value = typed_value::parse(text)
         .map_err(|error| Failure::usage(format_args!("{origin}: {error}")))?;
+    with_listed_types(value, origin)
+}
+
+/// Applies the list of types that `horus topic echo --json` prints in a message, if there is one.
+pub(super) fn with_listed_types(value: Value, origin: &str) -> Result<Value, Failure> {
     if value.get(TYPES_KEY).is_none() {
         return Ok(value);
     }
@@ -210,7 +238,7 @@ fn offered_qos(arguments: &Arguments, namespace: &Arc<Namespace>) -> Qos {
 }
 
 /// Opens the publisher. Creates the topic if it does not exist and the message type is known.
-fn open_publisher(
+pub(super) fn open_publisher(
     arguments: &Arguments,
     context: &Context,
     namespace: &Arc<Namespace>,
@@ -266,7 +294,7 @@ fn find_type(name: &str) -> Result<DynamicType, Failure> {
 }
 
 impl MessageSource {
-    fn new(arguments: &Arguments, kind: &DynamicType, value: Value) -> Self {
+    pub(super) fn new(arguments: &Arguments, kind: &DynamicType, value: Value) -> Self {
         let has_field = match kind.schema() {
             DynamicSchema::Plain { schema, .. } => schema
                 .fields
@@ -283,7 +311,7 @@ impl MessageSource {
 
     /// Returns the encoded bytes of the next message. If messages are stamped, the message contains
     /// the current time.
-    fn next_message(&self, arguments: &Arguments) -> Result<Vec<u8>, Failure> {
+    pub(super) fn next_message(&self, arguments: &Arguments) -> Result<Vec<u8>, Failure> {
         let topic = arguments.carrying_topic();
         let DynamicSchema::Plain { schema, layout } = self.kind.schema() else {
             let message = self.kind.encode(&self.value);
@@ -330,7 +358,7 @@ impl MessageSource {
 }
 
 /// Waits until the topic has as many subscribers as the arguments request.
-fn wait_for_subscribers(
+pub(super) fn wait_for_subscribers(
     arguments: &Arguments,
     publisher: &DynamicPublisher,
     context: &Context,
@@ -360,6 +388,15 @@ fn wait_for_subscribers(
             return Err(Failure::interrupted());
         }
     }
+}
+
+/// Returns the failure of a command of whose messages each was refused, because the topic is full.
+pub(super) fn full_failure(publisher: &DynamicPublisher) -> Failure {
+    let slowest = participant(publisher.slowest_subscriber().as_ref());
+    Failure::refused(format_args!(
+        "{} is full, because a reliable subscriber is too far behind: {slowest}",
+        publisher.name()
+    ))
 }
 
 /// A publisher, and the number of messages that it has sent.
@@ -402,14 +439,10 @@ impl Sender<'_> {
                 self.publisher.name()
             )));
         }
-        if self.sent > 0 || self.refused == 0 {
-            return Ok(());
+        match self.sent == 0 && self.refused > 0 {
+            true => Err(full_failure(&self.publisher)),
+            false => Ok(()),
         }
-        let slowest = participant(self.publisher.slowest_subscriber().as_ref());
-        Err(Failure::refused(format_args!(
-            "{} is full, because a reliable subscriber is too far behind: {slowest}",
-            self.publisher.name()
-        )))
     }
 
     fn send(&mut self) -> Result<(), Failure> {
