@@ -102,7 +102,8 @@ fn check_owner(config: &NamespaceConfig) -> Finding {
     Finding::ok(CHECK_NAME, found)
 }
 
-/// Returns the finding for a directory of namespaces whose status cannot be read because of `error`.
+/// Returns the finding for a directory of namespaces whose status could not be read: `error` is the
+/// reason.
 fn absent_directory_finding(check: &'static str, dir: &Path, error: &io::Error) -> Finding {
     let shown = dir.display();
     match dir.parent() {

@@ -1,4 +1,5 @@
-//! Finds the live schedulers of a namespace, and schedulers of all other namespaces in the directory.
+//! Finds the live schedulers of a namespace, and schedulers of all other namespaces in the
+//! directory.
 
 use std::sync::Arc;
 

@@ -153,9 +153,8 @@ fn expect_an_age(topic: &str, measured: u64, without_timestamp: u64) -> Result<(
         return Ok(());
     }
     Err(Failure::refused(format_args!(
-        "{topic}: all {} messages have no age, because their {TIME_FIELD} is 0 or missing: the \
-         sender has to set it to the present time in nanoseconds, as timestamp_now_ns() returns \
-         it",
+        "{topic}: all {} messages have no age, because their {TIME_FIELD} is 0 or missing: set it \
+         to the present time in nanoseconds, by timestamp_now_ns()",
         count(without_timestamp)
     )))
 }
@@ -170,8 +169,9 @@ impl Window {
 }
 
 impl MessageReader {
-    /// Adds the messages that have arrived to `window`. Waits until `due` at most. Returns after a few milliseconds in any case: even if no message has arrived, and
-    /// even if messages arrive all the time.
+    /// Adds the messages that have arrived to `window`. Waits until `due` at most. Returns after a
+    /// few milliseconds in any case: even if no message has arrived, and even if messages arrive
+    /// all the time.
     fn read(&mut self, due: Instant, window: &mut Window) -> Result<(), Failure> {
         match self {
             Self::Observer(observer) => {

@@ -64,7 +64,7 @@ fn message_types_are_shown_in_languages() {
     }
 }
 
-/// What the errors about `.msg` files advise can be done with the command itself.
+/// The command itself has the options that errors about `.msg` files advise.
 #[test]
 fn msg_files_are_read_with_directories_and_bounds() {
     let robot = Robot::new();
