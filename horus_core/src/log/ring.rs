@@ -25,9 +25,9 @@ const RING_LANES: u32 = 4;
 /// The number of slots of the first lane, divided by the number of slots of each other lane.
 const FIRST_LANE_CAPACITY_FACTOR: u64 = 8;
 
-/// The largest number of lines that one call of [`LogRing::print_deferred_lines`] prints. WHY a
-/// limit: otherwise the call would not end while lines arrive as fast as they are read.
-const LINES_PER_CALL_MAX: usize = 4096;
+/// The largest number of lines that [`LogRing::print_deferred_lines`] holds at the same time. WHY a
+/// limit: the ring may be large, and the lines that are held need memory.
+const LINES_PER_BATCH_MAX: usize = 4096;
 
 /// The largest number of logs of dead processes that are kept for one program.
 const LOGS_KEPT_PER_PROGRAM: usize = 4;
@@ -50,6 +50,8 @@ pub(super) struct RingSettings {
 pub(super) struct LogRing {
     process_id: u32,
     lanes: Vec<Mutex<Publisher<LogLine>>>,
+    /// Number of slots of all lanes together.
+    slots: u64,
     /// Number of lines that this process has logged so far, including those that were lost.
     lines: AtomicU64,
     /// Number of lines that threads have logged so far and left to another thread to print. It
@@ -78,12 +80,9 @@ impl LogRing {
         let start_us = timestamp_now_ns() / 1000;
         let name = LogName::new(&settings.program, process_id, start_us).to_string();
         let lines = u64::from(settings.lines);
+        let slots = [1, FIRST_LANE_CAPACITY_FACTOR].map(|factor| slots_for_lines(lines / factor));
         let lanes = (0..RING_LANES).map(|lane| {
-            let slots = slots_for_lines(if lane == 0 {
-                lines
-            } else {
-                lines / FIRST_LANE_CAPACITY_FACTOR
-            });
+            let slots = slots[usize::from(lane != 0)];
             log_topic_builder(&namespace, &name)
                 .qos(ring_qos(slots))
                 .publisher()
@@ -94,6 +93,7 @@ impl LogRing {
         Ok(Self {
             process_id,
             lanes: lanes.into_iter().map(Mutex::new).collect(),
+            slots: slots[0] + u64::from(RING_LANES - 1) * slots[1],
             lines: AtomicU64::new(0),
             deferred: AtomicU32::new(0),
             own_reader: Mutex::new(OwnLogReader {
@@ -127,7 +127,7 @@ impl LogRing {
     /// Calls `print` for each line that another thread has logged without printing it. If some of
     /// these lines were overwritten before they could be printed, calls `report` with their number.
     /// Returns at once if another thread is in this call. Costs two atomic loads if there are no
-    /// such lines.
+    /// such lines. Leaves lines for the next call if they arrive as fast as they are printed.
     pub(super) fn print_deferred_lines(&self, print: impl Fn(&LogLine), report: impl Fn(u32)) {
         let Some(mut own) = try_lock(&self.own_reader) else {
             return;
@@ -136,17 +136,36 @@ impl LogRing {
         if own.printed == deferred {
             return;
         }
-        let lines = own.observer.try_iter().take(LINES_PER_CALL_MAX);
-        let mut lines: Vec<_> = lines.filter(|line| line.is_deferred != 0).collect();
-        lines.sort_by_key(|line| line.sequence);
-        lines.iter().for_each(print);
-        own.printed = own.printed.wrapping_add(lines.len() as u32);
+        if !own.print_unread_lines(self.slots, print) {
+            return;
+        }
         let missing = deferred.wrapping_sub(own.printed);
         // More were printed than were counted if one came meanwhile.
         if missing != 0 && missing < u32::MAX / 2 {
             report(missing);
             own.printed = deferred;
         }
+    }
+}
+
+impl OwnLogReader {
+    /// Reads at most `lines_max` lines, and calls `print` for each line that another thread has
+    /// logged without printing it. Returns true if no unread line is left.
+    fn print_unread_lines(&mut self, lines_max: u64, print: impl Fn(&LogLine)) -> bool {
+        let mut lines_read = 0;
+        while lines_read < lines_max {
+            let mut batch: Vec<_> = self.observer.try_iter().take(LINES_PER_BATCH_MAX).collect();
+            lines_read += batch.len() as u64;
+            let was_last = batch.len() < LINES_PER_BATCH_MAX;
+            batch.retain(|line| line.is_deferred != 0);
+            batch.sort_by_key(|line| line.sequence);
+            batch.iter().for_each(&print);
+            self.printed = self.printed.wrapping_add(batch.len() as u32);
+            if was_last {
+                return true;
+            }
+        }
+        false
     }
 }
 
@@ -217,4 +236,59 @@ fn is_log_of_dead_process(namespace: &Arc<Namespace>, log: &LogName) -> bool {
             .iter()
             .all(|lane| lane.publisher.is_none())
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::{Cell, RefCell};
+
+    use super::*;
+    use crate::namespace::NamespaceName;
+
+    /// Opens a ring for `lines` lines, and writes `deferred` lines that nobody has printed.
+    fn ring_with(lines: u32, deferred: u64) -> (tempfile::TempDir, LogRing) {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let ring = LogRing::open(&RingSettings {
+            config: NamespaceConfig::new(dir.path().join("shm"), NamespaceName::default()),
+            program: "program".to_owned(),
+            lines,
+        });
+        let ring = ring.unwrap();
+        let header = LogLineHeader {
+            is_deferred: 1,
+            ..LogLineHeader::default()
+        };
+        (0..deferred).for_each(|_| ring.write(header, b""));
+        (dir, ring)
+    }
+
+    /// Returns the numbers of the lines that one call prints, and the sum of what it reports.
+    fn print_once(ring: &LogRing) -> (Vec<u64>, u32) {
+        let printed = RefCell::new(Vec::new());
+        let missing = Cell::new(0);
+        ring.print_deferred_lines(
+            |line| printed.borrow_mut().push(line.sequence),
+            |count| missing.set(missing.get() + count),
+        );
+        (printed.into_inner(), missing.get())
+    }
+
+    #[test]
+    fn a_call_prints_all_lines_of_a_large_ring() {
+        let (_dir, ring) = ring_with(20_000, 20_000);
+        let (printed, missing) = print_once(&ring);
+        assert_eq!((printed.len(), missing), (20_000, 0));
+        assert!(printed.iter().copied().eq(1..=20_000));
+        assert_eq!(print_once(&ring), (Vec::new(), 0));
+    }
+
+    #[test]
+    fn only_overwritten_lines_are_reported_as_missing() {
+        let (_dir, ring) = ring_with(10_000, 50_000);
+        let (printed, missing) = print_once(&ring);
+        assert!(printed.len() >= 10_000, "{}", printed.len());
+        assert_eq!(printed.len() as u32 + missing, 50_000);
+        assert_eq!(printed.last(), Some(&50_000));
+        assert_eq!(print_once(&ring), (Vec::new(), 0));
+    }
 }
