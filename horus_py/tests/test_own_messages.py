@@ -121,6 +121,55 @@ def test_a_loan_has_room_for_what_was_lent(topic):
     assert topic.recv().strengths.tolist() == [5, 5]
 
 
+@horus.message
+class Inner:
+    values: horus.Array[horus.u8, 4]
+
+
+@horus.message
+class Outer:
+    inners: horus.Array[Inner, 2]
+    count: horus.u32
+
+
+@horus.message
+class Nested(horus.Framed):
+    outer: Outer
+    length: horus.u32
+    points: horus.Tail[horus.f32, "length"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda outer: setattr(outer, "count", 7),
+        lambda outer: setattr(outer, "inners", [Inner(values=[7] * 4)] * 2),
+        lambda outer: setattr(outer.inners[1], "values", [7] * 4),
+        lambda outer: outer.inners[1].values.__setitem__(0, 7),
+        lambda outer: memoryview(outer).__setitem__(0, 7),
+        lambda outer: memoryview(outer.inners[1]).__setitem__(0, 7),
+        lambda outer: np.frombuffer(outer, np.uint8).__setitem__(0, 7),
+        lambda outer: outer.inners[1].values.setflags(write=True),
+    ],
+)
+def test_a_received_header_cannot_be_changed_through_its_parts(namespace, change):
+    topic = horus.Topic("nested", Nested, namespace=namespace)
+    sent = Nested([1, 2])
+    topic.send(sent)
+    received = topic.recv()
+    loan = topic.loan(2)
+    of_loan = loan.outer
+    loan.publish()
+    for outer in (received.outer, of_loan):
+        before = bytes(outer)
+        with pytest.raises((AttributeError, TypeError, ValueError), match="read-only|WRITEABLE"):
+            change(outer)
+        assert bytes(outer) == before
+    assert bytes(received) == bytes(sent) and received.outer.inners[1].values.tolist() == [0] * 4
+    for message in (sent, received.copy(), topic.loan(2)):
+        change(message.outer)
+
+
 def test_what_are_no_numbers_changes_nothing(topic):
     sonar = Sonar([1, 2])
     wrong = ["ab", {1: 2}, [None], ["1"], 5, None, np.zeros((2, 2)), [1j]]

@@ -189,9 +189,7 @@ unsafe extern "C" fn set_field(
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
         // SAFETY: Python gives an object, or null for `del`.
         let value = unsafe { Bound::from_borrowed_ptr_or_opt(py, value) };
-        if instance::kind_of(&object).framed.is_some() {
-            framed::data::ensure_writeable(&object)?;
-        }
+        framed::data::ensure_writeable(&object)?;
         let Some(value) = value else {
             let text = format!("a {} always has '{}'", field.message, field.name);
             return Err(PyTypeError::new_err(text));

@@ -241,12 +241,11 @@ fn array_view<'py>(
     let data = unsafe { instance::bytes_address(object).add(field.offset) };
     let shape = [field.count as isize];
     let strides = [dtype.size() as isize];
-    let is_writeable = instance::kind_of(object).framed.is_none() || data::is_writeable(object);
     let memory = ArrayMemory {
         data,
         shape: &shape,
         strides: &strides,
-        is_writeable,
+        is_writeable: data::is_writeable(object),
     };
     // SAFETY: as above; the message owns the bytes, or keeps alive what does.
     unsafe { numpy.view(dtype, memory, object) }

@@ -6,6 +6,7 @@ use std::ffi::c_int;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::message::framed::data::is_writeable;
 use crate::message::kind::{Comparison, MessageKind};
 
 /// The head of a message object. The bytes of the message follow it. For a nested message, they are
@@ -148,6 +149,24 @@ pub(crate) fn kind_of(message: &Bound<'_, PyAny>) -> &'static MessageKind {
     unsafe { (*message.as_ptr().cast::<MessageObject>()).message.kind }
 }
 
+/// Returns the message that has the bytes of `message`: itself, or the outermost message in which it
+/// is nested.
+#[inline]
+pub(crate) fn outermost_message<'a, 'py>(
+    message: &'a Bound<'py, PyAny>,
+) -> Borrowed<'a, 'py, PyAny> {
+    let mut whole = message.as_borrowed();
+    loop {
+        // SAFETY: every message begins with a head, which never changes.
+        let owner = unsafe { (*whole.as_ptr().cast::<MessageObject>()).message.owner };
+        if owner.is_null() {
+            return whole;
+        }
+        // SAFETY: a message keeps its owner alive for as long as it lives.
+        whole = unsafe { Borrowed::from_ptr(message.py(), owner) };
+    }
+}
+
 /// Returns the bytes of a message. They must not be used while Python code may run, because Python
 /// code can change them.
 #[inline]
@@ -219,15 +238,19 @@ fn floats_equal<T: PartialEq, const N: usize>(
 }
 
 /// Implements the buffer protocol (`bf_getbuffer`): exports the bytes of the message for reading
-/// and writing.
+/// and, unless it is read-only, for writing.
 pub(crate) unsafe extern "C" fn get_buffer(
     object: *mut ffi::PyObject,
     view: *mut ffi::Py_buffer,
     flags: c_int,
 ) -> c_int {
+    // SAFETY: Python calls the functions of a class with the interpreter attached.
+    let py = unsafe { Python::assume_attached() };
     // SAFETY: Python calls this with a message.
-    let this = unsafe { &(*object.cast::<MessageObject>()).message };
-    let bytes = isize::try_from(this.kind.bytes).unwrap_or(isize::MAX);
+    let this = unsafe { Borrowed::from_ptr(py, object) };
+    let bytes = isize::try_from(kind_of(&this).bytes).unwrap_or(isize::MAX);
+    let is_read_only = c_int::from(!is_writeable(&this));
+    let data = bytes_address(&this).cast();
     // SAFETY: the bytes live as long as the object, to which the view gets a reference.
-    unsafe { ffi::PyBuffer_FillInfo(view, object, this.data.cast(), bytes, 0, flags) }
+    unsafe { ffi::PyBuffer_FillInfo(view, object, data, bytes, is_read_only, flags) }
 }

@@ -247,8 +247,15 @@ pub(super) fn replace_data(object: &Bound<'_, PyAny>, bytes: &[u8]) {
     unsafe { ptr::copy_nonoverlapping(bytes.as_ptr(), data.address, bytes.len()) };
 }
 
+/// Returns true if the message may be written. This is false for a received or published message
+/// with trailing data, and for all messages that are nested in such a message.
+#[inline]
 pub(crate) fn is_writeable(object: &Bound<'_, PyAny>) -> bool {
-    match &data_location_of(object).memory {
+    let whole = instance::outermost_message(object);
+    if instance::kind_of(&whole).framed.is_none() {
+        return true;
+    }
+    match &data_location_of(&whole).memory {
         DataOwner::Own(_) => true,
         DataOwner::Sample(_) => false,
         DataOwner::Loan(loan) => loan.publisher.is_some(),
