@@ -8,6 +8,7 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use horus_core::message::DType;
+use pyo3::exceptions::{PyImportError, PyModuleNotFoundError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -83,18 +84,46 @@ pub(crate) struct ArrayMemory<'a> {
     pub(crate) is_writeable: bool,
 }
 
-/// Returns numpy, which the first call imports; `None` if it is not installed.
+/// Returns numpy, which the first call imports; `None` if it is not installed. If the import fails,
+/// returns its exception, and the next call imports numpy again.
 #[inline]
-pub(crate) fn numpy(py: Python<'_>) -> Option<&Numpy> {
+pub(crate) fn numpy(py: Python<'_>) -> PyResult<Option<&Numpy>> {
     static NUMPY: PyOnceLock<Option<Numpy>> = PyOnceLock::new();
-    NUMPY.get_or_init(py, || Numpy::load(py).ok()).as_ref()
+    let found = NUMPY.get_or_try_init(py, || Numpy::load_if_installed(py))?;
+    Ok(found.as_ref())
+}
+
+/// Returns numpy, as [`numpy`] does. If it is not installed, returns an error that says so.
+pub(crate) fn required_numpy(py: Python<'_>) -> PyResult<&Numpy> {
+    let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
+    numpy(py)?.ok_or_else(missing)
+}
+
+/// Returns true if `error` says that there is no module `name`.
+fn is_missing_module(py: Python<'_>, error: &PyErr, name: &str) -> bool {
+    let has_name = |error: &PyErr| error.value(py).getattr("name")?.extract::<String>();
+    error.is_instance_of::<PyModuleNotFoundError>(py)
+        && has_name(error).is_ok_and(|found| found == name)
 }
 
 impl Numpy {
+    #[cold]
+    fn load_if_installed(py: Python<'_>) -> PyResult<Option<Self>> {
+        match Self::load(py) {
+            Ok(numpy) => Ok(Some(numpy)),
+            Err(error) if is_missing_module(py, &error, "numpy") => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
     fn load(py: Python<'_>) -> PyResult<Self> {
         let module = py.import("numpy")?;
-        let core = py.import("numpy._core._multiarray_umath");
-        let core = core.or_else(|_| py.import("numpy.core._multiarray_umath"))?;
+        let core = match py.import("numpy._core._multiarray_umath") {
+            Err(error) if is_missing_module(py, &error, "numpy._core") => {
+                py.import("numpy.core._multiarray_umath")?
+            }
+            core => core?,
+        };
         let capsule = core.getattr("_ARRAY_API")?.cast_into::<PyCapsule>()?;
         // SAFETY: it is a capsule, and this one has no name.
         let table = unsafe { ffi::PyCapsule_GetPointer(capsule.as_ptr(), ptr::null()) };

@@ -1,13 +1,12 @@
 //! The structured numpy types of messages, and views of messages as numpy arrays without copies.
 
 use horus_core::message::FieldKind;
-use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
 
 use crate::message::field::numpy_code;
 use crate::message::kind::{self, MessageKind};
-use crate::numpy::numpy;
+use crate::numpy::required_numpy;
 
 /// The descriptor of the class attribute `dtype`. It makes the numpy type when the attribute is
 /// first read, so that only programs that use the attribute import numpy.
@@ -39,8 +38,7 @@ pub(crate) fn dtype<'py>(py: Python<'py>, kind: &MessageKind) -> PyResult<Bound<
 }
 
 fn make_dtype<'py>(py: Python<'py>, kind: &MessageKind) -> PyResult<Bound<'py, PyAny>> {
-    let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
-    let numpy = numpy(py).ok_or_else(missing)?.module.bind(py);
+    let numpy = required_numpy(py)?.module.bind(py);
     let format = |field: &kind::Field| {
         let element = match (field.kind, field.inner) {
             (FieldKind::Primitive(primitive), _) => {
@@ -78,8 +76,7 @@ fn make_dtype<'py>(py: Python<'py>, kind: &MessageKind) -> PyResult<Bound<'py, P
 pub(crate) fn array_view<'py>(message: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = message.py();
     let dtype = dtype(py, crate::message::instance::kind_of(message))?;
-    let numpy = numpy(py).ok_or_else(|| PyImportError::new_err("this needs numpy"))?;
-    numpy
+    required_numpy(py)?
         .module
         .bind(py)
         .call_method1("ndarray", ((), dtype, message))

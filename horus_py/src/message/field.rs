@@ -230,7 +230,7 @@ fn array_view<'py>(
     primitive: Primitive,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
-    let (Some(numpy), Some(dtype)) = (numpy(py), field.dtype) else {
+    let (Some(numpy), Some(dtype)) = (numpy(py)?, field.dtype) else {
         let start = field.offset;
         let end = field.offset + field.bytes();
         let range = PySlice::new(py, isize::try_from(start)?, isize::try_from(end)?, 1);

@@ -238,7 +238,7 @@ fn write_array_or_scalar(
     depth: usize,
 ) -> PackResult {
     let py = object.py();
-    if let Some(numpy) = numpy(py)
+    if let Some(numpy) = numpy(py)?
         && object.is_instance(numpy.generic.bind(py))?
     {
         let number = object.call_method0("item")?;

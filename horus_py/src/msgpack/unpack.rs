@@ -220,7 +220,7 @@ fn typed_array<'py>(py: Python<'py>, payload: &[u8]) -> UnpackResult<'py> {
         *place = *count as isize;
     }
     let shape = &shape[..view.shape().len()];
-    let Some(numpy) = numpy(py) else {
+    let Some(numpy) = numpy(py)? else {
         let bytes = PyMemoryView::from(&PyBytes::new(py, view.bytes()))?;
         let letter = struct_letter_of(view.dtype());
         // WHY: Python refuses a shape that has a 0. The other dimensions are lost.

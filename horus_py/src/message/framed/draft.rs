@@ -4,7 +4,7 @@
 use std::ptr;
 
 use horus_core::message::DType;
-use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString, PyTuple};
@@ -19,7 +19,7 @@ use crate::message::framed::tail::{element_type_of, encode_tail, take_tail};
 use crate::message::framed::view::has_structured_elements;
 use crate::message::instance;
 use crate::message::kind::{self, MessageKind};
-use crate::numpy::numpy;
+use crate::numpy::required_numpy;
 
 /// Implements `tp_new` of the class: makes a message from an array and fields, or only from fields.
 pub(crate) unsafe extern "C" fn tp_new(
@@ -154,9 +154,7 @@ pub(crate) fn describe_shape_and_type(
             .map_or(DType::U8, |_| element_type_of(kind));
         return set_array_layout(draft, dtype, shape);
     };
-    let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
-    let dtype = numpy(py)
-        .ok_or_else(missing)?
+    let dtype = required_numpy(py)?
         .module
         .bind(py)
         .call_method1("dtype", (dtype,))?;

@@ -16,7 +16,7 @@ pub(crate) struct LoanKeepalive(#[expect(dead_code, reason = "kept alive")] Py<P
 /// while that object exists, because other code can write its data.
 pub(crate) fn keepalive<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
-    if numpy(py).is_some() {
+    if numpy(py)?.is_some() {
         return array_view(object);
     }
     if let Some(keepalive) = live_loan_view(object)? {

@@ -32,7 +32,7 @@ pub(crate) unsafe extern "C" fn get_tail(
     run_guarded(ptr::null_mut(), |py| {
         // SAFETY: Python gives a message of the class.
         let object = unsafe { Bound::from_borrowed_ptr(py, object) };
-        if numpy(py).is_some() {
+        if numpy(py)?.is_some() {
             return Ok(array_view(&object)?.into_ptr());
         }
         let primitive = tail_of(&object).primitive;

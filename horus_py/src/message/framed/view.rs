@@ -2,7 +2,7 @@
 
 use std::ptr;
 
-use pyo3::exceptions::{PyImportError, PyTypeError, PyValueError};
+use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
@@ -13,15 +13,14 @@ use crate::message::framed::data::{
 use crate::message::framed::loan::{live_loan_view, record_loan_view};
 use crate::message::instance;
 use crate::message::kind::MessageKind;
-use crate::numpy::{ArrayMemory, DIMENSIONS_MAX, Numpy, numpy};
+use crate::numpy::{ArrayMemory, DIMENSIONS_MAX, Numpy, required_numpy};
 
 /// Returns the data of a message as a numpy array, without a copy.
 #[inline]
 pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
-    let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
     // WHY first: without numpy, `live_loan_view` returns an object that is no array.
-    let numpy = numpy(py).ok_or_else(missing)?;
+    let numpy = required_numpy(py)?;
     if let Some(view) = live_loan_view(object)? {
         return Ok(view);
     }
