@@ -502,3 +502,44 @@ fn a_direct_message_may_use_its_channel() {
 fn a_channel_of_capacity_0_is_refused() {
     let _ = spsc::channel::<u8>(0);
 }
+
+/// Creates channels of `capacity` messages of 4 KiB each, and returns the text of each panic.
+fn panics_of_channels(capacity: usize) -> Vec<String> {
+    type Page = [u8; 4096];
+    let channels: [(&str, fn(usize)); 5] = [
+        ("direct", |capacity| drop(direct::channel::<Page>(capacity))),
+        ("spsc", |capacity| drop(spsc::channel::<Page>(capacity))),
+        ("mpsc", |capacity| drop(mpsc::channel::<Page>(capacity))),
+        ("spmc", |capacity| drop(spmc::channel::<Page>(capacity))),
+        ("fanout", |capacity| drop(fanout::channel::<Page>(capacity))),
+    ];
+    let panic_of = |(name, create): (&str, fn(usize))| {
+        let panic = catch_unwind(|| create(capacity)).expect_err(name);
+        panic
+            .downcast_ref::<String>()
+            .unwrap_or_else(|| panic!("no text: {name}"))
+            .clone()
+    };
+    channels.map(panic_of).to_vec()
+}
+
+#[test]
+#[cfg_attr(
+    any(
+        miri,
+        horus_sanitizer = "address",
+        horus_sanitizer = "thread",
+        horus_sanitizer = "realtime"
+    ),
+    ignore = "these abort the process if an allocation is too large"
+)]
+fn a_capacity_beyond_all_memory_panics_and_says_so() {
+    // More than can be mapped, more than can be addressed, and more than can be counted.
+    for capacity in [1 << 40, 1 << 60, usize::MAX] {
+        let wanted = format!(
+            "there is no memory for a channel of {capacity} messages of 4096 bytes each: choose a \
+             smaller capacity"
+        );
+        assert_eq!(panics_of_channels(capacity), vec![wanted; 5]);
+    }
+}

@@ -20,6 +20,8 @@ use std::cell::Cell;
 use std::fmt;
 use std::rc::Rc;
 
+use horus_shm::internals::heap;
+
 use super::error::{TryRecvError, TrySendError};
 
 /// The state that both endpoints share. The channel is disconnected once one of the endpoints has
@@ -82,10 +84,8 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         capacity > 0,
         "the capacity of a channel is 0: wanted at least 1"
     );
-    let slots = capacity
-        .checked_next_power_of_two()
-        .expect("capacity overflow");
-    let slots = (0..slots).map(|_| Cell::new(None)).collect();
+    let slots = empty_slots(capacity)
+        .unwrap_or_else(|| heap::panic_without_memory(capacity as u64, size_of::<T>()));
     let sent = Cell::new(0);
     let received = Cell::new(0);
     let queue = Rc::new(Queue {
@@ -95,6 +95,16 @@ pub fn channel<T>(capacity: usize) -> (Sender<T>, Receiver<T>) {
         received,
     });
     (Sender(Rc::clone(&queue)), Receiver(queue))
+}
+
+/// Returns empty slots for `capacity` messages, rounded up to a power of two. Returns `None` if
+/// there is no memory for so many.
+fn empty_slots<T>(capacity: usize) -> Option<Box<[Cell<Option<T>>]>> {
+    let count = capacity.checked_next_power_of_two()?;
+    let mut slots = Vec::new();
+    slots.try_reserve_exact(count).ok()?;
+    slots.resize_with(count, Cell::default);
+    Some(slots.into_boxed_slice())
 }
 
 impl<T> Sender<T> {

@@ -79,6 +79,10 @@ impl<T: Clone> Sender<T> {
     ///
     /// Returns [`JoinError::TooManySenders`] if there are already [`SENDERS_MAX`] senders.
     ///
+    /// # Panics
+    ///
+    /// Panics if there is no memory for the messages of a new lane.
+    ///
     /// ```
     /// let (mut tx, mut rx) = horus_core::channel::fanout::channel(1);
     /// let mut other = tx.try_clone()?;

@@ -7,7 +7,7 @@ use std::sync::{Arc, OnceLock};
 
 use super::lane::{MoveValues, ReadPolicy, ShareValues, ValueLane, ValueLaneParts};
 use super::reader::{FanReader, ValueReader};
-use super::slot::{SlotRow, Slots};
+use super::slot::{SlotRow, Slots, panic_without_memory};
 use super::writer::ValueWriter;
 use crate::os::cpu;
 use crate::protocol::gate;
@@ -85,7 +85,7 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
     /// # Panics
     ///
     /// If a limit is 0 or above [`LANES_MAX`]; if values are moved out and `reader_limit` is not 1;
-    /// or if `capacity` is 0, or so large that the size of the memory overflows.
+    /// or if `capacity` is 0.
     #[must_use]
     pub fn new(lane_limit: usize, reader_limit: usize, capacity: usize) -> Arc<Self> {
         let by_head = SlotRow::<T, H>::MAY_OMIT_STAMPS && {
@@ -138,11 +138,23 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
 
     /// Claims a lane that has no writer, and returns a writer for it, which continues after the
     /// values of the lane's previous writer. Returns `None` if every lane has a writer.
+    ///
+    /// # Panics
+    ///
+    /// If there is no memory for the slots of a lane that is used for the first time.
     #[must_use]
     pub fn writer(self: &Arc<Self>) -> Option<ValueWriter<T, H>> {
         let owners = self.blocks.iter().map(|block| &block.owner);
         let (lane, _) = owner::claim_first_free(owners, CLAIMED_OWNER, |_| false)?;
-        self.slots[lane as usize].get_or_init(|| Slots::new(self.capacity, self.by_head, |_| 0));
+        let slots = &self.slots[lane as usize];
+        if slots.get().is_none() {
+            let Some(new) = Slots::new(self.capacity, self.by_head, |_| 0) else {
+                self.release_lane(lane);
+                panic_without_memory(self.capacity, size_of::<T>());
+            };
+            // WHY it succeeds: only the owner of the lane, which is this thread, sets its slots.
+            let _ = slots.set(new);
+        }
         // ORDERING(ready): pairs with the load in `ready_lanes`.
         self.ready.0.set_bits_at(1 << lane, edge::READY_PUBLISH);
         Some(ValueWriter::new(Arc::clone(self), lane))

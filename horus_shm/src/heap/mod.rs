@@ -46,6 +46,7 @@ pub use pull_queue::PullQueue;
 pub use reader::{FanReader, ValueReader};
 pub use run_queues::{Entry, RING_SLOTS, RunQueues};
 pub use search::WORKERS_MAX;
+pub use slot::panic_without_memory;
 pub use tickets::{TicketReader, TicketWriter, tickets};
 pub use worker::{ParkOutcome, Worker};
 pub use writer::ValueWriter;

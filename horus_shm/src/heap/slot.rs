@@ -268,28 +268,32 @@ pub(super) struct Slots<T, P: Packing> {
     left: Range<u64>,
 }
 
+/// Panics with a text that says that there is no memory for a channel of `capacity` messages of
+/// `bytes` bytes each.
+///
+/// WHY not `handle_alloc_error`: it aborts the process, though only this channel is too large.
+#[cold]
+pub fn panic_without_memory(capacity: u64, bytes: usize) -> ! {
+    panic!(
+        "there is no memory for a channel of {capacity} messages of {bytes} bytes each: choose a \
+         smaller capacity"
+    )
+}
+
 // SAFETY: they own their values, and nothing in them is tied to a thread.
 unsafe impl<T: Send, P: Packing> Send for Slots<T, P> {}
 
 impl<T, P: Packing> Slots<T, P> {
     /// Allocates empty slots for `capacity` values, rounded up to a power of two. `stamp` returns
     /// the first stamp of the slot with the given index. If `by_head` is true, the slots have no
-    /// stamps, provided that `P` and the size of the values permit it.
-    ///
-    /// # Panics
-    ///
-    /// If the number of slots, or the size of their memory, overflows.
-    pub(super) fn new(capacity: u64, by_head: bool, stamp: impl Fn(u64) -> u64) -> Self {
+    /// stamps, provided that `P` and the size of the values permit it. Returns `None` if there is
+    /// no memory for so many slots; see [`panic_without_memory`].
+    pub(super) fn new(capacity: u64, by_head: bool, stamp: impl Fn(u64) -> u64) -> Option<Self> {
         let has_stamps = !(by_head && SlotRow::<T, P>::MAY_OMIT_STAMPS);
-        let slots = capacity
-            .checked_next_power_of_two()
-            .expect("capacity overflow");
-        let layout = SlotRow::<T, P>::layout(slots, has_stamps).expect("capacity overflow");
+        let slots = capacity.checked_next_power_of_two()?;
+        let layout = SlotRow::<T, P>::layout(slots, has_stamps)?;
         // SAFETY: a slot does not have size 0, and there is at least one.
-        let memory = unsafe { alloc::alloc(layout) };
-        let Some(memory) = NonNull::new(memory) else {
-            alloc::handle_alloc_error(layout)
-        };
+        let memory = NonNull::new(unsafe { alloc::alloc(layout) })?;
         let row = SlotRow {
             memory,
             slots,
@@ -308,7 +312,7 @@ impl<T, P: Packing> Slots<T, P> {
                     .write(AtomicU64::new(stamp(index)))
             };
         }
-        made
+        Some(made)
     }
 
     /// Returns the address and number of these slots. The result must not be used after this value
@@ -452,7 +456,7 @@ mod tests {
     /// Checks that each slot keeps its stamp and its value when the other slots are written.
     fn slots_do_not_overlap<T: Copy + PartialEq, P: Packing>(make: impl Fn(u8) -> T) {
         for by_head in [false, true] {
-            let slots = Slots::<T, P>::new(7, by_head, |index| index);
+            let slots = Slots::<T, P>::new(7, by_head, |index| index).unwrap();
             assert_eq!(slots.len(), 8);
             for value in 0..2 {
                 for index in (0..8).rev() {
@@ -493,7 +497,7 @@ mod tests {
     /// Checks that each of the remaining values is dropped exactly once.
     fn check_remaining_values_are_dropped<P: Packing>() {
         let token = Arc::new(());
-        let mut slots = Slots::<(Arc<()>, [u64; 7]), P>::new(4, false, |_| 0);
+        let mut slots = Slots::<(Arc<()>, [u64; 7]), P>::new(4, false, |_| 0).unwrap();
         for index in 0..4 {
             let value = ManuallyDrop::new((Arc::clone(&token), [index; 7]));
             // SAFETY: no other code uses the slots, and the ownership of the value is given up.
@@ -517,6 +521,7 @@ mod tests {
     #[test]
     #[should_panic(expected = "no slot 8")]
     fn there_is_no_slot_behind_the_last() {
-        Slots::<u8, MoveValues>::new(8, false, |_| 0).value(8);
+        let slots = Slots::<u8, MoveValues>::new(8, false, |_| 0).unwrap();
+        slots.value(8);
     }
 }

@@ -6,7 +6,7 @@ use core::sync::atomic::AtomicU64;
 use std::sync::Arc;
 
 use super::reader::DRAIN_STEPS;
-use super::slot::{SlotRow, Slots, Unpacked};
+use super::slot::{SlotRow, Slots, Unpacked, panic_without_memory};
 use crate::protocol::copy::{PrefetchIntent, is_prefetch_worthwhile};
 use crate::protocol::sync::Word;
 use crate::protocol::ticket::{self, ReceiveRun, TicketMemory};
@@ -114,14 +114,15 @@ pub struct TicketReader<T>(Arc<TicketRing<T>>);
 ///
 /// # Panics
 ///
-/// If `capacity` is 0, or so large that the size of the memory overflows.
+/// If `capacity` is 0, or so large that there is no memory for it.
 #[must_use]
 pub fn tickets<T>(capacity: usize) -> (TicketWriter<T>, TicketReader<T>) {
     assert!(capacity > 0, "a channel holds at least one message");
     let capacity = capacity as u64;
     let slots = Slots::new(capacity, false, |index| {
         ticket::first_stamp(index, capacity)
-    });
+    })
+    .unwrap_or_else(|| panic_without_memory(capacity, size_of::<T>()));
     let [tail, head] = [0, 0].map(|pos| PaddedWord(AtomicU64::new(pos)));
     let ring = Arc::new(TicketRing {
         tail,
