@@ -92,8 +92,19 @@ except ValueError:
     assert texts[0].startswith("it failed: \\udc80\nTraceback (most recent call last):")
     whole = "\n".join(texts)
     assert whole.count("in deep") == 31
-    assert "ValueError: xxx" in texts[-1]
+    assert ("ValueError: " + "x" * 2000) in "".join(texts)
     assert {line[0] for line in found} == {horus.LogLine.ERROR}
+
+
+def test_a_long_line_is_split_between_characters_and_complete(python, namespace):
+    # Of 1 to 4 bytes each, so that a part would end within one.
+    texts = ["x" * 3000, "aé" * 700, "→" * 600, "b\U0001f916" * 500, "ab\n" + "é" * 900 + "\nend"]
+    script = "import logging, horus\nhorus.log_to_topic(stderr=False)\n"
+    python(script + f"for text in {texts!r}: logging.warning('%s', text)")
+    found = [line[-1] for line in lines(namespace)]
+    assert all(len(part.encode()) <= 752 and "\ufffd" not in part for part in found)
+    # Only the newlines between two parts are left out.
+    assert "".join(found).replace("\n", "") == "".join(texts).replace("\n", "")
 
 
 def test_a_node_is_named_and_a_forked_child_has_its_own_log(python, namespace):

@@ -45,7 +45,7 @@ class LogHandler(logging.Handler):
 
     The name of the record's logger becomes the target of the line, and `node` its node; if it is
     empty, that is the node that ticks on this thread. A text of more than 752 bytes, such as a
-    traceback, is split between its lines.
+    traceback, is split between its lines, and a longer line of it between characters.
 
     The first handler of a process opens the log, with `stderr`, `lines` and `namespace`; later ones
     use it as it is. With `stderr`, lines are also written to stderr. `lines` is the number of lines
@@ -131,13 +131,21 @@ def _path(path: str) -> str:
 
 
 def _parts(text: bytes) -> Iterator[bytes]:
-    """Splits a text that is too long for one line of the log, if possible between its own lines."""
-    while len(text) > _LOG_TEXT_BYTES_MAX:
-        end = text.rfind(b"\n", 1, _LOG_TEXT_BYTES_MAX + 1)
-        # The library leaves out the end of a line that is too long, and says how much.
-        end = end if end > 0 else text.find(b"\n", 1)
-        if end <= 0:
-            break
-        yield text[:end]
-        text = text[end + 1 :]
-    yield text
+    """Splits a text of UTF-8 that is too long for one line of the log.
+
+    Splits it between its own lines if possible; otherwise between two characters.
+    """
+    start = 0
+    while len(text) - start > _LOG_TEXT_BYTES_MAX:
+        longest = start + _LOG_TEXT_BYTES_MAX
+        end = text.rfind(b"\n", start + 1, longest + 1)
+        if end > 0:
+            yield text[start:end]
+            start = end + 1
+            continue
+        # WHY: such a byte is not the first one of a character.
+        while text[longest] & 0xC0 == 0x80:
+            longest -= 1
+        yield text[start:longest]
+        start = longest
+    yield text[start:]
