@@ -18,7 +18,8 @@ use std::time::{Duration, Instant};
 use futures_core::Stream;
 use horus_core::RecvError;
 use horus_core::message::CmdVel;
-use horus_core::topic::{Publisher, Qos, Subscriber};
+use horus_core::topic::{DynamicType, Publisher, Qos, Subscriber};
+use horus_core::value::Value;
 use horus_shm::rt;
 use private::Private;
 
@@ -183,6 +184,28 @@ fn a_task_gets_every_message_of_a_stream_by_either_executor() {
         }
         sending.join().unwrap();
         assert!(library_threads() <= 1);
+    }
+}
+
+/// A receive that does not wait gives up after some malformed messages; the task has to be woken
+/// for those that are still there.
+#[test]
+fn a_task_gets_the_message_behind_any_number_of_malformed_ones() {
+    let _alone = alone();
+    let private = Private::new();
+    for malformed in (14..=20).chain([32, 33, 200]) {
+        let name = format!("after/{malformed}");
+        let mut subscriber: Subscriber<Value> = private.subscriber(&name, Qos::new());
+        let mut bytes = DynamicType::of::<Value>()
+            .builder(&name)
+            .namespace(private.namespace())
+            .qos(Qos::new().capacity(256))
+            .publisher()
+            .unwrap();
+        (0..malformed).for_each(|_| bytes.send_bytes(b"\xc1").unwrap());
+        bytes.send(&Value::from(7)).unwrap();
+        assert_eq!(block_on(subscriber.recv_async()), Ok(Value::from(7)));
+        assert_eq!(subscriber.stats().malformed, malformed);
     }
 }
 

@@ -1,7 +1,9 @@
 """Rust and Python exchange every standard message and any value, byte for byte."""
 
+import asyncio
 import contextlib
 import subprocess
+import time
 
 import horus
 import numpy as np
@@ -59,6 +61,26 @@ def test_rust_sends_back_any_value(directory):
             assert same(value, back), (value, back)
     stats = subscriber.stats()
     assert (stats.malformed, stats.received) == (60, len(values) + 2)
+
+
+def test_a_task_gets_the_values_behind_any_number_of_malformed_ones(directory):
+    publisher = horus.Publisher("values")
+    subscriber = horus.Subscriber("values_back")
+
+    async def received():
+        return [await asyncio.wait_for(subscriber.recv_async(), 60) for _ in range(2)]
+
+    with relay("values"):
+        for value in ("first", None):
+            publisher.send(value)
+        # The tasks begin to wait when all messages are there: no new one wakes them.
+        while subscriber.stats().waiting < 62:
+            time.sleep(0.001)
+        assert asyncio.run(received()) == ["first", None]
+    # The malformed ones come from another publisher, so some may still be there.
+    while subscriber.stats().waiting > 0:
+        assert subscriber.recv() is None
+    assert subscriber.stats().malformed == 60
 
 
 def test_rust_sends_back_messages_that_end_in_data(directory):

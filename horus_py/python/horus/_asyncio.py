@@ -39,7 +39,7 @@ async def received(subscriber):
     while True:
         token = next(bridge.tokens)
         message = subscriber._poll(bridge.wakeups, token)
-        if message is not None:
+        if message is not bridge.wakeups:
             return message
         future = bridge.waiting[token] = loop.create_future()
         try:

@@ -258,13 +258,16 @@ macro_rules! receive_methods {
                     .call_method1("received", (slf,))
             }
 
+            /// Returns the next message, or `wakeups` if there is none now. WHY not `None`: a
+            /// message may be `None`.
             fn _poll<'py>(
                 &self,
                 py: Python<'py>,
                 wakeups: &Bound<'py, Wakeups>,
                 token: u64,
-            ) -> PyResult<Option<Bound<'py, PyAny>>> {
-                self.subscriber_endpoint.poll(py, wakeups.get(), token)
+            ) -> PyResult<Bound<'py, PyAny>> {
+                let message = self.subscriber_endpoint.poll(py, wakeups.get(), token)?;
+                Ok(message.unwrap_or_else(|| wakeups.clone().into_any()))
             }
 
             fn _forget_waker(&self, py: Python<'_>) {
