@@ -187,6 +187,25 @@ fn a_list_of_types_that_is_much_longer_than_its_value_is_an_error() {
     }
 }
 
+/// The time is proportional to the size of the value: each path was copied as a whole for each
+/// value, which takes longer here than any time limit.
+#[test]
+fn many_values_below_a_long_name_are_read() {
+    let (name_bytes, values) = if cfg!(miri) {
+        (1 << 10, 100)
+    } else {
+        (16 << 20, 500_000)
+    };
+    let numbers = Value::Array(vec![Value::from(1); values]);
+    let value = Value::from([
+        ("x".repeat(name_bytes), Value::from([("a", numbers)])),
+        ("raw".to_owned(), Value::from(&b"ok"[..])),
+    ]);
+    let json = to_json(&value).unwrap();
+    assert!(json.get("$types").is_some());
+    assert!(is_same(&from_json(&json).unwrap(), &value));
+}
+
 #[test]
 fn wrong_forms_are_named() {
     let json = |kind: &str, value: Value| {

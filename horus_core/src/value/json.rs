@@ -40,6 +40,7 @@ mod number;
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
+use std::ops::Range;
 
 use super::{TypedArray, Value, base64};
 use crate::message::DType;
@@ -301,6 +302,9 @@ fn field_step(path: &str, name: &str) -> String {
 /// Converts an object that [`to_json`] returned back to the original value. Other objects are
 /// accepted, too, if they have no list of types, or if their values have the listed types.
 ///
+/// The time and the memory are proportional to the size of the object, except for a logarithm of
+/// the number of types in the time; the recursion is as deep as the nesting.
+///
 /// # Errors
 ///
 /// [`JsonError`] if `json` is not an object, or if a value does not have the form that its listed
@@ -326,12 +330,12 @@ pub fn from_json(json: &Value) -> Result<Value, JsonError> {
         let value = json.get(VALUE_KEY);
         let value = value.ok_or_else(|| JsonError::new(VALUE_KEY, "there"))?;
         let types = rename_older_paths(types, value.as_map().unwrap_or_default());
-        return JsonReader { types }.read(value, "");
+        let mut reader = JsonReader::new(types);
+        return reader.read(value, reader.all());
     }
-    let types = rename_older_paths(types, pairs);
-    let reader = JsonReader { types };
+    let mut reader = JsonReader::new(rename_older_paths(types, pairs));
     let is_data = |(key, _): &&(Value, Value)| key.as_str() != Some(TYPES_KEY);
-    reader.read_object(pairs.iter().filter(is_data), "")
+    reader.read_object(pairs.iter().filter(is_data), reader.all())
 }
 
 /// The listed types by their paths.
@@ -360,53 +364,111 @@ fn rename_older_paths<'a>(types: Types<'a>, fields: &[(Value, Value)]) -> Types<
     renamed.collect()
 }
 
+/// Reads a JSON value by the list of types.
 struct JsonReader<'a> {
-    types: Types<'a>,
+    /// The listed types and their paths, in the order of the paths.
+    ///
+    /// WHY sorted: the paths that begin with the path of a value are next to each other. Each step
+    /// down reduces this range by comparing only the step, so the time does not depend on the
+    /// length of the paths above.
+    types: Vec<(Cow<'a, str>, &'a str)>,
+    /// The path of the value that is being read.
+    path: String,
 }
 
-impl JsonReader<'_> {
-    fn read(&self, json: &Value, path: &str) -> Result<Value, JsonError> {
-        let kind = self.types.get(path).copied();
-        match (kind, json) {
-            (None | Some(JSON_TYPE), Value::Map(pairs)) => self.read_object(pairs.iter(), path),
-            (None | Some(JSON_TYPE), Value::Array(values)) => {
-                let values = values.iter().enumerate();
-                let read = values.map(|(index, value)| {
-                    self.read(value, &format!("{path}{}", index_step(index)))
-                });
-                Ok(Value::Array(read.collect::<Result<_, _>>()?))
-            }
-            (None | Some(JSON_TYPE), plain) => Ok(plain.clone()),
-            (Some(MAP_TYPE), pairs) => self.read_pairs(pairs, path),
-            (Some(kind), json) => read_typed(kind, json)
-                .ok_or_else(|| JsonError::new(path, format!("{kind} as JSON"))),
+impl<'a> JsonReader<'a> {
+    fn new(types: Types<'a>) -> Self {
+        let mut types: Vec<_> = types.into_iter().collect();
+        types.sort_unstable();
+        Self {
+            types,
+            path: String::new(),
         }
     }
 
+    /// Returns the range of all listed types.
+    const fn all(&self) -> Range<usize> {
+        0..self.types.len()
+    }
+
+    fn error(&self, wanted: impl Into<String>) -> JsonError {
+        JsonError {
+            path: self.path.clone(),
+            wanted: wanted.into(),
+        }
+    }
+
+    /// Reads the value `json` at the current path. `listed` is the range of the listed types whose
+    /// paths begin with this path.
+    fn read(&mut self, json: &Value, listed: Range<usize>) -> Result<Value, JsonError> {
+        // The path itself, which is the shortest one, comes first.
+        let first = self.types[listed.clone()].first();
+        let of_this = first.filter(|(path, _)| path.len() == self.path.len());
+        let kind = of_this.map(|(_, kind)| *kind);
+        match (kind, json) {
+            (None | Some(JSON_TYPE), Value::Map(pairs)) => self.read_object(pairs.iter(), listed),
+            (None | Some(JSON_TYPE), Value::Array(values)) => {
+                let values = values.iter().enumerate();
+                let read = values
+                    .map(|(index, value)| self.read_at(&index_step(index), value, listed.clone()));
+                Ok(Value::Array(read.collect::<Result<_, _>>()?))
+            }
+            (None | Some(JSON_TYPE), plain) => Ok(plain.clone()),
+            (Some(MAP_TYPE), pairs) => self.read_pairs(pairs, listed),
+            (Some(kind), json) => {
+                read_typed(kind, json).ok_or_else(|| self.error(format!("{kind} as JSON")))
+            }
+        }
+    }
+
+    /// Reads the value `json` at the current path extended by `step`. `listed` is as in
+    /// [`Self::read`], for the current path.
+    fn read_at(
+        &mut self,
+        step: &str,
+        json: &Value,
+        listed: Range<usize>,
+    ) -> Result<Value, JsonError> {
+        let length = self.path.len();
+        let types = &self.types[listed.clone()];
+        let is_before =
+            |(path, _): &(Cow<'_, str>, _)| &path.as_bytes()[length..] < step.as_bytes();
+        let before = types.partition_point(is_before);
+        let is_below =
+            |(path, _): &(Cow<'_, str>, _)| path.as_bytes()[length..].starts_with(step.as_bytes());
+        let below = types[before..].partition_point(is_below);
+        let start = listed.start + before;
+        self.path.push_str(step);
+        let value = self.read(json, start..start + below);
+        self.path.truncate(length);
+        value
+    }
+
     fn read_object<'b>(
-        &self,
+        &mut self,
         pairs: impl Iterator<Item = &'b (Value, Value)>,
-        path: &str,
+        listed: Range<usize>,
     ) -> Result<Value, JsonError> {
         let read = pairs.map(|(key, value)| {
             let name = key.as_str();
-            let name = name.ok_or_else(|| JsonError::new(path, "an object with text keys"))?;
-            let value = self.read(value, &format!("{path}{}", field_step(path, name)))?;
+            let name = name.ok_or_else(|| self.error("an object with text keys"))?;
+            let step = field_step(&self.path, name);
+            let value = self.read_at(&step, value, listed.clone())?;
             Ok((key.clone(), value))
         });
         Ok(Value::Map(read.collect::<Result<_, _>>()?))
     }
 
-    fn read_pairs(&self, json: &Value, path: &str) -> Result<Value, JsonError> {
-        let wrong = || JsonError::new(path, "an array of pairs");
-        let pairs = json.as_array().ok_or_else(wrong)?.iter().enumerate();
-        let read = pairs.map(|(index, pair)| {
+    fn read_pairs(&mut self, json: &Value, listed: Range<usize>) -> Result<Value, JsonError> {
+        let wanted = "an array of pairs";
+        let pairs = json.as_array().ok_or_else(|| self.error(wanted))?;
+        let read = pairs.iter().enumerate().map(|(index, pair)| {
             let Some([key, value]) = pair.as_array() else {
-                return Err(wrong());
+                return Err(self.error(wanted));
             };
-            let path = format!("{path}{}", index_step(index));
-            let key = self.read(key, &format!("{path}{}", index_step(0)))?;
-            let value = self.read(value, &format!("{path}{}", index_step(1)))?;
+            let [of_key, of_value] = [0, 1].map(|at| index_step(index) + &index_step(at));
+            let key = self.read_at(&of_key, key, listed.clone())?;
+            let value = self.read_at(&of_value, value, listed.clone())?;
             Ok((key, value))
         });
         Ok(Value::Map(read.collect::<Result<_, _>>()?))
