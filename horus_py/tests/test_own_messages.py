@@ -340,6 +340,45 @@ def test_without_numpy_a_tail_is_a_list(python):
     python(WITHOUT_NUMPY)
 
 
+ARRAYS_WITHOUT_NUMPY = """
+import sys
+sys.modules["numpy"] = None
+import horus
+
+@horus.message
+class Gains:
+    values: horus.Array[horus.u16, 2]
+
+@horus.message
+class Scan:
+    offsets: horus.Array[horus.f64, 3]
+    gains: Gains
+    length: horus.u32
+    points: horus.Tail[horus.f32, "length"]
+
+topic = horus.Topic("scan", Scan)
+sent = Scan(points=[1, 2], offsets=[1, 2, 3])
+sent.offsets[1] = 0.5
+sent.gains.values[0] = 7
+topic.send(sent)
+received = topic.recv()
+arrays = [received.offsets, received.gains.values]
+del received
+assert [array.tolist() for array in arrays] == [[1.0, 0.5, 3.0], [7, 0]]
+for array in arrays:
+    try:
+        array[0] = 1
+    except TypeError as error:
+        assert "read-only" in str(error), error
+    else:
+        raise AssertionError
+"""
+
+
+def test_without_numpy_arrays_of_a_header_are_memoryviews(python):
+    python(ARRAYS_WITHOUT_NUMPY)
+
+
 def test_imported_messages_have_the_schemas_of_rust_and_cpp():
     texts = (IMPORTED / "schemas.txt").read_text().split("\n\n")[:-1]
     module = imported()

@@ -12,7 +12,7 @@ use crate::buffer::BufferView;
 use crate::error;
 use crate::message::counts;
 use crate::message::framed::data;
-use crate::message::instance;
+use crate::message::instance::{self, ByteExporter};
 use crate::message::kind::{Field, MessageKind};
 use crate::numpy::{ArrayMemory, numpy};
 
@@ -234,7 +234,9 @@ fn array_view<'py>(
         let start = field.offset;
         let end = field.offset + field.bytes();
         let range = PySlice::new(py, isize::try_from(start)?, isize::try_from(end)?, 1);
-        let view = PyMemoryView::from(object)?.get_item(range)?;
+        // WHY: messages with trailing data have no buffer of their own.
+        let exporter = Bound::new(py, ByteExporter(object.clone().unbind()))?;
+        let view = PyMemoryView::from(exporter.as_any())?.get_item(range)?;
         return view.call_method1("cast", (struct_letter(primitive),));
     };
     // SAFETY: the field lies in the message.

@@ -248,9 +248,44 @@ pub(crate) unsafe extern "C" fn get_buffer(
     let py = unsafe { Python::assume_attached() };
     // SAFETY: Python calls this with a message.
     let this = unsafe { Borrowed::from_ptr(py, object) };
-    let bytes = isize::try_from(kind_of(&this).bytes).unwrap_or(isize::MAX);
-    let is_read_only = c_int::from(!is_writeable(&this));
-    let data = bytes_address(&this).cast();
-    // SAFETY: the bytes live as long as the object, to which the view gets a reference.
-    unsafe { ffi::PyBuffer_FillInfo(view, object, data, bytes, is_read_only, flags) }
+    // SAFETY: the place for the view is Python's; the message keeps its own bytes.
+    unsafe { fill_buffer(&this, &this, view, flags) }
+}
+
+/// Fills `view` with the bytes of `message`. The view gets a reference to `exporter`.
+///
+/// # Safety
+///
+/// `view` and `flags` are those of a call of `bf_getbuffer`. `exporter` keeps `message` alive.
+unsafe fn fill_buffer(
+    message: &Bound<'_, PyAny>,
+    exporter: &Bound<'_, PyAny>,
+    view: *mut ffi::Py_buffer,
+    flags: c_int,
+) -> c_int {
+    let bytes = isize::try_from(kind_of(message).bytes).unwrap_or(isize::MAX);
+    let is_read_only = c_int::from(!is_writeable(message));
+    let data = bytes_address(message).cast();
+    // SAFETY: by the contract, the bytes live as long as the exporter.
+    unsafe { ffi::PyBuffer_FillInfo(view, exporter.as_ptr(), data, bytes, is_read_only, flags) }
+}
+
+/// Exports the bytes of a message by the buffer protocol, whether or not its class does.
+#[pyclass(frozen)]
+pub(crate) struct ByteExporter(pub(crate) Py<PyAny>);
+
+#[pymethods]
+impl ByteExporter {
+    unsafe fn __getbuffer__(
+        slf: &Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        let message = slf.get().0.bind(slf.py());
+        // SAFETY: Python gives the arguments, and this object has a reference to the message.
+        match unsafe { fill_buffer(message, slf, view, flags) } {
+            0 => Ok(()),
+            _ => Err(PyErr::fetch(slf.py())),
+        }
+    }
 }
