@@ -149,8 +149,8 @@ pub(crate) fn kind_of(message: &Bound<'_, PyAny>) -> &'static MessageKind {
     unsafe { (*message.as_ptr().cast::<MessageObject>()).message.kind }
 }
 
-/// Returns the message that has the bytes of `message`: itself, or the outermost message in which it
-/// is nested.
+/// Returns the message that has the bytes of `message`: itself, or the outermost message in which
+/// it is nested.
 #[inline]
 pub(crate) fn outermost_message<'a, 'py>(
     message: &'a Bound<'py, PyAny>,
