@@ -61,7 +61,7 @@ impl Behaviour<Queue> for Sum {
         Flow::Continue
     }
 
-    fn failed(&mut self, _: Panic, _: &mut Activation<'_, u64, Queue>) -> Flow {
+    fn handle_panic(&mut self, _: Panic, _: &mut Activation<'_, u64, Queue>) -> Flow {
         Flow::Stop
     }
 }

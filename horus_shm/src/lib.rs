@@ -88,14 +88,14 @@ pub use wait::{WaitPolicy, WakeBarrier};
 /// corrupts messages that other processes have borrowed.
 #[doc(hidden)]
 pub mod internals {
-    pub use crate::file::name_watch::{check_names_now, forbid_name_thread};
+    pub use crate::file::name_watch::{check_names_now, forbid_name_watch_thread};
     pub use crate::file::segment::Blocks;
     pub use crate::os::child;
     pub use crate::os::cpu::set_tuning;
     pub use crate::os::descriptor::with_standard_streams_open;
+    pub use crate::os::remaining_threads::{RemainingThreads, remaining_threads};
     pub use crate::os::stderr;
     pub use crate::os::thread;
-    pub use crate::os::thread_room::{ThreadRoom, thread_room};
     pub use crate::process::fork::{ForkLocal, set_child_hook};
     pub use crate::wait::{barrier_in_process, can_barrier_in_process};
 

@@ -388,7 +388,9 @@ impl Point {
             Some(namespace) => Arc::clone(namespace),
             None => spawn::try_namespace(self.dir.path()).map_err(said)?,
         };
-        if self.scene.begins_with_nothing() && namespace.registry().me().to_bits() >> 48 != 1 {
+        if self.scene.begins_with_nothing()
+            && namespace.registry().own_owner_word().to_bits() >> 48 != 1
+        {
             return Err("the dead process keeps its entry of the registry".into());
         }
         let name = TopicName::new(TOPIC).unwrap();

@@ -294,7 +294,10 @@ fn a_child_that_opens_the_namespace_anew_is_a_process_of_its_own() {
     let pid = fork(|| {
         die_with_parent();
         let namespace = namespace(dir.path());
-        assert_ne!(namespace.registry().me(), inherited.registry().me());
+        assert_ne!(
+            namespace.registry().own_owner_word(),
+            inherited.registry().own_owner_word()
+        );
         let there = SpscShm::<u64>::open(&namespace, "there", &options).unwrap();
         let back = SpscShm::<u64>::open(&namespace, "back", &options).unwrap();
         let mut producer = there.producer().unwrap();

@@ -139,7 +139,7 @@ fn play(part: &str) {
         Err(error) => error_line(&error),
     };
     match part {
-        "enter" => say_and_park(namespace.registry().me().to_bits()),
+        "enter" => say_and_park(namespace.registry().own_owner_word().to_bits()),
         "write" => write(&namespace),
         "read" => read(&namespace),
         "open" => say_and_park(report(Segment::open(&namespace, &topic(), &open_request()))),

@@ -114,7 +114,7 @@ impl Call {
 fn child_role() {
     let Some(role) = common::role() else { return };
     // WHY here: topics are opened before the victim is traced.
-    horus_shm::internals::forbid_name_thread();
+    horus_shm::internals::forbid_name_watch_thread();
     let role: Vec<_> = role.split(' ').collect();
     let [kind, call, words, topic] = role[..] else {
         panic!("{role:?}")

@@ -18,7 +18,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 
 use horus_shm::internals::header::{self, Provenance};
-use horus_shm::internals::{Blocks as _, forbid_name_thread};
+use horus_shm::internals::{Blocks as _, forbid_name_watch_thread};
 use horus_shm::{
     Access, Consumer, Namespace, OnStalled, OpenError, Producer, RawConsumer, RawProducer,
     ReadMode, Request, Segment, TopicName, TypeInfo, remove_topic, sweep,
@@ -33,7 +33,7 @@ const CAPACITY: u64 = 16;
 /// Publishers of one whose name begins with `pinnable` lend slots.
 fn open(namespace: &Arc<Namespace>, topic: &str) -> Arc<Segment> {
     // WHY: otherwise endpoints whose topic file was removed move to a new file after 100 ms.
-    forbid_name_thread();
+    forbid_name_watch_thread();
     let mut request = Request::new(TypeInfo::opaque::<u64>());
     (request.capacity, request.lane_limit) = (Some(CAPACITY), Some(LANES));
     request.pinnable = topic.starts_with("pinnable").then_some(true);

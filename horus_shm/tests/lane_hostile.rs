@@ -18,7 +18,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use horus_shm::internals::Blocks as _;
-use horus_shm::internals::layout::{POSITION_MAX, ReaderBlock, SKIP, published};
+use horus_shm::internals::layout::{POSITION_MAX, ReaderBlock, SKIP_BIT, published_stamp};
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
     Access, Consumer, Namespace, OnStalled, Producer, RawConsumer, ReadMode, Request, Segment,
@@ -266,7 +266,7 @@ fn wide_ring() -> (TempDir, Arc<Segment>, Scribbler) {
 
 #[test]
 fn the_ledger_of_a_reader_survives_wild_heads_in_all_lanes() {
-    for wild in [POSITION_MAX, POSITION_MAX - 1, 1 << 60, SKIP, u64::MAX] {
+    for wild in [POSITION_MAX, POSITION_MAX - 1, 1 << 60, SKIP_BIT, u64::MAX] {
         let (_dir, segment, scribbler) = wide_ring();
         let consumer = consumer(&segment, ReadMode::KeepLast).unwrap();
         let set_heads = |value| {
@@ -299,7 +299,7 @@ fn the_ledger_of_a_reader_survives_wild_losses_in_all_lanes() {
             let stamp = (slot + scribbler.slots.stride() - 8) as usize;
             scribbler
                 .word(stamp)
-                .store(published(POSITION_MAX - 8), Ordering::Relaxed);
+                .store(published_stamp(POSITION_MAX - 8), Ordering::Relaxed);
         }
     }
     for _ in 0..40 {

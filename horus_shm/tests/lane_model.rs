@@ -17,7 +17,7 @@ use std::time::{Duration, Instant};
 
 use fastrand::Rng;
 use horus_shm::internals::Blocks as _;
-use horus_shm::internals::layout::{LatchedHistory, published};
+use horus_shm::internals::layout::{LatchedHistory, published_stamp};
 use horus_shm::{
     Access, Consumer, FanoutShm, LatchKey, MpscShm, OnStalled, Pod, PodShm, Producer, RawConsumer,
     RawProducer, ReadMode, ReadStats, Request, RingOptions, Segment, SendError, SpscShm, TopicName,
@@ -274,7 +274,7 @@ fn plant<T: Pod>(segment: &Segment, oracle: &Oracle) {
             file.write_all_at(bytemuck::bytes_of(&message), slot)
                 .unwrap();
             let stamp = slot + shape.stride() - 8;
-            file.write_all_at(&published(pos).to_le_bytes(), stamp)
+            file.write_all_at(&published_stamp(pos).to_le_bytes(), stamp)
                 .unwrap();
         }
         let block = segment.lane_block(index, Access::Write).unwrap();

@@ -14,7 +14,9 @@ use fastrand::Rng;
 use horus_shm::internals::gate;
 use horus_shm::internals::identity::TypeIdentity;
 use horus_shm::internals::lane::{LaneReader, LaneWriter, PollOutcome, count_messages};
-use horus_shm::internals::layout::{LaneBlock, POSITION_MAX, SkipCounter, WaitBlock, published};
+use horus_shm::internals::layout::{
+    LaneBlock, POSITION_MAX, SkipCounter, WaitBlock, published_stamp,
+};
 use horus_shm::internals::memory::{LaneMemory, RawLane, RawLaneParts, Readers};
 use horus_shm::internals::shape::reader_bytes;
 use horus_shm::internals::takeover::take_over;
@@ -54,7 +56,7 @@ impl Memory {
         let mut slots = vec![Slot([0; 64]); RING_SLOTS as usize];
         for pos in head.saturating_sub(RING_SLOTS)..head {
             slots[(pos % RING_SLOTS) as usize].0[56..]
-                .copy_from_slice(&published(pos).to_le_bytes());
+                .copy_from_slice(&published_stamp(pos).to_le_bytes());
         }
         let memory = Self {
             slots,
@@ -119,7 +121,7 @@ fn script(start: u64, seed: u64, kind: Script) -> Vec<Event> {
     let mut writer = LaneWriter::new(lane, start, gated);
     let reader = |reader| {
         let first = if gated {
-            gate::announce_gated_reader(lane.gated(), reader);
+            gate::announce_gated_reader(lane.gated_readers(), reader);
             gate::join_lane(&lane, reader, u64::MAX)
         } else {
             lane.block().head.load(Ordering::Relaxed)

@@ -98,7 +98,7 @@ fn masked_file(segment: &Segment, topic: &str) -> Vec<u8> {
     let file = File::from(segment.fd().unwrap().try_clone_to_owned().unwrap());
     let created_ns = 96..104;
     let mut bytes = masked_header(&file, &[created_ns], topic);
-    let me = segment.me().to_le_bytes();
+    let me = segment.own_owner_word().to_le_bytes();
     for word in bytes[HEADER_BYTES..]
         .chunks_exact_mut(8)
         .filter(|word| *word == me)
@@ -229,7 +229,7 @@ fn a_slot_its_lane_block_and_its_cursor_show_the_sent_and_received_messages() {
     let mut consumer = ring.consumer().unwrap();
     send_three(&mut producer, &mut consumer);
     let segment = ring.segment();
-    let me = ring.segment().me();
+    let me = ring.segment().own_owner_word();
     let file = masked_file(segment, "golden/words");
     let lane_file = masked_lane_file(segment);
     let word_of =

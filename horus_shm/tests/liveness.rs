@@ -81,17 +81,17 @@ fn child_role() {
     match role.as_str() {
         "join" => {
             let registry = join(&path).unwrap();
-            say(registry.me().to_bits());
+            say(registry.own_owner_word().to_bits());
             say(u128::from_ne_bytes(registry.id()));
             park();
         }
         "leave" => {
             let registry = join(&path).unwrap();
-            say(registry.me().to_bits());
+            say(registry.own_owner_word().to_bits());
         }
         "fork" => {
             let registry = join(&path).unwrap();
-            say(registry.me().to_bits());
+            say(registry.own_owner_word().to_bits());
             let child = fork(|| {
                 say("forked");
                 park();
@@ -117,8 +117,11 @@ fn fork_and_use(path: &Path) {
     let child = fork(|| {
         assert_eq!(fork_epoch(), epoch + 1);
         assert!(registry.is_forked());
-        assert!(!registry.is_dead(registry.me()) && !registry.is_dead(other.me()));
-        assert!(registry.process(other.me()).is_none());
+        assert!(
+            !registry.is_dead(registry.own_owner_word())
+                && !registry.is_dead(other.own_owner_word())
+        );
+        assert!(registry.process(other.own_owner_word()).is_none());
         // These get the numbers of the descriptors that the fork closed.
         let files: Vec<File> = (0..8)
             .map(|_| File::open(path.join("registry")).unwrap())
@@ -128,16 +131,19 @@ fn fork_and_use(path: &Path) {
         );
         registry.release_topic_file(1);
         assert!(!registry.is_current(File::open(path).unwrap().as_fd()));
-        let me = registry.me();
-        let other_me = other.me();
+        let me = registry.own_owner_word();
+        let other_me = other.own_owner_word();
         drop(registry);
         drop(other);
         assert!(files.iter().all(|file| file.metadata().is_ok()));
 
         let mine = join(path).unwrap();
-        assert!(mine.me() != me && mine.me() != other_me);
+        assert!(mine.own_owner_word() != me && mine.own_owner_word() != other_me);
         assert!(!mine.is_dead(me) && !mine.is_dead(other_me));
-        assert_eq!(mine.process(mine.me()).unwrap().pid, std::process::id());
+        assert_eq!(
+            mine.process(mine.own_owner_word()).unwrap().pid,
+            std::process::id()
+        );
         true
     });
     say(join_fork(child));
@@ -156,7 +162,7 @@ fn fork_all_the_time(path: &Path) {
     let mut owners = Vec::new();
     while !forker.is_finished() {
         let registry = join(path).unwrap();
-        owners.push(registry.me());
+        owners.push(registry.own_owner_word());
         if owners.len() % 8 == 0 && owners.len() < 8 * 32 {
             // Kept until the process is killed.
             std::mem::forget(registry);
@@ -369,19 +375,22 @@ fn a_process_that_forks_while_it_joins_can_still_die() {
 fn an_entry_taken_again_has_a_later_generation() {
     let place = Place::new();
     let registry = place.join().unwrap();
-    let first = place.join().unwrap().me();
+    let first = place.join().unwrap().own_owner_word();
     assert!(registry.is_dead(first));
     let second = place.join().unwrap();
     assert_eq!(
-        second.me().to_bits(),
+        second.own_owner_word().to_bits(),
         first.to_bits() + 1,
         "same entry, next generation"
     );
     assert!(registry.is_dead(first), "though its byte is locked again");
-    assert!(!registry.is_dead(second.me()));
+    assert!(!registry.is_dead(second.own_owner_word()));
     assert!(registry.process(first).is_none());
 
-    for stale in [registry.me().to_bits() - 1, registry.me().to_bits() + 1] {
+    for stale in [
+        registry.own_owner_word().to_bits() - 1,
+        registry.own_owner_word().to_bits() + 1,
+    ] {
         assert!(
             registry.is_dead(Owner::from_bits(stale)),
             "my entry, another generation"
@@ -397,14 +406,14 @@ fn a_dead_owner_stays_dead_while_its_entry_is_claimed() {
     let place = Place::new();
     let registry = place.join().unwrap();
     for _ in 0..100 {
-        let dead = place.join().unwrap().me();
+        let dead = place.join().unwrap().own_owner_word();
         thread::scope(|scope| {
             let successor = scope.spawn(|| place.join().unwrap());
             while !successor.is_finished() {
                 assert!(registry.is_dead(dead));
             }
             let successor = successor.join().unwrap();
-            assert!(!registry.is_dead(successor.me()));
+            assert!(!registry.is_dead(successor.own_owner_word()));
         });
     }
 }
@@ -414,10 +423,14 @@ fn two_copies_in_one_process_see_each_other() {
     let place = Place::new();
     let a = place.join().unwrap();
     let b = place.join().unwrap();
-    assert_ne!(a.me(), b.me());
+    assert_ne!(a.own_owner_word(), b.own_owner_word());
     assert_eq!(a.id(), b.id());
-    assert!(!a.is_dead(a.me()) && !a.is_dead(b.me()) && !b.is_dead(a.me()));
-    let gone = a.me();
+    assert!(
+        !a.is_dead(a.own_owner_word())
+            && !a.is_dead(b.own_owner_word())
+            && !b.is_dead(a.own_owner_word())
+    );
+    let gone = a.own_owner_word();
     // A POSIX lock would not survive this.
     drop(place.open_file());
     assert!(!b.is_dead(gone));
@@ -441,7 +454,7 @@ fn no_owner_word_makes_it_panic() {
             _ => u64::MAX << (word % 64),
         };
         let owner = Owner::from_bits(hostile);
-        let is_live = owner == registry.me() || owner == other.me();
+        let is_live = owner == registry.own_owner_word() || owner == other.own_owner_word();
         assert_eq!(registry.is_dead(owner), !is_live, "{hostile:#x}");
         assert_eq!(registry.process(owner).is_some(), is_live, "{hostile:#x}");
     }
@@ -462,8 +475,8 @@ fn one_more_than_all_entries_is_an_error() {
     let file = place.open_file();
     lock(&file, 64, ENTRIES as i64 - 1);
     let last = place.join().unwrap();
-    assert_eq!(last.me().to_bits() >> 48, ENTRIES);
-    assert!(!last.is_dead(last.me()));
+    assert_eq!(last.own_owner_word().to_bits() >> 48, ENTRIES);
+    assert!(!last.is_dead(last.own_owner_word()));
 }
 
 #[test]
@@ -541,8 +554,12 @@ fn a_removed_registry_is_noticed() {
     let new = place.join().unwrap();
     assert!(!old.is_current(dir.as_fd()) && new.is_current(dir.as_fd()));
     assert_ne!(old.id(), new.id());
-    assert_ne!(old.me(), new.me(), "generations begin anywhere");
-    assert!(!old.is_dead(old.me()), "the old one goes on");
+    assert_ne!(
+        old.own_owner_word(),
+        new.own_owner_word(),
+        "generations begin anywhere"
+    );
+    assert!(!old.is_dead(old.own_owner_word()), "the old one goes on");
 }
 
 #[test]

@@ -14,8 +14,8 @@ use std::thread;
 use actors::{Control, Queue};
 use common::{fork, join_fork};
 use horus_shm::internals::heap::{
-    self, Activation, Behaviour, End, Envelope, Event, Flow, MailLimit, NoAnswer, Panic, Refusal,
-    answer_channel,
+    self, Activation, ActorEndReport, Behaviour, Envelope, Event, Flow, MailLimit, NoAnswer, Panic,
+    Refusal, answer_channel,
 };
 use spawn::die_with_parent;
 
@@ -37,11 +37,11 @@ impl<const BYTES: usize> Behaviour<Queue> for Sum<BYTES> {
         Flow::Continue
     }
 
-    fn failed(&mut self, _: Panic, _: &mut Activation<'_, u64, Queue>) -> Flow {
+    fn handle_panic(&mut self, _: Panic, _: &mut Activation<'_, u64, Queue>) -> Flow {
         Flow::Stop
     }
 
-    fn ended(&mut self, _: &End, _: &Queue, _: Option<&mut ()>) {
+    fn handle_end(&mut self, _: &ActorEndReport, _: &Queue, _: Option<&mut ()>) {
         self.sum.fetch_add(1_000_000, Ordering::Relaxed);
     }
 }

@@ -66,7 +66,7 @@ impl Behaviour<Interleaved> for Giving {
         Flow::Continue
     }
 
-    fn failed(&mut self, _: Panic, _: &mut Activation<'_, u64, Interleaved>) -> Flow {
+    fn handle_panic(&mut self, _: Panic, _: &mut Activation<'_, u64, Interleaved>) -> Flow {
         Flow::Stop
     }
 }
@@ -141,7 +141,7 @@ impl Behaviour<Interleaved> for Scripted {
         self.seen.handled.fetch_add(1, Ordering::Relaxed);
         if self.script.panics || self.script.takes_back_in_batch {
             assert!(!self.has_kept, "on purpose");
-            self.has_kept = turn.keep();
+            self.has_kept = turn.keep_message_counted();
         }
         self.script.flow.unwrap_or(Flow::Continue)
     }
@@ -150,7 +150,7 @@ impl Behaviour<Interleaved> for Scripted {
         let call = self.seen.batches.fetch_add(1, Ordering::Relaxed) + 1;
         assert!(call > self.script.batch_panics, "on purpose");
         if self.script.takes_back_in_batch && std::mem::take(&mut self.has_kept) {
-            turn.put_back();
+            turn.resume_kept_message();
         }
         if call == self.script.gives_in_batch {
             turn.address().send(9).unwrap();
@@ -158,9 +158,9 @@ impl Behaviour<Interleaved> for Scripted {
         Flow::Continue
     }
 
-    fn failed(&mut self, _: Panic, turn: &mut Activation<'_, u64, Interleaved>) -> Flow {
+    fn handle_panic(&mut self, _: Panic, turn: &mut Activation<'_, u64, Interleaved>) -> Flow {
         if std::mem::take(&mut self.has_kept) {
-            turn.put_back();
+            turn.resume_kept_message();
         }
         Flow::Continue
     }

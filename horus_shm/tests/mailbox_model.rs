@@ -10,8 +10,8 @@ use std::sync::{Arc, Mutex};
 
 use actors::{Control, Queue};
 use horus_shm::internals::heap::{
-    Activation, Address, Behaviour, ControlHandle, End, Event, Flow, MailLimit, Panic, Refusal,
-    SendOutcome, WeakAddress, spawn,
+    Activation, ActorEndReport, Address, Behaviour, ControlHandle, Event, Flow, MailLimit, Panic,
+    Refusal, SendOutcome, WeakAddress, spawn,
 };
 use proptest::prelude::*;
 
@@ -77,13 +77,13 @@ impl Behaviour<Queue> for Logger {
         Flow::Continue
     }
 
-    fn failed(&mut self, panic: Panic, _: &mut Activation<'_, u64, Queue>) -> Flow {
+    fn handle_panic(&mut self, panic: Panic, _: &mut Activation<'_, u64, Queue>) -> Flow {
         assert_eq!(panic.downcast_ref(), Some(&self.last));
         self.note(Entry::Failed(self.last));
         Flow::Continue
     }
 
-    fn ended(&mut self, end: &End, _: &Queue, _: Option<&mut ()>) {
+    fn handle_end(&mut self, end: &ActorEndReport, _: &Queue, _: Option<&mut ()>) {
         assert_eq!(end.panics, 0);
         self.note(Entry::End(end.undelivered));
     }
@@ -437,7 +437,7 @@ impl Behaviour<Queue> for Filler {
         Flow::Continue
     }
 
-    fn failed(&mut self, _: Panic, _: &mut Activation<'_, bool, Queue>) -> Flow {
+    fn handle_panic(&mut self, _: Panic, _: &mut Activation<'_, bool, Queue>) -> Flow {
         Flow::Stop
     }
 }
@@ -520,19 +520,19 @@ impl Behaviour<Queue> for Stasher {
     ) -> Flow {
         match event {
             Event::Message(true) => {
-                assert!(turn.keep());
+                assert!(turn.keep_message_counted());
                 self.0.push(true);
             }
             _ => {
                 for _ in self.0.drain(..) {
-                    turn.release();
+                    turn.stop_counting_message();
                 }
             }
         }
         Flow::Continue
     }
 
-    fn failed(&mut self, _: Panic, _: &mut Activation<'_, bool, Queue>) -> Flow {
+    fn handle_panic(&mut self, _: Panic, _: &mut Activation<'_, bool, Queue>) -> Flow {
         Flow::Stop
     }
 }

@@ -15,8 +15,9 @@ use std::time::Duration;
 
 use actors::{Control, Queue};
 use horus_shm::internals::heap::{
-    Activation, Address, Answer, AnswerError, Behaviour, End, Envelope, Event, Flow, MailLimit,
-    NoAnswer, Panic, Refusal, Reply, SendOutcome, WaitRefusal, answer_channel, reserve, spawn,
+    Activation, ActorEndReport, Address, Answer, AnswerError, Behaviour, Envelope, Event, Flow,
+    MailLimit, NoAnswer, Panic, Refusal, Reply, SendOutcome, WaitRefusal, answer_channel, reserve,
+    spawn,
 };
 use horus_shm::internals::wait::WaitPolicy;
 
@@ -128,12 +129,12 @@ impl Behaviour<Queue> for Checker {
         self.flow()
     }
 
-    fn failed(&mut self, panic: Panic, _: &mut Activation<'_, Counted, Queue>) -> Flow {
+    fn handle_panic(&mut self, panic: Panic, _: &mut Activation<'_, Counted, Queue>) -> Flow {
         assert!(panic.is::<OnPurpose>());
         self.flow()
     }
 
-    fn ended(&mut self, end: &End, _: &Queue, _: Option<&mut ()>) {
+    fn handle_end(&mut self, end: &ActorEndReport, _: &Queue, _: Option<&mut ()>) {
         self.counts
             .undelivered
             .fetch_add(end.undelivered, Ordering::Relaxed);
@@ -281,7 +282,7 @@ impl Behaviour<Queue> for Hop {
         Flow::Continue
     }
 
-    fn failed(&mut self, _: Panic, _: &mut Activation<'_, u64, Queue>) -> Flow {
+    fn handle_panic(&mut self, _: Panic, _: &mut Activation<'_, u64, Queue>) -> Flow {
         Flow::Stop
     }
 }
@@ -337,7 +338,7 @@ impl Behaviour<Queue> for Oracle {
         }
     }
 
-    fn failed(&mut self, _: Panic, _: &mut Activation<'_, Self::Message, Queue>) -> Flow {
+    fn handle_panic(&mut self, _: Panic, _: &mut Activation<'_, Self::Message, Queue>) -> Flow {
         Flow::Continue
     }
 }

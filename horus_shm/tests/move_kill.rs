@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use horus_shm::internals::layout::LaneBlock;
 use horus_shm::internals::sync::Word as _;
-use horus_shm::internals::{Blocks as _, check_names_now, forbid_name_thread};
+use horus_shm::internals::{Blocks as _, check_names_now, forbid_name_watch_thread};
 use horus_shm::{
     Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Reliability, Request,
     Segment, TopicName, TypeInfo, sweep,
@@ -109,7 +109,7 @@ struct Scene {
 impl Scene {
     fn new(reading: ReadMode) -> Self {
         // WHY: the test looks itself, at the moments that it chooses.
-        forbid_name_thread();
+        forbid_name_watch_thread();
         let dir = spawn::shm_dir();
         let namespace = spawn::namespace(dir.path());
         let reader = RawConsumer::new(open(&namespace), reading).unwrap();
@@ -287,7 +287,7 @@ fn a_publisher_killed_before_it_tells_readers_of_its_lane_makes_no_watch_due() {
             for reader in [&mut scene.reader, &mut joined] {
                 assert!(receive(reader).is_empty() || !is_before, "not shown yet");
                 let mut watch = reader.watch();
-                watch.follow();
+                watch.follow_consumer();
                 assert!(!watch.has_message(), "{reading:?}, {changes} changes");
             }
             if !is_before {
@@ -311,7 +311,7 @@ fn a_publisher_stopped_after_any_change_by_a_takeover_hides_no_messages() {
         &[ReadMode::KeepLast]
     };
     for &reading in readings {
-        forbid_name_thread();
+        forbid_name_watch_thread();
         let dir = spawn::shm_dir();
         let namespace = spawn::namespace(dir.path());
         let reader = |_| RawConsumer::new(open(&namespace), reading).unwrap();

@@ -27,7 +27,7 @@ use std::time::Duration;
 
 use horus_shm::internals::layout::Header;
 use horus_shm::internals::sync::Word as _;
-use horus_shm::internals::{Blocks as _, check_names_now, forbid_name_thread};
+use horus_shm::internals::{Blocks as _, check_names_now, forbid_name_watch_thread};
 use horus_shm::{
     Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Reliability, Request,
     Segment, SendError, TopicName, TypeInfo,
@@ -70,7 +70,7 @@ impl Scene {
 
     fn in_turn(history: u32, turn: Turn) -> Self {
         // WHY: a test looks itself, at the moments that it chooses.
-        forbid_name_thread();
+        forbid_name_watch_thread();
         let dir = spawn::shm_dir();
         Self {
             _turn: turn,
@@ -279,7 +279,7 @@ fn a_move_that_failed_makes_no_watch_due() {
     let _blocked = scene.block_lanes(1);
     expect_not_moved(&mut producer, 1);
     assert_eq!(receive(&mut reader), []);
-    watch.follow();
+    watch.follow_consumer();
     assert!(!watch.has_message(), "there is nothing to receive");
 }
 

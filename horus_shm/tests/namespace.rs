@@ -35,7 +35,7 @@ fn child_role() {
     match role.as_str() {
         "open" => {
             let namespace = Namespace::current().unwrap();
-            say(namespace.registry().me().to_bits());
+            say(namespace.registry().own_owner_word().to_bits());
             park();
         }
         "environment" => environment(&dir),
@@ -52,8 +52,16 @@ fn child_role() {
             let child = fork(|| {
                 assert!(namespace.registry().is_forked() && !namespace.is_current());
                 let mine = Namespace::current().unwrap();
-                assert!(mine.is_current() && mine.registry().me() != namespace.registry().me());
-                assert!(!mine.registry().is_dead(namespace.registry().me()));
+                assert!(
+                    mine.is_current()
+                        && mine.registry().own_owner_word()
+                            != namespace.registry().own_owner_word()
+                );
+                assert!(
+                    !mine
+                        .registry()
+                        .is_dead(namespace.registry().own_owner_word())
+                );
                 assert!(namespace.remove().is_err());
                 drop((namespace, mine));
                 Namespace::current().unwrap().is_current()
@@ -173,10 +181,14 @@ fn opening_twice_gives_the_same() {
     assert!(!Arc::ptr_eq(&first, &other));
     assert_ne!(first.registry().id(), other.registry().id());
 
-    let old = first.registry().me();
+    let old = first.registry().own_owner_word();
     drop((first, second));
     let again = Namespace::open(&config(dir.path())).unwrap();
-    assert_ne!(again.registry().me(), old, "the last one to go left");
+    assert_ne!(
+        again.registry().own_owner_word(),
+        old,
+        "the last one to go left"
+    );
 }
 
 #[test]

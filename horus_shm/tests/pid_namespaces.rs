@@ -236,7 +236,7 @@ fn kill_the_writer(border: Border, kind: Kind) -> Option<()> {
     let mut account = Account::default();
     receive(&mut receiver, &mut account, WRITER, MESSAGES);
     expect_counts(&segment, border, kind, dir.path(), "1 1");
-    let mine = namespace.registry().me();
+    let mine = namespace.registry().own_owner_word();
     let writer = owners(&segment)
         .into_iter()
         .find(|&owner| owner != mine)
@@ -279,7 +279,7 @@ fn kill_the_reader(border: Border, kind: Kind) -> Option<()> {
     let segment = Arc::clone(ring.segment().unwrap());
     let mut child = behind(border, "read", kind, dir.path())?;
     assert_eq!(child.listen(), "ready");
-    let mine = namespace.registry().me();
+    let mine = namespace.registry().own_owner_word();
     let mut sender = ring.sender().unwrap();
     let mut number = 0;
     let mut send = |count: u32| {

@@ -102,7 +102,7 @@ fn send(queues: &Queues, index: usize, job: Handle) {
 /// Takes the next entry as a worker does: its own, then those of others, then after a sleep.
 fn next(worker: &mut Worker<Handle>, begin: Instant, is_over: impl Fn() -> bool) -> Option<Handle> {
     let own = worker.pop_next().or_else(|| worker.pop());
-    let own = own.or_else(|| worker.pop_injected());
+    let own = own.or_else(|| worker.pop_injected_entry());
     own.or_else(|| {
         worker.begin_search();
         let stolen = (0..10).find_map(|_| worker.steal());
@@ -307,13 +307,13 @@ fn the_next_entry_of_a_worker_is_taken_after_it_has_stalled() {
     busy.begin_activation();
     busy.push_next(log.job(0));
     for now_ns in [100_000, 140_000] {
-        assert!(thief.steal_stalled(now_ns).is_none(), "{now_ns} ns");
+        assert!(thief.steal_stalled_entry(now_ns).is_none(), "{now_ns} ns");
     }
     busy.begin_activation();
     for now_ns in [160_000, 200_000] {
-        assert!(thief.steal_stalled(now_ns).is_none(), "{now_ns} ns");
+        assert!(thief.steal_stalled_entry(now_ns).is_none(), "{now_ns} ns");
     }
-    assert!(thief.steal_stalled(210_000).is_some());
+    assert!(thief.steal_stalled_entry(210_000).is_some());
 }
 
 /// Entries that are left in rings, `lifo_slot`s, injectors and chains are dropped with the queues.
@@ -327,7 +327,7 @@ fn entries_that_never_run_are_dropped() {
         ends[1].push_next(log.job(1000 + number));
         send(&queues, number, log.job(2000 + number));
     }
-    let taken = [ends[0].pop_injected(), ends[1].steal()];
+    let taken = [ends[0].pop_injected_entry(), ends[1].steal()];
     assert!(taken.iter().all(Option::is_some));
     drop((queues, ends, taken));
     assert_eq!(log.dropped.load(Ordering::Relaxed), jobs);
@@ -368,13 +368,13 @@ fn closed_injectors_keep_no_entry() {
     let (queues, mut workers) = RunQueues::<Handle>::new(2);
     (0..1000).for_each(|number| send(&queues, number, log.job(number)));
     // The worker keeps 256, and returns the others as a chain.
-    workers[0].pop_injected().unwrap().run();
+    workers[0].pop_injected_entry().unwrap().run();
     queues.close(|job| job.run());
     assert_eq!(log.ran(), 1000 - 255);
     let kept: Vec<_> = std::iter::from_fn(|| workers[0].pop()).collect();
     assert_eq!(kept.len(), 255);
     kept.iter().for_each(Handle::run);
-    assert!(!workers[0].has_own_entry() && workers[1].pop_injected().is_none());
+    assert!(!workers[0].has_own_entry() && workers[1].pop_injected_entry().is_none());
     queues.inject(1, log.job(1000), |job| job.run());
     log.check(1);
 }

@@ -205,7 +205,7 @@ mod thread {
             1
         }
 
-        fn gated(&self) -> &AtomicU64 {
+        fn gated_readers(&self) -> &AtomicU64 {
             &self.0.gated
         }
 

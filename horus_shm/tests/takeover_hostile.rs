@@ -19,7 +19,9 @@ use horus_shm::internals::lane::{
     LaneReader, LaneWriter, PinnableLane, clear_pin, count_all_messages, count_messages,
     message_number_at,
 };
-use horus_shm::internals::layout::{POSITION_MAX, SKIP, SkipCounter, published, writing};
+use horus_shm::internals::layout::{
+    POSITION_MAX, SKIP_BIT, SkipCounter, published_stamp, writing_stamp,
+};
 use horus_shm::internals::memory::LaneMemory;
 use horus_shm::internals::takeover::take_over;
 
@@ -55,12 +57,12 @@ fn stamps_near(head: u64, capacity: u64) -> Vec<u64> {
     let mut stamps = vec![
         0,
         1,
-        SKIP,
-        SKIP | 1,
+        SKIP_BIT,
+        SKIP_BIT | 1,
         u64::MAX,
         u64::MAX - 1,
-        SKIP - 1,
-        SKIP - 2,
+        SKIP_BIT - 1,
+        SKIP_BIT - 2,
         1 << 62,
     ];
     let near = [
@@ -71,7 +73,11 @@ fn stamps_near(head: u64, capacity: u64) -> Vec<u64> {
     ];
     let far = [head.wrapping_add(capacity), POSITION_MAX, POSITION_MAX + 1];
     for pos in near.into_iter().chain(far) {
-        stamps.extend([published(pos), writing(pos), published(pos) | SKIP]);
+        stamps.extend([
+            published_stamp(pos),
+            writing_stamp(pos),
+            published_stamp(pos) | SKIP_BIT,
+        ]);
     }
     stamps.sort_unstable();
     stamps.dedup();
@@ -178,7 +184,7 @@ fn expect_in_step(lane: &Lane, gated: bool) -> Result<(), String> {
     let pos = take_over(lane, ME);
     let mut writer = LaneWriter::new(lane.clone(), pos, gated);
     let start = if gated {
-        gate::announce_gated_reader(lane.gated(), 0);
+        gate::announce_gated_reader(lane.gated_readers(), 0);
         gate::join_lane(lane, 0, u64::MAX)
     } else {
         pos
@@ -513,7 +519,7 @@ fn each_takeover_is_an_epoch_and_counts_the_skip_of_its_predecessor_once() {
 #[test]
 fn a_head_that_the_stamps_contradict_is_not_believed() {
     let mut stamps = [0; 8];
-    (stamps[0], stamps[2]) = (published(8), published(10));
+    (stamps[0], stamps[2]) = (published_stamp(8), published_stamp(10));
     let lane = Lane::new(2, &stamps);
     assert_eq!(take_over(&lane, ME), 11);
     assert_eq!(lane.0.block.corrupt_resync.load(Ordering::Relaxed), 1);
@@ -522,7 +528,7 @@ fn a_head_that_the_stamps_contradict_is_not_believed() {
 #[test]
 fn a_stamp_that_belongs_to_another_slot_is_not_believed() {
     let mut stamps = [0; 8];
-    (stamps[0], stamps[1]) = (published(8), published(805));
+    (stamps[0], stamps[1]) = (published_stamp(8), published_stamp(805));
     let lane = Lane::new(u64::MAX, &stamps);
     assert_eq!(take_over(&lane, ME), 9);
 }

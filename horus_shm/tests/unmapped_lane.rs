@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use horus_shm::internals::lane::PollOutcome;
-use horus_shm::internals::{check_names_now, forbid_name_thread};
+use horus_shm::internals::{check_names_now, forbid_name_watch_thread};
 use horus_shm::{
     Namespace, OpenError, RawConsumer, RawProducer, ReadMode, RecvError, Reliability, Request,
     Segment, TopicName, TypeInfo,
@@ -220,7 +220,7 @@ fn open_without_memory() {
 /// A publisher that has grown moves to the next file of its topic, and its reader has no memory for
 /// the longer slots. The reader keeps the former file until it has.
 fn move_without_memory() {
-    forbid_name_thread();
+    forbid_name_watch_thread();
     let mut type_info = TypeInfo::opaque::<u64>();
     type_info.sized = true;
     let mut request = Request::new(type_info);
@@ -292,7 +292,7 @@ fn move_without_memory() {
 /// Returns the file and the endpoints of a topic whose messages have any length. They notice only
 /// in [`check_names_now`] that the file has lost its name.
 fn topic_of_any_length() -> (Arc<Segment>, RawProducer, RawConsumer) {
-    forbid_name_thread();
+    forbid_name_watch_thread();
     let mut type_info = TypeInfo::opaque::<u64>();
     type_info.sized = true;
     let request = Request::new(type_info);

@@ -168,7 +168,7 @@ fn the_bit_of_a_publisher_killed_waiting_for_room_goes_too() {
 }
 
 fn send_traced(namespace: &Arc<Namespace>, edge: WakeBarrier) {
-    horus_shm::internals::forbid_name_thread();
+    horus_shm::internals::forbid_name_watch_thread();
     let segment = topic(Some(namespace), "topic", &request(edge));
     let mut sender = Sender::new(&segment, 0);
     sender.send();

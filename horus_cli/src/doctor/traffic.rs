@@ -64,7 +64,7 @@ pub(super) fn check_traffic(context: &Context) -> Result<Vec<Finding>, Failure> 
 /// Returns a finding that lists the live processes of the namespace. `users` are the owner ids of
 /// the processes that use a topic. An owner id identifies a process within its namespace.
 fn check_processes(namespace: &Namespace, users: &BTreeSet<u64>) -> Result<Finding, Failure> {
-    let own = namespace.registry().me().to_bits();
+    let own = namespace.registry().own_owner_word().to_bits();
     let all = introspect::processes(namespace).map_err(|error| Failure::from_open_error(&error))?;
     let others = all.iter().filter(|process| process.owner_id != own);
     let (with, without): (Vec<_>, Vec<_>) =

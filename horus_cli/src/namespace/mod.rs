@@ -39,7 +39,7 @@ impl Command {
 /// Returns the live processes that have opened the namespace. The process of this command is not
 /// included.
 pub(crate) fn other_processes(namespace: &Namespace) -> Result<Vec<ProcessInfo>, Failure> {
-    let own = namespace.registry().me().to_bits();
+    let own = namespace.registry().own_owner_word().to_bits();
     let all = introspect::processes(namespace).map_err(|error| Failure::from_open_error(&error))?;
     let others = all.into_iter().filter(|process| process.owner_id != own);
     Ok(others.filter_map(|process| process.process).collect())

@@ -78,7 +78,7 @@ impl<M: Send + 'static> ActivationServices<M> for Activation<'_, M, ActorGroup> 
     }
 
     fn keep_message_counted(&mut self) -> bool {
-        Activation::keep(self)
+        Activation::keep_message_counted(self)
     }
 }
 

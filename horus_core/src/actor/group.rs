@@ -510,7 +510,7 @@ impl ActorGroup {
 
     /// Removes an actor that ends from the members of the group, and counts the messages that were
     /// dropped with it.
-    pub(crate) fn remove_member(&self, number: u64, end: &heap::End) {
+    pub(crate) fn remove_member(&self, number: u64, end: &heap::ActorEndReport) {
         let mut roll = lock(&self.roll);
         let handle = roll.members.remove(number);
         // Relaxed, all: counters, changed under the lock.

@@ -3,7 +3,9 @@
 
 mod swaps;
 
-use horus_shm::internals::heap::{Activation, Behaviour, ControlHandle, End, Event, Flow, Panic};
+use horus_shm::internals::heap::{
+    Activation, ActorEndReport, Behaviour, ControlHandle, Event, Flow, Panic,
+};
 use swaps::shut_down_version;
 
 use crate::actor::address::Address;
@@ -348,7 +350,7 @@ impl<A: Actor> HostedActor<A> {
         ) {
             return;
         }
-        let is_counted = turn.keep();
+        let is_counted = turn.keep_message_counted();
         let extras = self.extras.get_or_insert_default();
         extras.stash.put_event_first((event, is_counted));
     }
@@ -372,7 +374,7 @@ impl<A: Actor> HostedActor<A> {
         if matches!(event, Event::Control(ControlMessage::Visit)) {
             return flow_after_visit(turn.group());
         }
-        let is_counted = turn.keep();
+        let is_counted = turn.keep_message_counted();
         if let Some(extras) = &mut self.extras {
             extras.stash.queue_event((event, is_counted));
         }
@@ -412,7 +414,7 @@ impl<A: Actor> HostedActor<A> {
                 return flow;
             };
             if is_counted {
-                turn.put_back();
+                turn.resume_kept_message();
             }
             flow = self.handle_event(event, turn);
         }
@@ -499,7 +501,11 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
     }
 
     #[cold]
-    fn failed(&mut self, panic: Panic, turn: &mut Activation<'_, A::Message, ActorGroup>) -> Flow {
+    fn handle_panic(
+        &mut self,
+        panic: Panic,
+        turn: &mut Activation<'_, A::Message, ActorGroup>,
+    ) -> Flow {
         let flow = turn.worker().count_message();
         let error = NodeError::from(panic_text(panic));
         let flow = match self.apply_failure_policy(&error, true, turn) {
@@ -532,7 +538,12 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
         }
     }
 
-    fn ended(&mut self, end: &End, group: &ActorGroup, _: Option<&mut WorkerContext>) {
+    fn handle_end(
+        &mut self,
+        end: &ActorEndReport,
+        group: &ActorGroup,
+        _: Option<&mut WorkerContext>,
+    ) {
         if matches!(self.state, HostedState::Active | HostedState::Ending) {
             let safe = self.extras.as_mut().and_then(|extras| extras.safe.as_mut());
             if let Some(safe) = safe

@@ -13,8 +13,8 @@ use std::time::Duration;
 
 use horus_shm::WaitPolicy;
 use horus_shm::internals::heap::{
-    self, Activation, ActivationOutcome, Behaviour, ControlHandle, End, Event, Flow, Panic,
-    PullQueue,
+    self, Activation, ActivationOutcome, ActorEndReport, Behaviour, ControlHandle, Event, Flow,
+    Panic, PullQueue,
 };
 
 use crate::actor::address::Address;
@@ -121,11 +121,16 @@ impl<M: Send + 'static> Behaviour<ActorGroup> for HostedInbox<M> {
         }
     }
 
-    fn failed(&mut self, _: Panic, _: &mut Activation<'_, M, ActorGroup>) -> Flow {
+    fn handle_panic(&mut self, _: Panic, _: &mut Activation<'_, M, ActorGroup>) -> Flow {
         Flow::Stop
     }
 
-    fn ended(&mut self, end: &End, group: &ActorGroup, _: Option<&mut WorkerContext>) {
+    fn handle_end(
+        &mut self,
+        end: &ActorEndReport,
+        group: &ActorGroup,
+        _: Option<&mut WorkerContext>,
+    ) {
         if let Some(number) = self.number {
             group.remove_member(number, end);
         }
@@ -243,7 +248,7 @@ impl<M: Send + 'static> Inbox<M> {
                 }
             }
             // WHY: the queue of a set may have the tasks of others, which are not taken here.
-            if self.is_in_set || self.queue.register(context.waker()) {
+            if self.is_in_set || self.queue.register_waker(context.waker()) {
                 return Poll::Pending;
             }
         }
@@ -349,7 +354,7 @@ impl<M> Inbox<M> {
     /// of the parent may have held the lock when the child was forked.
     fn remove_waker(&self) {
         if !self.handle.belongs_to_parent() {
-            self.queue.withdraw();
+            self.queue.remove_waker();
         }
     }
 

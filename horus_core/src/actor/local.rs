@@ -251,14 +251,14 @@ impl LocalWorker {
     fn find_task_elsewhere(&mut self, now_ns: u64) -> Option<Task> {
         self.activations = 0;
         self.looked_ns = now_ns;
-        let sent = self.worker.pop_injected();
-        sent.or_else(|| self.worker.steal_stalled(now_ns))
+        let sent = self.worker.pop_injected_entry();
+        sent.or_else(|| self.worker.steal_stalled_entry(now_ns))
     }
 
     #[inline(never)]
     fn find_waiting_task(&mut self) -> Option<Task> {
         self.streak = 0;
         let waiting = self.worker.pop().or_else(|| self.worker.pop_next());
-        waiting.or_else(|| self.worker.pop_injected())
+        waiting.or_else(|| self.worker.pop_injected_entry())
     }
 }

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
 use horus_shm::internals::termination::TerminationSignals;
-use horus_shm::internals::{ThreadRoom, thread_room};
+use horus_shm::internals::{RemainingThreads, remaining_threads};
 
 use super::Scheduler;
 use crate::message::NodeEvent;
@@ -398,8 +398,8 @@ fn check_thread_limit(scheduler: &Scheduler) -> Result<(), StartError> {
     let compute = scheduler.compute_threads;
     let of_nodes = needed_thread_count(&scheduler.entries, compute, threads_at_once_max());
     let wanted = of_nodes as u64 + 1;
-    match thread_room() {
-        Some(ThreadRoom { threads, limit }) if wanted > threads => {
+    match remaining_threads() {
+        Some(RemainingThreads { threads, limit }) if wanted > threads => {
             let room = threads;
             Err(StartError::TooManyThreads {
                 wanted,

@@ -383,7 +383,7 @@ impl WaitSet {
     ///
     /// This wait never wakes up to poll. Another thread has to check [`Self::watches`] repeatedly,
     /// and notify the bell if one of the topics has messages.
-    pub(crate) fn wait_guarded(
+    pub(crate) fn wait_without_polling(
         &mut self,
         timeout: Duration,
         bell: Bell<'_>,
@@ -415,7 +415,7 @@ impl WaitSet {
         bell: Option<Bell<'_>>,
     ) -> Result<&[Ready], WaitError> {
         let is_rung = || bell.is_some_and(|(_, is_rung)| is_rung());
-        self.watches.iter_mut().for_each(Watch::follow);
+        self.watches.iter_mut().for_each(Watch::follow_consumer);
         let mut end = None;
         loop {
             if self.watches.iter().any(Watch::is_forked) {
@@ -459,7 +459,7 @@ impl WaitSet {
         let watches = &self.watches[..self.watches.len().min(TOPICS_WITHOUT_ALARM)];
         match bell {
             None => Watch::wait_any_or_notified(&own, watches, wait_policy, look),
-            Some(_) => Watch::wait_any_guarded(&own, watches, wait_policy, look),
+            Some(_) => Watch::wait_any_without_polling(&own, watches, wait_policy, look),
         };
     }
 

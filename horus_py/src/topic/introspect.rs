@@ -298,7 +298,7 @@ fn _processes(
     namespace: Option<&Bound<'_, PyNamespace>>,
 ) -> PyResult<Vec<(u32, String, u64, bool)>> {
     let namespace = namespace_or_current(namespace)?;
-    let own = namespace.registry().me().to_bits();
+    let own = namespace.registry().own_owner_word().to_bits();
     let found = py.detach(|| processes(&namespace));
     let found = found.map_err(|error| OpenTopicError::new_err(error.to_string()))?;
     let described = found.into_iter().filter_map(|found| {

@@ -72,11 +72,11 @@ pub(crate) struct ClaimedSlot {
 
 /// Index of the pin that protects a message while the reader copies it. All other pins are for
 /// borrowed messages.
-pub(crate) const COPY_PIN: u32 = PINS_PER_READER as u32 - 1;
+pub(crate) const COPY_PIN_INDEX: u32 = PINS_PER_READER as u32 - 1;
 
 /// Maximum number of messages that a reader can hold as borrowed at the same time. Each of them
 /// needs a pin.
-pub const BORROWS_MAX: u32 = COPY_PIN;
+pub const BORROWS_MAX: u32 = COPY_PIN_INDEX;
 
 impl ReaderSlot {
     /// Claims the first slot that is free or whose reader is dead. If `resumes` is true and the
@@ -97,7 +97,7 @@ impl ReaderSlot {
         let owners = blocks.iter().map(|block| &block.owner);
         let claimed = owner::claim_with_retries(
             owners,
-            segment.me(),
+            segment.own_owner_word(),
             |owner| segment.is_dead(owner),
             claim_pauses(segment.file().is_some()),
         );
@@ -145,7 +145,11 @@ impl ReaderSlot {
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
             // ORDERING(epoch): a publisher that sees it sends behind the start of this reader.
             // Pairs with the load in `EndpointSession::load`.
-            Word::store(&block.joined, self.segment.me(), edge::EPOCH_PUBLISH);
+            Word::store(
+                &block.joined,
+                self.segment.own_owner_word(),
+                edge::EPOCH_PUBLISH,
+            );
         }
     }
 
@@ -298,7 +302,7 @@ impl Drop for ReaderSlot {
             return;
         }
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
-            let me = self.segment.me();
+            let me = self.segment.own_owner_word();
             owner::free_entry(&block.owner, me, me, || {
                 clear_announcements(&self.segment, self.index);
             });
@@ -351,7 +355,7 @@ pub(crate) fn reap_dead_reader(segment: &Segment, index: u32) -> bool {
     };
     // Relaxed: the death of the owner ordered it.
     let is_gated = wait.gated.get() & 1 << index != 0;
-    let me = segment.me();
+    let me = segment.own_owner_word();
     if owner != 0 && is_gated {
         owner::clear_dead_entry(word, owner, me, || {
             clear_announcements_except_gate(segment, index)
@@ -367,7 +371,7 @@ pub(crate) fn reap_dead_gated_reader(segment: &Segment, index: u32) -> bool {
     // WHY this is enough: a probe by system call came before, and the dead reader's last loads
     // before its lock was released; the exchange excludes a second reaper.
     dead_owner(segment, index).is_some_and(|(word, owner)| {
-        owner::free_entry(word, owner, segment.me(), || {
+        owner::free_entry(word, owner, segment.own_owner_word(), || {
             clear_announcements(segment, index)
         })
     })

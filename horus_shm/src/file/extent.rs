@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use std::sync::atomic::AtomicU64;
 
 use crate::file::error::OpenError;
-use crate::file::header::{self, ExtentBase, ExtentId, HeaderError, LaneHeader};
+use crate::file::header::{self, ExtentBoundary, ExtentId, HeaderError, LaneHeader};
 use crate::file::lane_name;
 use crate::file::offer::Offer;
 use crate::file::open::{no_space_or, reserve};
@@ -76,7 +76,7 @@ impl ExtentUse {
 pub(crate) struct Extent {
     pub(crate) id: ExtentId,
     pub(crate) usage: ExtentUse,
-    pub(crate) base: ExtentBase,
+    pub(crate) base: ExtentBoundary,
     pub(crate) offer: Offer,
     /// The identity of the message type in `offer`, with which types are compared.
     pub(crate) type_identity: TypeIdentity,
@@ -87,7 +87,7 @@ pub(crate) struct Extent {
 
 impl Extent {
     /// Creates an extent whose slots are on the heap.
-    pub(crate) fn on_heap(id: ExtentId, base: ExtentBase, offer: Offer) -> Self {
+    pub(crate) fn on_heap(id: ExtentId, base: ExtentBoundary, offer: Offer) -> Self {
         Self {
             id,
             usage: ExtentUse::Write,
@@ -108,7 +108,7 @@ impl Extent {
     pub(crate) fn create(
         topic: &TopicFile,
         id: ExtentId,
-        base: ExtentBase,
+        base: ExtentBoundary,
         offer: Offer,
     ) -> Result<Self, OpenError> {
         let place = LaneFilePath { topic, id };
@@ -172,7 +172,7 @@ impl Extent {
     pub(crate) fn read_offer(
         topic: &TopicFile,
         id: ExtentId,
-    ) -> Result<(ExtentBase, Offer), OpenError> {
+    ) -> Result<(ExtentBoundary, Offer), OpenError> {
         Self::open_and_read_header(topic, id, OpenMode::ReadOnly)
             .map(|(_, base, offer)| (base, offer))
     }
@@ -182,7 +182,7 @@ impl Extent {
         topic: &TopicFile,
         id: ExtentId,
         mode: OpenMode,
-    ) -> Result<(OwnedFd, ExtentBase, Offer), OpenError> {
+    ) -> Result<(OwnedFd, ExtentBoundary, Offer), OpenError> {
         let place = LaneFilePath { topic, id };
         let fd = open_file(topic, id, mode)?;
         let stat = os::fstat(fd.as_fd()).map_err(place.io_error("looking at a lane file of"))?;
@@ -207,7 +207,7 @@ impl Extent {
     fn map_file(
         place: &LaneFilePath<'_>,
         fd: &OwnedFd,
-        (base, offer): (ExtentBase, Offer),
+        (base, offer): (ExtentBoundary, Offer),
         usage: ExtentUse,
     ) -> Result<Self, OpenError> {
         let range = offer.shape.slots();

@@ -57,15 +57,15 @@ pub struct ExtentId {
     pub generation: u64,
 }
 
-/// The beginning of an extent: its position and message number in the lane, and the publisher that
-/// created it.
+/// A boundary between two extents (files of slots) of a lane: the position and the message number
+/// at which the later one begins, and the publisher that created the later one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct ExtentBase {
-    /// The position in the lane that the first slot of the extent has.
+pub struct ExtentBoundary {
+    /// The position in the lane at which the later extent begins, that is, of its first slot.
     pub position: u64,
-    /// The number of messages that were sent in the lane before this extent began.
+    /// The number of messages that were sent in the lane before the later extent began.
     pub number: u64,
-    /// The random number that identifies the publisher that created the extent.
+    /// The random number that identifies the publisher that created the later extent.
     pub session: u64,
 }
 
@@ -81,7 +81,7 @@ pub struct LaneHeader {
     pub id: ExtentId,
     /// The position and the message number at which the extent begins, and the publisher that
     /// created the extent.
-    pub base: ExtentBase,
+    pub base: ExtentBoundary,
 }
 
 /// Encodes the header area of a new topic file: the header, the schema text, and zeros. `now_ns` is
@@ -243,7 +243,7 @@ pub fn decode_lane_header(
     if header.lane >= PARTICIPANTS_MAX {
         return Err(damaged_field("lane", header.lane, "0 to 63"));
     }
-    let base = ExtentBase {
+    let base = ExtentBoundary {
         position: header.base_position,
         number: header.base_number,
         session: header.session,

@@ -14,7 +14,7 @@ use std::time::Duration;
 use crate::file::label::TopicLabel;
 use crate::file::name::TopicName;
 use crate::file::namespace::Namespace;
-use crate::os::{self, Stat, fault};
+use crate::os::{self, FileStatus, fault};
 use crate::process::fork::ForkLocal;
 use crate::protocol::sync::Word as _;
 
@@ -65,7 +65,7 @@ pub struct NameLost {
 /// Prevents this process from starting the thread that checks the names of topics. For tests in
 /// which a debugger (tracer) steps through this process. Such a tracer changes the code of the
 /// process, so threads that it does not trace would run the changed code, too.
-pub fn forbid_name_thread() {
+pub fn forbid_name_watch_thread() {
     // Relaxed: the caller opens topics later.
     IS_NAME_THREAD_FORBIDDEN.set(1);
 }
@@ -88,7 +88,7 @@ struct WatchedName {
     /// The result of the last check of the name, as an index into [`NAME_STATES`].
     state: AtomicU64,
     name: TopicName,
-    stat: Stat,
+    stat: FileStatus,
     namespace: Weak<Namespace>,
 }
 
@@ -111,7 +111,7 @@ fn lock_watched_names() -> MutexGuard<'static, WatchedNames> {
 impl NameWatch {
     /// Watches the name `name` of the open file whose status is `stat`. The returned value must be
     /// dropped before the file's own reference to `namespace`.
-    pub(crate) fn new(namespace: &Arc<Namespace>, name: &TopicName, stat: Stat) -> Self {
+    pub(crate) fn new(namespace: &Arc<Namespace>, name: &TopicName, stat: FileStatus) -> Self {
         let entry = Arc::new(WatchedName {
             state: AtomicU64::new(0),
             name: name.clone(),
@@ -166,7 +166,7 @@ impl Drop for NameWatch {
 /// Starts the thread that checks the names. Returns false if the system could not create the
 /// thread.
 fn start_thread() -> bool {
-    // Relaxed: as in `forbid_name_thread`.
+    // Relaxed: as in `forbid_name_watch_thread`.
     if IS_NAME_THREAD_FORBIDDEN.get() != 0 {
         return false;
     }

@@ -29,7 +29,7 @@ pub(crate) use error::NamespaceError;
 
 use crate::os::access::AccessRule;
 use crate::os::descriptor::CheckedFd;
-use crate::os::{self, Stat};
+use crate::os::{self, FileStatus};
 use crate::process::fork::ForkLocal;
 use crate::process::liveness::{ProcessInfo, Registry, RegistryError};
 
@@ -109,8 +109,8 @@ pub struct Namespace {
     parent: CheckedFd,
     dir: CheckedFd,
     topics: CheckedFd,
-    stat: Stat,
-    topics_stat: Stat,
+    stat: FileStatus,
+    topics_stat: FileStatus,
     config: NamespaceConfig,
     path: PathBuf,
 }

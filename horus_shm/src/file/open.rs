@@ -17,7 +17,7 @@ use crate::file::namespace::Namespace;
 use crate::file::offer::Request;
 use crate::file::segment::{FileId, TopicFile, TopicMemory};
 use crate::file::topic_type::TypeInfo;
-use crate::os::{self, FreeSpace, OpenMode, Stat, lock};
+use crate::os::{self, FileStatus, FreeSpace, OpenMode, lock};
 use crate::process::fork::ForkLocal;
 use crate::process::liveness::Holder;
 use crate::protocol::layout::{HEADER_BYTES, LAYOUT_VERSION};
@@ -349,7 +349,7 @@ impl TopicPath<'_> {
     fn attach_to_file(
         &self,
         table: &mut FilesInUse,
-        (file, stat): (TopicFile, Stat),
+        (file, stat): (TopicFile, FileStatus),
         type_info: TypeInfo,
     ) -> Result<OpenAttempt, OpenError> {
         Ok(
@@ -404,7 +404,7 @@ impl TopicPath<'_> {
         }
     }
 
-    pub(crate) fn check_kind(&self, stat: &Stat) -> Result<(), OpenError> {
+    pub(crate) fn check_kind(&self, stat: &FileStatus) -> Result<(), OpenError> {
         let found = if !stat.is_file() {
             "not a regular file".to_owned()
         } else if let Err(refusal) = self.namespace.access().check_file(stat) {
@@ -561,7 +561,7 @@ fn add_segment(
     table: &mut FilesInUse,
     type_info: TypeInfo,
     mut file: TopicFile,
-    stat: Stat,
+    stat: FileStatus,
 ) -> Arc<TopicMemory> {
     let id = file.id;
     file.name_watch = Some(NameWatch::new(&file.namespace, &file.name, stat));

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use crate::file::error::{OpenError, UnusableReason};
 use crate::file::extent::{self, Extent};
-use crate::file::header::{ExtentBase, ExtentId};
+use crate::file::header::{ExtentBoundary, ExtentId};
 use crate::file::label::TopicLabel;
 use crate::file::name::TopicName;
 use crate::file::namespace::Namespace;
@@ -36,7 +36,7 @@ mod topic_file;
 mod unread;
 
 pub use blocks::Blocks;
-pub(crate) use extents::SEARCHED_GENERATIONS_MAX;
+pub(crate) use extents::SEARCHED_EXTENTS_MAX;
 use topic_file::PartMappings;
 pub(crate) use topic_file::{FileId, TopicFile};
 pub(crate) use unread::ReadProgress;
@@ -75,7 +75,7 @@ pub struct TopicMemory {
     extents: Mutex<Vec<Arc<Extent>>>,
     /// The headers of the extents that this process knows, in no particular order. They are kept so
     /// that no file has to be read twice.
-    headers: Mutex<Vec<(ExtentId, ExtentBase, Offer)>>,
+    headers: Mutex<Vec<(ExtentId, ExtentBoundary, Offer)>>,
     /// Number of readers of a segment on the heap that do not pin slots: see
     /// [`Self::add_observer`].
     observers: Mutex<u32>,
@@ -318,10 +318,10 @@ impl TopicMemory {
 
     /// Returns the owner word of this process: the number that identifies it in shared memory.
     #[must_use]
-    pub fn me(&self) -> u64 {
+    pub fn own_owner_word(&self) -> u64 {
         match &self.backing {
             SegmentBacking::Heap(_) => HEAP_OWNER,
-            SegmentBacking::File(file) => file.namespace.registry().me().to_bits(),
+            SegmentBacking::File(file) => file.namespace.registry().own_owner_word().to_bits(),
         }
     }
 

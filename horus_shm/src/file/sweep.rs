@@ -158,10 +158,10 @@ pub fn remove_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool
         Ok(SweepOutcome::Removed | SweepOutcome::Gone) => Ok(true),
         Ok(SweepOutcome::InUse | SweepOutcome::Kept) => Ok(false),
         Ok(SweepOutcome::Foreign) | Err(OpenError::NotATopic { .. }) => {
-            remove_foreign(namespace, name)
+            remove_foreign_file(namespace, name)
         }
         Err(OpenError::Io { source, .. }) if source.kind() == ErrorKind::PermissionDenied => {
-            remove_foreign(namespace, name)
+            remove_foreign_file(namespace, name)
         }
         Err(error) => Err(error),
     }
@@ -169,8 +169,8 @@ pub fn remove_topic(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool
 
 /// Removes a file that cannot be read as a topic, and its lane files. Returns true if the file was
 /// removed.
-fn remove_foreign(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool, OpenError> {
-    let removed = foreign::remove_foreign(&TopicPath { namespace, name })?;
+fn remove_foreign_file(namespace: &Arc<Namespace>, name: &TopicName) -> Result<bool, OpenError> {
+    let removed = foreign::remove_foreign_file(&TopicPath { namespace, name })?;
     if removed {
         // WHY all orphans: a damaged file does not say which lane files are its own.
         let mut names = file_names(namespace)?;

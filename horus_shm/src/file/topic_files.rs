@@ -16,7 +16,7 @@ pub struct TopicFiles {
 /// A live endpoint, and the topic file in which it is.
 #[derive(Debug, Clone)]
 pub struct LiveEndpoint {
-    /// The segment (mapped memory) of the file in which the endpoint is.
+    /// The segment (mapped memory) of the topic file that contains the endpoint.
     pub file: Arc<Segment>,
     /// The lane or reader slot of the endpoint, and its process.
     pub id: EndpointId,

@@ -50,7 +50,7 @@
 //!         }
 //!         Flow::Continue
 //!     }
-//!     fn failed(&mut self, _: Panic, _: &mut Activation<'_, u64, Queue>) -> Flow {
+//!     fn handle_panic(&mut self, _: Panic, _: &mut Activation<'_, u64, Queue>) -> Flow {
 //!         Flow::Stop
 //!     }
 //! }
@@ -96,10 +96,10 @@ use crate::wait::LocalEventcount;
 /// Number of eventcounts of a group at which senders wait until a full mailbox has room.
 const ROOM_EVENTCOUNTS: usize = 16;
 
-/// The value of [`Header::capacity`] that means that the mailbox is unbounded.
+/// The value of [`CellHeader::capacity`] that means that the mailbox is unbounded.
 const UNBOUNDED_CAPACITY: u16 = 0;
 
-/// The value of [`Header::capacity`] that means that the mailbox keeps only the latest message.
+/// The value of [`CellHeader::capacity`] that means that the mailbox keeps only the latest message.
 const LATEST_CAPACITY: u16 = CAPACITY_MAX + 1;
 
 /// A group of actors: the workers that run them, and the eventcounts that they share.
@@ -142,7 +142,7 @@ pub trait Behaviour<G: Group>: Send + 'static {
         None
     }
 
-    /// Handles one message or control. If it panics, [`Self::failed`] is called.
+    /// Handles one message or control. If it panics, [`Self::handle_panic`] is called.
     fn handle(
         &mut self,
         event: Event<Self::Message, G::Control>,
@@ -159,7 +159,7 @@ pub trait Behaviour<G: Group>: Send + 'static {
     /// Decides what happens after [`Self::handle`] or [`Self::end_batch`] has panicked. `panic` is
     /// the payload of the panic. The message that was being handled is lost. If this function
     /// panics, too, the actor ends.
-    fn failed(&mut self, panic: Panic, turn: &mut Activation<'_, Self::Message, G>) -> Flow;
+    fn handle_panic(&mut self, panic: Panic, turn: &mut Activation<'_, Self::Message, G>) -> Flow;
 
     /// Decides whether the actor continues to live when no address is left and all mail was
     /// handled. If it should, this function has to create an address ([`Activation::address`]),
@@ -175,12 +175,12 @@ pub trait Behaviour<G: Group>: Send + 'static {
     /// Informs the behaviour that the actor has ended. Called once, after all waiting messages were
     /// dropped, and before `self` is dropped. `worker` is `None` if the actor ended because its
     /// [`Runnable`] was dropped.
-    fn ended(&mut self, _end: &End, _group: &G, _worker: Option<&mut G::Worker>) {}
+    fn handle_end(&mut self, _end: &ActorEndReport, _group: &G, _worker: Option<&mut G::Worker>) {}
 }
 
-/// A report about an actor that has ended. [`Behaviour::ended`] receives it.
+/// A report about an actor that has ended. [`Behaviour::handle_end`] receives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct End {
+pub struct ActorEndReport {
     /// Number of messages that the actor did not handle before it ended. They were dropped.
     pub undelivered: u64,
     /// Number of panics that occurred while unhandled messages and controls were dropped.
@@ -223,7 +223,7 @@ impl RoomEventcounts {
 
 /// The part of an actor's memory (cell) that is the same for all behaviours.
 #[repr(C)]
-pub struct Header<G: Group> {
+pub struct CellHeader<G: Group> {
     word: AtomicU64,
     /// The address of the latest message's block, if the mailbox keeps only the latest message; 0
     /// if there is no such message.
@@ -250,34 +250,34 @@ pub struct Header<G: Group> {
 /// type call them through these pointers.
 struct CellFunctions<G: Group> {
     /// The function that runs the actor of a cell. Only the actor's runner may call it.
-    run: run::RunFn<G>,
+    run: run::RunActorFn<G>,
     /// The function that calls [`Behaviour::visit`] for the actor of a cell. Only the actor's
     /// runner may call it.
-    visit: run::VisitFn<G>,
+    visit: run::VisitActorFn<G>,
     /// The function that ends the actor of a cell without a worker, after the actor's [`Runnable`]
     /// was dropped. Only the actor's runner may call it.
-    end: unsafe fn(NonNull<Header<G>>),
+    end: unsafe fn(NonNull<CellHeader<G>>),
     /// The function that puts the [`Runnable`] of the actor into the queue of the thread that runs
     /// it; `None` if the workers of the group run the actor. Only the actor's runner may call it.
-    pull: Option<unsafe fn(NonNull<Header<G>>)>,
+    pull: Option<unsafe fn(NonNull<CellHeader<G>>)>,
     layout: Layout,
 }
 
 /// The memory of an actor: a header, and the state of its behaviour.
 #[repr(C)]
 struct Cell<B, G: Group> {
-    header: Header<G>,
+    header: CellHeader<G>,
     state: UnsafeCell<ManuallyDrop<B>>,
 }
 
 const _: () = {
-    assert!(offset_of!(Header<LayoutCheckGroup>, inbox) == 64);
-    assert!(size_of::<Header<LayoutCheckGroup>>() == 96);
+    assert!(offset_of!(CellHeader<LayoutCheckGroup>, inbox) == 64);
+    assert!(size_of::<CellHeader<LayoutCheckGroup>>() == 96);
     assert!(size_of::<Cell<[u64; 4], LayoutCheckGroup>>() == 128);
 };
 
-/// A group for which the compiler checks assertions about the layout of [`Header`] and [`Cell`].
-/// The assertions hold for every other group, too.
+/// A group for which the compiler checks assertions about the layout of [`CellHeader`] and
+/// [`Cell`]. The assertions hold for every other group, too.
 enum LayoutCheckGroup {}
 
 impl Group for LayoutCheckGroup {
@@ -294,7 +294,7 @@ impl Group for LayoutCheckGroup {
 }
 
 // SAFETY: the link is a field of its own, which nothing else uses.
-unsafe impl<G: Group> InjectorEntry for Header<G> {
+unsafe impl<G: Group> InjectorEntry for CellHeader<G> {
     fn injector_link(&self) -> &AtomicPtr<Self> {
         &self.injector_link
     }
@@ -303,21 +303,21 @@ unsafe impl<G: Group> InjectorEntry for Header<G> {
 // SAFETY: at most one runnable of a cell exists, and it keeps the cell. It may be sent to other
 // threads.
 unsafe impl<G: Group> Entry for Runnable<G> {
-    type Target = Header<G>;
+    type Target = CellHeader<G>;
 
     #[inline(always)]
-    fn into_raw(self) -> NonNull<Header<G>> {
+    fn into_raw(self) -> NonNull<CellHeader<G>> {
         Self::into_raw(self)
     }
 
     #[inline(always)]
-    unsafe fn from_raw(raw: NonNull<Header<G>>) -> Self {
+    unsafe fn from_raw(raw: NonNull<CellHeader<G>>) -> Self {
         // SAFETY: the contract.
         unsafe { Self::from_raw(raw) }
     }
 }
 
-impl<G: Group> fmt::Debug for Header<G> {
+impl<G: Group> fmt::Debug for CellHeader<G> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Header").finish_non_exhaustive()
     }
@@ -338,7 +338,7 @@ mod block_kind {
 
 /// A pointer to a cell. Its owner must keep the cell alive, by an address of the actor or a hold on
 /// the cell.
-struct CellPointer<G: Group>(NonNull<Header<G>>);
+struct CellPointer<G: Group>(NonNull<CellHeader<G>>);
 
 impl<G: Group> Clone for CellPointer<G> {
     #[inline(always)]
@@ -356,7 +356,7 @@ impl<G: Group> CellPointer<G> {
     ///
     /// The cell exists for as long as the result is used.
     #[inline(always)]
-    unsafe fn header<'a>(self) -> &'a Header<G> {
+    unsafe fn header<'a>(self) -> &'a CellHeader<G> {
         // SAFETY: the contract; other threads access it by its atomics only.
         unsafe { self.0.as_ref() }
     }
@@ -477,7 +477,7 @@ unsafe fn free_block(block: u64) {
     unsafe { blocks::free_block(place, blocks::class_of(Tag::in_link(link))) };
 }
 
-impl<G: Group> Header<G> {
+impl<G: Group> CellHeader<G> {
     /// Returns true if the mailbox has a limit, so that its messages are counted.
     #[inline(always)]
     const fn is_bounded(&self) -> bool {
@@ -535,7 +535,7 @@ fn make_cell<B: Behaviour<G>, G: Group>(
     holders: Holders<AtomicU64>,
 ) -> CellPointer<G> {
     let cell = Cell {
-        header: Header {
+        header: CellHeader {
             word: AtomicU64::new(mailbox::NEW_MAILBOX),
             slot: AtomicU64::new(0),
             holders,

@@ -309,7 +309,7 @@ impl<T, H: ReadPolicy<T>> LaneMemory for ValueLane<T, H> {
     }
 
     #[inline(always)]
-    fn gated(&self) -> &AtomicU64 {
+    fn gated_readers(&self) -> &AtomicU64 {
         // SAFETY: alive by the contract of `new`.
         unsafe { &*self.gated }
     }

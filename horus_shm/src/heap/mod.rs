@@ -35,9 +35,9 @@ mod writer;
 pub use answer::{Answer, AnswerError, NoAnswer, Reply, answer_channel};
 pub use blocks::{Envelope, RESERVED_BLOCKS_MAX, reserve};
 pub use cell::{
-    Activation, ActivationOutcome, Address, Behaviour, ControlHandle, End, Event, Flow, Group,
-    Header, MailLimit, Panic, Refusal, RoomEventcounts, Runnable, SendOutcome, WaitRefusal,
-    WeakAddress, spawn, spawn_with_handle,
+    Activation, ActivationOutcome, ActorEndReport, Address, Behaviour, CellHeader, ControlHandle,
+    Event, Flow, Group, MailLimit, Panic, Refusal, RoomEventcounts, Runnable, SendOutcome,
+    WaitRefusal, WeakAddress, spawn, spawn_with_handle,
 };
 pub use injector::InjectorEntry;
 pub use lane::{MoveValues, ReadPolicy, ShareValues};

@@ -95,10 +95,11 @@ impl<E: Entry> PullQueue<E> {
         self.event.wait_until(wait_policy, poll)
     }
 
-    /// Stores the waker of a task, in place of an earlier one. The next push wakes the task.
-    /// Returns false if there are entries already: the caller then has to take them.
+    /// Stores the waker of a task that waits for entries, in place of an earlier one. The next push
+    /// wakes the task. Returns false if there are entries already: the caller then has to take
+    /// them.
     #[must_use]
-    pub fn register(&self, waker: &Waker) -> bool {
+    pub fn register_waker(&self, waker: &Waker) -> bool {
         let mut registered = self.lock_waker();
         let former = registered.replace(waker.clone());
         if former.is_none() {
@@ -109,9 +110,9 @@ impl<E: Entry> PullQueue<E> {
         injector::is_empty(self)
     }
 
-    /// Removes the waker that [`Self::register`] has stored, so that a push no longer wakes the
-    /// task.
-    pub fn withdraw(&self) {
+    /// Removes the waker of the waiting task that [`Self::register_waker`] has stored, so that a
+    /// push no longer wakes the task.
+    pub fn remove_waker(&self) {
         drop(self.take_waker());
     }
 

@@ -144,7 +144,7 @@ fn publish_tail<M: RunQueueMemory>(memory: &M, tail: u32) {
 /// hint.
 #[inline]
 pub fn free_slots<M: RunQueueMemory>(memory: &M) -> u32 {
-    // ORDERING(stolen): pairs with the exchange in `free_claimed`.
+    // ORDERING(stolen): pairs with the exchange in `free_claimed_entries`.
     let heads = RingHeads::from_word(memory.heads().load(edge::STOLEN_SEE));
     // Relaxed: only the owner stores it.
     let tail = memory.tail().get() as u32;
@@ -191,7 +191,7 @@ pub unsafe fn steal<M: RunQueueMemory>(from: &M, to: &M) -> Option<*mut M::Item>
     let tail = to.tail().get() as u32;
     let entry = |offset: u32| {
         // SAFETY: the index is masked; the entry is claimed, so its slot stays as it is until
-        // `free_claimed`.
+        // `free_claimed_entries`.
         unsafe { from.read(first.wrapping_add(offset) & (from.slots() - 1)) }
     };
     let stolen = entry(0);
@@ -201,7 +201,7 @@ pub unsafe fn steal<M: RunQueueMemory>(from: &M, to: &M) -> Option<*mut M::Item>
         // owner.
         unsafe { to.put(index, entry(offset)) };
     }
-    free_claimed(from);
+    free_claimed_entries(from);
     if count > 1 {
         publish_tail(to, tail.wrapping_add(count - 1));
     }
@@ -225,8 +225,8 @@ fn claim_half<M: RunQueueMemory>(from: &M, most: u32) -> Option<(u32, u32)> {
         // WHY the check: heads that are older than the tail seem to leave more than fits.
         if waiting <= from.slots() {
             let claimed = heads.claim(count).to_word();
-            // Relaxed: the tail ordered the loads of the slots, and `free_claimed` orders their
-            // end.
+            // Relaxed: the tail ordered the loads of the slots, and `free_claimed_entries` orders
+            // their end.
             if from.heads().compare_exchange_relaxed(word, claimed) {
                 return Some((heads.real, count));
             }
@@ -237,7 +237,7 @@ fn claim_half<M: RunQueueMemory>(from: &M, most: u32) -> Option<(u32, u32)> {
 
 /// Frees the slots that the calling thief has claimed, after it has copied their entries. The owner
 /// may have taken later entries in the meantime.
-fn free_claimed<M: RunQueueMemory>(from: &M) {
+fn free_claimed_entries<M: RunQueueMemory>(from: &M) {
     loop {
         // Relaxed: the exchange decides.
         let word = from.heads().get();
@@ -339,7 +339,7 @@ mod tests {
             queue.slots() - 4,
             "claimed slots are not free"
         );
-        free_claimed(&queue);
+        free_claimed_entries(&queue);
         assert_eq!(free_slots(&queue), queue.slots() - 1);
         assert_eq!(claim_half(&queue, 9), Some((3, 1)));
     }

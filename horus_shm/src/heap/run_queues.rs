@@ -195,7 +195,7 @@ impl<E: Entry> RunQueues<E> {
         let queue = &self.0.queues[index % self.0.queues.len()];
         // SAFETY: the pointer of a handle is valid, and in no queue.
         if unsafe { search::inject(&self.0, queue, entry.into_raw().as_ptr()) } {
-            take_injected(queue, left);
+            take_injected_entries(queue, left);
         }
     }
 
@@ -205,7 +205,7 @@ impl<E: Entry> RunQueues<E> {
     pub fn close(&self, mut left: impl FnMut(E)) {
         search::close(&self.0);
         for queue in &self.0.queues {
-            take_injected(queue, &mut left);
+            take_injected_entries(queue, &mut left);
         }
     }
 
@@ -261,7 +261,7 @@ impl<T: InjectorEntry> SearchMemory for QueueGroup<T> {
 impl<E: Entry> Drop for RunQueues<E> {
     fn drop(&mut self) {
         for queue in &self.0.queues {
-            while let Some(entry) = take_remaining(queue) {
+            while let Some(entry) = take_remaining_entry(queue) {
                 // SAFETY: the entry was in a queue, and was taken out.
                 drop(unsafe { entry_from_pointer::<E>(entry) });
             }
@@ -269,9 +269,10 @@ impl<E: Entry> Drop for RunQueues<E> {
     }
 }
 
-/// Takes all entries that were sent to the worker of `queue`, and calls `each` for each of them.
+/// Takes all entries out of the injector of `queue`, to which other threads send entries, and calls
+/// `each` for each of them.
 #[cold]
-fn take_injected<E: Entry>(queue: &Queue<E::Target>, mut each: impl FnMut(E)) {
+fn take_injected_entries<E: Entry>(queue: &Queue<E::Target>, mut each: impl FnMut(E)) {
     loop {
         let mut list = injector::take_all(queue);
         if list.is_null() {
@@ -285,9 +286,9 @@ fn take_injected<E: Entry>(queue: &Queue<E::Target>, mut each: impl FnMut(E)) {
     }
 }
 
-/// Takes an entry out of a queue that no other thread accesses any more. Returns `None` if the
-/// queue is empty.
-fn take_remaining<T: InjectorEntry>(queue: &Queue<T>) -> Option<*mut T> {
+/// Takes an entry out of a queue when the queues are dropped, so that no other thread accesses the
+/// queue any more. Returns `None` if the queue is empty.
+fn take_remaining_entry<T: InjectorEntry>(queue: &Queue<T>) -> Option<*mut T> {
     let mut list = injector::take_all(queue);
     // SAFETY: the list was taken, so its entries are the caller's.
     let entry = unsafe { injector::pop_front(&mut list) };

@@ -48,11 +48,12 @@ struct SeenActivation {
 /// The result of putting a worker to sleep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ParkOutcome<E> {
-    /// There may be an entry, or `is_wanted` returned true before the sleep. This worker is a
-    /// searcher now, and has to search for an entry.
+    /// There may be an entry in a queue, or `is_wanted` returned true before the sleep. This worker
+    /// is a searcher now, and has to search the queues for an entry.
     Search,
-    /// The time limit has passed, or the worker was the watcher and noticed that `is_wanted`
-    /// returns true. The worker is not a searcher.
+    /// The sleep has ended without a reason to search for entries: the time limit has passed, or
+    /// `is_wanted` returned true, which a worker checks that sleeps as the watcher. The worker is
+    /// not a searcher.
     Elapsed,
     /// The worker has taken this entry from a worker that has stalled.
     Found(E),
@@ -198,15 +199,16 @@ impl<E: Entry> Worker<E> {
     /// Takes the entries that other threads have sent to this worker. Returns one of them, appends
     /// up to 255 to the ring, and puts the others back as a chain, from which this worker or
     /// thieves can take them later. Returns `None` if there is no entry.
-    pub fn pop_injected(&mut self) -> Option<E> {
+    pub fn pop_injected_entry(&mut self) -> Option<E> {
         let entry = self.take_injected_of(self.index)?;
         self.end_search();
         Some(entry)
     }
 
     /// Takes entries that were sent to the worker with index `from`, and returns one of them. Puts
-    /// the others into this worker's ring and chain, as [`Self::pop_injected`] does. Returns `None`
-    /// if there is no entry, or if `from` is another worker while this worker has a chain already.
+    /// the others into this worker's ring and chain, as [`Self::pop_injected_entry`] does. Returns
+    /// `None` if there is no entry, or if `from` is another worker while this worker has a chain
+    /// already.
     fn take_injected_of(&mut self, from: usize) -> Option<E> {
         if from != self.index && self.has_chain() {
             return None;
@@ -297,16 +299,16 @@ impl<E: Entry> Worker<E> {
         }
     }
 
-    /// Steals from workers that have stalled: earlier calls, the first of them at least 50 µs ago,
-    /// saw them in the same activation. Also takes the entries in their `lifo_slot`. `now_ns` is
-    /// the present time in nanoseconds.
-    pub fn steal_stalled(&mut self, now_ns: u64) -> Option<E> {
-        let entry = self.steal_from_stalled(now_ns)?;
+    /// Steals an entry from the queue of a worker that has stalled: earlier calls, the first of
+    /// them at least 50 µs ago, saw it run the same activation. Also takes the entry in its
+    /// `lifo_slot`. `now_ns` is the present time in nanoseconds.
+    pub fn steal_stalled_entry(&mut self, now_ns: u64) -> Option<E> {
+        let entry = self.find_stalled_entry(now_ns)?;
         self.leave_search();
         Some(entry)
     }
 
-    fn steal_from_stalled(&mut self, now_ns: u64) -> Option<E> {
+    fn find_stalled_entry(&mut self, now_ns: u64) -> Option<E> {
         for from in 0..self.seen.len() {
             if from != self.index && self.is_stalled(from, now_ns) {
                 let entry = self.steal_lifo(from).or_else(|| self.steal_from(from));
@@ -384,7 +386,7 @@ impl<E: Entry> Worker<E> {
                 return ParkOutcome::Search;
             }
             now = now_ns();
-            if watches && let Some(entry) = self.steal_from_stalled(now) {
+            if watches && let Some(entry) = self.find_stalled_entry(now) {
                 search::withdraw_sleeper(self.queues.group(), self.index, true);
                 self.leave_search();
                 return ParkOutcome::Found(entry);

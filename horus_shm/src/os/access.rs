@@ -4,7 +4,7 @@
 use std::io;
 use std::os::fd::BorrowedFd;
 
-use super::{Stat, effective_uid, fchmod, set_group};
+use super::{FileStatus, effective_uid, fchmod, set_group};
 
 /// The rule that decides which users share the files of a namespace, and with which permissions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ impl AccessRule {
     /// Returns true if a file or directory with the status `stat` has no permission bits other than
     /// those in `mode`, and belongs to the user or group of this rule. No other user then has
     /// access.
-    pub(crate) fn excludes_others(self, stat: &Stat, mode: u32) -> bool {
+    pub(crate) fn excludes_others(self, stat: &FileStatus, mode: u32) -> bool {
         match self {
             Self::User => stat.uid == effective_uid() && stat.permissions() & !mode == 0,
             Self::Group(gid) => stat.gid == gid && stat.mode_bits() & !mode == 0,
@@ -49,7 +49,7 @@ impl AccessRule {
 
     /// Returns true if the owner or group of a directory, and its mode, are those that this rule
     /// gives to new directories.
-    pub(crate) fn permits_dir(self, stat: &Stat) -> bool {
+    pub(crate) fn permits_dir(self, stat: &FileStatus) -> bool {
         let is_usable = stat.mode_bits() & self.dir_mode() == self.dir_mode();
         self.excludes_others(stat, self.dir_mode()) && is_usable
     }
@@ -57,7 +57,7 @@ impl AccessRule {
     /// Returns true if this rule accepts the owner or group of the file, and its mode. For
     /// [`Self::User`], permission bits may be missing. WHY: missing bits give nobody more access,
     /// and a call that needs one of them fails.
-    pub(crate) fn permits_file(self, stat: &Stat) -> bool {
+    pub(crate) fn permits_file(self, stat: &FileStatus) -> bool {
         let is_usable = match self {
             Self::User => true,
             Self::Group(_) => stat.mode_bits() == self.file_mode(),
@@ -67,7 +67,7 @@ impl AccessRule {
 
     /// Checks that [`Self::permits_file`] accepts the file. If not, the error text says which owner
     /// and mode were found.
-    pub(crate) fn check_file(self, stat: &Stat) -> Result<(), String> {
+    pub(crate) fn check_file(self, stat: &FileStatus) -> Result<(), String> {
         if self.permits_file(stat) {
             return Ok(());
         }

@@ -21,12 +21,12 @@ pub(crate) mod futex;
 pub(crate) mod group;
 pub(crate) mod lock;
 pub(crate) mod region;
+pub(crate) mod remaining_threads;
 pub mod rt;
 pub(crate) mod signal;
 pub mod stderr;
 pub mod termination;
 pub mod thread;
-pub(crate) mod thread_room;
 
 // WHY: presence bytes are beyond 2^40, so offsets must have 64 bits.
 const _: () = assert!(size_of::<off_t>() == 8);
@@ -37,7 +37,7 @@ const RESERVE_PIECE_BYTES_MIN: off_t = 4096;
 
 /// The fields of the system's `struct stat` that this library uses.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Stat {
+pub(crate) struct FileStatus {
     pub(crate) dev: u64,
     pub(crate) ino: u64,
     /// The type of the file and its permission bits, as in `st_mode`.
@@ -48,7 +48,7 @@ pub(crate) struct Stat {
     pub(crate) size_bytes: u64,
 }
 
-impl Stat {
+impl FileStatus {
     pub(crate) fn is_file(&self) -> bool {
         self.mode & libc::S_IFMT == libc::S_IFREG
     }
@@ -68,7 +68,7 @@ impl Stat {
         self.mode & 0o7777
     }
 
-    pub(crate) fn is_same_file(&self, other: &Stat) -> bool {
+    pub(crate) fn is_same_file(&self, other: &FileStatus) -> bool {
         (self.dev, self.ino) == (other.dev, other.ino)
     }
 
@@ -208,17 +208,17 @@ fn proc_path(fd: BorrowedFd<'_>) -> String {
     format!("/proc/self/fd/{}", fd.as_raw_fd())
 }
 
-pub(crate) fn fstat(fd: BorrowedFd<'_>) -> io::Result<Stat> {
+pub(crate) fn fstat(fd: BorrowedFd<'_>) -> io::Result<FileStatus> {
     let mut raw = MaybeUninit::<libc::stat>::uninit();
     // SAFETY: `raw` is valid for the write of one `stat`.
     retry_if_interrupted(|| unsafe { libc::fstat(fd.as_raw_fd(), raw.as_mut_ptr()) as ssize_t })?;
     // SAFETY: the call succeeded, so it filled `raw`.
-    Ok(Stat::from_raw(unsafe { raw.assume_init_ref() }))
+    Ok(FileStatus::from_raw(unsafe { raw.assume_init_ref() }))
 }
 
 /// Returns the status of the file `name` in `dir`. If `name` is the name of a symlink, returns the
 /// status of the symlink itself.
-pub(crate) fn fstatat(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<Stat> {
+pub(crate) fn fstatat(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Result<FileStatus> {
     let name = c_path(name.as_ref())?;
     let mut raw = MaybeUninit::<libc::stat>::uninit();
     let dir = dir.as_raw_fd();
@@ -228,7 +228,7 @@ pub(crate) fn fstatat(dir: BorrowedFd<'_>, name: impl AsRef<OsStr>) -> io::Resul
         libc::fstatat(dir, name.as_ptr(), raw.as_mut_ptr(), flags) as ssize_t
     })?;
     // SAFETY: the call succeeded, so it filled `raw`.
-    Ok(Stat::from_raw(unsafe { raw.assume_init_ref() }))
+    Ok(FileStatus::from_raw(unsafe { raw.assume_init_ref() }))
 }
 
 /// Creates the directory `name` in `dir`. The umask may clear bits of `mode`; [`chmod_o_path`] can
@@ -280,7 +280,7 @@ pub(crate) fn list_dir(dir: BorrowedFd<'_>) -> io::Result<Vec<OsString>> {
 pub(crate) fn is_name_of(
     dir: BorrowedFd<'_>,
     name: impl AsRef<OsStr>,
-    file: &Stat,
+    file: &FileStatus,
 ) -> io::Result<bool> {
     match fstatat(dir, name) {
         Ok(found) => Ok(found.is_same_file(file)),

@@ -21,7 +21,7 @@ use thiserror::Error;
 
 use crate::os::access::AccessRule;
 use crate::os::lock::{LockKind, LockRange, find_conflicting_lock, try_lock, unlock};
-use crate::os::{self, Stat};
+use crate::os::{self, FileStatus};
 use crate::process::fork::LockFd;
 pub(crate) use file::{FILE_NAME, lock_out_all};
 use file::{OpenRegistry, RegistryAttempt, RegistryPath};
@@ -217,7 +217,7 @@ pub enum RegistryError {
 #[derive(Debug)]
 pub struct Registry {
     lock: LockFd,
-    stat: Stat,
+    stat: FileStatus,
     id: [u8; 16],
     me: Owner,
 }
@@ -322,7 +322,7 @@ impl Registry {
 
     /// Returns the owner word of this process: the number that identifies it in the registry and in
     /// shared memory.
-    pub fn me(&self) -> Owner {
+    pub fn own_owner_word(&self) -> Owner {
         self.me
     }
 

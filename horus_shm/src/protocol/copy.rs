@@ -321,7 +321,7 @@ mod long_copy {
         }
     }
 
-    /// Copies by vector registers of 64 bytes.
+    /// Copies `bytes` bytes from `src` to `dst` through vector registers of 64 bytes.
     ///
     /// # Safety
     ///
@@ -370,7 +370,7 @@ mod long_copy {
         }
     }
 
-    /// Copies by vector registers of 32 bytes.
+    /// Copies `bytes` bytes from `src` to `dst` through vector registers of 32 bytes.
     ///
     /// # Safety
     ///
@@ -429,7 +429,7 @@ mod long_copy {
         }
     }
 
-    /// Copies by vector registers of 16 bytes.
+    /// Copies `bytes` bytes from `src` to `dst` through vector registers of 16 bytes.
     ///
     /// # Safety
     ///

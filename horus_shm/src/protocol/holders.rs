@@ -38,7 +38,7 @@ pub enum RemovedAddress {
     Last {
         /// True if the caller has to send the last-address block, which wakes the actor, before it
         /// removes the hold.
-        sends: bool,
+        must_send_block: bool,
     },
 }
 
@@ -95,8 +95,8 @@ impl<W: Word> Holders<W> {
         if before & ADDRESS_MASK != 1 {
             return RemovedAddress::Others;
         }
-        let sends = self.mark_last_block_sent();
-        RemovedAddress::Last { sends }
+        let must_send_block = self.mark_last_block_sent();
+        RemovedAddress::Last { must_send_block }
     }
 
     /// Marks the last-address block, which wakes the actor, as sent, and returns true. Does nothing

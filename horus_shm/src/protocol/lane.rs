@@ -16,7 +16,7 @@ mod writer;
 
 use core::mem::size_of;
 
-use crate::protocol::layout::published;
+use crate::protocol::layout::published_stamp;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
@@ -129,7 +129,7 @@ impl<M: LaneMemory> LaneSlot<M> {
         // ORDERING(overwrite): pairs with the fence in `LaneWriter::write`.
         self.memory.fence(edge::OVERWRITE_CHECK);
         // Relaxed: the fence orders it after the payload.
-        self.stamp().get() == published(self.pos)
+        self.stamp().get() == published_stamp(self.pos)
     }
 }
 

@@ -77,22 +77,23 @@ pub const POSITION_MAX: u64 = 1 << 61;
 /// The highest position that a new owner of a lane accepts in the file. No lane ever gets that far,
 /// and the owner can still write as many positions before it reaches [`POSITION_MAX`].
 pub const PLAUSIBLE_POSITION_MAX: u64 = POSITION_MAX / 2;
-/// The bit of a stamp that marks a skip: the position was published, but its slot contains no
-/// message for it.
-pub const SKIP: u64 = 1 << 63;
+/// The bit of a slot's stamp (last word) that marks a skip: the position was published, but its
+/// slot contains no message for it.
+pub const SKIP_BIT: u64 = 1 << 63;
 
-/// Returns the stamp of a slot while the message of position `pos` is being written into it. It is
-/// odd.
+/// Returns the stamp (last word) of a slot while the message of position `pos` is being written
+/// into it. It is odd.
 #[inline(always)]
 #[must_use]
-pub const fn writing(pos: u64) -> u64 {
+pub const fn writing_stamp(pos: u64) -> u64 {
     pos.wrapping_mul(2).wrapping_add(1)
 }
 
-/// Returns the stamp of a slot that contains the complete message of position `pos`. It is even.
+/// Returns the stamp (last word) of a slot that contains the complete message of position `pos`. It
+/// is even.
 #[inline(always)]
 #[must_use]
-pub const fn published(pos: u64) -> u64 {
+pub const fn published_stamp(pos: u64) -> u64 {
     pos.wrapping_add(1).wrapping_mul(2)
 }
 

@@ -34,11 +34,11 @@ pub trait CellMemory: MailboxMemory {
 /// of [`mailbox::push_chain`] holds, too.
 #[must_use]
 pub unsafe fn remove_address<M: CellMemory>(memory: M, wake: impl FnOnce()) -> bool {
-    let RemovedAddress::Last { sends } = memory.holders().remove_address() else {
+    let RemovedAddress::Last { must_send_block } = memory.holders().remove_address() else {
         return false;
     };
     // SAFETY: the pending bit, which says that the block is free, is the caller's.
-    if sends && unsafe { send_last_address_block(memory) } {
+    if must_send_block && unsafe { send_last_address_block(memory) } {
         wake();
     }
     memory.holders().remove_hold()

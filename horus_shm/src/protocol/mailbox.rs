@@ -8,7 +8,7 @@
 //! +-----------------+--------+---------------------------------------------+
 //! ```
 //!
-//! *depth* is the number of counted blocks that were sent and not yet subtracted by the runner.
+//! *depth* is the number of messages that were sent and that the runner has not yet subtracted.
 //! *block* is the address of the newest block, whose link points to the next older one. A sender
 //! makes its block the newest one by one atomic exchange. If that replaces `ACTOR_ASLEEP`, the
 //! sender has woken the actor and is now its *runner*. An actor has only one runner at a time,
@@ -203,7 +203,8 @@ pub enum PushOutcome {
 ///
 /// # Errors
 ///
-/// [`RefusalReason`]; if no block of the chain is counted, only [`RefusalReason::Gone`].
+/// [`RefusalReason`]; if no block of the chain counts in the mailbox's depth (number of messages),
+/// only [`RefusalReason::Gone`].
 ///
 /// # Safety
 ///
@@ -262,10 +263,10 @@ const fn depth(word: u64) -> u32 {
     ((word & !ROOM_WANTED_BIT) >> DEPTH_SHIFT) as u32
 }
 
-/// Returns the depth: the number of counted blocks that were sent and not yet subtracted. The load
-/// is relaxed: it does not order accesses to other memory.
+/// Returns the mailbox's depth: the number of messages that were sent and that the runner has not
+/// yet subtracted. The load is relaxed: it does not order accesses to other memory.
 #[must_use]
-pub fn current_depth<M: MailboxMemory>(memory: M) -> u32 {
+pub fn mailbox_depth<M: MailboxMemory>(memory: M) -> u32 {
     depth(memory.word().get())
 }
 
@@ -311,8 +312,8 @@ pub fn mark_room_wanted<M: MailboxMemory>(memory: M, capacity: u16) -> bool {
     }
 }
 
-/// Subtracts `handled` from the depth. Returns true if a sender waits for room: the caller then has
-/// to wake all waiting senders. Only the runner calls this function.
+/// Subtracts `handled` messages from the mailbox's depth. Returns true if a sender waits for room:
+/// the caller then has to wake all waiting senders. Only the runner calls this function.
 #[must_use]
 pub fn subtract_handled<M: MailboxMemory>(memory: M, handled: u16) -> bool {
     let handled = u64::from(handled) << DEPTH_SHIFT;

@@ -64,8 +64,8 @@ pub trait LaneMemory {
         1
     }
 
-    /// Returns the position of the first slot of this extent. Earlier positions belong to earlier
-    /// extents of the lane.
+    /// Returns the position of the first slot of this extent (file of slots). Earlier positions
+    /// belong to earlier extents of the lane.
     fn base_position(&self) -> u64 {
         0
     }
@@ -87,7 +87,7 @@ pub trait LaneMemory {
     fn reader_limit(&self) -> u32;
 
     /// Returns the bit mask of the gated readers: bit i stands for reader i.
-    fn gated(&self) -> &Self::Word;
+    fn gated_readers(&self) -> &Self::Word;
 
     /// Returns the cursor of reader `reader`, which is below the reader limit, in this lane. A
     /// cursor is the next unread position plus one, or 0 while the reader does not read the lane.
@@ -386,7 +386,7 @@ impl LaneMemory for RawLane {
         self.readers.limit
     }
 
-    fn gated(&self) -> &AtomicU64 {
+    fn gated_readers(&self) -> &AtomicU64 {
         &self.readers.wait_block().gated
     }
 

@@ -46,7 +46,7 @@ pub trait PresenceFile {
     /// # Errors
     ///
     /// The error of the system call.
-    fn is_kept(&self) -> io::Result<bool> {
+    fn must_stay(&self) -> io::Result<bool> {
         Ok(false)
     }
 
@@ -101,7 +101,7 @@ pub fn attach(file: &impl PresenceFile) -> io::Result<AttachOutcome> {
     alive.map(|_| AttachOutcome::Gone)
 }
 
-/// Removes the file if no other process uses it, even if [`PresenceFile::is_kept`] is true.
+/// Removes the file if no other process uses it, even if [`PresenceFile::must_stay`] is true.
 /// Releases the presence lock in any case.
 ///
 /// Returns true if the file is gone, whether this call or an earlier one removed it.
@@ -113,7 +113,7 @@ pub fn retire(file: &impl PresenceFile) -> io::Result<bool> {
     retire_if(file, || Ok(true))
 }
 
-/// Does the same as [`retire`], unless the file is kept ([`PresenceFile::is_kept`]).
+/// Does the same as [`retire`], unless the file is kept ([`PresenceFile::must_stay`]).
 ///
 /// WHY it is not enough if the caller checks before the call: another process may join the file
 /// after that, make it one that is kept, and leave it.
@@ -122,7 +122,7 @@ pub fn retire(file: &impl PresenceFile) -> io::Result<bool> {
 ///
 /// As [`retire`].
 pub fn retire_unless_kept(file: &impl PresenceFile) -> io::Result<bool> {
-    retire_if(file, || Ok(!file.is_kept()?))
+    retire_if(file, || Ok(!file.must_stay()?))
 }
 
 /// Removes the file if no other process uses it, and if `may_remove` then returns true.

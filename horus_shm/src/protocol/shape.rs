@@ -76,18 +76,19 @@ pub const fn stride_for(payload_bytes: u64, sized: bool, pinnable: bool) -> u64 
     (payload + length + sequence + STAMP_BYTES).next_multiple_of(SLOT_ALIGN)
 }
 
-/// Slot size in bytes above which a lane has only [`LARGE_SLOTS`] slots by default.
-const LARGE_SLOT_BYTES: u64 = 1 << 20;
-/// Default number of slots of a lane whose slots are larger than [`LARGE_SLOT_BYTES`].
-const LARGE_SLOTS: u64 = 4;
+/// Maximum slot size in bytes of a lane whose default number of slots depends on the slot size. A
+/// lane with larger slots has [`LARGE_SLOT_COUNT`] slots by default.
+const NORMAL_SLOT_BYTES_MAX: u64 = 1 << 20;
+/// Default number of slots of a lane whose slots are larger than [`NORMAL_SLOT_BYTES_MAX`].
+const LARGE_SLOT_COUNT: u64 = 4;
 
 /// Returns the default number of slots that are `stride` bytes apart: as many as fit into 256 KiB,
 /// but at least 16 and at most 1024, rounded up to a power of two. Returns four if the stride is
 /// more than 1 MiB.
 #[must_use]
 pub const fn default_capacity(stride: u64) -> u64 {
-    if stride > LARGE_SLOT_BYTES {
-        return LARGE_SLOTS;
+    if stride > NORMAL_SLOT_BYTES_MAX {
+        return LARGE_SLOT_COUNT;
     }
     let slots = (256 * 1024) / stride;
     let slots = if slots < 16 { 16 } else { slots };

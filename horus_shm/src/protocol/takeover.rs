@@ -2,7 +2,8 @@
 //! lane.
 
 use crate::protocol::layout::{
-    LaneBlock, PLAUSIBLE_POSITION_MAX, POSITION_MAX, SKIP, SkipCounter, published, writing,
+    LaneBlock, PLAUSIBLE_POSITION_MAX, POSITION_MAX, SKIP_BIT, SkipCounter, published_stamp,
+    writing_stamp,
 };
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
@@ -49,7 +50,7 @@ pub fn end_session<W: Word>(block: &LaneBlock<W>) {
 ///
 /// The head is loaded first, so that the head of a later session is never paired with the start of
 /// an earlier one. If the head belongs to an earlier session than the start, the start may lie
-/// after the head: see [`first_unpublished`].
+/// after the head: see [`first_unpublished_position`].
 pub fn live_session<W: Word>(
     block: &LaneBlock<W>,
     is_dead: impl Fn(u64) -> bool,
@@ -107,19 +108,21 @@ pub fn end_history<W: Word>(block: &LaneBlock<W>, pos: u64) {
 /// If a new owner sends messages during this call, the returned position may be after some of these
 /// messages. A reader that joins at the same time has no claim to those messages. The work is
 /// bounded by the capacity.
-pub fn first_unpublished<M: LaneMemory>(memory: &M, head: u64) -> u64 {
+pub fn first_unpublished_position<M: LaneMemory>(memory: &M, head: u64) -> u64 {
     let mask = memory.capacity() - 1;
     // Relaxed: no payload is read here. A reader that goes on past a stamp loads the next one
     // itself.
-    let is_published = |&pos: &u64| memory.stamp(pos & mask).get() & !SKIP == published(pos);
+    let is_published =
+        |&pos: &u64| memory.stamp(pos & mask).get() & !SKIP_BIT == published_stamp(pos);
     head + (head..head + memory.capacity())
         .take_while(is_published)
         .count() as u64
 }
 
-/// Searches backwards from `end` for the last `messages` messages of an extent whose slots can be
-/// pinned. Returns the position of the oldest of them, and how many were found. The position is
-/// `end` if there is none. Does not search before `first`, which is not before the extent's base.
+/// Searches an extent (file of slots) whose slots can be pinned for its last `messages` messages,
+/// backwards from the position `end`. Returns the position of the oldest of them, and how many were
+/// found. The position is `end` if there is none. Does not search before `first`, which is not
+/// before the extent's base.
 ///
 /// Skips are not counted. The work is bounded by the capacity: older messages were overwritten. If
 /// the writer goes on meanwhile, only messages are found that it had not overwritten by then.
@@ -131,8 +134,8 @@ pub fn find_last_messages<M: LaneMemory>(
 ) -> (u64, u64) {
     let mask = memory.capacity() - 1;
     let first = first.max(end.saturating_sub(memory.capacity()));
-    // Relaxed: as in `first_unpublished`; the head that led to `end` ordered it.
-    let is_message = |&pos: &u64| memory.stamp(pos & mask).get() == published(pos);
+    // Relaxed: as in `first_unpublished_position`; the head that led to `end` ordered it.
+    let is_message = |&pos: &u64| memory.stamp(pos & mask).get() == published_stamp(pos);
     let newest_first = (first..end).rev().filter(is_message);
     newest_first
         .take(messages.try_into().unwrap_or(usize::MAX))
@@ -152,16 +155,16 @@ fn resume_at_head<M: LaneMemory>(memory: &M) -> Option<u64> {
     for pos in head..=head + memory.capacity() {
         // Relaxed: as above; no payload is read here.
         let stamp = memory.stamp(pos & mask).get();
-        if stamp == published(pos) | SKIP {
+        if stamp == published_stamp(pos) | SKIP_BIT {
             count_skip(block, pos);
         }
-        if stamp & !SKIP == published(pos) {
+        if stamp & !SKIP_BIT == published_stamp(pos) {
             continue;
         }
-        if stamp == writing(pos) {
+        if stamp == writing_stamp(pos) {
             block.aborted.fetch_add_one();
         }
-        return (stamp & !SKIP <= writing(pos)).then_some(pos);
+        return (stamp & !SKIP_BIT <= writing_stamp(pos)).then_some(pos);
     }
     None
 }
@@ -183,7 +186,7 @@ fn scan_stamps<M: LaneMemory>(memory: &M) -> u64 {
     let mask = memory.capacity() - 1;
     let after = |index: u64| {
         // Relaxed: as in `resume_at_head`.
-        let stamp = memory.stamp(index).get() & !SKIP;
+        let stamp = memory.stamp(index).get() & !SKIP_BIT;
         let pos = (stamp / 2).wrapping_sub(u64::from(stamp.is_multiple_of(2)));
         let is_here = pos >= memory.base_position() && pos & mask == index;
         let plausible = stamp != 0 && is_here && pos < PLAUSIBLE_POSITION_MAX;

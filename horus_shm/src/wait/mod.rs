@@ -22,15 +22,15 @@ pub use backoff::Backoff;
 pub(crate) use event::{Event, WakeOrder};
 pub use event::{LocalEventcount, barrier_in_process, can_barrier_in_process};
 
-/// The side that pays for the memory ordering that prevents lost wakes: the sender or the reader. A
-/// sender publishes a message, and then loads the word that shows whether readers sleep. These two
-/// steps must not be reordered.
+/// The side that executes the memory barrier without which wakes could be lost: the sender or the
+/// reader. A sender publishes a message, and then loads the word that shows whether readers sleep.
+/// These two steps must not be reordered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum WakeBarrier {
-    /// The reader pays: it makes a `membarrier` system call before each sleep.
+    /// The reader executes the barrier: it makes a `membarrier` system call before each sleep.
     #[default]
     Membarrier,
-    /// The sender pays: it executes a memory fence in every send.
+    /// The sender executes the barrier: a memory fence in every send.
     Fence,
 }
 

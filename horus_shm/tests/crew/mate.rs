@@ -251,7 +251,7 @@ impl Mate {
         self.book
             .entry(self.id)
             .owner
-            .set(namespace.registry().me().to_bits());
+            .set(namespace.registry().own_owner_word().to_bits());
         end
     }
 
@@ -305,7 +305,9 @@ impl Mate {
                 "{report:?}"
             );
             let entry = self.book.entry(self.id);
-            entry.owner.set(namespace.registry().me().to_bits());
+            entry
+                .owner
+                .set(namespace.registry().own_owner_word().to_bits());
             entry.received.count();
         }
     }

@@ -9,7 +9,7 @@ use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use horus_shm::internals::header::{self, ExtentBase, ExtentId, LaneHeader, Provenance};
+use horus_shm::internals::header::{self, ExtentBoundary, ExtentId, LaneHeader, Provenance};
 use horus_shm::internals::layout::{HEADER_BYTES, Header, RETIRED_OFFSET, SCHEMA_OFFSET};
 use horus_shm::internals::shape::TopicShape;
 use horus_shm::{
@@ -119,7 +119,7 @@ impl Image {
                 lane: 1,
                 generation: 2,
             },
-            base: ExtentBase {
+            base: ExtentBoundary {
                 position: 4,
                 number: 3,
                 session: 5,

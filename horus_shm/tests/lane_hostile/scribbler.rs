@@ -7,7 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use fastrand::Rng;
 use horus_shm::internals::Blocks as _;
-use horus_shm::internals::layout::{POSITION_MAX, SKIP, SkipCounter, published, writing};
+use horus_shm::internals::layout::{
+    POSITION_MAX, SKIP_BIT, SkipCounter, published_stamp, writing_stamp,
+};
 use horus_shm::internals::shape::{LaneShape, TopicShape};
 use horus_shm::{OnStalled, ReadMode, Reliability, Request, Segment, TypeInfo};
 use memmap2::{MmapOptions, MmapRaw};
@@ -184,7 +186,7 @@ impl Scribbler {
             slots,
             words,
             heads,
-            me: segment.me(),
+            me: segment.own_owner_word(),
             rng: Rng::with_seed(seed),
         }
     }
@@ -217,20 +219,20 @@ impl Scribbler {
         let edges = [
             0,
             1,
-            SKIP,
+            SKIP_BIT,
             1 << 62,
             POSITION_MAX,
             POSITION_MAX - 1,
-            SKIP - 1,
+            SKIP_BIT - 1,
             u64::MAX,
         ];
         match self.rng.u64(..10) {
             0 => self.rng.u64(..),
             1 => self.rng.u64(..) >> self.rng.u64(..64),
             2 => (*self.rng.choice(&edges).unwrap()).wrapping_add(self.rng.u64(..3)),
-            3 => published(pos),
-            4 => writing(pos),
-            5 => published(pos) | SKIP,
+            3 => published_stamp(pos),
+            4 => writing_stamp(pos),
+            5 => published_stamp(pos) | SKIP_BIT,
             6 => pos,
             // A pin on a slot of one of the first lanes.
             7 => self.rng.u64(..2) << 56 | self.rng.u64(..10),

@@ -88,14 +88,14 @@ fn a_damaged_registry_of_the_living_is_an_error() {
     for (what, damage, is_expected) in damages() {
         let place = Place::new();
         let living = place.join().unwrap();
-        let dead = place.join().unwrap().me();
+        let dead = place.join().unwrap().own_owner_word();
         damage(&place.open_file());
         match place.join().unwrap_err() {
             RegistryError::Damaged { fault, .. } => assert!(is_expected(&fault), "{what}: {fault}"),
             other => panic!("{what}: {other}"),
         }
         assert!(
-            !living.is_dead(living.me()) && living.is_dead(dead),
+            !living.is_dead(living.own_owner_word()) && living.is_dead(dead),
             "{what}"
         );
         drop(living);
@@ -113,10 +113,10 @@ fn entries_that_cannot_be_read_do_not_kill_the_living() {
         let b = place.join().unwrap();
         let file = place.open_file();
         file.set_len(bytes).unwrap();
-        assert!(!a.is_dead(b.me()));
+        assert!(!a.is_dead(b.own_owner_word()));
         file.set_len(1 << 18).unwrap();
-        assert!(!a.is_dead(b.me()), "the file is all zeros");
-        let gone = b.me();
+        assert!(!a.is_dead(b.own_owner_word()), "the file is all zeros");
+        let gone = b.own_owner_word();
         drop(b);
         assert!(a.is_dead(gone));
     }
@@ -129,8 +129,12 @@ fn an_entry_out_of_generations_is_passed_over() {
         drop(place.join().unwrap());
         write(&place.open_file(), 128, &stored.to_ne_bytes());
         let registry = place.join().unwrap();
-        assert_eq!(registry.me().to_bits() >> 48, 2, "the second entry");
-        assert!(!registry.is_dead(registry.me()));
+        assert_eq!(
+            registry.own_owner_word().to_bits() >> 48,
+            2,
+            "the second entry"
+        );
+        assert!(!registry.is_dead(registry.own_owner_word()));
     }
 }
 

@@ -193,7 +193,7 @@ impl OpenFile {
     /// Leaves, as the drop of a topic that may have latched history.
     #[allow(dead_code, reason = "the shuttle models latch nothing")]
     pub(crate) fn leave_unless_kept(self) {
-        if self.is_kept().unwrap() {
+        if self.must_stay().unwrap() {
             self.release();
         } else {
             presence::retire_unless_kept(&self).unwrap();
@@ -247,7 +247,7 @@ impl PresenceFile for OpenFile {
         Ok(())
     }
 
-    fn is_kept(&self) -> io::Result<bool> {
+    fn must_stay(&self) -> io::Result<bool> {
         let holds_lock = {
             let tables = self.kernel.tables.lock().unwrap();
             tables.locks[self.file][self.process] == Lock::Exclusive

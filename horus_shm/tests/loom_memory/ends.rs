@@ -150,7 +150,7 @@ impl Consumer {
         is_dead: impl Fn(u64) -> bool,
     ) -> Option<Self> {
         let (reader, predecessor) = owner::claim_first_free(lane.reader_owners(), me, is_dead)?;
-        let resumes = predecessor != 0 && lane.gated().get() & 1 << reader != 0;
+        let resumes = predecessor != 0 && lane.gated_readers().get() & 1 << reader != 0;
         let resumed = if resumes {
             gate::resume_position(lane, reader)
         } else {
@@ -167,7 +167,7 @@ impl Consumer {
     pub(crate) fn late(lane: &LoomLane, reader: u32, asked: History) -> Self {
         let (mut head, session) = takeover::live_session(lane.block(), |owner| owner == asked.dead);
         if session.is_none_or(|start| start > head) && !is_step_left_out("session/pass over") {
-            head = takeover::first_unpublished(lane, head);
+            head = takeover::first_unpublished_position(lane, head);
         }
         let floor = if asked.persists {
             Some(takeover::history_start(lane.block(), head))

@@ -375,7 +375,7 @@ impl LoomLane {
     /// Marks `reader`, which has no cursors, as gated, and as one that reads messages of the lane.
     pub(crate) fn announce(&self, reader: u32) {
         self.0.readers[reader as usize].reads.set(1);
-        gate::announce_gated_reader(self.gated(), reader);
+        gate::announce_gated_reader(self.gated_readers(), reader);
     }
 
     /// Frees place `reader`, which is `owner`'s; returns false if another thread was faster than
@@ -387,7 +387,7 @@ impl LoomLane {
 
     /// Clears what the owner of place `reader`, or its predecessor, left.
     pub(crate) fn ungate(&self, reader: u32) {
-        gate::withdraw_gated_reader(self.gated(), reader);
+        gate::withdraw_gated_reader(self.gated_readers(), reader);
         gate::leave_lane(self.cursor(reader));
     }
 }
@@ -453,7 +453,7 @@ impl LaneMemory for LoomLane {
         self.0.readers.len().max(self.0.pins.len()) as u32
     }
 
-    fn gated(&self) -> &LoomWord {
+    fn gated_readers(&self) -> &LoomWord {
         &self.0.gated
     }
 

@@ -236,7 +236,10 @@ pub(crate) fn a_dead_gate_is_reaped_once() {
         assert!(other.join().unwrap() != mine);
         if let Some(start) = start {
             assert_eq!(lane.reader_owners().next().unwrap().get(), after);
-            assert_eq!((lane.gated().get(), lane.cursor(0).get()), (1, start + 1));
+            assert_eq!(
+                (lane.gated_readers().get(), lane.cursor(0).get()),
+                (1, start + 1)
+            );
         }
     });
 }

@@ -84,7 +84,7 @@ pub(crate) fn a_sender_waits_for_room() {
             let wake_senders = || notify(&theirs);
             let poll = || {
                 loop {
-                    assert!(mailbox::current_depth(cell) <= 1);
+                    assert!(mailbox::mailbox_depth(cell) <= 1);
                     match send_and_run(cell, 20, &wake_senders) {
                         Err(RefusalReason::Full) if mailbox::mark_room_wanted(cell, 1) => {
                             return None;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use horus_shm::internals::forbid_name_thread;
+use horus_shm::internals::forbid_name_watch_thread;
 use horus_shm::{Namespace, OnStalled, RawProducer, Request, Segment, TopicName, TypeInfo};
 
 use super::{Scene, TOPIC, expect_nothing_lost, receive, send};
@@ -10,7 +10,7 @@ use crate::common::{Child, eventually, park, say};
 
 /// Opens the topic, and a publisher when it is told to.
 pub(super) fn claim_late() {
-    forbid_name_thread();
+    forbid_name_watch_thread();
     let namespace = Namespace::current().unwrap();
     let mut type_info = TypeInfo::opaque::<u64>();
     type_info.sized = true;

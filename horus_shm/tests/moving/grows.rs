@@ -1,7 +1,7 @@
 //! A publisher of another process that grows so often that lane files are gone before a subscriber
 //! looks for them, perhaps after a move.
 
-use horus_shm::internals::{check_names_now, forbid_name_thread};
+use horus_shm::internals::{check_names_now, forbid_name_watch_thread};
 use horus_shm::{
     Namespace, OnStalled, RawConsumer, RawProducer, Request, Segment, TopicName, TypeInfo,
 };
@@ -16,7 +16,7 @@ const NAMED_EXTENTS: u64 = 4;
 
 /// Sends messages of the lengths that it is told, line by line. Keeps `history` messages.
 pub(super) fn publish(history: u32) {
-    forbid_name_thread();
+    forbid_name_watch_thread();
     let namespace = Namespace::current().unwrap();
     let mut type_info = TypeInfo::opaque::<u64>();
     type_info.sized = true;

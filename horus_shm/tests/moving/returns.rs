@@ -96,7 +96,7 @@ fn go_and_return(
         assert!(present.is_same_file(ends.1.segment()), "{what}");
         let counts = (present.publisher_count(), present.subscriber_count());
         assert_eq!(counts, (1, 1), "{what}");
-        watch.follow();
+        watch.follow_consumer();
         assert!(!watch.has_message(), "{what}");
         send(&mut ends.0, sent..sent + 1);
         assert!(watch.has_message(), "{what}");

@@ -496,7 +496,7 @@ pub fn open_held(namespace: &Arc<Namespace>) -> Result<Arc<Segment>, OpenError> 
 pub fn check_fresh(base: &Path, entries: u64) -> Result<(), String> {
     let said = |error: OpenError| error.to_string();
     let namespace = Namespace::open(&config(base)).map_err(|error| error.to_string())?;
-    let entry = namespace.registry().me().to_bits() >> 48;
+    let entry = namespace.registry().own_owner_word().to_bits() >> 48;
     if entry > entries {
         return Err(format!(
             "a newcomer gets entry {entry} of the registry, not {entries}"

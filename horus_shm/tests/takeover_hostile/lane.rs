@@ -78,7 +78,7 @@ impl LaneMemory for Lane {
         READERS
     }
 
-    fn gated(&self) -> &AtomicU64 {
+    fn gated_readers(&self) -> &AtomicU64 {
         &self.0.gated
     }
 

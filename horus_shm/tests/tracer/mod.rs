@@ -38,7 +38,7 @@ pub fn mark() {
 /// Makes the parent the tracer of the calling thread of a child.
 pub fn be_traced() {
     die_with_parent();
-    horus_shm::internals::forbid_name_thread();
+    horus_shm::internals::forbid_name_watch_thread();
     // SAFETY: the request takes no pointer.
     let traced = unsafe { libc::ptrace(libc::PTRACE_TRACEME, 0, null_mut::<u8>(), 0) };
     assert_eq!(traced, 0);

@@ -114,11 +114,11 @@ fn collect_tasks(workers: &mut [Worker<Task>], tasks: &mut HashMap<usize, Task>)
     for worker in workers {
         let next = || {
             let own = worker.pop_next().or_else(|| worker.pop());
-            let own = own.or_else(|| worker.pop_injected());
+            let own = own.or_else(|| worker.pop_injected_entry());
             own.or_else(|| worker.steal())
                 // WHY two: the first one only begins to measure for how long a thread has hung.
-                .or_else(|| worker.steal_stalled(0))
-                .or_else(|| worker.steal_stalled(u64::MAX))
+                .or_else(|| worker.steal_stalled_entry(0))
+                .or_else(|| worker.steal_stalled_entry(u64::MAX))
         };
         tasks.extend(std::iter::from_fn(next).map(|task| (task.id(), task)));
     }

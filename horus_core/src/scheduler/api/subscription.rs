@@ -94,7 +94,7 @@ impl Subscription {
     }
 
     fn mapping_event(&mut self) -> Option<(u8, Text<128>)> {
-        let error = self.watch.unmapped();
+        let error = self.watch.unmapped_lane();
         // WHY: a subscriber that was dropped has not regained its publisher.
         let is_gone = error.is_none() && self.watch.is_closed();
         if is_gone || error.is_some() == self.misses_a_publisher {

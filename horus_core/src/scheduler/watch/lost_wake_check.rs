@@ -28,7 +28,7 @@ impl LostWakeCheck {
     /// Wakes the thread of the node if it sleeps although a topic has messages. Takes some
     /// nanoseconds for each topic.
     pub(crate) fn wake_for_messages(&mut self) {
-        self.watches.iter_mut().for_each(Watch::follow);
+        self.watches.iter_mut().for_each(Watch::follow_consumer);
         if self.watches.iter().any(Watch::is_due) {
             self.commands.wake();
         }

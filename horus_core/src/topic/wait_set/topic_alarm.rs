@@ -128,7 +128,9 @@ mod tests {
                         thread::sleep(Duration::from_millis(5));
                         publisher.send(CmdVel::new(0.5, 0.1)).unwrap();
                     });
-                    let ready = set.wait_guarded(Duration::MAX, (&bell, &never)).unwrap();
+                    let ready = set
+                        .wait_without_polling(Duration::MAX, (&bell, &never))
+                        .unwrap();
                     assert_eq!(ready.len(), 1, "{ready:?}");
                     assert_eq!((ready[0].key, ready[0].reason), (key, Reason::Message));
                 });
@@ -141,7 +143,9 @@ mod tests {
                     thread::sleep(Duration::from_millis(5));
                     drop(last);
                 });
-                let ready = set.wait_guarded(Duration::MAX, (&bell, &never)).unwrap();
+                let ready = set
+                    .wait_without_polling(Duration::MAX, (&bell, &never))
+                    .unwrap();
                 assert_eq!(ready[0].reason, Reason::Closed);
             });
         }

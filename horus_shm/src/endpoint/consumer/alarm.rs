@@ -115,7 +115,7 @@ impl Alarm {
             waker.wake_by_ref();
             return false;
         }
-        self.watch.follow();
+        self.watch.follow_consumer();
         self.watch.progress().set_has_alarms();
         let alarms = ALARMS.get();
         // WHY outside of the lock: cloning or dropping a waker runs unknown code.

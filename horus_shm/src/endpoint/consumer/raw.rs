@@ -329,8 +329,9 @@ impl RawConsumer {
         drained
     }
 
-    /// Receives more messages from the lane of the last one, up to an eighth of the lane's
-    /// capacity, and then publishes the reader's position. Returns the number of messages.
+    /// Receives more messages from the lane from which the last message was received, up to an
+    /// eighth of the lane's capacity, and then publishes the reader's position. Returns the number
+    /// of messages.
     ///
     /// # Safety
     ///

@@ -27,9 +27,9 @@ use crate::wait::{
     sleep_once, wait_in_slices, wake,
 };
 
-/// Maximum length of a sleep between two polls, for a thread that another thread wakes when one of
-/// its watches [is due](Watch::is_due).
-const GUARDED_SLEEP_MAX: Duration = Duration::from_secs(3600);
+/// Maximum length of a sleep of a thread that need not poll, because another thread wakes it when
+/// one of its watches [is due](Watch::is_due).
+const UNPOLLED_SLEEP_MAX: Duration = Duration::from_secs(3600);
 
 /// The bookkeeping block and the cursors of a consumer in one file. Other threads read them to wait
 /// on the consumer's behalf.
@@ -138,8 +138,8 @@ impl ConsumerProgress {
         }
     }
 
-    /// Returns the same for a consumer that comes back to its file from another one.
-    pub(super) fn renewed(&self) -> Self {
+    /// Returns new progress in this file, for a consumer that comes back to it from another file.
+    pub(super) fn for_returning_consumer(&self) -> Self {
         let (memory, health) = (Arc::clone(&self.memory), Arc::clone(&self.health));
         Self::new((self.readers, self.reader), self.lanes, memory, health)
     }
@@ -341,9 +341,9 @@ impl Watch {
         checked_epoch.get() == fault::epoch() || checked().is_ok()
     }
 
-    /// Makes this watch refer to the file to which the consumer has moved. Does nothing if the
-    /// consumer has not moved.
-    pub fn follow(&mut self) {
+    /// Makes this watch refer to the topic file that its consumer reads now. Does nothing if the
+    /// consumer has not moved to another file.
+    pub fn follow_consumer(&mut self) {
         while self.progress.closed.get() != 0
             && let Some(next) = self.progress.next.get()
         {
@@ -420,17 +420,17 @@ impl Watch {
         })
     }
 
-    /// Waits as [`Self::wait_any_or_notified`] does, but does not wake up every 50 ms.
+    /// Waits as [`Self::wait_any_or_notified`] does, but does not wake up every 50 ms to poll.
     ///
     /// Requires that another thread checks the watches every 50 ms, and notifies one of `own` if a
     /// watch [is due](Self::is_due). WHY: the wake for a message may be lost.
-    pub fn wait_any_guarded<R>(
+    pub fn wait_any_without_polling<R>(
         own: &[&LocalEventcount],
         watches: &[Self],
         wait_policy: WaitPolicy,
         look: impl FnMut() -> Option<R>,
     ) -> Option<R> {
-        Self::with_eventcounts(own, watches, GUARDED_SLEEP_MAX, |events, slice| {
+        Self::with_eventcounts(own, watches, UNPOLLED_SLEEP_MAX, |events, slice| {
             wait_in_slices(events, wait_policy, slice, look)
         })
     }
@@ -438,16 +438,16 @@ impl Watch {
     /// Sleeps once, for at most an hour. The sleep ends early if `own` is notified, if one of
     /// `watches` gets a message, or if the consumer of one is dropped. If `look` returns a value,
     /// returns it without sleeping; otherwise returns `None` after the sleep. See
-    /// [`Self::wait_any_guarded`].
+    /// [`Self::wait_any_without_polling`].
     ///
     /// Sleeps for only a millisecond if wakes are not reliable, for instance if there are more than
     /// 127 watches.
-    pub fn sleep_guarded<R>(
+    pub fn sleep_without_polling<R>(
         own: &LocalEventcount,
         watches: &[Self],
         look: impl FnOnce() -> Option<R>,
     ) -> Option<R> {
-        Self::with_eventcounts(&[own], watches, GUARDED_SLEEP_MAX, |events, slice| {
+        Self::with_eventcounts(&[own], watches, UNPOLLED_SLEEP_MAX, |events, slice| {
             sleep_once(events, slice, look)
         })
     }
@@ -535,7 +535,7 @@ impl LaneWatch {
     /// if there is no such lane, or if the consumer has been dropped. Takes a lock that the
     /// consumer takes only when the error changes.
     #[must_use]
-    pub fn unmapped(&self) -> Option<LaneNotMapped> {
+    pub fn unmapped_lane(&self) -> Option<LaneNotMapped> {
         let health = self.health.upgrade()?;
         *health
             .unmapped

@@ -142,7 +142,7 @@ impl RawProducer {
             // WHY: readers must find the session only where a later attempt succeeds.
             block.session.set(predecessor);
             // WHY only if it began: otherwise the mark shows that the predecessor died.
-            if block.epoch_owner.get() == segment.me() {
+            if block.epoch_owner.get() == segment.own_owner_word() {
                 end_session(block);
             }
             owner::release_entry(&block.owner);
@@ -227,7 +227,7 @@ impl RawProducer {
             self.make_room_and_retry(|this| unsafe { this.write(src, bytes) })?;
         }
         self.wake_readers();
-        self.check_not_truncated()
+        self.check_file_not_truncated()
     }
 
     /// Copies the `bytes` bytes at `src` into the next slot, and publishes the slot, if it is free.
@@ -293,10 +293,10 @@ impl RawProducer {
         );
     }
 
-    /// Checks the file again after a write; returns an error if the file was truncated, because the
-    /// bytes may have gone to private zero pages.
+    /// Checks after a write to the lane's file that the file was not truncated before or during the
+    /// write; returns an error if it was, because the bytes may have gone to private zero pages.
     #[inline(always)]
-    fn check_not_truncated(&mut self) -> Result<(), SendError<()>> {
+    fn check_file_not_truncated(&mut self) -> Result<(), SendError<()>> {
         if fault::epoch_after_access() != self.seen_epoch {
             self.check_health()?;
         }

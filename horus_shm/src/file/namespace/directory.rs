@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::NamespaceError;
 use crate::os::access::AccessRule;
-use crate::os::{self, Stat, group};
+use crate::os::{self, FileStatus, group};
 
 /// Maximum number of attempts to open or create a directory that other processes keep creating and
 /// removing.
@@ -210,7 +210,7 @@ fn check_directory(
 }
 
 pub(super) fn refuse_if_foreign(
-    stat: &Stat,
+    stat: &FileStatus,
     path: &Path,
     access: AccessRule,
 ) -> Result<(), NamespaceError> {
@@ -218,7 +218,7 @@ pub(super) fn refuse_if_foreign(
         return Ok(());
     }
     let path = path.to_path_buf();
-    let &Stat { uid, gid, .. } = stat;
+    let &FileStatus { uid, gid, .. } = stat;
     let wanted_uid = os::effective_uid();
     Err(match access {
         AccessRule::Group(wanted_gid) => NamespaceError::NotOfGroup {
@@ -249,7 +249,7 @@ pub(super) fn refuse_if_foreign(
 /// Returns the error for a name that could not be opened as a directory, according to the kind of
 /// file that has the name.
 fn refused_entry_error(
-    found: Option<Stat>,
+    found: Option<FileStatus>,
     path: &Path,
     access: AccessRule,
     error: io::Error,

@@ -11,7 +11,7 @@ use super::{
     lock_open_namespaces,
 };
 use crate::os::access::AccessRule;
-use crate::os::{self, OpenMode, Stat, lock};
+use crate::os::{self, FileStatus, OpenMode, lock};
 use crate::process::liveness::{self, ProcessInfo};
 
 impl Namespace {
@@ -173,7 +173,7 @@ impl NamespaceRemoval {
 
     /// Returns an error if the file belongs to another user. WHY: only that user or root can find
     /// out whether a process uses the file.
-    fn expect_owner(&self, stat: &Stat) -> Result<(), NamespaceRemoveError> {
+    fn expect_owner(&self, stat: &FileStatus) -> Result<(), NamespaceRemoveError> {
         if stat.uid == os::effective_uid() {
             return Ok(());
         }

@@ -7,16 +7,16 @@ use std::sync::{Arc, MutexGuard, PoisonError};
 
 use crate::file::error::OpenError;
 use crate::file::extent::{Extent, ExtentUse, lane_file_exists, remove_lane_file};
-use crate::file::header::{ExtentBase, ExtentId};
+use crate::file::header::{ExtentBoundary, ExtentId};
 use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, TopicMemory};
 use crate::os::region::Access;
 use crate::protocol::layout::{LaneBlock, PLAUSIBLE_POSITION_MAX, POSITION_MAX, SkipCounter};
 use crate::protocol::sync::{Word as _, edge};
 
-/// Maximum number of extents of a lane in which a reader's messages are searched. The search goes
-/// backwards from the newest extent.
-pub(crate) const SEARCHED_GENERATIONS_MAX: u64 = 16;
+/// Maximum number of extents (files of slots) of a lane in which a reader's messages are searched.
+/// The search goes backwards from the newest extent.
+pub(crate) const SEARCHED_EXTENTS_MAX: u64 = 16;
 
 impl TopicMemory {
     pub(super) fn lock_extents(&self) -> MutexGuard<'_, Vec<Arc<Extent>>> {
@@ -93,9 +93,9 @@ impl TopicMemory {
             .cloned()
     }
 
-    /// Creates the next extent of lane `lane`, which begins at `position`. Readers find it only
-    /// after [`Self::publish_extent`]. The caller owns the lane, and has written nothing at
-    /// `position` or later.
+    /// Creates the next extent (file of slots) of lane `lane`, which begins at `position`. Readers
+    /// find it only after [`Self::publish_extent`]. The caller owns the lane, and has written
+    /// nothing at `position` or later.
     ///
     /// # Errors
     ///
@@ -117,7 +117,7 @@ impl TopicMemory {
             position
         };
         let number = position.saturating_sub(skips);
-        let base = ExtentBase {
+        let base = ExtentBoundary {
             position,
             number,
             session: block.session.get(),
@@ -139,8 +139,8 @@ impl TopicMemory {
         Ok(extent)
     }
 
-    /// Stores an extent as the newest one of its lane, so that readers find it. The caller must own
-    /// the lane.
+    /// Stores an extent (file of slots) as the newest one of its lane, so that readers find it. The
+    /// caller must own the lane.
     pub(crate) fn publish_extent(&self, id: ExtentId) -> Result<(), OpenError> {
         let block = self.lane_block(id.lane, Access::Write)?;
         // Relaxed: the count publishes it.
@@ -156,13 +156,14 @@ impl TopicMemory {
         Ok(())
     }
 
-    fn lock_headers(&self) -> MutexGuard<'_, Vec<(ExtentId, ExtentBase, Offer)>> {
+    fn lock_headers(&self) -> MutexGuard<'_, Vec<(ExtentId, ExtentBoundary, Offer)>> {
         // WHY poison is ignored: nothing panics while it is locked.
         self.headers.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns an unused id for the next extent of a lane that the caller owns. It differs from the
-    /// ids of all extents that this process has mapped, even if the number in the file was damaged.
+    /// Returns an unused id for the next extent (file of slots) of a lane that the caller owns. It
+    /// differs from the ids of all extents that this process has mapped, even if the number in the
+    /// file was damaged.
     fn next_extent_id(&self, lane: u32, block: &LaneBlock<AtomicU64>) -> ExtentId {
         let extents = self.lock_extents();
         let of_lane = extents.iter().filter(|extent| extent.id.lane == lane);
@@ -179,19 +180,20 @@ impl TopicMemory {
         self.header_of(id).map(|(_, offer)| offer)
     }
 
-    /// Returns the position at which an extent begins, and the offer of its publisher; `None` if
-    /// the extent's file cannot be read.
-    fn header_of(&self, id: ExtentId) -> Option<(ExtentBase, Offer)> {
+    /// Returns the boundary at which an extent (file of slots) begins, and the offer of its
+    /// publisher; `None` if the extent's file cannot be read.
+    fn header_of(&self, id: ExtentId) -> Option<(ExtentBoundary, Offer)> {
         self.with_header(id, |base, offer| (base, offer.clone()))
     }
 
-    /// Calls `read` with the base and the offer of an extent, and returns the result; `None` if the
-    /// extent's file cannot be read. The file is read only once, because a header never changes.
-    /// `read` must not access other headers.
+    /// Reads the header of an extent (file of slots) with `read`, and returns the result; `None` if
+    /// the extent's file cannot be read. The arguments of `read` are the boundary at which the
+    /// extent begins, and the offer of its publisher. The file is read only once, because a header
+    /// never changes. `read` must not access other headers.
     pub(crate) fn with_header<R>(
         &self,
         id: ExtentId,
-        read: impl Fn(ExtentBase, &Offer) -> R,
+        read: impl Fn(ExtentBoundary, &Offer) -> R,
     ) -> Option<R> {
         let known = self.known_header(id, &read);
         // WHY no file on the heap: what is unknown there was removed.
@@ -202,7 +204,11 @@ impl TopicMemory {
         })
     }
 
-    fn known_header<R>(&self, id: ExtentId, read: impl Fn(ExtentBase, &Offer) -> R) -> Option<R> {
+    fn known_header<R>(
+        &self,
+        id: ExtentId,
+        read: impl Fn(ExtentBoundary, &Offer) -> R,
+    ) -> Option<R> {
         let headers = self.lock_headers();
         let (_, base, offer) = headers.iter().find(|known| known.0 == id)?;
         Some(read(*base, offer))
@@ -210,19 +216,22 @@ impl TopicMemory {
 
     /// Stores the header of an extent, so that it is still known after the extent's file was
     /// removed, and is not read twice.
-    fn note_header(&self, id: ExtentId, base: ExtentBase, offer: &Offer) {
+    fn note_header(&self, id: ExtentId, base: ExtentBoundary, offer: &Offer) {
         let mut headers = self.lock_headers();
         // WHY: a publisher that grows often must not fill the memory of its observers.
         headers.retain(|(old, ..)| {
             let distance = old.generation.abs_diff(id.generation);
-            old.lane != id.lane || (1..SEARCHED_GENERATIONS_MAX).contains(&distance)
+            old.lane != id.lane || (1..SEARCHED_EXTENTS_MAX).contains(&distance)
         });
         headers.push((id, base, offer.clone()));
     }
 
-    /// Returns the end of an extent, which is the base of the next one; `None` if there is no next
-    /// extent, or the file of the next extent cannot be read.
-    pub(crate) fn end_of(&self, ExtentId { lane, generation }: ExtentId) -> Option<ExtentBase> {
+    /// Returns the boundary between an extent (file of slots) and the next one of the lane; `None`
+    /// if there is no next extent, or the file of the next extent cannot be read.
+    pub(crate) fn end_of_extent(
+        &self,
+        ExtentId { lane, generation }: ExtentId,
+    ) -> Option<ExtentBoundary> {
         let generation = generation + 1;
         self.with_header(ExtentId { lane, generation }, |base, _| base)
     }
@@ -257,8 +266,8 @@ impl TopicMemory {
         }
     }
 
-    /// Removes an extent of a lane that the caller owns. Readers that have mapped it keep it, but
-    /// other readers no longer find it.
+    /// Removes an extent (file of slots) of a lane that the caller owns. Readers that have mapped
+    /// it keep it, but other readers no longer find it.
     pub(crate) fn remove_extent(&self, id: ExtentId) {
         match self.file() {
             Some(file) => remove_lane_file(file, id),

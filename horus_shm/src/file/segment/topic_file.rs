@@ -16,7 +16,7 @@ use crate::file::namespace::Namespace;
 use crate::file::open;
 use crate::os::descriptor::CheckedFd;
 use crate::os::region::Region;
-use crate::os::{self, Stat};
+use crate::os::{self, FileStatus};
 use crate::protocol::layout::LaneBlock;
 use crate::protocol::presence::PresenceFile;
 use crate::protocol::shape::{TopicShape, lane_block_offset};
@@ -37,7 +37,7 @@ impl FileId {
         self.inode
     }
 
-    pub(crate) fn from_stat(stat: &Stat) -> Self {
+    pub(crate) fn from_stat(stat: &FileStatus) -> Self {
         Self {
             device: stat.dev,
             inode: stat.ino,
@@ -221,7 +221,7 @@ impl PresenceFile for TopicFile {
         )
     }
 
-    fn is_kept(&self) -> io::Result<bool> {
+    fn must_stay(&self) -> io::Result<bool> {
         self.has_latched_history()
     }
 

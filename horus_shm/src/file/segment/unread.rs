@@ -1,18 +1,19 @@
 //! Counts the messages that a reader has not passed yet. Any process can do so from shared memory.
 
-use super::extents::SEARCHED_GENERATIONS_MAX;
+use super::extents::SEARCHED_EXTENTS_MAX;
 use crate::file::card::EndpointCard;
-use crate::file::header::{ExtentBase, ExtentId};
+use crate::file::header::{ExtentBoundary, ExtentId};
 use crate::file::segment::{Blocks as _, TopicMemory};
 use crate::os::region::Access;
 use crate::protocol::lane::{self, UnreadCounts};
 use crate::protocol::sync::Word as _;
 use crate::protocol::takeover;
 
-/// The fields of an extent's header that decide which of its messages a reader still gets.
+/// The fields in the header of an extent (file of slots) that decide which of its messages a reader
+/// still gets.
 #[derive(Debug, Clone, Copy)]
 struct ExtentShape {
-    base: ExtentBase,
+    base: ExtentBoundary,
     capacity: u64,
     /// True if the publisher may skip slots, so that positions and message numbers differ.
     pinnable: bool,
@@ -21,10 +22,15 @@ struct ExtentShape {
 }
 
 impl ExtentShape {
-    /// Returns the numbers of waiting and lost messages of this extent, for a reader at `position`.
-    /// `number` is the sequence number of the reader's next message, if that is known. `end` is the
-    /// end of this extent.
-    fn unread_counts(&self, position: u64, number: Option<u64>, end: ExtentBase) -> UnreadCounts {
+    /// Returns the numbers of waiting and lost messages of this extent (file of slots), for a
+    /// reader at `position`. `number` is the sequence number of the reader's next message, if that
+    /// is known. `end` is the boundary between this extent and the next one, or the lane's head.
+    fn unread_counts(
+        &self,
+        position: u64,
+        number: Option<u64>,
+        end: ExtentBoundary,
+    ) -> UnreadCounts {
         let first = self.base.position.max(position);
         let here = UnreadCounts::of_positions(first, end.position, self.capacity);
         let least = self.base.number.saturating_add(first - self.base.position);
@@ -56,17 +62,18 @@ pub(crate) struct ReadProgress {
     /// The type that the reader reads, and the reliability that it requests. It gets messages only
     /// from publishers that match.
     pub(crate) card: EndpointCard,
-    /// Number of the extent that the reader is reading now; 0 if it reads none. `None` if the
-    /// reader is in another process, where this is not known.
+    /// Number of the extent (file of slots) that the reader is reading now; 0 if it reads none.
+    /// `None` if the reader is in another process, where this is not known.
     pub(crate) followed: Option<u64>,
-    /// The end of that extent, if the extent that began there is gone. `None` if that is not so, or
-    /// if the reader is in another process.
-    pub(crate) own_end: Option<ExtentBase>,
+    /// The boundary at which the extent that is being read ends, if the next extent is gone. `None`
+    /// if the next extent is there, or if the reader is in another process.
+    pub(crate) own_end: Option<ExtentBoundary>,
 }
 
 impl ReadProgress {
-    /// Returns true if the reader has the extent number `generation` mapped, so that it can be read
-    /// even after its file was removed. `base` is the extent's first position.
+    /// Returns true if the reader has mapped the extent (file of slots) with the number
+    /// `generation`, so that it can be read even after its file was removed. `base` is the extent's
+    /// first position.
     fn keeps_mapped(&self, generation: u64, base: u64) -> bool {
         match self.followed {
             Some(followed) => followed == generation,
@@ -90,10 +97,10 @@ impl TopicMemory {
             return UnreadCounts::default();
         };
         let (count, position_behind) = lane::count_messages(block);
-        let mut end = ExtentBase {
+        let mut end = ExtentBoundary {
             position: position_behind,
             number: count,
-            ..ExtentBase::default()
+            ..ExtentBoundary::default()
         };
         // Relaxed: the acquired head orders it. A newer extent begins at the head or behind it.
         let newest = block.generation.get();
@@ -107,14 +114,14 @@ impl TopicMemory {
             _ => (reader.position, reader.number),
         };
         let number = number.or_else(|| lane::message_number_at(block, position));
-        let before = |end: ExtentBase| match number {
+        let before = |end: ExtentBoundary| match number {
             Some(first) => end.number.saturating_sub(first),
             None => end.position - position,
         };
         let mut unread = UnreadCounts::default();
         // WHY not owed without an extent: the head is where a publisher that moves will begin.
         let mut is_owed = newest != 0;
-        for generation in (1..=newest).rev().take(SEARCHED_GENERATIONS_MAX as usize) {
+        for generation in (1..=newest).rev().take(SEARCHED_EXTENTS_MAX as usize) {
             if end.position <= position {
                 return unread;
             }

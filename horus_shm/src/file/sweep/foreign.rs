@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use crate::file::error::OpenError;
 use crate::file::open::{TopicPath, lock_unless_in_use};
 use crate::file::segment::FileId;
-use crate::os::{self, OpenMode, Stat, lock};
+use crate::os::{self, FileStatus, OpenMode, lock};
 use crate::process::liveness;
 
 /// Removes the file at `place`, unless it is in use. Returns true if the file no longer exists.
@@ -16,7 +16,7 @@ use crate::process::liveness;
 ///
 /// [`OpenError::NotRemoved`], which describes the obstacle; [`OpenError::Io`] if a system call
 /// fails.
-pub(super) fn remove_foreign(place: &TopicPath<'_>) -> Result<bool, OpenError> {
+pub(super) fn remove_foreign_file(place: &TopicPath<'_>) -> Result<bool, OpenError> {
     let dir = place
         .namespace
         .topics_dir()
@@ -46,7 +46,7 @@ pub(super) fn remove_foreign(place: &TopicPath<'_>) -> Result<bool, OpenError> {
 /// Removes the file whose status is `stat`, unless its name belongs to another file by now. Never
 /// returns false: if the file cannot be removed, returns an error. The caller must have excluded
 /// all other processes that use the locks of this library.
-fn remove_while_exclusive(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError> {
+fn remove_while_exclusive(place: &TopicPath<'_>, stat: &FileStatus) -> Result<bool, OpenError> {
     let dir = place
         .namespace
         .topics_dir()
@@ -81,7 +81,7 @@ fn remove_while_exclusive(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, Op
 ///
 /// [`OpenError::NotRemoved`] if the file belongs to another user of the group. Only that user (or
 /// root) can find out whether the file is open.
-fn has_users(place: &TopicPath<'_>, stat: &Stat) -> Result<bool, OpenError> {
+fn has_users(place: &TopicPath<'_>, stat: &FileStatus) -> Result<bool, OpenError> {
     let dir = place
         .namespace
         .topics_dir()

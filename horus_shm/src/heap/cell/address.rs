@@ -5,7 +5,7 @@ use core::marker::PhantomData;
 use core::mem::ManuallyDrop;
 
 use super::run::Runnable;
-use super::{CellPointer, Group, Header, LATEST_CAPACITY, block_kind};
+use super::{CellHeader, CellPointer, Group, LATEST_CAPACITY, block_kind};
 use crate::heap::blocks::{self, BlockClass, Envelope};
 use crate::protocol::latest::{self, PutOutcome};
 use crate::protocol::life;
@@ -399,7 +399,7 @@ impl<M, G: Group> Address<M, G> {
     /// handled. The result may be too high by up to an eighth of the capacity.
     #[must_use]
     pub fn waiting(&self) -> u32 {
-        mailbox::current_depth(self.0)
+        mailbox::mailbox_depth(self.0)
     }
 
     /// Returns a weak address, which does not keep the actor alive.
@@ -416,7 +416,7 @@ impl<M, G: Group> Address<M, G> {
     }
 
     #[inline(always)]
-    fn header(&self) -> &Header<G> {
+    fn header(&self) -> &CellHeader<G> {
         // SAFETY: the address keeps the cell.
         unsafe { self.0.header() }
     }
@@ -571,7 +571,7 @@ impl<G: Group> ControlHandle<G> {
         self.0.belongs_to_parent() || mailbox::is_actor_gone(self.0)
     }
 
-    fn header(&self) -> &Header<G> {
+    fn header(&self) -> &CellHeader<G> {
         // SAFETY: the hold keeps the cell.
         unsafe { self.0.header() }
     }

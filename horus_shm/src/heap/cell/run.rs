@@ -9,7 +9,8 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use super::turn::Activation;
 use super::{
-    Behaviour, Cell, CellPointer, End, Group, Header, block_kind, drop_catching_panic, free_block,
+    ActorEndReport, Behaviour, Cell, CellHeader, CellPointer, Group, block_kind,
+    drop_catching_panic, free_block,
 };
 use crate::heap::blocks::{self, Envelope};
 use crate::protocol::latest;
@@ -139,7 +140,7 @@ impl<G: Group> Runnable<G> {
 
     /// Converts this value to a raw pointer, so that a queue can store it.
     #[must_use]
-    pub fn into_raw(self) -> NonNull<Header<G>> {
+    pub fn into_raw(self) -> NonNull<CellHeader<G>> {
         ManuallyDrop::new(self).0.0
     }
 
@@ -149,11 +150,11 @@ impl<G: Group> Runnable<G> {
     ///
     /// `raw` was returned by [`Self::into_raw`], and is passed to this function only once.
     #[must_use]
-    pub const unsafe fn from_raw(raw: NonNull<Header<G>>) -> Self {
+    pub const unsafe fn from_raw(raw: NonNull<CellHeader<G>>) -> Self {
         Self(CellPointer(raw))
     }
 
-    fn header(&self) -> &Header<G> {
+    fn header(&self) -> &CellHeader<G> {
         // SAFETY: an actor with a runner exists.
         unsafe { self.0.header() }
     }
@@ -176,16 +177,16 @@ impl<G: Group> fmt::Debug for Runnable<G> {
     }
 }
 
-/// The type of the function that runs the actor of a cell. It does not depend on the actor's
-/// message type, which the caller does not know.
+/// The type of a pointer to the function that runs the actor of a cell. It does not depend on the
+/// actor's message type, which the caller does not know.
 ///
 /// WHY the argument is not an [`Activation`]: it would be copied with wide loads from memory that
 /// has just been written in smaller parts, and such loads have to wait for the writes.
-pub(super) type RunFn<G> =
-    unsafe fn(NonNull<Header<G>>, &G, &mut <G as Group>::Worker, u32) -> ActivationOutcome<G>;
+pub(super) type RunActorFn<G> =
+    unsafe fn(NonNull<CellHeader<G>>, &G, &mut <G as Group>::Worker, u32) -> ActivationOutcome<G>;
 
-/// The type of the function that calls [`Behaviour::visit`] for the actor of a cell.
-pub(super) type VisitFn<G> = unsafe fn(NonNull<Header<G>>, &G, &mut <G as Group>::Worker);
+/// The type of a pointer to the function that calls [`Behaviour::visit`] for the actor of a cell.
+pub(super) type VisitActorFn<G> = unsafe fn(NonNull<CellHeader<G>>, &G, &mut <G as Group>::Worker);
 
 /// The reason why an actor stopped handling the messages of one batch.
 #[derive(Clone, Copy)]
@@ -203,7 +204,7 @@ enum BatchEnd {
 /// The behaviour of the cell has the type `B`. The caller is the runner of the actor, and gives up
 /// the right to run it.
 pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(
-    cell: NonNull<Header<G>>,
+    cell: NonNull<CellHeader<G>>,
     group: &G,
     worker: &mut G::Worker,
     max: u32,
@@ -257,7 +258,7 @@ pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(
 ///
 /// The behaviour of the cell has the type `B`, and the caller is the runner of the actor.
 pub(super) unsafe fn visit<B: Behaviour<G>, G: Group>(
-    cell: NonNull<Header<G>>,
+    cell: NonNull<CellHeader<G>>,
     group: &G,
     worker: &mut G::Worker,
 ) {
@@ -312,8 +313,8 @@ unsafe fn run_batch_catching_panics<B: Behaviour<G>, G: Group>(
     }
 }
 
-/// Calls [`Behaviour::failed`] after a panic of the behaviour. Returns how the batch of messages
-/// continues, as that function has decided.
+/// Calls [`Behaviour::handle_panic`] after a panic of the behaviour. Returns how the batch of
+/// messages continues, as that function has decided.
 #[cold]
 unsafe fn recover_from_panic<B: Behaviour<G>, G: Group>(
     turn: &mut Activation<'_, B::Message, G>,
@@ -323,7 +324,7 @@ unsafe fn recover_from_panic<B: Behaviour<G>, G: Group>(
     let state = state_address::<B, G>(turn.cell);
     let flow = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: only the runner uses the state, and no other reference to it exists.
-        unsafe { &mut *state }.failed(panic, turn)
+        unsafe { &mut *state }.handle_panic(panic, turn)
     }));
     turn.count_handled();
     flow.unwrap_or_else(|panic| {
@@ -515,7 +516,7 @@ unsafe fn put_to_sleep<M, G: Group>(turn: &Activation<'_, M, G>, is_ending: bool
 /// # Safety
 ///
 /// As [`run`].
-pub(super) unsafe fn end_without_worker<B: Behaviour<G>, G: Group>(cell: NonNull<Header<G>>) {
+pub(super) unsafe fn end_without_worker<B: Behaviour<G>, G: Group>(cell: NonNull<CellHeader<G>>) {
     // SAFETY: the contract.
     unsafe { end_actor::<B, G>(CellPointer(cell), None) };
 }
@@ -525,7 +526,7 @@ pub(super) unsafe fn end_without_worker<B: Behaviour<G>, G: Group>(cell: NonNull
 /// # Safety
 ///
 /// As [`run`].
-pub(super) unsafe fn push_to_pull_queue<B: Behaviour<G>, G: Group>(cell: NonNull<Header<G>>) {
+pub(super) unsafe fn push_to_pull_queue<B: Behaviour<G>, G: Group>(cell: NonNull<CellHeader<G>>) {
     let cell = CellPointer(cell);
     // SAFETY: only the runner, which is the caller, uses the state.
     let queue = unsafe { &*state_address::<B, G>(cell) }.pull_queue();
@@ -548,7 +549,7 @@ unsafe fn end_actor<B: Behaviour<G>, G: Group>(
     // SAFETY: the runner keeps the cell until it leaves below.
     let header = unsafe { cell.header() };
     header.holders.end_actor();
-    let mut end = End {
+    let mut end = ActorEndReport {
         undelivered: 0,
         panics: 0,
     };
@@ -571,7 +572,7 @@ unsafe fn end_actor<B: Behaviour<G>, G: Group>(
     }
     // SAFETY: only the runner uses the state.
     let behaviour = unsafe { &mut *state };
-    drop_catching_panic(|| behaviour.ended(&end, &header.group, worker));
+    drop_catching_panic(|| behaviour.handle_end(&end, &header.group, worker));
     // SAFETY: as above; it is not used after this, as the mailbox refuses all that would wake it.
     drop_catching_panic(|| unsafe { core::ptr::drop_in_place(state) });
     // SAFETY: the hold of the actor's life ends with it.

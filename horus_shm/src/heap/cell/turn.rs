@@ -6,7 +6,7 @@ use core::marker::PhantomData;
 use std::sync::Arc;
 
 use super::address::{Address, ControlHandle};
-use super::{CellPointer, Group, Header};
+use super::{CellHeader, CellPointer, Group};
 use crate::protocol::mailbox;
 
 /// An activation: one run of an actor, in which it handles messages. The behaviour receives it with
@@ -79,23 +79,24 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
         ControlHandle::from_counted(self.cell)
     }
 
-    /// Keeps the message that is being handled in the mailbox's depth, because the behaviour puts
-    /// the message aside for later. Returns true if the message counts there; the behaviour then
-    /// has to call [`Self::release`] when it has handled the message.
-    pub fn keep(&mut self) -> bool {
+    /// Makes the mailbox go on counting the message that is being handled, because the behaviour
+    /// puts the message aside for later. Returns true if the message was counted at all; the
+    /// behaviour then has to call [`Self::stop_counting_message`] when it has handled the message.
+    pub fn keep_message_counted(&mut self) -> bool {
         core::mem::take(&mut self.in_hand)
     }
 
-    /// Stops counting a message in the mailbox's depth, for which [`Self::keep`] has returned true.
-    pub fn release(&mut self) {
+    /// Makes the mailbox stop counting a message that was put aside, and for which
+    /// [`Self::keep_message_counted`] has returned true.
+    pub fn stop_counting_message(&mut self) {
         self.handled += 1;
         self.subtract_in_steps();
     }
 
-    /// Makes a message that was put aside, and for which [`Self::keep`] returned true, the message
-    /// that is being handled again. When it has been handled, it is subtracted from the mailbox's
-    /// depth like any other message.
-    pub fn put_back(&mut self) {
+    /// Makes a message that was put aside, and for which [`Self::keep_message_counted`] returned
+    /// true, the message that is being handled again. When it has been handled, it is subtracted
+    /// from the mailbox's depth like any other message.
+    pub fn resume_kept_message(&mut self) {
         self.count_handled();
         self.subtract_in_steps();
         self.in_hand = true;
@@ -107,7 +108,7 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
         Arc::clone(&self.header().group)
     }
 
-    pub(super) fn header(&self) -> &Header<G> {
+    pub(super) fn header(&self) -> &CellHeader<G> {
         // SAFETY: the runner keeps the cell while the activation lasts.
         unsafe { self.cell.header() }
     }

@@ -11,7 +11,7 @@ use super::record::{
 use super::{ProcessInfo, RegistryError};
 use crate::os::access::AccessRule;
 use crate::os::lock::{LockKind, LockRange, find_conflicting_lock, try_lock};
-use crate::os::{self, OpenMode, Stat};
+use crate::os::{self, FileStatus, OpenMode};
 use crate::process::fork::{LOCK_FD_LIMIT, LockFd, LockFdError};
 
 /// Name of the registry file, which is in the directory of its namespace.
@@ -44,7 +44,7 @@ impl RegistryPath<'_> {
 
     /// Returns true if the name of the registry file in the directory belongs to the file whose
     /// status is `file`.
-    pub(super) fn is_name_of(&self, file: &Stat) -> Result<bool, RegistryError> {
+    pub(super) fn is_name_of(&self, file: &FileStatus) -> Result<bool, RegistryError> {
         os::is_name_of(self.dir, FILE_NAME, file).map_err(self.io_error("look for"))
     }
 }
@@ -64,7 +64,7 @@ pub(super) enum RegistryAttempt<T> {
 #[derive(Debug)]
 pub(super) struct OpenRegistry {
     pub(super) lock: LockFd,
-    pub(super) stat: Stat,
+    pub(super) stat: FileStatus,
     pub(super) header: RegistryHeader,
 }
 
@@ -195,7 +195,7 @@ fn gone_or_io_error(
 fn remove_unusable(
     place: RegistryPath<'_>,
     fd: BorrowedFd<'_>,
-    stat: &Stat,
+    stat: &FileStatus,
 ) -> Result<bool, RegistryError> {
     // WHY every byte: another layout may have its locks elsewhere. The lock also keeps two
     // processes from discarding at once, where the slower one would unlink the new file of the
@@ -210,7 +210,7 @@ fn remove_unusable(
     Ok(true)
 }
 
-fn check_ownership(place: RegistryPath<'_>, stat: &Stat) -> Result<(), RegistryError> {
+fn check_ownership(place: RegistryPath<'_>, stat: &FileStatus) -> Result<(), RegistryError> {
     if !stat.is_file() {
         return Err(RegistryError::NotAFile {
             path: place.file_path(),
@@ -220,7 +220,7 @@ fn check_ownership(place: RegistryPath<'_>, stat: &Stat) -> Result<(), RegistryE
         return Ok(());
     }
     let path = place.file_path();
-    let &Stat { uid, links, .. } = stat;
+    let &FileStatus { uid, links, .. } = stat;
     Err(match place.access {
         AccessRule::User => RegistryError::Refused {
             path,

@@ -10,7 +10,7 @@ use std::os::unix::fs::MetadataExt;
 
 use super::ProcessInfo;
 use super::record::{parse_stat_name_and_start, parse_stat_state};
-use crate::os::Stat;
+use crate::os::FileStatus;
 
 /// A lock or lease whose holder is to be found. The fields are the numbers that
 /// `/proc/<pid>/fdinfo/<fd>` shows for it.
@@ -72,7 +72,7 @@ pub(super) fn find_holder(
 
 /// Returns another process that has `file` open. Used only for error messages, because it is slow:
 /// it examines all descriptors of this user's processes.
-pub(crate) fn find_user(file: &Stat) -> Option<ProcessInfo> {
+pub(crate) fn find_user(file: &FileStatus) -> Option<ProcessInfo> {
     for process in fs::read_dir("/proc").ok()?.flatten() {
         let pid = process
             .file_name()

@@ -1,7 +1,7 @@
 //! Reading many messages of a lane in one call.
 
 use super::LaneReader;
-use crate::protocol::layout::published;
+use crate::protocol::layout::published_stamp;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
@@ -54,7 +54,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             for behind in 0..slots {
                 let spot = first.nth_after(behind);
                 // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
-                if !by_head && spot.stamp().load(edge::SLOT_SEE) != published(spot.pos) {
+                if !by_head && spot.stamp().load(edge::SLOT_SEE) != published_stamp(spot.pos) {
                     progress.reader.postpone_head_read(spot.pos);
                     break 'run;
                 }

@@ -9,7 +9,8 @@
 use super::{Jump, LaneReader, LaneWriter, PollOutcome, RESYNCS_MAX};
 use crate::protocol::copy::PrefetchIntent;
 use crate::protocol::layout::{
-    CAPACITY_MAX, LaneBlock, PINS_PER_READER, POSITION_MAX, SKIP, SkipCounter, published, writing,
+    CAPACITY_MAX, LaneBlock, PINS_PER_READER, POSITION_MAX, SKIP_BIT, SkipCounter, published_stamp,
+    writing_stamp,
 };
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
@@ -128,7 +129,7 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         }
         let index = self.pos & self.mask;
         // Relaxed: the fence below orders it before the pins, and before the payload.
-        self.memory.stamp(index).set(writing(self.pos));
+        self.memory.stamp(index).set(writing_stamp(self.pos));
         // ORDERING(pin): pairs with the fence in `LaneReader::pin_current`.
         self.memory.fence(edge::PIN_SCAN);
         match self.pinning_reader(index, pins) {
@@ -167,7 +168,7 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
             .message_number(spot.index)
             .set(self.next_message_number());
         spot.memory.message_length(spot.index).set(bytes);
-        self.publish(&spot, published(spot.pos));
+        self.publish(&spot, published_stamp(spot.pos));
         if let Some(index) = self.slot_to_prefetch(&spot) {
             // WHY not the whole slot: most slots are far longer than their messages, and the next
             // message probably has the length of this one.
@@ -180,7 +181,7 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
     pub fn skip_position(&mut self) {
         self.skips += 1;
         let spot = self.next_slot();
-        let stamp = published(spot.pos) | SKIP;
+        let stamp = published_stamp(spot.pos) | SKIP_BIT;
         let epoch_start = &spot.memory.block().epoch_start;
         if epoch_start.get() == spot.pos {
             // WHY: the session has sent no message yet, and must not hide the history before it.
@@ -241,17 +242,18 @@ pub fn count_all_messages<M: PinnableLane>(memory: &M) -> (u64, u64) {
     for pos in start..start + memory.capacity() {
         // Relaxed: no payload is read here.
         let stamp = memory.stamp(pos & mask).get();
-        if stamp & !SKIP != published(pos) {
+        if stamp & !SKIP_BIT != published_stamp(pos) {
             return (number, pos);
         }
-        number += u64::from(stamp & SKIP == 0);
+        number += u64::from(stamp & SKIP_BIT == 0);
     }
     (number, start + memory.capacity())
 }
 
-/// Returns the position after the last one that was published in an extent that the writer has
-/// left, and the number after that of its last message. `number` is that of the extent's first
-/// message; `None` if its slots contain no numbers, because positions are the numbers.
+/// Returns where an extent (file of slots) ends that the writer has left: the position after the
+/// last one that was published in it, and the message number after that of its last message.
+/// `number` is that of the extent's first message; `None` if its slots contain no numbers, because
+/// positions are the numbers.
 pub fn published_end<M: PinnableLane>(memory: &M, number: Option<u64>) -> (u64, u64) {
     let mask = memory.capacity() - 1;
     let base = memory.base_position();
@@ -260,12 +262,12 @@ pub fn published_end<M: PinnableLane>(memory: &M, number: Option<u64>) -> (u64, 
         // Relaxed, both: the system call that found the next extent gone ordered them.
         let stamp = memory.stamp(index).get();
         let is_published = stamp != 0 && stamp & 1 == 0;
-        let after = (stamp & !SKIP) / 2;
+        let after = (stamp & !SKIP_BIT) / 2;
         // WHY the index: a damaged stamp must not end the extent.
         if is_published && after > end.0 && (after - 1) & mask == index {
             end.0 = after;
         }
-        if is_published && stamp & SKIP == 0 && number.is_some() {
+        if is_published && stamp & SKIP_BIT == 0 && number.is_some() {
             let next = memory.message_number(index).get().saturating_add(1);
             end.1 = end.1.max(next);
         }
@@ -370,12 +372,12 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
             let oldest = self.pos.max(head.saturating_sub(self.memory.capacity()));
             let newest = (oldest..head).rev().find(|&pos| {
                 // Relaxed: the stamp is loaded again below.
-                self.memory.stamp(pos & self.mask).get() == published(pos)
+                self.memory.stamp(pos & self.mask).get() == published_stamp(pos)
             });
             if let Some(newest) = newest {
                 self.advance_counting(newest, 0, 0);
             }
-            let want = published(self.pos);
+            let want = published_stamp(self.pos);
             // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
             let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
             if stamp == want
@@ -383,7 +385,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
             {
                 return Ok(found);
             }
-            if stamp == want | SKIP {
+            if stamp == want | SKIP_BIT {
                 self.advance_counting(self.pos + 1, 0, 0);
             }
         }
@@ -402,7 +404,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         // ORDERING(pin): pairs with the fence in `LaneWriter::claim_unless_pinned`.
         self.memory.fence(edge::PIN_HOLD);
         // Relaxed: the fence orders it after the pin.
-        let held = self.memory.stamp(index).get() == published(self.pos);
+        let held = self.memory.stamp(index).get() == published_stamp(self.pos);
         if !held {
             clear_pin(word);
         }
@@ -514,7 +516,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         load: &mut impl FnMut(&M, u64, usize) -> bool,
     ) -> Option<PinnedMessage> {
         let index = self.pos & self.mask;
-        let want = published(self.pos);
+        let want = published_stamp(self.pos);
         // Relaxed, both: they are used only if the slot still holds this message below.
         let number = self.memory.message_number(index).get();
         // WHY: where all messages have one size, that is their length, whatever the word says. The

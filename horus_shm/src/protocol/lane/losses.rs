@@ -16,8 +16,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.advance_counting(pos, lost, passed - lost);
     }
 
-    /// Skips the rest of this extent, for a call that wants only the newest message. The extent
-    /// ends at position `end`; the first message of the next extent has the number `number`.
+    /// Skips the rest of this reader's extent (file of slots), for a call that wants only the
+    /// newest message. The extent ends at position `end`; the first message of the next extent has
+    /// the number `number`.
     pub fn skip_to_end(&mut self, end: u64, number: u64) {
         if self.numbered {
             let (start, head) = (self.pos, end);
@@ -28,8 +29,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         }
     }
 
-    /// Moves to `pos`, the first position of an extent, without counting the positions before it,
-    /// or the `numbers` messages in them, as lost or skipped.
+    /// Moves to `pos`, the first position of an extent (file of slots), without counting the
+    /// positions before it, or the `numbers` messages in them, as lost or skipped.
     pub fn skip_uncounted(&mut self, pos: u64, numbers: u64) {
         let shifted = |number: Option<u64>| number.map(|number| number.wrapping_add(numbers));
         self.first_number = shifted(self.first_number);

@@ -2,7 +2,7 @@
 
 use super::{LaneSlot, PollOutcome, RESYNCS_MAX, prefetch_distance, resync_distance};
 use crate::protocol::copy::{PrefetchIntent, is_prefetch_worthwhile};
-use crate::protocol::layout::{POSITION_MAX, SKIP, published};
+use crate::protocol::layout::{POSITION_MAX, SKIP_BIT, published_stamp};
 use crate::protocol::memory::{LaneMemory, Passed};
 use crate::protocol::sync::{Word, edge};
 
@@ -125,7 +125,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             return found;
         }
         let spot = self.next_slot();
-        let want = published(spot.pos);
+        let want = published_stamp(spot.pos);
         // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
         let stamp = spot.stamp().load(edge::SLOT_SEE);
         if stamp < want {
@@ -159,7 +159,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
                 PollOutcome::Empty
             };
         }
-        let want = published(self.pos);
+        let want = published_stamp(self.pos);
         // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
         let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
         if stamp == want {
@@ -271,10 +271,10 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         let mut resyncs = 0;
         let mut skips = 0;
         loop {
-            let want = published(self.pos);
+            let want = published_stamp(self.pos);
             // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
             let stamp = self.memory.stamp(self.pos & self.mask).load(edge::SLOT_SEE);
-            if stamp & !SKIP < want {
+            if stamp & !SKIP_BIT < want {
                 return Err(self.count_empty_poll());
             }
             if stamp == want
@@ -282,7 +282,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             {
                 return Ok(found);
             }
-            if stamp == want | SKIP && skips < self.memory.capacity() {
+            if stamp == want | SKIP_BIT && skips < self.memory.capacity() {
                 skips += 1;
                 self.advance_counting(self.pos + 1, 0, 0);
                 continue;
@@ -366,8 +366,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         };
         for _ in 0..self.memory.capacity() {
             // Relaxed: the acquired head orders it.
-            let stamp = self.memory.stamp(self.pos & self.mask).get() & !SKIP;
-            if head <= self.pos || head > POSITION_MAX || stamp >= published(self.pos) {
+            let stamp = self.memory.stamp(self.pos & self.mask).get() & !SKIP_BIT;
+            if head <= self.pos || head > POSITION_MAX || stamp >= published_stamp(self.pos) {
                 break;
             }
             // WHY: what is more than a lap behind the head was overwritten, even in new slots.
@@ -400,14 +400,14 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
                 self.skip_to(newest, head);
             }
             let spot = self.next_slot();
-            let want = published(spot.pos);
+            let want = published_stamp(spot.pos);
             // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
             let stamp = spot.stamp().load(edge::SLOT_SEE);
             // SAFETY: `dst` is writable for `bytes`, which fit the payload, by the contract.
             if stamp == want && unsafe { self.copy_out(&spot, dst, bytes) } {
                 return PollOutcome::Message;
             }
-            if stamp == want | SKIP {
+            if stamp == want | SKIP_BIT {
                 self.advance_counting(self.pos + 1, 0, 0);
             }
         }
@@ -442,9 +442,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.advance_counting(target, lost, 0);
     }
 
-    /// Returns `head`, or the end of this extent if that is lower. Returns `None` if the lane has a
-    /// newer extent and this reader does not know where its own extent ends. `head` is the lane's
-    /// head, loaded with [`edge::HEAD_SEE`].
+    /// Returns `head`, or the position at which this reader's extent (file of slots) ends, if that
+    /// is lower. Returns `None` if the lane has a newer extent and this reader does not know where
+    /// its own extent ends. `head` is the lane's head, loaded with [`edge::HEAD_SEE`].
     ///
     /// WHY: positions after the end of the extent are in slots of another extent. In the slots of
     /// this extent they would look like damage.
@@ -459,7 +459,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     }
 
     /// Returns the lane's head (the position after its newest message); `None` if the lane has a
-    /// newer extent than this one.
+    /// newer extent (file of slots) than the one that this reader reads.
     pub fn newest_head(&self) -> Option<u64> {
         // ORDERING(head): pairs with the store in `LaneWriter::publish`.
         let head = self.memory.block().head.load(edge::HEAD_SEE);
@@ -473,18 +473,20 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.numbered
     }
 
-    /// Returns true if this reader has read all positions before `end`, the end of its extent.
+    /// Returns true if this reader has read all positions before `end`, the position at which its
+    /// extent (file of slots) ends.
     pub const fn has_reached(&self, end: u64) -> bool {
         self.pos >= end
     }
 
-    /// Sets the position at which this extent ends, because the next extent begins there.
+    /// Sets the position at which this reader's extent (file of slots) ends, because the next
+    /// extent begins there.
     pub const fn set_end(&mut self, end: u64) {
         self.end = end;
     }
 
-    /// Moves to a later extent of the lane, whose first message has the number `number`. Earlier
-    /// messages that were not read count as lost.
+    /// Moves to a later extent (file of slots) of the lane, whose first message has the number
+    /// `number`. Earlier messages that were not read count as lost.
     pub fn move_to_extent(&mut self, memory: M, number: u64) {
         let base = memory.base_position();
         self.mask = memory.capacity() - 1;
@@ -514,7 +516,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         if self.memory.publishes_by_head() {
             return self.pos < self.horizon || self.pos < self.memory.block().head.get();
         }
-        self.memory.stamp(self.pos & self.mask).get() & !SKIP >= published(self.pos)
+        self.memory.stamp(self.pos & self.mask).get() & !SKIP_BIT >= published_stamp(self.pos)
     }
 
     /// Returns the position of the next message that this reader reads.

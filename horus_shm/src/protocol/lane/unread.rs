@@ -13,8 +13,8 @@ pub struct UnreadCounts {
 
 impl UnreadCounts {
     /// Returns how many of the positions from `next` up to, but not including, `end` can still be
-    /// read, and how many are lost. `end` is the next position to be written, in an extent with
-    /// `capacity` slots.
+    /// read, and how many are lost. `end` is the next position to be written, in an extent (file of
+    /// slots) with `capacity` slots.
     #[must_use]
     pub const fn of_positions(next: u64, end: u64, capacity: u64) -> Self {
         let unread = end.saturating_sub(next);
@@ -55,7 +55,7 @@ impl UnreadCounts {
         }
     }
 
-    /// Returns the sums of two counts, such as those of two extents of a lane.
+    /// Returns the sums of two counts, such as those of two extents (files of slots) of a lane.
     #[must_use]
     pub const fn plus(self, other: Self) -> Self {
         Self {

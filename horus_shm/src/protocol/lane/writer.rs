@@ -3,7 +3,7 @@
 use super::{LaneSlot, NoRoom, prefetch_distance};
 use crate::protocol::copy::{self, PrefetchIntent};
 use crate::protocol::gate::JOINING_BIT;
-use crate::protocol::layout::{published, writing};
+use crate::protocol::layout::{published_stamp, writing_stamp};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
@@ -92,14 +92,14 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
             unsafe { memory.store_exclusive(*index, src, bytes) };
         } else {
             // Relaxed: the fence below orders it before the payload.
-            spot.stamp().set(writing(pos));
+            spot.stamp().set(writing_stamp(pos));
             // ORDERING(overwrite): pairs with the fence in `LaneSlot::is_unchanged`.
             memory.fence(edge::OVERWRITE_BEGIN);
             // SAFETY: `src` is readable for `bytes`, which fit, and this is the only writer, by the
             // contract.
             unsafe { memory.store_racing(*index, src, bytes) };
         }
-        self.publish(&spot, published(pos));
+        self.publish(&spot, published_stamp(pos));
         self.demote_lines(&spot, bytes);
         if let Some(index) = self.slot_to_prefetch(&spot) {
             spot.memory.prefetch(index, PrefetchIntent::Write);
@@ -177,7 +177,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         // ORDERING(gate): pairs with the fence in `gate::join_lane`.
         self.memory.fence(edge::GATE_SCAN);
         // ORDERING(gated): pairs with the clear in `gate::withdraw_gated_reader`.
-        let gated = self.memory.gated().load(edge::GATED_SEE);
+        let gated = self.memory.gated_readers().load(edge::GATED_SEE);
         let mut least = self.pos;
         for (reader, given_up) in self.gated_readers(gated) {
             // ORDERING(cursor): pairs with the store in `LaneReader::advance_to`.
@@ -206,7 +206,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// writer waits for no reader.
     pub fn slowest_reader(&self) -> Option<(u32, u64)> {
         // Relaxed, both: it only selects the reader to probe; `find_room` decides.
-        let gated = self.memory.gated().get();
+        let gated = self.memory.gated_readers().get();
         let cursors = self.gated_readers(gated).filter_map(|(reader, given_up)| {
             let cursor = self.memory.cursor(reader).get() & !JOINING_BIT;
             let counts = cursor != 0 && cursor != given_up && self.memory.is_read_by(reader);
@@ -222,7 +222,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     pub fn slowest_reader_where(&self, counts: impl Fn(u32) -> bool) -> Option<(u32, u64)> {
         // Relaxed, both: an older cursor keeps an extent for longer. A reader whose bit is not seen
         // yet begins behind the extents before the newest one.
-        let gated = self.memory.gated().get();
+        let gated = self.memory.gated_readers().get();
         let readers = (0..self.memory.reader_limit()).filter(|reader| gated >> reader & 1 != 0);
         let cursors = readers.filter_map(|reader| {
             let cursor = self.memory.cursor(reader).get() & !JOINING_BIT;

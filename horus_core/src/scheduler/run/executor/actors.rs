@@ -293,7 +293,7 @@ impl<'a> ActorThread<'a> {
         let now_ns = self.now_ns;
         let any = move |local: &mut local::LocalWorker| {
             let own = local.next(now_ns, false).or_else(|| local.worker.steal());
-            own.or_else(|| local.worker.steal_stalled(now_ns))
+            own.or_else(|| local.worker.steal_stalled_entry(now_ns))
         };
         // WHY the first condition: after the stop has ended, `make_actor_safe` puts each actor back
         // into the queue.
@@ -466,9 +466,9 @@ impl<'a> ActorThread<'a> {
         for _ in 0..QUEUE_CHECKS_PER_YIELD {
             let now_ns = self.now_ns;
             let look = |local: &mut local::LocalWorker| {
-                let sent = local.worker.pop_injected();
+                let sent = local.worker.pop_injected_entry();
                 let found = sent.or_else(|| local.worker.steal());
-                found.or_else(|| local.worker.steal_stalled(now_ns))
+                found.or_else(|| local.worker.steal_stalled_entry(now_ns))
             };
             if let Some(task) = local::with_local_worker(look).flatten() {
                 return self.run_stolen_actor(task);
@@ -500,7 +500,7 @@ impl<'a> ActorThread<'a> {
         while self.now_ns < end_ns && !self.shared.is_stopping() {
             for _ in 0..QUEUE_CHECKS_PER_YIELD {
                 let look = |local: &mut local::LocalWorker| {
-                    let sent = local.worker.pop_injected();
+                    let sent = local.worker.pop_injected_entry();
                     sent.or_else(|| local.worker.steal())
                 };
                 if let Some(task) = local::with_local_worker(look).flatten() {

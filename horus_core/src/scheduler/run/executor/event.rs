@@ -62,7 +62,7 @@ pub(crate) fn run_event_node(
             Some(end_ns) => longest.min(pause_until(end_ns, clock.now_ns())),
             None => longest,
         };
-        let Ok(ready) = wake.wait_guarded(longest, (bell, &is_rung)) else {
+        let Ok(ready) = wake.wait_without_polling(longest, (bell, &is_rung)) else {
             return AfterTurn::Continue;
         };
         if shared.is_stopping() {

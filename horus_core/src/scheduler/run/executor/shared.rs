@@ -200,7 +200,7 @@ impl NodeActor {
     /// Lets the node tick, if messages wait and nothing forbids a tick. Returns what the scheduler
     /// has to do next.
     fn run_turn(&mut self, runner: &mut Runner, context: &mut Context<'_, Self>) -> AfterTurn {
-        self.watches.iter_mut().for_each(Watch::follow);
+        self.watches.iter_mut().for_each(Watch::follow_consumer);
         let now_ns = self.clock.resync();
         let pause_ns = now_ns.saturating_add(saturating_nanos(BLOCKED_NODE_PAUSE));
         let has_message = self.has_message();

@@ -124,9 +124,9 @@ impl TopicWaiter {
 
     fn run(&mut self, bell: &LocalEventcount, shared: &RunState) {
         while !shared.is_stopping() {
-            self.watches.iter_mut().for_each(Watch::follow);
+            self.watches.iter_mut().for_each(Watch::follow_consumer);
             let Self { watches, actors } = self;
-            Watch::sleep_guarded(bell, watches, || {
+            Watch::sleep_without_polling(bell, watches, || {
                 wake_actors(watches, actors);
                 shared.is_stopping().then_some(())
             });

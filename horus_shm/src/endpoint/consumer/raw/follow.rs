@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::{FollowedLane, RawConsumer};
 use crate::file::error::OpenError;
 use crate::file::extent::{Extent, ExtentUse};
-use crate::file::header::{ExtentBase, ExtentId};
-use crate::file::segment::SEARCHED_GENERATIONS_MAX;
+use crate::file::header::{ExtentBoundary, ExtentId};
+use crate::file::segment::SEARCHED_EXTENTS_MAX;
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word;
 
@@ -39,7 +39,7 @@ impl RawConsumer {
                 break;
             }
             // WHY: what was in extents that are gone is lost.
-            let ExtentBase {
+            let ExtentBoundary {
                 position, number, ..
             } = left_out;
             self.lanes[at].reader.count_lost_to(position, number);
@@ -49,9 +49,10 @@ impl RawConsumer {
         Ok(())
     }
 
-    /// Skips messages that this reader must not receive, without counting them: the ledger
-    /// continues as if there were no messages between `end` and `next`.
-    fn skip_uncounted_messages(&mut self, at: usize, end: ExtentBase, next: ExtentBase) {
+    /// Skips messages that this reader must not receive, without counting them: those between
+    /// `end`, where the last extent (file of slots) that it reads ends, and `next`, where the next
+    /// one begins. The ledger continues as if there were no such messages.
+    fn skip_uncounted_messages(&mut self, at: usize, end: ExtentBoundary, next: ExtentBoundary) {
         let FollowedLane { lane, reader, .. } = &mut self.lanes[at];
         let start = &mut self.starts[*lane as usize];
         let positions = next.position.saturating_sub(end.position);
@@ -75,7 +76,7 @@ impl RawConsumer {
         } = &mut self.lanes[at];
         (*shared, *other) = fit;
         let start = &mut self.starts[*lane as usize];
-        let ExtentBase {
+        let ExtentBoundary {
             position, number, ..
         } = extent.base;
         reader.move_to_extent(raw, number);
@@ -94,27 +95,28 @@ impl RawConsumer {
         }
     }
 
-    /// Returns the end of the extent that is being read in a lane. `next` is the next extent that
-    /// can be opened. Returns `None` if unknown extents lie between the two.
-    fn present_extent_end(&self, at: usize, next: &Extent) -> Option<ExtentBase> {
+    /// Returns the boundary at which the extent (file of slots) ends that is being read in a lane.
+    /// `next` is the next extent that can be opened. Returns `None` if unknown extents lie between
+    /// the two.
+    fn present_extent_end(&self, at: usize, next: &Extent) -> Option<ExtentBoundary> {
         let id = self.lanes[at].extent.id;
         if next.id.generation == id.generation + 1 {
             return Some(next.base);
         }
         // WHY the bases: they ascend, unless a head was damaged in between.
-        let end = self.segment.end_of(id);
+        let end = self.segment.end_of_extent(id);
         end.filter(|end| end.position <= next.base.position)
     }
 
-    /// Returns the first extent after `extent` that can be opened. It need not be the next one,
-    /// because the publisher may have removed that.
+    /// Returns the first extent (file of slots) after `extent` that can be opened. It need not be
+    /// the next one, because the publisher may have removed that.
     pub(super) fn next_extent(
         &self,
         extent: ExtentId,
         newest: ExtentId,
     ) -> Result<(Arc<Extent>, RawLane), OpenError> {
         let last = newest.generation;
-        let first = (extent.generation + 1).max(last.saturating_sub(SEARCHED_GENERATIONS_MAX));
+        let first = (extent.generation + 1).max(last.saturating_sub(SEARCHED_EXTENTS_MAX));
         let mut found = self.map_extent(newest);
         for generation in (first..last).rev() {
             let lane = newest.lane;

@@ -4,7 +4,7 @@ use std::ptr;
 use std::sync::Arc;
 
 use super::{FollowedLane, MessageInfo, RawConsumer};
-use crate::endpoint::reader_slot::{COPY_PIN, ReaderSlot};
+use crate::endpoint::reader_slot::{COPY_PIN_INDEX, ReaderSlot};
 use crate::endpoint::sample::{BorrowError, RawSample, SampleMemory};
 use crate::protocol::lane::{CopyOptions, PollOutcome, claim_free_pin, free_pin};
 use crate::protocol::layout::CAPACITY_MIN;
@@ -67,7 +67,10 @@ impl RawConsumer {
         bytes: usize,
         latest: bool,
     ) -> Result<MessageInfo, PollOutcome> {
-        let pin = self.place.as_ref().map(|place| (place.index(), COPY_PIN));
+        let pin = self
+            .place
+            .as_ref()
+            .map(|place| (place.index(), COPY_PIN_INDEX));
         let wanted = bytes;
         let FollowedLane {
             reader,

@@ -12,9 +12,9 @@ use crate::endpoint::consumer::watch::ConsumerProgress;
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::error::{LaneNotMapped, OpenError, RecvError};
 use crate::file::extent::{Extent, ExtentUse};
-use crate::file::header::{ExtentBase, ExtentId};
+use crate::file::header::{ExtentBoundary, ExtentId};
 use crate::file::offer::Offer;
-use crate::file::segment::{Blocks as _, SEARCHED_GENERATIONS_MAX};
+use crate::file::segment::{Blocks as _, SEARCHED_EXTENTS_MAX};
 use crate::os::cancel::NoCancelGuard;
 use crate::os::region::Access;
 use crate::protocol::gate;
@@ -151,7 +151,7 @@ impl RawConsumer {
         if session.is_none_or(|start| start > head)
             && let Some((_, memory)) = &newest
         {
-            head = takeover::first_unpublished(memory, head);
+            head = takeover::first_unpublished_position(memory, head);
             ended = Some(memory);
         }
         let offer = newest.as_ref().map(|(extent, _)| &extent.offer);
@@ -219,7 +219,7 @@ impl RawConsumer {
         let (mut extent, mut memory) = (Arc::clone(&newest.0), newest.1);
         let Range { start: floor, end } = within;
         let (mut position, mut end) = (end, end);
-        for _ in 0..SEARCHED_GENERATIONS_MAX {
+        for _ in 0..SEARCHED_EXTENTS_MAX {
             let base = extent.base.position;
             let first = base.max(floor);
             let (oldest, found) = if extent.offer.shape.request().pinnable {
@@ -246,11 +246,11 @@ impl RawConsumer {
         position
     }
 
-    /// Returns the extent that contains `position`, which is `newest` or an earlier one. Searches
-    /// backwards from `newest`, up to an extent that cannot be opened.
+    /// Returns the extent (file of slots) that contains `position`, which is `newest` or an earlier
+    /// one. Searches backwards from `newest`, up to an extent that cannot be opened.
     fn extent_at(&self, newest: &Arc<Extent>, position: u64) -> Arc<Extent> {
         let mut found = Arc::clone(newest);
-        for _ in 0..SEARCHED_GENERATIONS_MAX {
+        for _ in 0..SEARCHED_EXTENTS_MAX {
             if found.base.position <= position {
                 break;
             }
@@ -262,8 +262,8 @@ impl RawConsumer {
         found
     }
 
-    /// Maps the extent before `extent` in its lane; returns `None` if there is none, or if it
-    /// cannot be opened.
+    /// Maps the extent (file of slots) before `extent` in its lane; returns `None` if there is
+    /// none, or if it cannot be opened.
     fn map_former_extent(&self, extent: &Extent) -> Option<(Arc<Extent>, RawLane)> {
         let ExtentId { lane, generation } = extent.id;
         let generation = generation.checked_sub(1).filter(|&former| former > 0)?;
@@ -328,9 +328,9 @@ impl RawConsumer {
         }
     }
 
-    /// Maps the lanes that have an extent. `changes` is the present value of the change counter. If
-    /// a lane cannot be mapped, calls after [`RETRY_PERIOD`] try again; until then [`Self::check`]
-    /// returns the error.
+    /// Maps the newest file of slots (extent) of each lane that has one. `changes` is the present
+    /// value of the change counter. If a lane cannot be mapped, calls after [`RETRY_PERIOD`] try
+    /// again; until then [`Self::check`] returns the error.
     #[cold]
     fn discover_lanes(&mut self, changes: u64) {
         if let Some(failed) = &self.failed
@@ -411,7 +411,7 @@ impl RawConsumer {
             return Ok(());
         }
         if !is_owed_before {
-            let ExtentBase {
+            let ExtentBoundary {
                 position, number, ..
             } = extent.base;
             let numbered = extent.offer.shape.request().pinnable;

@@ -3,7 +3,7 @@
 
 use super::join::LaneStart;
 use super::{FollowedLane, RawConsumer};
-use crate::file::header::{ExtentBase, ExtentId};
+use crate::file::header::{ExtentBoundary, ExtentId};
 use crate::file::segment::{Blocks as _, ReadProgress};
 use crate::os::futex::monotonic_time;
 use crate::os::region::Access;
@@ -53,10 +53,10 @@ impl ReadStats {
         }
     }
 
-    /// Returns the final ledger of a file that the reader leaves. Messages that were still waiting
-    /// there count as lost.
+    /// Returns this ledger as the final one of a topic file that the reader leaves: messages that
+    /// were still waiting in the file count as lost.
     #[must_use]
-    pub(super) const fn with_waiting_lost(mut self) -> Self {
+    pub(super) const fn final_ledger(mut self) -> Self {
         self.lost = self.lost.wrapping_add(self.waiting);
         self.waiting = 0;
         self.unmapped = 0;
@@ -152,25 +152,25 @@ impl RawConsumer {
         }
     }
 
-    /// Returns the end of the extent that this reader reads in a lane, if the lane has later ones,
-    /// but not the next one any more; otherwise `None`.
-    fn end_before_gone_extent(&self, followed: &FollowedLane) -> Option<ExtentBase> {
+    /// Returns the boundary at which the extent (file of slots) ends that this reader reads in a
+    /// lane, if the lane has later extents, but the next one is gone; otherwise `None`.
+    fn end_before_gone_extent(&self, followed: &FollowedLane) -> Option<ExtentBoundary> {
         let FollowedLane { reader, extent, .. } = followed;
         let next = ExtentId {
             generation: extent.id.generation + 1,
             ..extent.id
         };
         // WHY also if its file is there: it may be readable later.
-        if self.segment.end_of(extent.id).is_some() || self.segment.is_reachable(next) {
+        if self.segment.end_of_extent(extent.id).is_some() || self.segment.is_reachable(next) {
             return None;
         }
         let has_numbers = extent.offer.shape.request().pinnable;
         let number = has_numbers.then_some(extent.base.number);
         let (position, number) = lane::published_end(reader.memory(), number);
-        Some(ExtentBase {
+        Some(ExtentBoundary {
             position,
             number,
-            ..ExtentBase::default()
+            ..ExtentBoundary::default()
         })
     }
 

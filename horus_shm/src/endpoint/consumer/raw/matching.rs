@@ -6,7 +6,7 @@ use crate::file::card::{EndpointCard, Mismatch};
 use crate::file::counters::MismatchedPublisher;
 use crate::file::error::RecvError;
 use crate::file::extent::Extent;
-use crate::file::header::{ExtentBase, ExtentId};
+use crate::file::header::{ExtentBoundary, ExtentId};
 use crate::file::segment::Blocks as _;
 use crate::file::topic_type::Reliability;
 use crate::os::region::Access;
@@ -24,12 +24,12 @@ pub(super) struct UnmatchedLane {
     reported: u64,
     /// The place in the lane (position and message number) from which on this reader gets no
     /// messages.
-    pub(super) base: ExtentBase,
+    pub(super) base: ExtentBoundary,
 }
 
 impl RawConsumer {
-    /// Returns the reason why this reader must not read an extent, such as a different type; `None`
-    /// if it may read the extent.
+    /// Returns the reason why this reader must not read an extent (file of slots), such as a
+    /// different type; `None` if it may read the extent.
     fn mismatch(&self, extent: &Extent) -> Option<Mismatch> {
         // WHY: the identity comes from another process, and fields of a fixed size cannot be read
         // from messages of any length.
@@ -51,15 +51,15 @@ impl RawConsumer {
         }
     }
 
-    /// Returns true if the publisher of an extent matches this reader, so that the reader may read
-    /// the extent.
+    /// Returns true if the publisher of an extent (file of slots) matches this reader, so that the
+    /// reader may read the extent.
     pub(super) fn matches(&self, extent: &Extent) -> bool {
         self.mismatch(extent).is_none()
     }
 
-    /// Records whether this reader may read `extent`, the newest extent of its lane; returns true
-    /// if it may. If it may not, it gets no messages from the place `base` on.
-    pub(super) fn record_match(&mut self, extent: &Extent, base: ExtentBase) -> bool {
+    /// Records whether this reader may read `extent`, the newest extent (file of slots) of its
+    /// lane; returns true if it may. If it may not, it gets no messages from the place `base` on.
+    pub(super) fn record_match(&mut self, extent: &Extent, base: ExtentBoundary) -> bool {
         let mismatch = self.mismatch(extent);
         let id = extent.id;
         let reported = self

@@ -346,7 +346,7 @@ impl RawConsumer {
         let _uncancelled = NoCancelGuard::new();
         past.changes += ended.len() as u64;
         for former in &ended {
-            past.ended = past.ended.plus(former.stats().with_waiting_lost());
+            past.ended = past.ended.plus(former.stats().final_ledger());
             let sessions = lane_sessions(&former.segment, former.ignored);
             past.sessions.extend(sessions.map(|found| SessionProgress {
                 lane: None,

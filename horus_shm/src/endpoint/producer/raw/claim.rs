@@ -58,7 +58,7 @@ fn latched_history_in(block: &LaneBlock<AtomicU64>) -> Option<LatchedHistory> {
     LatchedHistory::from_word(block.latched.get())
 }
 
-fn was_used(block: &LaneBlock<AtomicU64>) -> bool {
+fn was_lane_used(block: &LaneBlock<AtomicU64>) -> bool {
     // Relaxed, both: as in `latched_history_in`.
     block.generation.get() != 0 || block.head.get() != 0
 }
@@ -120,7 +120,7 @@ impl LaneClaim {
         order.sort_by_cached_key(|&lane| {
             let block = blocks[lane as usize];
             (
-                moves && was_used(block),
+                moves && was_lane_used(block),
                 FoundHistory::of(latched_history_in(block), key),
             )
         });
@@ -128,7 +128,8 @@ impl LaneClaim {
         let newest = latched.map(|latched| latched.claim).max();
         let owners = order.iter().map(|&lane| &blocks[lane as usize].owner);
         let is_dead = |owner| segment.is_dead(owner);
-        let Some((place, _)) = owner::claim_first_free(owners, segment.me(), is_dead) else {
+        let Some((place, _)) = owner::claim_first_free(owners, segment.own_owner_word(), is_dead)
+        else {
             return Err(OpenError::TooManyPublishers { limit });
         };
         let lane = order[place as usize];

@@ -22,8 +22,8 @@ use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::Word as _;
 use crate::protocol::takeover::take_over;
 
-/// Maximum number of earlier extents that a publisher takes over from the previous publishers of
-/// its lane.
+/// Maximum number of earlier extents (files of slots) that a publisher takes over from the previous
+/// publishers of its lane.
 const FORMER_EXTENTS_MAX: usize = 16;
 
 /// Number of messages that a publisher whose lane has grown may send before the readers of its
@@ -41,8 +41,9 @@ pub(super) struct FormerExtent {
 }
 
 impl FormerExtent {
-    /// Returns true if a reader still has to read this extent. `unread` is the first position that
-    /// the reader has not read. Always false if the extent's publisher offered best effort.
+    /// Returns true if a reader still has to read this extent (file of slots). `unread` is the
+    /// first position that the reader has not read. Always false if the extent's publisher offered
+    /// best effort.
     fn is_unread(&self, unread: u64) -> bool {
         self.extent.offer.reliability == Reliability::Reliable && unread < self.end
     }
@@ -83,7 +84,7 @@ impl ClaimedLane {
             .then(|| segment.extent(newest, ExtentUse::Write).ok())
             .flatten();
         let position = match &found {
-            Some(extent) => take_over(&writer_lane(segment, extent)?, segment.me()),
+            Some(extent) => take_over(&writer_lane(segment, extent)?, segment.own_owner_word()),
             None => lane::count_messages(block).1.max(session.number),
         };
         // WHY not before: until then, the messages that readers find are of the predecessor.
@@ -118,7 +119,7 @@ impl ClaimedLane {
         let position = if is_taken_over {
             position
         } else {
-            take_over(&raw, segment.me())
+            take_over(&raw, segment.own_owner_word())
         };
         claim.announce(block, position);
         // WHY not yet: readers take it for granted that a publisher that moved has sent its history
@@ -188,7 +189,7 @@ impl RawProducer {
     #[cold]
     fn add_longer_extent(&mut self, bytes: u64) -> Result<(), SendError<()>> {
         let _uncancelled = NoCancelGuard::new();
-        self.check_not_truncated()?;
+        self.check_file_not_truncated()?;
         let topic = self.segment.label();
         let request = self.segment.request();
         let Some(offer) = request.offer_for_longer(&self.extent.offer, bytes) else {
@@ -241,7 +242,7 @@ impl RawProducer {
         // WHY: a loan of a slot in the extent just left is over.
         self.lent = None;
         self.apart = Default::default();
-        self.check_not_truncated()
+        self.check_file_not_truncated()
     }
 
     /// Makes this publisher, whose lane has just grown, stop before it overwrites messages that
@@ -263,8 +264,9 @@ impl RawProducer {
         }
     }
 
-    /// Removes earlier extents as [`Self::remove_former`] does, but only if the writer has reached
-    /// the position `former_due`, from which on the oldest extent may be removed.
+    /// Removes earlier extents (files of slots) as [`Self::remove_former`] does, but only if the
+    /// writer has reached the position `former_due`, from which on the oldest extent may be
+    /// removed.
     #[inline(always)]
     pub(super) fn remove_former_if_due(&mut self) {
         if self.writer.position() >= self.former_due {
@@ -272,8 +274,8 @@ impl RawProducer {
         }
     }
 
-    /// Removes the extents whose messages would have been overwritten by now without growth, and
-    /// which no reliable reader still has to read.
+    /// Removes the extents (files of slots) whose messages would have been overwritten by now
+    /// without growth, and which no reliable reader still has to read.
     #[cold]
     pub(super) fn remove_former(&mut self) {
         let position = self.writer.position();
@@ -288,9 +290,9 @@ impl RawProducer {
         self.former_due = due.map_or(u64::MAX, |due| due.max(position + lap));
     }
 
-    /// Removes the oldest extents until only a few are left. Readers may lose their messages. WHY
-    /// there may be more than [`EXTENTS_MAX`] while reliable readers have to read them: a publisher
-    /// must never fail because of a reader for which it does not wait.
+    /// Removes the oldest extents (files of slots) until only a few are left. Readers may lose
+    /// their messages. WHY there may be more than [`EXTENTS_MAX`] while reliable readers have to
+    /// read them: a publisher must never fail because of a reader for which it does not wait.
     pub(super) fn remove_excess_extents(&mut self) {
         while self.former.len() >= FORMER_EXTENTS_MAX
             || self.former.len() >= EXTENTS_MAX && !self.is_oldest_unread()
@@ -299,7 +301,8 @@ impl RawProducer {
         }
     }
 
-    /// Returns true if a live reliable reader still has to read messages in the oldest extent.
+    /// Returns true if a live reliable reader still has to read messages in the oldest extent (file
+    /// of slots).
     fn is_oldest_unread(&self) -> bool {
         !self.former.is_empty() && self.has_unmoved_readers() || self.reader_of_oldest().is_some()
     }
@@ -342,8 +345,9 @@ impl RawProducer {
         None
     }
 
-    /// Removes the extents of the lane from the segment's list, when this publisher leaves the
-    /// lane. Truncated extents stay in the list. WHY: they show that the segment's memory is lost.
+    /// Removes the extents (files of slots) of the lane from the segment's list, when this
+    /// publisher leaves the lane. Truncated extents stay in the list. WHY: they show that the
+    /// segment's memory is lost.
     pub(super) fn forget_extents(&self) {
         let former = self.former.iter().map(|former| &former.extent);
         former

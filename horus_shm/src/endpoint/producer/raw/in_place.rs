@@ -216,7 +216,7 @@ impl RawProducer {
             Ok(taken) => taken,
             Err(NoRoom) => self.make_room_and_retry(Self::take_free_slot)?,
         };
-        self.check_not_truncated()?;
+        self.check_file_not_truncated()?;
         if is_alone && !self.segment.has_observers() {
             self.apart.slot = None;
             return Ok(self.writer.memory().slot_address(index));
@@ -227,7 +227,7 @@ impl RawProducer {
 
     /// Publishes the first `bytes` bytes of the lent slot as a message, and thereby ends the loan.
     pub(crate) fn publish(&mut self, bytes: u64) -> Result<(), SendError<()>> {
-        self.check_not_truncated()?;
+        self.check_file_not_truncated()?;
         if let Some((position, index)) = self.apart.slot.take()
             && position == self.writer.position()
             && let Some(memory) = &self.apart.memory
@@ -243,6 +243,6 @@ impl RawProducer {
         }
         self.publish_slot(bytes);
         self.wake_readers();
-        self.check_not_truncated()
+        self.check_file_not_truncated()
     }
 }

@@ -165,7 +165,7 @@ impl RawProducer {
     /// # Errors
     ///
     /// [`SendError::Full`] if nothing more can be done; otherwise the same as for
-    /// [`Self::check_not_truncated`].
+    /// [`Self::check_file_not_truncated`].
     fn make_room(&mut self, tries: u32) -> Result<u32, SendError<()>> {
         let _uncancelled = NoCancelGuard::new();
         let refused = if tries == 0 {
@@ -180,7 +180,7 @@ impl RawProducer {
                     self.end_wait_for_readers();
                 }
                 _ => {
-                    self.check_not_truncated()?;
+                    self.check_file_not_truncated()?;
                     return Err(self.full_error());
                 }
             }
@@ -194,7 +194,7 @@ impl RawProducer {
         {
             return Ok(tries + 1);
         }
-        self.check_not_truncated()?;
+        self.check_file_not_truncated()?;
         Err(self.full_error())
     }
 

@@ -14,7 +14,7 @@ const RESERVED_MAPS_DIVISOR: u64 = 8;
 /// The number of threads that this process can still create, and the system limit that determines
 /// it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct ThreadRoom {
+pub struct RemainingThreads {
     /// Number of threads that can still be created.
     pub threads: u64,
     /// Name of the system limit that determines `threads`.
@@ -29,7 +29,7 @@ pub struct ThreadRoom {
 ///
 /// WHY the number of mappings counts: a thread that cannot map its signal stack ends the process.
 #[must_use]
-pub fn thread_room() -> Option<ThreadRoom> {
+pub fn remaining_threads() -> Option<RemainingThreads> {
     let kernel = |name| read_number(Path::new("/proc/sys").join(name));
     let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
     let all = threads_of_system(&load).unwrap_or(0);
@@ -41,14 +41,14 @@ pub fn thread_room() -> Option<ThreadRoom> {
         ("kernel.pid_max", kernel("kernel/pid_max"), all),
         ("RLIMIT_NPROC", user_thread_limit(), threads_of_process()),
     ];
-    let limits = limits.map(|(limit, max, used)| room_under_limit(limit, max?, used));
-    let of_maps = kernel("vm/max_map_count").map(|max| ThreadRoom {
+    let limits = limits.map(|(limit, max, used)| remaining_under_limit(limit, max?, used));
+    let of_maps = kernel("vm/max_map_count").map(|max| RemainingThreads {
         threads: threads_for_maps(max, maps),
         limit: "vm.max_map_count",
     });
     let of_cgroups = pids_directories(&cgroups).into_iter().map(|directory| {
         let max = read_number(directory.join("pids.max"))?;
-        room_under_limit(
+        remaining_under_limit(
             "pids.max",
             max,
             read_number(directory.join("pids.current"))?,
@@ -62,9 +62,13 @@ pub fn thread_room() -> Option<ThreadRoom> {
     clippy::unnecessary_wraps,
     reason = "the caller's closures return options"
 )]
-const fn room_under_limit(limit: &'static str, max: u64, used: u64) -> Option<ThreadRoom> {
+const fn remaining_under_limit(
+    limit: &'static str,
+    max: u64,
+    used: u64,
+) -> Option<RemainingThreads> {
     let threads = max.saturating_sub(used);
-    Some(ThreadRoom { threads, limit })
+    Some(RemainingThreads { threads, limit })
 }
 
 /// Returns the number that the file at `path` contains; `None` if it contains no number, such as
@@ -179,7 +183,7 @@ mod tests {
         // within seconds.
         let is_found = (0..1000).any(|_| (3.0..5.0).contains(&maps_of_a_thread()));
         assert!(is_found, "{}", maps_of_a_thread());
-        let room = thread_room().unwrap();
+        let room = remaining_threads().unwrap();
         assert!(room.threads > 0, "{room:?}");
     }
 }
