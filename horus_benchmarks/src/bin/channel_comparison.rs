@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use horus_benchmarks::run::args::Args;
+use horus_benchmarks::run::args::{Args, QuickOrFull};
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::run::namespace::PrivateNamespace;
 use horus_benchmarks::run::session::BenchmarkSession;
@@ -18,14 +18,17 @@ const ABOUT: &str = "Our channels between threads beside rtrb, disruptor, crossb
 kanal and flume: a send and a receive on one thread, latency and throughput between two threads, \
 for messages of 8 to 1024 bytes, in rounds that alternate.";
 
-/// Number of rounds, and number of timed messages in each round: with `--quick`, and without it.
-const ROUNDS_AND_SAMPLES: ((u32, u64), (u32, u64)) = ((20, 4_000), (40, 10_000));
+/// Number of rounds, and number of timed messages in each round.
+const ROUNDS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull {
+    quick: (20, 4_000),
+    full: (40, 10_000),
+};
 
 /// Duration of one stream of messages.
 const STREAM_TIME: Duration = Duration::from_millis(1);
 
-/// Number of streams in each round: with `--quick`, and without it.
-const STREAMS_PER_ROUND: (u32, u32) = (9, 31);
+/// Number of streams in each round.
+const STREAMS_PER_ROUND: QuickOrFull<u32> = QuickOrFull { quick: 9, full: 31 };
 
 const MESSAGE_SIZES: [usize; 5] = [8, 16, 64, 256, 1024];
 

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use horus_benchmarks::run::args::Args;
+use horus_benchmarks::run::args::{Args, QuickOrFull};
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::run::namespace::PrivateNamespace;
 use horus_benchmarks::run::session::BenchmarkSession;
@@ -16,11 +16,17 @@ const ABOUT: &str = "Our topics between two processes beside UDP over loopback, 
 stream sockets, pipes, POSIX message queues and a ring with a head and a tail, all polled: latency \
 and sustained throughput for messages of 8 bytes to 64 KiB, in rounds that alternate.";
 
-/// Number of rounds, and number of timed messages in each round: with `--quick`, and without it.
-const ROUNDS_AND_SAMPLES: ((u32, u64), (u32, u64)) = ((20, 500), (40, 2_000));
+/// Number of rounds, and number of timed messages in each round.
+const ROUNDS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull {
+    quick: (20, 500),
+    full: (40, 2_000),
+};
 
-/// Duration for which each transport streams messages of one size: with `--quick`, and without it.
-const STREAM_DURATION: (Duration, Duration) = (Duration::from_millis(200), Duration::from_secs(5));
+/// Duration for which each transport streams messages of one size.
+const STREAM_DURATION: QuickOrFull<Duration> = QuickOrFull {
+    quick: Duration::from_millis(200),
+    full: Duration::from_secs(5),
+};
 
 const MESSAGE_SIZES: [usize; 7] = [8, 32, 304, 1480, 4096, 16_384, 65_536];
 
@@ -41,7 +47,7 @@ fn run(mut args: Args) -> Outcome {
     for size in MESSAGE_SIZES.map(MessageSize::Bytes) {
         let mut candidates = Vec::new();
         for carrier in Carrier::BETWEEN_PROCESSES {
-            match carrier.reason_unsupported(size.bytes()) {
+            match carrier.unsupported_reason(size.bytes()) {
                 None => candidates.push(carrier),
                 Some(reason) => {
                     comparison.set_for_row(

@@ -4,7 +4,7 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use horus_benchmarks::run::args::Args;
+use horus_benchmarks::run::args::{Args, QuickOrFull};
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::run::namespace::PrivateNamespace;
 use horus_benchmarks::run::session::BenchmarkSession;
@@ -17,8 +17,11 @@ const ABOUT: &str = "Our topics against the services of iceoryx2: in one thread,
 threads, between two processes, two processes that each publish and subscribe, throughput, and \
 waking a sleeper. Needs the feature iceoryx2.";
 
-/// Number of rounds, and number of timed messages in each round: with `--quick`, and without it.
-const ROUNDS_AND_SAMPLES: ((u32, u64), (u32, u64)) = ((20, 5_000), (40, 20_000));
+/// Number of rounds, and number of timed messages in each round.
+const ROUNDS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull {
+    quick: (20, 5_000),
+    full: (40, 20_000),
+};
 
 /// Duration of one stream of messages.
 const STREAM_TIME: Duration = Duration::from_millis(50);

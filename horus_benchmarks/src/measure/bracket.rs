@@ -12,7 +12,7 @@ use crate::measure::workload::Round;
 
 /// Maximum ratio of the slower to the faster of the two floor rounds around a measured round. If
 /// the ratio is larger, the measured round is repeated.
-pub const STEADY_RATIO_MAX: f64 = 1.2;
+pub const STEADY_FLOOR_RATIO_MAX: f64 = 1.2;
 
 /// Maximum number of attempts to measure each requested round.
 const ATTEMPTS_MAX: u32 = 3;
@@ -115,8 +115,9 @@ impl<S> BracketedRounds<S> {
 }
 
 /// Runs `subject` repeatedly, with a round of the floor before and after each run. Stops after
-/// `rounds` runs whose two floor rounds differ by a ratio of at most [`STEADY_RATIO_MAX`], or after
-/// three times `rounds` runs. In the latter case the runs with the steadiest floor count as well.
+/// `rounds` runs whose two floor rounds differ by a ratio of at most [`STEADY_FLOOR_RATIO_MAX`], or
+/// after three times `rounds` runs. In the latter case the runs with the steadiest floor count as
+/// well.
 ///
 /// The floor round after one run is also the floor round before the next run.
 pub fn run_between_floors<S, E>(
@@ -149,7 +150,7 @@ pub fn run_between_floors<S, E>(
             subject,
             counts: false,
         };
-        bracket.counts = bracket.unsteadiness() <= STEADY_RATIO_MAX;
+        bracket.counts = bracket.unsteadiness() <= STEADY_FLOOR_RATIO_MAX;
         steady += u32::from(bracket.counts);
         measured.all.push(bracket);
         before = Some(after_ns);

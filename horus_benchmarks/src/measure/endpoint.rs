@@ -50,8 +50,8 @@ pub trait Endpoint<P> {
     }
 
     /// Verifies the additional copies of the message `seq`. An endpoint that receives each message
-    /// more than once stores the copies itself. The benchmark calls this method outside the timed
-    /// intervals.
+    /// more than once stores the copies itself. The benchmark calls this method outside the
+    /// measured times.
     #[inline(always)]
     fn verify_copies(&mut self, _seq: u64) -> Result<(), CorruptMessage> {
         Ok(())

@@ -78,15 +78,15 @@ impl SharedLines {
         unsafe { &*line }
     }
 
-    /// Returns a path at which another process of this user can open the file of the lines, as long
+    /// Returns a path at which other processes of this user can open the file of the lines, as long
     /// as this process has it open.
-    pub fn path(&self) -> PathBuf {
+    pub fn path_for_processes(&self) -> PathBuf {
         let descriptor = self.file.as_raw_fd();
         format!("/proc/{}/fd/{descriptor}", std::process::id()).into()
     }
 
     /// Sets all words of both lines to 0.
-    pub fn clear(&self) {
+    pub fn zero_words(&self) {
         for line in 0..LINES {
             for word in &self.line(line).words {
                 // Relaxed: the far end is idle, and the job that wakes it orders the memory.

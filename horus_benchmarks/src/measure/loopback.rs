@@ -6,7 +6,7 @@ use crate::measure::micro::{self, MicroPlan, MicroResult};
 use crate::measure::payload::{CorruptMessage, Payload};
 use crate::measure::stream::{StreamLedger, StreamPlan, StreamResult};
 use crate::measure::tsc::TickSource;
-use crate::measure::wait::PeerWatch;
+use crate::measure::wait::OtherEndWatch;
 use crate::measure::workload::WorkloadError;
 
 /// Maximum total size of the messages of a batch, in bytes. WHY: a batch of this size fits into the
@@ -89,7 +89,7 @@ pub fn stream_in_bursts<P: Payload>(
     plan: &StreamPlan,
     source: TickSource,
 ) -> Result<StreamResult, WorkloadError> {
-    let watch = PeerWatch::new(false, || false);
+    let watch = OtherEndWatch::new(false, || false);
     let mut ledger = StreamLedger::new(plan);
     let mut message = P::compose(0);
     let start = source.start();

@@ -55,15 +55,15 @@ pub struct Machine {
     pub tuning: String,
     /// The build profile of this binary: `release` or `debug`.
     pub profile: String,
-    /// The source of the ticks in which time intervals are measured.
+    /// The source of the ticks in which times are measured.
     pub timer: TickSource,
     /// Rate of the timer in ticks per second, as measured by the calibration.
     pub timer_hz: f64,
     /// Median time between two consecutive readings of the timer, in nanoseconds. It is not
     /// subtracted from any value.
     pub timer_overhead_ns: f64,
-    /// The step in which the timer advances, in nanoseconds. Every measured interval is a multiple
-    /// of it.
+    /// The step in which the timer advances, in nanoseconds. Every measured time is a multiple of
+    /// it.
     pub timer_resolution_ns: f64,
     /// True if the time-stamp counter of the CPU has a constant rate and never stops.
     pub invariant_tsc: bool,

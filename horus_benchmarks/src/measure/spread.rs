@@ -1,5 +1,5 @@
-//! The uncertainty of a median: its 95 % interval, and the variation among samples and among
-//! rounds.
+//! The uncertainty of a median: its 95 % confidence interval, and the variation among samples and
+//! among rounds.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,20 +8,21 @@ use crate::measure::stats::{
     round_ratio,
 };
 
-/// Minimum number of rounds for computing an interval from the medians of the rounds. With fewer
-/// rounds, the interval is computed from single samples.
+/// Minimum number of rounds for computing a confidence interval from the medians of the rounds.
+/// With fewer rounds, it is computed from single samples.
 const ROUNDS_MIN: usize = 5;
 
-/// Half the width of the interval that contains 95 % of a normal distribution, in standard
-/// deviations.
-const NORMAL_95: f64 = 1.959_964;
+/// Half the width of the range around the mean that contains 95 % of a normal distribution, in
+/// standard deviations.
+const NORMAL_95_HALF_WIDTH: f64 = 1.959_964;
 
 /// The uncertainty of the median in a row of results.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct Spread {
-    /// 95 % interval of the median in nanoseconds, from 10 000 bootstrap resamples.
+    /// 95 % confidence interval of the median in nanoseconds, from 10 000 bootstrap resamples.
     pub p50_ci: [f64; 2],
-    /// The values that were resampled for the interval: medians of rounds, or single samples.
+    /// The values that were resampled for the confidence interval: medians of rounds, or single
+    /// samples.
     pub resampled: Resampled,
     /// Number of rounds or runs from which the samples come.
     pub rounds: usize,
@@ -38,16 +39,16 @@ pub struct Spread {
     pub rounds_cv_mean: Option<f64>,
 }
 
-/// The kind of values from which an interval was computed.
+/// The kind of values from which a confidence interval was computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resampled {
-    /// The interval was computed from the medians of the rounds. If the machine does not change,
-    /// the median of another run of this length is likely to lie in the interval.
+    /// The confidence interval was computed from the medians of the rounds. If the machine does not
+    /// change, the median of another run of this length is likely to lie in the interval.
     Rounds,
-    /// The interval was computed from single samples, because there were too few rounds. This
-    /// assumes that samples are independent of each other. They are not, so the true interval is
-    /// wider.
+    /// The confidence interval was computed from single samples, because there were too few rounds.
+    /// This assumes that samples are independent of each other. They are not, so the true interval
+    /// is wider.
     Samples,
 }
 
@@ -87,7 +88,7 @@ impl Spread {
 /// value follows a binomial distribution, so the distribution of the medians is known exactly.
 /// Drawing 10 000 resamples of a million samples would take longer than the benchmark.
 fn median_interval_of(samples: &Samples) -> (f64, f64) {
-    let reach = NORMAL_95 * 0.5 / (samples.count() as f64).sqrt();
+    let reach = NORMAL_95_HALF_WIDTH * 0.5 / (samples.count() as f64).sqrt();
     let at = |quantile: f64| samples.quantile(quantile.clamp(0.0, 1.0)) as f64;
     (at(0.5 - reach), at(0.5 + reach))
 }

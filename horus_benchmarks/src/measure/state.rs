@@ -28,7 +28,7 @@ pub struct MachineState {
     /// Median ratio of the rounds that ran in this state. The ratio is that of the result to the
     /// floor or, in a comparison with another library, that of the two results.
     pub ratio: f64,
-    /// Bootstrap 95 % interval of `ratio`; `None` in old records.
+    /// Bootstrap 95 % confidence interval of `ratio`; `None` in old records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ratio_ci: Option<[f64; 2]>,
 }
@@ -41,7 +41,8 @@ impl MachineState {
         (1.0 / SAME_STATE_RATIO_MAX..=SAME_STATE_RATIO_MAX).contains(&ratio)
     }
 
-    /// Returns the interval of the ratio; if it is not known, the ratio itself as both ends.
+    /// Returns the confidence interval of the ratio; if it is not known, the ratio itself as both
+    /// ends.
     pub fn interval(&self) -> [f64; 2] {
         self.ratio_ci.unwrap_or([self.ratio; 2])
     }

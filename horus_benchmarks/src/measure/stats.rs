@@ -1,14 +1,14 @@
 //! Statistics of a set of samples: percentiles of all samples, percentiles without outliers, and
-//! intervals.
+//! confidence intervals.
 
 use fastrand::Rng;
 use hdrhistogram::Histogram;
 use serde::{Deserialize, Serialize};
 
-/// The random seed of every bootstrap, so that the same samples give the same interval.
+/// The random seed of every bootstrap, so that the same samples give the same confidence interval.
 pub const BOOTSTRAP_SEED: u64 = 7;
 
-/// Number of random resamples from which every bootstrap interval is computed.
+/// Number of random resamples from which the bootstrap computes each confidence interval.
 pub const BOOTSTRAP_RESAMPLES: usize = 10_000;
 
 /// Number of significant decimal digits with which a histogram stores a sample. Percentiles are
@@ -17,7 +17,7 @@ const SIGNIFICANT_DIGITS: u8 = 3;
 
 /// Maximum value that a histogram stores for a sample. A larger sample is stored as this value;
 /// only the maximum of all samples remains exact.
-pub const LARGEST_SAMPLE: u64 = 1 << 42;
+pub const SAMPLE_VALUE_MAX: u64 = 1 << 42;
 
 /// A histogram of samples in their own unit, such as the ticks of one operation or of a batch.
 /// Samples are never removed.
@@ -45,7 +45,7 @@ pub struct RoundSummary {
 }
 
 fn empty_histogram() -> Histogram<u64> {
-    Histogram::new_with_bounds(1, LARGEST_SAMPLE, SIGNIFICANT_DIGITS)
+    Histogram::new_with_bounds(1, SAMPLE_VALUE_MAX, SIGNIFICANT_DIGITS)
         .expect("constant bounds that the histogram accepts")
 }
 
@@ -313,7 +313,7 @@ pub struct FilteredPercentiles {
     pub cv: Option<f64>,
 }
 
-/// A ratio of two medians, and its 95 % interval.
+/// A ratio of two medians, and its 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Ratio {
@@ -323,7 +323,7 @@ pub struct Ratio {
 }
 
 impl Ratio {
-    /// Returns the median and both ends of the interval, as records have them.
+    /// Returns the median and both ends of its confidence interval, as records have them.
     pub const fn to_array(self) -> [f64; 3] {
         [self.median, self.low, self.high]
     }
@@ -339,9 +339,9 @@ pub fn ratio_of_medians(floor: &[f64], subject: &[f64]) -> Option<Ratio> {
     paired_ratio(&pairs, BOOTSTRAP_SEED)
 }
 
-/// Returns the median of `subject / floor` over `(floor, subject)` pairs, and a 95 % interval from
-/// [`BOOTSTRAP_RESAMPLES`] bootstrap resamples (percentile method). The same `seed` gives the same
-/// interval.
+/// Returns the median of `subject / floor` over `(floor, subject)` pairs, and its 95 % confidence
+/// interval from [`BOOTSTRAP_RESAMPLES`] bootstrap resamples (percentile method). The same `seed`
+/// gives the same interval.
 ///
 /// Ignores pairs whose floor is not above 0. Returns `None` if no pair remains.
 pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
@@ -379,8 +379,8 @@ pub fn median(values: &mut [f64]) -> f64 {
     (lower + upper) / 2.0
 }
 
-/// Returns the 95 % interval of the median of `values`, from [`BOOTSTRAP_RESAMPLES`] bootstrap
-/// resamples (percentile method). The same `seed` gives the same interval.
+/// Returns the 95 % confidence interval of the median of `values`, from [`BOOTSTRAP_RESAMPLES`]
+/// bootstrap resamples (percentile method). The same `seed` gives the same interval.
 ///
 /// # Panics
 ///

@@ -11,8 +11,8 @@ use horus_shm::clock::Clock;
 
 use crate::measure::machine::CpuTimes;
 
-/// Length of a window: an interval for which the steal time is determined. WHY not shorter: the
-/// kernel counts steal time in hundredths of a second.
+/// Length of a window: a span of time for which the steal time (CPU time that the hypervisor took)
+/// is determined. WHY not shorter: the kernel counts steal time in hundredths of a second.
 pub const WINDOW_DURATION: Duration = Duration::from_secs(5);
 
 /// Maximum steal time of a quiet window, in hundredths of a second. WHY so little: the hypervisor

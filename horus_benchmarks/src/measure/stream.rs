@@ -7,7 +7,7 @@ use crate::measure::bracket::BracketedRound;
 use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::{CorruptMessage, Payload};
 use crate::measure::tsc::TickSource;
-use crate::measure::wait::PeerWatch;
+use crate::measure::wait::OtherEndWatch;
 use crate::measure::workload::WorkloadError;
 
 /// Maximum number of producers that send one stream.
@@ -61,7 +61,7 @@ impl StreamResult {
         self.received + self.lost
     }
 
-    /// Returns the result of two streams that ran at the same time.
+    /// Returns the result of two streams that ran at the same time, as if they were one stream.
     pub fn joined(self, other: StreamResult) -> StreamResult {
         StreamResult {
             received: self.received + other.received,
@@ -120,7 +120,7 @@ pub fn stream_send<P: Payload>(
     end: &mut impl Endpoint<P>,
     plan: &StreamPlan,
     source: TickSource,
-    watch: &PeerWatch,
+    watch: &OtherEndWatch,
 ) -> Result<SenderResult, WorkloadError> {
     let mut ready = P::compose(0);
     watch.spin_until(|| end.recv(&mut ready).then_some(()))?;
@@ -143,7 +143,7 @@ pub fn stream_receive<P: Payload>(
     end: &mut impl Endpoint<P>,
     plan: &StreamPlan,
     source: TickSource,
-    watch: &PeerWatch,
+    watch: &OtherEndWatch,
 ) -> Result<StreamResult, WorkloadError> {
     let mut message = P::compose(0);
     discard_last_copies(end, &mut message);

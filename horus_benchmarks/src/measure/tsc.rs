@@ -33,7 +33,8 @@ pub struct Ticks(pub u64);
 
 impl Ticks {
     /// Returns the ticks from `earlier` to `self`. Returns `None` if the counter seems to have run
-    /// backwards. This happens between cores whose counters differ by more than the interval.
+    /// backwards. This happens between cores whose counters differ by more than the time that has
+    /// passed.
     #[inline(always)]
     pub fn checked_since(self, earlier: Ticks) -> Option<u64> {
         self.0.checked_sub(earlier.0)
@@ -77,7 +78,7 @@ impl TickSource {
     pub fn start(self) -> Ticks {
         #[cfg(target_arch = "x86_64")]
         if self == TickSource::Tsc {
-            return counter_start();
+            return read_counter_at_start();
         }
         Ticks(monotonic_raw_ns())
     }
@@ -90,7 +91,7 @@ impl TickSource {
     pub fn stop(self) -> Ticks {
         #[cfg(target_arch = "x86_64")]
         if self == TickSource::Tsc {
-            return counter_stop();
+            return read_counter_at_end();
         }
         Ticks(monotonic_raw_ns())
     }
@@ -257,7 +258,7 @@ fn flags_promise_invariance(cpuinfo: &str) -> bool {
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn counter_start() -> Ticks {
+fn read_counter_at_start() -> Ticks {
     use std::arch::x86_64::{_mm_lfence, _rdtsc};
     // SAFETY: every x86-64 CPU has SSE2, which LFENCE is part of.
     unsafe { _mm_lfence() };
@@ -267,7 +268,7 @@ fn counter_start() -> Ticks {
 
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-fn counter_stop() -> Ticks {
+fn read_counter_at_end() -> Ticks {
     use std::arch::x86_64::{__rdtscp, _mm_lfence};
     let mut cpu = 0;
     // SAFETY: CPUs with an invariant TSC have RDTSCP, and only those get here; `cpu` is ours.

@@ -31,13 +31,13 @@ pub enum WaitError {
 
 /// Detects that the other end has died while this end waits for it in a spin loop.
 #[derive(Clone)]
-pub struct PeerWatch {
+pub struct OtherEndWatch {
     gone: Arc<dyn Fn() -> bool + Send + Sync>,
     limit: Duration,
     share_cpu: bool,
 }
 
-impl fmt::Debug for PeerWatch {
+impl fmt::Debug for OtherEndWatch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Watch")
             .field("limit", &self.limit)
@@ -45,14 +45,14 @@ impl fmt::Debug for PeerWatch {
     }
 }
 
-impl PeerWatch {
+impl OtherEndWatch {
     /// Creates a watch for the other end. `gone` must return true when the other end has ended;
     /// waits then fail with [`WaitError::PeerGone`]. A wait calls `gone` about once per
     /// millisecond.
     ///
     /// `share_cpu` must be true if both ends run on one CPU. Each wait then yields the CPU.
-    pub fn new(share_cpu: bool, gone: impl Fn() -> bool + Send + Sync + 'static) -> PeerWatch {
-        PeerWatch {
+    pub fn new(share_cpu: bool, gone: impl Fn() -> bool + Send + Sync + 'static) -> OtherEndWatch {
+        OtherEndWatch {
             gone: Arc::new(gone),
             limit: STALL_LIMIT,
             share_cpu,
@@ -60,8 +60,8 @@ impl PeerWatch {
     }
 
     /// Returns a watch whose waits last at most `limit`, instead of [`STALL_LIMIT`].
-    pub fn with_limit(self, limit: Duration) -> PeerWatch {
-        PeerWatch { limit, ..self }
+    pub fn with_limit(self, limit: Duration) -> OtherEndWatch {
+        OtherEndWatch { limit, ..self }
     }
 
     /// Calls `poll` repeatedly until it returns a value. Executes no `pause` instruction; a `poll`

@@ -10,9 +10,9 @@ use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::{CorruptMessage, Payload};
 use crate::measure::stats::Samples;
 use crate::measure::tsc::{TickSource, Ticks, TscClock};
-use crate::measure::wait::{PeerWatch, WaitError};
+use crate::measure::wait::{OtherEndWatch, WaitError};
 
-/// The interval that is timed for each message of a round.
+/// The part of each message's way that a round times: from which moment to which.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Timing {
@@ -30,7 +30,7 @@ pub enum Timing {
 /// plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundPlan {
-    /// The interval that is timed for each message.
+    /// The part of each message's way that is timed.
     pub timing: Timing,
     /// Number of messages at the beginning of the round that are verified but not timed.
     pub warm_up: u64,
@@ -94,10 +94,10 @@ pub(crate) fn refused_by_library(error: impl ToString) -> WorkloadError {
 /// not included.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Round {
-    /// The interval that was timed for each message.
+    /// The part of each message's way that was timed.
     pub timing: Timing,
-    /// The measured times of the messages, in ticks. `timing` says which interval was timed: the
-    /// round trip, the way to the near end, or the send call.
+    /// The measured times of the messages, in ticks. `timing` says what was timed: the round trip,
+    /// the way to the near end, or the send call.
     pub ticks: Samples,
     /// Number of messages that the near end sent.
     pub sent: u64,
@@ -141,7 +141,7 @@ impl Round {
     ///
     /// # Panics
     ///
-    /// If the rounds timed different intervals.
+    /// If the rounds have different timings.
     pub fn merged<'a>(rounds: impl IntoIterator<Item = &'a Round>) -> Option<Round> {
         let mut rounds = rounds.into_iter();
         let mut all = rounds.next()?.clone();
@@ -153,7 +153,7 @@ impl Round {
     ///
     /// # Panics
     ///
-    /// If the two rounds timed different intervals.
+    /// If the two rounds have different timings.
     pub fn merge(&mut self, other: &Round) {
         assert_eq!(self.timing, other.timing, "samples of two kinds do not mix");
         self.ticks.merge(&other.ticks);
@@ -190,7 +190,7 @@ impl Echo {
 /// Runs the measuring end of a round: sends a message, waits for the echo and verifies it,
 /// `plan.messages()` times.
 ///
-/// Messages are composed and verified outside the timed interval. The function spins, and each wait
+/// Messages are composed and verified outside the measured time. The function spins, and each wait
 /// has a limit. WHY not inlined: the caller's code must not influence the use of registers in the
 /// loop.
 #[inline(never)]
@@ -198,7 +198,7 @@ pub fn run_near_end<P: Payload>(
     end: &mut impl Endpoint<P>,
     plan: &RoundPlan,
     source: TickSource,
-    watch: &PeerWatch,
+    watch: &OtherEndWatch,
 ) -> Result<Round, WorkloadError> {
     let mut ticks = Samples::new();
     let mut backwards = 0;
@@ -246,7 +246,7 @@ pub fn run_far_end<P: Payload>(
     end: &mut impl Endpoint<P>,
     plan: &RoundPlan,
     source: TickSource,
-    watch: &PeerWatch,
+    watch: &OtherEndWatch,
 ) -> Result<Echo, WorkloadError> {
     let mut echo = Echo {
         echoed: 0,

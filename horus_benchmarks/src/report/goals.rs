@@ -11,12 +11,13 @@ use crate::report::table::empty_table;
 use crate::report::template::fill_template;
 use crate::report::versus;
 
-/// Name of a group in the report's settings. For each row, the group stores the smallest, the
-/// median and the largest floor, in nanoseconds.
+/// Key in the JSON settings of a report. Under it, the report stores for each row the smallest, the
+/// median and the largest floor (fastest possible exchange between two cores) of its rounds, in
+/// nanoseconds.
 pub const FLOOR_NS_GROUP: &str = "floor_ns";
 
-/// Name of a group in the report's settings. For each row, the group stores the ratio to the floor
-/// in each [`MachineState`].
+/// Key in the JSON settings of a report. Under it, the report stores for each row the ratio to the
+/// floor (fastest possible exchange between two cores) in each [`MachineState`].
 pub const FLOOR_RATIO_BY_STATE_GROUP: &str = "floor_ratio_by_state";
 
 /// A quantity for which there are goals, with templates for the texts about a goal.
@@ -97,18 +98,18 @@ const MEMORY_RATIO: LimitedQuantity = ratio_quantity(
     "<= {/limit:2} x memory of the best peer",
 );
 
-/// Returns a [`LimitedQuantity`] for a ratio that must not exceed a maximum. The ratio has an
-/// interval.
+/// Returns a [`LimitedQuantity`] for a ratio that must not exceed a maximum. The ratio has a 95 %
+/// confidence interval.
 const fn ratio_quantity(pointer: &'static str, goal: &'static str) -> LimitedQuantity {
     quantity(pointer, AT_MOST, goal, "{/value:2} [{/low:2}, {/high:2}]")
 }
 
-/// Name of a group in the report's settings. For each pair of rows that are compared, the group
-/// stores the median ratio and its 95 % interval.
+/// Key in the JSON settings of a report. Under it, the report stores for each pair of compared rows
+/// the median ratio and its 95 % confidence interval.
 pub const RATIOS_GROUP: &str = "ratio_to";
 
-/// Key in the group [`RATIOS_GROUP`] for the memory of our actors, divided by the memory of the
-/// best peer. The best peer is the actor runtime of another crate that needs the least memory.
+/// Key below [`RATIOS_GROUP`] for the memory of our actors, divided by the memory of the best peer.
+/// The best peer is the actor runtime of another crate that needs the least memory.
 pub const BEST_PEER_MEMORY_KEY: &str = "memory of the best peer";
 
 /// The goals. For each one: the id of the row, the quantity that is limited, and the limit.
@@ -180,9 +181,9 @@ pub const STALLS_ROW: &str = "floor/stalls";
 /// quiet.
 pub const QUIET_SUFFIX: &str = "/quiet";
 
-/// Name of the setting in which a report keeps the [`Verdict`]s of its run. They refer to the goals
-/// at the time of the run.
-pub const VERDICTS_SETTING: &str = "goals";
+/// Key in the JSON settings of a report. Under it, the report stores the [`Verdict`]s of its run,
+/// which refer to the goals at the time of the run.
+pub const VERDICTS_KEY: &str = "goals";
 
 /// First word of the verdict on a goal that was met.
 const MET_WORD: &str = "met";
@@ -197,7 +198,7 @@ pub struct Verdict {
     pub id: String,
     /// The text that states the goal: the limit, with its unit.
     pub goal: String,
-    /// The text that states the measured value, with its interval if it has one.
+    /// The text that states the measured value, with its confidence interval if it has one.
     pub measured: String,
     /// The word `met` or `missed`, followed by an explanation if there is one.
     pub verdict: String,
@@ -275,7 +276,7 @@ pub(crate) fn judge_states(
 }
 
 /// Returns the JSON of `row`, with additional fields for its ratios to the floor and to other rows,
-/// each with its interval.
+/// each with its 95 % confidence interval.
 fn row_with_ratios(row: &Row, settings: &Map<String, Value>) -> Value {
     let mut value = json!(row);
     if let (Some(ratio), Some([low, high])) = (row.floor_ratio, row.floor_ratio_ci) {
@@ -321,7 +322,7 @@ pub fn verdict_table(report: &Report, verdicts: &[Verdict]) -> Option<String> {
 }
 
 /// Returns the text of a verdict. The text adds that the verdict is uncertain if `limit` lies
-/// within the interval from `low` to `high`.
+/// within the confidence interval of the measured value, which is from `low` to `high`.
 pub(crate) fn verdict_text(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> String {
     let word = if is_met { MET_WORD } else { MISSED_WORD };
     let unsure = if low < limit && limit < high {

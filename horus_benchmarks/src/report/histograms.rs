@@ -1,5 +1,5 @@
 //! Writes histograms of all samples to files that HDR tools can read. The files have the V2 log
-//! format, with one interval for each row.
+//! format of HdrHistogram, with one entry for each row.
 
 use std::fs::File;
 use std::io::{self, Read as _, Write as _};
@@ -23,16 +23,16 @@ const PS_PER_NS: f64 = 1e3;
 
 const SIGNIFICANT_DIGITS: u8 = 3;
 
-/// The samples of a row, and the duration of the samples' unit.
+/// The samples of a row of the report, with the duration of their unit.
 #[derive(Debug, Clone, PartialEq)]
-pub struct TimedSamples {
+pub struct RowSamples {
     /// The samples, in a unit of `ns_per_unit` nanoseconds.
     pub samples: Samples,
     /// Duration of the samples' unit, in nanoseconds.
     pub ns_per_unit: f64,
 }
 
-impl TimedSamples {
+impl RowSamples {
     /// Returns a histogram of the samples, converted to picoseconds.
     fn histogram(&self) -> io::Result<Histogram<u64>> {
         let mut histogram = Histogram::new(SIGNIFICANT_DIGITS).map_err(io::Error::other)?;
@@ -47,7 +47,7 @@ impl TimedSamples {
 /// Writes the histograms of all rows that have samples to the file `path`. Each histogram has the
 /// id of its row as a tag. Writes no file if no row has samples.
 pub fn write_log(rows: &[Row], path: &Path) -> io::Result<()> {
-    let timed: Vec<(&Row, &TimedSamples)> = rows
+    let timed: Vec<(&Row, &RowSamples)> = rows
         .iter()
         .filter_map(|row| Some((row, row.samples.as_ref()?)))
         .collect();

@@ -14,10 +14,10 @@ use crate::measure::stream::StreamResult;
 use crate::measure::tsc::TscClock;
 use crate::measure::workload::Round;
 use crate::report::figures::Figures;
-use crate::report::histograms::{self, TimedSamples};
+use crate::report::histograms::{self, RowSamples};
 
-/// Name of the setting in a report that says how each row was measured.
-const BASIS_SETTING: &str = "basis";
+/// Key in the JSON settings of a report. Under it, the report says how each row was measured.
+const BASIS_KEY: &str = "basis";
 
 /// One result of a benchmark, which is a line in the tables of the report. Values that do not apply
 /// are absent.
@@ -38,7 +38,7 @@ pub struct Row {
     /// all samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filtered_ns: Option<FilteredPercentiles>,
-    /// The 95 % interval of the median, and the variation among the rounds.
+    /// The 95 % confidence interval of the median, and the variation among the rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,
     /// Times of the `send` call alone. They are not latencies.
@@ -47,7 +47,7 @@ pub struct Row {
     /// Number of messages received per second in a stream.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub msgs_per_s: Option<f64>,
-    /// 95 % interval of `msgs_per_s`, computed from the rates of the single streams.
+    /// 95 % confidence interval of `msgs_per_s`, computed from the rates of the single streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub msgs_per_s_ci: Option<[f64; 2]>,
     /// Number of threads that are busy at the same time. `None` if the placement in the id of the
@@ -62,7 +62,7 @@ pub struct Row {
     /// and run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_ratio: Option<f64>,
-    /// Bootstrap 95 % interval of `floor_ratio`, as its lower and its upper end.
+    /// Bootstrap 95 % confidence interval of `floor_ratio`, as its lower and its upper end.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_ratio_ci: Option<[f64; 2]>,
     /// Values that only some rows have, such as values of schedulers.
@@ -70,7 +70,7 @@ pub struct Row {
     pub figures: Figures,
     /// All samples of the row. They are written to a file of [`histograms`] and not to the JSON.
     #[serde(skip)]
-    pub samples: Option<TimedSamples>,
+    pub samples: Option<RowSamples>,
 }
 
 #[expect(
@@ -100,7 +100,7 @@ impl Row {
             ns: Some(samples.percentiles(ns_per_unit)),
             filtered_ns: Some(samples.without_outliers(ns_per_unit)),
             spread: Spread::from_samples(samples, ns_per_unit),
-            samples: Some(TimedSamples {
+            samples: Some(RowSamples {
                 samples: samples.clone(),
                 ns_per_unit,
             }),
@@ -144,8 +144,8 @@ impl Row {
         }
     }
 
-    /// Returns the row with its ratio to the floor and the interval of that ratio set to those of
-    /// `ratio`.
+    /// Returns the row with its ratio to the floor set to `ratio`, including the confidence
+    /// interval of the ratio.
     pub fn with_floor_ratio(self, ratio: Option<Ratio>) -> Row {
         let floor_ratio_ci = ratio.map(|ratio| [ratio.low, ratio.high]);
         Row {
@@ -156,7 +156,7 @@ impl Row {
     }
 
     /// Returns the row with its rate set to the median of `rates`, which are the rates of the
-    /// single streams. Also sets the interval of that median.
+    /// single streams. Also sets the confidence interval of that median.
     pub fn with_rates(self, rates: &[f64]) -> Row {
         if rates.is_empty() {
             return self;
@@ -240,7 +240,7 @@ impl Report {
     /// 1024`).
     pub fn push(&mut self, mut row: Row, basis: &str) {
         row.oversubscribed |= row.busy_threads() > self.machine.usable_cpus();
-        self.set_for_row(BASIS_SETTING, &row.id, basis);
+        self.set_for_row(BASIS_KEY, &row.id, basis);
         self.rows.push(row);
     }
 
@@ -281,5 +281,5 @@ pub(crate) fn value_of_row<'a, T: Deserialize<'a>>(
 
 /// Returns the text that says how the row `id` was measured; empty if the settings have none.
 pub(crate) fn recorded_basis<'a>(settings: &'a Map<String, Value>, id: &str) -> &'a str {
-    value_of_row(settings, BASIS_SETTING, id).unwrap_or_default()
+    value_of_row(settings, BASIS_KEY, id).unwrap_or_default()
 }

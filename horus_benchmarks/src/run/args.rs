@@ -37,6 +37,15 @@ pub struct Args {
     pub runtimes: Option<Vec<String>>,
 }
 
+/// A setting with two values: a smaller one for short runs (`--quick`), and one for all other runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct QuickOrFull<T> {
+    /// The value with `--quick`.
+    pub quick: T,
+    /// The value without `--quick`.
+    pub full: T,
+}
+
 impl Args {
     /// Parses the command line of this process. Prints and exits for `--help` (status 0) and for
     /// errors (status 2).
@@ -46,17 +55,20 @@ impl Args {
     }
 
     /// Sets the number of rounds and the number of samples in each round, unless the command line
-    /// gives them: to the first pair of numbers with `--quick`, otherwise to the second one.
-    /// Returns the number of rounds.
-    pub fn set_default_rounds(&mut self, quick_and_full: ((u32, u64), (u32, u64))) -> u32 {
-        let (rounds, samples) = self.quick_or_full(quick_and_full);
+    /// gives them. Returns the number of rounds.
+    pub fn set_default_rounds(&mut self, rounds_and_samples: QuickOrFull<(u32, u64)>) -> u32 {
+        let (rounds, samples) = self.quick_or_full(rounds_and_samples);
         self.samples.get_or_insert(samples);
         *self.rounds.get_or_insert(rounds)
     }
 
-    /// Returns the first of two values with `--quick`, otherwise the second one.
-    pub fn quick_or_full<T>(&self, (quick, full): (T, T)) -> T {
-        if self.quick { quick } else { full }
+    /// Returns the value of a setting in this run.
+    pub fn quick_or_full<T>(&self, setting: QuickOrFull<T>) -> T {
+        if self.quick {
+            setting.quick
+        } else {
+            setting.full
+        }
     }
 
     /// Returns true if the command line selects the row `id`.
@@ -81,13 +93,19 @@ impl Effort {
     /// messages, or with `--quick` 20 rounds of 20 000. In addition to the timed messages, each
     /// round has warm-up messages: a tenth of that number.
     pub fn new(args: &Args) -> Effort {
-        Effort::or_default(args, ((VERDICT_ROUNDS, 20_000), (60, 50_000)))
+        Effort::or_default(
+            args,
+            QuickOrFull {
+                quick: (VERDICT_ROUNDS, 20_000),
+                full: (60, 50_000),
+            },
+        )
     }
 
-    /// Returns the effort that the command line requests. The default numbers of rounds and of
-    /// timed messages are the first pair with `--quick`, otherwise the second one.
-    pub fn or_default(args: &Args, quick_and_full: ((u32, u64), (u32, u64))) -> Effort {
-        let (rounds, samples) = args.quick_or_full(quick_and_full);
+    /// Returns the effort that the command line requests. `rounds_and_samples` has the default
+    /// numbers of rounds and of timed messages in each round.
+    pub fn or_default(args: &Args, rounds_and_samples: QuickOrFull<(u32, u64)>) -> Effort {
+        let (rounds, samples) = args.quick_or_full(rounds_and_samples);
         let samples = args.samples.unwrap_or(samples);
         let rounds = args.rounds.unwrap_or(rounds);
         Effort {

@@ -9,7 +9,7 @@ use crate::measure::endpoint::Endpoint;
 use crate::measure::lines::{Line, SharedLines};
 use crate::measure::payload::Seq;
 use crate::measure::tsc::TickSource;
-use crate::measure::wait::PeerWatch;
+use crate::measure::wait::OtherEndWatch;
 use crate::measure::workload::{
     Echo, Round, RoundPlan, Timing, WorkloadError, run_far_end, run_near_end,
 };
@@ -37,7 +37,7 @@ pub struct FloorJob {
     /// Number of `pause` instructions after each load that found nothing new, at most
     /// [`PAUSES_MAX`].
     pub pauses: u32,
-    /// The plan of the round: its messages and the interval that is timed.
+    /// The plan of the round: its messages, and what is timed of each.
     pub plan: RoundPlan,
     /// The counter with which the round is timed.
     pub source: TickSource,
@@ -70,7 +70,7 @@ macro_rules! over_lines {
 pub fn run_near(
     memory: &SharedLines,
     job: &FloorJob,
-    watch: &PeerWatch,
+    watch: &OtherEndWatch,
 ) -> Result<Round, WorkloadError> {
     over_lines!(run_near_end, memory, job, EndRole::Near, watch)
 }
@@ -79,7 +79,7 @@ pub fn run_near(
 pub fn run_far(
     memory: &SharedLines,
     job: &FloorJob,
-    watch: &PeerWatch,
+    watch: &OtherEndWatch,
 ) -> Result<Echo, WorkloadError> {
     over_lines!(run_far_end, memory, job, EndRole::Far, watch)
 }

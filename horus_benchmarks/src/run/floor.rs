@@ -17,14 +17,14 @@ use crate::measure::lines::SharedLines;
 use crate::measure::pin::CpuPair;
 use crate::measure::stats::{self, Samples};
 use crate::measure::tsc::{OffsetCheck, TickSource, TscClock};
-use crate::measure::wait::PeerWatch;
+use crate::measure::wait::OtherEndWatch;
 use crate::measure::workload::{Echo, Round, RoundPlan, Timing};
 use crate::run::args::Effort;
 pub use crate::run::bounce::FloorLines;
 use crate::run::bounce::{self, FloorJob, PAUSES_MAX};
 use crate::run::child::{ChildContext, ChildSpec};
-pub use crate::run::peer::Placement;
-use crate::run::peer::{self, Peer};
+pub use crate::run::far_end::Placement;
+use crate::run::far_end::{self, FarEndHandle};
 
 /// Name of the role of a child process that is the floor's far end. [`serve_child`] performs the
 /// role.
@@ -48,14 +48,15 @@ const LINES_VARIABLE: &str = "HORUS_BENCH_LINES";
 
 type AnyError = Box<dyn Error>;
 
-/// The number of pauses between two polls with which the floor is fastest. It is found from rounds
-/// with different numbers of pauses, which alternate.
+/// The choice of the number of pauses between two polls with which the floor (fastest exchange
+/// between two cores) is fastest. It is found from rounds with different numbers of pauses, which
+/// alternate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SpinChoice {
     /// Median one-way time in nanoseconds for each number of pauses. The index is the number of
     /// `pause` instructions after a poll that found nothing new.
     pub p50_ns: Vec<f64>,
-    /// The number of `pause` instructions that has the smallest median.
+    /// The number of `pause` instructions with which the median one-way time is smallest.
     pub pauses: u32,
 }
 
@@ -73,7 +74,7 @@ pub struct SpinChoices {
 #[derive(Debug)]
 pub struct Floor {
     memory: Arc<SharedLines>,
-    peer: Peer<FloorJob, Echo>,
+    far_end: FarEndHandle<FloorJob, Echo>,
     source: TickSource,
     /// The number of `pause` instructions between two polls that was best at the beginning of the
     /// run, for [`FloorLines::Two`].
@@ -102,16 +103,19 @@ impl Floor {
             role: FLOOR_ROLE,
             cpu: cpus.far,
             share_cpu: cpus.is_oversubscribed(),
-            env: &[(LINES_VARIABLE.to_owned(), memory.path().into())],
+            env: &[(
+                LINES_VARIABLE.to_owned(),
+                memory.path_for_processes().into(),
+            )],
         };
         let lines = memory.clone();
-        let peer = Peer::launch(placement, &spec, move || {
-            move |job, watch: &PeerWatch| serve_round(&lines, &job, watch)
+        let far_end = FarEndHandle::launch(placement, &spec, move || {
+            move |job, watch: &OtherEndWatch| serve_round(&lines, &job, watch)
         })?;
         let samples = effort.samples.min(CHOICE_SAMPLES);
         let mut floor = Floor {
             memory,
-            peer,
+            far_end,
             source: clock.source(),
             pauses: 0,
             resolution_ticks: clock.resolution_ticks(),
@@ -225,24 +229,28 @@ impl Floor {
             plan,
             source: self.source,
         };
-        self.memory.clear();
-        self.peer.start_job(job)?;
-        let watch = self.peer.watch();
+        self.memory.zero_words();
+        self.far_end.start_job(job)?;
+        let watch = self.far_end.watch();
         let round = bounce::run_near(&self.memory, &job, &watch)?;
-        Ok((round, self.peer.finish_job()?))
+        Ok((round, self.far_end.finish_job()?))
     }
 }
 
 /// Performs the role [`FLOOR_ROLE`] in a child process, until the parent closes the connection.
 pub fn serve_child(context: &ChildContext) -> ExitCode {
-    peer::serve(context, || {
+    far_end::serve(context, || {
         let path = env::var_os(LINES_VARIABLE).ok_or("the floor came without lines")?;
         let memory = SharedLines::map(File::options().read(true).write(true).open(path)?)?;
-        Ok(move |job: FloorJob, watch: &PeerWatch| serve_round(&memory, &job, watch))
+        Ok(move |job: FloorJob, watch: &OtherEndWatch| serve_round(&memory, &job, watch))
     })
 }
 
-fn serve_round(memory: &SharedLines, job: &FloorJob, watch: &PeerWatch) -> Result<Echo, String> {
+fn serve_round(
+    memory: &SharedLines,
+    job: &FloorJob,
+    watch: &OtherEndWatch,
+) -> Result<Echo, String> {
     bounce::run_far(memory, job, watch).map_err(|error| error.to_string())
 }
 

@@ -4,7 +4,7 @@
 pub mod args;
 pub mod bounce;
 pub mod child;
+pub mod far_end;
 pub mod floor;
 pub mod namespace;
-pub mod peer;
 pub mod session;

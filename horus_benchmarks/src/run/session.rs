@@ -103,7 +103,7 @@ impl BenchmarkSession {
             .machine
             .record_steal(self.cpu_times, CpuTimes::read(&self.cpus.both()));
         let verdicts = goals::verdicts(&self.report.rows, &self.report.settings);
-        self.report.set(goals::VERDICTS_SETTING, &verdicts);
+        self.report.set(goals::VERDICTS_KEY, &verdicts);
         println!("{}", table::render(&self.report));
         if let Some(table) = goals::verdict_table(&self.report, &verdicts) {
             println!("\n{table}");

@@ -19,7 +19,7 @@ use crate::report::goals;
 use crate::report::rows::Row;
 use crate::report::versus;
 use crate::report::versus::Measure;
-use crate::run::args::{Args, Effort};
+use crate::run::args::{Args, Effort, QuickOrFull};
 use crate::run::child::{ChildContext, ChildProcess, ChildSpec};
 use crate::run::namespace::PrivateNamespace;
 use crate::run::session::{BenchmarkSession, progress_bar};
@@ -29,8 +29,8 @@ use crate::transport::actors;
 pub use workload::Workload;
 use workload::{WorkloadJob, WorkloadResult, perform_job};
 
-/// Number of rounds: with `--quick`, and without it.
-const ROUNDS: (u32, u32) = (3, 5);
+/// Number of rounds.
+const ROUNDS: QuickOrFull<u32> = QuickOrFull { quick: 3, full: 5 };
 
 /// With `--quick`, the number of operations is divided by this number.
 const QUICK_DIVISOR: u64 = 10;
@@ -203,7 +203,10 @@ impl Benchmark {
             return Ok(());
         }
         let args = &self.session.args;
-        let divisor = args.quick_or_full((QUICK_DIVISOR, 1));
+        let divisor = args.quick_or_full(QuickOrFull {
+            quick: QUICK_DIVISOR,
+            full: 1,
+        });
         let operations = args.samples.unwrap_or(operations / divisor);
         let growth_max = if args.samples.is_some() {
             1

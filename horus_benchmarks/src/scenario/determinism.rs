@@ -11,11 +11,11 @@ use serde_json::{Value, json};
 use crate::measure::endpoint::{Closures, Endpoint};
 use crate::measure::stats::{Samples, coefficient_of_variation, round_ratio};
 use crate::measure::tsc::{TickSource, TscClock};
-use crate::measure::wait::PeerWatch;
+use crate::measure::wait::OtherEndWatch;
 use crate::measure::workload::{RoundPlan, Timing, run_near_end};
 use crate::report::figures::Figures;
 use crate::report::rows::Row;
-use crate::run::args::{Args, Effort};
+use crate::run::args::{Args, Effort, QuickOrFull};
 use crate::run::floor::Placement;
 use crate::run::namespace::PrivateNamespace;
 use crate::run::session::{BenchmarkSession, progress_bar};
@@ -29,8 +29,11 @@ pinned thread, between two pinned threads and between two pinned processes, over
 a channel within the process. Each message is timed by itself, and each round has new endpoints. \
 No sample is left out.";
 
-/// Number of runs, and number of messages in each run: with `--quick`, and without it.
-const RUNS_AND_SAMPLES: ((u32, u64), (u32, u64)) = ((10, 20_000), (10, 100_000));
+/// Number of runs, and number of messages in each run.
+const RUNS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull {
+    quick: (10, 20_000),
+    full: (10, 100_000),
+};
 
 /// Deadline for the delivery of one message, in nanoseconds. Later messages are counted.
 const DEADLINE_NS: f64 = 1000.0;
@@ -158,7 +161,7 @@ fn time_messages(
     plan: &RoundPlan,
     source: TickSource,
 ) -> RunSamples {
-    let watch = PeerWatch::new(false, || true);
+    let watch = OtherEndWatch::new(false, || true);
     Ok(run_near_end::<Packet16>(ends, plan, source, &watch)?.ticks)
 }
 

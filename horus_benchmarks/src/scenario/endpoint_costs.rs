@@ -11,14 +11,18 @@ use crate::measure::micro::{self, MicroPlan};
 use crate::measure::payload::Payload;
 use crate::measure::pin;
 use crate::report::rows::Row;
+use crate::run::args::QuickOrFull;
 use crate::run::namespace::PrivateNamespace;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::AnyError;
 
-/// Number of timed batches of a row, with `--quick` and without.
-const BATCHES: (u64, u64) = (200, 2_000);
+/// Number of timed batches of a row.
+const BATCHES: QuickOrFull<u64> = QuickOrFull {
+    quick: 200,
+    full: 2_000,
+};
 
 /// Minimum number of messages in a batch. A batch has at least one message of each topic.
 const BATCH_MESSAGES_MIN: usize = 128;

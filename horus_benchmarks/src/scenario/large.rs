@@ -13,7 +13,7 @@ use crate::measure::tsc::TickSource;
 use crate::measure::workload::Timing;
 use crate::report::goals::RATIOS_GROUP;
 use crate::report::rows::Row;
-use crate::run::args::Args;
+use crate::run::args::{Args, QuickOrFull};
 use crate::run::floor::Placement;
 use crate::run::namespace::PrivateNamespace;
 use crate::run::session::{BenchmarkSession, progress_bar};
@@ -26,9 +26,11 @@ const ABOUT: &str = "Measures messages of 4 KiB to 8 MiB between two processes, 
 send until a small answer has arrived. Each message is copied in and out, or written and read in \
 place. A copy of as many bytes within one process is measured beside it.";
 
-/// Number of rounds, and total size of the messages in each round in bytes: with `--quick`, and
-/// without it.
-const ROUNDS_AND_BYTES: ((u32, u64), (u32, u64)) = ((20, 16 << 20), (40, 64 << 20));
+/// Number of rounds, and total size of the messages in each round in bytes.
+const ROUNDS_AND_BYTES: QuickOrFull<(u32, u64)> = QuickOrFull {
+    quick: (20, 16 << 20),
+    full: (40, 64 << 20),
+};
 
 /// Minimum and maximum number of messages in a round. Within these limits, it depends on the size
 /// of the messages.

@@ -16,17 +16,24 @@ use crate::measure::steal::{StealWatch, StealWindows};
 use crate::measure::tsc::clock_ns;
 use crate::report::goals;
 use crate::report::rows::Row;
+use crate::run::args::QuickOrFull;
 use crate::run::namespace::PrivateNamespace;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 use crate::scenario::stalls::{Stalls, become_real_time};
 
 /// The rates to measure. For each one: its value in hertz, its name in the ids of rows, and the
-/// number of seconds that each row takes, with `--quick` and without it.
-const RATES: [(u32, &str, (u64, u64)); 2] = [(1000, "1kHz", (6, 60)), (10_000, "10kHz", (6, 12))];
+/// number of seconds that each row takes.
+const RATES: [(u32, &str, QuickOrFull<u64>); 2] = [
+    (1000, "1kHz", QuickOrFull { quick: 6, full: 60 }),
+    (10_000, "10kHz", QuickOrFull { quick: 6, full: 12 }),
+];
 
-/// Duration of the search for stalls: with `--quick`, and without it.
-const STALLS_TIME: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(20));
+/// Duration of the search for stalls.
+const STALLS_TIME: QuickOrFull<Duration> = QuickOrFull {
+    quick: Duration::from_secs(2),
+    full: Duration::from_secs(20),
+};
 
 /// Priority of the measured threads under the real-time policy SCHED_FIFO.
 const PRIORITY: u8 = 80;

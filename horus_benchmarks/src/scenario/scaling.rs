@@ -17,12 +17,12 @@ use crate::measure::pin;
 use crate::measure::stats;
 use crate::measure::stream::{StreamLedger, StreamPlan, StreamResult};
 use crate::measure::tsc::TickSource;
-use crate::measure::wait::PeerWatch;
+use crate::measure::wait::OtherEndWatch;
 use crate::report::rows::Row;
-use crate::run::args::{Args, Effort};
+use crate::run::args::{Args, Effort, QuickOrFull};
 use crate::run::child::{ChildContext, ChildSpec};
+use crate::run::far_end::{self, FarEndError, FarEndHandle, Placement};
 use crate::run::namespace::PrivateNamespace;
-use crate::run::peer::{self, Peer, PeerError, Placement};
 use crate::run::session::{BenchmarkSession, progress_bar};
 use crate::scenario::endpoint_costs;
 use crate::scenario::entry::{self, ChildRole, Outcome};
@@ -43,11 +43,14 @@ const BASIS: &str = "best-effort topic, 16 B; a message counts once for each sub
 /// Number of unread messages that the topic can hold for each publisher.
 const CAPACITY: u64 = 1024;
 
-/// Number of streams for each row: with `--quick`, and without it.
-const STREAMS_PER_ROW: (u32, u32) = (5, 15);
+/// Number of streams for each row.
+const STREAMS_PER_ROW: QuickOrFull<u32> = QuickOrFull { quick: 5, full: 15 };
 
-/// Approximate duration of a stream: with `--quick`, and without it.
-const STREAM_TIME: (Duration, Duration) = (Duration::from_millis(50), Duration::from_millis(300));
+/// Approximate duration of a stream.
+const STREAM_TIME: QuickOrFull<Duration> = QuickOrFull {
+    quick: Duration::from_millis(50),
+    full: Duration::from_millis(300),
+};
 
 /// Number of messages that each publisher sends in a first, short stream, from which the duration
 /// of a stream is estimated.
@@ -225,7 +228,7 @@ impl ScalingPlan {
 
 /// The far end that runs a publisher or a subscriber. A subscriber answers a job with the result of
 /// its stream; a publisher answers with `None`.
-type EndpointWorker = Peer<ScalingJob, Option<StreamResult>>;
+type EndpointWorker = FarEndHandle<ScalingJob, Option<StreamResult>>;
 
 /// The publishers and subscribers of a row. Each sleeps between two jobs.
 struct Workers {
@@ -247,7 +250,7 @@ impl Workers {
     ) -> Result<Workers, AnyError> {
         let namespace = private.open()?;
         let env = &private.environment();
-        let member = |number: usize| -> Result<EndpointWorker, PeerError> {
+        let member = |number: usize| -> Result<EndpointWorker, FarEndError> {
             let spec = ChildSpec {
                 role: CHILD_ROLE.0,
                 cpu: cpus[number % cpus.len()],
@@ -255,7 +258,7 @@ impl Workers {
                 env,
             };
             let namespace = Arc::clone(&namespace);
-            Peer::launch(placement, &spec, move || make_service(namespace))
+            FarEndHandle::launch(placement, &spec, move || make_service(namespace))
         };
         let producers = (0..counts.producers)
             .map(&member)
@@ -317,13 +320,13 @@ impl Workers {
 
 /// Performs the role [`CHILD_ROLE`] in a child process, until the parent closes the connection.
 fn serve_child(context: &ChildContext) -> ExitCode {
-    peer::serve(context, || Ok(make_service(Namespace::current()?)))
+    far_end::serve(context, || Ok(make_service(Namespace::current()?)))
 }
 
 /// Returns a function that runs the jobs of one publisher or subscriber.
 fn make_service(
     namespace: Arc<Namespace>,
-) -> impl FnMut(ScalingJob, &PeerWatch) -> Result<Option<StreamResult>, String> {
+) -> impl FnMut(ScalingJob, &OtherEndWatch) -> Result<Option<StreamResult>, String> {
     let mut publisher = None;
     let mut subscriber = None;
     move |job, watch| {
@@ -371,7 +374,7 @@ fn send_stream(publisher: &mut Publisher<Packet16>, index: usize, plan: ScalingP
 fn receive_stream(
     subscriber: &mut Subscriber<Packet16>,
     plan: ScalingPlan,
-    watch: &PeerWatch,
+    watch: &OtherEndWatch,
 ) -> Result<StreamResult, AnyError> {
     let ledgers = (0..plan.producers).map(|index| StreamLedger::new(&plan.of_publisher(index)));
     let mut ledgers: Vec<StreamLedger> = ledgers.collect();
@@ -435,7 +438,7 @@ mod tests {
             messages: 3,
             source: TickSource::detect(),
         };
-        let watch = PeerWatch::new(true, || false);
+        let watch = OtherEndWatch::new(true, || false);
         let second = plan.of_publisher(1).first_seq;
         for (number, wrong) in [(1, second + 1), (2, 1), (3, plan.of_publisher(2).first_seq)] {
             let mut publisher = topic_builder(number, &namespace).publisher().unwrap();

@@ -21,8 +21,8 @@ const LATE_NS: u64 = 20_000;
 /// Duration for which the thread looks for stalls before it sleeps for a short time. WHY: the
 /// kernel stops a real-time thread that uses more than 95 % of a second, which would look like a
 /// stall.
-const SEARCH_TIME: Duration = Duration::from_millis(40);
-const REST_TIME: Duration = Duration::from_millis(10);
+const STALL_SEARCH_TIME: Duration = Duration::from_millis(40);
+const REST_AFTER_SEARCH: Duration = Duration::from_millis(10);
 
 /// The stalls of a CPU that a thread found by reading the clock continuously. A stall is a time in
 /// which the CPU does not run the thread.
@@ -39,8 +39,8 @@ pub(super) struct Stalls {
 }
 
 impl Stalls {
-    /// Looks for stalls on the processor `cpu` for about `time`. The looking thread has the
-    /// priority `priority` under SCHED_FIFO.
+    /// Looks for stalls on the processor `cpu` for about `time`. A stall is a time in which the CPU
+    /// does not run the thread. The looking thread has the priority `priority` under SCHED_FIFO.
     pub(super) fn find(cpu: usize, priority: u8, time: Duration) -> Result<Self, Box<dyn Error>> {
         let thread = thread::Builder::new().name("stalls".to_owned());
         let looking = thread.spawn(move || look_for_stalls(cpu, priority, time))?;
@@ -78,16 +78,16 @@ fn look_for_stalls(cpu: usize, priority: u8, time: Duration) -> Stalls {
         ..Stalls::default()
     };
     let clock = Clock::kernel();
-    let rounds = time.as_nanos() / (SEARCH_TIME + REST_TIME).as_nanos() + 1;
+    let rounds = time.as_nanos() / (STALL_SEARCH_TIME + REST_AFTER_SEARCH).as_nanos() + 1;
     for _ in 0..rounds {
         let begin_ns = clock.now_ns();
         let mut last_ns = begin_ns;
-        while last_ns - begin_ns < SEARCH_TIME.as_nanos() as u64 {
+        while last_ns - begin_ns < STALL_SEARCH_TIME.as_nanos() as u64 {
             let now_ns = clock.now_ns();
             stalls.record_gap(now_ns - last_ns);
             last_ns = now_ns;
         }
-        thread::sleep(REST_TIME);
+        thread::sleep(REST_AFTER_SEARCH);
     }
     stalls
 }
@@ -120,6 +120,6 @@ mod tests {
     fn it_looks_for_as_long_as_it_is_told() {
         let cpu = crate::measure::pin::allowed_cpus().unwrap()[0];
         let stalls = Stalls::find(cpu, 80, Duration::from_millis(60)).unwrap();
-        assert!(stalls.looked_ns >= 2 * SEARCH_TIME.as_nanos() as u64);
+        assert!(stalls.looked_ns >= 2 * STALL_SEARCH_TIME.as_nanos() as u64);
     }
 }

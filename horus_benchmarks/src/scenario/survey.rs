@@ -5,7 +5,7 @@ use std::time::Duration;
 use indicatif::ProgressBar;
 use serde_json::{Value, json};
 
-use crate::measure::bracket::{BracketedRounds, STEADY_RATIO_MAX, run_between_floors};
+use crate::measure::bracket::{BracketedRounds, STEADY_FLOOR_RATIO_MAX, run_between_floors};
 use crate::measure::loopback;
 use crate::measure::micro::MicroPlan;
 use crate::measure::stats::{self, Samples};
@@ -13,7 +13,7 @@ use crate::measure::stream::{StreamRecord, StreamResult};
 use crate::measure::workload::{Round, Timing};
 use crate::report::goals::{FLOOR_NS_GROUP, FLOOR_RATIO_BY_STATE_GROUP};
 use crate::report::rows::{Report, Row};
-use crate::run::args::{Args, Effort};
+use crate::run::args::{Args, Effort, QuickOrFull};
 use crate::run::floor::{Floor, FloorLines, Placement};
 use crate::run::namespace::PrivateNamespace;
 use crate::run::session::{BenchmarkSession, progress_bar};
@@ -22,9 +22,12 @@ use crate::transport::carrier::{CAPACITY, CAPACITY_LARGE, MessageSize, Transport
 use crate::transport::connection::{Connection, LoopedTransport};
 use crate::transport::rendezvous::AnyError;
 
-/// Number of rounds, and number of timed messages in each round: with `--quick`, and without it.
+/// Number of rounds, and number of timed messages in each round.
 /// WHY many short rounds: the floor is then the same before and after most of them.
-const ROUNDS_AND_SAMPLES: ((u32, u64), (u32, u64)) = ((20, 6_000), (40, 20_000));
+const ROUNDS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull {
+    quick: (20, 6_000),
+    full: (40, 20_000),
+};
 
 /// Number of additional rounds for each of two other measurements: the duration of the `send` call
 /// alone, and the one-way time from the time stamp counter of one core to that of the other.
@@ -38,9 +41,12 @@ const STREAM_FACTOR: u64 = 500;
 /// larger messages, of up to n times this size, has 1/n of that number.
 const FULL_STREAM_MESSAGE_BYTES_MAX: u64 = 100;
 
-/// Approximate maximum duration of a stream: with `--quick`, and without it. It matters if the
+/// Approximate maximum duration of a stream. It matters if the
 /// machine has other work to do.
-const STREAM_TIME: (Duration, Duration) = (Duration::from_millis(300), Duration::from_millis(600));
+const STREAM_TIME: QuickOrFull<Duration> = QuickOrFull {
+    quick: Duration::from_millis(300),
+    full: Duration::from_millis(600),
+};
 
 const STREAM_MESSAGES_MIN: u64 = 1000;
 
@@ -82,7 +88,7 @@ impl Survey {
         );
         report.set("messages_per_stream_max/16B", messages);
         report.set("streams_per_row", repetitions);
-        report.set("floor_change_max", STEADY_RATIO_MAX);
+        report.set("floor_change_max", STEADY_FLOOR_RATIO_MAX);
     }
 
     /// Returns the report, which contains the results measured so far.

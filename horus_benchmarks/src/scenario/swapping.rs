@@ -87,19 +87,20 @@ struct SwapTimes {
     elapsed_ticks: u64,
 }
 
-/// The node that is swapped, with its state. `KIND` turns it into two types. A swap replaces a node
-/// of one type by a node of the other type, and moves the state.
-struct Handler<const KIND: bool>(HandlerState);
+/// The node that the benchmark swaps again and again, with its state. `KIND` turns it into two
+/// types. A swap replaces a node of one type by a node of the other type, and moves the state.
+struct SwappedNode<const KIND: bool>(SwappedNodeState);
 
-struct HandlerState {
+/// The state of the swapped node, which each swap moves to the new version.
+struct SwappedNodeState {
     subscriber: Subscriber<Packet16>,
     expected_seq: u64,
     handled: Arc<AtomicU64>,
 }
 
-impl<const KIND: bool> Node for Handler<KIND> {
+impl<const KIND: bool> Node for SwappedNode<KIND> {
     fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
-        let HandlerState {
+        let SwappedNodeState {
             subscriber,
             expected_seq,
             ..
@@ -128,14 +129,14 @@ impl SwapBenchmark {
         let handled = Arc::new(AtomicU64::new(0));
         let mut scheduler = Scheduler::new();
         scheduler.namespace(namespace);
-        let handling = HandlerState {
+        let handling = SwappedNodeState {
             subscriber,
             expected_seq: 1,
             handled: Arc::clone(&handled),
         };
         scheduler
             .node(NODE_NAME)
-            .build(Handler::<false>(handling))?;
+            .build(SwappedNode::<false>(handling))?;
         let handle = scheduler.handle();
         let running = scheduler.start()?;
         Ok(SwapBenchmark {
@@ -170,10 +171,7 @@ impl SwapBenchmark {
             self.sent += 1;
             self.publisher.send(Packet16::compose(self.sent))?;
         }
-        let (to_true, to_false) = (
-            convert_handler::<false, true>,
-            convert_handler::<true, false>,
-        );
+        let (to_true, to_false) = (convert_node::<false, true>, convert_node::<true, false>);
         let swap = match self.swaps.is_multiple_of(2) {
             true => self.handle.swap_with(NODE_NAME, to_true, to_false)?,
             false => self.handle.swap_with(NODE_NAME, to_false, to_true)?,
@@ -197,8 +195,8 @@ impl SwapBenchmark {
     }
 }
 
-fn convert_handler<const OLD: bool, const NEW: bool>(old: Handler<OLD>) -> Handler<NEW> {
-    Handler(old.0)
+fn convert_node<const OLD: bool, const NEW: bool>(old: SwappedNode<OLD>) -> SwappedNode<NEW> {
+    SwappedNode(old.0)
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use crate::measure::stats::Samples;
 use crate::measure::workload::Timing;
 use crate::report::goals::RATIOS_GROUP;
 use crate::report::rows::Row;
-use crate::run::args::{Args, Effort};
+use crate::run::args::{Args, Effort, QuickOrFull};
 use crate::run::floor::{Floor, Placement};
 use crate::run::namespace::PrivateNamespace;
 use crate::run::session::{BenchmarkSession, progress_bar};
@@ -27,9 +27,12 @@ const ABOUT: &str = "Measures the time to wake a receiver that is blocked in ano
 from before the send until its call has returned: for topics, a wait set, a bare futex, a pipe \
 and, with the feature iceoryx2, an iceoryx2 event. Also measures a send while no receiver sleeps.";
 
-/// Number of wake-ups in a round: with `--quick`, and without it. Each wake-up takes a tenth of a
+/// Number of wake-ups in a round. Each wake-up takes a tenth of a
 /// millisecond.
-pub(super) const SAMPLES_PER_ROUND: (u64, u64) = (200, 500);
+pub(super) const SAMPLES_PER_ROUND: QuickOrFull<u64> = QuickOrFull {
+    quick: 200,
+    full: 500,
+};
 
 /// The rounds with which the counters of both CPUs are compared. They have enough messages for a
 /// median.

@@ -27,7 +27,7 @@ pub trait WorkloadActor: Send + Sync + Unpin + 'static {
     type Message: Send + 'static;
 
     /// Initialises the actor. The runtime calls it before the actor receives its first message.
-    fn started(&mut self) {}
+    fn handle_start(&mut self) {}
 
     /// Handles one message. The result is the answer if the message is a question; otherwise it is
     /// ignored.

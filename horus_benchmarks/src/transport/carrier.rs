@@ -45,8 +45,9 @@ const KANAL_CALLS: &str = "bounded; try_send, try_recv; streams received by drai
 const FLUME_CALLS: &str = "bounded; try_send, try_recv; streams received by drain";
 const WAKEUP_CALLS: &str = "TSC of both CPUs; asleep for 50 us before each send";
 
-/// Flags of a carrier: it is one of our library, it neither overwrites nor drops unread messages,
-/// it has two sending endpoints on each side, one ring serves both directions.
+/// Flags of a carrier: `OURS` if it is one of our library, `LOSSLESS` if it neither overwrites nor
+/// drops unread messages, `TWO_SENDERS` if it has two sending endpoints on each side, `DUPLEX` if
+/// one ring serves both directions.
 const OURS: u8 = 1;
 const LOSSLESS: u8 = 2;
 const TWO_SENDERS: u8 = 4;
@@ -154,7 +155,7 @@ pub enum Mechanism {
     TopicFence,
     /// A wait set, with which a thread waits for messages of several topics.
     WaitSet,
-    /// A node of a scheduler that a topic wakes. The timed interval ends when the node's tick
+    /// A node of a scheduler that a topic wakes. The measured time ends when the node's tick
     /// begins.
     EventNode,
     Iceoryx2,
@@ -367,7 +368,7 @@ impl Carrier {
 
     /// Returns the reason why the carrier cannot transport messages of `bytes` bytes on this
     /// machine; `None` if it can.
-    pub fn reason_unsupported(self, bytes: usize) -> Option<String> {
+    pub fn unsupported_reason(self, bytes: usize) -> Option<String> {
         match self {
             Carrier::Udp if bytes > UDP_BYTES_MAX => {
                 Some(format!("a datagram holds {UDP_BYTES_MAX} bytes"))

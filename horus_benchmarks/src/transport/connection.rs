@@ -12,11 +12,11 @@ use crate::measure::micro::{MicroPlan, MicroResult};
 use crate::measure::pin::CpuPair;
 use crate::measure::stream::{SenderResult, StreamPlan, StreamResult};
 use crate::measure::tsc::TickSource;
-use crate::measure::wait::PeerWatch;
+use crate::measure::wait::OtherEndWatch;
 use crate::measure::workload::{Echo, Round, RoundPlan, Timing, WorkloadError};
 use crate::run::child::{ChildContext, ChildSpec};
+use crate::run::far_end::{self, FarEndHandle, Placement};
 use crate::run::namespace::PrivateNamespace;
-use crate::run::peer::{self, Peer, Placement};
 use crate::transport::carrier::{Carrier, Transport};
 use crate::transport::driver::{Driver, LoopTimer, SendDriver, Task, TaskResult};
 use crate::transport::rendezvous::{AnyError, Rendezvous, SideRole, next_connection_number};
@@ -51,7 +51,7 @@ type Answer = Option<TaskResult>;
 /// Both sides of a connection. One transport is open at a time. The far side sleeps between rounds.
 pub struct Connection {
     namespace: Arc<Namespace>,
-    peer: Peer<ConnectionJob, Answer>,
+    far_end: FarEndHandle<ConnectionJob, Answer>,
     source: TickSource,
     near: Option<NearSide>,
 }
@@ -97,10 +97,10 @@ impl Connection {
             env: &private.environment(),
         };
         let shared = Arc::clone(&namespace);
-        let peer = Peer::launch(placement, &spec, move || make_service(shared))?;
+        let far_end = FarEndHandle::launch(placement, &spec, move || make_service(shared))?;
         Ok(Connection {
             namespace,
-            peer,
+            far_end,
             source,
             near: None,
         })
@@ -113,7 +113,7 @@ impl Connection {
         let number = next_connection_number();
         let rendezvous = Rendezvous::new(&self.namespace, number, SideRole::Near);
         let driver = transport.open(&rendezvous)?;
-        self.peer.run_job(ConnectionJob::Open {
+        self.far_end.run_job(ConnectionJob::Open {
             transport,
             number,
             far: rendezvous.far.take(),
@@ -189,16 +189,16 @@ impl Connection {
     /// out, returns the error of the far side instead, because that error explains the failure.
     fn run_tasks(&mut self, near: Task, far: Task) -> Result<(TaskResult, TaskResult), AnyError> {
         let source = self.source;
-        let watch = self.peer.watch();
+        let watch = self.far_end.watch();
         let side = self.near.as_mut().ok_or(CLOSED_ERROR)?;
-        self.peer
+        self.far_end
             .start_job(ConnectionJob::Run { task: far, source })?;
         match (side.driver)(&near, &LoopTimer { source, watch }) {
             Err(error @ (WorkloadError::CorruptMessage(_) | WorkloadError::Miscounted { .. })) => {
                 Err(error.into())
             }
             near => {
-                let far = self.peer.finish_job()?;
+                let far = self.far_end.finish_job()?;
                 Ok((near?, far.ok_or_else(|| unexpected_answer(&"none"))?))
             }
         }
@@ -207,7 +207,7 @@ impl Connection {
     /// Closes the transport on both sides.
     pub fn close(&mut self) -> Result<(), AnyError> {
         if self.near.take().is_some() {
-            self.peer.run_job(ConnectionJob::Close)?;
+            self.far_end.run_job(ConnectionJob::Close)?;
         }
         Ok(())
     }
@@ -249,7 +249,7 @@ impl LoopedTransport {
             next_connection_number(),
             SideRole::Loop,
         ))?;
-        let watch = PeerWatch::new(false, || false);
+        let watch = OtherEndWatch::new(false, || false);
         Ok(LoopedTransport {
             driver,
             carrier: transport.carrier,
@@ -289,13 +289,13 @@ impl LoopedTransport {
 /// Performs the role [`CONNECTION_ROLE`] in a child process, until the parent closes the
 /// connection.
 pub fn serve_child(context: &ChildContext) -> ExitCode {
-    peer::serve(context, || Ok(make_service(Namespace::current()?)))
+    far_end::serve(context, || Ok(make_service(Namespace::current()?)))
 }
 
 /// Returns a function that runs the jobs of a connection's far side.
 fn make_service(
     namespace: Arc<Namespace>,
-) -> impl FnMut(ConnectionJob, &PeerWatch) -> Result<Answer, String> {
+) -> impl FnMut(ConnectionJob, &OtherEndWatch) -> Result<Answer, String> {
     let mut open: Option<Driver> = None;
     move |job, watch| {
         let watch = watch.clone();

@@ -8,7 +8,7 @@ use crate::measure::micro::{MicroPlan, MicroResult};
 use crate::measure::payload::Payload;
 use crate::measure::stream::{self, SenderResult, StreamPlan, StreamResult};
 use crate::measure::tsc::TickSource;
-use crate::measure::wait::PeerWatch;
+use crate::measure::wait::OtherEndWatch;
 use crate::measure::workload::{Echo, Round, RoundPlan, WorkloadError, run_far_end, run_near_end};
 use crate::transport::duplex;
 
@@ -18,7 +18,7 @@ use crate::transport::duplex;
 #[expect(missing_docs, reason = "the names say it")]
 pub struct LoopTimer {
     pub source: TickSource,
-    pub watch: PeerWatch,
+    pub watch: OtherEndWatch,
 }
 
 /// A task for one side of a connection. The other side runs the matching task.
@@ -72,15 +72,15 @@ pub type SendDriver = Box<dyn FnMut(&Task, &LoopTimer) -> DriverResult + Send>;
 
 /// Returns a driver for `end`, which is one side of a connection.
 pub fn one_side_driver<P: Payload + 'static>(end: impl Endpoint<P> + 'static) -> Driver {
-    Box::new(one_side::<P>(end))
+    Box::new(single_side_driver::<P>(end))
 }
 
 /// Returns a driver for `end`, which is one side of a connection and may be in another thread.
 pub fn sendable_driver<P: Payload + 'static>(end: impl Endpoint<P> + Send + 'static) -> SendDriver {
-    Box::new(one_side::<P>(end))
+    Box::new(single_side_driver::<P>(end))
 }
 
-fn one_side<P: Payload>(
+fn single_side_driver<P: Payload>(
     mut end: impl Endpoint<P>,
 ) -> impl FnMut(&Task, &LoopTimer) -> DriverResult {
     move |task, timer| {

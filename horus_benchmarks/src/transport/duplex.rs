@@ -5,7 +5,7 @@ use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::{CorruptMessage, Payload};
 use crate::measure::stream::{StreamLedger, StreamPlan, StreamResult};
 use crate::measure::tsc::TickSource;
-use crate::measure::wait::PeerWatch;
+use crate::measure::wait::OtherEndWatch;
 use crate::measure::workload::WorkloadError;
 
 /// Sequence number of a message that is not part of the stream: it signals the other side to begin.
@@ -135,7 +135,7 @@ pub(super) fn exchange<P: Payload>(
     plan: &StreamPlan,
     first: bool,
     source: TickSource,
-    watch: &PeerWatch,
+    watch: &OtherEndWatch,
 ) -> Result<StreamResult, WorkloadError> {
     let mut message = P::compose(READY_SEQ);
     if first {
@@ -225,7 +225,7 @@ mod tests {
             first_seq: 1,
             producers: 2,
         };
-        let watch = || PeerWatch::new(true, || false);
+        let watch = || OtherEndWatch::new(true, || false);
         let source = TickSource::detect();
         let [mut near, mut far] = sides();
         let far = thread::spawn(move || exchange(&mut far, &plan, false, source, &watch()));

@@ -2,8 +2,8 @@
 //! directly in their slots.
 //!
 //! The near side sends a large message. The far side answers with a small message as soon as it has
-//! received the large one, then verifies every word of it and sends a second answer. The timed
-//! interval is from before the send until after the first answer.
+//! received the large one, then verifies every word of it and sends a second answer. The time is
+//! measured from before the send until after the first answer.
 
 use std::io;
 

@@ -23,7 +23,7 @@ use crate::measure::lines::SharedLines;
 use crate::measure::payload::Payload;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::{TickSource, Ticks};
-use crate::measure::wait::{PeerWatch, WaitError};
+use crate::measure::wait::{OtherEndWatch, WaitError};
 use crate::measure::workload::{Echo, Round, WorkloadError, refused_by_library};
 use crate::transport::carrier::Mechanism;
 use crate::transport::driver::{Driver, Task, TaskResult};
@@ -179,7 +179,7 @@ const BACKWARDS_ERROR: &str = "a message arrived before it was sent, by the coun
 fn wait_until_asleep(
     blocked: &AtomicU64,
     state: &ThreadState,
-    watch: &PeerWatch,
+    watch: &OtherEndWatch,
     number: u64,
 ) -> Result<(), WaitError> {
     watch.spin_until(|| {

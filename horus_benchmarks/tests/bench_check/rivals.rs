@@ -127,7 +127,7 @@ fn transports_are_compared_as_far_as_they_carry_the_size() {
     }
     for size in [8, 32, 304, 1480, 4096, 16_384, 65_536].map(MessageSize::Bytes) {
         let mut candidates = Carrier::BETWEEN_PROCESSES.to_vec();
-        candidates.retain(|carrier| match carrier.reason_unsupported(size.bytes()) {
+        candidates.retain(|carrier| match carrier.unsupported_reason(size.bytes()) {
             None => true,
             Some(reason) => {
                 let id = format!("{}/{}", carrier.id(), size.id());

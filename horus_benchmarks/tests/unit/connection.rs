@@ -104,7 +104,7 @@ fn every_channel_carries_rounds_and_streams_in_every_shape() {
 fn every_carrier_between_processes_carries_every_size_that_it_can() {
     with_connection(|connection| {
         for size in [8, 32, 304, 1480, 4096, 16_384, 65_536].map(MessageSize::Bytes) {
-            let able = |carrier: &Carrier| carrier.reason_unsupported(size.bytes()).is_none();
+            let able = |carrier: &Carrier| carrier.unsupported_reason(size.bytes()).is_none();
             for carrier in Carrier::BETWEEN_PROCESSES.into_iter().filter(able) {
                 carries_rounds_and_streams(connection, Transport { carrier, size });
             }

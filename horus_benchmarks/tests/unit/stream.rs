@@ -7,7 +7,7 @@ use horus_benchmarks::measure::endpoint::Closures;
 use horus_benchmarks::measure::payload::Payload;
 use horus_benchmarks::measure::stream::*;
 use horus_benchmarks::measure::tsc::TickSource;
-use horus_benchmarks::measure::wait::PeerWatch;
+use horus_benchmarks::measure::wait::OtherEndWatch;
 use horus_benchmarks::measure::workload::WorkloadError;
 
 type Message = [u64; 2];
@@ -21,7 +21,7 @@ const PLAN: StreamPlan = StreamPlan {
 fn receive(plan: &StreamPlan, numbers: &[u64]) -> Result<StreamResult, WorkloadError> {
     let mut coming = numbers.iter().map(|&seq| Message::compose(seq));
     let mut end = Closures(|_: &Message| true, move || coming.next());
-    let watch = PeerWatch::new(true, || false).with_limit(Duration::from_millis(1));
+    let watch = OtherEndWatch::new(true, || false).with_limit(Duration::from_millis(1));
     stream_receive(&mut end, plan, TickSource::detect(), &watch)
 }
 
@@ -82,7 +82,7 @@ fn the_sender_offers_each_message_until_there_is_room() {
         let room = offers % 3 == 0;
         room.then(|| taken.push(message.seq())).is_some()
     };
-    let watch = PeerWatch::new(true, || false);
+    let watch = OtherEndWatch::new(true, || false);
     let ready = || Some(Message::compose(PLAN.first_seq));
     stream_send(
         &mut Closures(send, ready),

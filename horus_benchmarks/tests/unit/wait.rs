@@ -8,7 +8,7 @@ use horus_benchmarks::measure::wait::*;
 #[test]
 fn a_wait_returns_what_was_polled() {
     let mut left = 10_000;
-    let found = PeerWatch::new(false, || false).spin_until(|| {
+    let found = OtherEndWatch::new(false, || false).spin_until(|| {
         left -= 1;
         (left == 0).then_some(7)
     });
@@ -19,7 +19,7 @@ fn a_wait_returns_what_was_polled() {
 fn a_wait_ends_when_the_other_end_is_gone_or_stuck() {
     let other_end = Arc::new(());
     let life = Arc::downgrade(&other_end);
-    let watch = PeerWatch::new(true, move || life.strong_count() == 0);
+    let watch = OtherEndWatch::new(true, move || life.strong_count() == 0);
     let stuck = watch.clone().with_limit(Duration::from_millis(1));
     assert_eq!(stuck.spin_until(|| None::<()>), Err(WaitError::Stalled));
     drop(other_end);

@@ -9,7 +9,7 @@ use horus_benchmarks::measure::endpoint::Endpoint;
 use horus_benchmarks::measure::payload::Payload;
 use horus_benchmarks::measure::pin;
 use horus_benchmarks::measure::tsc::TickSource;
-use horus_benchmarks::measure::wait::{PeerWatch, WaitError};
+use horus_benchmarks::measure::wait::{OtherEndWatch, WaitError};
 use horus_benchmarks::measure::workload::*;
 
 type Queue<P> = Arc<Mutex<VecDeque<P>>>;
@@ -38,7 +38,7 @@ fn run_round<P: Payload + Send + 'static>(plan: RoundPlan) -> (Round, Echo) {
     let back = Queue::<P>::default();
     let mut near = queue_end(&there, &back);
     let mut far = queue_end(&back, &there);
-    let watch = PeerWatch::new(true, || false);
+    let watch = OtherEndWatch::new(true, || false);
     let far_watch = watch.clone();
     let source = TickSource::detect();
     let cpu = pin::allowed_cpus().unwrap()[0];
@@ -74,7 +74,7 @@ fn rounds_of_every_payload_are_counted_and_verified() {
 #[test]
 fn a_corrupt_echo_and_a_lost_one_end_the_round() {
     let source = TickSource::detect();
-    let watch = PeerWatch::new(true, || false).with_limit(Duration::from_millis(1));
+    let watch = OtherEndWatch::new(true, || false).with_limit(Duration::from_millis(1));
     let mut wrong = Closures(|_: &[u64; 2]| true, || Some(<[u64; 2]>::compose(9)));
     let error = run_near_end(&mut wrong, &plan(Timing::RoundTrip), source, &watch).unwrap_err();
     assert!(matches!(error, WorkloadError::CorruptMessage(c) if c.found_seq == 9));

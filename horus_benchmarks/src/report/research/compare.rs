@@ -6,13 +6,13 @@ use crate::report::research::record::{ProgramRecord, RunRecord};
 use crate::report::rows::Row;
 use crate::report::template::{format_rate, format_time};
 
-/// Relative change below which a difference always counts as noise. WHY: an interval describes one
-/// run, and the next run on the same machine may differ by more.
-pub const NOISE_MIN: f64 = 0.05;
+/// Relative change below which a difference always counts as noise. WHY: a confidence interval
+/// describes one run, and the next run on the same machine may differ by more.
+pub const NOISE_CHANGE_MAX: f64 = 0.05;
 
 /// Relative change below which a difference counts as noise if one of the two values has no
-/// interval.
-const NOISE_WITHOUT_INTERVAL: f64 = 0.25;
+/// confidence interval.
+const NOISE_CHANGE_WITHOUT_INTERVAL_MAX: f64 = 0.25;
 
 /// A quantity by which rows are compared.
 #[derive(Debug, Clone, Copy)]
@@ -85,8 +85,9 @@ pub struct ComparedRow {
     /// The floor, in nanoseconds, of the machine's state in which the values were compared; `None`
     /// if they were compared without regard to the states of the machine.
     pub floor_ns: Option<f64>,
-    /// The quantity, and its old and new value; `None` if one run lacks the row, or if the runs
-    /// have no state of the machine in common.
+    /// The quantity by which the row was compared, and its old and new value; `None` if one run
+    /// lacks the row, or if the machine was in no state ([`MachineState`]) that the two runs have
+    /// in common.
     pub figures: Option<ComparedValues>,
     /// The way in which the row changed from the old run to the new one.
     pub change: RowChange,
@@ -109,7 +110,7 @@ impl ComparedRow {
     }
 }
 
-/// A value and its interval, if it has one.
+/// A value and its 95 % confidence interval, if it has one.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ValueWithInterval {
     value: f64,
@@ -215,7 +216,7 @@ impl RunComparison {
 }
 
 impl ValueWithInterval {
-    /// Returns the value and its interval; `None` if there is no value above 0.
+    /// Returns a value with its confidence interval; `None` if there is no value above 0.
     fn above_0(value: Option<f64>, interval: Option<[f64; 2]>) -> Option<ValueWithInterval> {
         let value = value.filter(|value| *value > 0.0)?;
         Some(ValueWithInterval { value, interval })
@@ -288,8 +289,9 @@ fn compare_states(
     common.collect()
 }
 
-/// Returns [`RowChange::Regression`] or [`RowChange::Better`] if the intervals do not overlap and
-/// the values differ by more than noise. Otherwise returns [`RowChange::Same`].
+/// Returns [`RowChange::Regression`] or [`RowChange::Better`] if the confidence intervals of the
+/// old and the new value do not overlap and the values differ by more than noise. Otherwise returns
+/// [`RowChange::Same`].
 fn judge_change(
     measure: ComparedQuantity,
     old: ValueWithInterval,
@@ -301,8 +303,8 @@ fn judge_change(
         new.value / old.value
     };
     let (apart, noise) = match (old.interval, new.interval) {
-        (Some(old), Some(new)) => (old[1] < new[0] || new[1] < old[0], NOISE_MIN),
-        _ => (true, NOISE_WITHOUT_INTERVAL),
+        (Some(old), Some(new)) => (old[1] < new[0] || new[1] < old[0], NOISE_CHANGE_MAX),
+        _ => (true, NOISE_CHANGE_WITHOUT_INTERVAL_MAX),
     };
     match slower {
         slower if apart && slower > 1.0 + noise => RowChange::Regression,

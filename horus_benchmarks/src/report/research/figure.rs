@@ -100,7 +100,7 @@ pub(super) fn draw_percentiles<'p>(program: &'p ProgramRecord) -> Vec<Figure> {
     let mut groups: Vec<(String, Vec<&'p Row>)> = Vec::new();
     for row in program.rows.iter().filter(|row| row.ns.is_some()) {
         let mut parts: Vec<&str> = row.id.split('/').collect();
-        let index = subject_index(&parts);
+        let index = subject_part_index(&parts);
         parts[index] = "*";
         group_of_key(&mut groups, parts.join("/")).push(row);
     }
@@ -244,10 +244,12 @@ fn draw_curves(
 /// `one_way/cross_process/topic/16B`. If the id has no message size, returns its last part.
 pub(super) fn subject_in_id(id: &str) -> &str {
     let parts: Vec<&str> = id.split('/').collect();
-    parts[subject_index(&parts)]
+    parts[subject_part_index(&parts)]
 }
 
-fn subject_index(parts: &[&str]) -> usize {
+/// Returns the index of the part of a row's id that names what was measured: the last part before
+/// the message size.
+fn subject_part_index(parts: &[&str]) -> usize {
     let last = parts.len() - 1;
     if last > 0 && message_bytes_in_id(parts[last]).is_some() {
         last - 1

@@ -77,7 +77,7 @@ impl ProgramRecord {
     /// Returns the verdicts on the goals that the program recorded. If it recorded none, returns
     /// verdicts on the current goals.
     pub fn verdicts(&self) -> Vec<Verdict> {
-        let noted = self.settings.get(goals::VERDICTS_SETTING).cloned();
+        let noted = self.settings.get(goals::VERDICTS_KEY).cloned();
         let noted = noted.and_then(|noted| serde_json::from_value(noted).ok());
         noted.unwrap_or_else(|| goals::verdicts(&self.rows, &self.settings))
     }

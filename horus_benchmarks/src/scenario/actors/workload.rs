@@ -200,7 +200,7 @@ struct IdleActor(u64);
 impl WorkloadActor for IdleActor {
     type Message = u64;
 
-    fn started(&mut self) {
+    fn handle_start(&mut self) {
         self.0 += 1;
         GATE.finish_part();
     }

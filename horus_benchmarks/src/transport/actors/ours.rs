@@ -31,7 +31,7 @@ impl<P: WorkloadActor> Actor for ActorAdapter<P> {
     type Message = Mail<P::Message>;
 
     fn init(&mut self, _: &mut Context<'_, Self>) -> NodeResult {
-        self.0.started();
+        self.0.handle_start();
         Ok(())
     }
 

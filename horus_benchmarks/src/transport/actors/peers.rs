@@ -46,7 +46,7 @@ impl<P: WorkloadActor> ::actix::Actor for ActorAdapter<P> {
     type Context = ::actix::Context<Self>;
 
     fn started(&mut self, _: &mut Self::Context) {
-        self.0.started();
+        self.0.handle_start();
     }
 }
 
@@ -135,7 +135,7 @@ async fn run_actor<P: WorkloadActor>(
     mut actor: P,
     mut mails: mpsc::UnboundedReceiver<Mail<P::Message, oneshot::Sender<u64>>>,
 ) {
-    actor.started();
+    actor.handle_start();
     while let Some(mail) = mails.recv().await {
         match mail {
             Mail::Tell(message) => _ = actor.handle(message),
@@ -188,7 +188,7 @@ impl<P: WorkloadActor> ::kameo::Actor for ActorAdapter<P> {
         mut actor: P,
         _: ::kameo::actor::ActorRef<Self>,
     ) -> Result<Self, Self::Error> {
-        actor.started();
+        actor.handle_start();
         Ok(Self(actor))
     }
 }
@@ -249,7 +249,7 @@ impl<P: WorkloadActor> ::ractor::Actor for RactorAdapter<P> {
         _: ::ractor::ActorRef<Self::Msg>,
         mut actor: P,
     ) -> Result<P, ActorProcessingErr> {
-        actor.started();
+        actor.handle_start();
         Ok(actor)
     }
 

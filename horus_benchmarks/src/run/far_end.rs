@@ -1,7 +1,8 @@
 //! The far end of a benchmark: a pinned thread or a pinned child process that runs jobs.
 //!
-//! Between jobs a peer sleeps in the kernel. So several peers can share one CPU if only one of them
-//! works at a time. For the same reason, rounds of a ring can alternate with rounds of the floor.
+//! Between jobs a far end sleeps in the kernel. So several far ends can share one CPU if only one
+//! of them works at a time. For the same reason, rounds of a ring can alternate with rounds of the
+//! floor.
 
 use std::error::Error;
 use std::io::{self, BufRead, Write};
@@ -14,14 +15,14 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::pin;
-use crate::measure::wait::{PeerWatch, STALL_LIMIT};
+use crate::measure::wait::{OtherEndWatch, STALL_LIMIT};
 use crate::run::child::{ChildContext, ChildError, ChildProcess, ChildSpec};
 
 /// The reason why a far end has returned no result for a job.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
-pub enum PeerError {
+pub enum FarEndError {
     #[error("cannot start a thread")]
     Thread(#[source] io::Error),
     #[error(transparent)]
@@ -62,9 +63,9 @@ impl Placement {
 /// When this value is dropped, the far end ends as well: a process is killed, and a thread is
 /// stopped and joined.
 #[derive(Debug)]
-pub struct Peer<J, R> {
+pub struct FarEndHandle<J, R> {
     far: FarEnd<J, R>,
-    watch: PeerWatch,
+    watch: OtherEndWatch,
 }
 
 #[derive(Debug)]
@@ -73,7 +74,7 @@ enum FarEnd<J, R> {
     Process(ChildProcess),
 }
 
-impl<J, R> Peer<J, R>
+impl<J, R> FarEndHandle<J, R>
 where
     J: Serialize + DeserializeOwned + Send + 'static,
     R: Serialize + DeserializeOwned + Send + 'static,
@@ -85,16 +86,16 @@ where
         placement: Placement,
         spec: &ChildSpec<'_>,
         make: impl FnOnce() -> S + Send + 'static,
-    ) -> Result<Peer<J, R>, PeerError>
+    ) -> Result<FarEndHandle<J, R>, FarEndError>
     where
-        S: FnMut(J, &PeerWatch) -> Result<R, String>,
+        S: FnMut(J, &OtherEndWatch) -> Result<R, String>,
     {
         if placement == Placement::CrossThread {
-            return Peer::start_thread(spec.cpu, spec.share_cpu, make);
+            return FarEndHandle::start_thread(spec.cpu, spec.share_cpu, make);
         }
         let child = ChildProcess::spawn(spec)?;
-        let watch = PeerWatch::new(spec.share_cpu, child.death_watch());
-        Ok(Peer {
+        let watch = OtherEndWatch::new(spec.share_cpu, child.death_watch());
+        Ok(FarEndHandle {
             far: FarEnd::Process(child),
             watch,
         })
@@ -102,15 +103,15 @@ where
 
     /// Starts a thread that is pinned to `cpu`, as [`launch`](Self::launch) does.
     ///
-    /// The service gets a [`PeerWatch`] for its waits, which end when the peer is dropped. The
-    /// service need not be `Send`. `share_cpu` is true if the caller runs on the same CPU.
+    /// The service gets a [`OtherEndWatch`] for its waits, which end when the handle is dropped.
+    /// The service need not be `Send`. `share_cpu` is true if the caller runs on the same CPU.
     pub fn start_thread<S>(
         cpu: usize,
         share_cpu: bool,
         make: impl FnOnce() -> S + Send + 'static,
-    ) -> Result<Peer<J, R>, PeerError>
+    ) -> Result<FarEndHandle<J, R>, FarEndError>
     where
-        S: FnMut(J, &PeerWatch) -> Result<R, String>,
+        S: FnMut(J, &OtherEndWatch) -> Result<R, String>,
     {
         let (jobs, inbox) = mpsc::channel::<J>();
         let (outbox, answers) = mpsc::channel();
@@ -125,7 +126,7 @@ where
                 let _ = outbox.send(Err(error.to_string()));
                 return;
             }
-            let watch = PeerWatch::new(share_cpu, move || near_life.strong_count() == 0);
+            let watch = OtherEndWatch::new(share_cpu, move || near_life.strong_count() == 0);
             let mut service = make();
             for job in inbox {
                 if outbox.send(service(job, &watch)).is_err() {
@@ -136,26 +137,26 @@ where
         let handle = std::thread::Builder::new()
             .name("far-end".to_owned())
             .spawn(work)
-            .map_err(PeerError::Thread)?;
+            .map_err(FarEndError::Thread)?;
         let far = FarThread {
             near: Some((jobs, near_end)),
             answers,
             handle: Some(handle),
         };
-        Ok(Peer {
+        Ok(FarEndHandle {
             far: FarEnd::Thread(far),
-            watch: PeerWatch::new(share_cpu, move || far_life.strong_count() == 0),
+            watch: OtherEndWatch::new(share_cpu, move || far_life.strong_count() == 0),
         })
     }
 
     /// Returns a watch for waits of the near end. The watch ends a wait if the far end has died.
-    pub fn watch(&self) -> PeerWatch {
+    pub fn watch(&self) -> OtherEndWatch {
         self.watch.clone()
     }
 
     /// Starts a job on the far end and returns at once. [`finish_job`](Self::finish_job) must be
     /// called before the next job is started.
-    pub fn start_job(&mut self, job: J) -> Result<(), PeerError> {
+    pub fn start_job(&mut self, job: J) -> Result<(), FarEndError> {
         match &mut self.far {
             FarEnd::Thread(thread) => thread.send(job),
             FarEnd::Process(child) => Ok(child.send_line(&serde_json::to_string(&job)?)?),
@@ -163,18 +164,18 @@ where
     }
 
     /// Waits for the result of the started job, for at most [`STALL_LIMIT`].
-    pub fn finish_job(&mut self) -> Result<R, PeerError> {
+    pub fn finish_job(&mut self) -> Result<R, FarEndError> {
         let answer = match &mut self.far {
             FarEnd::Thread(thread) => thread.receive()?,
             FarEnd::Process(child) => serde_json::from_str(&child.receive_line(STALL_LIMIT)?)?,
         };
-        answer.map_err(PeerError::Failed)
+        answer.map_err(FarEndError::Failed)
     }
 
     /// Starts a job and waits for its result, as [`start_job`](Self::start_job) and
     /// [`finish_job`](Self::finish_job) do. It is meant for jobs during which the near end has
     /// nothing to do, such as opening a topic.
-    pub fn run_job(&mut self, job: J) -> Result<R, PeerError> {
+    pub fn run_job(&mut self, job: J) -> Result<R, FarEndError> {
         self.start_job(job)?;
         self.finish_job()
     }
@@ -192,12 +193,12 @@ pub fn serve<J, R, S>(
 where
     J: DeserializeOwned,
     R: Serialize,
-    S: FnMut(J, &PeerWatch) -> Result<R, String>,
+    S: FnMut(J, &OtherEndWatch) -> Result<R, String>,
 {
     let answer_jobs = || -> Result<(), Box<dyn Error>> {
         pin::pin_current_thread(context.cpu)?;
         let mut service = make()?;
-        let watch = PeerWatch::new(context.share_cpu, context.orphan_watch());
+        let watch = OtherEndWatch::new(context.share_cpu, context.orphan_watch());
         let mut answers = io::stdout().lock();
         for line in io::stdin().lock().lines() {
             let answer = service(serde_json::from_str(&line?)?, &watch);
@@ -226,21 +227,21 @@ struct FarThread<J, R> {
 }
 
 impl<J, R> FarThread<J, R> {
-    fn send(&mut self, job: J) -> Result<(), PeerError> {
-        let (jobs, _) = self.near.as_ref().ok_or(PeerError::ThreadEnded)?;
+    fn send(&mut self, job: J) -> Result<(), FarEndError> {
+        let (jobs, _) = self.near.as_ref().ok_or(FarEndError::ThreadEnded)?;
         // A thread that has ended may have left the reason as its last answer.
         jobs.send(job).map_err(|_| match self.answers.try_recv() {
-            Ok(Err(reason)) => PeerError::Failed(reason),
-            _ => PeerError::ThreadEnded,
+            Ok(Err(reason)) => FarEndError::Failed(reason),
+            _ => FarEndError::ThreadEnded,
         })
     }
 
-    fn receive(&mut self) -> Result<Result<R, String>, PeerError> {
+    fn receive(&mut self) -> Result<Result<R, String>, FarEndError> {
         self.answers
             .recv_timeout(STALL_LIMIT)
             .map_err(|error| match error {
-                RecvTimeoutError::Timeout => PeerError::ThreadSilent,
-                RecvTimeoutError::Disconnected => PeerError::ThreadEnded,
+                RecvTimeoutError::Timeout => FarEndError::ThreadSilent,
+                RecvTimeoutError::Disconnected => FarEndError::ThreadEnded,
             })
     }
 }

@@ -1,9 +1,9 @@
 //! A far end answers jobs, and ends with its near end.
 
 use horus_benchmarks::measure::pin;
-use horus_benchmarks::measure::wait::PeerWatch;
+use horus_benchmarks::measure::wait::OtherEndWatch;
 use horus_benchmarks::measure::wait::WaitError;
-use horus_benchmarks::run::peer::*;
+use horus_benchmarks::run::far_end::*;
 
 fn any_cpu() -> usize {
     pin::allowed_cpus().unwrap()[0]
@@ -12,7 +12,7 @@ fn any_cpu() -> usize {
 #[test]
 fn a_thread_answers_jobs_in_order_and_reports_failures() {
     let mut total = 0;
-    let service = move |job: i64, _: &PeerWatch| {
+    let service = move |job: i64, _: &OtherEndWatch| {
         total += job;
         if job < 0 {
             Err(format!("{job} is negative"))
@@ -20,7 +20,7 @@ fn a_thread_answers_jobs_in_order_and_reports_failures() {
             Ok(total)
         }
     };
-    let mut peer = Peer::start_thread(any_cpu(), true, move || service).unwrap();
+    let mut peer = FarEndHandle::start_thread(any_cpu(), true, move || service).unwrap();
     assert_eq!(peer.run_job(2).unwrap(), 2);
     assert_eq!(peer.run_job(3).unwrap(), 5);
     let error = peer.run_job(-1).unwrap_err();
@@ -29,31 +29,31 @@ fn a_thread_answers_jobs_in_order_and_reports_failures() {
 
 #[test]
 fn a_waiting_thread_ends_when_its_peer_is_dropped() {
-    let service = |(): (), watch: &PeerWatch| -> Result<(), String> {
+    let service = |(): (), watch: &OtherEndWatch| -> Result<(), String> {
         watch
             .spin_until(|| None::<()>)
             .map_err(|error| error.to_string())
     };
-    let mut peer = Peer::start_thread(any_cpu(), true, move || service).unwrap();
+    let mut peer = FarEndHandle::start_thread(any_cpu(), true, move || service).unwrap();
     peer.start_job(()).unwrap();
     drop(peer);
 }
 
 #[test]
 fn a_near_wait_ends_when_the_far_thread_panics() {
-    let service = |(): (), _: &PeerWatch| -> Result<(), String> { panic!("on purpose") };
-    let mut peer = Peer::start_thread(any_cpu(), true, move || service).unwrap();
+    let service = |(): (), _: &OtherEndWatch| -> Result<(), String> { panic!("on purpose") };
+    let mut peer = FarEndHandle::start_thread(any_cpu(), true, move || service).unwrap();
     peer.start_job(()).unwrap();
     assert_eq!(
         peer.watch().spin_until(|| None::<()>),
         Err(WaitError::PeerGone)
     );
-    assert!(matches!(peer.finish_job(), Err(PeerError::ThreadEnded)));
+    assert!(matches!(peer.finish_job(), Err(FarEndError::ThreadEnded)));
 }
 
 #[test]
 fn an_impossible_cpu_is_the_answer_to_the_first_job() {
-    let service = |(): (), _: &PeerWatch| Ok(());
-    let mut peer = Peer::<(), ()>::start_thread(1 << 20, false, move || service).unwrap();
+    let service = |(): (), _: &OtherEndWatch| Ok(());
+    let mut peer = FarEndHandle::<(), ()>::start_thread(1 << 20, false, move || service).unwrap();
     assert!(peer.run_job(()).is_err());
 }
