@@ -332,8 +332,8 @@ impl Snapshot {
     /// Returns the change from this snapshot to a later one. The sums do not include the counts of
     /// subscribers that have left; if a sum became smaller for that reason, its change is 0.
     #[must_use]
-    pub fn change_until(&self, later: &Self) -> Change {
-        Change {
+    pub fn change_until(&self, later: &Self) -> CounterChange {
+        CounterChange {
             took: later.at.saturating_duration_since(self.at),
             sent: later.sent.saturating_sub(self.sent),
             refused: later.refused.saturating_sub(self.refused),
@@ -346,7 +346,7 @@ impl Snapshot {
 /// The change of a topic's counters between two snapshots.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct Change {
+pub struct CounterChange {
     /// The time between the two snapshots.
     pub took: Duration,
     /// Number of messages sent between the two snapshots.
@@ -359,7 +359,7 @@ pub struct Change {
     pub lost: u64,
 }
 
-impl Change {
+impl CounterChange {
     /// Returns the number of messages sent per second; 0 if no time passed.
     #[must_use]
     pub fn sent_hz(&self) -> f64 {

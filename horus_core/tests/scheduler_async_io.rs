@@ -14,8 +14,8 @@ use std::time::Duration;
 
 use horus_core::message::NodeEvent;
 use horus_core::scheduler::{
-    AsyncNode, Context, FailurePolicy, Hertz, Node, NodeClass, NodeResult, RunError, StopReason,
-    SwapState, TaskNode, TickFuture,
+    AsyncNode, AsyncNodeAdapter, Context, FailurePolicy, Hertz, Node, NodeClass, NodeResult,
+    RunError, StopReason, SwapState, TickFuture,
 };
 use private::Private;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
@@ -461,7 +461,7 @@ impl AsyncNode for Whole {
 fn a_task_node_gets_every_call_of_a_node() {
     let (mut scheduler, _private) = Private::alone();
     let notes = Arc::default();
-    let bad = TaskNode::new(Whole("bad", Arc::clone(&notes)));
+    let bad = AsyncNodeAdapter::new(Whole("bad", Arc::clone(&notes)));
     scheduler.node("bad").async_io().build(bad).unwrap();
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
     assert!(
@@ -482,7 +482,7 @@ fn a_task_node_gets_every_call_of_a_node() {
 fn a_task_node_replaces_only_nodes_that_were_built_with_async_io() {
     let (mut scheduler, _private) = Private::alone();
     let notes = Arc::default();
-    let node = |name| TaskNode::new(Whole(name, Arc::clone(&notes)));
+    let node = |name| AsyncNodeAdapter::new(Whole(name, Arc::clone(&notes)));
     scheduler
         .node("waits")
         .async_io()

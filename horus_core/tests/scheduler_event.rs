@@ -356,7 +356,7 @@ fn a_message_that_waits_while_its_node_is_paused_is_not_late() {
         let node = scheduler.node("driver").on(&commands).at_most(10.hz());
         let node = node.deadline(Duration::from_millis(50));
         let node = if is_shared {
-            node.shared("fleet")
+            node.on_group_threads("fleet")
         } else {
             node
         };
@@ -424,7 +424,7 @@ fn a_node_whose_topics_fall_silent_is_restarted() {
             backoff: Duration::from_millis(50),
         });
         let node = if is_shared {
-            node.shared("fleet")
+            node.on_group_threads("fleet")
         } else {
             node
         };

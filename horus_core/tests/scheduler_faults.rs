@@ -16,7 +16,7 @@ use executors::{EXECUTORS, Executor, LONG, Recorded};
 use horus_core::message::NodeEvent;
 use horus_core::prelude::*;
 #[cfg(feature = "async-io")]
-use horus_core::scheduler::{AsyncNode, TaskNode, TickFuture};
+use horus_core::scheduler::{AsyncNode, AsyncNodeAdapter, TickFuture};
 use horus_core::scheduler::{
     Context, FailurePolicy, Handle, Node, NodeError, NodeResult, Report, RunError, Running,
     StopReason,
@@ -342,7 +342,7 @@ fn try_out(executor: Executor, is_eager: bool, fault: Fault, policy: FailurePoli
         };
         #[cfg(feature = "async-io")]
         if is_eager && name == "bad" {
-            node.build(TaskNode::new(Eager(faulty))).unwrap();
+            node.build(AsyncNodeAdapter::new(Eager(faulty))).unwrap();
             continue;
         }
         node.build(faulty).unwrap();

@@ -271,7 +271,7 @@ fn an_emergency_stop_that_is_longer_than_a_timeout_makes_no_input_stale() {
         let mut input: Input<CmdVel> = driver.subscribe_with_timeout("lidar", timeout).unwrap();
         let driver = driver.on(input.subscriber());
         let driver = if is_shared {
-            driver.shared("fleet")
+            driver.on_group_threads("fleet")
         } else {
             driver
         };

@@ -73,7 +73,7 @@ fn a_thousand_nodes_share_two_threads() {
                 handled.fetch_add(1, Ordering::Relaxed);
             }
         };
-        node.shared("thousand").build(tick).unwrap();
+        node.on_group_threads("thousand").build(tick).unwrap();
     }
     let running = scheduler.start().unwrap();
     // Two that run nodes, and eight that wait for topics.
@@ -138,7 +138,7 @@ fn more_topics_than_threads_can_wait_for_wake_their_nodes() {
             let received: usize = all.iter_mut().map(|one| one.try_iter().count()).sum();
             done.send((number, received)).unwrap();
         };
-        node.shared("many").build(tick).unwrap();
+        node.on_group_threads("many").build(tick).unwrap();
     }
     let running = scheduler.start().unwrap();
     for publisher in &mut publishers {
@@ -207,7 +207,10 @@ fn commands_and_policies_are_those_of_other_nodes() {
         max: 3,
         backoff: Duration::from_millis(1),
     };
-    let node = scheduler.node("driver").on(&commands).shared("fleet");
+    let node = scheduler
+        .node("driver")
+        .on(&commands)
+        .on_group_threads("fleet");
     let noted = Noted {
         commands,
         calls: sender,
@@ -285,7 +288,7 @@ fn a_burst_is_one_tick_and_none_begins_too_soon() {
         let received = commands.try_iter().count() as u64;
         sender.send((context.started_ns(), received)).unwrap();
     };
-    node.shared("fleet").build(tick).unwrap();
+    node.on_group_threads("fleet").build(tick).unwrap();
     let running = scheduler.start().unwrap();
     for number in 0..SENT {
         publisher.send(message(number)).unwrap();
@@ -314,7 +317,10 @@ fn a_silent_input_is_a_miss() {
     let _input = node
         .subscribe_with_timeout::<CmdVel>("lidar", Duration::from_millis(30))
         .unwrap();
-    let node = node.on(&commands).on_miss(MissPolicy::Stop).shared("fleet");
+    let node = node
+        .on(&commands)
+        .on_miss(MissPolicy::Stop)
+        .on_group_threads("fleet");
     node.build(|_: &mut Context<'_>| {}).unwrap();
     let error = scheduler.run().unwrap_err().to_string();
     assert!(
@@ -357,7 +363,7 @@ fn a_tick_that_does_not_return_is_left_behind() {
         );
         let (release, block) = mpsc::channel::<()>();
         let (began, hangs) = mpsc::channel();
-        let node = scheduler.node("hung").on(&first).shared("fleet");
+        let node = scheduler.node("hung").on(&first).on_group_threads("fleet");
         let tick = move |_: &mut Context<'_>| {
             began.send(()).unwrap();
             block.recv().unwrap_err();
@@ -374,7 +380,7 @@ fn a_tick_that_does_not_return_is_left_behind() {
             .node("other")
             .order(1)
             .on(&noted.commands)
-            .shared("fleet");
+            .on_group_threads("fleet");
         node.build(noted).unwrap();
         let running = scheduler.start().unwrap();
         publisher.send(message(1)).unwrap();
@@ -406,7 +412,10 @@ fn a_node_ends_with_the_group_whose_threads_it_shares() {
         scheduler.actors("fleet").threads(1).build().unwrap();
         let commands = private.subscriber::<CmdVel>("commands", Qos::new());
         let (sender, calls) = mpsc::channel();
-        let node = scheduler.node("driver").on(&commands).shared("fleet");
+        let node = scheduler
+            .node("driver")
+            .on(&commands)
+            .on_group_threads("fleet");
         let noted = Noted {
             commands,
             calls: sender,
@@ -454,7 +463,10 @@ fn simulated_runs_run_nodes_that_share_threads() {
         Ok(())
     };
     scheduler.node("sends").rate(100.hz()).build(sends).unwrap();
-    let node = scheduler.node("woken").on(&commands).shared("fleet");
+    let node = scheduler
+        .node("woken")
+        .on(&commands)
+        .on_group_threads("fleet");
     node.build(move |_: &mut Context<'_>| assert!(commands.recv().is_some()))
         .unwrap();
     let report = scheduler.simulate(Duration::from_secs(1), 7, 0);
@@ -466,7 +478,10 @@ fn simulated_runs_run_nodes_that_share_threads() {
 fn a_group_has_to_be_there() {
     let (mut scheduler, private) = Private::alone();
     let commands = private.subscriber::<CmdVel>("commands", Qos::new());
-    let node = scheduler.node("driver").on(&commands).shared("fleet");
+    let node = scheduler
+        .node("driver")
+        .on(&commands)
+        .on_group_threads("fleet");
     let error = node.build(|_: &mut Context<'_>| {}).unwrap_err();
     assert!(matches!(&error, PlanError::NoGroup { .. }), "{error}");
     assert!(error.to_string().contains("'fleet'"), "{error}");
@@ -474,7 +489,7 @@ fn a_group_has_to_be_there() {
     scheduler.actors("fleet").threads(1).build().unwrap();
     for number in 0..20_000 {
         let node = scheduler.node(&format!("driver {number}")).on(&commands);
-        node.shared("fleet")
+        node.on_group_threads("fleet")
             .build(|_: &mut Context<'_>| {})
             .unwrap();
     }

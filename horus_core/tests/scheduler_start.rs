@@ -246,7 +246,7 @@ fn a_start_with_more_threads_than_the_system_allows_is_an_error() {
         );
     };
     let text = error.to_string();
-    assert!(text.contains("shared(..)"), "{text}");
+    assert!(text.contains("on_group_threads(..)"), "{text}");
     let StartError::TooManyThreads { wanted, room, .. } = error else {
         panic!("{text}");
     };

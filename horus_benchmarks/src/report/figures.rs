@@ -30,8 +30,8 @@ figures! {
     /// Percentage of the time in which a thread that becomes due would start more than 20
     /// microseconds late.
     stalled_percent: f64,
-    /// Time of the operation in the first pass of a process, in nanoseconds: median of the rounds.
-    /// In this pass, the process still has to get new memory.
+    /// Time of the operation when a process executes the workload for the first time, in
+    /// nanoseconds: median of the rounds. The process then still has to get new memory.
     first_ns: f64,
     /// Memory that each additional actor takes, in bytes: median of the rounds.
     bytes_each: f64,

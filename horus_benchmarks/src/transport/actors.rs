@@ -131,54 +131,57 @@ impl Moment {
     }
 }
 
-/// Number of passes in a process. A pass runs the whole workload once. The first pass uses new
-/// memory, and the last pass is timed.
-pub const PASSES: usize = 2;
+/// Number of passes in a process. A pass is one execution of the whole workload. The first pass
+/// uses new memory, and the last pass is timed.
+pub const WORKLOAD_PASSES: usize = 2;
 
-/// One value for each pass, which is set at most once per pass. WHY not a lock: the value is read
-/// for each actor that is spawned.
+/// One value for each pass (execution of the workload), which is set at most once per pass. WHY not
+/// a lock: the value is read for each actor that is spawned.
 #[derive(Debug)]
-pub struct PerPass<T>([OnceLock<T>; PASSES]);
+pub struct PerWorkloadPass<T>([OnceLock<T>; WORKLOAD_PASSES]);
 
-/// The number of the pass that is running now.
+/// The number of the pass (execution of the workload) that is running now.
 static PASS_NUMBER: AtomicUsize = AtomicUsize::new(0);
 
-impl<T> PerPass<T> {
+impl<T> PerWorkloadPass<T> {
     const fn new() -> Self {
-        Self([const { OnceLock::new() }; PASSES])
+        Self([const { OnceLock::new() }; WORKLOAD_PASSES])
     }
 
-    /// Returns the cell with the value for the pass that is running now. The cell is empty until
-    /// the pass has set its value.
+    /// Returns the cell with the value for the present pass (execution of the workload). The cell
+    /// is empty until the pass has set its value.
     fn current_cell(&self) -> &OnceLock<T> {
         // Relaxed: stored before the threads of the pass start.
         &self.0[PASS_NUMBER.load(Ordering::Relaxed)]
     }
 }
 
-/// A gate that is closed and opened once in each pass of a workload. When it is closed, the number
-/// of parts of the work is set. It opens when that many parts are done.
+/// A gate that is closed and opened once in each pass, that is, each execution of the workload.
+/// When it is closed, the number of parts of the work is set. It opens when that many parts are
+/// done.
 #[derive(Debug)]
 pub struct Gate {
     left: AtomicU64,
     is_wrong: AtomicBool,
-    closed: PerPass<Moment>,
-    opened: PerPass<Moment>,
+    closed: PerWorkloadPass<Moment>,
+    opened: PerWorkloadPass<Moment>,
     waker: Mutex<Option<Waker>>,
 }
 
-/// The gate of this process, which opens when the work of a pass is done. WHY static: a reference
-/// in an actor would take memory, and the memory of actors is measured.
+/// The gate of this process, which opens when the work of a pass (execution of the workload) is
+/// done. WHY static: a reference in an actor would take memory, and the memory of actors is
+/// measured.
 pub static GATE: Gate = Gate {
     left: AtomicU64::new(0),
     is_wrong: AtomicBool::new(false),
-    closed: PerPass::new(),
-    opened: PerPass::new(),
+    closed: PerWorkloadPass::new(),
+    opened: PerWorkloadPass::new(),
     waker: Mutex::new(None),
 };
 
 impl Gate {
-    /// Begins the pass with the number `pass`, which must be less than [`PASSES`].
+    /// Begins the pass (execution of the workload) with the number `pass`, which must be less than
+    /// [`WORKLOAD_PASSES`].
     pub fn begin_pass(&self, pass: usize) {
         // Relaxed: no other thread runs.
         PASS_NUMBER.store(pass, Ordering::Relaxed);

@@ -84,7 +84,7 @@ pub(crate) struct ActorGroup {
     /// The workers that no thread uses at present. Each worker has a queue of the actors that it
     /// has to run.
     workers: Mutex<Vec<Worker<Task>>>,
-    roll: Mutex<Membership>,
+    roll: Mutex<GroupMembership>,
     pub(crate) timers: Timers<TimerEntry>,
     /// The queue of actors that have mail. It is used while no threads of the group run the actors.
     pub(crate) waiting: WaitingTasks<Task>,
@@ -118,9 +118,9 @@ pub(crate) struct ActorGroup {
     last_error: Mutex<Option<String>>,
 }
 
-/// The actors that belong to a group, and whether more can be added.
+/// The list of the actors that belong to a group.
 #[derive(Debug, Default)]
-struct Membership {
+struct GroupMembership {
     members: NumberedMembers<ControlHandle<ActorGroup>>,
     /// True once the group has ended, so that no more actors can be added.
     is_closed: bool,

@@ -26,7 +26,8 @@ use crate::scheduler::run::catch_panic::{
 pub(super) struct HostedActor<A: Actor> {
     actor: A,
     extras: Option<Box<ActorExtras<A>>>,
-    /// The number of the actor in its group's list of members, or [`NO_MEMBER`].
+    /// The number of the actor in its group's list of members; [`NO_MEMBER_NUMBER`] if it is not in
+    /// the list.
     number: u64,
     /// The generation of the actor: 0 at first, and another number after each restart and swap.
     /// Timers and children belong to the generation that started them.
@@ -35,7 +36,7 @@ pub(super) struct HostedActor<A: Actor> {
 }
 
 /// The value of [`HostedActor::number`] for an actor that is not in its group's list of members.
-const NO_MEMBER: u64 = u64::MAX;
+const NO_MEMBER_NUMBER: u64 = u64::MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum HostedState {
@@ -54,7 +55,7 @@ impl<A: Actor> HostedActor<A> {
         Self {
             actor,
             extras,
-            number: NO_MEMBER,
+            number: NO_MEMBER_NUMBER,
             generation: 0,
             state: HostedState::New,
         }
@@ -553,7 +554,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
             }
             shut_down_actor(&mut self.actor, group);
         }
-        if let Some(trial) = self.take_trial() {
+        if let Some(trial) = self.take_swap_trial() {
             shut_down_version(trial.abandon(), group);
         }
         let mut end = *end;
@@ -565,7 +566,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
             extras.children.end_and_forget_all();
             extras.own = None;
         }
-        if self.number != NO_MEMBER {
+        if self.number != NO_MEMBER_NUMBER {
             group.remove_member(self.number, &end);
         }
         if let Some(extras) = &mut self.extras {

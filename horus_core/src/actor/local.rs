@@ -159,18 +159,18 @@ pub(crate) fn thread_number() -> usize {
     THREADLESS_GROUPS.with(|turns| std::ptr::from_ref(turns).addr())
 }
 
-/// Calls `act` with the worker of the calling thread, and returns the result; `None` if the thread
-/// has no worker. The caller must have called [`set_local_worker`], and `act` must not run an
-/// actor.
+/// Calls `act` with the worker by which the calling thread runs actors, and returns the result;
+/// `None` if the thread runs none. The caller must have called [`set_local_worker`], and `act` must
+/// not run an actor.
 #[inline]
-pub(crate) fn with_local_worker<R>(act: impl FnOnce(&mut LocalWorker) -> R) -> Option<R> {
+pub(crate) fn with_worker_of_this_thread<R>(act: impl FnOnce(&mut LocalWorker) -> R) -> Option<R> {
     LOCAL_WORKER.with_borrow_mut(|local| local.as_mut().map(act))
 }
 
 /// Returns true if the worker of the calling thread has an actor to run. Also returns true if the
 /// thread has no worker.
 pub(crate) fn has_local_work() -> bool {
-    with_local_worker(|local| local.worker.has_own_entry()).unwrap_or(true)
+    with_worker_of_this_thread(|local| local.worker.has_own_entry()).unwrap_or(true)
 }
 
 /// Puts the actor `task` into the queue of the calling thread's worker, and returns `None`. Returns

@@ -77,7 +77,8 @@ pub(crate) struct WorkerContext {
     /// True if the actor has not reached its safe state yet in an emergency stop. The worker then
     /// runs it again.
     pub(crate) awaits_safe_state: bool,
-    /// The object into which the run of an inbox puts its messages; `None` while other actors run.
+    /// The object into which the messages are put that are taken out of an inbox, while this worker
+    /// runs the inbox for that; `None` while other actors run.
     pub(crate) taken: Option<Box<dyn Any + Send>>,
 }
 

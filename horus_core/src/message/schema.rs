@@ -192,8 +192,8 @@ impl Schema {
     }
 }
 
-/// Writes a canonical text in one pass. It counts and hashes every byte, and stores those bytes
-/// that fit in `out`.
+/// Writes the canonical text of a schema, byte by byte. It counts and hashes every byte, and stores
+/// those bytes that fit in `out`.
 struct SchemaWriter<'a> {
     out: &'a mut [u8],
     bytes: usize,

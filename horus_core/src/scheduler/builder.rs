@@ -17,7 +17,7 @@ use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::safe_state::SafeStateCallback;
 use crate::scheduler::api::subscription::Subscription;
 #[cfg(feature = "async-io")]
-use crate::scheduler::run::executor::async_io::TaskNode;
+use crate::scheduler::run::executor::async_io::AsyncNodeAdapter;
 use crate::topic::error::{TopicError, WaitSetFull};
 use crate::topic::{Payload, Publisher, Qos, Subscriber, Topic, TopicBuilder, WaitSet, Watchable};
 
@@ -270,16 +270,16 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Runs the node on the threads of the group of actors called `group`, and not on its own
-    /// thread. This is for programs with many nodes that messages wake ([`Self::on`]). Add the
-    /// group to the scheduler before the node.
+    /// Runs the node on the threads of the group of actors called `group`, which it shares with the
+    /// actors and other nodes, and not on a thread of its own. This is for programs with many nodes
+    /// that messages wake ([`Self::on`]). Add the group to the scheduler before the node.
     ///
     /// Ticks, the order of messages, metrics, commands and policies are the same as for a node with
     /// its own thread. Only the thread settings are those of the group. A tick waits while all
     /// threads of the group are busy with other handlers. The node does not tick while the group is
     /// paused or stopped.
-    pub fn shared(mut self, group: &str) -> Self {
-        self.spec.shared = Some(group.to_owned());
+    pub fn on_group_threads(mut self, group: &str) -> Self {
+        self.spec.shared_group = Some(group.to_owned());
         self
     }
 
@@ -407,7 +407,7 @@ impl<'a> NodeBuilder<'a> {
     ///
     /// The node should wait with `await` in its ticks, so that other nodes run meanwhile.
     /// [`Self::build_async`] calls `async_io` itself. If you call [`Self::build`] instead, pass a
-    /// [`TaskNode`](super::TaskNode) to `build`.
+    /// [`AsyncNodeAdapter`](super::AsyncNodeAdapter) to `build`.
     #[cfg(feature = "async-io")]
     pub fn async_io(mut self) -> Self {
         self.spec.is_async_io = true;
@@ -447,7 +447,7 @@ impl<'a> NodeBuilder<'a> {
         R: IntoNodeResult,
         F: AsyncFnMut(&mut Context<'_>) -> R + Send + 'static,
     {
-        self.async_io().build(TaskNode::new(tick))
+        self.async_io().build(AsyncNodeAdapter::new(tick))
     }
 
     /// Adds `node`, which is a [`Node`] or a closure, to the scheduler, with the settings of this

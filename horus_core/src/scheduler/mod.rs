@@ -58,7 +58,7 @@ pub use remote::client::{
 };
 pub use remote::scheduler_topics::EMERGENCY_STOP_TOPIC;
 #[cfg(feature = "async-io")]
-pub use run::executor::async_io::{AsyncNode, TaskNode, TickFuture};
+pub use run::executor::async_io::{AsyncNode, AsyncNodeAdapter, TickFuture};
 pub use run::handle::{CommandError, Handle};
 pub use run::pending_swap::{Swap, SwapState};
 pub use running::Running;
@@ -374,7 +374,7 @@ impl Scheduler {
                 break;
             }
             let after = node.runner.init_at_start(&clock);
-            self.shared.stop_if_demanded([&node.runner], after);
+            self.shared.stop_run_if_turn_demands([&node.runner], after);
         }
         if !self.shared.is_stopping() {
             let after = simulated::run_simulation(
@@ -384,7 +384,7 @@ impl Scheduler {
                 &self.shared,
             );
             self.shared
-                .stop_if_demanded(nodes.iter().map(|node| &node.runner), after);
+                .stop_run_if_turn_demands(nodes.iter().map(|node| &node.runner), after);
         }
         let reason = self.shared.reason().unwrap_or(StopReason::DurationElapsed);
         if reason.is_failure() {

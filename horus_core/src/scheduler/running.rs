@@ -136,7 +136,7 @@ impl Running {
                 break;
             }
             let after = entry.runner.init_at_start(&clock);
-            shared.stop_if_demanded([&entry.runner], after);
+            shared.stop_run_if_turn_demands([&entry.runner], after);
         }
         let begin_ns = clock.resync();
         let start = StartContext {
@@ -232,7 +232,8 @@ impl Running {
         let (end_ns, after) =
             best_effort::run_turns(&mut self.workers.main, &self.clock, due_ns, begin_ns);
         if after != AfterTurn::Continue {
-            self.shared.stop_if_demanded(&self.workers.main, after);
+            self.shared
+                .stop_run_if_turn_demands(&self.workers.main, after);
         }
         if end_ns >= self.resync_at_ns {
             self.resync_at_ns = self.clock.resync().saturating_add(CLOCK_RESYNC_PERIOD_NS);
@@ -429,7 +430,7 @@ pub(super) fn black_box_lanes(entries: &[PendingNode]) -> (Vec<usize>, usize) {
     };
     let lane = |entry: &PendingNode| {
         let plan = entry.runner.plan();
-        if let Some(group) = &plan.shared {
+        if let Some(group) = &plan.shared_group {
             let group = format!("{group}\n");
             return *chains.entry(group).or_insert_with(&mut new);
         }

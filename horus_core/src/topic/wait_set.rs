@@ -22,14 +22,16 @@ pub(crate) type Bell<'a> = (&'a LocalEventcount, &'a dyn Fn() -> bool);
 const TOPICS_MAX: usize = 4096;
 
 /// The number of topics of a wait set for which the waiting thread sleeps itself: those that were
-/// added first. Each other topic has an alarm, which a thread of this process serves.
+/// added first. Each other topic has an alarm: another thread of this process sleeps for the topic,
+/// and wakes the waiting thread.
 ///
 /// WHY two less than [`EVENTS_MAX`], the number of eventcounts on which a thread can sleep at once:
 /// the thread also sleeps for the alarms, and for a [`Bell`].
 const TOPICS_WITHOUT_ALARM: usize = EVENTS_MAX - 2;
 
-/// The counter of a wait set's alarms, and the value that the counter had before the alarms were
-/// set. Any other value means that an alarm has gone off.
+/// The counter of the alarms that have gone off in a wait set, and the value that it had before the
+/// alarms were set. Any other value means that an alarm has gone off, because its topic has a
+/// message.
 type ArmedAlarms = (Arc<AlarmCounter>, u64);
 
 /// The maximum number of timers in one wait set.
@@ -171,11 +173,13 @@ pub struct WaitSet {
     ready: Vec<Ready>,
     last_key: u64,
     spin: Duration,
-    /// Counts the alarms of `topics` that have gone off; `None` until the first alarm is set.
+    /// The number of alarms of `topics` that have gone off, because there was a message; `None`
+    /// until the first alarm is set.
     alarm_counter: Option<Arc<AlarmCounter>>,
 }
 
-/// A subscriber in the set, with its key, its deadline and its alarm.
+/// A subscriber in the set, with its key, its deadline and the alarm that wakes the waiting thread
+/// for it.
 #[derive(Debug)]
 struct WatchedSubscriber {
     key: Key,
@@ -378,11 +382,11 @@ impl WaitSet {
         self.wait_until(Some(timeout), None)
     }
 
-    /// Waits as [`Self::wait`] does, but also returns if `bell` is notified and its function
-    /// returns true. In this case, the result is empty.
+    /// Waits as [`Self::wait`] does, but does not wake up every 50 ms to poll. It also returns if
+    /// `bell` is notified and its function returns true. In this case, the result is empty.
     ///
-    /// This wait never wakes up to poll. Another thread has to check [`Self::watches`] repeatedly,
-    /// and notify the bell if one of the topics has messages.
+    /// Another thread has to check [`Self::watches`] repeatedly, and notify the bell if one of the
+    /// topics has messages.
     pub(crate) fn wait_without_polling(
         &mut self,
         timeout: Duration,
@@ -444,7 +448,7 @@ impl WaitSet {
     /// Sleeps until a topic is due, an alarm goes off, or `bell` is notified and its function
     /// returns true; but not beyond the deadline of `wait_policy`.
     fn sleep(&mut self, wait_policy: WaitPolicy, bell: Option<Bell<'_>>) {
-        let (alarms, wait_policy) = self.set_alarms(wait_policy);
+        let (alarms, wait_policy) = self.set_topic_alarms(wait_policy);
         let alarms = alarms.as_ref().map(|(counter, count)| (&**counter, *count));
         let look = || {
             let is_due = self.watches.iter().any(Watch::is_due)
@@ -463,10 +467,13 @@ impl WaitSet {
         };
     }
 
-    /// Sets the alarms of the topics for which this thread cannot sleep itself. Returns `None` if
-    /// there are no such topics. Also returns `wait_policy`, with a shorter spin and deadline if
-    /// these topics require it.
-    fn set_alarms(&mut self, mut wait_policy: WaitPolicy) -> (Option<ArmedAlarms>, WaitPolicy) {
+    /// Sets the alarms of the topics for which this thread cannot sleep itself, so that another
+    /// thread wakes it when they have messages. Returns `None` if there are no such topics. Also
+    /// returns `wait_policy`, with a shorter spin and deadline if these topics require it.
+    fn set_topic_alarms(
+        &mut self,
+        mut wait_policy: WaitPolicy,
+    ) -> (Option<ArmedAlarms>, WaitPolicy) {
         if self.topics.len() <= TOPICS_WITHOUT_ALARM {
             return (None, wait_policy);
         }

@@ -51,7 +51,7 @@ use number::{element_from_json, element_to_json};
 pub const TYPES_KEY: &str = "$types";
 
 /// The key under which the outermost JSON object contains a value that is not an object itself.
-const VALUE_KEY: &str = "value";
+const NON_OBJECT_VALUE_KEY: &str = "value";
 
 /// The listed type of an outermost value that JSON can express, but that is not an object, such as
 /// a number. No other value that JSON can express is in the list.
@@ -124,12 +124,12 @@ pub fn to_json(value: &Value) -> Result<Value, TypesTooLong> {
     let mut pairs = if is_object {
         match types.convert(value) {
             Value::Map(pairs) => pairs,
-            other => vec![(VALUE_KEY.into(), other)],
+            other => vec![(NON_OBJECT_VALUE_KEY.into(), other)],
         }
     } else {
         types.note_type(JSON_TYPE);
         let converted = types.convert(value);
-        vec![(VALUE_KEY.into(), converted)]
+        vec![(NON_OBJECT_VALUE_KEY.into(), converted)]
     };
     if types.path_bytes > types.path_bytes_max {
         return Err(TypesTooLong {
@@ -327,8 +327,8 @@ pub fn from_json(json: &Value) -> Result<Value, JsonError> {
         types.insert(Cow::Borrowed(path), kind);
     }
     if types.contains_key("") {
-        let value = json.get(VALUE_KEY);
-        let value = value.ok_or_else(|| JsonError::new(VALUE_KEY, "there"))?;
+        let value = json.get(NON_OBJECT_VALUE_KEY);
+        let value = value.ok_or_else(|| JsonError::new(NON_OBJECT_VALUE_KEY, "there"))?;
         let types = rename_older_paths(types, value.as_map().unwrap_or_default());
         let mut reader = JsonReader::new(types);
         return reader.read(value, reader.all());

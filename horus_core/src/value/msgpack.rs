@@ -24,7 +24,7 @@ pub const DECODED_BYTES_PER_BYTE: usize = size_of::<Value>();
 
 impl Value {
     /// Writes the value as MessagePack at the start of `out`, and returns the length in bytes.
-    /// Takes one pass, and does not allocate.
+    /// Reads the value once, and does not allocate.
     ///
     /// Every value gets its shortest encoding, except that floats take nine bytes, as in Python.
     /// Typed arrays are the extension [`TYPED_ARRAY_EXT`].
@@ -40,8 +40,8 @@ impl Value {
         out.finish()
     }
 
-    /// Returns the length of the value as MessagePack, in bytes. Takes one pass, and does not read
-    /// the bytes of strings and of arrays of numbers.
+    /// Returns the length of the value as MessagePack, in bytes. Visits each part of the value
+    /// once, and does not read the bytes of strings and of arrays of numbers.
     ///
     /// # Errors
     ///
@@ -52,7 +52,7 @@ impl Value {
         Ok(out.bytes())
     }
 
-    /// Returns the value as MessagePack. Takes two passes and one allocation.
+    /// Returns the value as MessagePack. Visits each part of the value twice, and allocates once.
     ///
     /// # Errors
     ///

@@ -13,8 +13,9 @@ use super::{DEPTH_MAX, DecodeError, EncodeError, MsgpackWriter};
 ///
 /// Structs become maps with the names of their fields, as Python programs expect. If a type has a
 /// binary and a human-readable form in `serde`, the binary form is used. A [`Value`](super::Value)
-/// gets the same bytes as from [`Value::encode`](super::Value::encode). After serializing, a pass
-/// over the headers of the values in `out` checks that a receiver will accept them.
+/// gets the same bytes as from [`Value::encode`](super::Value::encode). After serializing, the
+/// function reads the headers of the values in `out` once more, and checks that a receiver will
+/// accept them.
 ///
 /// # Errors
 ///
@@ -48,10 +49,11 @@ pub fn encode_serde<T: Serialize + ?Sized>(
 /// Structs are read from maps in any order, and also from arrays of their fields. A typed array,
 /// for example from numpy, can be read as a type that supports it, such as [`Value`](super::Value).
 /// It can also be read as a sequence of numbers, such as `Vec<f64>`, which is nested according to
-/// the shape of the array; this takes two more passes.
+/// the shape of the array; for this, the bytes are read two more times.
 ///
-/// Before `T` reads anything, a pass over the headers of the values checks that the bytes are
-/// complete, nested no deeper than [`DEPTH_MAX`], and as long as every array and map claims.
+/// Before `T` reads anything, the function reads the headers of all values, and checks that the
+/// bytes are complete, nested no deeper than [`DEPTH_MAX`], and as long as every array and map
+/// claims.
 ///
 /// # Errors
 ///
@@ -85,9 +87,9 @@ const RMP_DEPTH_LIMIT: usize = DEPTH_MAX + 2;
 
 /// Returns the offset, in bytes, at which the deserializer of a `T` stops with an error.
 ///
-/// WHY a second pass: the deserializer for slices is fast, but does not report the offset. The
-/// deserializer for readers reports it, but copies the bytes. It therefore reads only bytes that
-/// have already caused an error.
+/// WHY the bytes are decoded a second time: the deserializer for slices is fast, but does not
+/// report the offset. The deserializer for readers reports it, but copies the bytes. It therefore
+/// reads only bytes that have already caused an error.
 fn error_offset<T: DeserializeOwned>(bytes: &[u8]) -> usize {
     let mut deserializer = Deserializer::new(Cursor::new(bytes));
     deserializer.set_max_depth(RMP_DEPTH_LIMIT);

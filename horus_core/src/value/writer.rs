@@ -10,7 +10,8 @@ use super::{
 };
 use crate::message::DType;
 
-/// Writes the MessagePack of one value piece by piece, in one pass and without allocation.
+/// Writes the MessagePack of one value piece by piece, from its beginning to its end and without
+/// allocation.
 ///
 /// It is for bindings to other languages, which encode values of that language. Every piece gets
 /// its shortest encoding, except that floats take nine bytes. When the memory is full, the writer

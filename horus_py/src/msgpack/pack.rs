@@ -1,4 +1,4 @@
-//! Writes Python objects as MessagePack directly into a slot, in one pass.
+//! Writes Python objects as MessagePack directly into a slot, while visiting each object once.
 
 use std::ptr;
 

@@ -1,4 +1,4 @@
-//! Converts untrusted MessagePack to Python objects, in one pass.
+//! Converts untrusted MessagePack to Python objects while reading it once.
 
 use horus_core::value::{DEPTH_MAX, MsgpackReader, TYPED_ARRAY_EXT, Token, TypedView};
 use pyo3::IntoPyObjectExt;

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use horus_core::scheduler::{
-    AsyncNode, Context, Node, NodeError, NodeResult, TaskNode, TickFuture,
+    AsyncNode, AsyncNodeAdapter, Context, Node, NodeError, NodeResult, TickFuture,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -31,7 +31,7 @@ struct PythonTask {
 #[derive(Debug)]
 pub(crate) enum PreparedNode {
     Plain(PythonNode),
-    Task(TaskNode),
+    Task(AsyncNodeAdapter),
 }
 
 impl PreparedNode {
@@ -44,7 +44,7 @@ impl PreparedNode {
     ) -> PyResult<Self> {
         let made = PythonNode::new(node, settings, run_exceptions)?;
         Ok(match settings.get_item("ticks")? {
-            Some(ticks) => Self::Task(TaskNode::new(PythonTask::new(made, ticks.unbind()))),
+            Some(ticks) => Self::Task(AsyncNodeAdapter::new(PythonTask::new(made, ticks.unbind()))),
             None => Self::Plain(made),
         })
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::machine;
 use crate::measure::tsc::TscClock;
-use crate::transport::actors::{GATE, PASSES, Runtime, WorkloadActor};
+use crate::transport::actors::{GATE, Runtime, WORKLOAD_PASSES, WorkloadActor};
 
 /// Number of actors in a ring. The well-known thread-ring benchmark uses this number.
 const RING_ACTORS: u64 = 503;
@@ -58,10 +58,10 @@ pub enum Workload {
 pub(super) struct WorkloadJob {
     pub(super) runtime: String,
     pub(super) workload: Workload,
-    /// Number of operations of the first pass, and minimum number of operations of the measured
-    /// pass.
+    /// Number of operations of the first pass (execution of the workload), and minimum number of
+    /// operations of the measured pass.
     pub(super) operations: u64,
-    /// Maximum number of operations of the measured pass.
+    /// Maximum number of operations of the measured pass (execution of the workload).
     pub(super) operations_max: u64,
     /// The numbers of the CPUs on which the process may run.
     pub(super) cpus: Vec<usize>,
@@ -85,10 +85,11 @@ pub(super) struct WorkloadResult {
     /// The time of each operation in picoseconds. Empty if the operations were not timed one by
     /// one.
     pub(super) calls_ps: Vec<u64>,
-    /// Mean time of an operation of the first pass, in which the process has to get new memory, in
-    /// nanoseconds.
+    /// Mean time of an operation of the first pass (execution of the workload), in which the
+    /// process has to get new memory, in nanoseconds.
     pub(super) first_ns: f64,
-    /// The growth of the resident memory during the operations of the first pass, in bytes.
+    /// The growth of the resident memory during the operations of the first pass (execution of the
+    /// workload), in bytes.
     pub(super) grown_bytes: u64,
     pub(super) peak_bytes: u64,
 }
@@ -108,24 +109,25 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Approximate duration of a measured pass of a workload whose number of operations may grow, in
-/// nanoseconds. WHY so long: a pass of a few milliseconds is over before the CPU has its speed.
-const PASS_NS: f64 = 50e6;
+/// Approximate duration of a measured pass (execution of the workload), if the number of operations
+/// may grow, in nanoseconds. WHY so long: a pass of a few milliseconds is over before the CPU has
+/// its speed.
+const MEASURED_PASS_NS: f64 = 50e6;
 
-/// Runs a job in this process. The returned times are those of the last pass, in which the process
-/// reuses the memory of the earlier passes, as a long-running program does. The workload `Blitz`
-/// has only one pass, because it measures a whole program.
+/// Runs a job in this process. The returned times are those of the last pass (execution of the
+/// workload), in which the process reuses the memory of the earlier passes, as a long-running
+/// program does. The workload `Blitz` has only one pass, because it measures a whole program.
 pub(super) fn perform_job<R: Runtime>(job: &WorkloadJob) -> Result<WorkloadResult, Box<dyn Error>> {
     let first = perform_pass::<R>(job, 0)?;
     if job.workload == Workload::Blitz {
         return Ok(first);
     }
-    let fitting = (PASS_NS / first.first_ns) as u64;
+    let fitting = (MEASURED_PASS_NS / first.first_ns) as u64;
     let last_job = WorkloadJob {
         operations: fitting.clamp(job.operations, job.operations_max),
         ..job.clone()
     };
-    let last = perform_pass::<R>(&last_job, PASSES - 1)?;
+    let last = perform_pass::<R>(&last_job, WORKLOAD_PASSES - 1)?;
     Ok(WorkloadResult {
         first_ns: first.first_ns,
         grown_bytes: first.grown_bytes,

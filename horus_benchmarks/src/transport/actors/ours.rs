@@ -10,13 +10,13 @@ use std::time::Duration;
 use horus_core::actor::{Actor, Actors, Address, Context, Mailbox, Reply};
 use horus_core::scheduler::{NodeResult, Running, Scheduler};
 
-use super::{GATE, PerPass, RunResult, Runtime, WorkloadActor};
+use super::{GATE, PerWorkloadPass, RunResult, Runtime, WorkloadActor};
 
 /// Maximum time to wait for the answer of an actor.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 
-/// The groups of actors that [`Ours`] creates, one for each pass of the measurement.
-static ACTORS: PerPass<Actors> = PerPass::new();
+/// The groups of actors that [`Ours`] creates, one for each pass (execution of the workload).
+static ACTORS: PerWorkloadPass<Actors> = PerWorkloadPass::new();
 
 /// The actor runtime of our library.
 #[derive(Debug)]

@@ -11,7 +11,7 @@ use ::ractor::{ActorProcessingErr, ActorRuntime, RpcReplyPort};
 use ::tokio::runtime::Builder;
 use ::tokio::sync::{mpsc, oneshot};
 
-use super::{GATE, Mail, PerPass, RunResult, Runtime, WorkloadActor};
+use super::{GATE, Mail, PerWorkloadPass, RunResult, Runtime, WorkloadActor};
 
 /// An actor of actix or kameo that passes its messages to a [`WorkloadActor`].
 #[derive(Debug)]
@@ -26,9 +26,9 @@ struct Question<M>(M);
 #[derive(Debug)]
 pub struct Actix;
 
-/// The arbiters of each pass, one for each thread. The list is empty if the actors run on the
-/// thread that spawns them.
-static ARBITERS: PerPass<Vec<ArbiterHandle>> = PerPass::new();
+/// The arbiters (event loops of actix) of each pass (execution of the workload), one for each
+/// thread. The list is empty if the actors run on the thread that spawns them.
+static ARBITERS: PerWorkloadPass<Vec<ArbiterHandle>> = PerWorkloadPass::new();
 
 /// Number of actors spawned so far. It selects the thread of the next actor.
 static SPAWNED_ACTORS: AtomicUsize = AtomicUsize::new(0);

@@ -20,14 +20,16 @@ pub(super) fn shut_down_version<A: Actor>(old: OldVersion<A>, group: &ActorGroup
 }
 
 impl<A: Actor> HostedActor<A> {
-    pub(super) fn trial(&mut self) -> Option<&mut SwapTrial<A>> {
+    /// Returns the trial of a new actor that has replaced the old one, and may still be replaced by
+    /// it again; `None` if there is no trial.
+    pub(super) fn swap_trial(&mut self) -> Option<&mut SwapTrial<A>> {
         self.extras.as_mut()?.trial.as_mut()
     }
 
     /// Counts a message that a new actor has handled. After the last message of its trial, accepts
     /// the swap.
     pub(super) fn count_trial_message(&mut self, group: &ActorGroup) {
-        if let Some(trial) = self.trial() {
+        if let Some(trial) = self.swap_trial() {
             trial.count_message();
         }
         // WHY: otherwise the message may only have been put aside.
@@ -38,20 +40,22 @@ impl<A: Actor> HostedActor<A> {
 
     /// Makes the swap final if the new actor has handled enough messages without a failure.
     pub(super) fn accept_swap_after_trial(&mut self, group: &ActorGroup) {
-        if self.trial().is_some_and(|trial| trial.is_passed()) {
+        if self.swap_trial().is_some_and(|trial| trial.is_passed()) {
             self.accept_swap(group);
         }
     }
 
     pub(super) fn accept_swap(&mut self, group: &ActorGroup) {
-        if let Some(trial) = self.take_trial() {
+        if let Some(trial) = self.take_swap_trial() {
             let old = trial.accept();
             self.end_children(old.generation);
             shut_down_version(old, group);
         }
     }
 
-    pub(super) fn take_trial(&mut self) -> Option<SwapTrial<A>> {
+    /// Ends the trial of a new actor, and returns it; `None` if there is no trial. The caller then
+    /// accepts the new actor or restores the old one.
+    pub(super) fn take_swap_trial(&mut self) -> Option<SwapTrial<A>> {
         self.extras.as_mut().and_then(|extras| extras.trial.take())
     }
 
@@ -82,7 +86,7 @@ impl<A: Actor> HostedActor<A> {
         due: TimerMessage,
         turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
-        let due = match self.trial() {
+        let due = match self.swap_trial() {
             Some(trial) => trial.hold_timer_message(due),
             None => Some(due),
         };
@@ -122,7 +126,7 @@ impl<A: Actor> HostedActor<A> {
     /// Restores the old actor if the new one has failed during its trial. Returns false if there is
     /// no new actor on trial.
     pub(super) fn roll_back(&mut self, error: &str, group: &ActorGroup) -> bool {
-        let Some(trial) = self.take_trial() else {
+        let Some(trial) = self.take_swap_trial() else {
             return false;
         };
         let OldVersion {

@@ -1,6 +1,6 @@
 //! Depth images: the distance of each pixel.
 
-use super::raster::{packed_step, pixel_dimensions, raster};
+use super::raster::{packed_step, raster, rows_columns_and_channels};
 use super::{ArrayLayout, Encoding, Framed, Header, Raster, array_error_text};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
@@ -150,7 +150,7 @@ impl Header for DepthImageHeader {
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
         let refused =
             || array_error_text(Self::NAME, "rows and columns of u16 or f32", dtype, shape);
-        let (height, width, _) = pixel_dimensions(shape)
+        let (height, width, _) = rows_columns_and_channels(shape)
             .filter(|pixels| pixels.2 == 1)
             .ok_or_else(refused)?;
         let of = match dtype {

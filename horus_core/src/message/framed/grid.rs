@@ -1,6 +1,6 @@
 //! Grid maps of square cells.
 
-use super::raster::pixel_dimensions;
+use super::raster::rows_columns_and_channels;
 use super::{ArrayLayout, Framed, Header, array_error_text};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
@@ -229,7 +229,8 @@ impl Header for OccupancyGridHeader {
     }
 
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
-        let cells = pixel_dimensions(shape).filter(|cells| cells.2 == 1 && dtype == DType::I8);
+        let cells =
+            rows_columns_and_channels(shape).filter(|cells| cells.2 == 1 && dtype == DType::I8);
         let refused = || array_error_text(Self::NAME, "rows and columns of i8", dtype, shape);
         (self.info.height, self.info.width, _) = cells.ok_or_else(refused)?;
         Ok(())
@@ -261,7 +262,8 @@ impl Header for CostMapHeader {
     }
 
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
-        let cells = pixel_dimensions(shape).filter(|cells| cells.2 == 1 && dtype == DType::U8);
+        let cells =
+            rows_columns_and_channels(shape).filter(|cells| cells.2 == 1 && dtype == DType::U8);
         let refused = || array_error_text(Self::NAME, "rows and columns of u8", dtype, shape);
         (self.info.height, self.info.width, _) = cells.ok_or_else(refused)?;
         Ok(())

@@ -1,6 +1,6 @@
 //! Images: rows of pixels.
 
-use super::raster::{packed_step, pixel_dimensions, raster};
+use super::raster::{packed_step, raster, rows_columns_and_channels};
 use super::{ArrayLayout, Encoding, Framed, Header, Raster, array_error_text};
 use crate::message::{DType, FrameId, Primitive, Tail, Text, timestamp_now_ns};
 
@@ -146,8 +146,8 @@ impl Header for ImageHeader {
 
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
         let refused = |wanted: &str| array_error_text(Self::NAME, wanted, dtype, shape);
-        let (height, width, channels) =
-            pixel_dimensions(shape).ok_or_else(|| refused("rows, columns and perhaps channels"))?;
+        let (height, width, channels) = rows_columns_and_channels(shape)
+            .ok_or_else(|| refused("rows, columns and perhaps channels"))?;
         let fits = |encoding: &&Encoding| {
             encoding.dtype() == dtype && encoding.channels() as u64 == channels
         };

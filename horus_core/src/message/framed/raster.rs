@@ -51,9 +51,9 @@ pub trait Raster: Header {
     }
 }
 
-/// Returns the numbers of rows, columns and channels of an array with this shape. Returns `None` if
-/// it cannot be an array of pixels.
-pub(super) fn pixel_dimensions(shape: &[u64]) -> Option<(u32, u32, u64)> {
+/// Returns the numbers of rows, columns and channels of an image whose pixels are an array of this
+/// shape. Returns `None` if an array of pixels cannot have this shape.
+pub(super) fn rows_columns_and_channels(shape: &[u64]) -> Option<(u32, u32, u64)> {
     let (height, width, channels) = match *shape {
         [height, width] => (height, width, 1),
         [height, width, channels] => (height, width, channels),

@@ -1,6 +1,6 @@
 //! Segmentation masks: the class of each pixel.
 
-use super::raster::{pixel_dimensions, raster};
+use super::raster::{raster, rows_columns_and_channels};
 use super::{ArrayLayout, Framed, Header, Raster, array_error_text};
 use crate::message::{DType, FrameId, Primitive, Tail, timestamp_now_ns};
 
@@ -94,7 +94,8 @@ impl Header for SegmentationMaskHeader {
     }
 
     fn reshape(&mut self, dtype: DType, shape: &[u64]) -> Result<(), String> {
-        let pixels = pixel_dimensions(shape).filter(|pixels| pixels.2 == 1 && dtype == DType::U8);
+        let pixels =
+            rows_columns_and_channels(shape).filter(|pixels| pixels.2 == 1 && dtype == DType::U8);
         let refused = || array_error_text(Self::NAME, "rows and columns of u8", dtype, shape);
         let (height, width, _) = pixels.ok_or_else(refused)?;
         (self.height, self.width, self.step) = (height, width, width);

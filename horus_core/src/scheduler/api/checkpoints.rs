@@ -66,9 +66,9 @@ pub(crate) enum CheckpointFault {
 /// The number of the last checkpoint that a node has passed. Other threads can read it during a
 /// tick of the node.
 #[derive(Debug, Default)]
-pub(crate) struct CheckpointPosition(AtomicU64);
+pub(crate) struct LastCheckpoint(AtomicU64);
 
-impl CheckpointPosition {
+impl LastCheckpoint {
     /// Returns the number of the last checkpoint that the present tick has passed; 0 if it has
     /// passed none. Between two ticks, returns the last checkpoint of the previous tick. Costs an
     /// atomic load.
@@ -80,7 +80,7 @@ impl CheckpointPosition {
 }
 
 /// Shows where a node that does not return is stuck, for example `stuck after checkpoint 1`.
-impl std::fmt::Display for CheckpointPosition {
+impl std::fmt::Display for LastCheckpoint {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self.last_passed() {
             0 => f.write_str("stuck before checkpoint 1"),
@@ -99,7 +99,7 @@ pub(crate) struct CheckpointChecker {
     began_ns: Option<u64>,
     /// The first fault of the present tick. Later faults are ignored, because they follow from it.
     fault: Option<CheckpointFault>,
-    position: Arc<CheckpointPosition>,
+    position: Arc<LastCheckpoint>,
 }
 
 impl CheckpointChecker {
@@ -121,7 +121,7 @@ impl CheckpointChecker {
     /// Returns the number of the last checkpoint that the node has passed, shared with the threads
     /// that show it.
     #[must_use]
-    pub(crate) const fn position(&self) -> &Arc<CheckpointPosition> {
+    pub(crate) const fn position(&self) -> &Arc<LastCheckpoint> {
         &self.position
     }
 
@@ -131,7 +131,7 @@ impl CheckpointChecker {
     pub(crate) fn begin_tick(&mut self, begin_ns: u64) {
         self.last = 0;
         self.fault = None;
-        // Relaxed: see `CheckpointPosition::last_passed`.
+        // Relaxed: see `LastCheckpoint::last_passed`.
         self.position.0.set(0);
         if let Some(before_ns) = self.began_ns.replace(begin_ns) {
             let since_ns = begin_ns.saturating_sub(before_ns);
@@ -152,7 +152,7 @@ impl CheckpointChecker {
             self.record_wrong_order(checkpoint);
         }
         self.last = checkpoint;
-        // Relaxed: see `CheckpointPosition::last_passed`.
+        // Relaxed: see `LastCheckpoint::last_passed`.
         self.position.0.set(checkpoint);
     }
 

@@ -34,7 +34,7 @@ pub enum StartError {
     /// initialised.
     #[error(
         "the scheduler needs {wanted} threads, and there is room for {room} ({limit}): let event \
-         nodes share the threads of a group by `shared(..)`, or raise the limit"
+         nodes share the threads of a group by `on_group_threads(..)`, or raise the limit"
     )]
     TooManyThreads {
         /// Number of threads that the scheduler needs.

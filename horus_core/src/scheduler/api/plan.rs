@@ -79,7 +79,7 @@ pub(crate) struct NodeSpec {
     pub(crate) at_most: Option<Rate>,
     /// The name of the group of actors on whose threads the node runs; `None` if the node does not
     /// run on the threads of a group.
-    pub(crate) shared: Option<String>,
+    pub(crate) shared_group: Option<String>,
     pub(crate) is_compute: bool,
     pub(crate) is_async_io: bool,
     /// True if this is not a node, but a group of actors.
@@ -112,7 +112,7 @@ pub(crate) struct NodePlan {
     pub(crate) writes: Vec<String>,
     pub(crate) inputs: Vec<Arc<InputWatch>>,
     pub(crate) at_most: Option<Rate>,
-    pub(crate) shared: Option<String>,
+    pub(crate) shared_group: Option<String>,
 }
 
 /// The reason why a node cannot run with its settings. No thread was started, and no node was
@@ -219,7 +219,7 @@ impl NodeSpec {
         if !is_name || self.name.chars().any(char::is_control) {
             return Err(PlanError::Name { node: self.name });
         }
-        let class = self.class()?;
+        let class = self.determine_class()?;
         let checked = |rate: Option<Rate>| {
             let rate = rate.map(Rate::check).transpose();
             rate.map_err(|cause| PlanError::Rate {
@@ -259,13 +259,13 @@ impl NodeSpec {
             writes: self.writes,
             inputs: self.inputs,
             at_most,
-            shared: self.shared,
+            shared_group: self.shared_group,
         })
     }
 
-    /// Returns the class that follows from the node's settings, or an error if the settings
-    /// contradict each other.
-    fn class(&self) -> Result<NodeClass, PlanError> {
+    /// Returns the class of the node, such as real-time or event, which follows from its settings;
+    /// or an error if the settings contradict each other.
+    fn determine_class(&self) -> Result<NodeClass, PlanError> {
         let contradiction = |one: &str, other: &str, reason| {
             let one = one.to_owned();
             let other = other.to_owned();
@@ -404,11 +404,11 @@ impl NodeSpec {
     /// Checks that a node of this class may have its settings for priority, CPU, sleep and chain.
     /// `cores` is the number of CPUs of the machine.
     fn check_thread_settings(&self, class: NodeClass, cores: usize) -> Result<(), PlanError> {
-        let is_shared = self.shared.is_some();
+        let is_shared = self.shared_group.is_some();
         if is_shared && class != NodeClass::Event {
             return Err(PlanError::NoEffect {
                 node: self.name.clone(),
-                setting: "shared()",
+                setting: "on_group_threads()",
                 class,
                 advice: "it is for nodes that topics wake: add on(topic)",
             });

@@ -30,7 +30,7 @@ pub(crate) fn group_of_shared_node(
     plan: &NodePlan,
     entries: &[PendingNode],
 ) -> Result<Option<Arc<ActorGroup>>, PlanError> {
-    let Some(group) = &plan.shared else {
+    let Some(group) = &plan.shared_group else {
         return Ok(None);
     };
     let mut groups = entries.iter().filter_map(|entry| entry.actors.as_ref());

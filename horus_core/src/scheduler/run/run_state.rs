@@ -93,9 +93,9 @@ impl RunState {
         }
     }
 
-    /// Stops the run if `after` demands it. `after` is the result of running the nodes of
-    /// `runners`.
-    pub(crate) fn stop_if_demanded<'a>(
+    /// Stops the run of the scheduler if `after` demands it. `after` is the result of the turn in
+    /// which the nodes of `runners` were run.
+    pub(crate) fn stop_run_if_turn_demands<'a>(
         &self,
         runners: impl IntoIterator<Item = &'a Runner>,
         after: AfterTurn,

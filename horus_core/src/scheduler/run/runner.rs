@@ -18,7 +18,7 @@ use policies::Overrun;
 use crate::actor::group::ActorGroup;
 use crate::log::{NodeScope, intern_node_name};
 use crate::message::NodeEvent;
-use crate::scheduler::api::checkpoints::CheckpointPosition;
+use crate::scheduler::api::checkpoints::LastCheckpoint;
 use crate::scheduler::api::context::Context;
 use crate::scheduler::api::metrics::LiveMetrics;
 use crate::scheduler::api::node::{Node, NodeResult};
@@ -211,8 +211,8 @@ impl Runner {
 
     /// Returns the number of the last checkpoint that the node has passed. It is shared, so that
     /// another thread can read it during a tick. Returns `None` if the node has no checkpoints.
-    pub(crate) fn checkpoint_position(&self) -> Option<Arc<CheckpointPosition>> {
-        self.tick_checks.as_ref()?.checkpoint_position()
+    pub(crate) fn last_checkpoint(&self) -> Option<Arc<LastCheckpoint>> {
+        self.tick_checks.as_ref()?.last_checkpoint()
     }
 
     /// Returns the text of the node's last failure or fault; `None` if there was none.

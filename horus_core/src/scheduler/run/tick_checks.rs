@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::message::{NodeEvent, Text};
-use crate::scheduler::api::checkpoints::{CheckpointChecker, CheckpointPosition};
+use crate::scheduler::api::checkpoints::{CheckpointChecker, LastCheckpoint};
 use crate::scheduler::api::input::{InputWatch, stalest_input};
 use crate::scheduler::api::plan::NodePlan;
 
@@ -47,9 +47,10 @@ impl TickChecks {
         })
     }
 
-    /// Returns the number of the last checkpoint that the node has passed. It is shared, so that
-    /// another thread can read it during a tick. Returns `None` if the node has no checkpoints.
-    pub(crate) fn checkpoint_position(&self) -> Option<Arc<CheckpointPosition>> {
+    /// Returns the shared word with the number of the last checkpoint that the node has passed, so
+    /// that another thread can read it during a tick. Returns `None` if the node has no
+    /// checkpoints.
+    pub(crate) fn last_checkpoint(&self) -> Option<Arc<LastCheckpoint>> {
         Some(Arc::clone(self.checkpoints.as_ref()?.position()))
     }
 

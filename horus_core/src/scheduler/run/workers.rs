@@ -308,7 +308,7 @@ impl Workers {
                 has_run = true;
                 let runner = &mut self.main[*index];
                 let (_, after) = runner.run_turn(clock, now_ns, now_ns);
-                shared.stop_if_demanded([&*runner], after);
+                shared.stop_run_if_turn_demands([&*runner], after);
             }
         }
         has_run

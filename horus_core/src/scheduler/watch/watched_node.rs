@@ -7,7 +7,7 @@ use std::sync::mpsc::Receiver;
 use horus_shm::clock::Clock;
 
 use crate::message::{DiagnosticStatus, NodeEvent, NodeMetrics, Text};
-use crate::scheduler::api::checkpoints::CheckpointPosition;
+use crate::scheduler::api::checkpoints::LastCheckpoint;
 use crate::scheduler::api::metrics::{Health, LiveMetrics};
 use crate::scheduler::api::plan::NodeClass;
 use crate::scheduler::api::policy::saturating_nanos;
@@ -44,7 +44,7 @@ pub(crate) struct WatchedNode {
     class: NodeClass,
     rate: Option<Rate>,
     metrics: Arc<LiveMetrics>,
-    position: Option<Arc<CheckpointPosition>>,
+    position: Option<Arc<LastCheckpoint>>,
     /// The limit of a tick that the builder set, in nanoseconds; `None` if the limit follows from
     /// the budget.
     watchdog_ns: Option<u64>,
@@ -91,7 +91,7 @@ impl WatchedNode {
             class: plan.class,
             rate: plan.rate,
             metrics: Arc::clone(runner.metrics()),
-            position: runner.checkpoint_position(),
+            position: runner.last_checkpoint(),
             watchdog_ns: plan.watchdog.map(saturating_nanos),
             may_give_up: matches!(plan.class, NodeClass::RealTime | NodeClass::Event),
             safe_state,

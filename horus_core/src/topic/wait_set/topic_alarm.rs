@@ -1,4 +1,6 @@
-//! Alarms for the topics of a wait set for which its thread cannot sleep itself.
+//! Alarms for the last topics of a large wait set. The kernel lets a thread sleep only for a
+//! limited number of topics. For each further topic, an *alarm* has another thread of this process
+//! wake the waiting thread when there is a message.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -7,7 +9,8 @@ use std::task::{Wake, Waker};
 use horus_shm::internals::wait::LocalEventcount;
 use horus_shm::{Alarm, Watch};
 
-/// Counts the alarms of a wait set that have gone off, and wakes the thread that waits.
+/// The number of alarms of a wait set that have gone off, with the eventcount at which the waiting
+/// thread sleeps. An alarm goes off when its topic has a message.
 #[derive(Debug, Default)]
 pub(super) struct AlarmCounter {
     count: AtomicU64,
@@ -15,7 +18,7 @@ pub(super) struct AlarmCounter {
 }
 
 impl AlarmCounter {
-    /// Returns the number of alarms that have gone off.
+    /// Returns the number of alarms that have gone off, that is, found a message.
     pub(super) fn count(&self) -> u64 {
         // Relaxed: the lock of `AlarmState::is_set` orders it.
         self.count.load(Ordering::Relaxed)

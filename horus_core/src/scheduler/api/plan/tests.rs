@@ -176,7 +176,7 @@ fn contradictions_are_refused_with_the_reason() {
         ),
         (
             NodeSpec {
-                shared: Some("fleet".into()),
+                shared_group: Some("fleet".into()),
                 rate,
                 ..spec("n")
             },
@@ -184,7 +184,7 @@ fn contradictions_are_refused_with_the_reason() {
         ),
         (
             NodeSpec {
-                shared: Some("fleet".into()),
+                shared_group: Some("fleet".into()),
                 topics: topics.clone(),
                 core: Some(0),
                 ..spec("n")

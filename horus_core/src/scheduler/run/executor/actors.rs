@@ -38,11 +38,12 @@ const PAUSED_CHECK_PERIOD: Duration = Duration::from_millis(1);
 
 /// The longest time, in nanoseconds, for which a thread searches the queues of other threads before
 /// it sleeps. It is about as long as it takes to wake a thread.
-const QUEUE_SEARCH_NS_MAX: u64 = 60_000;
+const OTHER_QUEUES_SEARCH_NS_MAX: u64 = 60_000;
 
-/// The shortest time, in nanoseconds, for which a thread searches the queues of other threads.
-/// Instead of a shorter search, a thread checks these queues only once.
-const QUEUE_SEARCH_NS_MIN: u64 = 4_000;
+/// The shortest time, in nanoseconds, for which a thread searches the queues of other threads. A
+/// thread whose search time has shrunk below it no longer searches: it checks these queues only
+/// once.
+const OTHER_QUEUES_SEARCH_NS_MIN: u64 = 4_000;
 
 /// Number of searches in a row without a result after which the time of a search is halved.
 const FRUITLESS_SEARCHES_MAX: u32 = 3;
@@ -221,7 +222,7 @@ pub(crate) struct ActorThread<'a> {
     publish_ns: u64,
     /// The time, in nanoseconds, for which this thread searches the queues of other threads before
     /// it sleeps.
-    search_ns: u64,
+    queue_search_ns: u64,
     /// Number of searches in a row in which this thread has found no actor to run.
     fruitless_searches: u32,
     /// True if this thread's last sleep lasted until its timeout, because nothing woke the thread.
@@ -238,7 +239,7 @@ impl<'a> ActorThread<'a> {
             activity: group.worker_activity(0),
             now_ns: 0,
             publish_ns: 0,
-            search_ns: QUEUE_SEARCH_NS_MAX,
+            queue_search_ns: OTHER_QUEUES_SEARCH_NS_MAX,
             fruitless_searches: 0,
             has_overslept: false,
         }
@@ -298,7 +299,7 @@ impl<'a> ActorThread<'a> {
         // WHY the first condition: after the stop has ended, `make_actor_safe` puts each actor back
         // into the queue.
         while self.group.emergency_stop.is_engaged()
-            && let Some(task) = local::with_local_worker(any).flatten()
+            && let Some(task) = local::with_worker_of_this_thread(any).flatten()
         {
             self.make_actor_safe(task);
         }
@@ -309,7 +310,7 @@ impl<'a> ActorThread<'a> {
         task.visit(self.group, &mut self.context);
         let is_safe = !std::mem::take(&mut self.context.awaits_safe_state);
         if let Some(task) = self.group.emergency_stop.hold_task(task, is_safe) {
-            local::with_local_worker(|local| local.worker.push(task));
+            local::with_worker_of_this_thread(|local| local.worker.push(task));
         }
     }
 
@@ -322,14 +323,14 @@ impl<'a> ActorThread<'a> {
         if self.now_ns >= timer_ns
             && let Some(task) = self.group.run_due_timers(self.now_ns)
         {
-            local::with_local_worker(|local| local.begin_activation(has_timers));
+            local::with_worker_of_this_thread(|local| local.begin_activation(has_timers));
             return Some(task);
         }
         if has_timers {
             // WHY: otherwise, timers are late by the time that the handlers before them take.
             self.context.read_clock_soon();
         }
-        local::with_local_worker(|local| local.next(self.now_ns, has_timers)).flatten()
+        local::with_worker_of_this_thread(|local| local.next(self.now_ns, has_timers)).flatten()
     }
 
     /// Runs an actor, and then others from the queues of this thread, in one burst. If the group
@@ -365,7 +366,7 @@ impl<'a> ActorThread<'a> {
     fn run_burst(&mut self, task: Task) {
         self.has_overslept = false;
         if self.group.is_paused() {
-            local::with_local_worker(|local| local.worker.push(task));
+            local::with_worker_of_this_thread(|local| local.worker.push(task));
             return;
         }
         let begin_ns = self.now_ns;
@@ -379,7 +380,7 @@ impl<'a> ActorThread<'a> {
             {
                 return;
             }
-            next = local::with_local_worker(|local| local.next(begin_ns, false)).flatten();
+            next = local::with_worker_of_this_thread(|local| local.next(begin_ns, false)).flatten();
         }
     }
 
@@ -392,7 +393,7 @@ impl<'a> ActorThread<'a> {
         match task.run(self.group, &mut self.context, MESSAGES_PER_ACTIVATION_MAX) {
             ActivationOutcome::Slept | ActivationOutcome::Ended => {}
             ActivationOutcome::More(task) => {
-                local::with_local_worker(|local| local.worker.push(task));
+                local::with_worker_of_this_thread(|local| local.worker.push(task));
             }
             ActivationOutcome::Suspended(task) => {
                 self.group.suspend_actor(task, self.context.resume_ns);
@@ -446,14 +447,15 @@ impl<'a> ActorThread<'a> {
             let now_ns = || clock.now_ns();
             local.worker.park(longest, now_ns, is_wanted)
         };
-        let parked = local::with_local_worker(park);
+        let parked = local::with_worker_of_this_thread(park);
         if let Some(claimed) = claimed {
             timers.release_timer_sleep(claimed);
         }
         self.now_ns = self.context.clock.resync();
         self.has_overslept = matches!(parked, Some(ParkOutcome::Elapsed));
-        if !self.has_overslept && self.now_ns.saturating_sub(slept_ns) < QUEUE_SEARCH_NS_MAX {
-            self.lengthen_search_time();
+        if !self.has_overslept && self.now_ns.saturating_sub(slept_ns) < OTHER_QUEUES_SEARCH_NS_MAX
+        {
+            self.lengthen_queue_search_time();
         }
         if let Some(ParkOutcome::Found(task)) = parked {
             self.run_stolen_actor(task);
@@ -470,7 +472,7 @@ impl<'a> ActorThread<'a> {
                 let found = sent.or_else(|| local.worker.steal());
                 found.or_else(|| local.worker.steal_stalled_entry(now_ns))
             };
-            if let Some(task) = local::with_local_worker(look).flatten() {
+            if let Some(task) = local::with_worker_of_this_thread(look).flatten() {
                 return self.run_stolen_actor(task);
             }
             std::hint::spin_loop();
@@ -484,7 +486,7 @@ impl<'a> ActorThread<'a> {
     /// Runs an actor that this thread has taken from the queue of another thread.
     fn run_stolen_actor(&mut self, task: Task) {
         let has_timers = self.group.timers.next_due_ns() != u64::MAX;
-        local::with_local_worker(|local| local.begin_activation(has_timers));
+        local::with_worker_of_this_thread(|local| local.begin_activation(has_timers));
         self.run_actors(task);
     }
 
@@ -492,19 +494,19 @@ impl<'a> ActorThread<'a> {
     /// If enough threads already search, checks the queues only once. Returns `None` if no actor
     /// was found.
     fn search_other_queues(&mut self) -> Option<Task> {
-        let searches = local::with_local_worker(|local| local.worker.begin_search());
-        if searches != Some(true) || self.search_ns == 0 {
-            return local::with_local_worker(|local| local.worker.steal()).flatten();
+        let searches = local::with_worker_of_this_thread(|local| local.worker.begin_search());
+        if searches != Some(true) || self.queue_search_ns == 0 {
+            return local::with_worker_of_this_thread(|local| local.worker.steal()).flatten();
         }
-        let end_ns = self.now_ns.saturating_add(self.search_ns);
+        let end_ns = self.now_ns.saturating_add(self.queue_search_ns);
         while self.now_ns < end_ns && !self.shared.is_stopping() {
             for _ in 0..QUEUE_CHECKS_PER_YIELD {
                 let look = |local: &mut local::LocalWorker| {
                     let sent = local.worker.pop_injected_entry();
                     sent.or_else(|| local.worker.steal())
                 };
-                if let Some(task) = local::with_local_worker(look).flatten() {
-                    self.lengthen_search_time();
+                if let Some(task) = local::with_worker_of_this_thread(look).flatten() {
+                    self.lengthen_queue_search_time();
                     return Some(task);
                 }
                 std::hint::spin_loop();
@@ -513,27 +515,30 @@ impl<'a> ActorThread<'a> {
             std::thread::yield_now();
             self.now_ns = self.context.clock.now_ns();
         }
-        self.shorten_search_time();
+        self.shorten_queue_search_time();
         None
     }
 
-    fn lengthen_search_time(&mut self) {
+    /// Doubles the time for which this thread searches the queues of other threads, because a
+    /// search has found an actor.
+    fn lengthen_queue_search_time(&mut self) {
         self.fruitless_searches = 0;
-        self.search_ns = (self.search_ns * 2).clamp(QUEUE_SEARCH_NS_MIN, QUEUE_SEARCH_NS_MAX);
+        self.queue_search_ns = (self.queue_search_ns * 2)
+            .clamp(OTHER_QUEUES_SEARCH_NS_MIN, OTHER_QUEUES_SEARCH_NS_MAX);
     }
 
-    /// Halves the time for which this thread searches other queues, after three searches in a row
-    /// without a result. WHY: otherwise, a load of one message per millisecond would cost 6 % of a
-    /// CPU.
-    fn shorten_search_time(&mut self) {
+    /// Halves the time for which this thread searches the queues of other threads, after three
+    /// searches in a row without a result. WHY: otherwise, a load of one message per millisecond
+    /// would cost 6 % of a CPU.
+    fn shorten_queue_search_time(&mut self) {
         self.fruitless_searches += 1;
         if self.fruitless_searches < FRUITLESS_SEARCHES_MAX {
             return;
         }
         self.fruitless_searches = 0;
-        self.search_ns /= 2;
-        if self.search_ns < QUEUE_SEARCH_NS_MIN {
-            self.search_ns = 0;
+        self.queue_search_ns /= 2;
+        if self.queue_search_ns < OTHER_QUEUES_SEARCH_NS_MIN {
+            self.queue_search_ns = 0;
         }
     }
 }

@@ -43,7 +43,7 @@ pub type TickFuture<'a> = Pin<Box<dyn Future<Output = NodeResult> + 'a>>;
 ///
 /// Most such nodes are closures, which
 /// [`NodeBuilder::build_async`](crate::scheduler::NodeBuilder::build_async) adds to a scheduler.
-/// Wrap a type that implements this trait in a [`TaskNode`] to add it to a scheduler.
+/// Wrap a type that implements this trait in a [`AsyncNodeAdapter`] to add it to a scheduler.
 pub trait AsyncNode: Send + 'static {
     /// Does one step of the node's work, like [`Node::tick`], but returns a future that does the
     /// work.
@@ -91,28 +91,29 @@ where
     }
 }
 
-/// Converts an [`AsyncNode`] into a [`Node`]. Pass it to
+/// A [`Node`] whose ticks are those of an [`AsyncNode`]. Pass it to
 /// [`build`](crate::scheduler::NodeBuilder::build) after
 /// [`async_io`](crate::scheduler::NodeBuilder::async_io), or use it in a swap as the replacement of
 /// another asynchronous node.
 ///
 /// In any other place, its ticks fail, because their futures would not be polled.
-pub struct TaskNode(Box<dyn AsyncNode>);
+pub struct AsyncNodeAdapter(Box<dyn AsyncNode>);
 
-impl std::fmt::Debug for TaskNode {
+impl std::fmt::Debug for AsyncNodeAdapter {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("TaskNode").finish_non_exhaustive()
+        f.debug_struct("AsyncNodeAdapter").finish_non_exhaustive()
     }
 }
 
-impl TaskNode {
+impl AsyncNodeAdapter {
     /// Creates a [`Node`] whose ticks are those of `node`.
     #[must_use]
     pub fn new(node: impl AsyncNode) -> Self {
         Self(Box::new(node))
     }
 
-    /// Returns `node` as a [`TaskNode`]. If `node` has another type, returns it unchanged in `Err`.
+    /// Returns `node` as a [`AsyncNodeAdapter`]. If `node` has another type, returns it unchanged
+    /// in `Err`.
     fn downcast(node: &mut dyn Node) -> Result<&mut Self, &mut dyn Node> {
         if !(node as &dyn Any).is::<Self>() {
             return Err(node);
@@ -122,7 +123,7 @@ impl TaskNode {
     }
 }
 
-impl Node for TaskNode {
+impl Node for AsyncNodeAdapter {
     fn init(&mut self, context: &mut Context<'_>) -> NodeResult {
         self.0.init(context)
     }
@@ -196,7 +197,7 @@ impl AsyncTask {
                 continue;
             }
             let (end_ns, after) = self.run_turn(&clock, (due_ns, begin_ns), &mut end).await;
-            shared.stop_if_demanded([&self.runner], after);
+            shared.stop_run_if_turn_demands([&self.runner], after);
             if let Some(rate) = self.runner.take_new_rate() {
                 self.timeline = self.timeline.at_rate(rate);
             }
@@ -223,7 +224,7 @@ impl AsyncTask {
         let log_name = runner.log_name();
         let (node, mut context) = runner.node_and_context(clock, due_ns, begin_ns);
         let mut is_dropped = false;
-        let outcome = match TaskNode::downcast(node) {
+        let outcome = match AsyncNodeAdapter::downcast(node) {
             Ok(node) => {
                 // WHY caught: an implementation of `tick` may do its work before it returns.
                 let scope = NodeScope::enter(log_name);

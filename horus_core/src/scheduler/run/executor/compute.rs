@@ -201,7 +201,7 @@ impl SharedJobQueue {
             let marked = ThreadNodesGuard::register([&*job.runner]);
             let (end_ns, after) = job.runner.run_turn(clock, job.timeline.due_ns(), now_ns);
             drop(marked);
-            shared.stop_if_demanded([&*job.runner], after);
+            shared.stop_run_if_turn_demands([&*job.runner], after);
             if let Some(rate) = job.runner.take_new_rate() {
                 job.timeline = job.timeline.at_rate(rate);
             }

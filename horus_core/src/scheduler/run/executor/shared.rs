@@ -260,7 +260,7 @@ impl Actor for NodeActor {
                 let wake_ns = now_ns.saturating_add(saturating_nanos(pause_until(end_ns, now_ns)));
                 self.schedule_wake(now_ns, wake_ns, context);
             }
-            self.shared.stop_if_demanded([&*runner], after);
+            self.shared.stop_run_if_turn_demands([&*runner], after);
         }
         Ok(())
     }

@@ -63,7 +63,7 @@ impl NodeThread {
             // WHY the wait: if another thread cannot be started, no node may have ticked.
             shared.wait_for_start();
             let after = run(&mut runners, &shared);
-            shared.stop_if_demanded(&runners, after);
+            shared.stop_run_if_turn_demands(&runners, after);
             runners
         });
         match thread {

@@ -19,7 +19,7 @@ const BUDGET: &str = "budget";
 /// The times by which a tick exceeded its limits, in nanoseconds; 0 if it kept a limit.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Overrun {
-    /// From the deadline to the end of the tick.
+    /// The time from the deadline to the end of the tick.
     pub(super) past_deadline_ns: u64,
     /// The time by which the tick took longer than its budget.
     pub(super) past_budget_ns: u64,
@@ -30,9 +30,9 @@ impl Overrun {
         self.past_deadline_ns > 0 || self.past_budget_ns > 0
     }
 
-    /// Returns the longer time, and the name of its limit. It is that of the budget if the tick
-    /// itself took too long, and that of the deadline if the tick began late.
-    fn longest(self) -> (u64, &'static str) {
+    /// Returns the longer of the two times, and the name of the limit that was exceeded: the budget
+    /// if the tick itself took too long, or the deadline if the tick began late.
+    fn longest_overrun(self) -> (u64, &'static str) {
         if self.past_budget_ns > self.past_deadline_ns {
             (self.past_budget_ns, BUDGET)
         } else {
@@ -145,7 +145,7 @@ impl Runner {
                 // The fault itself was recorded by `run_tick_check`.
                 Some(fault) => self.event_log.set_last_error(fault.text.as_str()),
                 None => {
-                    let (ns, limit) = overrun.longest();
+                    let (ns, limit) = overrun.longest_overrun();
                     self.event_log
                         .record_limited(self.tick, NodeEvent::MISSED, ns, limit);
                 }
@@ -173,7 +173,7 @@ impl Runner {
             }
             MissAction::Stop => {
                 let late = || {
-                    let (ns, limit) = overrun.longest();
+                    let (ns, limit) = overrun.longest_overrun();
                     let verb = if limit == BUDGET {
                         "exceeded"
                     } else {
