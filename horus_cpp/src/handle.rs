@@ -196,7 +196,7 @@ fn close<T: Send>(table: &Table<T>, handle: u64) -> Result<T, HandleError> {
     if hazard::HazardRecord::of_this_thread().uses_handle(handle) {
         return Err(HandleError::Busy);
     }
-    if !hazard::mark_closed(&entry.state, handle) {
+    if !hazard::mark_handle_closed(&entry.state, handle) {
         return Err(table.handle_error(handle));
     }
     hazard::wait_for_calls(handle)?;
@@ -303,7 +303,7 @@ impl<T: Send> TransferTable<T> {
             .table
             .entry(handle)
             .ok_or_else(|| self.table.handle_error(handle))?;
-        if !hazard::mark_closed(&entry.state, handle) {
+        if !hazard::mark_handle_closed(&entry.state, handle) {
             return Err(self.table.handle_error(handle));
         }
         // SAFETY: this thread closed the handle, and no call accesses values in this table.

@@ -103,7 +103,7 @@ fn buffer_too_small_failure(subscriber: &DynamicSubscriber, bytes: usize) -> Fai
 /// # Safety
 ///
 /// `out_bytes` is null or valid for writes.
-unsafe fn copy_truncated(message: &[u8], buffer: &mut [u8], out_bytes: *mut usize) -> i32 {
+unsafe fn copy_truncated_message(message: &[u8], buffer: &mut [u8], out_bytes: *mut usize) -> i32 {
     let copied = message.len().min(buffer.len());
     buffer[..copied].copy_from_slice(&message[..copied]);
     // SAFETY: `out_bytes` is null or valid for writes, by the contract.
@@ -115,7 +115,7 @@ unsafe fn copy_truncated(message: &[u8], buffer: &mut [u8], out_bytes: *mut usiz
     }
 }
 
-/// Waits up to `timeout` for the next message, and copies it as [`copy_truncated`] does.
+/// Waits up to `timeout` for the next message, and copies it as [`copy_truncated_message`] does.
 ///
 /// # Safety
 ///
@@ -141,7 +141,7 @@ unsafe fn recv_within(
     let left = timeout.saturating_sub(began.elapsed());
     Ok(subscriber.recv_bytes_timeout(left).map(|message| {
         // SAFETY: `out_bytes` is null or valid for writes, by the contract.
-        unsafe { copy_truncated(message, buffer, out_bytes) }
+        unsafe { copy_truncated_message(message, buffer, out_bytes) }
     }))
 }
 
@@ -210,7 +210,7 @@ pub unsafe extern "C" fn horus_subscriber_recv(
             }
             match subscriber.recv_bytes() {
                 // SAFETY: `out_bytes` is null or valid for writes, by the contract.
-                Some(message) => Ok(unsafe { copy_truncated(message, buffer, out_bytes) }),
+                Some(message) => Ok(unsafe { copy_truncated_message(message, buffer, out_bytes) }),
                 None => no_message_status(subscriber),
             }
         })
@@ -277,7 +277,7 @@ pub unsafe extern "C" fn horus_subscriber_latest(
                 return no_message_status(subscriber);
             };
             // SAFETY: `out_bytes` is null or valid for writes, by the contract.
-            Ok(unsafe { copy_truncated(message, buffer, out_bytes) })
+            Ok(unsafe { copy_truncated_message(message, buffer, out_bytes) })
         })
     })
 }

@@ -251,8 +251,8 @@ impl World {
                 self.send_control(Control::Note(number as u32), Item::Note(number as u32))
             }
             Step::Swap => {
-                let sent = self.control.send_counted(Control::Swap(number as u32));
                 let swap = Control::Swap(number as u32);
+                let sent = self.control.send_counted_control(swap.clone());
                 if self.oracle.has_ended {
                     assert_eq!(sent, Err(Refusal::Disconnected(swap)));
                 } else if self.oracle.has_room(1) {
@@ -460,7 +460,7 @@ fn a_mailbox_holds_its_capacity() {
             assert_eq!(address.send(0), Err(Refusal::Full(0)));
             assert_eq!(address.send_all([0]), Err(Refusal::Full(vec![0])));
             let swap = Control::Swap(1);
-            let refused = address.control().send_counted(swap.clone());
+            let refused = address.control().send_counted_control(swap.clone());
             assert_eq!(refused, Err(Refusal::Full(swap)));
             let before = log.lock().unwrap().len();
             // WHY a loop: an activation may only turn the links of a long list around.

@@ -205,7 +205,7 @@ impl<'a> SpawnOptions<'a> {
             policy: self.on_failure,
             ..ActorExtras::default()
         });
-        self.spawn_hosted(actor, extras)
+        self.spawn_hosted_actor(actor, extras)
     }
 
     /// Spawns the actor that `make` returns with these settings, as [`Actors::spawn_with`] does.
@@ -223,10 +223,10 @@ impl<'a> SpawnOptions<'a> {
             policy: Some(self.on_failure.unwrap_or(DEFAULT_RESTART_POLICY)),
             ..ActorExtras::default()
         };
-        self.spawn_hosted(actor, Some(extras))
+        self.spawn_hosted_actor(actor, Some(extras))
     }
 
-    fn spawn_hosted<A: Actor>(
+    fn spawn_hosted_actor<A: Actor>(
         &self,
         actor: A,
         mut extras: Option<ActorExtras<A>>,

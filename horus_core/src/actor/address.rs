@@ -138,7 +138,11 @@ impl<M: Send + 'static> Address<M> {
     pub fn swap<A: Actor<Message = M>>(&self, actor: A) -> Result<Swap, SwapError> {
         let request = SwapRequest::new(actor);
         let swap = request.handle();
-        match self.0.control().send_counted(ControlMessage::Swap(request)) {
+        match self
+            .0
+            .control()
+            .send_counted_control(ControlMessage::Swap(request))
+        {
             Ok(()) => Ok(swap),
             Err(Refusal::Full(_)) => Err(SwapError::Full),
             Err(Refusal::Disconnected(_)) => Err(SwapError::Disconnected),

@@ -432,7 +432,7 @@ impl ActorGroup {
     ///
     /// WHY the sender of a command calls this, and not a worker: the worker that applies commands
     /// may be in a handler that blocks.
-    pub(crate) fn set_blocked(&self, is_paused: bool, is_emergency: bool) {
+    pub(crate) fn set_pause_and_emergency(&self, is_paused: bool, is_emergency: bool) {
         let is_paused = is_paused || is_emergency;
         // Relaxed: each worker notices it before one of its next activations.
         self.paused.set(u64::from(is_paused));
@@ -523,7 +523,7 @@ impl ActorGroup {
 
     /// Adds `messages` to the number of messages that were accepted but dropped without being
     /// handled.
-    pub(crate) fn count_undelivered(&self, messages: u64) {
+    pub(crate) fn count_undelivered_messages(&self, messages: u64) {
         let _roll = lock(&self.roll);
         // Relaxed: a counter, changed under the lock.
         self.undelivered.set(self.undelivered.get() + messages);

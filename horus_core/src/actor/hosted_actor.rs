@@ -329,7 +329,7 @@ impl<A: Actor> HostedActor<A> {
                 self.handle_message(message, turn)
             }
             Event::Message(message) => {
-                turn.group().count_undelivered(1);
+                turn.group().count_undelivered_messages(1);
                 drop_actor(message, turn.group());
                 Flow::Continue
             }

@@ -386,7 +386,7 @@ impl<M> Drop for Inbox<M> {
         self.remove_waker();
         let left = self.taken.as_ref().map_or(0, |taken| taken.messages.len());
         if left > 0 {
-            self.group.count_undelivered(left as u64);
+            self.group.count_undelivered_messages(left as u64);
         }
         if self.task.is_none() && !self.is_in_set && self.wake() {
             self.wait_for_task();

@@ -38,7 +38,7 @@ impl RegisteredNames {
     ///
     /// WHY only then: registering a name then takes the same time on average, however many names
     /// there are.
-    fn take_ended(&mut self) -> BTreeMap<String, Box<dyn RegisteredAddress>> {
+    fn take_ended_actors(&mut self) -> BTreeMap<String, Box<dyn RegisteredAddress>> {
         if self.addresses.len() < self.limit {
             return BTreeMap::new();
         }
@@ -79,7 +79,7 @@ impl Registry {
                 name: name.to_owned(),
             });
         }
-        let ended = names.take_ended();
+        let ended = names.take_ended_actors();
         let former = names.addresses.insert(name.to_owned(), address);
         // WHY: the drop of the last address may run user code.
         drop(names);

@@ -85,13 +85,13 @@ impl<T> WaitingTasks<T> {
         if self.is_open.get() == 0 {
             return PushOutcome::ForThreads(task);
         }
-        self.push_locked(task)
+        self.push_under_lock(task)
     }
 
     /// Adds a task as [`Self::push`] does, but checks only under the lock whether the queue is
     /// open. WHY: [`Self::push`] first reads a flag, which may still have the value from before the
     /// queue was opened again.
-    pub(crate) fn push_locked(&self, task: T) -> PushOutcome<T> {
+    pub(crate) fn push_under_lock(&self, task: T) -> PushOutcome<T> {
         match &mut *self.lock() {
             TaskQueue::Waiting(tasks) => {
                 tasks.push_back(task);

@@ -51,7 +51,7 @@ pub trait ChannelKind<T>: sealed::Sealed {
     /// Returns the maximum number of unreceived messages, as [`Receiver::capacity`] does.
     fn reader_capacity(reader: &Self::Reader) -> usize;
     /// Drops the messages that no receiver can receive once this receiver has left.
-    fn drop_unreceived(reader: &mut Self::Reader);
+    fn drop_unreceived_messages(reader: &mut Self::Reader);
 }
 
 pub(super) mod sealed {
@@ -121,7 +121,7 @@ macro_rules! kind {
                 reader.capacity()
             }
 
-            fn drop_unreceived(reader: &mut Self::Reader) {
+            fn drop_unreceived_messages(reader: &mut Self::Reader) {
                 let clear: fn(&mut Self::Reader) = $clear;
                 clear(reader);
             }
@@ -579,7 +579,7 @@ impl<T, K: ChannelKind<T>> Drop for Sender<T, K> {
 impl<T, K: ChannelKind<T>> Drop for Receiver<T, K> {
     fn drop(&mut self) {
         self.registration.ends.remove_receiver();
-        K::drop_unreceived(&mut self.reader);
+        K::drop_unreceived_messages(&mut self.reader);
     }
 }
 

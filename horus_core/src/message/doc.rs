@@ -39,7 +39,7 @@ impl Field {
         match (self.kind, text.rsplit_once(": ")) {
             (FieldKind::Message(_), _) => String::new(),
             (_, Some((_, unit))) => unit.to_owned(),
-            (_, None) => uncapitalised(&text),
+            (_, None) => uncapitalise(&text),
         }
     }
 
@@ -58,7 +58,7 @@ impl Field {
 
 /// Returns `text` with a lower-case first letter: `metres` for `Metres`. Symbols such as `N·m` stay
 /// unchanged.
-fn uncapitalised(text: &str) -> String {
+fn uncapitalise(text: &str) -> String {
     let mut characters = text.chars();
     match (characters.next(), characters.next()) {
         (Some(first), Some(second)) if second.is_lowercase() => {

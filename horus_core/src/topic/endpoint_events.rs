@@ -138,7 +138,7 @@ impl EndpointEvents {
         };
         // WHY after the look: a file that was truncated is found by its loads.
         expect_usable(self.files.newest())?;
-        let (joined, gone) = added_and_removed(&now, &self.known);
+        let (joined, gone) = added_and_removed_endpoints(&now, &self.known);
         for end in &gone {
             let died = match self.kind {
                 EndpointKind::Publisher => end.file.has_publisher_died(end.id),
@@ -199,7 +199,7 @@ fn read_cards(segment: &Segment, kind: EndpointKind) -> Vec<(u32, EndpointCard)>
 
 /// Returns the endpoints that are in `now` only, and those that are in `before` only. An endpoint
 /// that has moved to another place or file counts as being in both.
-fn added_and_removed(
+fn added_and_removed_endpoints(
     now: &[LiveEndpoint],
     before: &[LiveEndpoint],
 ) -> (Vec<LiveEndpoint>, Vec<LiveEndpoint>) {
@@ -238,13 +238,22 @@ mod tests {
         };
         let end = |place, owner_id| end_in(&old, place, owner_id);
         let before = [end(0, 7), end(1, 7), end(2, 8)];
-        assert_eq!(added_and_removed(&before, &before), (vec![], vec![]));
+        assert_eq!(
+            added_and_removed_endpoints(&before, &before),
+            (vec![], vec![])
+        );
         let moved = [end(1, 7), end(5, 7), end(2, 8)];
-        assert_eq!(added_and_removed(&moved, &before), (vec![], vec![]));
+        assert_eq!(
+            added_and_removed_endpoints(&moved, &before),
+            (vec![], vec![])
+        );
         let moved = [end(0, 7), end(2, 8), end_in(&new, 1, 7)];
-        assert_eq!(added_and_removed(&moved, &before), (vec![], vec![]));
+        assert_eq!(
+            added_and_removed_endpoints(&moved, &before),
+            (vec![], vec![])
+        );
         let now = [end(0, 7), end(2, 9), end(3, 9)];
-        let (joined, gone) = added_and_removed(&now, &before);
+        let (joined, gone) = added_and_removed_endpoints(&now, &before);
         assert_eq!(joined, [end(2, 9), end(3, 9)]);
         assert_eq!(gone, [end(1, 7), end(2, 8)]);
     }

@@ -543,11 +543,11 @@ impl WaitSet {
                 reason: Reason::Timer { missed },
             });
         }
-        self.remove_closed();
+        self.remove_closed_topics();
     }
 
     /// Removes the entries that the list of results reports as closed.
-    fn remove_closed(&mut self) {
+    fn remove_closed_topics(&mut self) {
         let is_closed = |ready: &&Ready| ready.reason == Reason::Closed;
         let closed = self.ready.iter().filter(is_closed).map(|ready| ready.key);
         if closed.clone().next().is_none() {

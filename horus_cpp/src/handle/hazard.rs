@@ -1,8 +1,8 @@
 //! Hazard words: each thread has a few words that hold the handles which its calls are using. A
 //! thread that closes a handle waits until no word holds it.
 //!
-//! [`publish_handle`], [`free_word`], [`begin_use`], [`end_use`], [`mark_closed`] and [`is_used`]
-//! are generic over the type of the words, so that the loom models run the same code.
+//! [`publish_handle`], [`free_word`], [`begin_use`], [`end_use`], [`mark_handle_closed`] and
+//! [`is_used`] are generic over the type of the words, so that the loom models run the same code.
 
 use std::cell::Cell;
 use std::ptr;
@@ -27,7 +27,7 @@ const POLL_INTERVAL: Duration = Duration::from_micros(200);
 /// Publishes the value of an entry: stores `handle` in `state`, the state word of that entry. Until
 /// then, only the caller can access the entry.
 pub(crate) fn publish_handle<W: Word>(state: &W, handle: u64) {
-    // ORDERING(handle): pairs with the load in `enter` and the exchange in `mark_closed`.
+    // ORDERING(handle): pairs with the load in `enter` and the exchange in `mark_handle_closed`.
     state.store(handle, edge::HANDLE_OPEN);
 }
 
@@ -94,13 +94,13 @@ pub(crate) fn end_use<W: Word>(word: &W) {
 
 /// Marks the entry of `handle` as closed, which sets its state word `state` to 0. Returns false if
 /// the entry was already closed.
-pub(crate) fn mark_closed<W: Word>(state: &W, handle: u64) -> bool {
+pub(crate) fn mark_handle_closed<W: Word>(state: &W, handle: u64) -> bool {
     // ORDERING(handle): pairs with the store that opened it.
     state.compare_exchange_at(handle, 0, edge::HANDLE_SEE)
 }
 
 /// Returns true if the hazard word `word` holds `handle`. The caller must first call
-/// [`mark_closed`] and execute a barrier.
+/// [`mark_handle_closed`] and execute a barrier.
 pub(crate) fn is_used<W: Word>(word: &W, handle: u64) -> bool {
     // ORDERING(left): pairs with the store in `leave`.
     word.load(edge::LEFT_SEE) == handle
@@ -259,7 +259,8 @@ fn all_records() -> impl Iterator<Item = &'static HazardRecord> {
     })
 }
 
-/// Waits until no call uses `handle`, which the caller has marked as closed with [`mark_closed`].
+/// Waits until no call uses `handle`, which the caller has marked as closed with
+/// [`mark_handle_closed`].
 ///
 /// # Errors
 ///

@@ -182,7 +182,7 @@ impl ModelEntry {
     /// Closes the handle without waiting for calls, and returns the value; `None` if another thread
     /// closed the handle.
     fn take(&self) -> Option<u64> {
-        hazard::mark_closed(&self.state, HANDLE).then(|| {
+        hazard::mark_handle_closed(&self.state, HANDLE).then(|| {
             // SAFETY: this thread closed the handle, and there are no calls.
             self.value.with(|place| unsafe { *place })
         })
@@ -190,7 +190,7 @@ impl ModelEntry {
 
     /// Closes the handle and drops the value. Returns false if another thread closed the handle.
     fn close(&self) -> bool {
-        if !hazard::mark_closed(&self.state, HANDLE) {
+        if !hazard::mark_handle_closed(&self.state, HANDLE) {
             return false;
         }
         fence(edge::HAZARD_CLOSE);

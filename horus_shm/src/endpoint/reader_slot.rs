@@ -70,8 +70,8 @@ pub(crate) struct ClaimedSlot {
     pub(crate) resumed: bool,
 }
 
-/// Index of the pin that protects a message while the reader copies it. All other pins are for
-/// borrowed messages.
+/// Index of the pin (mark that keeps a slot from being overwritten) that protects a message while
+/// the reader copies it. All other pins are for borrowed messages.
 pub(crate) const COPY_PIN_INDEX: u32 = PINS_PER_READER as u32 - 1;
 
 /// Maximum number of messages that a reader can hold as borrowed at the same time. Each of them

@@ -116,8 +116,8 @@ impl Extent {
         let dir = dir.map_err(place.io_error("creating a lane file of"))?;
         let bytes = offer.shape.file_bytes();
         let no_space = |operation, source| no_space_or(dir, operation, topic.path(), bytes, source);
-        let fd =
-            os::open_unnamed(dir).map_err(|error| no_space("creating a lane file of", error))?;
+        let fd = os::open_unnamed_file(dir)
+            .map_err(|error| no_space("creating a lane file of", error))?;
         os::set_len(fd.as_fd(), bytes).map_err(place.io_error("sizing a lane file of"))?;
         let header = LaneHeader {
             topic_id: topic.topic_id,
@@ -136,11 +136,11 @@ impl Extent {
         given.map_err(place.io_error("setting the mode of a lane file of"))?;
         // WHY before it has a name: if it cannot be mapped, no file is left.
         let extent = Self::map_file(&place, &fd, (base, offer), ExtentUse::Write)?;
-        match os::link_unnamed(fd.as_fd(), dir, place.name()) {
+        match os::link_unnamed_file(fd.as_fd(), dir, place.name()) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
                 os::unlink(dir, place.name())
                     .map_err(place.io_error("removing a leftover lane file of"))?;
-                os::link_unnamed(fd.as_fd(), dir, place.name())
+                os::link_unnamed_file(fd.as_fd(), dir, place.name())
             }
             linked => linked,
         }

@@ -210,7 +210,7 @@ pub fn decode(
     topic: &str,
     provenance: Provenance,
 ) -> Result<TopicHeader, HeaderError> {
-    let (header, type_info) = decode_checked(bytes, file_bytes, MAGIC, provenance)?;
+    let (header, type_info) = decode_and_check(bytes, file_bytes, MAGIC, provenance)?;
     check_file_bytes(&header, file_bytes, TopicShape::FILE.file_bytes())?;
     let name = decode_text("topic name", &header.topic_name, header.topic_name_bytes)?;
     if name != topic {
@@ -237,7 +237,7 @@ pub fn decode_lane_header(
     file_bytes: u64,
     provenance: Provenance,
 ) -> Result<(Offer, LaneHeader), HeaderError> {
-    let (header, type_info) = decode_checked(bytes, file_bytes, LANE_MAGIC, provenance)?;
+    let (header, type_info) = decode_and_check(bytes, file_bytes, LANE_MAGIC, provenance)?;
     let offer = decode_offer(&header, type_info)?;
     check_file_bytes(&header, file_bytes, offer.shape.file_bytes())?;
     if header.lane >= PARTICIPANTS_MAX {
@@ -268,7 +268,7 @@ pub fn decode_lane_header(
 }
 
 /// Checks and decodes the fields that topic files and lane files have in common.
-fn decode_checked(
+fn decode_and_check(
     bytes: &[u8],
     file_bytes: u64,
     wanted_magic: [u8; 8],

@@ -511,7 +511,7 @@ impl TopicPath<'_> {
         let no_space = |operation, source| {
             no_space_or(dir, operation, self.path(), shape.file_bytes(), source)
         };
-        let fd = os::open_unnamed(dir).map_err(|error| no_space("creating", error))?;
+        let fd = os::open_unnamed_file(dir).map_err(|error| no_space("creating", error))?;
         os::set_len(fd.as_fd(), shape.file_bytes()).map_err(self.io_error("sizing"))?;
         for part in [
             0..HEADER_BYTES as u64,
@@ -542,7 +542,7 @@ impl TopicPath<'_> {
         }
         let mut table = lock_files_in_use();
         let fd = file.fd.get().map_err(self.io_error("naming"))?;
-        match os::link_unnamed(fd, dir, self.name.file_name()) {
+        match os::link_unnamed_file(fd, dir, self.name.file_name()) {
             Ok(()) => Ok(Some(add_segment(&mut table, type_info, file, stat))),
             Err(error) => {
                 file.release();

@@ -506,7 +506,7 @@ pub fn spawn<B: Behaviour<G>, G: Group>(
     behaviour: B,
     mail: MailLimit,
 ) -> Address<B::Message, G> {
-    Address::from_counted(make_cell(
+    Address::from_counted_cell(make_cell(
         group,
         behaviour,
         mail,
@@ -523,8 +523,8 @@ pub fn spawn_with_handle<B: Behaviour<G>, G: Group>(
 ) -> (Address<B::Message, G>, ControlHandle<G>) {
     let cell = make_cell(group, behaviour, mail, Holders::with_one_address_and_hold());
     (
-        Address::from_counted(cell),
-        ControlHandle::from_counted(cell),
+        Address::from_counted_cell(cell),
+        ControlHandle::from_counted_cell(cell),
     )
 }
 

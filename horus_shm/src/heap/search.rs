@@ -306,7 +306,7 @@ pub fn end_search_with_entry<M: SearchMemory>(memory: &M) {
     }
 }
 
-/// The reason why the sleep of a worker in [`sleep_announced`] ended.
+/// The reason why the sleep of a worker in [`sleep_after_announcing`] ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SleepEnd {
     /// There may be entries. The worker is a searcher now, and has to search for them.
@@ -370,7 +370,7 @@ pub fn withdraw_sleeper<M: SearchMemory>(memory: &M, index: usize, searches: boo
 /// Sleeps once, for at most `timeout`, as worker `index`, which is announced as a sleeper.
 /// `watches` is the result of the last call of [`keeps_watch`]. The sleep ends when the worker
 /// becomes the watcher or stops being it.
-pub fn sleep_announced<M: SearchMemory>(
+pub fn sleep_after_announcing<M: SearchMemory>(
     memory: &M,
     index: usize,
     watches: bool,

@@ -380,7 +380,7 @@ impl<E: Entry> Worker<E> {
                 (false, _) => u64::MAX,
             };
             let slice = Duration::from_nanos(slice.min(end_ns - now));
-            if search::sleep_announced(self.queues.group(), self.index, watches, slice)
+            if search::sleep_after_announcing(self.queues.group(), self.index, watches, slice)
                 == SleepEnd::Search
             {
                 return ParkOutcome::Search;

@@ -173,9 +173,9 @@ pub(crate) fn open_o_path(path: impl AsRef<OsStr>) -> io::Result<OwnedFd> {
     )
 }
 
-/// Creates a file without a name in the file system of the directory `dir`. [`link_unnamed`] can
-/// give it a name later.
-pub(crate) fn open_unnamed(dir: BorrowedFd<'_>) -> io::Result<OwnedFd> {
+/// Creates a file without a name in the file system of the directory `dir`. [`link_unnamed_file`]
+/// can give it a name later.
+pub(crate) fn open_unnamed_file(dir: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     open_raw(
         dir.as_raw_fd(),
         OsStr::new("."),
@@ -184,9 +184,9 @@ pub(crate) fn open_unnamed(dir: BorrowedFd<'_>) -> io::Result<OwnedFd> {
     )
 }
 
-/// Gives the name `name` in `dir` to `file`, which [`open_unnamed`] created; the error is `EEXIST`
-/// if the name is taken.
-pub(crate) fn link_unnamed(
+/// Gives the name `name` in `dir` to `file`, which [`open_unnamed_file`] created; the error is
+/// `EEXIST` if the name is taken.
+pub(crate) fn link_unnamed_file(
     file: BorrowedFd<'_>,
     dir: BorrowedFd<'_>,
     name: impl AsRef<OsStr>,

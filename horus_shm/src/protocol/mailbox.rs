@@ -315,7 +315,7 @@ pub fn mark_room_wanted<M: MailboxMemory>(memory: M, capacity: u16) -> bool {
 /// Subtracts `handled` messages from the mailbox's depth. Returns true if a sender waits for room:
 /// the caller then has to wake all waiting senders. Only the runner calls this function.
 #[must_use]
-pub fn subtract_handled<M: MailboxMemory>(memory: M, handled: u16) -> bool {
+pub fn subtract_handled_messages<M: MailboxMemory>(memory: M, handled: u16) -> bool {
     let handled = u64::from(handled) << DEPTH_SHIFT;
     // Relaxed: a sender that sees the room uses no memory of the runner.
     let before = memory.word().fetch_sub_relaxed(handled);

@@ -136,13 +136,13 @@ fn retire_if(
     if !file.lock_exclusive()? {
         return Ok(false);
     }
-    let removed = may_remove().and_then(|may| Ok(may && remove_unattended(file)?));
+    let removed = may_remove().and_then(|may| Ok(may && remove_unused_file(file)?));
     file.release();
     removed
 }
 
 /// Removes the file, which no other process uses.
-fn remove_unattended(file: &impl PresenceFile) -> io::Result<bool> {
+fn remove_unused_file(file: &impl PresenceFile) -> io::Result<bool> {
     // WHY: the mark comes before the unlink. A process that has the file open and is about to
     // attach finds the mark even if this process dies in between; the next sweep then removes the
     // name.

@@ -53,7 +53,7 @@ fn low_bits_ns(now: Duration) -> u64 {
 /// Stores in a lane's block that the message at `pos` is published at the time `now`
 /// (CLOCK_MONOTONIC), from which readers compute its latency.
 #[cold]
-pub(crate) fn note_published<W: Word>(
+pub(crate) fn note_published_message<W: Word>(
     block: &LaneBlock<W>,
     pos: u64,
     now: impl FnOnce() -> Duration,
@@ -67,7 +67,7 @@ pub(crate) fn note_published<W: Word>(
 /// Adds the latency of the message at `pos` to a reader's histogram, unless the publisher has
 /// already replaced the sample of that message.
 #[cold]
-pub(crate) fn note_received<W: Word>(
+pub(crate) fn note_received_message<W: Word>(
     block: &LaneBlock<W>,
     pos: u64,
     now: impl FnOnce() -> Duration,
@@ -190,11 +190,11 @@ mod tests {
         let lane = LaneBlock::<AtomicU64>::default();
         let reader = ReaderBlock::default();
         let at = |ns| move || Duration::from_nanos(ns);
-        note_received(&lane, 0, at(50), &reader);
-        note_published(&lane, MESSAGES_PER_SAMPLE, at(100));
-        note_received(&lane, 2 * MESSAGES_PER_SAMPLE, at(200), &reader);
+        note_received_message(&lane, 0, at(50), &reader);
+        note_published_message(&lane, MESSAGES_PER_SAMPLE, at(100));
+        note_received_message(&lane, 2 * MESSAGES_PER_SAMPLE, at(200), &reader);
         assert_eq!(Latencies::of_reader(&reader).samples(), 0);
-        note_received(&lane, MESSAGES_PER_SAMPLE, at(200), &reader);
+        note_received_message(&lane, MESSAGES_PER_SAMPLE, at(200), &reader);
         assert_eq!(
             Latencies::of_reader(&reader).percentile(1.0),
             Some(Duration::from_nanos(128))

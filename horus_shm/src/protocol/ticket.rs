@@ -262,12 +262,12 @@ impl<'a, M: TicketMemory> ReceiveRun<'a, M> {
     pub unsafe fn pass_value(&mut self) {
         self.received.end += 1;
         if self.received.end - self.received.start == self.step {
-            self.free_received();
+            self.free_received_slots();
         }
     }
 
     #[inline(always)]
-    fn free_received(&mut self) {
+    fn free_received_slots(&mut self) {
         free_slots(self.memory, self.received.clone());
         self.received.start = self.received.end;
     }
@@ -276,7 +276,7 @@ impl<'a, M: TicketMemory> ReceiveRun<'a, M> {
 impl<M: TicketMemory> Drop for ReceiveRun<'_, M> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.free_received();
+        self.free_received_slots();
     }
 }
 

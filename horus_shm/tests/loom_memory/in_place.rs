@@ -83,7 +83,7 @@ impl Lender {
                 memory.store_exclusive(index, src, MESSAGE_BYTES)
             },
         }
-        self.0.publish_claimed(MESSAGE_BYTES as u64);
+        self.0.publish_claimed_slot(MESSAGE_BYTES as u64);
     }
 
     /// Returns the number of messages sent so far, by all owners.

@@ -127,7 +127,7 @@ pub(crate) fn a_sender_waits_for_a_step() {
             while sleep_once(&[&theirs], SLEEP_MAX, poll).is_none() {}
         });
         assert!(cell.handle());
-        if mailbox::subtract_handled(cell, 1) {
+        if mailbox::subtract_handled_messages(cell, 1) {
             notify(&event);
         }
         sending.join().unwrap();

@@ -39,7 +39,8 @@ fn work(group: &LoomGroup, index: usize) -> u64 {
 fn sleep(group: &LoomGroup, index: usize) {
     loop {
         let watches = search::keeps_watch(group, index);
-        if search::sleep_announced(group, index, watches, Duration::MAX) == SleepEnd::Search {
+        if search::sleep_after_announcing(group, index, watches, Duration::MAX) == SleepEnd::Search
+        {
             return;
         }
     }
@@ -134,7 +135,7 @@ pub(crate) fn a_watcher_is_appointed_and_woken() {
         let sleeper = thread::spawn(move || {
             while !search::keeps_watch(&*theirs, 1) {
                 assert_eq!(
-                    search::sleep_announced(&*theirs, 1, false, Duration::MAX),
+                    search::sleep_after_announcing(&*theirs, 1, false, Duration::MAX),
                     SleepEnd::Look
                 );
             }

@@ -152,7 +152,7 @@ pub(crate) fn lend(writer: &mut LaneWriter<Lane>, message: u64) -> bool {
                 let src = (&raw const message).cast();
                 // SAFETY: eight bytes of a `u64`; the lane has one writer.
                 unsafe { writer.memory().store_exclusive(index, src, 8) };
-                writer.publish_claimed(8);
+                writer.publish_claimed_slot(8);
                 return true;
             }
             Err(SlotBlocked::NoRoom) => return false,

@@ -89,7 +89,7 @@ impl ActorGroup {
     pub(super) fn end_late_task(&self, task: Task) {
         // WHY: as long as the group is being ended, its actors end in their order. After that, the
         // task comes back, and is dropped, which ends the actor.
-        drop(self.waiting.push_locked(task));
+        drop(self.waiting.push_under_lock(task));
     }
 
     /// Returns a worker to the group when its thread ends. If the group has already ended, because

@@ -111,19 +111,19 @@ pub(super) fn to_doc_comment(text: &str) -> String {
 /// Returns the text with its unit at the end of the first paragraph: `Hip angle: radians.` for
 /// `hip angle [rad]`. Text without a unit in brackets is unchanged, except for its first letter.
 pub(super) fn move_unit_to_end(text: &str) -> String {
-    let text = capitalised(text);
+    let text = capitalise(text);
     let Some((before, unit, after)) = split_unit(&text) else {
         return text;
     };
     let before = before.trim_end_matches(is_separator);
     let after = after.trim_start_matches(is_separator);
     let first = match before {
-        "" => capitalised(unit),
+        "" => capitalise(unit),
         before => format!("{before}: {unit}"),
     };
     match after {
         "" => format!("{first}."),
-        after => format!("{first}.\n\n{}", capitalised(after)),
+        after => format!("{first}.\n\n{}", capitalise(after)),
     }
 }
 
@@ -145,7 +145,7 @@ fn split_unit(text: &str) -> Option<(&str, &'static str, &str)> {
 
 /// Returns `text` with a capital first letter. A text that begins with a symbol or a name stays
 /// unchanged.
-fn capitalised(text: &str) -> String {
+fn capitalise(text: &str) -> String {
     let mut letters = text.chars();
     let first_word = text.split_whitespace().next().unwrap_or_default();
     let is_word = first_word.chars().all(|letter| letter.is_ascii_lowercase());

@@ -186,14 +186,14 @@ impl<'a> ImportSession<'a> {
             ElementType::Text(None) => FieldKind::Text(text_bytes),
             ElementType::Header => return Err(builder.item_error(item, "a Header is one field")),
             ElementType::Message { package, name } => {
-                self.import_nested(builder, item, package.as_deref(), name)?
+                self.import_nested_message(builder, item, package.as_deref(), name)?
             }
         };
         Ok(KindAndLength { kind, length })
     }
 
     /// Reads the file of a nested message, and returns that message as the type of a field.
-    fn import_nested(
+    fn import_nested_message(
         &mut self,
         builder: &MessageBuilder<'_>,
         item: &DefinitionItem,

@@ -193,7 +193,7 @@ impl RawConsumer {
         let mut this = Self::join_lanes(segment, reading, origin, Arc::default())?;
         this.look_for_lanes();
         this.segment.expect_usable()?;
-        if let Err(RecvError::LaneNotMapped { cause, .. }) = this.expect_mapped() {
+        if let Err(RecvError::LaneNotMapped { cause, .. }) = this.expect_lanes_mapped() {
             return Err(OpenError::LaneNotMapped {
                 path: this.segment.path(),
                 cause,
@@ -448,8 +448,8 @@ impl RawConsumer {
                 .map_err(|error| error.to_recv_error(topic))?;
         }
         self.expect_name()?;
-        self.expect_mapped()?;
-        self.expect_former_mapped()?;
+        self.expect_lanes_mapped()?;
+        self.expect_former_lanes_mapped()?;
         if self.unmatched.is_empty() {
             return Ok(());
         }
@@ -459,13 +459,13 @@ impl RawConsumer {
     /// Counts the message that was just read from the lane at index `lane` of `lanes`, and stores
     /// its metadata as that of the last message.
     #[inline(always)]
-    fn count_received(&mut self, lane: usize, arrival: MessageInfo) {
+    fn count_received_message(&mut self, lane: usize, arrival: MessageInfo) {
         self.count_received_at(lane, self.lanes[lane].reader.position(), arrival);
     }
 
-    /// Counts the received message as [`Self::count_received`] does. `position` is the reader's
-    /// present position in the lane. WHY the caller passes it: to look it up in the list of lanes
-    /// again would make `recv` slower.
+    /// Counts the received message as [`Self::count_received_message`] does. `position` is the
+    /// reader's present position in the lane. WHY the caller passes it: to look it up in the list
+    /// of lanes again would make `recv` slower.
     #[inline(always)]
     fn count_received_at(&mut self, lane: usize, position: u64, arrival: MessageInfo) {
         self.received += 1;

@@ -169,7 +169,7 @@ impl ConsumerProgress {
     /// Stores the error of a lane that cannot be mapped, so that watches report it; `None` if all
     /// lanes are mapped.
     #[cold]
-    pub(crate) fn set_unmapped(&self, error: Option<LaneNotMapped>) {
+    pub(crate) fn set_unmapped_lane(&self, error: Option<LaneNotMapped>) {
         let unmapped = self.health.unmapped.lock();
         *unmapped.unwrap_or_else(PoisonError::into_inner) = error;
     }

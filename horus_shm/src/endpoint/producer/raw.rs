@@ -244,7 +244,7 @@ impl RawProducer {
         }
         let pos = self.writer.position();
         if telemetry::is_sampled(pos) {
-            telemetry::note_published(self.writer.memory().block(), pos, monotonic_time);
+            telemetry::note_published_message(self.writer.memory().block(), pos, monotonic_time);
             self.remove_former_if_due();
         }
         // SAFETY: `src` is readable for `bytes`, at most the payload, by the contract; this

@@ -74,7 +74,7 @@ impl ReadProgress {
     /// Returns true if the reader has mapped the extent (file of slots) with the number
     /// `generation`, so that it can be read even after its file was removed. `base` is the extent's
     /// first position.
-    fn keeps_mapped(&self, generation: u64, base: u64) -> bool {
+    fn keeps_extent_mapped(&self, generation: u64, base: u64) -> bool {
         match self.followed {
             Some(followed) => followed == generation,
             // WHY also at the base: what counts as lost must not turn out to be received.
@@ -150,7 +150,7 @@ impl TopicMemory {
             if is_owed {
                 let here = shape.unread_counts(position, number, end);
                 let is_there = generation == newest
-                    || reader.keeps_mapped(generation, shape.base.position)
+                    || reader.keeps_extent_mapped(generation, shape.base.position)
                     || self.is_reachable(id);
                 unread = unread.plus(if is_there { here } else { here.all_lost() });
             }

@@ -379,7 +379,7 @@ impl<M, G: Group> Address<M, G> {
     }
 
     /// Returns an address of the actor in `cell`. The caller has already counted the address.
-    pub(super) const fn from_counted(cell: CellPointer<G>) -> Self {
+    pub(super) const fn from_counted_cell(cell: CellPointer<G>) -> Self {
         Self(cell, PhantomData)
     }
 
@@ -425,7 +425,7 @@ impl<M, G: Group> Address<M, G> {
 impl<M, G: Group> Clone for Address<M, G> {
     fn clone(&self) -> Self {
         self.header().holders.add_address();
-        Self::from_counted(self.0)
+        Self::from_counted_cell(self.0)
     }
 }
 
@@ -469,7 +469,7 @@ impl<M, G: Group> WeakAddress<M, G> {
     pub fn upgrade(&self) -> Option<Address<M, G>> {
         let cell = self.0.0;
         let is_up = !cell.belongs_to_parent() && self.0.header().holders.upgrade();
-        is_up.then(|| Address::from_counted(cell))
+        is_up.then(|| Address::from_counted_cell(cell))
     }
 
     /// Returns the handle that sends controls to the actor.
@@ -502,7 +502,7 @@ unsafe impl<G: Group> Sync for ControlHandle<G> {}
 
 impl<G: Group> ControlHandle<G> {
     /// Returns a handle of the actor in `cell`. The caller has already counted the handle's hold.
-    pub(super) const fn from_counted(cell: CellPointer<G>) -> Self {
+    pub(super) const fn from_counted_cell(cell: CellPointer<G>) -> Self {
         Self(cell)
     }
 
@@ -532,7 +532,7 @@ impl<G: Group> ControlHandle<G> {
     /// # Errors
     ///
     /// [`Refusal`], with the control.
-    pub fn send_counted(&self, control: G::Control) -> Result<(), Refusal<G::Control>> {
+    pub fn send_counted_control(&self, control: G::Control) -> Result<(), Refusal<G::Control>> {
         self.send_control_as(Envelope::new(control), self.header().is_bounded())
             .map_err(|refusal| match refusal {
                 Refusal::Full(envelope) => Refusal::Full(envelope.into_inner()),

@@ -220,12 +220,12 @@ pub(super) unsafe fn run<B: Behaviour<G>, G: Group>(
         match stop {
             BatchEnd::Empty => {}
             BatchEnd::More => {
-                turn.subtract_handled();
+                turn.subtract_handled_messages();
                 // SAFETY: the caller was the runner, and gave the right up.
                 return ActivationOutcome::More(unsafe { Runnable::from_woken(cell) });
             }
             BatchEnd::Suspended => {
-                turn.subtract_handled();
+                turn.subtract_handled_messages();
                 // SAFETY: as above.
                 return ActivationOutcome::Suspended(unsafe { Runnable::from_woken(cell) });
             }
@@ -281,7 +281,7 @@ unsafe fn keeps_actor_alive<B: Behaviour<G>, G: Group>(
         // SAFETY: only the runner uses the state, and no other reference to it exists.
         unsafe { &mut *state }.outlives_addresses(turn)
     }));
-    turn.count_handled();
+    turn.count_handled_message();
     let has_address = turn.take_address_flag() || turn.header().holders.has_address();
     outlives.is_ok_and(|outlives| outlives && has_address)
 }
@@ -320,13 +320,13 @@ unsafe fn recover_from_panic<B: Behaviour<G>, G: Group>(
     turn: &mut Activation<'_, B::Message, G>,
     panic: Panic,
 ) -> Flow {
-    turn.count_handled();
+    turn.count_handled_message();
     let state = state_address::<B, G>(turn.cell);
     let flow = catch_unwind(AssertUnwindSafe(|| {
         // SAFETY: only the runner uses the state, and no other reference to it exists.
         unsafe { &mut *state }.handle_panic(panic, turn)
     }));
-    turn.count_handled();
+    turn.count_handled_message();
     flow.unwrap_or_else(|panic| {
         core::mem::forget(panic);
         Flow::Stop
@@ -360,7 +360,7 @@ unsafe fn run_batch_to_end<B: Behaviour<G>, G: Group>(
     }
     // SAFETY: only the runner uses the state, and no other reference to it exists.
     let flow = unsafe { &mut *state_address::<B, G>(turn.cell) }.end_batch(turn);
-    turn.count_handled();
+    turn.count_handled_message();
     match flow.batch_end() {
         Some(other) if !matches!(stop, BatchEnd::Ended) => other,
         _ => stop,
@@ -387,7 +387,7 @@ unsafe fn handle_batch<B: Behaviour<G>, G: Group>(
             MailboxLook::Reversing => return BatchEnd::More,
             MailboxLook::Empty => {
                 if turn.group.looks_again(turn.worker) {
-                    turn.subtract_handled();
+                    turn.subtract_handled_messages();
                     continue;
                 }
                 return BatchEnd::Empty;
@@ -411,7 +411,7 @@ unsafe fn handle_batch<B: Behaviour<G>, G: Group>(
                 None => continue,
             }
         };
-        turn.count_handled();
+        turn.count_handled_message();
         if let Some(stop) = flow.batch_end() {
             return stop;
         }

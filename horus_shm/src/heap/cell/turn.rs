@@ -63,7 +63,7 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
     pub fn address(&self) -> Address<M, G> {
         self.made_address.set(true);
         self.header().holders.add_address_after_end();
-        Address::from_counted(self.cell)
+        Address::from_counted_cell(self.cell)
     }
 
     /// Returns true if [`Self::address`] was called since the last call of this function. The
@@ -76,7 +76,7 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
     #[must_use]
     pub fn control(&self) -> ControlHandle<G> {
         self.header().holders.add_hold();
-        ControlHandle::from_counted(self.cell)
+        ControlHandle::from_counted_cell(self.cell)
     }
 
     /// Makes the mailbox go on counting the message that is being handled, because the behaviour
@@ -97,7 +97,7 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
     /// true, the message that is being handled again. When it has been handled, it is subtracted
     /// from the mailbox's depth like any other message.
     pub fn resume_kept_message(&mut self) {
-        self.count_handled();
+        self.count_handled_message();
         self.subtract_in_steps();
         self.in_hand = true;
     }
@@ -125,7 +125,7 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
     /// Records that the present event has been handled, so that it is later subtracted from the
     /// mailbox's depth if it counts there.
     #[inline(always)]
-    pub(super) fn count_handled(&mut self) {
+    pub(super) fn count_handled_message(&mut self) {
         self.handled += u16::from(core::mem::take(&mut self.in_hand));
     }
 
@@ -137,14 +137,14 @@ impl<'a, M, G: Group> Activation<'a, M, G> {
     #[inline(always)]
     fn subtract_in_steps(&mut self) {
         if self.handled > 0 && self.handled >= self.header().capacity / 8 {
-            self.subtract_handled();
+            self.subtract_handled_messages();
         }
     }
 
     #[inline(always)]
-    pub(super) fn subtract_handled(&mut self) {
+    pub(super) fn subtract_handled_messages(&mut self) {
         let handled = core::mem::take(&mut self.handled);
-        if handled > 0 && mailbox::subtract_handled(self.cell, handled) {
+        if handled > 0 && mailbox::subtract_handled_messages(self.cell, handled) {
             self.wake_room_waiters();
         }
     }

@@ -153,7 +153,7 @@ fn is_removal_locked(place: RegistryPath<'_>, fd: BorrowedFd<'_>) -> Result<bool
 /// exist or the file is complete.
 fn create_file(place: RegistryPath<'_>) -> Result<(), RegistryError> {
     let boot_id = os::boot_id().map_err(place.io_error("read the boot id for"))?;
-    let file = match os::open_unnamed(place.dir) {
+    let file = match os::open_unnamed_file(place.dir) {
         Ok(file) => file,
         Err(error) => return Err(gone_or_io_error(place, "create", error)),
     };
@@ -167,7 +167,7 @@ fn create_file(place: RegistryPath<'_>) -> Result<(), RegistryError> {
         .access
         .apply_to_file(fd)
         .map_err(place.io_error("set the mode of"))?;
-    match os::link_unnamed(fd, place.dir, FILE_NAME) {
+    match os::link_unnamed_file(fd, place.dir, FILE_NAME) {
         Ok(()) => Ok(()),
         // WHY success: another process was first, and its file serves as well.
         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),

@@ -97,8 +97,8 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
     }
 
     /// Claims the next slot, and returns its index. If all readers pin the slots that they copy, no
-    /// reader accesses the slot until [`Self::publish_claimed`] is called. Until then the caller
-    /// may write the slot in any way, even by ordinary stores.
+    /// reader accesses the slot until [`Self::publish_claimed_slot`] is called. Until then the
+    /// caller may write the slot in any way, even by ordinary stores.
     ///
     /// If the function is called again before the slot is published, it returns the same slot.
     ///
@@ -161,7 +161,7 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
 
     /// Publishes the slot that [`Self::claim_slot`] returned. The slot contains a message of
     /// `bytes` bytes.
-    pub fn publish_claimed(&mut self, bytes: u64) {
+    pub fn publish_claimed_slot(&mut self, bytes: u64) {
         let spot = self.next_slot();
         // Relaxed, both: the stamp publishes them like the payload.
         spot.memory
@@ -418,7 +418,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         // Relaxed, both: the stamp published them, and the pin keeps the writer out.
         let number = self.memory.message_number(index).get();
         let bytes = self.memory.message_length(index).get();
-        self.count_received(number, jump);
+        self.count_received_message(number, jump);
         self.advance_to(self.pos + 1);
         PinnedMessage {
             index,
@@ -536,7 +536,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         if self.memory.stamp(index).get() != want {
             return None;
         }
-        self.count_received(number, jump);
+        self.count_received_message(number, jump);
         self.advance_to(self.pos + 1);
         Some(PinnedMessage {
             index,

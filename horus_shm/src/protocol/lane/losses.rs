@@ -31,7 +31,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Moves to `pos`, the first position of an extent (file of slots), without counting the
     /// positions before it, or the `numbers` messages in them, as lost or skipped.
-    pub fn skip_uncounted(&mut self, pos: u64, numbers: u64) {
+    pub fn skip_without_counting(&mut self, pos: u64, numbers: u64) {
         let shifted = |number: Option<u64>| number.map(|number| number.wrapping_add(numbers));
         self.first_number = shifted(self.first_number);
         self.next_number = shifted(self.next_number);
@@ -53,7 +53,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Moves to position `pos` without receiving the messages before it. Adds `lost` and `skipped`
     /// to the counters with these names.
     pub(super) fn advance_counting(&mut self, pos: u64, lost: u64, skipped: u64) {
-        self.count_passed(Passed {
+        self.count_passed_positions(Passed {
             positions: pos - self.pos,
             lost,
             skipped,
@@ -64,9 +64,9 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Counts the message with the number `number` as received, and the messages between the
     /// previously received one and this one as lost or skipped. `jump` is the jump by which the
     /// reader got to the message.
-    pub(super) fn count_received(&mut self, number: u64, jump: Jump) {
+    pub(super) fn count_received_message(&mut self, number: u64, jump: Jump) {
         if let Some(next) = self.next_number {
-            self.count_missed(number.saturating_sub(next), jump, 1);
+            self.count_missed_messages(number.saturating_sub(next), jump, 1);
         }
         self.first_number = self.first_number.or(Some(number));
         self.next_number = Some(number.wrapping_add(1));
@@ -76,7 +76,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// those that are already counted. `jump` is the jump by which the reader got past them.
     pub(super) fn count_missed_before(&mut self, number: u64, jump: Jump) {
         if let Some(next) = self.next_number
-            && self.count_missed(number.saturating_sub(next), jump, 0)
+            && self.count_missed_messages(number.saturating_sub(next), jump, 0)
         {
             self.next_number = Some(number);
         }
@@ -86,13 +86,13 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// reader began `jump` count as skipped, the others as lost. `received` is 1 if the reader
     /// receives the last message of the jump, which is not one of the `gap` messages; else 0.
     /// Returns true if any message was counted.
-    fn count_missed(&mut self, gap: u64, jump: Jump, received: u64) -> bool {
+    fn count_missed_messages(&mut self, gap: u64, jump: Jump, received: u64) -> bool {
         // WHY the maximum: a damaged number must not make the counters implausible.
         let is_sound = 0 < gap && gap < POSITION_MAX;
         if is_sound {
             let unread = UnreadCounts::of_positions(jump.start, jump.head, self.memory.capacity());
             let skipped = gap.min(unread.waiting.saturating_sub(received));
-            self.count_passed(Passed {
+            self.count_passed_positions(Passed {
                 positions: 0,
                 lost: gap - skipped,
                 skipped,
@@ -103,7 +103,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Adds the numbers in `passed` to the reader's private counters, and to those that it
     /// publishes for other processes.
-    pub(super) fn count_passed(&mut self, passed: Passed) {
+    pub(super) fn count_passed_positions(&mut self, passed: Passed) {
         self.lost = self.lost.wrapping_add(passed.lost);
         self.skipped = self.skipped.wrapping_add(passed.skipped);
         self.memory.note_passed(self.reader, passed);

@@ -543,7 +543,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Counts the message that was just read as skipped, for a caller that discards it because it
     /// has found a newer message in another lane.
     pub fn count_read_as_skipped(&mut self) {
-        self.count_passed(Passed {
+        self.count_passed_positions(Passed {
             positions: 1,
             lost: 0,
             skipped: 1,

@@ -72,10 +72,10 @@ impl CommandListener for Arc<ActorGroup> {
         } = *wanted;
         // WHY: actors that have to end still run, but not in an emergency stop.
         if mode == NodeMode::Stop {
-            return self.set_blocked(false, is_emergency);
+            return self.set_pause_and_emergency(false, is_emergency);
         }
         let is_paused = mode == NodeMode::Pause;
-        self.set_blocked(is_paused, is_emergency);
+        self.set_pause_and_emergency(is_paused, is_emergency);
         let health = match (is_emergency, is_paused) {
             (true, _) => Health::Safe,
             (false, true) => Health::Paused,

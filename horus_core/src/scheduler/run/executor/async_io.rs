@@ -43,7 +43,7 @@ pub type TickFuture<'a> = Pin<Box<dyn Future<Output = NodeResult> + 'a>>;
 ///
 /// Most such nodes are closures, which
 /// [`NodeBuilder::build_async`](crate::scheduler::NodeBuilder::build_async) adds to a scheduler.
-/// Wrap a type that implements this trait in a [`AsyncNodeAdapter`] to add it to a scheduler.
+/// Wrap a type that implements this trait in an [`AsyncNodeAdapter`] to add it to a scheduler.
 pub trait AsyncNode: Send + 'static {
     /// Does one step of the node's work, like [`Node::tick`], but returns a future that does the
     /// work.
@@ -112,7 +112,7 @@ impl AsyncNodeAdapter {
         Self(Box::new(node))
     }
 
-    /// Returns `node` as a [`AsyncNodeAdapter`]. If `node` has another type, returns it unchanged
+    /// Returns `node` as an [`AsyncNodeAdapter`]. If `node` has another type, returns it unchanged
     /// in `Err`.
     fn downcast(node: &mut dyn Node) -> Result<&mut Self, &mut dyn Node> {
         if !(node as &dyn Any).is::<Self>() {

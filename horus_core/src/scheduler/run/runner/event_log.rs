@@ -69,7 +69,7 @@ impl EventLog {
     /// a second. The next recorded event contains the number of those that were left out. WHY a
     /// limit: these events would displace all others from the black box.
     #[cold]
-    pub(crate) fn record_limited(&mut self, tick: u64, kind: u8, value_ns: u64, text: &str) {
+    pub(crate) fn record_rate_limited(&mut self, tick: u64, kind: u8, value_ns: u64, text: &str) {
         let now_ns = Clock::kernel().now_ns();
         let RepeatedEvent {
             kind: last_kind,

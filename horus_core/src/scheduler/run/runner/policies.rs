@@ -82,7 +82,7 @@ impl Runner {
         }) = &fault
         {
             self.event_log
-                .record_limited(self.tick, *kind, 0, text.as_str());
+                .record_rate_limited(self.tick, *kind, 0, text.as_str());
         }
         fault
     }
@@ -147,7 +147,7 @@ impl Runner {
                 None => {
                     let (ns, limit) = overrun.longest_overrun();
                     self.event_log
-                        .record_limited(self.tick, NodeEvent::MISSED, ns, limit);
+                        .record_rate_limited(self.tick, NodeEvent::MISSED, ns, limit);
                 }
             }
         }
@@ -294,7 +294,8 @@ impl Runner {
         } else {
             NodeEvent::FAILED
         };
-        self.event_log.record_limited(self.tick, kind, 0, &text);
+        self.event_log
+            .record_rate_limited(self.tick, kind, 0, &text);
         let node = &mut self.node;
         if let Err(panic) = catch_panic(|| node.on_error(&error)) {
             self.record_panic(&panic, " in on_error");

@@ -59,7 +59,7 @@ impl RawConsumer {
         let numbers = next.number.saturating_sub(end.number);
         start.position = start.position.saturating_add(positions);
         start.number = start.number.map(|number| number.saturating_add(numbers));
-        reader.skip_uncounted(next.position.max(reader.position()), numbers);
+        reader.skip_without_counting(next.position.max(reader.position()), numbers);
     }
 
     /// Moves the reader of the lane at index `at` to the later extent `extent`. The ledger

@@ -39,7 +39,7 @@ impl RawConsumer {
         loop {
             match attempt(self, lane) {
                 Ok((arrival, found)) => {
-                    self.count_received(lane, arrival);
+                    self.count_received_message(lane, arrival);
                     return Ok(found);
                 }
                 Err(PollOutcome::Busy) => nothing = PollOutcome::Busy,
@@ -256,7 +256,7 @@ impl RawConsumer {
     pub(super) fn borrow_from(&mut self, lane: usize) -> Result<Option<RawSample>, BorrowError> {
         let (place, pin) = self.claim_or_reserve_pin()?;
         if let Ok(held) = self.hold_message(lane, (&place, pin), false) {
-            self.count_received(lane, held.arrival);
+            self.count_received_message(lane, held.arrival);
             if !self.became_unusable() {
                 return Ok(Some(self.sample_of(held, (place, pin))));
             }

@@ -477,7 +477,7 @@ impl RawConsumer {
         let now = error(&failed);
         self.failed = failed;
         if now != before {
-            self.progress.set_unmapped(now);
+            self.progress.set_unmapped_lane(now);
         }
     }
 
@@ -502,7 +502,7 @@ impl RawConsumer {
     /// Returns an error if this reader misses messages because the last attempt could not map a
     /// lane.
     #[inline]
-    pub(super) fn expect_mapped(&self) -> Result<(), RecvError> {
+    pub(super) fn expect_lanes_mapped(&self) -> Result<(), RecvError> {
         match self.failed.as_ref().and_then(|failed| failed.error) {
             Some(cause) => Err(RecvError::LaneNotMapped {
                 topic: self.segment.label(),

@@ -92,7 +92,7 @@ impl RawConsumer {
             std::hint::spin_loop();
             return None;
         };
-        self.count_received(lane, arrival);
+        self.count_received_message(lane, arrival);
         best.filter(|_| self.confirm_message() == PollOutcome::Message)
     }
 

@@ -398,7 +398,7 @@ impl RawConsumer {
     /// Returns true if a lane could not be mapped at the last attempt because of a limit of this
     /// process, or because the machine has no memory, so that a later attempt may succeed.
     fn lacks_memory(&self) -> bool {
-        let Err(RecvError::LaneNotMapped { cause, .. }) = self.expect_mapped() else {
+        let Err(RecvError::LaneNotMapped { cause, .. }) = self.expect_lanes_mapped() else {
             return false;
         };
         let transient = [libc::ENOMEM, libc::EAGAIN, libc::EMFILE, libc::ENFILE];
@@ -406,8 +406,8 @@ impl RawConsumer {
     }
 
     /// Returns the error of a lane of a former file that could not be mapped at the last attempt.
-    pub(super) fn expect_former_mapped(&self) -> Result<(), RecvError> {
-        self.former().iter().try_for_each(Self::expect_mapped)
+    pub(super) fn expect_former_lanes_mapped(&self) -> Result<(), RecvError> {
+        self.former().iter().try_for_each(Self::expect_lanes_mapped)
     }
 
     /// Returns true if messages that the publisher of a lane sent before wait in a former file, in
@@ -451,7 +451,7 @@ impl RawConsumer {
         let own = |this: &mut Self, lane| {
             // SAFETY: as above.
             let arrival = unsafe { this.copy_from_lane(lane, dst, bytes, false) }.ok()?;
-            this.count_received(lane, arrival);
+            this.count_received_message(lane, arrival);
             Some(this.confirm_message())
         };
         let found = self.poll_while_draining(old, own);
@@ -471,7 +471,7 @@ impl RawConsumer {
         }
         let own = |this: &mut Self, lane| {
             let arrival = this.recv_next_length(lane).ok()?;
-            this.count_received(lane, arrival);
+            this.count_received_message(lane, arrival);
             (this.confirm_message() == PollOutcome::Message)
                 .then(|| this.length_in_buffer(this.longest))
         };

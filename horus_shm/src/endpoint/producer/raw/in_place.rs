@@ -114,9 +114,9 @@ impl RawProducer {
     fn publish_slot(&mut self, bytes: u64) {
         let pos = self.writer.position();
         if telemetry::is_sampled(pos) {
-            telemetry::note_published(self.writer.memory().block(), pos, monotonic_time);
+            telemetry::note_published_message(self.writer.memory().block(), pos, monotonic_time);
         }
-        self.writer.publish_claimed(bytes);
+        self.writer.publish_claimed_slot(bytes);
         self.remove_former_if_due();
     }
 
