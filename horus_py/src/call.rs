@@ -102,7 +102,7 @@ impl<'py> Arguments<'py> {
         if self.names.is_null() {
             return Ok(None);
         }
-        self.find_named(name)
+        self.find_keyword_argument(name)
     }
 
     /// Returns the argument at position `index`. The caller must have checked that it exists.
@@ -115,8 +115,9 @@ impl<'py> Arguments<'py> {
         unsafe { Bound::from_borrowed_ptr(self.py, argument) }
     }
 
+    /// Returns the keyword argument with the name `wanted`; `None` if the caller did not pass it.
     #[cold]
-    fn find_named(&self, wanted: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
+    fn find_keyword_argument(&self, wanted: &str) -> PyResult<Option<Bound<'py, PyAny>>> {
         // SAFETY: Python gives a tuple of names.
         let names = unsafe { Bound::from_borrowed_ptr(self.py, self.names) };
         for (index, name) in names.cast::<PyTuple>()?.iter().enumerate() {
@@ -131,7 +132,12 @@ impl<'py> Arguments<'py> {
     /// ones, or keyword arguments whose names are not in `known`. `known` must have the names of
     /// the last arguments.
     #[inline]
-    pub(crate) fn check_unexpected(&self, call: &str, max: usize, known: &[&str]) -> PyResult<()> {
+    pub(crate) fn check_no_unexpected_arguments(
+        &self,
+        call: &str,
+        max: usize,
+        known: &[&str],
+    ) -> PyResult<()> {
         if self.positional <= max && self.names.is_null() {
             return Ok(());
         }

@@ -68,7 +68,8 @@ fn is_log_enabled(level: u8, node: &str, target: &str) -> bool {
     })
 }
 
-/// Logs a line.
+/// Writes a line with the given level, node, logger (`target`), source position and text to the log
+/// of this process.
 #[pyfunction]
 #[pyo3(name = "_log")]
 #[expect(clippy::too_many_arguments, reason = "Python passes them by position")]

@@ -382,7 +382,7 @@ def test_every_array_of_a_standard_message_is_of_fixed_length_or_counted():
     """A new message type with a `count` has to declare which arrays it counts."""
     counting = {
         (name, count)
-        for name, array, counts in horus._horus._counted()
+        for name, array, counts in horus._horus._counted_arrays()
         for count in counts
         if array in dir(getattr(horus, name))
     }

@@ -12,10 +12,13 @@ const LINES_MAX: usize = 400;
 const TEXT_CHARACTERS_MAX: usize = 400;
 
 /// Maximum length of an array of which each element has a line. Of a longer array, only
-/// [`ELEMENTS_FRONT`] elements at the front and [`ELEMENTS_BACK`] at the back have lines.
+/// [`FRONT_ELEMENTS_SHOWN`] elements at the front and [`BACK_ELEMENTS_SHOWN`] at the back have
+/// lines.
 const ELEMENTS_MAX: usize = 16;
-const ELEMENTS_FRONT: usize = 8;
-const ELEMENTS_BACK: usize = 2;
+/// Number of elements at the front of a long array that have lines.
+const FRONT_ELEMENTS_SHOWN: usize = 8;
+/// Number of elements at the end of a long array that have lines.
+const BACK_ELEMENTS_SHOWN: usize = 2;
 
 /// Depth of nesting at which a map or list is no longer divided into lines, but shown on one line.
 const DEPTH_MAX: usize = 16;
@@ -87,7 +90,7 @@ impl LineCollector {
         get: impl Fn(usize) -> Option<Value>,
     ) {
         let (front, back) = if length > ELEMENTS_MAX {
-            (ELEMENTS_FRONT, length - ELEMENTS_BACK)
+            (FRONT_ELEMENTS_SHOWN, length - BACK_ELEMENTS_SHOWN)
         } else {
             (length, length)
         };

@@ -12,8 +12,10 @@ use super::format::{count, is_visible};
 /// Maximum length of an array that is written in full. Of a longer array, only some elements at the
 /// front and at the back are written.
 const ELEMENTS_MAX: usize = 16;
-const ELEMENTS_FRONT: usize = 8;
-const ELEMENTS_BACK: usize = 2;
+/// Number of elements at the front of a long array that are written.
+const FRONT_ELEMENTS_SHOWN: usize = 8;
+/// Number of elements at the end of a long array that are written.
+const BACK_ELEMENTS_SHOWN: usize = 2;
 
 /// Returns `value` as text. Shortens long arrays unless `full` is true.
 pub(crate) fn value_text(value: &Value, full: bool) -> String {
@@ -104,9 +106,9 @@ impl ValueWriter {
         let is_cut = !self.full && length > ELEMENTS_MAX;
         self.text.push('[');
         for index in 0..length {
-            if is_cut && (ELEMENTS_FRONT..length - ELEMENTS_BACK).contains(&index) {
-                if index == ELEMENTS_FRONT {
-                    let left_out = length - ELEMENTS_FRONT - ELEMENTS_BACK;
+            if is_cut && (FRONT_ELEMENTS_SHOWN..length - BACK_ELEMENTS_SHOWN).contains(&index) {
+                if index == FRONT_ELEMENTS_SHOWN {
+                    let left_out = length - FRONT_ELEMENTS_SHOWN - BACK_ELEMENTS_SHOWN;
                     let _ = write!(self.text, ", … {} more …", count(left_out as u64));
                 }
                 continue;

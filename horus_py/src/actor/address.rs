@@ -206,7 +206,7 @@ unsafe extern "C" fn tell(
     run_guarded(ptr::null_mut(), |py| {
         // SAFETY: Python's arguments of this call.
         let arguments = unsafe { Arguments::new(py, first, count, names) };
-        arguments.check_unexpected("tell", 2, &["timeout"])?;
+        arguments.check_no_unexpected_arguments("tell", 2, &["timeout"])?;
         if arguments.is_empty() {
             return Err(PyTypeError::new_err("tell() needs a message"));
         }

@@ -306,13 +306,14 @@ fn actor_failure(py: Python<'_>, error: PyErr) -> ActorFailure {
     }
 }
 
-/// The Python types of functions and of bound methods, looked up once and then kept.
-static FUNCTION_TYPES: PyOnceLock<[Py<PyType>; 2]> = PyOnceLock::new();
+/// The Python classes `types.FunctionType` and `types.MethodType`, to which functions and bound
+/// methods belong. They are looked up once and then kept.
+static PYTHON_FUNCTION_CLASSES: PyOnceLock<[Py<PyType>; 2]> = PyOnceLock::new();
 
 /// Returns true if `handler` is a Python function or a bound method.
 fn is_function(handler: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = handler.py();
-    let functions = FUNCTION_TYPES.get_or_try_init(py, || {
+    let functions = PYTHON_FUNCTION_CLASSES.get_or_try_init(py, || {
         let types = py.import("types")?;
         let class = |name| PyResult::Ok(types.getattr(name)?.cast_into::<PyType>()?.unbind());
         PyResult::Ok([class("FunctionType")?, class("MethodType")?])

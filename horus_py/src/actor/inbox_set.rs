@@ -34,13 +34,13 @@ impl PyInboxSet {
     /// were closed.
     fn enter(&self, py: Python<'_>) -> PyResult<ExclusiveGuard<'_, InboxSet<Mail>>> {
         let mut entered = self.set.end.enter(py)?;
-        self.set.drop_closed(entered.get());
-        self.forget_closed();
+        self.set.drop_closed_inboxes(entered.get());
+        self.forget_closed_inboxes();
         Ok(entered)
     }
 
     /// Drops the Python objects of inboxes that were closed and have been removed from the set.
-    fn forget_closed(&self) {
+    fn forget_closed_inboxes(&self) {
         let dropped = mem::take(&mut *lock(&self.set.dropped));
         // WHY the lock is released first: the drop may run Python code.
         let take = |id| self.inboxes().remove(id);
@@ -68,12 +68,12 @@ impl SharedSet {
         lock(&self.closed).push(id);
         // WHY ignored: another thread uses the set and drops the inbox, or the set has gone.
         if let Ok(mut entered) = self.end.enter(py) {
-            self.drop_closed(entered.get());
+            self.drop_closed_inboxes(entered.get());
         }
     }
 
     /// Drops those inboxes in `set` that were closed. Does not need the GIL.
-    fn drop_closed(&self, set: &mut InboxSet<Mail>) {
+    fn drop_closed_inboxes(&self, set: &mut InboxSet<Mail>) {
         let mut closed = mem::take(&mut *lock(&self.closed));
         for id in &closed {
             drop(set.remove(*id));
@@ -156,11 +156,11 @@ impl PyInboxSet {
         let mut entered = self.enter(py)?;
         let set = entered.get();
         let wait = |slice| {
-            self.set.drop_closed(set);
+            self.set.drop_closed_inboxes(set);
             Some(set.wait(slice)).filter(|ready| !ready.is_empty())
         };
         let ready = wait_policy.wait(py, wait, || {
-            self.forget_closed();
+            self.forget_closed_inboxes();
             // WHY: the set does not wait there, so this would go on at once.
             if must_not_wait {
                 return Err(from_recv_error(RecvTimeoutError::InHandler));

@@ -57,9 +57,10 @@ pub(crate) fn count_fields_of(message: &str, field: &str) -> &'static [&'static 
         .map_or(&[], |counted| counted.2)
 }
 
-/// Returns the table for tests: a message, an array of it, and the fields that count its elements.
+/// Returns, for tests, all arrays of messages that do not use all of their elements: the name of
+/// the message, the name of the array, and the fields that count the used elements.
 #[pyfunction]
-pub(crate) fn _counted() -> Vec<(&'static str, &'static str, Vec<&'static str>)> {
+pub(crate) fn _counted_arrays() -> Vec<(&'static str, &'static str, Vec<&'static str>)> {
     let each = |counted: &CountedArrays| {
         let (message, arrays, counts) = *counted;
         arrays

@@ -25,6 +25,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     base::register(module)?;
     framed::base::register(module)?;
     standard::register(module)?;
-    module.add_function(wrap_pyfunction!(count_fields::_counted, module)?)?;
+    module.add_function(wrap_pyfunction!(count_fields::_counted_arrays, module)?)?;
     module.add_function(wrap_pyfunction!(declaration::_declare, module)?)
 }

@@ -16,9 +16,9 @@ const EXIT_WAIT_MAX: Duration = Duration::from_secs(1);
 /// Maximum time for which the exit of the interpreter waits for running ticks if all runs are over.
 /// WHY shorter: the end of each run has already waited for its ticks.
 const EXIT_WAIT_AFTER_RUNS_MAX: Duration = Duration::from_millis(50);
-/// Time after which the exit of the interpreter raises `SystemExit` in ticks that have not ended.
-/// It repeats this as long as they run.
-const INTERRUPT_TICKS_AFTER: Duration = Duration::from_millis(200);
+/// Time from the beginning of the interpreter's exit until it raises `SystemExit` in ticks that
+/// have not ended. It repeats this as long as they run.
+const TICK_INTERRUPT_DELAY: Duration = Duration::from_millis(200);
 const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(1);
 /// Maximum time for which the exit of the interpreter waits for functions that bring nodes into
 /// their safe states. After that, it interrupts these functions, too.
@@ -210,7 +210,7 @@ pub(crate) fn stop_python_calls(py: Python<'_>, are_runs_over: bool) {
     let (interrupt_after, wait_max) = if are_runs_over {
         (Duration::ZERO, EXIT_WAIT_AFTER_RUNS_MAX)
     } else {
-        (INTERRUPT_TICKS_AFTER, EXIT_WAIT_MAX)
+        (TICK_INTERRUPT_DELAY, EXIT_WAIT_MAX)
     };
     let begin = Instant::now();
     // WHY first: a safe state of several commands must not be interrupted after the first of them.

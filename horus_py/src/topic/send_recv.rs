@@ -63,7 +63,7 @@ unsafe extern "C" fn send<T: SendsMessages>(
     run_guarded(ptr::null_mut(), |py| {
         // SAFETY: Python's arguments of this call.
         let arguments = unsafe { Arguments::new(py, first, count, names) };
-        arguments.check_unexpected("send", 2, &["timeout"])?;
+        arguments.check_no_unexpected_arguments("send", 2, &["timeout"])?;
         if arguments.is_empty() {
             return Err(PyTypeError::new_err("send() needs a message"));
         }
@@ -91,7 +91,7 @@ unsafe extern "C" fn recv<T: ReceivesMessages>(
     run_guarded(ptr::null_mut(), |py| {
         // SAFETY: Python's arguments of this call.
         let arguments = unsafe { Arguments::new(py, first, count, names) };
-        arguments.check_unexpected("recv", 1, &["timeout"])?;
+        arguments.check_no_unexpected_arguments("recv", 1, &["timeout"])?;
         let timeout = arguments
             .get(0, "timeout")?
             .filter(|timeout| !timeout.is_none());

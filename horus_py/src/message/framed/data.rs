@@ -49,8 +49,10 @@ pub(super) unsafe fn data_location_mut<'a>(object: &'a Bound<'_, PyAny>) -> &'a 
     unsafe { &mut *instance::extra_bytes_of(object.as_ptr()).cast::<DataLocation>() }
 }
 
+/// Returns the description of the message type of `object`, which must be a message that ends in
+/// data of variable length.
 #[inline]
-pub(super) fn framed_of(object: &Bound<'_, PyAny>) -> &'static FramedKind {
+pub(super) fn framed_kind_of(object: &Bound<'_, PyAny>) -> &'static FramedKind {
     instance::kind_of(object)
         .framed
         .expect("a message that ends in data")
@@ -278,7 +280,7 @@ pub(crate) fn check_data_size(object: &Bound<'_, PyAny>) -> PyResult<()> {
 
 /// Returns the number of data bytes that the header states.
 pub(crate) fn stated_data_bytes(object: &Bound<'_, PyAny>) -> PyResult<usize> {
-    let bytes = framed_of(object).data_bytes(instance::message_bytes(object));
+    let bytes = framed_kind_of(object).data_bytes(instance::message_bytes(object));
     bytes.map_err(|error| PyValueError::new_err(error.to_string()))
 }
 
@@ -298,7 +300,7 @@ pub(crate) fn array_layout(object: &Bound<'_, PyAny>) -> PyResult<ArrayLayout> {
     if let Some(layout) = data.layout {
         return Ok(layout);
     }
-    let layout = framed_of(object).array_layout(instance::message_bytes(object), data.bytes);
+    let layout = framed_kind_of(object).array_layout(instance::message_bytes(object), data.bytes);
     let none = || {
         let name = instance::kind_of(object).schema.name;
         let text = format!("the data of the {name} are no array, or fewer than its header says");

@@ -13,7 +13,7 @@ use crate::buffer::{BufferView, dtype_from_format};
 use crate::call::run_guarded_attached;
 use crate::message::field;
 use crate::message::framed::data::{
-    data_location_of, framed_of, message_with_own_data, stated_data_bytes, write_data,
+    data_location_of, framed_kind_of, message_with_own_data, stated_data_bytes, write_data,
 };
 use crate::message::framed::tail::{element_type_of, encode_tail, take_tail};
 use crate::message::framed::view::has_structured_elements;
@@ -134,7 +134,7 @@ pub(super) fn header_mut<'a>(draft: &'a Bound<'_, PyAny>) -> &'a mut [u8] {
 /// Computes those header fields of a draft that depend on its other fields. Returns the number of
 /// data bytes that the header then states.
 pub(crate) fn complete_header(draft: &Bound<'_, PyAny>) -> PyResult<usize> {
-    framed_of(draft).fill_computed_fields(header_mut(draft));
+    framed_kind_of(draft).fill_computed_fields(header_mut(draft));
     stated_data_bytes(draft)
 }
 
@@ -194,7 +194,7 @@ fn try_describe_structures(
 }
 
 fn set_array_layout(draft: &Bound<'_, PyAny>, dtype: DType, shape: &[u64]) -> PyResult<()> {
-    framed_of(draft)
+    framed_kind_of(draft)
         .reshape(header_mut(draft), dtype, shape)
         .map_err(PyValueError::new_err)
 }
@@ -214,8 +214,8 @@ fn describe_array(
     let dtype = view.dtype(array)?;
     // The given fields may describe these bytes already.
     if dtype.size() == 1 && shape.len() == 1 {
-        framed_of(draft).fill_computed_fields(header_mut(draft));
-        let promised = framed_of(draft).data_bytes(instance::message_bytes(draft));
+        framed_kind_of(draft).fill_computed_fields(header_mut(draft));
+        let promised = framed_kind_of(draft).data_bytes(instance::message_bytes(draft));
         if promised.is_ok_and(|promised| promised > 0 && promised as u64 == shape[0]) {
             return Ok(());
         }

@@ -15,7 +15,7 @@ use crate::call::{run_guarded, run_guarded_attached};
 use crate::error;
 use crate::message::field::{number_object, write_number};
 use crate::message::framed::data::{
-    data_location_of, ensure_writeable, framed_of, header_and_data, replace_data,
+    data_location_of, ensure_writeable, framed_kind_of, header_and_data, replace_data,
 };
 use crate::message::framed::memory::DataOwner;
 use crate::message::framed::view::array_view;
@@ -80,7 +80,7 @@ pub(crate) unsafe extern "C" fn set_tail(
         let count = (bytes.len() / primitive.size()) as u64;
         // SAFETY: no Python code runs, and no other reference to the header exists here.
         let header = unsafe { instance::message_bytes_mut(&object) };
-        framed_of(&object)
+        framed_kind_of(&object)
             .reshape(header, element_type_of(kind), &[count])
             .map_err(PyValueError::new_err)?;
         replace_data(&object, &bytes);
