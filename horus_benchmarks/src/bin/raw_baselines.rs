@@ -72,7 +72,7 @@ fn measure_ping_pong(
             .collect()
     };
     let ratio = ratio_of_medians(&p50_ns(&all[0]), &p50_ns(&all[1]));
-    let [Some(two), Some(one)] = all.map(|rounds| Round::merged(&rounds)) else {
+    let [Some(two), Some(one)] = all.map(|rounds| Round::merge_all(&rounds)) else {
         return Ok(());
     };
     let one = Row::from_rounds(&one_id, &one, &session.clock).with_floor_ratio(ratio);

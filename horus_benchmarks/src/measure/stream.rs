@@ -62,7 +62,7 @@ impl StreamResult {
     }
 
     /// Returns the result of two streams that ran at the same time, as if they were one stream.
-    pub fn joined(self, other: StreamResult) -> StreamResult {
+    pub fn combine(self, other: StreamResult) -> StreamResult {
         StreamResult {
             received: self.received + other.received,
             lost: self.lost + other.lost,

@@ -142,7 +142,7 @@ impl Round {
     /// # Panics
     ///
     /// If the rounds have different timings.
-    pub fn merged<'a>(rounds: impl IntoIterator<Item = &'a Round>) -> Option<Round> {
+    pub fn merge_all<'a>(rounds: impl IntoIterator<Item = &'a Round>) -> Option<Round> {
         let mut rounds = rounds.into_iter();
         let mut all = rounds.next()?.clone();
         rounds.for_each(|round| all.merge(round));

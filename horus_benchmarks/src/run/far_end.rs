@@ -103,7 +103,7 @@ where
 
     /// Starts a thread that is pinned to `cpu`, as [`launch`](Self::launch) does.
     ///
-    /// The service gets a [`OtherEndWatch`] for its waits, which end when the handle is dropped.
+    /// The service gets an [`OtherEndWatch`] for its waits, which end when the handle is dropped.
     /// The service need not be `Send`. `share_cpu` is true if the caller runs on the same CPU.
     pub fn start_thread<S>(
         cpu: usize,

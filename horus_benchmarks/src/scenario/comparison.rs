@@ -178,7 +178,7 @@ impl<'a> Comparison<'a> {
                 .copied()
                 .zip(measured.figures.clone())
                 .collect();
-            let merged = Round::merged(&measured.rounds).ok_or("no rounds")?;
+            let merged = Round::merge_all(&measured.rounds).ok_or("no rounds")?;
             let id = group.id(Measure::Latency, one);
             let row = Row::from_rounds(&id, &merged, &self.session.clock);
             let row = row.with_floor_ratio(ratio);

@@ -277,7 +277,7 @@ impl Lateness {
 
     /// Returns the number of due times between the first and the last tick at which the thread did
     /// not begin.
-    fn skipped(&self, plan: &LatenessPlan) -> u64 {
+    fn skipped_due_times(&self, plan: &LatenessPlan) -> u64 {
         self.row_of_selected("", plan, |_| true).lost
     }
 }
@@ -368,7 +368,10 @@ fn measure_lateness_of_node(
         ends,
         refused: node.refused.clone(),
     };
-    let seen = (lateness.begun.len() as u64, lateness.skipped(plan));
+    let seen = (
+        lateness.begun.len() as u64,
+        lateness.skipped_due_times(plan),
+    );
     let told = (node.metrics.ticks, node.metrics.skipped_ticks);
     // The scheduler may have skipped more due times after the last tick that the node recorded.
     if seen.0 != told.0 || seen.1 > told.1 {

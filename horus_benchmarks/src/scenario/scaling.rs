@@ -303,7 +303,7 @@ impl Workers {
         }
         let mut all = StreamResult::default();
         for member in self.producers.iter_mut().chain(&mut self.consumers) {
-            all = all.joined(member.finish_job()?.unwrap_or_default());
+            all = all.combine(member.finish_job()?.unwrap_or_default());
         }
         let sent = messages * (self.producers.len() * self.consumers.len()) as u64;
         let counted = all.sent();
@@ -392,7 +392,7 @@ fn receive_stream(
     let end = plan.source.stop();
     let elapsed_ticks = start.map_or(0, |start| end.since(start));
     let results = ledgers.iter().map(|ledger| ledger.result(elapsed_ticks));
-    let all = results.fold(StreamResult::default(), StreamResult::joined);
+    let all = results.fold(StreamResult::default(), StreamResult::combine);
     let (lost, counted) = (all.lost, subscriber.lost());
     if lost != counted {
         return Err(format!("{lost} did not arrive, {counted} counted as lost").into());

@@ -263,7 +263,7 @@ impl SurveyEnds<'_> {
             },
         )?;
         let (ratio, states) = measured.floor_ratio(|round| round.p50_ns(clock));
-        let trips = Round::merged(measured.all.iter().map(|bracket| &bracket.subject));
+        let trips = Round::merge_all(measured.all.iter().map(|bracket| &bracket.subject));
         let calls = self.run_extra_rounds(Timing::SendCall)?;
         let clock = &self.survey.session.clock;
         let mut row = Row::from_rounds(id, &trips.ok_or("no rounds")?, clock)

@@ -177,7 +177,7 @@ impl Connection {
                 Ok((sent, streamed))
             }
             (TaskResult::StreamResult(near), TaskResult::StreamResult(far)) => {
-                let both = near.joined(far);
+                let both = near.combine(far);
                 let elapsed_ticks = both.elapsed_ticks;
                 Ok((SenderResult { elapsed_ticks }, both))
             }
