@@ -18,9 +18,10 @@ use crate::protocol::sync::{self, Word, edge};
 use crate::wait::{Event, Sleeper, WakeOrder};
 
 /// Number of times that a claimant yields the CPU when all entries are taken. After that it sleeps
-/// [`CLAIM_SLEEPS`] times, for a millisecond each.
+/// [`CLAIM_SLEEPS_MAX`] times, for a millisecond each.
 const CLAIM_YIELDS: u32 = 32;
-const CLAIM_SLEEPS: u32 = 8;
+/// Number of times that a claimant sleeps when all entries are still taken after its yields.
+const CLAIM_SLEEPS_MAX: u32 = 8;
 
 /// Returns a function for [`owner::claim_with_retries`]. Each call of the function pauses; it
 /// returns false after some 10 ms of pauses in all. This is enough for a process that is freeing an
@@ -35,7 +36,7 @@ pub(crate) fn claim_pauses(is_file: bool) -> impl FnMut() -> bool {
             1..=CLAIM_YIELDS => std::thread::yield_now(),
             _ => std::thread::sleep(Duration::from_millis(1)),
         }
-        is_file && pauses <= CLAIM_YIELDS + CLAIM_SLEEPS
+        is_file && pauses <= CLAIM_YIELDS + CLAIM_SLEEPS_MAX
     }
 }
 

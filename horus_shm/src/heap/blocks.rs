@@ -377,22 +377,22 @@ impl<T> core::fmt::Debug for Envelope<T> {
 
 /// Number of bits of a tag that hold the kind of the block. The bits above them hold its size
 /// class.
-const KIND_BITS: u32 = 3;
+const BLOCK_KIND_BITS: u32 = 3;
 
 /// Returns the tag of blocks of this kind and class. `is_counted` says whether they count in the
 /// mailbox's depth.
 pub(super) const fn tag(kind: u8, class: BlockClass, is_counted: bool) -> Tag {
-    Tag::new(kind | class.0 << KIND_BITS, is_counted)
+    Tag::new(kind | class.0 << BLOCK_KIND_BITS, is_counted)
 }
 
 /// Returns the kind that is stored in the tag of a block.
 pub(super) const fn kind_of(tag: Tag) -> u8 {
-    tag.kind() & ((1 << KIND_BITS) - 1)
+    tag.kind() & ((1 << BLOCK_KIND_BITS) - 1)
 }
 
 /// Returns the size class that is stored in the tag of a block.
 pub(super) const fn class_of(tag: Tag) -> BlockClass {
-    BlockClass::from_number(tag.kind() >> KIND_BITS)
+    BlockClass::from_number(tag.kind() >> BLOCK_KIND_BITS)
 }
 
 /// Returns the address of a block as a number. [`block_at`] converts it back.

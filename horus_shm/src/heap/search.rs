@@ -130,7 +130,7 @@ impl SearchState {
     }
 
     /// Returns true if all `workers` workers of the group are asleep.
-    const fn all_asleep(self, workers: usize) -> bool {
+    const fn are_all_asleep(self, workers: usize) -> bool {
         self.sleepers().count_ones() as usize == workers
     }
 
@@ -334,7 +334,7 @@ pub fn announce_sleeper<M: SearchMemory>(
             state
         };
         let state = state.with_sleeper(index);
-        let watches = state.watcher().is_none() && !state.all_asleep(memory.workers());
+        let watches = state.watcher().is_none() && !state.are_all_asleep(memory.workers());
         Some(if watches {
             state.with_watcher(index)
         } else {
@@ -394,7 +394,7 @@ pub fn sleep_after_announcing<M: SearchMemory>(
 /// for stalled workers. If all workers of the group sleep, the watcher stops being the watcher.
 pub fn keeps_watch<M: SearchMemory>(memory: &M, index: usize) -> bool {
     let resigned = update_state(memory, |state| {
-        let is_idle = state.watches(index) && state.all_asleep(memory.workers());
+        let is_idle = state.watches(index) && state.are_all_asleep(memory.workers());
         is_idle.then(|| state.without_watcher())
     });
     resigned.is_none() && load_state(memory).watches(index)

@@ -78,8 +78,8 @@ pub struct Machine {
 /// does creating a channel that depends on the settings.) Makes no system call, and writes to no
 /// file.
 pub fn machine() -> &'static Machine {
-    static MACHINE: OnceLock<Machine> = OnceLock::new();
-    MACHINE.get_or_init(|| {
+    static MACHINE_PROPERTIES: OnceLock<Machine> = OnceLock::new();
+    MACHINE_PROPERTIES.get_or_init(|| {
         let machine = Machine::examine();
         machine.tuning.set_current();
         machine

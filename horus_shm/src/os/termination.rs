@@ -36,7 +36,7 @@ const TIME_SHIFT: u32 = 34;
 /// group, to which the child belongs.
 const REPETITION_MS: u64 = 500;
 
-static RECORDERS: Mutex<SignalRecorders> = Mutex::new(SignalRecorders {
+static SIGNAL_RECORDERS: Mutex<SignalRecorders> = Mutex::new(SignalRecorders {
     count: 0,
     previous: Vec::new(),
 });
@@ -50,7 +50,9 @@ struct SignalRecorders {
 }
 
 fn lock_recorders() -> MutexGuard<'static, SignalRecorders> {
-    RECORDERS.lock().unwrap_or_else(PoisonError::into_inner)
+    SIGNAL_RECORDERS
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A recorder of termination signals. While at least one recorder exists in the process, the first

@@ -339,7 +339,7 @@ pub struct TakenBlock {
 /// The result of a look into the mailbox for the next block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MailboxLook<R> {
-    /// A block was found. The value is the block's content, or the block itself.
+    /// A block was found. The value is its content, or the block itself if the call only looks.
     Taken(R),
     /// There is no block in the mailbox.
     Empty,

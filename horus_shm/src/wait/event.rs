@@ -40,12 +40,12 @@ struct Registrations {
     machine: OnceLock<bool>,
 }
 
-static REGISTRATIONS: ForkLocal<Registrations> = ForkLocal::new();
+static SLEEPER_REGISTRATIONS: ForkLocal<Registrations> = ForkLocal::new();
 
 /// Registers this process for barriers of the scope `scope`, unless that was done before. Returns
 /// true if it is registered.
 fn register_once(scope: FutexScope) -> bool {
-    let registrations = REGISTRATIONS.get();
+    let registrations = SLEEPER_REGISTRATIONS.get();
     let place = match scope {
         FutexScope::Process => &registrations.process,
         FutexScope::Machine => &registrations.machine,

@@ -105,7 +105,7 @@ pub struct RawConsumer {
     received: u64,
     /// The number of messages that had been received when a `recv` call last found none. The
     /// messages received since then form a burst.
-    rested: u64,
+    received_at_empty_poll: u64,
     /// State of a pseudo-random number generator, which varies the length of the pauses between
     /// polls.
     chance: u64,
@@ -226,7 +226,7 @@ impl RawConsumer {
             },
             last_lane: NO_LANE,
             received: 0,
-            rested: 0,
+            received_at_empty_poll: 0,
             chance: 0,
             known: join::NEVER_SEARCHED,
             failed: None,
@@ -291,11 +291,11 @@ impl RawConsumer {
         if polled == PollOutcome::Message {
             return self.confirm_message();
         }
-        if self.received.wrapping_sub(self.rested) >= BURST_MESSAGES_MIN {
+        if self.received.wrapping_sub(self.received_at_empty_poll) >= BURST_MESSAGES_MIN {
             // SAFETY: as above.
             return unsafe { self.poll_after_burst(dst, bytes) };
         }
-        self.rested = self.received;
+        self.received_at_empty_poll = self.received;
         self.spin_back_off();
         polled
     }

@@ -120,7 +120,7 @@ struct Depot {
     empty: AtomicU64,
 }
 
-static DEPOT: Depot = Depot {
+static BLOCK_DEPOT: Depot = Depot {
     chunks: [const { AtomicU64::new(0) }; CHUNK_COUNT],
     made: AtomicU64::new(0),
     filled: [const { AtomicU64::new(0) }; BLOCK_CLASSES],
@@ -203,15 +203,15 @@ fn make_chunk(chunk: usize) -> u64 {
 /// Takes a magazine with blocks of this class out of the depot. It then belongs to the caller.
 /// Returns `None` if the depot has none.
 pub(super) fn pop_filled_magazine(class: BlockClass) -> Option<&'static Magazine> {
-    let number = depot::pop_item(&DEPOT, &DEPOT.filled[class.number() as usize])?;
-    Some(DEPOT.magazine(number))
+    let number = depot::pop_item(&BLOCK_DEPOT, &BLOCK_DEPOT.filled[class.number() as usize])?;
+    Some(BLOCK_DEPOT.magazine(number))
 }
 
 /// Returns a magazine without blocks, from the depot or newly created. It belongs to the caller.
 pub(super) fn take_empty_magazine() -> &'static Magazine {
-    match depot::pop_item(&DEPOT, &DEPOT.empty) {
-        Some(number) => DEPOT.magazine(number),
-        None => DEPOT.make_magazine(),
+    match depot::pop_item(&BLOCK_DEPOT, &BLOCK_DEPOT.empty) {
+        Some(number) => BLOCK_DEPOT.magazine(number),
+        None => BLOCK_DEPOT.make_magazine(),
     }
 }
 
@@ -220,11 +220,11 @@ pub(super) fn take_empty_magazine() -> &'static Magazine {
 pub(super) fn return_magazine(magazine: &'static Magazine, class: BlockClass) {
     // SAFETY: the magazine is the caller's.
     let top = if unsafe { magazine.is_empty() } {
-        &DEPOT.empty
+        &BLOCK_DEPOT.empty
     } else {
-        &DEPOT.filled[class.number() as usize]
+        &BLOCK_DEPOT.filled[class.number() as usize]
     };
-    depot::push_item(&DEPOT, top, magazine.number);
+    depot::push_item(&BLOCK_DEPOT, top, magazine.number);
 }
 
 /// The state of the allocator for new blocks: the present slab (piece of memory), from which blocks
@@ -357,8 +357,8 @@ mod tests {
     #[test]
     fn a_magazine_is_found_by_its_number() {
         for _ in 0..3 * FIRST_CHUNK_MAGAZINES {
-            let made = DEPOT.make_magazine();
-            assert!(ptr::eq(made, DEPOT.magazine(made.number)));
+            let made = BLOCK_DEPOT.make_magazine();
+            assert!(ptr::eq(made, BLOCK_DEPOT.magazine(made.number)));
             return_magazine(made, BlockClass::for_bytes(16).expect("a small block"));
         }
     }

@@ -19,6 +19,7 @@ const EMPTY_POLLS_PER_CHECK: u64 = 256;
 /// in millions of messages a second: 50 → 53; if the slots are mapped writable, 124 → 132; on cores
 /// that share no cache 11 → 13 and 18 → 25. 256 messages gain no more.
 const RUN_MESSAGES_MIN: u64 = 64;
+/// Lower limit of that number in a lane with fewer than 128 slots.
 const SHORT_RUN_MESSAGES_MIN: u64 = 16;
 
 /// Returns the minimum number of messages between two loads of the head, in a lane of `capacity`
@@ -35,7 +36,7 @@ const fn run_messages_min(capacity: u64) -> u64 {
 }
 
 /// The value of [`LaneReader::end`] while no later extent of the lane is known.
-const UNKNOWN_END: u64 = u64::MAX;
+const UNKNOWN_END_POSITION: u64 = u64::MAX;
 
 /// A reader of one lane. It also publishes its position, as its cursor, for the writer.
 #[derive(Debug)]
@@ -50,8 +51,8 @@ pub struct LaneReader<M> {
     pub(super) busy: u64,
     /// Number of polls in a row that found no message. It triggers checks for damage.
     pub(super) idle: u64,
-    /// Position after the last one of this extent (file of slots); [`UNKNOWN_END`] while no later
-    /// extent is known.
+    /// Position after the last one of this extent (file of slots); [`UNKNOWN_END_POSITION`] while
+    /// no later extent is known.
     pub(super) end: u64,
     /// Number of slots that are prefetched ahead of the next position; see [`prefetch_distance`].
     pub(super) ahead: u64,
@@ -93,7 +94,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
             skipped,
             busy,
             idle,
-            end: UNKNOWN_END,
+            end: UNKNOWN_END_POSITION,
             ahead,
             horizon,
             next_head_read,
@@ -455,7 +456,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         if is_newest {
             return Some(head);
         }
-        (self.end != UNKNOWN_END).then(|| head.min(self.end))
+        (self.end != UNKNOWN_END_POSITION).then(|| head.min(self.end))
     }
 
     /// Returns the lane's head (the position after its newest message); `None` if the lane has a
@@ -493,7 +494,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         self.ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
         self.run = run_messages_min(memory.capacity());
         self.memory = memory;
-        self.end = UNKNOWN_END;
+        self.end = UNKNOWN_END_POSITION;
         self.horizon = 0;
         self.count_lost_to(base, number);
         self.postpone_head_read(self.pos);

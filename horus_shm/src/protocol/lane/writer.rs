@@ -10,6 +10,7 @@ use crate::protocol::sync::{Word, edge};
 /// Messages are treated as a *stream* if the time between them is at most this number of ticks,
 /// some 0.4 µs, plus [`STREAM_TICKS_PER_LINE`] for each cache line of a message.
 const STREAM_TICKS: u64 = 1000;
+/// Time that the copy of a cache line may take between two messages of a stream, in ticks.
 const STREAM_TICKS_PER_LINE: u64 = 16;
 
 /// The only writer of a lane. It knows the position of the next message, and how far gated readers

@@ -129,7 +129,7 @@ impl RawConsumer {
         self.look_for_lanes();
         let found = self.poll_lanes_in_turn(|this, lane| Ok((this.recv_next_length(lane)?, ())));
         if found.is_err() {
-            self.rested = self.received;
+            self.received_at_empty_poll = self.received;
             self.spin_back_off();
             return None;
         }

@@ -542,7 +542,7 @@ impl RawConsumer {
             let skipped = reader.lost().wrapping_add(reader.skipped());
             let received = passed.wrapping_sub(skipped);
             self.received = self.received.saturating_sub(received);
-            self.rested = self.received;
+            self.received_at_empty_poll = self.received;
             self.next = 0;
             self.last_lane = match self.last_lane.cmp(&at) {
                 Ordering::Less => self.last_lane,

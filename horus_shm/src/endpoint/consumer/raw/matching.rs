@@ -58,7 +58,8 @@ impl RawConsumer {
     }
 
     /// Records whether this reader may read `extent`, the newest extent (file of slots) of its
-    /// lane; returns true if it may. If it may not, it gets no messages from the place `base` on.
+    /// lane; returns true if it may. If it may not, it gets no messages from the boundary `base`
+    /// on.
     pub(super) fn record_match(&mut self, extent: &Extent, base: ExtentBoundary) -> bool {
         let mismatch = self.mismatch(extent);
         let id = extent.id;

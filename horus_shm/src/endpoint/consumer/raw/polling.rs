@@ -118,7 +118,7 @@ impl RawConsumer {
         if polled == PollOutcome::Message {
             return self.confirm_message();
         }
-        self.rested = self.received;
+        self.received_at_empty_poll = self.received;
         self.publish_counters();
         polled
     }
