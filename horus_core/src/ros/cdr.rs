@@ -22,8 +22,10 @@ use super::{CdrError, CdrWriteError};
 /// its end.
 pub const ENCAPSULATION_BYTES: usize = 4;
 
-const BIG_ENDIAN: [u8; 2] = [0, 0];
-const LITTLE_ENDIAN: [u8; 2] = [0, 1];
+/// The first two bytes of the encapsulation if the fields are big-endian.
+const BIG_ENDIAN_CDR_ID: [u8; 2] = [0, 0];
+/// The first two bytes of the encapsulation if the fields are little-endian.
+const LITTLE_ENDIAN_CDR_ID: [u8; 2] = [0, 1];
 
 /// Returns how many padding bytes must be inserted at offset `at` before a number of `size` bytes.
 /// `at` is counted from the first byte of the encapsulation. `size` must be a power of two.
@@ -72,7 +74,7 @@ impl<'a> CdrWriter<'a> {
     /// Makes a writer that begins at the start of `out`, and writes the encapsulation header.
     pub fn new(out: &'a mut [u8]) -> Self {
         let mut writer = Self { out, at: 0 };
-        writer.write_bytes(&LITTLE_ENDIAN);
+        writer.write_bytes(&LITTLE_ENDIAN_CDR_ID);
         writer.write_bytes(&[0, 0]);
         writer
     }
@@ -203,10 +205,10 @@ impl<'a> CdrReader<'a> {
         };
         let encapsulation = reader.bytes(ENCAPSULATION_BYTES)?;
         let found = [encapsulation[0], encapsulation[1]];
-        if found != BIG_ENDIAN && found != LITTLE_ENDIAN {
+        if found != BIG_ENDIAN_CDR_ID && found != LITTLE_ENDIAN_CDR_ID {
             return Err(CdrError::Encapsulation { found });
         }
-        reader.is_big_endian = found == BIG_ENDIAN;
+        reader.is_big_endian = found == BIG_ENDIAN_CDR_ID;
         Ok(reader)
     }
 

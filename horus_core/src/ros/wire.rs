@@ -299,7 +299,7 @@ impl<W> IgnoredSequence<W> {
 
 /// A type of array elements that has a value for "not measured".
 pub(super) trait MaybeAbsent: Copy {
-    const ABSENT: Self;
+    const ABSENT_VALUE: Self;
     /// The value of the array elements that are not in use: those after the first `count` elements.
     const UNUSED_ELEMENT: Self;
 
@@ -307,7 +307,7 @@ pub(super) trait MaybeAbsent: Copy {
 }
 
 impl MaybeAbsent for f32 {
-    const ABSENT: Self = Self::NAN;
+    const ABSENT_VALUE: Self = Self::NAN;
     const UNUSED_ELEMENT: Self = 0.0;
 
     fn is_absent(&self) -> std::primitive::bool {
@@ -316,7 +316,7 @@ impl MaybeAbsent for f32 {
 }
 
 impl MaybeAbsent for f64 {
-    const ABSENT: Self = Self::NAN;
+    const ABSENT_VALUE: Self = Self::NAN;
     const UNUSED_ELEMENT: Self = 0.0;
 
     fn is_absent(&self) -> std::primitive::bool {
@@ -325,7 +325,7 @@ impl MaybeAbsent for f64 {
 }
 
 impl<const N: usize> MaybeAbsent for Text<N> {
-    const ABSENT: Self = Self::EMPTY;
+    const ABSENT_VALUE: Self = Self::EMPTY;
     const UNUSED_ELEMENT: Self = Self::EMPTY;
 
     fn is_absent(&self) -> std::primitive::bool {
@@ -373,7 +373,7 @@ impl<W> ParallelSequence<W> {
         let mut found = 0;
         Sequence::<W>::read(values, &mut found, field, from)?;
         match (found, *count) {
-            (0, _) => *values = [T::ABSENT; N],
+            (0, _) => *values = [T::ABSENT_VALUE; N],
             (_, 0) => *count = found,
             (_, wanted) if wanted == found => {}
             (_, wanted) => {

@@ -111,7 +111,7 @@ impl<T: Payload> Topic<T> {
     /// Makes this handle ignore, from now on, the messages that it publishes itself.
     #[must_use]
     pub fn ignore_own(mut self) -> Self {
-        self.subscriber.ignore(&self.publisher);
+        self.subscriber.ignore_own_publisher(&self.publisher);
         self
     }
 
@@ -276,7 +276,7 @@ impl<T: Payload> Topic<T> {
     /// gets the messages of the publisher, even after [`Self::ignore_own`].
     #[must_use]
     pub fn split(mut self) -> (Publisher<T>, Subscriber<T>) {
-        self.subscriber.include(&self.publisher);
+        self.subscriber.include_own_publisher(&self.publisher);
         (self.publisher, self.subscriber)
     }
 }

@@ -354,13 +354,17 @@ impl<T: Payload> Subscriber<T> {
         Backend::from_files(&self.raw().files())
     }
 
-    pub(super) fn include(&mut self, publisher: &Publisher<T>) {
+    /// Makes this subscriber receive again from `publisher`, which is the other end of its topic
+    /// handle.
+    pub(super) fn include_own_publisher(&mut self, publisher: &Publisher<T>) {
         // WHY it cannot fail: the lane was read before, so its memory is already mapped.
         let included = self.inbox.include_lane(publisher.raw().lane());
         debug_assert!(included.is_ok(), "{included:?}");
     }
 
-    pub(super) fn ignore(&mut self, publisher: &Publisher<T>) {
+    /// Makes this subscriber receive nothing from `publisher`, which is the other end of its topic
+    /// handle.
+    pub(super) fn ignore_own_publisher(&mut self, publisher: &Publisher<T>) {
         self.inbox.ignore_lane(publisher.raw().lane());
     }
 

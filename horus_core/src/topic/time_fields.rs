@@ -14,7 +14,7 @@ const MONOTONIC_FIELD: &str = "monotonic_ns";
 /// A number of nanoseconds that is greater than any difference between the clocks of the two time
 /// fields. It is added to times of CLOCK_MONOTONIC, so that times before the start of the machine
 /// are positive, too.
-const CLOCK_OFFSET: u64 = 1 << 62;
+const CLOCK_DIFFERENCE_NS_MAX: u64 = 1 << 62;
 
 /// The offsets of the two fields `timestamp_ns` and `monotonic_ns` in a message; `None` for a field
 /// that the message does not have.
@@ -50,10 +50,11 @@ impl TimeFields {
             // Its publisher has only set the other time.
             0 => {
                 let (now_ns, monotonic_ns) = clocks_now_ns();
-                let since_begin_ns = (CLOCK_OFFSET + monotonic_ns).saturating_add(timestamp_ns);
+                let since_begin_ns =
+                    (CLOCK_DIFFERENCE_NS_MAX + monotonic_ns).saturating_add(timestamp_ns);
                 since_begin_ns.saturating_sub(now_ns)
             }
-            monotonic_ns => CLOCK_OFFSET.saturating_add(monotonic_ns),
+            monotonic_ns => CLOCK_DIFFERENCE_NS_MAX.saturating_add(monotonic_ns),
         }
     }
 }
@@ -106,7 +107,7 @@ mod tests {
         assert_eq!(TimeFields::find(|_| None).published_ns(&[1; 16]), 0);
         assert_eq!(
             TimeFields::find(|_| Some(1)).published_ns_by(&[1; 8], || NOW),
-            CLOCK_OFFSET - 1000
+            CLOCK_DIFFERENCE_NS_MAX - 1000
         );
     }
 }

@@ -82,6 +82,7 @@ impl LazyPath<'_> {
     }
 }
 
+/// Writes values into fields, or parts of fields, of an existing message.
 struct PartWriter<'a> {
     layout: &'a Layout,
     message: &'a mut [u8],

@@ -121,7 +121,7 @@ impl CheckpointChecker {
     /// Returns the number of the last checkpoint that the node has passed, shared with the threads
     /// that show it.
     #[must_use]
-    pub(crate) const fn position(&self) -> &Arc<LastCheckpoint> {
+    pub(crate) const fn last_checkpoint(&self) -> &Arc<LastCheckpoint> {
         &self.position
     }
 
@@ -322,7 +322,7 @@ mod tests {
     #[test]
     fn another_thread_sees_the_last_checkpoint() {
         let mut checkpoints = CheckpointChecker::new(2, Duration::ZERO);
-        let place = Arc::clone(checkpoints.position());
+        let place = Arc::clone(checkpoints.last_checkpoint());
         let mut seen = vec![place.to_string()];
         checkpoints.begin_tick(0);
         for checkpoint in 1..=2 {

@@ -91,7 +91,7 @@ impl Swap {
 
 /// A function that turns the old node into the new one, and also returns the source from which the
 /// old node can be restored. If it fails, it returns the old node and the reason.
-type ChangeFn = Box<dyn FnOnce(Box<dyn Node>) -> Result<ChangedNode, FailedChange> + Send>;
+type NodeChangeFn = Box<dyn FnOnce(Box<dyn Node>) -> Result<ChangedNode, FailedChange> + Send>;
 type UndoFn = Box<dyn FnOnce(Box<dyn Node>) -> Option<Box<dyn Node>> + Send>;
 
 struct ChangedNode {
@@ -115,7 +115,7 @@ enum OldNodeSource {
 /// A swap that the node's thread has not begun yet. If this value is dropped, the swap is
 /// abandoned.
 pub(crate) struct PendingSwap {
-    change: Option<ChangeFn>,
+    change: Option<NodeChangeFn>,
     swap: Swap,
 }
 

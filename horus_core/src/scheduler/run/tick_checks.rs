@@ -51,7 +51,7 @@ impl TickChecks {
     /// that another thread can read it during a tick. Returns `None` if the node has no
     /// checkpoints.
     pub(crate) fn last_checkpoint(&self) -> Option<Arc<LastCheckpoint>> {
-        Some(Arc::clone(self.checkpoints.as_ref()?.position()))
+        Some(Arc::clone(self.checkpoints.as_ref()?.last_checkpoint()))
     }
 
     /// Starts the timeouts of the inputs again at `now_ns`, because the node is being initialised

@@ -24,6 +24,7 @@ const NO_LIMIT_NS: u64 = u64::MAX;
 /// A tick ends the run if it has lasted this many times its limit, and at least a second. WHY the
 /// second: a busy machine may delay a fast node for many periods.
 const GIVE_UP_AFTER_STUCK_LIMITS: u64 = 10;
+/// The shortest duration of a tick, in nanoseconds, after which the tick may end the run.
 const GIVE_UP_NS_MIN: u64 = 1_000_000_000;
 
 /// The time, in nanoseconds, that a panic hook gets after its tick has exceeded the limit. If the
@@ -33,6 +34,7 @@ const PANIC_HOOK_GRACE_NS: u64 = 1_000_000_000;
 
 /// The shortest time, in nanoseconds, between two checks of a node that is not in a tick.
 const IDLE_CHECK_INTERVAL_NS_MIN: u64 = 500_000;
+/// The shortest time, in nanoseconds, between two checks of a node that is in a tick.
 const BUSY_CHECK_INTERVAL_NS_MIN: u64 = 100_000;
 /// The time, in nanoseconds, between two checks of a node whose tick is stuck.
 const STUCK_CHECK_INTERVAL_NS: u64 = 1_000_000;

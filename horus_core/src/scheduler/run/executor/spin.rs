@@ -5,7 +5,8 @@ use horus_shm::clock::{Clock, sleep_until};
 
 /// Number of test sleeps with which a thread measures, at the start, how late the kernel wakes it.
 const TRIAL_SLEEPS: usize = 10;
-const TRIAL_NS_MAX: u64 = 1_000_000;
+/// The longest duration of a test sleep, in nanoseconds.
+const SPIN_TRIAL_NS_MAX: u64 = 1_000_000;
 /// Number of test sleeps that are allowed to end later than the first spin time covers.
 const LATE_TRIALS_ALLOWED: usize = 1;
 /// The number of steps into which the longest spin time is divided. After a wake that was no later
@@ -16,6 +17,7 @@ const LATE_TRIALS_ALLOWED: usize = 1;
 /// WHY it does not cover more wakes: if 99 of 100 ticks of a node must be in time, one late wake in
 /// 500 is acceptable, and ticks can be late for other reasons, too.
 const SPIN_TIME_STEPS: u64 = 10_000;
+/// Number of steps by which the spin time grows after a wake that was later than it covers.
 const STEPS_UP_AFTER_LATE_WAKE: u64 = 499;
 /// The longest spin time, in percent of the period.
 const SPIN_PERCENT_OF_PERIOD_MAX: u64 = 8;
@@ -66,7 +68,7 @@ impl SpinTime {
     pub(crate) fn measure(clock: &mut Clock, period_ns: u64, has_priority: bool) -> Self {
         // WHY as long as the later sleeps: in a longer sleep the CPU enters a deeper sleep state,
         // from which it wakes later.
-        let trial_ns = period_ns.min(TRIAL_NS_MAX);
+        let trial_ns = period_ns.min(SPIN_TRIAL_NS_MAX);
         let mut late: [u64; TRIAL_SLEEPS] = std::array::from_fn(|_| {
             let wake_ns = clock.resync() + trial_ns;
             sleep_until(wake_ns);
