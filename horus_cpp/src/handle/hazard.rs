@@ -125,7 +125,7 @@ pub(crate) struct HazardRecord {
 }
 
 static RECORDS: AtomicPtr<HazardRecord> = AtomicPtr::new(ptr::null_mut());
-static RECORDS_CREATED: AtomicU64 = AtomicU64::new(0);
+static HAZARD_RECORDS_CREATED: AtomicU64 = AtomicU64::new(0);
 
 thread_local! {
     // WHY two: the one that is read in each call has no destructor, so that no check is needed
@@ -197,7 +197,9 @@ impl HazardRecord {
             uses_barriers: can_barrier_in_process(),
         }));
         let record: &'static Self = record;
-        record.number.set(sync::next_number(&RECORDS_CREATED));
+        record
+            .number
+            .set(sync::next_number(&HAZARD_RECORDS_CREATED));
         let this = ptr::from_ref(record).cast_mut();
         // ORDERING(records): pairs with the loads in `all_records`: a thread that sees the record
         // sees its words.

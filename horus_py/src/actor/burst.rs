@@ -14,7 +14,7 @@ static BURSTS: AtomicU64 = AtomicU64::new(0);
 thread_local! {
     /// True while this thread runs a burst (several actors in a row under the GIL), and is
     /// therefore attached to the interpreter.
-    static IN_BURST: Cell<bool> = const { Cell::new(false) };
+    static IS_IN_BURST: Cell<bool> = const { Cell::new(false) };
 }
 
 /// Calls `burst`, which runs actors, while the thread is attached to the interpreter. If the
@@ -24,9 +24,9 @@ pub(crate) fn run_burst(burst: &mut dyn FnMut()) {
     let ran = with_python(|_| {
         // Relaxed: a counter for tests.
         BURSTS.fetch_add(1, Ordering::Relaxed);
-        let before = IN_BURST.replace(true);
+        let before = IS_IN_BURST.replace(true);
         burst();
-        IN_BURST.set(before);
+        IS_IN_BURST.set(before);
     });
     if ran.is_none() {
         burst();
@@ -37,7 +37,7 @@ pub(crate) fn run_burst(burst: &mut dyn FnMut()) {
 /// is shutting down. Costs a few nanoseconds within a burst.
 #[inline]
 pub(crate) fn call_attached<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
-    if IN_BURST.get() {
+    if IS_IN_BURST.get() {
         Python::try_attach(call)
     } else {
         with_python(call)

@@ -257,11 +257,11 @@ pub(crate) struct KindTable {
     by_hash: HashMap<u128, &'static MessageKind>,
 }
 
-static KINDS: Mutex<Option<KindTable>> = Mutex::new(None);
+static MESSAGE_KINDS: Mutex<Option<KindTable>> = Mutex::new(None);
 
 /// Locks the table of kinds. Python must not be called while it is locked.
 fn lock_kinds() -> KindTableGuard {
-    let mut guard = KINDS.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut guard = MESSAGE_KINDS.lock().unwrap_or_else(PoisonError::into_inner);
     guard.get_or_insert_default();
     KindTableGuard(guard)
 }
