@@ -13,7 +13,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 /// pairs.
 const LINE_BYTES: usize = 128;
 
-const LINES: usize = 2;
+const LINE_COUNT: usize = 2;
 
 /// A line of shared memory, accessed as words. It is two hardware cache lines long, because CPUs
 /// fetch lines in pairs.
@@ -43,18 +43,18 @@ impl SharedLines {
 
     /// Sets the size of `file`, which must be new and empty, and maps it.
     pub fn map_new(file: File) -> io::Result<SharedLines> {
-        file.set_len((LINES * LINE_BYTES) as u64)?;
+        file.set_len((LINE_COUNT * LINE_BYTES) as u64)?;
         SharedLines::map(file)
     }
 
     /// Maps the two lines at the beginning of `file`. The file must not shrink while the returned
     /// value exists.
     pub fn map(file: File) -> io::Result<SharedLines> {
-        if file.metadata()?.len() < (LINES * LINE_BYTES) as u64 {
+        if file.metadata()?.len() < (LINE_COUNT * LINE_BYTES) as u64 {
             return Err(io::Error::other("the file is too short for two lines"));
         }
         let map = memmap2::MmapOptions::new()
-            .len(LINES * LINE_BYTES)
+            .len(LINE_COUNT * LINE_BYTES)
             .map_raw(&file)?;
         Ok(SharedLines { file, map })
     }
@@ -70,7 +70,7 @@ impl SharedLines {
     ///
     /// If `index` is neither 0 nor 1.
     pub fn line(&self, index: usize) -> &Line {
-        assert!(index < LINES, "line {index} of {LINES}");
+        assert!(index < LINE_COUNT, "line {index} of {LINE_COUNT}");
         let first = self.map.as_mut_ptr().cast::<Line>();
         let line = first.wrapping_add(index);
         // SAFETY: `line` is inside the mapping, which is page-aligned and lives as long as `self`;
@@ -87,7 +87,7 @@ impl SharedLines {
 
     /// Sets all words of both lines to 0.
     pub fn zero_words(&self) {
-        for line in 0..LINES {
+        for line in 0..LINE_COUNT {
             for word in &self.line(line).words {
                 // Relaxed: the far end is idle, and the job that wakes it orders the memory.
                 word.store(0, atomic::Ordering::Relaxed);

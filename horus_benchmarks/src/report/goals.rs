@@ -14,11 +14,11 @@ use crate::report::versus;
 /// Key in the JSON settings of a report. Under it, the report stores for each row the smallest, the
 /// median and the largest floor (fastest possible exchange between two cores) of its rounds, in
 /// nanoseconds.
-pub const FLOOR_NS_GROUP: &str = "floor_ns";
+pub const FLOOR_NS_KEY: &str = "floor_ns";
 
 /// Key in the JSON settings of a report. Under it, the report stores for each row the ratio to the
 /// floor (fastest possible exchange between two cores) in each [`MachineState`].
-pub const FLOOR_RATIO_BY_STATE_GROUP: &str = "floor_ratio_by_state";
+pub const FLOOR_RATIO_BY_STATE_KEY: &str = "floor_ratio_by_state";
 
 /// A quantity for which there are goals, with templates for the texts about a goal.
 #[derive(Debug, Clone, Copy)]
@@ -106,9 +106,9 @@ const fn ratio_quantity(pointer: &'static str, goal: &'static str) -> LimitedQua
 
 /// Key in the JSON settings of a report. Under it, the report stores for each pair of compared rows
 /// the median ratio and its 95 % confidence interval.
-pub const RATIOS_GROUP: &str = "ratio_to";
+pub const RATIOS_KEY: &str = "ratio_to";
 
-/// Key below [`RATIOS_GROUP`] for the memory of our actors, divided by the memory of the best peer.
+/// Key below [`RATIOS_KEY`] for the memory of our actors, divided by the memory of the best peer.
 /// The best peer is the actor runtime of another crate that needs the least memory.
 pub const BEST_PEER_MEMORY_KEY: &str = "memory of the best peer";
 
@@ -252,7 +252,7 @@ pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
 /// Returns the states of the machine in which the row `id` was measured, as `settings` has them.
 /// Returns an empty list if they are not recorded.
 pub(crate) fn recorded_states(settings: &Map<String, Value>, id: &str) -> Vec<MachineState> {
-    rows::value_of_row(settings, FLOOR_RATIO_BY_STATE_GROUP, id).unwrap_or_default()
+    rows::value_of_row(settings, FLOOR_RATIO_BY_STATE_KEY, id).unwrap_or_default()
 }
 
 /// Returns the text of a verdict on each state of the machine, missed ones first. Returns `None` if
@@ -282,7 +282,7 @@ fn row_with_ratios(row: &Row, settings: &Map<String, Value>) -> Value {
     if let (Some(ratio), Some([low, high])) = (row.floor_ratio, row.floor_ratio_ci) {
         value["floor"] = json!([ratio, low, high]);
     }
-    value["ratio_to"] = rows::value_of_row(settings, RATIOS_GROUP, &row.id).unwrap_or_default();
+    value["ratio_to"] = rows::value_of_row(settings, RATIOS_KEY, &row.id).unwrap_or_default();
     value
 }
 
@@ -337,7 +337,7 @@ pub(crate) fn verdict_text(is_met: bool, limit: f64, [low, high]: [f64; 2]) -> S
 /// nanoseconds. The text is empty if the row has no floor.
 fn describe_floor(report: &Report, id: &str) -> String {
     let floors: Vec<f64> =
-        rows::value_of_row(&report.settings, FLOOR_NS_GROUP, id).unwrap_or_default();
+        rows::value_of_row(&report.settings, FLOOR_NS_KEY, id).unwrap_or_default();
     let texts = floors.iter().map(|ns| format!("{ns:.0}"));
     texts.collect::<Vec<_>>().join("/")
 }

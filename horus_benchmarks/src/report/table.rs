@@ -9,7 +9,7 @@ use crate::report::rows::{Report, Row};
 use crate::report::template::fill_template;
 use crate::report::versus;
 
-const LEGEND: &str = "\
+const TABLE_LEGEND: &str = "\
 ns. No samples removed: percentiles and max are of all of them; 'filtered' (Tukey, 1.5 IQR) is \
 shown beside.
 'p50 95 %' is the bootstrap interval of the median over rounds (of samples, if there are fewer \
@@ -73,7 +73,7 @@ pub fn render(report: &Report) -> String {
     let overhead = report.machine.timer_overhead_ns;
     let resolution = report.machine.timer_resolution_ns;
     format!(
-        "{text}\n{}\n{LEGEND}\n\
+        "{text}\n{}\n{TABLE_LEGEND}\n\
          Timer: {overhead:.1} ns overhead are part of every timed interval, not subtracted; it \
          moves in steps of {resolution:.1} ns\n(percentiles fall on them, or on halves for RTT/2; \
          the medians behind ratios are interpolated).",

@@ -46,7 +46,7 @@ type PerformFn = fn(&WorkloadJob) -> Result<WorkloadResult, Box<dyn Error>>;
 /// The actor runtimes that this binary was built with, ours first. For each one: its name, and the
 /// function that runs a job on it.
 const RUNTIMES: &[(&str, PerformFn)] = &[
-    (OURS, perform_job::<actors::ours::Ours>),
+    (OUR_RUNTIME_NAME, perform_job::<actors::ours::Ours>),
     #[cfg(feature = "actor_peers")]
     ("tokio", perform_job::<actors::peers::Tokio>),
     #[cfg(feature = "actor_peers")]
@@ -57,7 +57,7 @@ const RUNTIMES: &[(&str, PerformFn)] = &[
     ("kameo", perform_job::<actors::peers::Kameo>),
 ];
 
-const OURS: &str = "ours";
+const OUR_RUNTIME_NAME: &str = "ours";
 
 /// The names of the actor runtimes of other crates.
 const PEERS: [&str; 4] = ["tokio", "actix", "ractor", "kameo"];
@@ -150,7 +150,7 @@ fn wanted_runtimes(name: &str, args: &Args) -> Result<Vec<&'static str>, String>
                 )
             } else {
                 let peers = PEERS.join(", ");
-                format!("no runtime is called '{wanted}'; there are {OURS}, {peers}")
+                format!("no runtime is called '{wanted}'; there are {OUR_RUNTIME_NAME}, {peers}")
             }
         })
     };
@@ -280,7 +280,7 @@ impl Benchmark {
             let theirs = theirs.iter().zip(&self.runtimes[1..]);
             let theirs = theirs.map(|(rounds, name)| (of(rounds), rounds, name));
             let best = theirs.min_by(|(a, ..), (b, ..)| median(a).total_cmp(&median(b)));
-            let (best, rounds, name) = best.filter(|_| self.runtimes[0] == OURS)?;
+            let (best, rounds, name) = best.filter(|_| self.runtimes[0] == OUR_RUNTIME_NAME)?;
             let sent = [ours, rounds].map(|all| sent_messages(workload, all));
             Some((of(ours), best, *name, sent[0] + sent[1]))
         };
@@ -289,7 +289,7 @@ impl Benchmark {
         let memory = peak.and_then(|(ours, best, ..)| stats::ratio_of_medians(&best, &ours));
         if let Some(ratio) = memory {
             let note = json!({ goals::BEST_PEER_MEMORY_KEY: ratio.to_array() });
-            report.set_for_row(goals::RATIOS_GROUP, &format!("{id}/{OURS}"), note);
+            report.set_for_row(goals::RATIOS_KEY, &format!("{id}/{OUR_RUNTIME_NAME}"), note);
         }
         let figures: &[(&str, Measure, FigureFn)] = match workload {
             Workload::Blitz => &[

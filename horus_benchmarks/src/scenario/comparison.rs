@@ -14,7 +14,7 @@ use crate::measure::stats;
 use crate::measure::stream::StreamResult;
 use crate::measure::tsc::TscClock;
 use crate::measure::workload::{Round, Timing};
-use crate::report::goals::FLOOR_RATIO_BY_STATE_GROUP;
+use crate::report::goals::FLOOR_RATIO_BY_STATE_KEY;
 use crate::report::rows::Row;
 use crate::report::versus::{self, Measure};
 use crate::run::args::Effort;
@@ -30,8 +30,10 @@ use crate::transport::rendezvous::AnyError;
 /// messages for the measured streams.
 const PROBE_MESSAGES: u64 = 2_000;
 
+/// Maximum number of messages in a stream, for each timed message of a round.
 const STREAM_FACTOR: u64 = 500;
 
+/// Minimum number of messages in a stream.
 const STREAM_MESSAGES_MIN: u64 = 500;
 
 /// Number of threads that are busy at the same time during a comparison: one for each end.
@@ -184,7 +186,7 @@ impl<'a> Comparison<'a> {
             let row = row.with_floor_ratio(ratio);
             let report = &mut self.session.report;
             report.set_for_row(
-                FLOOR_RATIO_BY_STATE_GROUP,
+                FLOOR_RATIO_BY_STATE_KEY,
                 &id,
                 split_by_state(&floors, &pairs),
             );
@@ -292,7 +294,7 @@ impl<'a> Comparison<'a> {
             let pairs = versus::ratio_pairs(measure, figures);
             let report = &mut self.session.report;
             report.set_for_row(
-                FLOOR_RATIO_BY_STATE_GROUP,
+                FLOOR_RATIO_BY_STATE_KEY,
                 &id,
                 split_by_state(floors_ns, &pairs),
             );

@@ -11,7 +11,7 @@ use crate::measure::rounds::Rounds;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::TickSource;
 use crate::measure::workload::Timing;
-use crate::report::goals::RATIOS_GROUP;
+use crate::report::goals::RATIOS_KEY;
 use crate::report::rows::Row;
 use crate::run::args::{Args, QuickOrFull};
 use crate::run::floor::Placement;
@@ -128,7 +128,7 @@ fn measure(
     for ((id, _), rounds) in names.iter().zip(&rows).skip(1) {
         if let Some(ratio) = rounds.ratio_to(&rows[0]) {
             let note = json!({ names[0].0.as_str(): ratio.to_array() });
-            session.report.set_for_row(RATIOS_GROUP, id, note);
+            session.report.set_for_row(RATIOS_KEY, id, note);
         }
     }
     Ok(())

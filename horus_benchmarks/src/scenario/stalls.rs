@@ -22,6 +22,7 @@ const LATE_NS: u64 = 20_000;
 /// kernel stops a real-time thread that uses more than 95 % of a second, which would look like a
 /// stall.
 const STALL_SEARCH_TIME: Duration = Duration::from_millis(40);
+/// Duration of the sleep after each search for stalls.
 const REST_AFTER_SEARCH: Duration = Duration::from_millis(10);
 
 /// The stalls of a CPU that a thread found by reading the clock continuously. A stall is a time in

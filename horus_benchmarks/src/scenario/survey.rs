@@ -11,7 +11,7 @@ use crate::measure::micro::MicroPlan;
 use crate::measure::stats::{self, Samples};
 use crate::measure::stream::{StreamRecord, StreamResult};
 use crate::measure::workload::{Round, Timing};
-use crate::report::goals::{FLOOR_NS_GROUP, FLOOR_RATIO_BY_STATE_GROUP};
+use crate::report::goals::{FLOOR_NS_KEY, FLOOR_RATIO_BY_STATE_KEY};
 use crate::report::rows::{Report, Row};
 use crate::run::args::{Args, Effort, QuickOrFull};
 use crate::run::floor::{Floor, FloorLines, Placement};
@@ -272,7 +272,7 @@ impl SurveyEnds<'_> {
         row.figures.tsc_ns = self.measure_one_way_by_tsc(id, transport.size)?;
         let report = &mut self.survey.session.report;
         report.push(row, &format!("RTT/2; {}", transport.carrier.basis()));
-        report.set_for_row(FLOOR_RATIO_BY_STATE_GROUP, id, states);
+        report.set_for_row(FLOOR_RATIO_BY_STATE_KEY, id, states);
         self.record_floor(id, &measured);
         measured
             .floor
@@ -376,7 +376,7 @@ impl SurveyEnds<'_> {
     fn record_floor<S>(&mut self, id: &str, measured: &BracketedRounds<S>) {
         let report = &mut self.survey.session.report;
         if let Some(range) = measured.floor_range_ns() {
-            report.set_for_row(FLOOR_NS_GROUP, id, range);
+            report.set_for_row(FLOOR_NS_KEY, id, range);
         }
         report.set_for_row("rounds_repeated", id, measured.repeated);
         report.set_for_row("rounds_unsteady", id, measured.unsteady);

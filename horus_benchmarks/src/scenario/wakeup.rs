@@ -11,7 +11,7 @@ use crate::measure::micro::MicroPlan;
 use crate::measure::rounds::Rounds;
 use crate::measure::stats::Samples;
 use crate::measure::workload::Timing;
-use crate::report::goals::RATIOS_GROUP;
+use crate::report::goals::RATIOS_KEY;
 use crate::report::rows::Row;
 use crate::run::args::{Args, Effort, QuickOrFull};
 use crate::run::floor::{Floor, Placement};
@@ -176,7 +176,7 @@ pub(super) fn measure(
             Some((other.mechanism.id(), ratio))
         });
         let ratios: BTreeMap<&str, [f64; 3]> = ratios.collect();
-        session.report.set_for_row(RATIOS_GROUP, id, ratios);
+        session.report.set_for_row(RATIOS_KEY, id, ratios);
     }
     Ok(all)
 }

@@ -45,13 +45,13 @@ const KANAL_CALLS: &str = "bounded; try_send, try_recv; streams received by drai
 const FLUME_CALLS: &str = "bounded; try_send, try_recv; streams received by drain";
 const WAKEUP_CALLS: &str = "TSC of both CPUs; asleep for 50 us before each send";
 
-/// Flags of a carrier: `OURS` if it is one of our library, `LOSSLESS` if it neither overwrites nor
-/// drops unread messages, `TWO_SENDERS` if it has two sending endpoints on each side, `DUPLEX` if
-/// one ring serves both directions.
-const OURS: u8 = 1;
-const LOSSLESS: u8 = 2;
-const TWO_SENDERS: u8 = 4;
-const DUPLEX: u8 = 8;
+/// Flags of a carrier: `OURS_FLAG` if it is one of our library, `LOSSLESS_FLAG` if it neither
+/// overwrites nor drops unread messages, `TWO_SENDERS_FLAG` if it has two sending endpoints on each
+/// side, `DUPLEX_FLAG` if one ring serves both directions.
+const OURS_FLAG: u8 = 1;
+const LOSSLESS_FLAG: u8 = 2;
+const TWO_SENDERS_FLAG: u8 = 4;
+const DUPLEX_FLAG: u8 = 8;
 
 /// Defines [`Carrier`]. For each carrier: its name in the ids of rows, its flags, and a description
 /// of its endpoints and timed calls for the report.
@@ -71,7 +71,7 @@ macro_rules! carriers {
             /// Returns the name of the carrier, its flags, and its description.
             const fn properties(self) -> (&'static str, u8, &'static str) {
                 match self {
-                    Carrier::Wakeup(mechanism) => (mechanism.id(), OURS, WAKEUP_CALLS),
+                    Carrier::Wakeup(mechanism) => (mechanism.id(), OURS_FLAG, WAKEUP_CALLS),
                     Carrier::Channel(maker, shape) => maker.properties(shape),
                     $(Carrier::$name => ($id, $flags, $description),)+
                 }
@@ -81,47 +81,48 @@ macro_rules! carriers {
 }
 
 carriers! {
-    SpscShm: "spsc_shm", OURS | LOSSLESS, "1:1, gated ring";
-    MpscShm: "mpsc_shm", OURS | LOSSLESS | TWO_SENDERS, "2:1, gated ring, producers in turn";
-    SpmcShm: "spmc_shm", OURS, "1:2, open lane, both receive";
-    FanoutShm: "fanout_shm", OURS, "1:1, open lane";
-    FanoutShm2p2s: "fanout_shm_2p2s", OURS | TWO_SENDERS,
+    SpscShm: "spsc_shm", OURS_FLAG | LOSSLESS_FLAG, "1:1, gated ring";
+    MpscShm: "mpsc_shm", OURS_FLAG | LOSSLESS_FLAG | TWO_SENDERS_FLAG,
+        "2:1, gated ring, producers in turn";
+    SpmcShm: "spmc_shm", OURS_FLAG, "1:2, open lane, both receive";
+    FanoutShm: "fanout_shm", OURS_FLAG, "1:1, open lane";
+    FanoutShm2p2s: "fanout_shm_2p2s", OURS_FLAG | TWO_SENDERS_FLAG,
         "2:2, open lanes, producers in turn, both receive";
-    PodShm: "pod_shm", OURS, "1:1, latest()";
-    Topic: "topic", OURS,
+    PodShm: "pod_shm", OURS_FLAG, "1:1, latest()";
+    Topic: "topic", OURS_FLAG,
         "1:1, best-effort topic (open lane), subscribers_max(1); send; recv_into, streams received \
          by drain";
-    TopicReliable: "topic_reliable", OURS | LOSSLESS,
+    TopicReliable: "topic_reliable", OURS_FLAG | LOSSLESS_FLAG,
         "1:1, reliable topic, subscribers_max(1); send; recv_into, streams received by drain";
     /// A best-effort topic with one publisher, one subscriber and the default number of slots.
-    TopicDefault: "topic_default", OURS,
+    TopicDefault: "topic_default", OURS_FLAG,
         "1:1, best-effort topic, default capacity; send, recv_into";
-    TopicLoan: "topic_loan", OURS,
+    TopicLoan: "topic_loan", OURS_FLAG,
         "1:1, best-effort topic, default capacity; loan, publish, borrow";
     /// One ring with any number of publishers and subscribers, on which each side both publishes
     /// and subscribes. Publishers overwrite old messages and do not wait for readers.
-    FanoutShmDuplex: "fanout_shm_duplex", OURS | DUPLEX,
+    FanoutShmDuplex: "fanout_shm_duplex", OURS_FLAG | DUPLEX_FLAG,
         "2:2 on one ring, both sides publish and subscribe";
     /// A single best-effort topic on which each side both publishes and subscribes.
-    TopicDuplex: "topic_duplex", OURS | DUPLEX,
+    TopicDuplex: "topic_duplex", OURS_FLAG | DUPLEX_FLAG,
         "2:2 on one best-effort topic, both sides publish and subscribe";
     /// A best-effort topic for large messages, which are copied in and out.
-    LargeCopy: "copy", OURS, "send, recv, answer of 16 bytes";
+    LargeCopy: "copy", OURS_FLAG, "send, recv, answer of 16 bytes";
     /// A best-effort topic for large messages, which are written into a loan and read from a
     /// borrowed sample.
-    LargeLoan: "loan", OURS, "publish of a filled loan, borrow, answer of 16 bytes";
-    HeadTailRing: "head_tail_ring", LOSSLESS,
+    LargeLoan: "loan", OURS_FLAG, "publish of a filled loan, borrow, answer of 16 bytes";
+    HeadTailRing: "head_tail_ring", LOSSLESS_FLAG,
         "head and tail in lines of their own, each endpoint caches the other; streams received in \
          rendezvous, all there is at once";
     Udp: "udp", 0, DATAGRAM_CALLS;
-    UnixDatagram: "unix_datagram", LOSSLESS, DATAGRAM_CALLS;
-    UnixStream: "unix_stream", LOSSLESS,
+    UnixDatagram: "unix_datagram", LOSSLESS_FLAG, DATAGRAM_CALLS;
+    UnixStream: "unix_stream", LOSSLESS_FLAG,
         "not blocking, polled, 4 MiB of buffer requested; write; read, streams received by reads \
          of up to 256 KiB";
-    Pipe: "pipe", LOSSLESS,
+    Pipe: "pipe", LOSSLESS_FLAG,
         "not blocking, polled, 1 MiB of buffer requested; write; read, streams received by reads \
          of up to 256 KiB";
-    MessageQueue: "posix_mq", LOSSLESS,
+    MessageQueue: "posix_mq", LOSSLESS_FLAG,
         "not blocking, polled, as many messages as are allowed; mq_send; mq_receive, also of \
          streams: there is no call for several";
     Iceoryx2: "iceoryx2", 0, "1:1, ipc service, buffer of 1 that overflows, loaned ahead";
@@ -133,10 +134,10 @@ carriers! {
     /// The variant of the iceoryx2 service that works only within a process.
     Iceoryx2Local: "iceoryx2_local", 0,
         "1:1, local service, buffer of 1 that overflows, loaned ahead";
-    Iceoryx2Stream: "iceoryx2_stream", LOSSLESS,
+    Iceoryx2Stream: "iceoryx2_stream", LOSSLESS_FLAG,
         "1:1, ipc service, buffer of 256, RetryUntilDelivered";
     /// A single iceoryx2 service on which each side both publishes and subscribes.
-    Iceoryx2Duplex: "iceoryx2_duplex", DUPLEX,
+    Iceoryx2Duplex: "iceoryx2_duplex", DUPLEX_FLAG,
         "2:2, ipc service, both sides publish and subscribe";
 }
 
@@ -233,13 +234,13 @@ impl ChannelProvider {
         let (id, owner, calls) = match (self, shape) {
             // WHY another name: our SPSC channel is compared in two shapes.
             (ChannelProvider::Fanout, ChannelShape::OneToTwo) => {
-                ("fanout_broadcast", OURS, OUR_CALLS)
+                ("fanout_broadcast", OURS_FLAG, OUR_CALLS)
             }
-            (ChannelProvider::Direct, _) => ("direct", OURS, "try_send, try_recv"),
-            (ChannelProvider::Spsc, _) => ("spsc", OURS, OUR_CALLS),
-            (ChannelProvider::Spmc, _) => ("spmc", OURS, OUR_CALLS),
-            (ChannelProvider::Mpsc, _) => ("mpsc", OURS, OUR_CALLS),
-            (ChannelProvider::Fanout, _) => ("fanout", OURS, OUR_CALLS),
+            (ChannelProvider::Direct, _) => ("direct", OURS_FLAG, "try_send, try_recv"),
+            (ChannelProvider::Spsc, _) => ("spsc", OURS_FLAG, OUR_CALLS),
+            (ChannelProvider::Spmc, _) => ("spmc", OURS_FLAG, OUR_CALLS),
+            (ChannelProvider::Mpsc, _) => ("mpsc", OURS_FLAG, OUR_CALLS),
+            (ChannelProvider::Fanout, _) => ("fanout", OURS_FLAG, OUR_CALLS),
             (ChannelProvider::Rtrb, _) => ("rtrb", 0, RTRB_CALLS),
             (ChannelProvider::Disruptor, _) => ("disruptor", 0, DISRUPTOR_CALLS),
             (ChannelProvider::Crossbeam, _) => ("crossbeam", 0, "bounded; try_send, try_recv"),
@@ -248,10 +249,10 @@ impl ChannelProvider {
             (ChannelProvider::Flume, _) => ("flume", 0, FLUME_CALLS),
         };
         let senders = match shape {
-            ChannelShape::TwoToOne | ChannelShape::TwoToTwo => TWO_SENDERS,
+            ChannelShape::TwoToOne | ChannelShape::TwoToTwo => TWO_SENDERS_FLAG,
             ChannelShape::OneToOne | ChannelShape::OneToTwo => 0,
         };
-        (id, owner | LOSSLESS | senders, calls)
+        (id, owner | LOSSLESS_FLAG | senders, calls)
     }
 }
 
@@ -346,24 +347,28 @@ impl Carrier {
     /// Returns true if this is a carrier of our library. Each carrier of ours is compared with all
     /// carriers of other libraries.
     pub const fn is_ours(self) -> bool {
-        self.has_flag(OURS)
+        self.has_flag(OURS_FLAG)
     }
 
     /// Returns the number of sending endpoints on each side. They send in turn.
     pub const fn producers(self) -> u64 {
-        if self.has_flag(TWO_SENDERS) { 2 } else { 1 }
+        if self.has_flag(TWO_SENDERS_FLAG) {
+            2
+        } else {
+            1
+        }
     }
 
     /// Returns true if the carrier neither overwrites nor drops unread messages. On such a carrier,
     /// a lost message is an error.
     pub const fn is_lossless(self) -> bool {
-        self.has_flag(LOSSLESS)
+        self.has_flag(LOSSLESS_FLAG)
     }
 
     /// Returns true if one ring serves both directions. The benchmarks do not measure such a
     /// carrier with streams, but with exchanges, in which both sides send at the same time.
     pub const fn is_duplex(self) -> bool {
-        self.has_flag(DUPLEX)
+        self.has_flag(DUPLEX_FLAG)
     }
 
     /// Returns the reason why the carrier cannot transport messages of `bytes` bytes on this

@@ -59,7 +59,7 @@ impl Transport {
             | Carrier::UnixStream
             | Carrier::Pipe
             | Carrier::MessageQueue => with_packet!(
-                open_peer(self, rendezvous);
+                open_foreign_carrier(self, rendezvous);
                 Packet8, Packet32, Packet304, Packet1480, Packet4096, Packet16384, Packet65536
             ),
             Carrier::Iceoryx2
@@ -188,7 +188,10 @@ fn open_topic<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> O
 }
 
 /// Opens a carrier that is not ours: a transport of the kernel, or the ring with a head and a tail.
-fn open_peer<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
+fn open_foreign_carrier<P: Packet>(
+    transport: Transport,
+    rendezvous: &Rendezvous<'_>,
+) -> OpenResult {
     Ok(match transport.carrier {
         Carrier::HeadTailRing => {
             let capacity = transport.size.capacity();

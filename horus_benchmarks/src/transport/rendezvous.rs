@@ -28,9 +28,9 @@ pub(crate) fn unsuited_error(transport: Transport) -> AnyError {
 /// Returns a number that no other connection of this process has. It becomes part of the names of a
 /// connection.
 pub fn next_connection_number() -> u64 {
-    static NEXT_NUMBER: AtomicU64 = AtomicU64::new(1);
+    static NEXT_RENDEZVOUS_NUMBER: AtomicU64 = AtomicU64::new(1);
     // Relaxed: a number, and nothing else.
-    NEXT_NUMBER.fetch_add(1, Ordering::Relaxed)
+    NEXT_RENDEZVOUS_NUMBER.fetch_add(1, Ordering::Relaxed)
 }
 
 /// The role of one side when a connection is opened.

@@ -1,7 +1,7 @@
 //! A change counts if it is larger than noise.
 
 use horus_benchmarks::measure::stats::{Ratio, Samples};
-use horus_benchmarks::report::goals::FLOOR_RATIO_BY_STATE_GROUP;
+use horus_benchmarks::report::goals::FLOOR_RATIO_BY_STATE_KEY;
 use horus_benchmarks::report::research::compare::*;
 use horus_benchmarks::report::research::record::{ProgramRecord, RunRecord};
 use horus_benchmarks::report::rows::Row;
@@ -121,10 +121,7 @@ fn in_states(states: &[(f64, f64)]) -> RunRecord {
         .collect();
     let mut run = run("a", vec![ratio(1.5, 0.5)]);
     let settings = &mut run.programs[0].settings;
-    settings.insert(
-        FLOOR_RATIO_BY_STATE_GROUP.to_owned(),
-        json!({ "r": states }),
-    );
+    settings.insert(FLOOR_RATIO_BY_STATE_KEY.to_owned(), json!({ "r": states }));
     run
 }
 

@@ -3,7 +3,7 @@
 use horus_benchmarks::measure::stats::{Ratio, Samples};
 use horus_benchmarks::report::figures::Figures;
 use horus_benchmarks::report::goals::{
-    BEST_PEER_MEMORY_KEY, FLOOR_RATIO_BY_STATE_GROUP, STALLS_ROW, Verdict, verdicts,
+    BEST_PEER_MEMORY_KEY, FLOOR_RATIO_BY_STATE_KEY, STALLS_ROW, Verdict, verdicts,
 };
 use horus_benchmarks::report::rows::Row;
 use horus_benchmarks::report::versus::{self, Measure};
@@ -242,7 +242,7 @@ fn a_ratio_is_judged_in_each_state_of_the_machine() {
             json!({ "floor_ns": floor_ns, "rounds": 5, "ratio": ratio, "ratio_ci": ratio_ci })
         };
         let states = [state(60.0, near), state(240.0, far)];
-        let Value::Object(settings) = json!({ FLOOR_RATIO_BY_STATE_GROUP: { id: states } }) else {
+        let Value::Object(settings) = json!({ FLOOR_RATIO_BY_STATE_KEY: { id: states } }) else {
             unreachable!()
         };
         let rows = [Row {

@@ -12,8 +12,8 @@ use crate::report::research::record::{OK_RESULT, ProgramRecord, RunRecord};
 use crate::report::research::tables::Layout;
 use crate::report::template::fill_template;
 
-const TEMPLATE: &str = include_str!("page.html");
-const STYLE: &str = include_str!("page.css");
+const PAGE_HTML: &str = include_str!("page.html");
+const PAGE_CSS: &str = include_str!("page.css");
 
 /// Returns the HTML of the whole page. `name` is the name of the run.
 ///
@@ -27,7 +27,7 @@ pub fn render(run: &RunRecord, name: &str) -> Result<String, Error> {
     let failed = programs().filter(|one| !one.is_complete());
     let content = json!({
         "name": name,
-        "style": STYLE,
+        "style": PAGE_CSS,
         "plot": PLOT_AREA,
         "facts": run.first_with_machine().map(|program| machine_facts(&layout, program)),
         "commits": commits.iter().filter(|commit| !commit.is_empty()).collect::<Vec<_>>(),
@@ -43,7 +43,7 @@ pub fn render(run: &RunRecord, name: &str) -> Result<String, Error> {
     environment.set_formatter(escape_html);
     environment.set_auto_escape_callback(|_| AutoEscape::Html);
     environment
-        .template_from_str(TEMPLATE)?
+        .template_from_str(PAGE_HTML)?
         .render(Value::from(Serde(content)))
 }
 

@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
-use crate::report::goals::FLOOR_NS_GROUP;
+use crate::report::goals::FLOOR_NS_KEY;
 use crate::report::research::figure::{self, Figure, message_bytes_in_id};
 use crate::report::research::record::{ProgramRecord, RunRecord};
 use crate::report::rows::{self, Row};
 use crate::report::template::fill_template;
 
-const LAYOUT: &str = include_str!("page.json");
+const PAGE_LAYOUT_JSON: &str = include_str!("page.json");
 
 /// Text of a table cell that has no value.
 const NO_VALUE: &str = "–";
@@ -143,7 +143,7 @@ enum LineSource {
 impl Layout {
     /// Returns the layout of the report's page. It is a constant of this program.
     pub(super) fn built_in() -> Layout {
-        serde_json::from_str(LAYOUT).expect("a constant, valid layout")
+        serde_json::from_str(PAGE_LAYOUT_JSON).expect("a constant, valid layout")
     }
 
     /// Returns the sections for which the run has any content.
@@ -320,7 +320,7 @@ pub(super) fn row_with_context(program: &ProgramRecord, row: &Row) -> Value {
     value["short"] = short.into();
     value["program"] = program.name.as_str().into();
     value["basis"] = program.basis(&row.id).into();
-    let floor: Option<[f64; 3]> = rows::value_of_row(&program.settings, FLOOR_NS_GROUP, &row.id);
+    let floor: Option<[f64; 3]> = rows::value_of_row(&program.settings, FLOOR_NS_KEY, &row.id);
     if let (Some([_, floor, _]), Some(ns), Some(_)) = (floor, row.ns, row.floor_ratio) {
         value["floor"] = floor.into();
         value["overhead"] = (ns.p50 - floor).into();
