@@ -1,10 +1,10 @@
 //! Answers. An answer is memory for one value, which a *replier* passes to an *asker*.
 //!
-//! [`answer`] creates both ends: a [`Reply`] for the replier, and an [`Answer`] for the asker. If
-//! the [`Reply`] is dropped without a value, the asker gets the error that there is no answer. If
-//! the [`Answer`] is dropped, [`Reply::is_cancelled`] returns true. The asker can wait as a thread,
-//! or as a task of any executor. A [`Reply`] in a message takes eight bytes. The shared memory is a
-//! block, which the end that is dropped last frees.
+//! [`answer_channel`] creates both ends: a [`Reply`] for the replier, and an [`Answer`] for the
+//! asker. If the [`Reply`] is dropped without a value, the asker gets the error that there is no
+//! answer. If the [`Answer`] is dropped, [`Reply::is_cancelled`] returns true. The asker can wait
+//! as a thread, or as a task of any executor. A [`Reply`] in a message takes eight bytes. The
+//! shared memory is a block, which the end that is dropped last frees.
 //!
 //! ```
 //! use horus_shm::internals::heap::{NoAnswer, answer_channel};

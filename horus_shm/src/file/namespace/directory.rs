@@ -74,7 +74,8 @@ pub(super) fn open_or_create(
     Err(NamespaceError::Gone { path: path.into() })
 }
 
-/// Opens the directory `name` in `parent`, as [`open`] does; returns `None` if it is missing.
+/// Opens the directory `name` in `parent`, as [`open_or_create`] does; returns `None` if it is
+/// missing.
 pub(super) fn open_existing(
     parent: BorrowedFd<'_>,
     name: &OsStr,
