@@ -3,11 +3,11 @@
 //! A benchmark consists of a [`BenchmarkSession`](run::session::BenchmarkSession), one or more
 //! [`FarEndHandle`](run::far_end::FarEndHandle)s and rounds of a [`workload`](measure::workload)
 //! over an [`Endpoint`](measure::endpoint::Endpoint). The session holds the machine, the clock, the
-//! pinned CPUs and the report. A peer is the other side: a thread, or a child process of the same
-//! binary. The two sides find each other by a [`Rendezvous`](transport::rendezvous::Rendezvous).
-//! Rounds of the measured transport alternate with rounds of the [`Floor`](run::floor::Floor), so
-//! that each latency is shown as a multiple of the time that the memory bus needed at the same
-//! moment.
+//! pinned CPUs and the report. A far end is the other side: a thread, or a child process of the
+//! same binary. The two sides find each other by a
+//! [`Rendezvous`](transport::rendezvous::Rendezvous). Rounds of the measured transport alternate
+//! with rounds of the [`Floor`](run::floor::Floor), so that each latency is shown as a multiple of
+//! the time that the memory bus needed at the same moment.
 //!
 //! Properties of all reported numbers:
 //!
