@@ -16,8 +16,8 @@ Options:
                      with --quick and --smoke a directory below target/, which is no record
   --only A,B         only these programs of programs.txt, and no other language
   --bin-dir DIR      the directory of built programs; otherwise they are built for release
-  --compare OLD NEW  compares two directories; the exit code is 1 if a result became slower by more
-                     than noise, is missing, or fails now
+  --compare OLD NEW  compares two directories; the exit code is 1 if a result became worse by more
+                     than noise, is missing, or fails now; benchmarks/README.md says what is compared
   --help             this text
 
 Writes <program>.json and outcomes.tsv, which are the record, and .hlog (histograms), .txt, results.csv

@@ -15,8 +15,9 @@ Reads the records (*.json, *.hlog) of a run of all benchmarks.
 Usage: research_report DIR            writes DIR/report.html and DIR/results.csv
        research_report --compare OLD NEW
 
-OLD and NEW are directories, or single records. The exit code is 1 if something became slower by
-more than noise, is missing, or fails now; 2 if the records cannot be read.";
+OLD and NEW are directories, or single records. A row is compared by its ratio, or else by its
+median or rate, and by each quantity for which it has a goal. The exit code is 1 if one of them
+became worse by more than noise, is missing, or fails now; 2 if the records cannot be read.";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

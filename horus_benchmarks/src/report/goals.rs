@@ -249,6 +249,23 @@ pub fn verdicts(rows: &[Row], settings: &Map<String, Value>) -> Vec<Verdict> {
     of_goals.chain(of_contests).collect()
 }
 
+/// Returns true if the row `id` has a goal for the quantity with this JSON pointer.
+pub(crate) fn has_goal(id: &str, pointer: &str) -> bool {
+    let mut goals = GOALS.iter();
+    goals.any(|(row, quantity, _)| *row == id && quantity.pointer == pointer)
+}
+
+/// Returns the ratio of the row `id` to the row `other` and its interval, as `settings` has them;
+/// `None` if they are not recorded.
+pub(crate) fn recorded_ratio_to(
+    settings: &Map<String, Value>,
+    id: &str,
+    other: &str,
+) -> Option<[f64; 3]> {
+    let ratios: Value = rows::value_of_row(settings, RATIOS_GROUP, id)?;
+    <[f64; 3]>::deserialize(ratios.get(other)?).ok()
+}
+
 /// Returns the states of the machine in which the row `id` was measured, as `settings` has them.
 /// Returns an empty list if they are not recorded.
 pub(crate) fn recorded_states(settings: &Map<String, Value>, id: &str) -> Vec<MachineState> {

@@ -1,7 +1,8 @@
 //! A change counts if it is larger than noise.
 
 use horus_benchmarks::measure::stats::{Ratio, Samples};
-use horus_benchmarks::report::goals::FLOOR_RATIO_BY_STATE_KEY;
+use horus_benchmarks::report::figures::Figures;
+use horus_benchmarks::report::goals::{FLOOR_RATIO_BY_STATE_GROUP, VERDICTS_SETTING};
 use horus_benchmarks::report::research::compare::*;
 use horus_benchmarks::report::research::record::{ProgramRecord, RunRecord};
 use horus_benchmarks::report::rows::Row;
@@ -98,11 +99,152 @@ fn what_is_gone_counts_and_what_is_new_does_not() {
 }
 
 #[test]
+fn a_value_that_is_gone_counts_as_missing() {
+    let rates = |rate: f64, p50: u64| timed("s", p50..p50 + 10).with_rates(&[rate; 3]);
+    let only_rate = |rate| Row {
+        id: "s".to_owned(),
+        msgs_per_s: rate,
+        ..Row::default()
+    };
+    for (old, new) in [
+        (only_rate(Some(60e6)), only_rate(Some(0.0))),
+        (only_rate(Some(60e6)), only_rate(None)),
+        (timed("s", 10..20), only_rate(None)),
+        (ratio(1.2, 0.1), ratio(0.0, 0.0)),
+        // Although another value is there.
+        (rates(60e6, 100), rates(0.0, 100)),
+    ] {
+        let compared = RunComparison::new(&run("a", vec![old]), &run("a", vec![new.clone()]));
+        assert_eq!(compared.rows[0].change, RowChange::Missing, "{new:?}");
+        let text = compared.render();
+        assert!(
+            compared.is_worse() && text.contains("-> no value above 0"),
+            "{text}"
+        );
+    }
+    assert_eq!(
+        change(only_rate(None), only_rate(Some(1e6))),
+        RowChange::NotCompared
+    );
+    assert_eq!(
+        change(rates(60e6, 100), rates(6e6, 100)),
+        RowChange::Same,
+        "without a goal"
+    );
+}
+
+/// A row whose samples are all 10 us but for some outliers, which decide its 99th percentile.
+fn with_tail(id: &str, tail_ns: u64) -> Row {
+    let mut all = Samples::new();
+    for _ in 0..10 {
+        let mut round = Samples::new();
+        (0..98).for_each(|_| round.record(10_000));
+        (0..2).for_each(|_| round.record(tail_ns));
+        all.merge(&round);
+    }
+    Row::from_samples(id, &all, 1.0)
+}
+
+#[test]
+fn what_a_goal_limits_is_compared_too() {
+    let compare = |id: &str, new: u64| {
+        let runs = [15_000, new].map(|tail| run("a", vec![with_tail(id, tail)]));
+        RunComparison::new(&runs[0], &runs[1])
+    };
+    let worse = compare("lateness/1kHz", 5_000_000);
+    assert_eq!(worse.rows[0].change, RowChange::Regression);
+    assert!(worse.is_worse() && worse.render().contains("p99 15 µs -> p99 5 ms"));
+    assert_eq!(worse.rows[1].change, RowChange::Same, "the median");
+    assert!(!compare("lateness/1kHz", 16_000).is_worse());
+    assert!(!compare("another", 5_000_000).is_worse(), "it has no goal");
+    let figures = |id: &str, figures| Row {
+        id: id.to_owned(),
+        figures,
+        ..Row::default()
+    };
+    let drift = |ticks| {
+        let drift_ticks = Some(ticks);
+        figures(
+            "lateness/1kHz",
+            Figures {
+                drift_ticks,
+                ..Figures::default()
+            },
+        )
+    };
+    assert_eq!(change(drift(0.0), drift(-1.0)), RowChange::Same);
+    assert_eq!(change(drift(0.0), drift(-7.0)), RowChange::Regression);
+    let memory = |bytes| {
+        let bytes_each = Some(bytes);
+        figures(
+            "create/st/ours",
+            Figures {
+                bytes_each,
+                ..Figures::default()
+            },
+        )
+    };
+    assert_eq!(change(memory(145.0), memory(190.0)), RowChange::Regression);
+    let peak = |mib| {
+        let peak_mib = Some(mib);
+        figures(
+            "blitz/mt/ours",
+            Figures {
+                peak_mib,
+                ..Figures::default()
+            },
+        )
+    };
+    assert_eq!(change(peak(50.0), peak(90.0)), RowChange::Regression);
+}
+
+#[test]
+fn a_goal_that_is_missed_now_and_new_losses_are_named() {
+    let run = |cpu: &str, verdict: &str, goal: &str, lost| {
+        let row = Row {
+            lost,
+            sent: 10,
+            ..timed("t", 100..110)
+        };
+        let mut run = run(cpu, vec![row]);
+        let verdict = json!({ "id": "t", "goal": goal, "measured": "9 ns", "verdict": verdict });
+        let settings = &mut run.programs[0].settings;
+        settings.insert(VERDICTS_SETTING.to_owned(), json!([verdict]));
+        run
+    };
+    let old = run("a", "met", "< 10 ns", 0);
+    let compare = |new: &RunRecord| RunComparison::new(&old, new);
+    let missed = compare(&run("a", "missed", "< 10 ns", 3));
+    let text = missed.render();
+    assert!(
+        text.contains("goal missed x: t  < 10 ns: 9 ns -> 9 ns: missed"),
+        "{text}"
+    );
+    assert!(
+        text.contains("losses      x: t  3 of 10, none before"),
+        "{text}"
+    );
+    assert!(!missed.is_worse(), "within noise");
+    for new in [
+        run("a", "met, limit within the interval", "< 10 ns", 0),
+        run("a", "missed", "< 5 ns", 0),
+        run("b", "missed", "< 10 ns", 0),
+    ] {
+        let compared = compare(&new);
+        assert!(compared.missed_goals.is_empty(), "{new:?}");
+        assert!(compared.new_losses.is_empty(), "{new:?}");
+    }
+}
+
+#[test]
 fn between_machines_only_ratios_are_compared() {
     let old = timed("a", 10..20);
     let new = timed("a", 100..200);
     let compared = RunComparison::new(&run("a", vec![old]), &run("b", vec![new]));
     assert!(!compared.is_worse() && compared.rows[0].figures.is_none());
+    assert_eq!(compared.rows[0].change, RowChange::NotCompared);
+    let text = compared.render();
+    assert!(text.contains("1 not compared, 0 within noise"), "{text}");
     let compared = RunComparison::new(
         &run("a", vec![ratio(1.0, 0.01)]),
         &run("b", vec![ratio(2.0, 0.01)]),
