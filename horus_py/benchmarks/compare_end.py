@@ -2,13 +2,17 @@
 
 It first prints which rows it can measure, and the reasons for the others. Then it answers each line
 (a row and a number of operations) with the nanoseconds per operation: by the clock, and by the CPU
-time of the thread. For rows of rates, this is the time of a tick. Each answer includes the
-conditions. The measuring thread is on the first CPU. The thread that ticks at a rate is on the last
-CPU, with a priority that its first tick requests. So the conditions are equal for all packages.
+time of the thread. For rows of rates, this is the time from tick to tick, without a CPU time. Each
+answer includes the counted operations and the conditions. If a message is missing, or is another
+one than was sent, the answer is an error instead. All packages exchange the same values, which
+differ from loop to loop. The measuring thread is on the first CPU. The thread that ticks at a rate
+is on the last CPU, with a priority that its first tick requests. So the conditions are equal for
+all packages.
 """
 
 import contextlib
 import ctypes
+import itertools
 import json
 import os
 import select
@@ -17,11 +21,13 @@ import subprocess
 import sys
 import time
 
+import bench_sampling
 import numpy
-from bench_sampling import Calls, Exchanges, Views
+from bench_sampling import clock, cpu_clock
 
 PATIENCE_S = 60
 SHAPE = (480, 640, 3)
+PIXELS = numpy.arange(numpy.prod(SHAPE)).astype(numpy.uint8).reshape(SHAPE)
 DICTS = {
     "1_key": {"v": 1.0},
     "4_keys": {"x": 1.0, "y": 2.0, "z": 3.0, "w": 4.0},
@@ -39,16 +45,74 @@ class Absent(Exception):
     """The package lacks this feature."""
 
 
+class Failed(Exception):
+    """The package measured something, but not what it should."""
+
+
 def expect(received, wanted):
     if received != wanted:
-        raise AssertionError(f"{received!r} came of {wanted!r}")
+        raise Failed(f"{received!r} was received instead of {wanted!r}")
+
+
+def values_of(number, count):
+    """Returns the values of the message with this number, which 32-bit floats hold exactly."""
+    return [number % 4096 + place / 4 for place in range(1, count + 1)]
+
+
+class Calls(bench_sampling.Calls):
+    """Repeats a call without arguments. All calls of a loop have returned if it has ended."""
+
+    def loop(self, times):
+        self.sent = self.received = times
+        return super().loop(times)
+
+
+class Views(bench_sampling.Views):
+    """Repeats a call with one argument. All calls of a loop have returned if it has ended."""
+
+    def loop(self, times):
+        self.sent = self.received = times
+        return super().loop(times)
+
+
+class Exchanges:
+    """Repeats sending and receiving a message in one thread."""
+
+    def __init__(self, topic, make, check):
+        self.topic = topic
+        # Makes the message with a number, and checks that a received message is that one.
+        self.make, self.check = make, check
+        self.number = 0
+
+    def next(self):
+        """Returns a message that differs from the one before."""
+        self.number += 1
+        return self.make(self.number)
+
+    def loop(self, times):
+        send, recv, message = self.topic.send, self.topic.recv, self.next()
+        missing, rounds = 0, itertools.repeat(None, times)
+        begin, cpu_begin = clock(), cpu_clock()
+        for _ in rounds:
+            send(message)
+            if recv() is None:
+                missing += 1
+        cpu_ns = cpu_clock() - cpu_begin
+        time_ns = clock() - begin
+        self.sent, self.received = times, times - missing
+        return time_ns, cpu_ns
+
+    def single(self):
+        """Sends and receives a new message, which no message before it may hold up."""
+        self.topic.send(self.next())
+        self.check(self.topic.recv(), self.number)
 
 
 class RoundTrips:
     """Half a round trip to a polling peer in another process."""
 
-    def __init__(self, contestant, send, recv):
-        self.send, self.recv = send, recv
+    def __init__(self, contestant, ends):
+        self.ends, self.number = ends, 0
         command = [sys.executable, __file__, contestant, "echo"]
         self.process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -63,20 +127,38 @@ class RoundTrips:
 
     def loop(self, times):
         self.process.send_signal(signal.SIGCONT)
-        with on_cpu(0):
-            # WHY: it takes a while until the peer runs again.
-            self.round_trips(WARM_UP)
-            taken = self.round_trips(times)
-        self.stop()
+        try:
+            with on_cpu(0):
+                # WHY: it takes a while until the peer runs again.
+                for _ in range(WARM_UP):
+                    self.round_trip()
+                taken = self.round_trips(times)
+                # WHY: a message that was received twice or late would now come first.
+                self.round_trip()
+        finally:
+            self.stop()
         return taken
 
+    def round_trip(self):
+        """Sends a new message, and checks that the peer sends that one back."""
+        self.number += 1
+        self.ends.send(self.ends.make(self.number))
+        self.ends.check(polled(self.ends.recv), self.number)
+
     def round_trips(self, times):
-        begin, cpu_begin = time.perf_counter_ns(), time.thread_time_ns()
+        self.number += 1
+        send, recv, message = self.ends.send, self.ends.recv, self.ends.make(self.number)
+        received = None
+        begin, cpu_begin = clock(), cpu_clock()
         for _ in range(times):
-            self.send()
-            polled(self.recv)
-        cpu_ns = time.thread_time_ns() - cpu_begin
-        return (time.perf_counter_ns() - begin) / 2, cpu_ns / 2
+            send(message)
+            received = polled(recv)
+        cpu_ns = cpu_clock() - cpu_begin
+        time_ns = clock() - begin
+        self.ends.check(received, self.number)
+        # `polled` returns only with a message.
+        self.sent = self.received = times
+        return time_ns / 2, cpu_ns / 2
 
     def close(self):
         self.process.send_signal(signal.SIGCONT)
@@ -121,7 +203,7 @@ def polled(recv):
             if message is not None:
                 return message
         if time.monotonic() > end:
-            sys.exit("no message came")
+            raise Failed(f"no message came within {PATIENCE_S} s")
 
 
 class Rate:
@@ -134,11 +216,14 @@ class Rate:
         self.conditions = None
 
     def loop(self, times):
-        ticks, last = 0, max(os.sched_getaffinity(0))
+        ticks, first, latest = 0, 0, 0
+        last = max(os.sched_getaffinity(0))
 
         def tick(_):
-            nonlocal ticks
+            nonlocal ticks, first, latest
+            latest = clock()
             if ticks == 0:
+                first = latest
                 # WHY here: threads that monitor the ticking one must not wait for its CPU.
                 prioritize(last)
                 self.conditions = conditions()
@@ -148,8 +233,20 @@ class Rate:
             self.run(tick, times / TICK_HZ)
             # Some packages tick in the calling thread.
             os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-        ns = times / TICK_HZ * 1e9 * times / max(ticks, 1)
-        return ns, ns
+        if ticks < 2:
+            raise Failed(f"{ticks} ticks in {times / TICK_HZ} s: no time from tick to tick")
+        self.sent = self.received = ticks
+        # WHY scaled: the result is the time of `times` operations.
+        return (latest - first) / (ticks - 1) * times, None
+
+
+class Ends:
+    """A publisher and a subscriber of numbered messages."""
+
+    def __init__(self, send, recv, make, check, answer=None):
+        self.send, self.recv, self.make, self.check = send, recv, make, check
+        # Sends a received message back.
+        self.answer = answer or send
 
 
 class Ours:
@@ -163,21 +260,46 @@ class Ours:
         self.horus = horus
 
     def typed(self, name):
-        horus = self.horus
-        message = getattr(horus, name)()
-        topic = horus.Topic(f"compare/{name}", type(message))
-        return Exchanges(topic, message, lambda received: expect(received, message))
+        topic = self.horus.Topic(f"compare/{name}", getattr(self.horus, name))
+        return Exchanges(topic, *self.numbered(name))
+
+    def numbered(self, name):
+        """Returns two functions: one makes the message with a number, and one checks it."""
+        kind = getattr(self.horus, name)
+        if name == "CmdVel":
+
+            def make(number):
+                linear, angular = values_of(number, 2)
+                return kind(linear=linear, angular=angular)
+
+            return make, lambda got, number: expect(
+                [type(got), got.linear, got.angular], [kind, *values_of(number, 2)]
+            )
+
+        def make(number):
+            values = values_of(number, 6)
+            return kind(linear_acceleration=values[:3], angular_velocity=values[3:])
+
+        def check(got, number):
+            found = [*got.linear_acceleration, *got.angular_velocity]
+            expect([type(got), *map(float, found)], [kind, *values_of(number, 6)])
+
+        return make, check
 
     def generic(self, name):
         topic = self.horus.Topic(f"compare/{name}")
-        return Exchanges(topic, DICTS[name], lambda received: expect(received, DICTS[name]))
+
+        def make(number):
+            return {key: value + number for key, value in DICTS[name].items()}
+
+        return Exchanges(topic, make, lambda got, number: expect(got, make(number)))
 
     def image(self):
         horus = self.horus
         if not hasattr(getattr(horus, "Image", None), "to_numpy"):
             raise Absent("this build has no image classes")
         topic = self.topic = horus.Topic("compare/image", horus.Image)
-        topic.send(horus.Image(numpy.zeros(SHAPE, numpy.uint8)))
+        topic.send(horus.Image(PIXELS))
         return topic.recv()
 
     def dlpack(self):
@@ -199,11 +321,10 @@ class Ours:
         horus.run(node, duration=seconds, name="rate", on_event=lambda event: None)
 
     def ends(self, there, back):
-        horus = self.horus
-        publisher = horus.Publisher(there, horus.CmdVel)
-        subscriber = horus.Subscriber(back, horus.CmdVel)
-        message = horus.CmdVel(linear=0.5)
-        return (lambda: publisher.send(message)), subscriber.recv
+        kind = self.horus.CmdVel
+        publisher = self.horus.Publisher(there, kind)
+        subscriber = self.horus.Subscriber(back, kind)
+        return Ends(publisher.send, subscriber.recv, *self.numbered("CmdVel"))
 
 
 class HorusRobotics(Ours):
@@ -212,14 +333,22 @@ class HorusRobotics(Ours):
     name = "horus-robotics"
 
     def typed(self, name):
+        return Exchanges(self.horus.Topic(getattr(self.horus, name)), *self.numbered(name))
+
+    def numbered(self, name):
+        if name == "CmdVel":
+            return super().numbered(name)
         kind = getattr(self.horus, name)
-        message = kind(0.5, 0.25) if name == "CmdVel" else kind(*[0.1] * 6)
-        topic = self.horus.Topic(kind)
-        return Exchanges(topic, message, lambda received: expect(type(received), kind))
+
+        def check(got, number):
+            found = [got.accel_x, got.accel_y, got.accel_z, got.gyro_x, got.gyro_y, got.gyro_z]
+            expect([type(got), *found], [kind, *values_of(number, 6)])
+
+        return lambda number: kind(*values_of(number, 6)), check
 
     def image(self):
         topic = self.topic = self.horus.Topic(self.horus.Image)
-        topic.send(self.horus.Image.from_numpy(numpy.zeros(SHAPE, numpy.uint8)))
+        topic.send(self.horus.Image.from_numpy(PIXELS))
         return topic.recv()
 
     def dlpack(self):
@@ -238,8 +367,7 @@ class HorusRobotics(Ours):
         kind = self.horus.CmdVel
         publisher = self.horus.Topic(kind, endpoint=there)
         subscriber = self.horus.Topic(kind, endpoint=back)
-        message = kind(0.5, 0.25)
-        return (lambda: publisher.send(message)), subscriber.recv
+        return Ends(publisher.send, subscriber.recv, *self.numbered("CmdVel"))
 
 
 class CmdVel(ctypes.Structure):
@@ -256,6 +384,9 @@ class Imu(ctypes.Structure):
     """A message of the same 304 bytes."""
 
     _fields_ = (("timestamp_ns", ctypes.c_uint64), ("values", ctypes.c_double * 37))
+
+
+KINDS = {"CmdVel": CmdVel, "Imu": Imu}
 
 
 class Iceoryx2:
@@ -283,9 +414,7 @@ class Iceoryx2:
         )
 
     def typed(self, name):
-        kind = {"CmdVel": CmdVel, "Imu": Imu}[name]
-        message = kind(timestamp_ns=1)
-        service = self.service(f"compare/{name}", kind)
+        service = self.service(f"compare/{name}", KINDS[name])
         publisher = service.publisher_builder().create()
         subscriber = service.subscriber_builder().create()
 
@@ -296,10 +425,29 @@ class Iceoryx2:
 
             @staticmethod
             def recv():
+                # Without a sample, this raises.
                 sample = subscriber.receive()
                 return sample.payload().contents
 
-        return Exchanges(Topic, message, lambda received: None)
+        return Exchanges(Topic, *self.numbered(name))
+
+    def numbered(self, name):
+        if name == "CmdVel":
+
+            def make(number):
+                linear, angular = values_of(number, 2)
+                return CmdVel(linear=linear, angular=angular)
+
+            return make, lambda got, number: expect(
+                [got.linear, got.angular], values_of(number, 2)
+            )
+
+        def make(number):
+            message = Imu()
+            message.values[:6] = values_of(number, 6)
+            return message
+
+        return make, lambda got, number: expect(got.values[:6], values_of(number, 6))
 
     def generic(self, name):
         raise Absent("it has no dictionaries")
@@ -317,8 +465,19 @@ class Iceoryx2:
     def ends(self, there, back):
         publisher = self.service(there, CmdVel).publisher_builder().create()
         subscriber = self.service(back, CmdVel).subscriber_builder().create()
-        message = CmdVel(linear=0.5)
-        return (lambda: publisher.send_copy(message)), subscriber.receive
+        make, check = self.numbered("CmdVel")
+        return Ends(
+            publisher.send_copy,
+            subscriber.receive,
+            make,
+            lambda sample, number: check(sample.payload().contents, number),
+            lambda sample: publisher.send_copy(sample.payload().contents),
+        )
+
+
+def check_pixels(array):
+    if not numpy.array_equal(array, PIXELS):
+        raise Failed("the array has other pixels than the image that was sent")
 
 
 CONTESTANTS = {kind.name: kind for kind in (Ours, HorusRobotics, Iceoryx2)}
@@ -328,14 +487,16 @@ def rows(contestant):
     """Returns, for each row, the function that makes its operations."""
 
     def round_trips():
-        return RoundTrips(contestant.name, *contestant.ends("there", "back"))
+        return RoundTrips(contestant.name, contestant.ends("there", "back"))
 
     types = ("CmdVel", "Imu")
     found = {f"typed/{name}": lambda name=name: contestant.typed(name) for name in types}
     found |= {f"generic/{name}": lambda name=name: contestant.generic(name) for name in DICTS}
     return found | {
-        "image/to_numpy": lambda: Calls(contestant.image().to_numpy),
-        "image/from_dlpack": lambda: Views(numpy.from_dlpack, contestant.dlpack()),
+        "image/to_numpy": lambda: Calls(contestant.image().to_numpy, check_pixels),
+        "image/from_dlpack": lambda: Views(
+            numpy.from_dlpack, contestant.dlpack(), check_pixels
+        ),
         "tick/tick_once": contestant.tick_once,
         "cross_process/CmdVel": round_trips,
         # WHY last: some packages change the process for it, and do not undo this.
@@ -345,26 +506,45 @@ def rows(contestant):
 
 def echo(contestant):
     """Sends each received message back, until the other process has closed its pipe."""
-    send, recv = contestant.ends("back", "there")
+    ends = contestant.ends("back", "there")
+    recv, answer = ends.recv, ends.answer
     print("ready", flush=True)
     with on_cpu(-1):
         while not select.select([sys.stdin], [], [], 0)[0]:
             for _ in range(1_000):
-                if recv() is not None:
-                    send()
+                message = recv()
+                if message is not None:
+                    answer(message)
 
 
 def measure(operations, row, times):
-    """Measures `count` operations of a row: nanoseconds per operation, and the conditions."""
+    """Measures `times` operations of a row: their time, their counts, and the conditions.
+
+    The answer is an error if the package did not do what was to be measured.
+    """
     operation, times = operations[row], int(times)
-    if isinstance(operation, Rate):
-        time_ns, cpu_ns = operation.loop(times)
-        found = operation.conditions
-    else:
-        with on_cpu(0):
+    try:
+        if isinstance(operation, Rate):
             time_ns, cpu_ns = operation.loop(times)
-            found = conditions()
-    return {"ns": time_ns / times, "cpu_ns": cpu_ns / times, "conditions": found}
+            found = operation.conditions
+        else:
+            with on_cpu(0):
+                time_ns, cpu_ns = operation.loop(times)
+                found = conditions()
+        lost = operation.sent - operation.received
+        if lost > 0:
+            raise Failed(f"{lost} of {operation.sent} messages were not received")
+        if hasattr(operation, "single"):
+            operation.single()
+    except Exception as error:
+        return {"error": f"{error}" if isinstance(error, Failed) else f"{error!r}"}
+    return {
+        "ns": time_ns / times,
+        "cpu_ns": None if cpu_ns is None else cpu_ns / times,
+        "sent": operation.sent,
+        "received": operation.received,
+        "conditions": found,
+    }
 
 
 def machine():
@@ -393,6 +573,9 @@ def main():
             operations[row] = make()
             if not isinstance(operations[row], Rate):
                 operations[row].loop(10)
+        except Failed:
+            # Its measurement will fail in the same way, which is then reported as a failure.
+            pass
         except Exception as error:
             operations.pop(row, None)
             absent[row] = f"{error}" if isinstance(error, Absent) else f"{error!r}"

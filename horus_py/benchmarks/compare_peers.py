@@ -7,7 +7,8 @@ It makes a virtual environment for each of the three below `target/peers`, becau
 the same import name. All processes run at the same time, but only one works at a time, on the same
 CPU and with the same priority; the record has the conditions of each. A ratio divides two times of
 one round, and is the median over the rounds. Above 1, horus is faster. Rows that a package cannot
-run are listed with the reason.
+run are listed with the reason. If a package loses a message, or receives another one than was sent,
+its row has failed: it is named, it has no result, and the exit code is 1.
 """
 
 import argparse
@@ -21,6 +22,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import typing
 
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -48,6 +50,16 @@ def python_of(name, python):
     environment = {**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target")}
     subprocess.run([*install, *PACKAGES[name]], check=True, env=environment)
     return str(python)
+
+
+class Round(typing.NamedTuple):
+    """What a package measured in one round: nanoseconds per operation, and counted operations."""
+
+    ns: float
+    # By CPU time; None if the row has none.
+    cpu_ns: float | None
+    sent: int
+    received: int
 
 
 class Contestant:
@@ -80,6 +92,8 @@ class Contestant:
         self.absent = {row: why for row, why in self.rows.items() if why is not None}
         # For each row: the conditions of its last measurement.
         self.conditions = {}
+        # For each row that failed: the reason.
+        self.failed = {}
 
     def answer(self):
         line = self.process.stdout.readline()
@@ -93,10 +107,13 @@ class Contestant:
         return json.loads(self.answer())
 
     def measure(self, row, times):
-        """Returns nanoseconds per operation, by the clock and by CPU time."""
+        """Returns the measured round; None if the row failed."""
         answer = self.ask(f"{row} {times}")
+        if "error" in answer:
+            self.failed[row] = answer["error"]
+            return None
         self.conditions[row] = answer["conditions"]
-        return [answer["ns"], answer["cpu_ns"]]
+        return Round(*(answer[field] for field in Round._fields))
 
     def close(self):
         self.process.stdin.close()
@@ -106,39 +123,49 @@ class Contestant:
 
 
 def compare(row, contestants, rounds):
-    """Returns the times of each package that can run the row, and the operations per round."""
+    """Returns the rounds of each package that can run the row and did not fail in it."""
     able = [one for one in contestants if row not in one.absent]
     is_rate = row == "tick/10kHz"
     times = {}
     for one in able:
         times[one.name] = RATE_TICKS
-        if not is_rate:
-            times[one.name] = max(10, int(ROUND_NS / max(one.measure(row, 200)[0], 1)))
+        if not is_rate and (probe := one.measure(row, 200)) is not None:
+            times[one.name] = max(10, int(ROUND_NS / max(probe.ns, 1)))
     found = {one.name: [] for one in able}
-    if not able:
-        return found, times
     for number in range(3 if is_rate else rounds):
         # WHY rotated: no package should always be the first after a pause.
-        for one in able[number % len(able) :] + able[: number % len(able)]:
-            found[one.name].append(one.measure(row, times[one.name]))
-    return found, times
+        turns = able[number % len(able) :] + able[: number % len(able)] if able else []
+        for one in turns:
+            if row not in one.failed:
+                found[one.name].append(one.measure(row, times[one.name]))
+    return {one.name: found[one.name] for one in able if row not in one.failed}
 
 
-def cell(found, name, ours, absent):
+def cell(found, contestant, ours, row):
     """Returns the table cells of a peer: its time, and the ratios by the clock and by CPU time."""
+    name = contestant.name
+    if row in contestant.failed:
+        return f"FAILED: {contestant.failed[row]}"
     if name not in found:
-        return f"cannot: {absent}"
-    by_clock, by_cpu = (statistics.median(one[at] for one in found[name]) for at in (0, 1))
-    text = f"{by_clock:,.0f} ns (CPU {by_cpu:,.0f})"
+        return f"cannot: {contestant.absent.get(row)}"
+    text = f"{statistics.median(one.ns for one in found[name]):,.0f} ns"
+    has_cpu = all(one.cpu_ns is not None for one in found[name])
+    if has_cpu:
+        text += f" (CPU {statistics.median(one.cpu_ns for one in found[name]):,.0f})"
     if name == ours or ours not in found:
         return text
-    ratios = [
-        statistics.median(
-            theirs[at] / own[at] for theirs, own in zip(found[name], found[ours], strict=True)
-        )
-        for at in (0, 1)
-    ]
-    return f"{text}, x {ratios[0]:.2f} (CPU x {ratios[1]:.2f})"
+    pairs = list(zip(found[name], found[ours], strict=True))
+    text += f", x {statistics.median(theirs.ns / own.ns for theirs, own in pairs):.2f}"
+    if has_cpu:
+        by_cpu = statistics.median(theirs.cpu_ns / own.cpu_ns for theirs, own in pairs)
+        text += f" (CPU x {by_cpu:.2f})"
+    return text
+
+
+def counts_of(rounds):
+    """Returns the counted operations of some rounds, as fields of a row."""
+    sent, received = (sum(getattr(one, field) for one in rounds) for field in ("sent", "received"))
+    return {"sent": sent, "received": received, "lost": sent - received}
 
 
 def interval(ratios, seed=7):
@@ -150,19 +177,19 @@ def interval(ratios, seed=7):
     return [medians[int(RESAMPLES * share)] for share in (0.025, 0.975)]
 
 
-def rows_of(row, found, operations):
+def rows_of(row, found):
     """Returns the rows of a record: one per package, and one per comparison with horus."""
     for name, rounds in found.items():
-        by_clock, by_cpu = ([one[at] for one in rounds] for at in (0, 1))
-        count = len(rounds) * operations[name]
+        by_clock = [one.ns for one in rounds]
+        by_cpu = [one.cpu_ns for one in rounds if one.cpu_ns is not None]
         yield {
             "id": f"peers/{row}/{name}",
-            **{"sent": count, "received": count, "lost": 0},
+            **counts_of(rounds),
             "loop_ns": {
                 "median": statistics.median(by_clock),
                 "min": min(by_clock),
                 "max": max(by_clock),
-                "cpu_median": statistics.median(by_cpu),
+                **({"cpu_median": statistics.median(by_cpu)} if by_cpu else {}),
                 "rounds": len(rounds),
             },
         }
@@ -170,22 +197,33 @@ def rows_of(row, found, operations):
     for name, rounds in found.items():
         if ours is None or name == "horus":
             continue
-        ratios = [theirs[0] / own[0] for theirs, own in zip(rounds, ours, strict=True)]
-        count = len(ratios)
+        ratios = [theirs.ns / own.ns for theirs, own in zip(rounds, ours, strict=True)]
         yield {
             "id": f"vs_{name}/python/{row}",
-            **{"sent": count, "received": count, "lost": 0},
-            "ours": statistics.median(own[0] for own in ours),
-            "theirs": statistics.median(theirs[0] for theirs in rounds),
+            # Those of both packages.
+            **counts_of([*ours, *rounds]),
+            "ours": statistics.median(own.ns for own in ours),
+            "theirs": statistics.median(theirs.ns for theirs in rounds),
             "ratio": statistics.median(ratios),
             "ratio_ci": interval(ratios),
         }
 
 
-def record(results, operations, contestants, rounds):
+def basis_of(row_id):
+    """Returns the text that says how a row was measured."""
+    if "tick/10kHz" in row_id:
+        return "rounds that take turns; from the first tick to the last, divided by their number"
+    basis = "rounds that take turns; means of loops"
+    if "typed/" in row_id or "generic/" in row_id:
+        return f"{basis}; missing messages are counted; before the next loop, one is compared"
+    if "cross_process/" in row_id:
+        return f"{basis}; the peer sends back what it received; it is compared outside the loop"
+    return basis
+
+
+def record(results, contestants, rounds):
     """Returns all results in the format of the other records."""
-    rows = [one for row in results for one in rows_of(row, results[row], operations[row])]
-    basis = "rounds that take turns; means of loops; a rate: time from tick to tick"
+    rows = [one for row in results for one in rows_of(row, results[row])]
     settings = {
         "rounds": rounds,
         "versions": {one.name: one.version for one in contestants},
@@ -194,9 +232,10 @@ def record(results, operations, contestants, rounds):
             for row in results
         },
         "not_measured": {one.name: one.absent for one in contestants},
+        "failed": {one.name: one.failed for one in contestants if one.failed},
         "samples_removed": 0,
         "timer_overhead_subtracted": False,
-        "basis": {row["id"]: basis for row in rows},
+        "basis": {row["id"]: basis_of(row["id"]) for row in rows},
     }
     return {**contestants[0].ask("machine"), "settings": settings, "rows": rows}
 
@@ -219,7 +258,7 @@ def main():
         for name in PACKAGES
     }
     directory = tempfile.mkdtemp(dir="/dev/shm", prefix="horus-compare-")
-    results, operations, report = {}, {}, None
+    results, report, failed = {}, None, 0
     try:
         with contextlib.ExitStack() as stack:
             contestants = []
@@ -231,16 +270,15 @@ def main():
                 print(f"{one.name} {one.version}, {pythons[one.name]}")
             rows = [row for row in contestants[0].rows if asked.filter in row]
             for row in rows:
-                found, operations[row] = compare(row, contestants, asked.rounds)
-                results[row] = found
+                found = results[row] = compare(row, contestants, asked.rounds)
                 print(f"\n{row}")
                 had = [one.conditions[row] for one in contestants if row in one.conditions]
                 if any(one != had[0] for one in had):
                     print(f"  WARNING not under the same conditions: {had}")
                 for one in contestants:
-                    text = cell(found, one.name, "horus", one.absent.get(row))
-                    print(f"  {one.name:<16} {text}", flush=True)
-            report = record(results, operations, contestants, asked.rounds)
+                    print(f"  {one.name:<16} {cell(found, one, 'horus', row)}", flush=True)
+            report = record(results, contestants, asked.rounds)
+            failed = sum(len(one.failed) for one in contestants)
     finally:
         shutil.rmtree(directory, ignore_errors=True)
         # WHY: both peers leave files in fixed places, whatever directory is set.
@@ -248,6 +286,8 @@ def main():
             shutil.rmtree(left) if left.is_dir() else left.unlink()
     if asked.json:
         pathlib.Path(asked.json).write_text(json.dumps(report, indent=2) + "\n")
+    if failed:
+        sys.exit(f"compare_peers: {failed} measurements failed; the reasons are above")
 
 
 if __name__ == "__main__":
