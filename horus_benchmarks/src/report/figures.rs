@@ -71,6 +71,10 @@ figures! {
     /// In a row `vs_<peer>/…`: the peer's time divided by ours, or our rate divided by the peer's.
     /// It is the median over adjacent rounds. A value above 1 means that ours is better.
     ratio: f64,
-    /// The bootstrap 95 % confidence interval of `ratio`, as its lower and its upper end.
+    /// The bootstrap 95 % interval of `ratio`, as its lower and its upper end. Absent if there are
+    /// fewer than six rounds.
     ratio_ci: [f64; 2],
+    /// Number of rounds without a ratio, because the value by which it divides was 0, such as the
+    /// rate of a peer that received nothing.
+    rounds_dropped: u64,
 }

@@ -78,8 +78,13 @@ const RATIO_GOALS: [(&str, f64); 44] = [
 
 /// Returns for each round the divisor and the dividend of the ratio. The ratio is above 1 if our
 /// value is better. `figures` has our values and then the peer's, one of each for every round.
+///
+/// # Panics
+///
+/// If the two have different numbers of rounds.
 pub(crate) fn ratio_pairs(measure: Measure, figures: [&[f64]; 2]) -> Vec<(f64, f64)> {
     let [ours, theirs] = figures;
+    assert_eq!(ours.len(), theirs.len(), "each round has both values");
     let better = |(&ours, &theirs): (&f64, &f64)| match measure {
         Measure::Latency => (ours, theirs),
         Measure::Throughput => (theirs, ours),
@@ -88,16 +93,21 @@ pub(crate) fn ratio_pairs(measure: Measure, figures: [&[f64]; 2]) -> Vec<(f64, f
 }
 
 /// Makes a row that compares values measured in adjacent rounds. `figures` has our values and then
-/// the peer's, one of each for every round. Returns `None` if there are no rounds.
+/// the peer's, one of each for every round. A round whose divisor is not above 0, such as one in
+/// which the peer received nothing, has no ratio. Returns `None` if no round has a ratio.
 pub fn comparison_row(id: &str, measure: Measure, figures: [&[f64]; 2]) -> Option<Row> {
     let [ours, theirs] = figures;
     let pairs = ratio_pairs(measure, figures);
+    let kept = pairs.iter().filter(|(divisor, _)| *divisor > 0.0).count();
+    let dropped = pairs.len() - kept;
     let Ratio { median, low, high } = stats::paired_ratio(&pairs, stats::BOOTSTRAP_SEED)?;
+    let has_interval = kept >= stats::INTERVAL_VALUES_MIN;
     let figures = Figures {
         ours: Some(stats::median(&mut ours.to_vec())),
         theirs: Some(stats::median(&mut theirs.to_vec())),
         ratio: Some(median),
-        ratio_ci: Some([low, high]),
+        ratio_ci: has_interval.then_some([low, high]),
+        rounds_dropped: Some(dropped as u64).filter(|dropped| *dropped > 0),
         ..Figures::default()
     };
     Some(Row {
@@ -114,22 +124,32 @@ pub(crate) fn judge_ratio(row: &Row, states: &[MachineState]) -> Option<[String;
         .iter()
         .find(|(prefix, _)| row.id.starts_with(prefix))?;
     let found = row.figures.ratio?;
-    let interval = row.figures.ratio_ci?;
-    let word = goals::verdict_text(found >= min, min, interval);
+    let interval = row.figures.ratio_ci;
+    let word = goals::verdict_text(found >= min, min, interval.unwrap_or([found; 2]));
     // WHY: a goal below 1 may be met although ours is slower than theirs.
-    let ahead = match interval {
+    let ahead = match interval.unwrap_or([found; 2]) {
+        _ if interval.is_none() => "; too few rounds for an interval",
         _ if found < min || min >= 1.0 => "",
         [_, high] if high < 1.0 => "; theirs is ahead",
         [low, _] if low <= 1.0 => "; neither is ahead",
         _ => "",
     };
     let by_state = goals::judge_states(states, |ratio| ratio >= min, min);
-    let [low, high] = interval;
-    let measured = format!("{found:.2} [{low:.2}, {high:.2}]");
+    let measured = interval.map_or_else(
+        || format!("{found:.2}"),
+        |[low, high]| format!("{found:.2} [{low:.2}, {high:.2}]"),
+    );
+    let dropped = row
+        .figures
+        .rounds_dropped
+        .map_or_else(String::new, |dropped| {
+            format!("; {dropped} rounds without a value of the divisor are left out")
+        });
+    let verdict = by_state.unwrap_or_else(|| format!("{word}{ahead}"));
     Some([
         format!(">= {min:?} x theirs"),
         measured,
-        by_state.unwrap_or_else(|| format!("{word}{ahead}")),
+        format!("{verdict}{dropped}"),
     ])
 }
 

@@ -19,7 +19,7 @@ use crate::report::goals;
 use crate::report::rows::Row;
 use crate::report::versus;
 use crate::report::versus::Measure;
-use crate::run::args::{Args, Effort, QuickOrFull};
+use crate::run::args::Args;
 use crate::run::child::{ChildContext, ChildProcess, ChildSpec};
 use crate::run::namespace::PrivateNamespace;
 use crate::run::session::{BenchmarkSession, progress_bar};
@@ -29,8 +29,9 @@ use crate::transport::actors;
 pub use workload::Workload;
 use workload::{WorkloadJob, WorkloadResult, perform_job};
 
-/// Number of rounds.
-const ROUNDS: QuickOrFull<u32> = QuickOrFull { quick: 3, full: 5 };
+/// Number of rounds: with `--quick`, and without it. WHY not 5: a ratio of so few rounds has no
+/// interval.
+const ROUNDS: (u32, u32) = (3, 7);
 
 /// With `--quick`, the number of operations is divided by this number.
 const QUICK_DIVISOR: u64 = 10;
@@ -165,9 +166,8 @@ fn run(name: &str, mut args: Args, workloads: &[Workload]) -> Outcome {
     };
     let rounds = args.quick_or_full(ROUNDS);
     args.rounds.get_or_insert(rounds);
-    let effort = Effort::new(&args);
     let mut benchmark = Benchmark {
-        session: BenchmarkSession::begin_with(args, effort)?,
+        session: BenchmarkSession::begin(args)?,
         private: PrivateNamespace::create()?,
         runtimes,
         cpus,

@@ -180,8 +180,8 @@ fn iceoryx2_is_compared_on_every_path() {
             figures.ours.unwrap() > 0.0 && figures.theirs.unwrap() > 0.0,
             "{id}"
         );
-        let [low, high] = figures.ratio_ci.unwrap();
-        assert!(0.0 < low && low <= figures.ratio.unwrap() && figures.ratio.unwrap() <= high);
+        assert!(figures.ratio.unwrap() > 0.0, "{id}");
+        assert_eq!(figures.ratio_ci, None, "{id}: of two rounds");
         assert!(!report.basis(id).is_empty(), "{id} does not say how");
     }
     assert!(run(ICEORYX2, &["--help"]).status.success());

@@ -48,14 +48,8 @@ fn assert_sound(report: &Report, row: &Row, is_lossless: bool) {
     assert!(!report.basis(id).is_empty(), "{id} does not say how");
     if id.starts_with("vs_") {
         let figures = &row.figures;
-        let [low, high] = figures
-            .ratio_ci
-            .unwrap_or_else(|| panic!("{id} has no interval"));
-        let ratio = figures.ratio.unwrap();
-        assert!(
-            0.0 < low && low <= ratio && ratio <= high,
-            "{id}: {low} {ratio} {high}"
-        );
+        assert!(figures.ratio.unwrap() > 0.0, "{id}");
+        assert_eq!(figures.ratio_ci, None, "{id}: of few rounds");
         assert!(
             figures.ours.unwrap() > 0.0 && figures.theirs.unwrap() > 0.0,
             "{id}"

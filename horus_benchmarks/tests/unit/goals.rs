@@ -275,6 +275,51 @@ fn a_ratio_is_judged_in_each_state_of_the_machine() {
 }
 
 #[test]
+fn few_rounds_have_a_ratio_without_an_interval() {
+    let ours = [10.0, 20.0, 15.0, 11.0, 12.0, 13.0];
+    let theirs = ours.map(|ns| ns * 3.0);
+    let row = |rounds: usize| {
+        let figures = [&ours[..rounds], &theirs[..rounds]];
+        versus::comparison_row("x", Measure::Latency, figures).unwrap()
+    };
+    let few = row(5);
+    assert_eq!((few.figures.ratio, few.figures.ratio_ci), (Some(3.0), None));
+    let judged = verdict("vs_best_peer/create/st", few).unwrap();
+    assert_eq!(
+        (&*judged.measured, &*judged.verdict),
+        ("3.00", "met; too few rounds for an interval")
+    );
+    let enough = row(6);
+    assert_eq!(enough.figures.ratio_ci, Some([3.0, 3.0]));
+    assert_eq!(word("vs_best_peer/create/st", enough), "met");
+}
+
+#[test]
+fn rounds_without_a_ratio_are_counted() {
+    let [ours, mut theirs] = [[30.0; 7], [10.0; 7]];
+    theirs[2] = 0.0;
+    let row = versus::comparison_row("x", Measure::Throughput, [&ours, &theirs]).unwrap();
+    assert_eq!(
+        (row.figures.ratio, row.figures.rounds_dropped),
+        (Some(3.0), Some(1))
+    );
+    assert_eq!(
+        word("vs_udp/topic/throughput/8B", row),
+        "missed; 1 rounds without a value of the divisor are left out"
+    );
+    let own = versus::comparison_row("x", Measure::Throughput, [&theirs, &ours]).unwrap();
+    assert_eq!(own.figures.rounds_dropped, None, "a ratio of 0 is one");
+    let none = versus::comparison_row("x", Measure::Throughput, [&ours[..1], &[0.0]]);
+    assert!(none.is_none());
+}
+
+#[test]
+#[should_panic(expected = "each round has both values")]
+fn rounds_are_never_left_out_because_one_list_is_shorter() {
+    let _ = versus::comparison_row("x", Measure::Latency, [&[1.0, 2.0], &[1.0]]);
+}
+
+#[test]
 fn better_is_less_time_and_more_messages() {
     let few = [10.0, 20.0, 15.0];
     let many = [20.0, 40.0, 30.0];
