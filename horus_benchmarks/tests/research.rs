@@ -2,7 +2,7 @@
 
 use std::cell::{Cell, RefCell};
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 use std::sync::OnceLock;
@@ -236,6 +236,46 @@ fn a_program_that_fails_is_on_the_page_and_the_others_are_too() {
     );
     assert!(page.contains("failed with exit code 127") && page.contains("floor/cross_thread/"));
     assert!(assert_page_is_whole(&out) > 0);
+}
+
+/// Writes a program that says `text` and ends with `code`.
+fn write_program(path: &Path, text: &str, code: i32) {
+    fs::write(path, format!("#!/bin/sh\necho '{text}' >&2\nexit {code}\n")).unwrap();
+    fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+}
+
+#[test]
+fn a_program_is_skipped_by_its_exit_code_and_not_by_what_it_says() {
+    let directory = tempfile::tempdir().unwrap();
+    let bins = directory.path().join("bin");
+    let out = directory.path().join("out");
+    fs::create_dir(&bins).unwrap();
+    symlink(
+        programs().join("research_report"),
+        bins.join("research_report"),
+    )
+    .unwrap();
+    write_program(
+        &bins.join("wakeup_benchmark"),
+        "x: it was built without iceoryx2",
+        1,
+    );
+    write_program(&bins.join("iceoryx2_comparison"), "x: lacks iceoryx2", 77);
+    let only = "iceoryx2_comparison,wakeup_benchmark";
+    let output = run_all(&bins, &["--smoke", "--only", only, "--output", text(&out)]);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{said}");
+    let outcomes = fs::read_to_string(out.join("outcomes.tsv")).unwrap();
+    let results: Vec<&str> = outcomes
+        .lines()
+        .map(|line| line.split('\t').nth(1).unwrap())
+        .collect();
+    let failed = "failed with exit code 1: x: it was built without iceoryx2";
+    assert_eq!(results, ["skipped: x: lacks iceoryx2", failed]);
+    assert!(
+        out.join("wakeup_benchmark.log").is_file(),
+        "its messages are kept"
+    );
 }
 
 fn compare(old: &Path, new: &Path) -> Output {

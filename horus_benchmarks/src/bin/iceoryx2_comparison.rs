@@ -7,7 +7,7 @@ use std::time::Duration;
 use horus_benchmarks::run::args::{Args, QuickOrFull};
 use horus_benchmarks::run::floor::Placement;
 use horus_benchmarks::run::namespace::PrivateNamespace;
-use horus_benchmarks::run::session::BenchmarkSession;
+use horus_benchmarks::run::session::{BenchmarkSession, Skipped};
 use horus_benchmarks::scenario::comparison::{self, CandidateGroup, Comparison};
 use horus_benchmarks::scenario::entry::{self, Outcome};
 use horus_benchmarks::scenario::wakeup;
@@ -82,11 +82,9 @@ fn main() -> ExitCode {
 
 fn run(mut args: Args) -> Outcome {
     if !cfg!(feature = "iceoryx2") {
-        return Err(
-            "built without iceoryx2; use: cargo run --release -p horus_benchmarks \
-             --bin iceoryx2_comparison --features iceoryx2"
-                .into(),
-        );
+        let reason = "built without iceoryx2; use: cargo run --release -p horus_benchmarks \
+                      --bin iceoryx2_comparison --features iceoryx2";
+        return Err(Skipped(reason).into());
     }
     args.set_default_rounds(ROUNDS_AND_SAMPLES);
     let mut session = BenchmarkSession::begin(args)?;

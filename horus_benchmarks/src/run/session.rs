@@ -1,6 +1,7 @@
 //! One run of a benchmark binary: its preparation before the rounds, and its report after them.
 
 use std::error::Error;
+use std::fmt;
 use std::io;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
@@ -115,8 +116,24 @@ impl BenchmarkSession {
     }
 }
 
-/// Returns the exit code of the benchmark `name`. If the benchmark failed, prints the error with
-/// all of its causes to standard error.
+/// The exit code of a benchmark that measures nothing, because it was built without what it needs.
+/// `run_all.sh` records such a benchmark as skipped.
+pub const SKIPPED_EXIT_CODE: u8 = 77;
+
+/// The reason why a benchmark measures nothing, and what to do.
+#[derive(Debug)]
+pub struct Skipped(pub &'static str);
+
+impl fmt::Display for Skipped {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str(self.0)
+    }
+}
+
+impl Error for Skipped {}
+
+/// Returns the exit code of the benchmark `name`: [`SKIPPED_EXIT_CODE`] for the error [`Skipped`].
+/// If the benchmark failed, prints the error with all of its causes to standard error.
 pub fn exit_code(name: &str, outcome: Result<(), Box<dyn Error>>) -> ExitCode {
     let Err(error) = outcome else {
         return ExitCode::SUCCESS;
@@ -128,6 +145,9 @@ pub fn exit_code(name: &str, outcome: Result<(), Box<dyn Error>>) -> ExitCode {
         cause = error.source();
     }
     eprintln!("{message}");
+    if error.is::<Skipped>() {
+        return ExitCode::from(SKIPPED_EXIT_CODE);
+    }
     ExitCode::FAILURE
 }
 
