@@ -14,7 +14,7 @@ Options:
   --smoke            one round of three messages each: shows that everything runs; no measurement
   --output DIR       the directory of the results; default benchmarks/record/<cpu>/<date>-<commit>;
                      with --quick and --smoke a directory below target/, which is no record
-  --only A,B         only these programs of programs.txt, and no other language
+  --only A,B         only these programs of programs.txt, and no other language; another name is an error
   --bin-dir DIR      the directory of built programs; otherwise they are built for release
   --compare OLD NEW  compares two directories; the exit code is 1 if a result became worse by more
                      than noise, is missing, or fails now; benchmarks/README.md says what is compared
@@ -44,7 +44,7 @@ TIME_MAX=1200
 
 mode=full
 output=
-only=
+unset only
 bin_dir=
 compare=()
 while [ $# -gt 0 ]; do
@@ -73,11 +73,21 @@ while [ $# -gt 0 ]; do
     shift
 done
 
+# Refuses a name of --only that programs.txt does not have.
+check_names() {
+    local name known
+    known=$(only='' programs | cut -d'|' -f1)
+    while IFS= read -r -d, name; do
+        grep -Fqx -e "$name" <<<"$known" ||
+            refuse "--only: programs.txt has no program '$name'"
+    done <<<"$1,"
+}
+
 # Prints the programs to run, a line each, as in programs.txt.
 programs() {
     grep -v '^ *\(#\|$\)' "$here/programs.txt" | while IFS='|' read -r name rest; do
         name=${name// /}
-        case ",$only," in
+        case ",${only-}," in
         ,, | *",$name,"*) printf '%s|%s\n' "$name" "$rest" ;;
         esac
     done
@@ -169,6 +179,7 @@ run_cpp() {
     fi
 }
 
+[ -z "${only+set}" ] || check_names "$only"
 [ -n "$bin_dir" ] || build
 if [ ${#compare[@]} -gt 0 ]; then
     exec "$bin_dir/research_report" --compare "${compare[@]}"
@@ -196,7 +207,7 @@ while IFS='|' read -r name quick full; do
     # shellcheck disable=SC2086 # Options of plain words.
     run "$name" "$bin_dir/$name" $options --json "$output/$name.json"
 done < <(programs)
-if [ -z "$only" ] && [ "$mode" != smoke ]; then
+if [ -z "${only-}" ] && [ "$mode" != smoke ]; then
     run_python
     run_cpp
 fi

@@ -278,6 +278,28 @@ fn a_program_is_skipped_by_its_exit_code_and_not_by_what_it_says() {
     );
 }
 
+#[test]
+fn names_that_no_program_has_are_refused() {
+    let out = tempfile::tempdir().unwrap();
+    for (only, wrong) in [
+        ("raw_baselines,blitzz", "'blitzz'"),
+        ("", "''"),
+        ("raw_baselines,", "''"),
+        ("raw.baselines", "'raw.baselines'"),
+    ] {
+        let output = run_all(
+            programs(),
+            &["--smoke", "--only", only, "--output", text(out.path())],
+        );
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{only}: {said}");
+        assert!(
+            said.contains(&format!("no program {wrong}")),
+            "{only}: {said}"
+        );
+    }
+}
+
 fn compare(old: &Path, new: &Path) -> Output {
     run_all(programs(), &["--compare", text(old), text(new)])
 }
