@@ -158,6 +158,12 @@ fn wanted_runtimes(name: &str, args: &Args) -> Result<Vec<&'static str>, String>
     wanted.iter().map(find).collect()
 }
 
+/// Returns true if ours is the first of `runtimes`, and all peers are among them. WHY all: otherwise
+/// the best of them is not the best peer.
+pub fn has_all_peers(runtimes: &[&str]) -> bool {
+    runtimes.first() == Some(&OURS) && PEERS.iter().all(|peer| runtimes.contains(peer))
+}
+
 fn run(name: &str, mut args: Args, workloads: &[Workload]) -> Outcome {
     let runtimes = wanted_runtimes(name, &args)?;
     let cpus = match args.cpus {
@@ -172,6 +178,11 @@ fn run(name: &str, mut args: Args, workloads: &[Workload]) -> Outcome {
         runtimes,
         cpus,
     };
+    if !has_all_peers(&benchmark.runtimes) {
+        let warning = "not all runtimes took part: nothing is compared with the best peer";
+        let warnings = &mut benchmark.session.report.machine.warnings;
+        warnings.push(warning.to_owned());
+    }
     let progress = progress_bar(2 * workloads.len() as u64);
     for &workload in workloads {
         for is_single_threaded in [true, false] {
@@ -268,8 +279,12 @@ impl Benchmark {
         Ok(serde_json::from_str(&child.receive_line(ROUND_MAX)?)?)
     }
 
-    /// Adds rows to the report that compare our runtime with the best of the other runtimes.
+    /// Adds rows to the report that compare our runtime with the best of the other runtimes. Adds
+    /// none if a runtime is missing.
     fn compare_with_peers(&mut self, id: &str, workload: Workload, all: &[Vec<WorkloadResult>]) {
+        if !has_all_peers(&self.runtimes) {
+            return;
+        }
         let compared = |measure, figure: &dyn Fn(&WorkloadResult) -> f64| {
             let of = |rounds: &Vec<WorkloadResult>| rounds.iter().map(figure).collect::<Vec<_>>();
             let (ours, theirs) = all.split_first()?;
@@ -280,7 +295,7 @@ impl Benchmark {
             let theirs = theirs.iter().zip(&self.runtimes[1..]);
             let theirs = theirs.map(|(rounds, name)| (of(rounds), rounds, name));
             let best = theirs.min_by(|(a, ..), (b, ..)| median(a).total_cmp(&median(b)));
-            let (best, rounds, name) = best.filter(|_| self.runtimes[0] == OUR_RUNTIME_NAME)?;
+            let (best, rounds, name) = best?;
             let sent = [ours, rounds].map(|all| sent_messages(workload, all));
             Some((of(ours), best, *name, sent[0] + sent[1]))
         };

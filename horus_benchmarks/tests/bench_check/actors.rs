@@ -3,6 +3,7 @@
 //! Nothing here depends on how fast the machine is.
 
 use horus_benchmarks::report::rows::Report;
+use horus_benchmarks::scenario::actors::has_all_peers;
 
 use super::common::{ROUNDS, SAMPLES, assert_row_is_sound, run, run_to_json};
 
@@ -78,8 +79,50 @@ fn every_workload_is_verified_on_one_thread_and_on_several() {
             assert!(row.figures.peak_mib.unwrap() > 0.0, "{}", row.id);
             assert!(!report.basis(&row.id).is_empty(), "{}", row.id);
         }
+        if !cfg!(feature = "actor_peers") {
+            let warnings = report.machine.warnings.join("; ");
+            assert!(
+                warnings.contains("nothing is compared with the best peer"),
+                "{warnings}"
+            );
+        }
+        let few = format!("{ROUNDS} rounds: too few for a verdict on ratios");
+        assert!(report.machine.warnings.contains(&few), "{program}");
         let table = String::from_utf8(output.stdout).unwrap();
         assert!(table.contains("Goals"), "{table}");
+    }
+}
+
+/// The best of some peers is not the best peer.
+#[test]
+fn the_best_peer_is_named_only_if_all_took_part() {
+    assert!(has_all_peers(&[
+        "ours", "tokio", "actix", "ractor", "kameo"
+    ]));
+    assert!(has_all_peers(&[
+        "ours", "kameo", "ractor", "actix", "tokio"
+    ]));
+    for some in [
+        &["ours"][..],
+        &["ours", "kameo"],
+        &["tokio", "actix", "ractor", "kameo"],
+    ] {
+        assert!(!has_all_peers(some), "{some:?}");
+    }
+    if cfg!(feature = "actor_peers") {
+        for (runtimes, are_all) in [
+            ("ours,kameo", false),
+            ("ours,tokio,actix,ractor,kameo", true),
+        ] {
+            let directory = tempfile::tempdir().unwrap();
+            let json = directory.path().join("out.json");
+            let wanted = ["--runtime", runtimes, "--filter", "ask"];
+            let (_, json) = run_to_json(env!("CARGO_BIN_EXE_actor_ask"), &json, &wanted);
+            let report: Report = serde_json::from_value(json).unwrap();
+            for id in ["vs_best_peer/ask/st", "vs_best_peer/ask/mt"] {
+                assert_eq!(report.row(id).is_some(), are_all, "{runtimes}: {id}");
+            }
+        }
     }
 }
 
