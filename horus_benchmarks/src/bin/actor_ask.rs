@@ -7,5 +7,6 @@ const ABOUT: &str =
     "Asks an actor, one question after another, from a task and from a thread outside.";
 
 fn main() -> std::process::ExitCode {
-    actors::main("actor_ask", ABOUT, &[Workload::Ask, Workload::AskOutside])
+    let workloads = &[Workload::Ask, Workload::AskTask, Workload::AskOutside];
+    actors::main("actor_ask", ABOUT, workloads)
 }

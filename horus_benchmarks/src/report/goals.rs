@@ -148,7 +148,7 @@ const GOALS: [(&str, LimitedQuantity, f64); 58] = [
     ("parallel_ring/mt/ours", P50, 20.0),
     ("tell/st/ours", P50, 30.0),
     ("tell/mt/ours", P50, 50.0),
-    ("ask/st/ours", P50, 80.0),
+    ("ask_task/st/ours", P50, 80.0),
     ("ask/mt/ours", P50, 150.0),
     ("ask_outside/mt/ours", P50, 250.0),
     ("ask_outside/mt/ours", MEAN, 500.0),

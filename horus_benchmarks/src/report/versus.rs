@@ -62,7 +62,8 @@ const RATIO_GOALS: [(&str, f64); 44] = [
     ("vs_best_peer/create/", 2.9),
     ("vs_best_peer/tell/st", 2.0),
     ("vs_best_peer/tell/mt", 1.4),
-    ("vs_best_peer/ask/st", 5.0),
+    // WHY not `ask/st`: ours does other work there.
+    ("vs_best_peer/ask_task/st", 5.0),
     ("vs_best_peer/ask/mt", 2.9),
     ("vs_best_peer/ask_outside/", 5.0),
     ("vs_best_peer/thread_ring/", 2.9),

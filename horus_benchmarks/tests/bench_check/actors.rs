@@ -19,7 +19,7 @@ const PROGRAMS: [(&str, &[&str], u64); 9] = [
     (env!("CARGO_BIN_EXE_actor_tell"), &["tell/st", "tell/mt"], 1),
     (
         env!("CARGO_BIN_EXE_actor_ask"),
-        &["ask/st", "ask/mt", "ask_outside/mt"],
+        &["ask/st", "ask/mt", "ask_task/st", "ask_outside/mt"],
         1,
     ),
     (
@@ -86,6 +86,23 @@ fn every_workload_is_verified_on_one_thread_and_on_several() {
                 "{warnings}"
             );
         }
+        if ours.contains(&"ask/st/ours") {
+            assert!(
+                report
+                    .basis("ask/st/ours")
+                    .starts_with("a question by `wait`")
+            );
+            assert!(
+                report
+                    .basis("ask_task/st/ours")
+                    .starts_with("a question of a task")
+            );
+            assert!(
+                report
+                    .basis("ask/mt/ours")
+                    .starts_with("a question of a task")
+            );
+        }
         let few = format!("{ROUNDS} rounds: too few for a verdict on ratios");
         assert!(report.machine.warnings.contains(&few), "{program}");
         let table = String::from_utf8(output.stdout).unwrap();
@@ -119,9 +136,12 @@ fn the_best_peer_is_named_only_if_all_took_part() {
             let wanted = ["--runtime", runtimes, "--filter", "ask"];
             let (_, json) = run_to_json(env!("CARGO_BIN_EXE_actor_ask"), &json, &wanted);
             let report: Report = serde_json::from_value(json).unwrap();
-            for id in ["vs_best_peer/ask/st", "vs_best_peer/ask/mt"] {
+            for id in ["vs_best_peer/ask/st", "vs_best_peer/ask_task/st"] {
                 assert_eq!(report.row(id).is_some(), are_all, "{runtimes}: {id}");
             }
+            let is_other_work = |id: &str| report.basis(id).contains("not the same work");
+            assert_eq!(is_other_work("vs_best_peer/ask/st"), are_all);
+            assert!(!is_other_work("vs_best_peer/ask_task/st"));
         }
     }
 }

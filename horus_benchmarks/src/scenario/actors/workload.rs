@@ -37,8 +37,11 @@ pub enum Workload {
     /// One actor counts messages, which are sent in batches of this number. At the end, it is asked
     /// for its count.
     Counting(u64),
-    /// A task of the runtime asks an actor, one question after another.
+    /// A task of the runtime asks an actor, one question after another. With one thread, our runtime
+    /// has no task: a wait for the answer runs the actor.
     Ask,
+    /// A task of the runtime asks an actor, one question after another, on every runtime.
+    AskTask,
     /// A thread that runs no actors asks an actor, one question after another.
     AskOutside,
     /// A token goes around a ring of 503 actors.
@@ -149,7 +152,7 @@ fn perform_pass<R: Runtime>(
             R::run_workload(threads, move || run_counting::<R>(count, batch))
         }
         Workload::Ask if threads == 0 => R::run_alone(move || run_ask_alone::<R>(count)),
-        Workload::Ask => R::run_workload(threads, move || run_ask::<R>(count)),
+        Workload::Ask | Workload::AskTask => R::run_workload(threads, move || run_ask::<R>(count)),
         Workload::AskOutside => R::run_workload(threads, move || run_ask_outside::<R>(count)),
         Workload::ThreadRing => {
             R::run_workload(threads, move || run_ring::<R>(RING_ACTORS, 1, count))
