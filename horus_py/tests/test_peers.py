@@ -83,7 +83,7 @@ def test_a_record_has_the_ratio_of_rounds_next_to_each_other():
         "iceoryx2": rounds((300.0, 270.0), (400.0, 360.0), (200.0, 180.0)),
     }
     rows = list(compare_peers.rows_of("typed/CmdVel", found))
-    ours, theirs, versus = rows
+    ours, _, versus = rows
     assert [row["id"] for row in rows] == [
         "peers/typed/CmdVel/horus",
         "peers/typed/CmdVel/iceoryx2",
