@@ -164,8 +164,8 @@ fn wanted_runtimes(name: &str, args: &Args) -> Result<Vec<&'static str>, String>
     wanted.iter().map(find).collect()
 }
 
-/// Returns true if ours is the first of `runtimes`, and all peers are among them. WHY all: otherwise
-/// the best of them is not the best peer.
+/// Returns true if ours is the first of `runtimes`, and all peers are among them. WHY all: the best
+/// of some peers is not the best peer.
 pub fn has_all_peers(runtimes: &[&str]) -> bool {
     runtimes.first() == Some(&OURS) && PEERS.iter().all(|peer| runtimes.contains(peer))
 }

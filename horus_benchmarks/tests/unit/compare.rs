@@ -133,7 +133,7 @@ fn a_value_that_is_gone_counts_as_missing() {
     );
 }
 
-/// A row whose samples are all 10 us but for some outliers, which decide its 99th percentile.
+/// A row whose samples are 10 us, except some outliers, which decide its 99th percentile.
 fn with_tail(id: &str, tail_ns: u64) -> Row {
     let mut all = Samples::new();
     for _ in 0..10 {

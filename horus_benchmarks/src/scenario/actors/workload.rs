@@ -37,8 +37,8 @@ pub enum Workload {
     /// One actor counts messages, which are sent in batches of this number. At the end, it is asked
     /// for its count.
     Counting(u64),
-    /// A task of the runtime asks an actor, one question after another. With one thread, our runtime
-    /// has no task: a wait for the answer runs the actor.
+    /// A task of the runtime asks an actor, one question after another. With one thread, our
+    /// runtime has no task: a wait for the answer runs the actor.
     Ask,
     /// A task of the runtime asks an actor, one question after another, on every runtime.
     AskTask,
