@@ -145,6 +145,42 @@ def test_tasks_receive(actors):
     asyncio.run(main())
 
 
+def test_a_second_task_at_an_inbox_is_refused_and_leaves_the_first_one_waiting(actors):
+    inbox = actors.inbox()
+
+    async def main():
+        first = asyncio.create_task(inbox.recv_async())
+        await asyncio.sleep(0)
+        with pytest.raises(horus.BusyError, match="another task waits for the inbox"):
+            await asyncio.wait_for(inbox.recv_async(), 0.05)
+        inbox.tell(1)
+        # WHY no `wait_for`: it would cancel the task, which then looks once more.
+        await asyncio.wait([first], timeout=PATIENCE)
+        assert first.done() and first.result() == 1
+        cancelled = asyncio.create_task(inbox.recv_async())
+        await asyncio.sleep(0)
+        cancelled.cancel()
+        await asyncio.wait([cancelled])
+        inbox.tell(2)
+        assert await inbox.recv_async() == 2
+
+    asyncio.run(main())
+
+
+def test_closing_an_inbox_wakes_the_task_that_waits_for_it(actors):
+    inbox = actors.inbox()
+
+    async def main():
+        task = asyncio.create_task(inbox.recv_async())
+        await asyncio.sleep(0)
+        inbox.close()
+        await asyncio.wait([task], timeout=PATIENCE)
+        with pytest.raises(horus.ClosedError):
+            task.result()
+
+    asyncio.run(main())
+
+
 def test_an_async_iteration_ends_with_the_group(directory):
     actors = horus.Actors("fleet")
     inbox = actors.inbox()

@@ -161,7 +161,10 @@ class Inbox(Address):
     def recv_many(self, max: int = 1024, timeout: float | None = None) -> list[Any]:
         """Returns up to `max` messages. If none is there, waits `timeout` seconds for one."""
     def recv_async(self) -> Awaitable[Any]:
-        """Returns the next message as an awaitable of asyncio."""
+        """Returns the next message as an awaitable of asyncio.
+
+        One task at a time may wait; a second one gets `BusyError`.
+        """
     def close(self) -> None:
         """Drops the inbox with its mail: senders get `DisconnectedError`."""
     @property

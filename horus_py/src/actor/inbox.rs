@@ -1,7 +1,7 @@
 //! Inboxes, from which Python threads and tasks receive messages.
 
-use std::sync::Arc;
-use std::task::{Context, Poll};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll, Waker};
 
 use horus_core::actor::{ActorId, Inbox, RecvTimeoutError, TryRecvError};
 use pyo3::prelude::*;
@@ -11,7 +11,7 @@ use crate::actor::address::PyAddress;
 use crate::actor::error::from_recv_error;
 use crate::actor::inbox_set::SharedSet;
 use crate::actor::mail::Mail;
-use crate::error::Error;
+use crate::error::{BusyError, Error};
 use crate::topic::endpoint::Exclusive;
 use crate::wait::timeout::WaitPolicy;
 use crate::wait::wakeups::Wakeups;
@@ -32,12 +32,16 @@ pub(crate) enum InboxLocation {
 #[derive(Debug)]
 pub(crate) struct PyInbox {
     pub(crate) end: Exclusive<InboxLocation>,
+    /// The waker of the asyncio task that waits for a message; `None` if no task waits. WHY one:
+    /// the inbox has room for one, and a second task would replace the waker of the first one.
+    waker: Mutex<Option<Waker>>,
 }
 
 impl PyInbox {
     pub(crate) fn new(inbox: Inbox<Mail>) -> Self {
         Self {
             end: Exclusive::new("the inbox", InboxLocation::Alone(inbox)),
+            waker: Mutex::new(None),
         }
     }
 
@@ -163,7 +167,8 @@ impl PyInbox {
             .call_method1("following_mail", (slf,))
     }
 
-    /// Returns the next message as an awaitable of asyncio.
+    /// Returns the next message as an awaitable of asyncio. One task at a time may wait; a second
+    /// one gets `BusyError`.
     fn recv_async<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         slf.py()
             .import("horus._asyncio")?
@@ -171,8 +176,8 @@ impl PyInbox {
     }
 
     /// Drops the inbox with its mail: senders get `DisconnectedError`. A thread that waits for this
-    /// inbox gets `ClosedError` within 50 ms; a thread that waits for a set removes the inbox from
-    /// the set within that time.
+    /// inbox gets `ClosedError` within 50 ms, and a task at once; a thread that waits for a set
+    /// removes the inbox from the set within that time.
     fn close(&self, py: Python<'_>) {
         if let Ok(mut entered) = self.end.enter(py)
             && let InboxLocation::InSet(set, id) = entered.get()
@@ -180,6 +185,8 @@ impl PyInbox {
             set.close(py, *id);
         }
         self.end.close(py);
+        let waker = self.lock_waker().take();
+        waker.into_iter().for_each(Waker::wake);
     }
 
     /// True if the inbox was closed.
@@ -189,13 +196,18 @@ impl PyInbox {
     }
 
     /// Returns the next message in a tuple. Without a message, returns `None`; the task `token` of
-    /// the event loop is then woken once there is one.
+    /// the event loop is then woken once there is one. Raises `BusyError` if another task waits.
     fn _poll<'py>(
         &self,
         py: Python<'py>,
         wakeups: &Bound<'py, Wakeups>,
         token: u64,
     ) -> PyResult<Option<(Bound<'py, PyAny>,)>> {
+        if self.lock_waker().is_some() {
+            return Err(BusyError::new_err(
+                "another task waits for the inbox: create an inbox for each task",
+            ));
+        }
         let mut entered = self.end.enter(py)?;
         let InboxLocation::Alone(inbox) = entered.get() else {
             return Err(in_set_error());
@@ -204,12 +216,16 @@ impl PyInbox {
         match inbox.poll_recv(&mut Context::from_waker(&waker)) {
             Poll::Ready(Ok(mail)) => Ok(Some((mail.into_bound(py),))),
             Poll::Ready(Err(_)) => Err(from_recv_error(RecvTimeoutError::Disconnected)),
-            Poll::Pending => Ok(None),
+            Poll::Pending => {
+                *self.lock_waker() = Some(waker);
+                Ok(None)
+            }
         }
     }
 
-    /// Forgets the waker of `_poll`.
+    /// Forgets the waker of `_poll`. Only the task that waits may call it.
     fn _forget_waker(&self, py: Python<'_>) {
+        drop(self.lock_waker().take());
         // WHY ignored: the inbox was closed.
         let _ = self.with_inbox(py, Inbox::stop_polling);
     }
@@ -220,6 +236,10 @@ impl PyInbox {
 }
 
 impl PyInbox {
+    fn lock_waker(&self) -> MutexGuard<'_, Option<Waker>> {
+        self.waker.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn drain<'py>(&self, py: Python<'py>, max: usize) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let mut messages = Vec::new();
         self.with_inbox(py, |inbox| {
