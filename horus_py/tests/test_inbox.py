@@ -16,6 +16,28 @@ def actors(directory):
         yield actors
 
 
+@pytest.mark.parametrize(
+    ("timeout", "error"), [("1", TypeError), (-1, ValueError), (float("nan"), ValueError)]
+)
+def test_a_wrong_timeout_is_refused_also_if_nothing_has_to_wait(actors, namespace, timeout, error):
+    inbox = actors.inbox()
+    inbox.tell_all(range(2))
+    topic = horus.Topic("number", namespace=namespace)
+    subscriber = horus.Subscriber("number", namespace=namespace)
+    topic.send(1)
+    for receive in (inbox.recv, inbox.recv_many, topic.recv, subscriber.recv):
+        with pytest.raises(error, match="timeout"):
+            receive(timeout=timeout)
+    typed = horus.Topic("typed", horus.CmdVel, namespace=namespace)
+    for send, message in ((inbox.tell, 2), (topic.send, 2), (typed.send, horus.CmdVel())):
+        with pytest.raises(error, match="timeout"):
+            send(message, timeout=timeout)
+    # Nothing was taken out or sent.
+    assert inbox.recv_many(timeout=0) == [0, 1]
+    assert topic.recv(timeout=0) == subscriber.recv(timeout=0) == 1
+    assert inbox.recv() is topic.recv() is typed.recv() is None
+
+
 def test_messages_are_received_in_their_order(actors):
     inbox = actors.inbox()
     assert inbox.recv() is None and inbox.recv(timeout=0.001) is None

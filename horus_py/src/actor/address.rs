@@ -218,12 +218,13 @@ unsafe extern "C" fn tell(
         let timeout = arguments
             .get(1, "timeout")?
             .filter(|timeout| !timeout.is_none());
-        match (this.get().address.tell_replacing(message), timeout) {
+        // WHY first: a wrong timeout is an error also while there is room.
+        let wait_policy = timeout.as_ref().map(WaitPolicy::from_timeout).transpose()?;
+        match (this.get().address.tell_replacing(message), wait_policy) {
             (Ok(false), _) => {}
             // WHY: PyO3 has deferred the release of the message that was replaced.
             (Ok(true), _) => release_deferred_objects(),
-            (Err(TrySendError::Full(message)), Some(timeout)) => {
-                let wait_policy = WaitPolicy::from_timeout(&timeout)?;
+            (Err(TrySendError::Full(message)), Some(wait_policy)) => {
                 this.get().tell_timeout(py, message, wait_policy)?;
             }
             (Err(error), _) => return Err(this.get().name_actor_in(py, from_tell_error(&error))),

@@ -108,19 +108,19 @@ impl PyInbox {
         py: Python<'py>,
         timeout: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match (self.try_recv(py)?, timeout) {
+        // WHY first: a wrong timeout is an error also while there are messages.
+        let wait_policy = timeout.map(WaitPolicy::from_timeout).transpose()?;
+        match (self.try_recv(py)?, wait_policy) {
             (Ok(message), _) => Ok(Some(message)),
             (Err(TryRecvError::Disconnected), _) => {
                 Err(from_recv_error(RecvTimeoutError::Disconnected))
             }
             (Err(_), None) => Ok(None),
-            (Err(_), Some(timeout)) => {
-                match self.wait_for_message(py, WaitPolicy::from_timeout(timeout)?)? {
-                    Ok(message) => Ok(Some(message)),
-                    Err(RecvTimeoutError::Timeout) => Ok(None),
-                    Err(error) => Err(from_recv_error(error)),
-                }
-            }
+            (Err(_), Some(wait_policy)) => match self.wait_for_message(py, wait_policy)? {
+                Ok(message) => Ok(Some(message)),
+                Err(RecvTimeoutError::Timeout) => Ok(None),
+                Err(error) => Err(from_recv_error(error)),
+            },
         }
     }
 
@@ -133,6 +133,8 @@ impl PyInbox {
         max: usize,
         timeout: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, PyList>> {
+        // WHY first: as in `recv`.
+        timeout.map(WaitPolicy::from_timeout).transpose()?;
         let mut messages = self.drain(py, max)?;
         if messages.is_empty() && max > 0 {
             let first = self.recv(py, timeout)?;

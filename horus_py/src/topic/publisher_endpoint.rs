@@ -70,14 +70,16 @@ impl PublisherEndpoint {
         if !kind.is_kind_of(message) {
             return Err(self.wrong_class_error(kind, message));
         }
+        // WHY first: a wrong timeout is an error also while there is room.
+        let wait_policy = timeout.map(WaitPolicy::from_timeout).transpose()?;
         let mut end = self.end.enter(message.py())?;
         let Err(error) = end.get().send_bytes(message::message_bytes(message)) else {
             return Ok(());
         };
-        match timeout {
-            Some(timeout) if error.is_full() => {
+        match wait_policy {
+            Some(wait_policy) if error.is_full() => {
                 drop(end);
-                self.send_until(message, WaitPolicy::from_timeout(timeout)?)
+                self.send_until(message, wait_policy)
             }
             _ => Err(error::from_publisher_send_error(end.get(), &error)),
         }

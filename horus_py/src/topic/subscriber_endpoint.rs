@@ -291,15 +291,17 @@ impl SubscriberEndpoint {
         py: Python<'py>,
         timeout: Option<&Bound<'py, PyAny>>,
     ) -> ReceivedObject<'py> {
+        // WHY first: a wrong timeout is an error also while there are messages.
+        let wait_policy = timeout.map(WaitPolicy::from_timeout).transpose()?;
         let mut entered = self.end.enter(py)?;
         let receiver = entered.get();
         if let Some(object) = receiver.recv_object(py, self.codec, ReceiveMode::Next)? {
             return Ok(Some(object));
         }
         receiver.check_receives_all()?;
-        match timeout {
+        match wait_policy {
             None => Ok(None),
-            Some(timeout) => self.recv_until(py, receiver, WaitPolicy::from_timeout(timeout)?),
+            Some(wait_policy) => self.recv_until(py, receiver, wait_policy),
         }
     }
 
