@@ -102,12 +102,13 @@ impl PyScheduler {
                 "on_event is {found}, which is no callable"
             )));
         }
-        let event_thread = on_event
-            .map(|tell| start_event_thread(&mut scheduler, tell))
-            .transpose()?;
         let handle = scheduler.handle();
+        let run_exceptions = RunExceptions::new(handle.clone());
+        let event_thread = on_event
+            .map(|tell| start_event_thread(&mut scheduler, &name, tell, &run_exceptions))
+            .transpose()?;
         Ok(Self {
-            run_exceptions: RunExceptions::new(handle.clone()),
+            run_exceptions,
             handle,
             stage: Exclusive::new("the scheduler", SchedulerStage::New(Box::new(scheduler))),
             namespace,
