@@ -166,6 +166,65 @@ def test_what_swallows_its_cancellation_does_not_hold_up_the_end(scheduler):
     assert scheduler.run_for(0.1).node("stubborn").metrics.failures == 1
 
 
+def test_a_cancelled_tick_cleans_up_before_the_node_is_shut_down(scheduler):
+    seen = []
+
+    async def generator():
+        try:
+            while True:
+                yield
+        finally:
+            await asyncio.sleep(0.001)
+            seen.append("generator")
+
+    class Drives(horus.Node):
+        async def tick(self, context):
+            asyncio.ensure_future(self.beside())
+            self.steps = generator()
+            await anext(self.steps)
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                # As a command to a motor, through a socket.
+                await asyncio.sleep(0.001)
+                await asyncio.sleep(0.001)
+                seen.append("stopped")
+                raise
+
+        async def beside(self):
+            try:
+                await asyncio.sleep(3600)
+            finally:
+                await asyncio.to_thread(lambda: None)
+                seen.append("beside")
+
+        def shutdown(self):
+            seen.append("shutdown")
+
+    scheduler.add(Drives())
+    scheduler.run_for(0.1)
+    assert seen == ["stopped", "shutdown", "beside", "generator"]
+
+
+def test_a_task_that_does_not_end_is_reported(scheduler, caplog):
+    async def stubborn():
+        while True:
+            try:
+                await asyncio.sleep(3600)
+            except asyncio.CancelledError:
+                pass
+
+    async def tick(context):
+        asyncio.ensure_future(stubborn())
+        await asyncio.sleep(0.001)
+        context.stop()
+
+    scheduler.add(horus.Node("starts", tick=tick))
+    scheduler.run()
+    assert "a task of node 'starts' did not end within" in caplog.text
+    assert "stubborn" in caplog.text
+
+
 def test_an_async_node_is_swapped_and_taken_back_if_it_fails(scheduler):
     seen = []
 

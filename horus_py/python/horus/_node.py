@@ -273,7 +273,7 @@ class Node:
         settings["name"] = self.name
         settings["tick"] = self.tick
         if _is_async(self.tick):
-            ticks = settings["ticks"] = _loop.Ticks(self.tick)
+            ticks = settings["ticks"] = _loop.Ticks(self.name, self.tick)
             settings["tick"] = ticks.turn
         for hook in hooks:
             call = getattr(self, hook)

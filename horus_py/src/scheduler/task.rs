@@ -136,6 +136,8 @@ impl AsyncNode for PythonTask {
     }
 
     fn shutdown(&mut self) -> NodeResult {
+        // WHY first: the tick cleans up with what the hook may close.
+        self.call_ticks_method("finish_cancelled");
         let outcome = self.node.shutdown();
         self.call_ticks_method("close");
         outcome
