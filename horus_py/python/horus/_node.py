@@ -168,6 +168,9 @@ class Node:
         self._subs = _named(name, "subs", subs)
         self._publishers: dict[str, Publisher[Any] | Topic[Any]] = {}
         self._subscribers: dict[str, Subscriber[Any] | Topic[Any]] = {}
+        self._in_scheduler: Callable[[], Scheduler | None] | None = None
+        self._opened: list[Publisher[Any] | Subscriber[Any]] = []
+        self._former = self._publishers, self._subscribers
         unknown = [topic for topic in self._on if topic not in self._subs]
         if unknown:
             raise PlanError(f"node '{name}': '{unknown[0]}' of on is not in its subs: add it")
@@ -258,17 +261,7 @@ class Node:
                 )
             _check_parameters(self.name, hook, getattr(self, hook), _PARAMETERS.get(hook, ()))
         _check_parameters(self.name, "tick", self.tick, ("context",))
-        where: dict[str, Any] = {} if namespace is None else {"namespace": namespace}
-        for topic, sent in self._pubs.items():
-            if isinstance(sent, (Publisher, Topic)):
-                self._publishers[topic] = sent
-            else:
-                self._publishers[topic] = Publisher(topic, sent, **where)
-        for topic, received in self._subs.items():
-            if isinstance(received, (Subscriber, Topic)):
-                self._subscribers[topic] = received
-            else:
-                self._subscribers[topic] = Subscriber(topic, received, **where)
+        self._open_topics({} if namespace is None else {"namespace": namespace})
         settings: dict[str, Any] = dict(self._spec)
         settings["name"] = self.name
         settings["tick"] = self.tick
@@ -286,6 +279,37 @@ class Node:
             self._subscribers[topic] for topic in self._subs if topic not in self._on
         ]
         return settings
+
+    def _open_topics(self, where: dict[str, Any]) -> None:
+        self._opened = []
+        self._former = self._publishers, self._subscribers
+        self._publishers, self._subscribers = {}, {}
+        try:
+            for topic, sent in self._pubs.items():
+                if not isinstance(sent, (Publisher, Topic)):
+                    sent = Publisher(topic, sent, **where)
+                    self._opened.append(sent)
+                self._publishers[topic] = sent
+            for topic, received in self._subs.items():
+                if not isinstance(received, (Subscriber, Topic)):
+                    received = Subscriber(topic, received, **where)
+                    self._opened.append(received)
+                self._subscribers[topic] = received
+        except BaseException:
+            self._close_opened()
+            raise
+
+    def _keep_opened(self, scheduler: Callable[[], Scheduler | None]) -> None:
+        """Is called when a scheduler has taken the node, with a weak reference to it."""
+        self._in_scheduler = scheduler
+        self._opened, self._former = [], ({}, {})
+
+    def _close_opened(self) -> None:
+        """Closes what `_open_topics` has opened, because no scheduler has taken the node."""
+        for end in self._opened:
+            end.close()
+        self._opened = []
+        self._publishers, self._subscribers = self._former
 
     def __repr__(self) -> str:
         return f"<horus.{type(self).__name__} '{self.name}'>"

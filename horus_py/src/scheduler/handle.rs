@@ -6,6 +6,7 @@ use horus_core::scheduler::{Handle, Rate, Swap, SwapState};
 use pyo3::prelude::*;
 
 use crate::scheduler::error::command_error;
+use crate::scheduler::node_owner::{Purpose, take_node};
 use crate::scheduler::py_scheduler::PyScheduler;
 use crate::scheduler::report::PyMetrics;
 use crate::scheduler::task::PreparedNode;
@@ -77,13 +78,15 @@ impl PyHandle {
     /// ticks fails, the old node continues.
     fn swap(&self, node: &str, replacement: &Bound<'_, PyAny>) -> PyResult<PySwap> {
         let inner = self.inner()?;
-        let scheduler = self.scheduler.get();
-        let settings = scheduler.prepare_node_settings(replacement)?;
-        let swap = match PreparedNode::new(replacement, &settings, scheduler.run_exceptions())? {
-            PreparedNode::Task(replacement) => inner.swap(node, replacement),
-            PreparedNode::Plain(replacement) => inner.swap(node, replacement),
-        };
-        swap.map(PySwap).map_err(command_error)
+        let scheduler = self.scheduler.bind(replacement.py());
+        let run_exceptions = scheduler.get().run_exceptions();
+        take_node(scheduler, replacement, Purpose::Replacement, |settings| {
+            let swap = match PreparedNode::new(replacement, settings, run_exceptions)? {
+                PreparedNode::Task(replacement) => inner.swap(node, replacement),
+                PreparedNode::Plain(replacement) => inner.swap(node, replacement),
+            };
+            swap.map(PySwap).map_err(command_error)
+        })
     }
 }
 

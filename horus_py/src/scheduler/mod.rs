@@ -10,6 +10,7 @@ pub(crate) mod error;
 pub(crate) mod events;
 pub(crate) mod handle;
 pub(crate) mod node;
+pub(crate) mod node_owner;
 pub(crate) mod py_scheduler;
 pub(crate) mod python_calls;
 pub(crate) mod remote;

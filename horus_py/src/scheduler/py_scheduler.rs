@@ -8,12 +8,13 @@ use horus_core::scheduler::{Handle, Rate, RunError, Running, Scheduler, StartErr
 use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyTuple};
+use pyo3::types::PyTuple;
 
 use crate::error::{BusyError, ForkedError};
 use crate::namespace::PyNamespace;
 use crate::scheduler::error::{PlanError, SchedulerError, scheduler_error};
 use crate::scheduler::events::{join_event_thread, start_event_thread};
+use crate::scheduler::node_owner::{Purpose, take_node};
 use crate::scheduler::python_calls::{self, TickThreadGuard};
 use crate::scheduler::report::{self, PyReport};
 use crate::scheduler::run_exceptions::{RunExceptions, exit_with_block};
@@ -121,7 +122,7 @@ impl PyScheduler {
 
     /// The name. Once the scheduler runs, it may have a number appended that makes it unique.
     #[getter]
-    fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         lock(&self.name).clone()
     }
 
@@ -134,22 +135,23 @@ impl PyScheduler {
     }
 
     /// Adds a node, and opens its topics in the scheduler's namespace. Returns the node.
-    fn add<'py>(&self, node: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-        let py = node.py();
-        let settings = self.prepare_node_settings(&node)?;
-        self.configure(py, |scheduler| {
-            let prepared = PreparedNode::new(&node, &settings, &self.run_exceptions)?;
-            let name: String = settings::required_setting(&settings, "name")?;
-            let builder = settings::apply_settings(scheduler.node(&name), &settings)?;
-            let builder = match settings.get_item("safe_state")? {
-                Some(enter) => safe_state::add_safe_state(builder, &enter)?,
-                None => builder,
-            };
-            let built = match prepared {
-                PreparedNode::Task(node) => builder.async_io().build(node),
-                PreparedNode::Plain(node) => builder.build(node),
-            };
-            built.map_err(|error| PlanError::new_err(error.to_string()))
+    fn add<'py>(slf: &Bound<'py, Self>, node: Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+        let this = slf.get();
+        take_node(slf, &node, Purpose::Addition, |settings| {
+            this.configure(node.py(), |scheduler| {
+                let prepared = PreparedNode::new(&node, settings, &this.run_exceptions)?;
+                let name: String = settings::required_setting(settings, "name")?;
+                let builder = settings::apply_settings(scheduler.node(&name), settings)?;
+                let builder = match settings.get_item("safe_state")? {
+                    Some(enter) => safe_state::add_safe_state(builder, &enter)?,
+                    None => builder,
+                };
+                let built = match prepared {
+                    PreparedNode::Task(node) => builder.async_io().build(node),
+                    PreparedNode::Plain(node) => builder.build(node),
+                };
+                built.map_err(|error| PlanError::new_err(error.to_string()))
+            })
         })?;
         Ok(node)
     }
@@ -273,21 +275,10 @@ impl PyScheduler {
 }
 
 impl PyScheduler {
-    /// Opens the topics of a node, and returns the settings of the node as a dict.
-    pub(crate) fn prepare_node_settings<'py>(
-        &self,
-        node: &Bound<'py, PyAny>,
-    ) -> PyResult<Bound<'py, PyDict>> {
-        let namespace = self
-            .namespace
-            .as_ref()
-            .map(|namespace| namespace.clone_ref(node.py()));
-        node.py()
-            .import("horus._node")?
-            .call_method1("expect_node", (node,))?;
-        Ok(node
-            .call_method1("_settings", (namespace,))?
-            .cast_into::<PyDict>()?)
+    /// Returns the namespace of the topics; `None` for the default one.
+    pub(crate) fn namespace(&self, py: Python<'_>) -> Option<Py<PyNamespace>> {
+        let namespace = self.namespace.as_ref();
+        namespace.map(|namespace| namespace.clone_ref(py))
     }
 
     /// Calls `change` with the scheduler. Raises an error if the scheduler was already started.
@@ -309,6 +300,14 @@ impl PyScheduler {
     pub(crate) fn is_running(&self, py: Python<'_>) -> bool {
         let entered = self.enter_stage(py);
         entered.is_ok_and(|mut entered| matches!(entered.get(), SchedulerStage::Running(_)))
+    }
+
+    /// Returns true if the scheduler no longer uses its nodes in this process.
+    pub(crate) fn is_over(&self, py: Python<'_>) -> bool {
+        let is_over =
+            |stage: &SchedulerStage| matches!(stage, SchedulerStage::Failed | SchedulerStage::Over);
+        self.check_not_forked().is_err()
+            || (self.enter_stage(py)).is_ok_and(|mut entered| is_over(entered.get()))
     }
 
     pub(crate) const fn core_handle(&self) -> &Handle {
