@@ -50,6 +50,52 @@ def imported():
     return module
 
 
+@horus.message
+class Polite:
+    """Its methods use `super` and `__class__`."""
+
+    number: horus.u32
+
+    def __repr__(self):
+        return "polite " + super().__repr__()
+
+    @property
+    def own_class(self):
+        return __class__
+
+    @classmethod
+    def made(cls, number):
+        return cls(number=number), super().__thisclass__.__name__
+
+    @staticmethod
+    def nested():
+        return (lambda: __class__)()
+
+
+def decorated(method):
+    # WHY no `functools.wraps`: the method can then only be found in the closure.
+    def call(self):
+        return method(self)
+
+    return call
+
+
+def test_methods_know_the_class_that_has_them():
+    assert repr(Polite(number=3)) == f"polite {__name__}.Polite(number=3)"
+    assert Polite().own_class is Polite is Polite.nested()
+    assert Polite.made(4) == (Polite(number=4), "Polite")
+
+    @horus.message
+    class Decorated:
+        number: horus.u32
+
+        @decorated
+        def text(self):
+            return super().__repr__()
+
+    assert Decorated(number=5).text() == f"{__name__}.Decorated(number=5)"
+
+
 def test_the_schema_is_that_of_rust_and_cpp():
     assert Sonar.__horus_schema__ == (
         "horus schema 1\nmessage Sonar\nsize 64\nalign 8\n"

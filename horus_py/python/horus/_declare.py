@@ -1,6 +1,7 @@
 """`@horus.message` declares custom messages."""
 
 import inspect
+import types
 import typing
 
 from . import _horus
@@ -145,4 +146,29 @@ def message(cls):
     for name, value in vars(cls).items():
         if name not in (*_TAKEN, *annotations, *(tail or ())[:1]):
             setattr(made, name, value)
+            _replace_class(value, cls, made, set())
     return made
+
+
+# The attributes of decorators, properties and the like that have the function of a method.
+_FUNCTIONS = ("__func__", "__wrapped__", "fget", "fset", "fdel", "func")
+
+
+def _replace_class(member, before, after, seen):
+    """Makes `super()` and `__class__` in the functions of a class mean another class."""
+    if id(member) in seen:
+        return
+    seen.add(id(member))
+    for cell in getattr(member, "__closure__", None) or ():
+        try:
+            content = cell.cell_contents
+        except ValueError:
+            continue
+        if content is before:
+            cell.cell_contents = after
+        elif isinstance(content, types.FunctionType):
+            _replace_class(content, before, after, seen)
+    for name in _FUNCTIONS:
+        function = inspect.getattr_static(member, name, None)
+        if function is not None:
+            _replace_class(getattr(member, name), before, after, seen)
