@@ -196,7 +196,7 @@ fn join() {
     mark();
     let namespace = spawn::inherited_namespace();
     common::say(std::process::id());
-    common::say(namespace.registry().me().to_bits());
+    common::say(namespace.registry().own_owner_word().to_bits());
     mark();
     common::park();
 }
@@ -338,7 +338,10 @@ impl Point {
         victim.run_to_mark();
         let pid: u32 = victim.listen().parse().unwrap();
         let owner = Owner::from_bits(victim.listen().parse().unwrap());
-        for (pid, owner) in [(std::process::id(), registry.me()), (pid, owner)] {
+        for (pid, owner) in [
+            (std::process::id(), registry.own_owner_word()),
+            (pid, owner),
+        ] {
             let found = observer.process(owner).map(|process| process.pid);
             if observer.is_dead(owner) || found != Some(pid) {
                 let error = format!("{owner:?} of process {pid} is dead or of process {found:?}");

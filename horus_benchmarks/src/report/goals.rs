@@ -262,7 +262,7 @@ pub(crate) fn recorded_ratio_to(
     id: &str,
     other: &str,
 ) -> Option<[f64; 3]> {
-    let ratios: Value = rows::value_of_row(settings, RATIOS_GROUP, id)?;
+    let ratios: Value = rows::value_of_row(settings, RATIOS_KEY, id)?;
     <[f64; 3]>::deserialize(ratios.get(other)?).ok()
 }
 

@@ -19,7 +19,7 @@ use crate::report::goals;
 use crate::report::rows::Row;
 use crate::report::versus;
 use crate::report::versus::Measure;
-use crate::run::args::Args;
+use crate::run::args::{Args, QuickOrFull};
 use crate::run::child::{ChildContext, ChildProcess, ChildSpec};
 use crate::run::namespace::PrivateNamespace;
 use crate::run::session::{BenchmarkSession, progress_bar};
@@ -29,9 +29,8 @@ use crate::transport::actors;
 pub use workload::Workload;
 use workload::{WorkloadJob, WorkloadResult, perform_job};
 
-/// Number of rounds: with `--quick`, and without it. WHY not 5: a ratio of so few rounds has no
-/// interval.
-const ROUNDS: (u32, u32) = (3, 7);
+/// Number of rounds. WHY not 5: a ratio of so few rounds has no interval.
+const ROUNDS: QuickOrFull<u32> = QuickOrFull { quick: 3, full: 7 };
 
 /// With `--quick`, the number of operations is divided by this number.
 const QUICK_DIVISOR: u64 = 10;
@@ -167,7 +166,7 @@ fn wanted_runtimes(name: &str, args: &Args) -> Result<Vec<&'static str>, String>
 /// Returns true if ours is the first of `runtimes`, and all peers are among them. WHY all: the best
 /// of some peers is not the best peer.
 pub fn has_all_peers(runtimes: &[&str]) -> bool {
-    runtimes.first() == Some(&OURS) && PEERS.iter().all(|peer| runtimes.contains(peer))
+    runtimes.first() == Some(&OUR_RUNTIME_NAME) && PEERS.iter().all(|peer| runtimes.contains(peer))
 }
 
 fn run(name: &str, mut args: Args, workloads: &[Workload]) -> Outcome {
@@ -271,7 +270,7 @@ impl Benchmark {
         }
         for (runtime, rounds) in runtimes.iter().zip(&all) {
             let row = workload_row(&format!("{id}/{runtime}"), workload, rounds);
-            let is_waited_for = id == ASK_ALONE && *runtime == OURS;
+            let is_waited_for = id == ASK_ALONE && *runtime == OUR_RUNTIME_NAME;
             let basis = if is_waited_for {
                 ASK_ALONE_BASIS
             } else {

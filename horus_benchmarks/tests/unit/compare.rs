@@ -2,7 +2,7 @@
 
 use horus_benchmarks::measure::stats::{Ratio, Samples};
 use horus_benchmarks::report::figures::Figures;
-use horus_benchmarks::report::goals::{FLOOR_RATIO_BY_STATE_GROUP, VERDICTS_SETTING};
+use horus_benchmarks::report::goals::{FLOOR_RATIO_BY_STATE_KEY, VERDICTS_KEY};
 use horus_benchmarks::report::research::compare::*;
 use horus_benchmarks::report::research::record::{ProgramRecord, RunRecord};
 use horus_benchmarks::report::rows::Row;
@@ -209,7 +209,7 @@ fn a_goal_that_is_missed_now_and_new_losses_are_named() {
         let mut run = run(cpu, vec![row]);
         let verdict = json!({ "id": "t", "goal": goal, "measured": "9 ns", "verdict": verdict });
         let settings = &mut run.programs[0].settings;
-        settings.insert(VERDICTS_SETTING.to_owned(), json!([verdict]));
+        settings.insert(VERDICTS_KEY.to_owned(), json!([verdict]));
         run
     };
     let old = run("a", "met", "< 10 ns", 0);
