@@ -111,6 +111,8 @@ pub(crate) enum Command {
     Complete(completion::Names),
     #[command(name = launch::guard::GUARD_COMMAND, hide = true)]
     Guard,
+    #[command(name = launch::drain::DRAIN_COMMAND, hide = true)]
+    Drain,
     /// Any other word: the program `horus-WORD`
     #[command(external_subcommand)]
     External(Vec<OsString>),
@@ -140,6 +142,7 @@ impl Command {
                 launch::guard::run(context);
                 Ok(())
             }
+            Self::Drain => launch::drain::run(context),
             Self::Complete(arguments) => completion::print_names(&arguments, context),
             Self::External(words) => Err(external::execute(&words, context)),
         }

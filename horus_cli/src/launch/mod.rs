@@ -7,8 +7,10 @@
 //! `restart` decides on restarts. `program` manages one program, `readiness` looks for its topics,
 //! and `log` reads its output. `report` formats events as text or JSON, and `printer` writes them.
 //! `status` publishes the status for other processes. `warnings` looks for reasons to warn the user
-//! at the start. `guard` kills the programs of a dead launcher. `launcher` uses all these modules.
+//! at the start. `guard` kills the programs of a dead launcher, and `drain` reads their output if they
+//! are kept. `launcher` uses all these modules.
 
+pub(crate) mod drain;
 mod file;
 pub(crate) mod guard;
 mod launcher;
@@ -51,6 +53,9 @@ pub(crate) struct Arguments {
     #[arg(long)]
     check: bool,
     /// Let the programs run on if this command dies
+    ///
+    /// Nobody sees what they print after its death. SIGKILL or a crash leaves them;
+    /// the signals that stop all programs stop them with --keep, too.
     #[arg(long)]
     keep: bool,
 }

@@ -1,7 +1,7 @@
 //! One program of a launch file: its process and its state, and the functions that start and stop
 //! it.
 
-use std::io;
+use std::io::{self, PipeReader, pipe};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -10,6 +10,7 @@ use horus_core::child::{has_ended, kill_with_parent, signal_group};
 use horus_core::message::timestamp_now_ns;
 use signal_hook::consts::{SIGKILL, SIGTERM};
 
+use super::drain::Drain;
 use super::file::ProgramSpec;
 use super::guard::Guard;
 use super::log;
@@ -49,6 +50,11 @@ pub(super) enum State {
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
+    /// The reading ends of the pipes that are the stdout and the stderr of the program; `None` after
+    /// [`Self::print_output`].
+    output: Option<[PipeReader; 2]>,
+    /// The process that reads the output if the launcher dies; `None` if there is a guard.
+    _drain: Option<Drain>,
     pub(super) started: Instant,
     pub(super) is_ready: bool,
     /// The time at which SIGTERM was sent to the process group; `None` if it has not been sent.
@@ -128,19 +134,29 @@ impl<'a> Program<'a> {
 impl Process {
     /// Starts the program in a new process group. So Ctrl-C on a terminal reaches only the
     /// launcher, which then stops the programs in order. If there is a guard, the process does not
-    /// outlive the launcher. The caller must then call [`Self::print_output`].
+    /// outlive the launcher. Without one, it may outlive the launcher, and a drain then reads its
+    /// output. The caller must then call [`Self::print_output`].
     pub(super) fn start(mut command: Command, guard: &mut Option<Guard>) -> io::Result<Self> {
         if guard.is_some() {
             kill_with_parent(&mut command);
         }
         command.process_group(0).stdin(Stdio::null());
-        command.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let (stdout, stdout_end) = pipe()?;
+        let (stderr, stderr_end) = pipe()?;
+        // WHY before the program: the launcher may die at any moment.
+        let drain = match guard {
+            Some(_) => None,
+            None => Some(Drain::start(&stdout, &stderr)?),
+        };
+        command.stdout(stdout_end).stderr(stderr_end);
         let child = command.spawn()?;
         if let Some(guard) = guard {
             guard.add(child.id());
         }
         Ok(Self {
             child,
+            output: Some([stdout, stderr]),
+            _drain: drain,
             started: Instant::now(),
             is_ready: false,
             stopped: None,
@@ -151,11 +167,9 @@ impl Process {
     /// Starts to print the lines of the program. `index` is the index of the program in the
     /// launcher.
     pub(super) fn print_output(&mut self, index: usize, printer: &Printer) {
-        if let Some(pipe) = self.child.stdout.take() {
-            log::start_line_reader(pipe, printer.line_source(index, "stdout"));
-        }
-        if let Some(pipe) = self.child.stderr.take() {
-            log::start_line_reader(pipe, printer.line_source(index, "stderr"));
+        if let Some([stdout, stderr]) = self.output.take() {
+            log::start_line_reader(stdout, printer.line_source(index, "stdout"));
+            log::start_line_reader(stderr, printer.line_source(index, "stderr"));
         }
     }
 

@@ -206,16 +206,17 @@ fn a_second_signal_kills_all_programs() {
     }
 }
 
-/// Returns the process id of the guard of a launcher.
-fn guard_of(launcher: u32) -> i64 {
+/// Returns the process id of the child of a launcher that runs this hidden command.
+fn helper_of(launcher: u32, command: &str) -> i64 {
     let children = fs::read_to_string(format!("/proc/{launcher}/task/{launcher}/children"));
     let children = children.unwrap();
-    let is_guard = |pid: &&str| {
+    let suffix = format!("\0{command}\0");
+    let is_helper = |pid: &&str| {
         let command = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
-        command.ends_with(b"\0__guard\0")
+        command.ends_with(suffix.as_bytes())
     };
-    let guard = children.split_whitespace().find(is_guard);
-    guard.expect("a guard").parse().unwrap()
+    let helper = children.split_whitespace().find(is_helper);
+    helper.expect(command).parse().unwrap()
 }
 
 /// Returns true if a process handles the signal and sleeps.
@@ -237,7 +238,7 @@ fn the_guard_outlives_signals() {
     let programs = "a: {command: ['sh', '-c', 'sleep 1000 & echo $!; wait']}";
     let stream = launch(&robot, programs, "--json");
     let grandchild = printed_pid(&stream, "a");
-    let guard = guard_of(stream.id());
+    let guard = helper_of(stream.id(), "__guard");
     until("it waits for its launcher", || {
         sleeps_and_handles(guard, libc::SIGTERM)
     });
@@ -248,4 +249,43 @@ fn the_guard_outlives_signals() {
     stream.signal(libc::SIGKILL);
     assert_eq!(stream.wait().code, -9);
     until("the grandchild is gone", || !is_alive(grandchild));
+}
+
+/// A kept program is neither killed by what it prints nor blocked by a full pipe.
+#[test]
+fn a_kept_program_may_print_when_its_launcher_is_dead() {
+    let robot = Robot::new();
+    // Each round prints as much as a pipe can hold.
+    let script = "head -c 65536 /dev/zero; echo; head -c 65536 /dev/zero >&2; echo >&2";
+    let programs = format!(
+        "a: {{command: ['sh', '-c', 'echo $$; while :; do {script}; echo >> rounds; done']}}"
+    );
+    let stream = launch(&robot, &programs, "--json --keep");
+    let pid = printed_pid(&stream, "a");
+    let rounds = || fs::read(robot.dir().join("rounds")).unwrap_or_default().len();
+    until("it prints", || rounds() > 2);
+    let drain = helper_of(stream.id(), "__drain");
+    for signal in [libc::SIGHUP, libc::SIGTERM, libc::SIGTERM, libc::SIGINT] {
+        send(drain, signal);
+    }
+    stream.signal(libc::SIGKILL);
+    assert_eq!(stream.wait().code, -9);
+    let before = rounds();
+    until("it runs on", || {
+        assert!(is_alive(pid), "it has ended");
+        rounds() > before + 5
+    });
+    kill(pid);
+    until("the drain ends with it", || !is_alive(drain));
+}
+
+/// The drain of a program ends with the program, and takes none of its lines.
+#[test]
+fn a_kept_program_loses_no_line() {
+    let robot = Robot::new();
+    let programs = "a: {command: ['sh', '-c', 'seq 300; exit 1'], restart_delay: 0.01,
+        restarts_max: 2}";
+    let ran = launch(&robot, programs, "--keep").wait();
+    assert_eq!(ran.code, 1, "{ran:?}");
+    assert_eq!(ran.stdout.lines().count(), 900);
 }
