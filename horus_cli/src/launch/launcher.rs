@@ -252,7 +252,8 @@ impl<'a> Launcher<'a> {
 
     /// Checks whether a running program has become ready. Stops or kills it if that is due.
     fn update_running_program(&mut self, index: usize) {
-        let may_stop = self.is_stopping && self.may_stop(index);
+        let is_stopping = self.is_stopping;
+        let may_stop = is_stopping && self.may_stop(index);
         let namespace = Arc::clone(&self.namespace);
         let program = &mut self.programs[index];
         let spec = program.spec;
@@ -271,7 +272,9 @@ impl<'a> Launcher<'a> {
             process.stop();
             return self.report(index, ProgramEvent::Stopping { pid });
         }
-        if process.is_ready {
+        // WHY not while stopping: no program waits for its topics any longer, and it must have the
+        // time of its `stop_timeout` to end in order.
+        if process.is_ready || is_stopping {
             return;
         }
         let after = process.started.elapsed();

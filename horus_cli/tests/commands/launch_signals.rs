@@ -289,3 +289,36 @@ fn a_kept_program_loses_no_line() {
     assert_eq!(ran.code, 1, "{ran:?}");
     assert_eq!(ran.stdout.lines().count(), 900);
 }
+
+/// A program that is stopped before it is ready has the time of its `stop_timeout` to end.
+#[test]
+fn a_stop_outlasts_the_time_to_become_ready() {
+    for ready_timeout in [1, 8, 60] {
+        let robot = Robot::new();
+        let wait = "echo up; while :; do sleep 0.01; done";
+        let stop = format!("sleep {}; echo parked; exit 0", ready_timeout + 1);
+        let programs = format!(
+            "a: {{command: ['sh', '-c', 'trap \"{stop}\" TERM; {wait}'],
+                  ready: {{publishes: ['imu']}}, ready_timeout: {ready_timeout}, stop_timeout: 1000}}"
+        );
+        let stream = launch(&robot, &programs, "--json");
+        stream.line_with("\"text\":\"up\"");
+        stream.signal(libc::SIGINT);
+        let mut line = stream.line();
+        while line.contains("\"event\":\"line\"") {
+            line = stream.line();
+        }
+        if line.starts_with(&event("a", "not_ready")) {
+            // The machine was too slow: once more, with more time.
+            stream.signal(libc::SIGINT);
+            stream.wait();
+            continue;
+        }
+        assert!(line.starts_with(&event("a", "stopping")), "{line}");
+        let ran = stream.wait();
+        assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
+        assert!(ran.stdout.contains("\"text\":\"parked\""), "{ran:?}");
+        return;
+    }
+    panic!("it was never stopped in time");
+}
