@@ -22,6 +22,7 @@ mod namespace;
 mod node;
 mod output;
 mod panics;
+mod random;
 mod sample;
 mod scheduler;
 mod stop;

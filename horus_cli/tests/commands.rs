@@ -19,6 +19,8 @@ mod launch;
 mod launch_files;
 #[path = "commands/launch_output.rs"]
 mod launch_output;
+#[path = "commands/launch_private.rs"]
+mod launch_private;
 #[path = "commands/launch_signals.rs"]
 mod launch_signals;
 #[path = "commands/launch_warnings.rs"]

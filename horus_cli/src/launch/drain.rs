@@ -35,7 +35,9 @@ impl Drain {
         command.stderr(stderr.try_clone()?);
         command.spawn().map(Self).map_err(|error| {
             // WHY another kind: a missing file would be taken for that of the program.
-            io::Error::other(format!("cannot start the process that reads its output: {error}"))
+            io::Error::other(format!(
+                "cannot start the process that reads its output: {error}"
+            ))
         })
     }
 }
@@ -55,9 +57,8 @@ pub(crate) fn run(context: &Context) -> Result<(), Failure> {
     // program.
     context.stop.begin_supervision();
     let failure = |error| Failure::system(format_args!("cannot read the output: {error}"));
-    let pipe = |end: &dyn AsFd| -> io::Result<File> {
-        Ok(File::from(end.as_fd().try_clone_to_owned()?))
-    };
+    let pipe =
+        |end: &dyn AsFd| -> io::Result<File> { Ok(File::from(end.as_fd().try_clone_to_owned()?)) };
     let stdout = pipe(&io::stdout()).map_err(failure)?;
     let stderr = pipe(&io::stderr()).map_err(failure)?;
     // WHY before the wait: the system may refuse a thread later.

@@ -16,8 +16,8 @@ pub(super) struct LaunchFile {
     /// another one.
     pub(super) namespace: Option<String>,
     /// True if each run of the launch file uses a new namespace. The name of that namespace
-    /// contains the process id of the launcher, and the launcher removes the namespace when it
-    /// ends.
+    /// contains the process id of the launcher and random digits, and the launcher removes the
+    /// namespace when it ends.
     pub(super) private: bool,
     /// Environment variables that are set for all programs of the launch file.
     pub(super) env: BTreeMap<String, String>,

@@ -3,11 +3,10 @@
 use std::io::ErrorKind;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitStatus};
-use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName, NamespaceRemoveError};
+use horus_core::namespace::{NamespaceConfig, NamespaceRemoveError};
 
 use super::file::LaunchFile;
 use super::guard::Guard;
@@ -15,9 +14,10 @@ use super::printer::Printer;
 use super::program::{Process, Program, State};
 use super::readiness::missing_topic;
 use super::report::{OutputFormat, ProgramEvent};
+use super::run_namespace::RunNamespace;
 use super::status::{LaunchStatus, StatusPublisher};
 use super::warnings;
-use crate::context::{Context, namespace_failure};
+use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
 use crate::output::format::visible;
 
@@ -29,7 +29,6 @@ pub(super) struct Launcher<'a> {
     file: &'a LaunchFile,
     /// The programs of the launch file, in the order in which they are started.
     programs: Vec<Program<'a>>,
-    namespace: Arc<Namespace>,
     printer: Printer,
     /// The guard, which kills the programs if the launcher dies; `None` if the option `--keep` was
     /// given.
@@ -40,6 +39,9 @@ pub(super) struct Launcher<'a> {
     is_stopping: bool,
     /// Number of times that SIGINT or SIGTERM was received. The second one kills all programs.
     interrupts: u32,
+    /// WHY after the fields above, which are dropped first: programs and topics of this process use
+    /// the namespace, which may be removed only after them.
+    namespace: RunNamespace,
     context: &'a Context,
 }
 
@@ -49,23 +51,20 @@ impl<'a> Launcher<'a> {
     pub(super) fn new(
         file: &'a LaunchFile,
         order: &[&'a str],
-        mut config: NamespaceConfig,
+        config: NamespaceConfig,
         keeps_programs: bool,
         context: &'a Context,
     ) -> Result<Self, Failure> {
+        let namespace = RunNamespace::open(config, file.private)?;
         if file.private {
-            let name = format!("{}_{}", config.name(), std::process::id());
-            config = config.with_name(NamespaceName::new(&name).map_err(Failure::usage)?);
-        }
-        let namespace = Namespace::open(&config).map_err(|error| namespace_failure(&error))?;
-        if file.private && !context.is_json() {
-            // WHY: tools need the name, and nobody can guess the process id in it.
-            context.print_note(format_args!("horus: the namespace is {}", config.name()));
+            // WHY: tools need the name, and nobody can guess it.
+            let name = namespace.get().config().name();
+            context.print_note(format_args!("horus: the namespace is {name}"));
         }
         let guard = (!keeps_programs).then(Guard::start).transpose();
         let guard = guard
             .map_err(|error| Failure::system(format_args!("cannot start the guard: {error}")))?;
-        let status = StatusPublisher::open(&namespace);
+        let status = StatusPublisher::open(namespace.get());
         if let Err(error) = &status {
             let cause = error_chain_text(error);
             context.print_note(format_args!(
@@ -86,12 +85,12 @@ impl<'a> Launcher<'a> {
         Ok(Self {
             file,
             programs: programs.collect(),
-            namespace,
             printer,
             guard,
             status,
             is_stopping: false,
             interrupts: 0,
+            namespace,
             context,
         })
     }
@@ -102,9 +101,10 @@ impl<'a> Launcher<'a> {
         let printer = self.printer.clone();
         // WHY published before: of two launchers that start together, one sees the other.
         self.publish_status();
-        warnings::warn_of_other_launchers(&self.namespace, &self.launch_status(), self.context);
-        warnings::warn_of_left_programs(&self.namespace, &self.programs, self.context);
-        warnings::warn_of_emergency_stop(&self.namespace, self.context);
+        let namespace = self.namespace.get();
+        warnings::warn_of_other_launchers(namespace, &self.launch_status(), self.context);
+        warnings::warn_of_left_programs(namespace, &self.programs, self.context);
+        warnings::warn_of_emergency_stop(namespace, self.context);
         let result = self.supervise().and_then(|()| self.conclude());
         // WHY before the output is written: after a failure of the launcher, this kills programs.
         drop(self);
@@ -243,7 +243,7 @@ impl<'a> Launcher<'a> {
         let mut command = Command::new(&program.spec.command[0]);
         command.args(&program.spec.command[1..]);
         command.current_dir(self.file.dir.join(&program.spec.dir));
-        let config = self.namespace.config();
+        let config = self.namespace.get().config();
         command.env("HORUS_SHM_DIR", config.dir());
         command.env("HORUS_NAMESPACE", config.name().as_str());
         command.envs(&self.file.env).envs(&program.spec.env);
@@ -254,7 +254,6 @@ impl<'a> Launcher<'a> {
     fn update_running_program(&mut self, index: usize) {
         let is_stopping = self.is_stopping;
         let may_stop = is_stopping && self.may_stop(index);
-        let namespace = Arc::clone(&self.namespace);
         let program = &mut self.programs[index];
         let spec = program.spec;
         let Some(process) = program.process() else {
@@ -278,7 +277,7 @@ impl<'a> Launcher<'a> {
             return;
         }
         let after = process.started.elapsed();
-        match missing_topic(&namespace, &spec.ready, pid) {
+        match missing_topic(self.namespace.get(), &spec.ready, pid) {
             None => {
                 process.is_ready = true;
                 let after_ns = after.as_nanos() as u64;
@@ -375,13 +374,10 @@ impl<'a> Launcher<'a> {
         // WHY before the namespace: with a topic that is open, it cannot be removed.
         self.status = None;
         let result = self.result_of_programs();
-        if !self.file.private {
-            return result;
-        }
-        let Err(error) = self.namespace.remove() else {
+        let Err(error) = self.namespace.remove_if_private() else {
             return result;
         };
-        let name = self.namespace.config().name();
+        let name = self.namespace.get().config().name();
         let note = match &error {
             // WHY no failure: a tool that looks at the programs must not change their result.
             NamespaceRemoveError::InUse { .. } => format!(

@@ -8,7 +8,8 @@
 //! and `log` reads its output. `report` formats events as text or JSON, and `printer` writes them.
 //! `status` publishes the status for other processes. `warnings` looks for reasons to warn the user
 //! at the start. `guard` kills the programs of a dead launcher, and `drain` reads their output if they
-//! are kept. `launcher` uses all these modules.
+//! are kept. `run_namespace` opens the namespace, and removes a private one. `launcher` uses all
+//! these modules.
 
 pub(crate) mod drain;
 mod file;
@@ -22,6 +23,7 @@ mod python;
 mod readiness;
 mod report;
 mod restart;
+mod run_namespace;
 mod setting_path;
 mod settings;
 pub(crate) mod status;

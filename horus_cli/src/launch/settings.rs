@@ -12,6 +12,7 @@ use serde_json::{Map, Value};
 
 use super::file::{LaunchFile, ProgramSpec, ReadyCondition};
 use super::restart::{RestartCondition, RestartPolicy};
+use super::run_namespace::LONGEST_PRIVATE_SUFFIX;
 use super::setting_path::{Mistake, SettingPath};
 use crate::output::nearest;
 
@@ -36,9 +37,6 @@ const PROGRAM_KEYS: [&str; 12] = [
 
 /// The keys of the setting `ready`.
 const READY_KEYS: [&str; 2] = ["publishes", "subscribes"];
-
-/// The longest text that is appended to the name of a private namespace: a process id.
-const LONGEST_PRIVATE_SUFFIX: &str = "_4194304";
 
 /// Maximum number of seconds in a setting: more than 30 years.
 const SECONDS_MAX: f64 = 1e9;
@@ -125,7 +123,7 @@ impl<'a> Settings<'a> {
         if self.flag("private")? {
             NamespaceName::new(&format!("{name}{LONGEST_PRIVATE_SUFFIX}")).map_err(|error| {
                 path.mistake(&format!(
-                    "is too long with the process id of 'private': {error}"
+                    "is too long with the digits that 'private' appends to it: {error}"
                 ))
             })?;
         }

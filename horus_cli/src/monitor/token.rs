@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::Path;
 
 use crate::failure::Failure;
+use crate::random::random_digits;
 
 /// Number of random bytes in a new token. [`TOKEN_DIGITS_MIN`] is the number of hexadecimal digits
 /// that encode them. A token in a file must have at least as many characters.
@@ -19,7 +20,7 @@ const TOKEN_FILE_BYTES_MAX: u64 = 256;
 /// If no file is given, returns a new token.
 pub(super) fn create_or_read(file: Option<&Path>) -> Result<String, Failure> {
     let Some(path) = file else {
-        return random_token().map_err(|error| {
+        return random_digits::<TOKEN_BYTES>().map_err(|error| {
             Failure::system(format_args!(
                 "cannot read /dev/urandom for a token: {error}"
             ))
@@ -37,12 +38,6 @@ pub(super) fn create_or_read(file: Option<&Path>) -> Result<String, Failure> {
     }
 }
 
-fn random_token() -> io::Result<String> {
-    let mut bytes = [0; TOKEN_BYTES];
-    File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
-}
-
 fn create_file(path: &Path) -> io::Result<String> {
     let mut options = OpenOptions::new();
     let mut file = options
@@ -50,7 +45,7 @@ fn create_file(path: &Path) -> io::Result<String> {
         .create_new(true)
         .mode(0o600)
         .open(path)?;
-    let token = random_token()?;
+    let token = random_digits::<TOKEN_BYTES>()?;
     writeln!(file, "{token}")?;
     Ok(token)
 }

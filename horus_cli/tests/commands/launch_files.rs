@@ -230,8 +230,8 @@ fn a_file_that_defines_no_robot_is_refused() {
         ),
         (
             &format!("{{namespace: '{long}', private: true, programs: {{x: {{command: ['x']}}}}}}"),
-            "line 1 column 13: 'namespace' is too long with the process id of 'private': the \
-             namespace name has 68 bytes: use at most 64\n",
+            "line 1 column 13: 'namespace' is too long with the digits that 'private' appends to \
+             it: the namespace name has 77 bytes: use at most 64\n",
         ),
         (
             "{programs: {}}",

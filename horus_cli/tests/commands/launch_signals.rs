@@ -9,7 +9,7 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
-use crate::common::{Robot, Stream, until};
+use crate::common::{Robot, Stream, until, wrapped};
 use crate::launch::{event, file, is_alive, kill, launch, number, printed_number, printed_pid};
 
 /// Two programs that write their names to the file `stopped` when they get SIGTERM. The first one,
@@ -154,16 +154,7 @@ fn an_ignored_hangup_stays_ignored() {
     let programs = "{programs: {a: {command: ['sleep', '1000'], restart_delay: 0.01}}}";
     let path = file(&robot, "robot.json5", programs);
     let inner = robot.command(&format!("launch {} --json", path.display()));
-    let mut command = Command::new("sh");
-    command.args(["-c", "trap '' HUP; exec \"$@\"", "sh"]);
-    command.arg(inner.get_program()).args(inner.get_args());
-    for (name, value) in inner.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    let stream = Stream::spawn(&mut command);
+    let stream = Stream::spawn(&mut wrapped(&inner, "trap '' HUP; exec \"$@\""));
     let started = stream.line_with(&event("a", "started"));
     stream.signal(libc::SIGHUP);
     // A launcher that stops its programs does not start one again.
@@ -262,7 +253,11 @@ fn a_kept_program_may_print_when_its_launcher_is_dead() {
     );
     let stream = launch(&robot, &programs, "--json --keep");
     let pid = printed_pid(&stream, "a");
-    let rounds = || fs::read(robot.dir().join("rounds")).unwrap_or_default().len();
+    let rounds = || {
+        fs::read(robot.dir().join("rounds"))
+            .unwrap_or_default()
+            .len()
+    };
     until("it prints", || rounds() > 2);
     let drain = helper_of(stream.id(), "__drain");
     for signal in [libc::SIGHUP, libc::SIGTERM, libc::SIGTERM, libc::SIGINT] {

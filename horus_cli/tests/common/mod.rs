@@ -130,6 +130,20 @@ impl Robot {
     }
 }
 
+/// Returns a command that executes `script` in a shell. Its arguments are `command`.
+pub fn wrapped(command: &Command, script: &str) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", script, "sh"]);
+    shell.arg(command.get_program()).args(command.get_args());
+    for (name, value) in command.get_envs() {
+        match value {
+            Some(value) => shell.env(name, value),
+            None => shell.env_remove(name),
+        };
+    }
+    shell
+}
+
 fn finish(command: &mut Command) -> Ran {
     let output = command.stdin(Stdio::null()).output().unwrap();
     Ran::of(output.status, output.stdout, output.stderr)
