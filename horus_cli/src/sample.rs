@@ -13,9 +13,10 @@ use horus_core::scheduler::{Graph, SchedulerInfo, black_box, scheduler_graph, sc
 use serde::Serialize;
 
 use crate::blackbox::{Event, NewEventFilter, event_tone};
-use crate::context::{Context, namespace_path};
+use crate::context::Context;
 use crate::failure::Failure;
 use crate::launch::status::{self, ProgramStatus};
+use crate::namespace::open_listed_namespace;
 use crate::node::metrics::Metrics;
 use crate::output::Tone;
 use crate::scheduler::liveness::Liveness;
@@ -162,20 +163,33 @@ impl Sampler {
             timestamp_ns: timestamp_now_ns(),
             ..Sample::default()
         };
-        if !namespace_path(&config).is_dir() {
-            self.namespace = None;
-            self.topics.clear();
+        // WHY opened each time: a user may have removed the namespace, and programs may have created
+        // it again. While it is the same, this call returns the namespace that is already open.
+        let namespace = open_listed_namespace(&config)?;
+        self.set_namespace(namespace.clone());
+        let Some(namespace) = namespace else {
             return Ok(sample);
-        }
-        let namespace = match &self.namespace {
-            Some(namespace) => Arc::clone(namespace),
-            None => context.open_namespace()?,
         };
-        self.namespace = Some(Arc::clone(&namespace));
         self.read_topics(&namespace, &mut sample)?;
         self.read_schedulers(&namespace, &mut sample)?;
         sample.programs = read_programs(&namespace);
         Ok(sample)
+    }
+
+    /// Sets the namespace that is sampled. If it differs from the last one, forgets all that was read
+    /// from that one.
+    fn set_namespace(&mut self, namespace: Option<Arc<Namespace>>) {
+        let is_same = match (&self.namespace, &namespace) {
+            (Some(last), Some(now)) => Arc::ptr_eq(last, now),
+            (last, now) => last.is_none() && now.is_none(),
+        };
+        if !is_same {
+            self.topics.clear();
+            self.black_boxes.clear();
+            self.graphs.clear();
+            self.next_events = Instant::now();
+            self.namespace = namespace;
+        }
     }
 
     fn read_topics(

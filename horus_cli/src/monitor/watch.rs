@@ -94,7 +94,9 @@ impl WatchedTopic {
             self.observer = None;
             return;
         };
-        if self.observer.is_none() {
+        let is_open = self.observer.as_ref();
+        let is_open = is_open.is_some_and(|observer| observer.is_in(namespace));
+        if !is_open {
             // WHY the error is ignored: the topic may have been removed since.
             self.observer = Observer::open(context, namespace, &self.topic).ok();
         }

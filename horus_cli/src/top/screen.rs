@@ -167,7 +167,9 @@ fn read_details(
         |_| vec![vec![Cell::from("it is gone")]],
         |topic| description_rows(Description::of(&name, &topic)),
     );
-    if echo.as_ref().is_none_or(|(of, _)| *of != name) {
+    let is_open = echo.as_ref();
+    let is_open = is_open.is_some_and(|(of, observer)| *of == name && observer.is_in(namespace));
+    if !is_open {
         let observer = Observer::open(context, namespace, &name).ok();
         *echo = observer.map(|observer| (name, observer));
     }

@@ -55,6 +55,12 @@ impl Observer {
         })
     }
 
+    /// Returns true if this observer reads a topic of `namespace`, and not of one that had its path
+    /// before.
+    pub(crate) fn is_in(&self, namespace: &Arc<Namespace>) -> bool {
+        Arc::ptr_eq(&self.namespace, namespace)
+    }
+
     /// Returns the subscriber that reads the topic; `None` while no process uses the topic.
     pub(crate) fn subscriber(&mut self) -> Option<&mut DynamicSubscriber> {
         if Instant::now() >= self.next_check {

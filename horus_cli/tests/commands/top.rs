@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
+use horus_core::message::Imu;
+use horus_core::namespace::{Namespace, NamespaceName};
+use horus_core::topic::Topic;
 use horus_testing::skip;
 
 use crate::common::{Robot, until};
@@ -39,6 +42,29 @@ fn samples_go_into_a_pipe_as_tables_or_json() {
     let nothing = robot.answer("top -n 1 -i 0.05 -N nothing --json");
     assert!(nothing.contains("\"topics\":[],\"nodes\":[]"), "{nothing}");
     assert!(!robot.dir().join("nothing").exists());
+}
+
+/// A script may remove the namespace and start the robot again between two samples.
+#[test]
+fn a_namespace_that_was_created_again_is_sampled() {
+    let robot = Robot::new();
+    let open = |topic: &str| {
+        let config = robot.namespace().config().clone();
+        let config = config.with_name(NamespaceName::new("again").unwrap());
+        let namespace = Namespace::open(&config).unwrap();
+        let topic = Topic::<Imu>::builder(topic).namespace(&namespace);
+        topic.publisher().unwrap()
+    };
+    let _before = open("before");
+    let stream = robot.stream("top --json -i 0.5 -N again");
+    stream.line_with("\"topic\":\"before\"");
+    let dir = robot.dir().join("again");
+    std::fs::remove_dir_all(&dir).unwrap();
+    let _after = open("after");
+    let sample = stream.line_with("\"topic\":\"after\"");
+    assert!(!sample.contains("\"before\""), "{sample}");
+    stream.signal(libc::SIGINT);
+    assert_eq!(stream.wait().code, 0);
 }
 
 #[test]
