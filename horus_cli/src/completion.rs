@@ -9,7 +9,7 @@ use horus_core::message::STANDARD;
 use horus_core::scheduler::schedulers;
 
 use crate::cli::Cli;
-use crate::context::{Context, namespace_path};
+use crate::context::Context;
 use crate::failure::Failure;
 
 /// Shell code that is appended to the generated script for bash. It completes the names of topics
@@ -103,10 +103,8 @@ pub(crate) fn print_names(arguments: &Names, context: &mut Context) -> Result<()
 }
 
 fn find_live_names(kind: NameKind, context: &Context) -> Option<Vec<String>> {
-    if !namespace_path(&context.namespace_config().ok()?).is_dir() {
-        return None;
-    }
-    let namespace = context.open_namespace().ok()?;
+    let config = context.namespace_config().ok()?;
+    let namespace = context.open_if_exists(&config).ok()??;
     if kind == NameKind::Topics {
         return topics(&namespace).ok();
     }

@@ -139,17 +139,34 @@ impl Context {
         Namespace::open(&config).map_err(|error| namespace_failure(&error))
     }
 
+    /// Opens the namespace that `config` selects; returns `None` if it does not exist. WHY no check
+    /// before [`Self::open_namespace`]: that call would create the namespace again if another
+    /// process removed it in between.
+    pub(crate) fn open_if_exists(
+        &self,
+        config: &NamespaceConfig,
+    ) -> Result<Option<Arc<Namespace>>, Failure> {
+        let path = namespace_path(config);
+        self.print_if_verbose(format_args!("namespace {}", path.display()));
+        namespace::open_listed_namespace(config)
+    }
+
     /// Opens the selected namespace; returns `None` if it does not exist. Commands that only read
     /// use this function, because they must not create a namespace. Fails if the directory that the
     /// user named does not exist.
     pub(crate) fn open_existing_namespace(&self) -> Result<Option<Arc<Namespace>>, Failure> {
         let config = self.existing_config()?;
-        let path = namespace_path(&config);
-        if path.is_dir() {
-            return self.open_namespace().map(Some);
+        if let Some(namespace) = self.open_if_exists(&config)? {
+            return Ok(Some(namespace));
         }
+        let path = namespace_path(&config);
+        let reason = if path.is_dir() {
+            "has no registry"
+        } else {
+            "does not exist"
+        };
         self.print_note(format_args!(
-            "no namespace '{}': {} does not exist.{}",
+            "no namespace '{}': {} {reason}.{}",
             config.name(),
             path.display(),
             existing_namespaces_text(&config)
@@ -189,8 +206,8 @@ impl Context {
         elsewhere: impl FnOnce(&NamespaceConfig) -> String,
     ) -> Result<Arc<Namespace>, Failure> {
         let config = self.existing_config()?;
-        if namespace_path(&config).is_dir() {
-            return self.open_namespace();
+        if let Some(namespace) = self.open_if_exists(&config)? {
+            return Ok(namespace);
         }
         Err(Failure::not_found(format_args!(
             "no {wanted}: the namespace '{}' does not exist in {}.{}",

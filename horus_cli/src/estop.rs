@@ -156,13 +156,12 @@ fn release(reason: &str, context: &mut Context) -> Result<(), Failure> {
         ))
     };
     let name = config.name();
-    if !namespace_path(&config).is_dir() {
+    let Some(namespace) = context.open_if_exists(&config)? else {
         return Err(nothing(&format!(
             "the namespace '{name}' does not exist in {}",
             config.dir().display()
         )));
-    }
-    let namespace = context.open_namespace()?;
+    };
     let is_engaged = read_last_message(&namespace)?.is_some_and(|stop| stop.is_engaged());
     if !is_engaged && live_schedulers(&namespace)?.is_empty() {
         return Err(nothing(&format!(

@@ -11,7 +11,7 @@ use horus_core::message::import::{ImportError, Imported, Importer};
 use horus_core::message::{STANDARD, Schema};
 use horus_core::namespace::Namespace;
 
-use crate::context::{Context, namespace_path};
+use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
 use crate::output::nearest;
 use crate::topic::select::{topics_with_type, without_leading_slash};
@@ -52,8 +52,7 @@ fn parse_count(text: &str) -> Result<usize, String> {
 /// Opens the selected namespace, to look for message types in its topics. Returns `None` if it does
 /// not exist.
 fn open_namespace_if_exists(context: &Context) -> Result<Option<Arc<Namespace>>, Failure> {
-    let path = namespace_path(&context.namespace_config()?);
-    path.is_dir().then(|| context.open_namespace()).transpose()
+    context.open_if_exists(&context.namespace_config()?)
 }
 
 /// A message type, in the form in which it was found.

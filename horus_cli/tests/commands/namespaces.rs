@@ -137,3 +137,45 @@ fn a_namespace_whose_topics_are_in_use_is_kept_if_its_registry_was_replaced() {
     robot.answer("namespace rm held");
     assert!(!robot.dir().join("held").exists());
 }
+
+/// Commands that only look make no namespace of a directory that is none.
+#[test]
+fn looking_makes_no_namespace() {
+    let robot = Robot::new();
+    let dir = robot.dir().join("empty");
+    fs::create_dir(&dir).unwrap();
+    set_mode(&dir, 0o700);
+    let table = [
+        (
+            "topic list",
+            0,
+            "empty has no registry. There are: default.",
+        ),
+        (
+            "topic info imu",
+            3,
+            "the namespace 'empty' does not exist in ",
+        ),
+        ("top -n 1 -i 0.05", 0, ""),
+        ("estop status", 0, ""),
+        (
+            "estop release",
+            3,
+            "the namespace 'empty' does not exist in ",
+        ),
+        ("msg show imu", 3, ""),
+        ("node list", 0, ""),
+        ("log", 0, ""),
+        ("clean", 0, ""),
+        ("doctor", 0, ""),
+        ("__complete topics", 0, ""),
+        ("namespace rm empty", 3, "no namespace 'empty' in "),
+    ];
+    for (arguments, code, part) in table {
+        let ran = robot.run(&format!("{arguments} -N empty"));
+        assert_eq!(ran.code, code, "{arguments}: {ran:?}");
+        assert!(ran.stderr.contains(part), "{arguments}: {ran:?}");
+        let made = fs::read_dir(&dir).unwrap().count();
+        assert_eq!(made, 0, "{arguments}: {ran:?}");
+    }
+}
