@@ -79,6 +79,10 @@ fn print_samples(
     let mut printed = 0;
     while arguments.number.is_none_or(|number| printed < number) && !deadline.is_over() {
         due += period;
+        if due < Instant::now() {
+            // WHY: after a stop of this process, all missed samples would come at once.
+            due = Instant::now() + period;
+        }
         if !context.stop.sleep_until(deadline.or_earlier(due)) {
             return Ok(());
         }

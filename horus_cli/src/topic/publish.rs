@@ -34,6 +34,9 @@ const DEFAULT_HZ: f64 = 1.0;
 /// VALUE sets the field.
 const MONOTONIC_FIELD: &str = "monotonic_ns";
 
+/// Maximum delay after which messages are still sent in place of those that were missed.
+const CATCH_UP_MAX: Duration = Duration::from_millis(10);
+
 /// Time between two checks of the number of subscribers.
 const POLL_PERIOD: Duration = Duration::from_millis(10);
 
@@ -399,6 +402,19 @@ pub(super) fn full_failure(publisher: &DynamicPublisher) -> Failure {
     ))
 }
 
+/// Returns the time at which the next message is sent. `due` is that of the last one.
+///
+/// WHY not always `due + period`: after a stop of this process, such as Ctrl-Z, all missed messages
+/// would be sent at once. WHY not always from `now`: at high rates each sleep ends late, and the
+/// rate would be too low.
+fn next_due(due: Instant, period: Duration, now: Instant) -> Instant {
+    let next = due + period;
+    if now.saturating_duration_since(next) > CATCH_UP_MAX {
+        return now + period;
+    }
+    next
+}
+
 /// A publisher, and the number of messages that it has sent.
 struct Sender<'a> {
     arguments: &'a Arguments,
@@ -425,7 +441,7 @@ impl Sender<'_> {
             if is_done(self) {
                 break;
             }
-            due += period;
+            due = next_due(due, period, Instant::now());
             let is_signalled = !context.stop.sleep_until(deadline.or_earlier(due));
             is_timed_out = !is_signalled && deadline.is_over();
             if is_signalled || is_timed_out {

@@ -1,8 +1,11 @@
 //! The ends of commands: signals, closed pipes, killed participants.
 
 use std::process::Stdio;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use crate::common::Robot;
+use crate::common::{Robot, until};
+use crate::launch::number;
 
 #[test]
 fn a_signal_ends_a_stream_in_order() {
@@ -28,7 +31,7 @@ fn a_signal_before_the_answer_is_130() {
     for signal in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP] {
         let stream = robot.stream("topic wait nothing -v");
         robot.until("topic list -w 0", |_| true);
-        std::thread::sleep(std::time::Duration::from_millis(300));
+        thread::sleep(Duration::from_millis(300));
         stream.signal(signal);
         let ran = stream.wait();
         assert_eq!(ran.code, 130, "{ran:?}");
@@ -151,5 +154,47 @@ fn a_killed_participant_ends_no_stream() {
     for stream in [hz, list] {
         stream.signal(libc::SIGINT);
         assert_eq!(stream.wait().code, 0);
+    }
+}
+
+/// A command that was stopped, as by Ctrl-Z, does not make up for what it has missed.
+#[test]
+fn a_stopped_stream_skips_what_it_has_missed() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("subscribe best_effort cmd_vel");
+    for arguments in [
+        "topic pub cmd_vel CmdVel {} -r 50 --json",
+        "top --json -i 0.02",
+    ] {
+        let begin = Instant::now();
+        let stream = robot.stream(arguments);
+        if arguments.starts_with("top ") {
+            stream.line();
+        } else {
+            until("messages come", || program.tell("recv cmd_vel") != "0");
+        }
+        stream.signal(libc::SIGSTOP);
+        let stat = format!("/proc/{}/stat", stream.id());
+        until("it is stopped", || {
+            std::fs::read_to_string(&stat).unwrap().contains(") T ")
+        });
+        let stopped = Instant::now();
+        thread::sleep(Duration::from_secs(1));
+        let stopped = stopped.elapsed();
+        stream.signal(libc::SIGCONT);
+        thread::sleep(Duration::from_millis(200));
+        stream.signal(libc::SIGINT);
+        let ran = stream.wait();
+        let most = (begin.elapsed() - stopped).as_secs_f64() * 50.0 + 3.0;
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let done = match arguments.starts_with("top ") {
+            true => ran.stdout.lines().count() as i64,
+            false => number(&ran.stdout, "sent"),
+        };
+        assert!(
+            done > 0 && done as f64 <= most,
+            "{arguments}: {done} of {most}"
+        );
     }
 }
