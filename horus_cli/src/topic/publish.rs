@@ -455,6 +455,16 @@ impl Sender<'_> {
                 self.publisher.name()
             )));
         }
+        if number.is_some() && self.sent > 0 && self.refused > 0 {
+            let slowest = participant(self.publisher.slowest_subscriber().as_ref());
+            let all = self.sent + self.refused;
+            return Err(Failure::refused(format_args!(
+                "{}: {} of {all} messages were refused, because a reliable subscriber is too far \
+                 behind: {slowest}",
+                self.publisher.name(),
+                self.refused
+            )));
+        }
         match self.sent == 0 && self.refused > 0 {
             true => Err(full_failure(&self.publisher)),
             false => Ok(()),

@@ -530,7 +530,9 @@ fn a_full_topic_refuses() {
     let fill = ["topic", "pub", "cmd_vel", "{}", "-r", "10000", "-n", "1030"];
     let ran = robot.run_with(&fill);
     assert!(ran.stderr.contains("sent 1,024, refused 6"), "{ran:?}");
-    assert_eq!(ran.code, 0);
+    assert_eq!(ran.code, 4);
+    let reason = "horus: cmd_vel: 6 of 1030 messages were refused, because a reliable subscriber";
+    assert!(ran.stderr.contains(reason), "{ran:?}");
     assert_eq!(program.tell("recv cmd_vel"), "1024");
     // No topic of that name carries anything yet.
     let ran = robot.run_with(&["topic", "pub", "new", "CmdVel", "{speed: 1}"]);
