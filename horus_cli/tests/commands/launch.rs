@@ -1,5 +1,6 @@
 //! `launch`: order, readiness, restarts, stops, and launchers that are killed.
 
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
@@ -283,6 +284,42 @@ fn a_program_that_is_not_ready_in_time_holds_the_others() {
     let ran = stream.wait();
     assert_eq!(ran.code, 1, "{ran:?}");
     assert!(!ran.stdout.contains("\"program\":\"b\""), "{ran:?}");
+}
+
+/// The reason names what is in the way: a topic that cannot be opened, or another process.
+#[test]
+fn the_reason_why_a_program_is_not_ready_is_named() {
+    let robot = Robot::new();
+    let mut other = robot.program();
+    other.tell("publish imu imu");
+    let damaged = robot.dir().join("default/topics/damaged");
+    std::fs::write(&damaged, [0x5a; 4096]).unwrap();
+    std::fs::set_permissions(&damaged, PermissionsExt::from_mode(0o600)).unwrap();
+    let program = |ready: &str| {
+        format!(
+            "{{command: ['sleep', '1000'], ready: {{{ready}}}, ready_timeout: 0.05,
+               restart: 'never'}}"
+        )
+    };
+    let programs = format!(
+        "a: {}, b: {}, c: {}",
+        program("publishes: ['imu']"),
+        program("publishes: ['damaged']"),
+        program("subscribes: ['damaged']")
+    );
+    let ran = launch(&robot, &programs, "").wait();
+    let publisher = format!(
+        "publish imu; process {} ({}) does, but",
+        other.id(),
+        other.name()
+    );
+    for part in [
+        publisher.as_str(),
+        "not known whether it does publish damaged: ",
+        "not known whether it does subscribe to damaged: ",
+    ] {
+        assert!(ran.stderr.contains(part), "no '{part}' in {}", ran.stderr);
+    }
 }
 
 #[test]
