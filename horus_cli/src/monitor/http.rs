@@ -19,14 +19,18 @@ const BODY_BYTES_MAX: usize = 4 << 10;
 /// Maximum number of headers in a request.
 const HEADERS_MAX: usize = 64;
 
-/// Maximum time until a whole request has arrived. [`WRITE_TIMEOUT`] is the maximum time until a
-/// client has read a part of the response.
+/// Maximum time until a whole request has arrived.
 const READ_TIMEOUT: Duration = Duration::from_secs(5);
-const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// Maximum number of bytes that are read and ignored after a response was written. More data of the
-/// client is not read.
+/// Maximum time until a client has read a response, or a part of a stream. It is longer if that has
+/// many bytes: a client may read as slowly as [`READ_BYTES_PER_SECOND_MIN`].
+const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+const READ_BYTES_PER_SECOND_MIN: u32 = 64 << 10;
+
+/// Maximum number of bytes that are read and ignored after a response was written, and the maximum
+/// time for that. More data of the client is not read.
 const IGNORED_BYTES_MAX: usize = 1 << 20;
+const IGNORE_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// The headers that every response contains.
 ///
@@ -131,8 +135,7 @@ fn receive_bytes(
     due: Instant,
 ) -> Result<(), Option<Response>> {
     let left = due.saturating_duration_since(Instant::now());
-    // WHY: a time of 0 would be none at all.
-    let is_set = connection.set_read_timeout(Some(left.max(Duration::from_millis(1))));
+    let is_set = connection.set_read_timeout(Some(time_until(due)));
     let mut buffer = [0; 4096];
     match is_set.and_then(|()| connection.read(&mut buffer)) {
         Ok(0) => Err(None),
@@ -273,10 +276,11 @@ impl Response {
         write_bytes(connection, &bytes)?;
         connection.shutdown(Shutdown::Write)?;
         // WHY: closing with unread input resets the connection, and the response may be lost.
-        connection.set_read_timeout(Some(Duration::from_secs(1)))?;
+        let due = Instant::now() + IGNORE_TIME_MAX;
         let mut ignored = [0; 4096];
         let mut left = IGNORED_BYTES_MAX;
-        while left > 0 {
+        while left > 0 && Instant::now() < due {
+            connection.set_read_timeout(Some(time_until(due)))?;
             match connection.read(&mut ignored)? {
                 0 => break,
                 count => left = left.saturating_sub(count),
@@ -292,10 +296,36 @@ pub(super) fn begin_stream(connection: &mut TcpStream) -> io::Result<()> {
     write_bytes(connection, &response_head(200, "text/event-stream", ""))
 }
 
-/// Writes `bytes` to the connection. Fails if the client reads none of them for [`WRITE_TIMEOUT`].
+/// Writes `bytes` to the connection. Fails if the client does not read them in time, see
+/// [`WRITE_TIMEOUT`].
 pub(super) fn write_bytes(connection: &mut TcpStream, bytes: &[u8]) -> io::Result<()> {
-    connection.set_write_timeout(Some(WRITE_TIMEOUT))?;
-    connection.write_all(bytes)
+    let seconds = bytes.len() as f64 / f64::from(READ_BYTES_PER_SECOND_MIN);
+    let time = WRITE_TIMEOUT + Duration::from_secs_f64(seconds);
+    write_until(connection, bytes, Instant::now() + time)
+}
+
+/// Writes `bytes` to the connection. Fails if the client has not read them by the time `due`.
+fn write_until(connection: &mut TcpStream, mut bytes: &[u8], due: Instant) -> io::Result<()> {
+    while !bytes.is_empty() {
+        if Instant::now() >= due {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        connection.set_write_timeout(Some(time_until(due)))?;
+        match connection.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// Returns the time from now until `due`, for the time limit of a read or a write. WHY never 0: that
+/// would be no limit at all.
+fn time_until(due: Instant) -> Duration {
+    let left = due.saturating_duration_since(Instant::now());
+    left.max(Duration::from_millis(1))
 }
 
 /// Returns `body` as JSON text.
@@ -332,6 +362,9 @@ const fn reason_phrase(status: u16) -> &'static str {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Ipv4Addr, TcpListener};
+    use std::thread;
+
     use super::*;
 
     #[test]
@@ -357,6 +390,25 @@ mod tests {
         for (text, status) in table {
             assert_eq!(parsed(text).unwrap_err().status, status, "{text}");
         }
+    }
+
+    #[test]
+    fn a_client_that_reads_slowly_does_not_block_for_ever() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let mut client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (mut connection, _) = listener.accept().unwrap();
+        let reader = thread::spawn(move || {
+            // A part is read again and again, at most 100 kB each second.
+            while client.read(&mut [0; 1000]).is_ok_and(|count| count > 0) {
+                thread::sleep(Duration::from_millis(10));
+            }
+        });
+        let bytes = vec![0; 64 << 20];
+        let due = Instant::now() + Duration::from_millis(200);
+        write_until(&mut connection, &bytes, due).unwrap_err();
+        // WHY: otherwise the reader reads all that waits in the connection.
+        connection.shutdown(Shutdown::Both).unwrap();
+        drop((connection, reader));
     }
 
     /// For any bytes, parsing returns a request, `None` for an incomplete request, or an error.

@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::common::{Robot, Stream};
+use crate::common::{Robot, Stream, until};
 use crate::golden::check_json_except;
 
 /// A running `horus monitor`.
@@ -312,6 +312,22 @@ fn kept_messages_and_images_are_shown() {
     }
     assert_eq!(monitor.get("/api/image?topic=one_more").status, 503);
     monitor.stop(libc::SIGINT);
+}
+
+/// A client may send bytes after its request, but only for a short time: it occupies a thread.
+#[test]
+fn a_client_that_goes_on_sending_is_closed() {
+    let robot = Robot::new();
+    let monitor = Monitor::start(&robot, "");
+    let mut connection = TcpStream::connect(("127.0.0.1", monitor.port)).unwrap();
+    let request = format!("GET / HTTP/1.1\r\nHost: 127.0.0.1:{}\r\n\r\n", monitor.port);
+    connection.write_all(request.as_bytes()).unwrap();
+    let mut answer = Vec::new();
+    connection.read_to_end(&mut answer).unwrap();
+    assert!(answer.starts_with(b"HTTP/1.1 200 "));
+    until("the server closes the connection", || {
+        connection.write_all(b"x").is_err()
+    });
 }
 
 #[test]
