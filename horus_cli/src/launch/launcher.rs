@@ -208,12 +208,12 @@ impl<'a> Launcher<'a> {
         self.programs[index].record_start();
         let program = &self.programs[index];
         let command = self.build_command(program);
-        match Process::start(command, &mut self.guard) {
+        match Process::start(command, &mut self.guard, index, &self.printer) {
             Ok(mut process) => {
                 let pid = process.id();
                 self.report(index, ProgramEvent::Started { pid });
                 // WHY after the report: no line of a program may come before its start.
-                process.print_output(index, &self.printer);
+                process.print_output();
                 self.programs[index].state = State::Running(process);
             }
             Err(error) => {

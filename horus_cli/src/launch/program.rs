@@ -1,7 +1,7 @@
 //! One program of a launch file: its process and its state, and the functions that start and stop
 //! it.
 
-use std::io::{self, PipeReader, pipe};
+use std::io::{self, pipe};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use signal_hook::consts::{SIGKILL, SIGTERM};
 use super::drain::Drain;
 use super::file::ProgramSpec;
 use super::guard::Guard;
-use super::log;
+use super::log::{ReadingGate, start_line_reader};
 use super::printer::Printer;
 use super::restart::RestartCount;
 use super::status::{ProgramState, ProgramStatus};
@@ -50,9 +50,8 @@ pub(super) enum State {
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
-    /// The reading ends of the pipes that are the stdout and the stderr of the program; `None` after
-    /// [`Self::print_output`].
-    output: Option<[PipeReader; 2]>,
+    /// Holds back the lines of the program; `None` after [`Self::print_output`].
+    output: Option<[ReadingGate; 2]>,
     /// The process that reads the output if the launcher dies; `None` if there is a guard.
     _drain: Option<Drain>,
     pub(super) started: Instant,
@@ -136,7 +135,14 @@ impl Process {
     /// launcher, which then stops the programs in order. If there is a guard, the process does not
     /// outlive the launcher. Without one, it may outlive the launcher, and a drain then reads its
     /// output. The caller must then call [`Self::print_output`].
-    pub(super) fn start(mut command: Command, guard: &mut Option<Guard>) -> io::Result<Self> {
+    ///
+    /// `index` is the index of the program in the launcher.
+    pub(super) fn start(
+        mut command: Command,
+        guard: &mut Option<Guard>,
+        index: usize,
+        printer: &Printer,
+    ) -> io::Result<Self> {
         if guard.is_some() {
             kill_with_parent(&mut command);
         }
@@ -149,13 +155,22 @@ impl Process {
             None => Some(Drain::start(&stdout, &stderr)?),
         };
         command.stdout(stdout_end).stderr(stderr_end);
+        // WHY before the program: the system may refuse a thread.
+        let reader = |pipe, stream| {
+            let source = printer.line_source(index, stream);
+            start_line_reader(pipe, source).map_err(|error| {
+                let text = "cannot start a thread that reads its output";
+                io::Error::other(format!("{text}: {error}"))
+            })
+        };
+        let output = [reader(stdout, "stdout")?, reader(stderr, "stderr")?];
         let child = command.spawn()?;
         if let Some(guard) = guard {
             guard.add(child.id());
         }
         Ok(Self {
             child,
-            output: Some([stdout, stderr]),
+            output: Some(output),
             _drain: drain,
             started: Instant::now(),
             is_ready: false,
@@ -164,13 +179,9 @@ impl Process {
         })
     }
 
-    /// Starts to print the lines of the program. `index` is the index of the program in the
-    /// launcher.
-    pub(super) fn print_output(&mut self, index: usize, printer: &Printer) {
-        if let Some([stdout, stderr]) = self.output.take() {
-            log::start_line_reader(stdout, printer.line_source(index, "stdout"));
-            log::start_line_reader(stderr, printer.line_source(index, "stderr"));
-        }
+    /// Starts to print the lines of the program.
+    pub(super) fn print_output(&mut self) {
+        self.output = None;
     }
 
     /// Returns the id of the process, which is also the id of its process group.

@@ -35,6 +35,18 @@ pub(super) struct Server {
     answered: AtomicU64,
 }
 
+/// A connection that is stored in [`Server::connections`] until this value is dropped.
+struct StoredConnection<'a> {
+    server: &'a Server,
+    number: u64,
+}
+
+impl Drop for StoredConnection<'_> {
+    fn drop(&mut self) {
+        self.server.connections().remove(&self.number);
+    }
+}
+
 /// References to the objects that are needed to answer a request.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct RequestContext<'a> {
@@ -74,6 +86,7 @@ impl Server {
         request_context: RequestContext<'scope>,
     ) {
         let mut number = 0;
+        let mut is_refusal_reported = false;
         loop {
             let accepted = self.listener.accept();
             if self.is_closed() {
@@ -85,14 +98,24 @@ impl Server {
                 continue;
             };
             number += 1;
-            if self.store_connection(number, &connection).is_err() {
+            let Ok(stored) = self.store_connection(number, &connection) else {
                 continue;
-            }
-            scope.spawn(move || {
+            };
+            let serve = move || {
                 // WHY the error is ignored: the client has gone, which is its right.
                 let _ = self.serve(&mut connection, request_context);
-                self.connections().remove(&number);
-            });
+                drop(stored);
+            };
+            // WHY no panic: the system may refuse a thread now, and grant the next one.
+            let started = thread::Builder::new().spawn_scoped(scope, serve);
+            if let Err(error) = started
+                && !std::mem::replace(&mut is_refusal_reported, true)
+            {
+                request_context.context.print_note(format_args!(
+                    "cannot start a thread that answers a request, so its connection was closed: \
+                     {error}. This note is printed once"
+                ));
+            }
         }
     }
 
@@ -116,15 +139,20 @@ impl Server {
         self.is_closed.load(Ordering::Relaxed)
     }
 
-    /// Stores an open connection, so that the server can close it when it ends. Fails if there are
-    /// too many connections.
-    fn store_connection(&self, number: u64, connection: &TcpStream) -> io::Result<()> {
+    /// Stores an open connection, so that the server can close it when it ends. It is stored until
+    /// the returned value is dropped. Fails if there are too many connections.
+    fn store_connection(
+        &self,
+        number: u64,
+        connection: &TcpStream,
+    ) -> io::Result<StoredConnection<'_>> {
         let mut connections = self.connections();
         if self.is_closed() || connections.len() >= CONNECTIONS_MAX {
             return Err(io::Error::other("too many connections"));
         }
         connections.insert(number, connection.try_clone()?);
-        Ok(())
+        let server = self;
+        Ok(StoredConnection { server, number })
     }
 
     fn connections(&self) -> MutexGuard<'_, BTreeMap<u64, TcpStream>> {

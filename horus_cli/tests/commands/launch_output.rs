@@ -5,7 +5,7 @@ use std::io::{self, BufRead as _, BufReader, PipeWriter};
 use std::os::fd::{AsRawFd as _, OwnedFd};
 use std::process::Child;
 
-use crate::common::{Robot, until};
+use crate::common::{Robot, limit_memory, until};
 use crate::launch::{event, file, number};
 
 /// Starts `horus launch` with this file; `output` is its stdout and its stderr.
@@ -145,4 +145,29 @@ fn programs_run_on_when_nobody_can_read() {
         let stopped = std::fs::read_to_string(robot.dir().join("stopped")).unwrap();
         assert_eq!(stopped, "b\n");
     }
+}
+
+/// A launcher that gets no thread for the output of a program tries again.
+#[test]
+fn a_refused_thread_does_not_end_the_launcher() {
+    let robot = Robot::new();
+    let started = "command: ['sleep', '1000'], restart_delay: 0.01, restart_delay_max: 0.01";
+    let programs = format!(
+        "{{programs: {{a: {{command: ['sh', '-c', 'while [ ! -e go ]; do sleep 0.01; done']}},
+          b: {{{started}, after: ['a']}}, c: {{{started}, after: ['a']}},
+          d: {{{started}, after: ['a']}}}}}}"
+    );
+    let path = file(&robot, "robot.json5", &programs);
+    let stream = robot.stream(&format!("launch {} --json", path.display()));
+    stream.line_with(&event("a", "started"));
+    limit_memory(stream.id(), true);
+    file(&robot, "go", "");
+    let refused = stream.line_with("\"event\":\"not_started\"");
+    assert!(refused.contains("cannot start a thread"), "{refused}");
+    limit_memory(stream.id(), false);
+    let name = refused.split('"').nth(5).unwrap();
+    stream.line_with(&event(name, "started"));
+    stream.signal(libc::SIGTERM);
+    let ran = stream.wait();
+    assert_eq!(ran.code, 0, "{ran:?}");
 }

@@ -130,6 +130,27 @@ impl Robot {
     }
 }
 
+/// Limits the memory of a process to what it has, and a little more: it can start no thread. Without
+/// `is_limited`, it may have as much as before.
+pub fn limit_memory(pid: u32, is_limited: bool) {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let (_, size) = status.split_once("VmSize:").unwrap();
+    let size: u64 = size.split_whitespace().next().unwrap().parse().unwrap();
+    let most = if is_limited {
+        (size + 1024) << 10
+    } else {
+        libc::RLIM_INFINITY
+    };
+    let limit = libc::rlimit {
+        rlim_cur: most,
+        rlim_max: libc::RLIM_INFINITY,
+    };
+    let old = std::ptr::null_mut();
+    // SAFETY: the call reads `limit`, and writes nothing.
+    let set = unsafe { libc::prlimit(pid as i32, libc::RLIMIT_AS, &raw const limit, old) };
+    assert_eq!(set, 0);
+}
+
 /// Returns a command that executes `script` in a shell. Its arguments are `command`.
 pub fn wrapped(command: &Command, script: &str) -> Command {
     let mut shell = Command::new("sh");
