@@ -69,6 +69,17 @@ impl Failure {
         Self::with_code(EXIT_SYSTEM, message)
     }
 
+    /// Returns a failure for a file that the user named and that cannot be read. A file that does not
+    /// exist, one that contains no text, and one that the system refuses have different exit codes.
+    pub(crate) fn unreadable_file(path: impl Display, error: &io::Error) -> Self {
+        let code = match error.kind() {
+            io::ErrorKind::NotFound => EXIT_NOT_FOUND,
+            io::ErrorKind::InvalidData | io::ErrorKind::IsADirectory => EXIT_USAGE,
+            _ => EXIT_SYSTEM,
+        };
+        Self::with_code(code, format_args!("cannot read {path}: {error}"))
+    }
+
     /// Returns a failure with the exit code for the time limit of `--timeout`. `what` is the event
     /// that did not happen within that time.
     pub(crate) fn timeout(what: impl Display) -> Self {

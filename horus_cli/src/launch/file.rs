@@ -65,8 +65,8 @@ pub(super) struct ReadyCondition {
 impl LaunchFile {
     pub(super) fn read(path: &Path) -> Result<Self, Failure> {
         let shown = path.display();
-        let text = fs::read_to_string(path)
-            .map_err(|error| Failure::not_found(format_args!("cannot read {shown}: {error}")))?;
+        let text =
+            fs::read_to_string(path).map_err(|error| Failure::unreadable_file(&shown, &error))?;
         // A file that was just read has an absolute path, unless it is gone by now.
         let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let parsed = if python::is_python_file(path) {

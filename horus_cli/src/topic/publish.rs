@@ -194,8 +194,8 @@ pub(super) fn print_counts(
 fn parse_value(typed: &str) -> Result<Value, Failure> {
     let (text, origin) = match typed.strip_prefix('@') {
         Some(path) => {
-            let text = fs::read_to_string(path)
-                .map_err(|error| Failure::not_found(format_args!("cannot read {path}: {error}")))?;
+            let text =
+                fs::read_to_string(path).map_err(|error| Failure::unreadable_file(path, &error))?;
             (text, path)
         }
         None if typed == "-" => {

@@ -424,3 +424,27 @@ fn external_commands_are_programs_beside_this_one_or_in_path() {
     assert_eq!(run(&["weather", "--json"]), "weather --json default\n");
     robot.run("../weather").failed(2, &["no command"]);
 }
+
+/// Only a file that does not exist has the exit code for that.
+#[test]
+fn a_file_that_cannot_be_read_is_not_a_missing_one() {
+    let robot = Robot::new();
+    let path = |name: &str| robot.dir().join(name).display().to_string();
+    std::fs::write(path("bytes"), [0xff, 0xfe]).unwrap();
+    std::fs::create_dir(path("directory")).unwrap();
+    std::os::unix::fs::symlink("circle", path("circle")).unwrap();
+    let table = [
+        ("missing", 3),
+        ("bytes", 2),
+        ("directory", 2),
+        ("circle", 5),
+    ];
+    for (name, code) in table {
+        let path = path(name);
+        let part = format!("cannot read {path}: ");
+        let ran = robot.run(&format!("launch {path}"));
+        ran.failed(code, &[&part]);
+        let ran = robot.run(&format!("topic pub cmd_vel CmdVel @{path}"));
+        ran.failed(code, &[&part]);
+    }
+}
