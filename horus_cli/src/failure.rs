@@ -96,13 +96,21 @@ impl Failure {
     }
 
     /// Prints the text of `error`, which is the help text or describes an invalid argument. Returns
-    /// a failure with the exit code and no message.
+    /// a failure with the exit code. It has a message only if the help text cannot be written.
     pub(crate) fn from_arguments_error(error: &clap::Error) -> Self {
-        // WHY the error is ignored: the reader of the help text has closed the pipe.
-        let _ = error.print();
-        Self {
-            code: if error.use_stderr() { EXIT_USAGE } else { 0 },
-            message: None,
+        let printed = error.print();
+        if error.use_stderr() {
+            return Self {
+                code: EXIT_USAGE,
+                message: None,
+            };
+        }
+        match printed.and_then(|()| io::stdout().flush()) {
+            Ok(()) => Self {
+                code: 0,
+                message: None,
+            },
+            Err(error) => error.into(),
         }
     }
 

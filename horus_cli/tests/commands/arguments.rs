@@ -448,3 +448,19 @@ fn a_file_that_cannot_be_read_is_not_a_missing_one() {
         ran.failed(code, &[&part]);
     }
 }
+
+#[test]
+fn a_help_text_that_cannot_be_written_is_a_failure() {
+    let robot = Robot::new();
+    for arguments in ["--help", "--version", "topic echo --help", "help topic"] {
+        let full = std::fs::File::options().write(true).open("/dev/full");
+        let mut command = robot.command(arguments);
+        let output = command.stdout(full.unwrap()).output().unwrap();
+        let found = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(5), "{arguments}: {found}");
+        assert!(
+            found.starts_with("horus: cannot write to stdout: "),
+            "{found}"
+        );
+    }
+}
