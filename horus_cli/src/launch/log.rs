@@ -7,7 +7,7 @@ use std::thread;
 use super::printer::LineSource;
 
 /// Maximum length of an output line of a program, in bytes. A longer line is split.
-const LINE_BYTES_MAX: u64 = 64 << 10;
+const LINE_BYTES_MAX: usize = 64 << 10;
 
 /// A thread that reads the lines of a program waits until this value is dropped.
 #[derive(Debug)]
@@ -26,20 +26,68 @@ pub(super) fn start_line_reader(
     let read = move || {
         // It fails when the gate is dropped.
         let _ = opened.recv();
-        let mut pipe = BufReader::new(pipe);
-        loop {
-            let mut line = Vec::new();
-            let mut part = pipe.by_ref().take(LINE_BYTES_MAX);
-            // An input that cannot be read counts as closed.
-            if part.read_until(b'\n', &mut line).unwrap_or(0) == 0 {
-                return;
-            }
-            if line.last() == Some(&b'\n') {
-                line.pop();
-            }
-            source.print_line(&String::from_utf8_lossy(&line));
-        }
+        read_lines(pipe, |line| source.print_line(line));
     };
     thread::Builder::new().spawn(read)?;
     Ok(ReadingGate(gate))
+}
+
+/// Reads the lines of `pipe` until it is closed, and calls `print` with each of them. Bytes that are
+/// not UTF-8 are replaced.
+fn read_lines(pipe: impl Read, mut print: impl FnMut(&str)) {
+    let mut pipe = BufReader::new(pipe);
+    let mut line = Vec::new();
+    loop {
+        let mut part = pipe.by_ref().take((LINE_BYTES_MAX - line.len()) as u64);
+        // An input that cannot be read counts as closed.
+        let is_closed = part.read_until(b'\n', &mut line).unwrap_or(0) == 0;
+        if is_closed && line.is_empty() {
+            return;
+        }
+        let mut rest = Vec::new();
+        if line.last() == Some(&b'\n') {
+            line.pop();
+        } else if line.len() == LINE_BYTES_MAX {
+            // WHY: the next part contains the other bytes of the character.
+            rest = line.split_off(line.len() - incomplete_bytes(&line));
+        }
+        print(&String::from_utf8_lossy(&line));
+        line = rest;
+    }
+}
+
+/// Returns the number of bytes at the end of `bytes` that are the beginning of a character whose
+/// other bytes are missing.
+fn incomplete_bytes(bytes: &[u8]) -> usize {
+    let is_beginning = |length: &usize| {
+        let end = &bytes[bytes.len().saturating_sub(*length)..];
+        let error = str::from_utf8(end).err();
+        error.is_some_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+    };
+    (1..=3).find(is_beginning).unwrap_or(0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_split_between_characters() {
+        for begin in ["", "a", "ab", "abc"] {
+            let text = format!("{begin}{}", "\u{1f916}".repeat(40_000));
+            let mut lines = Vec::new();
+            read_lines(format!("{text}\n\nend").as_bytes(), |line| {
+                lines.push(line.to_owned())
+            });
+            assert_eq!(lines.len(), 5);
+            assert!(lines.iter().all(|line| line.len() <= LINE_BYTES_MAX));
+            assert_eq!(lines[..3].concat(), text);
+            assert_eq!(lines[3..], ["", "end"]);
+        }
+        // What is no character at all is replaced.
+        let mut lines = Vec::new();
+        let bytes = [&[b'a'; LINE_BYTES_MAX - 1][..], b"\xf0a\xff\xf0"].concat();
+        read_lines(&bytes[..], |line| lines.push(line.to_owned()));
+        assert_eq!(lines[1], "\u{fffd}a\u{fffd}\u{fffd}");
+    }
 }
