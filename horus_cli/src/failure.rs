@@ -69,8 +69,9 @@ impl Failure {
         Self::with_code(EXIT_SYSTEM, message)
     }
 
-    /// Returns a failure for a file that the user named and that cannot be read. A file that does not
-    /// exist, one that contains no text, and one that the system refuses have different exit codes.
+    /// Returns a failure for a file that the user named and that cannot be read. A file that does
+    /// not exist, one that contains no text, and one that the system refuses have different exit
+    /// codes.
     pub(crate) fn unreadable_file(path: impl Display, error: &io::Error) -> Self {
         let code = match error.kind() {
             io::ErrorKind::NotFound => EXIT_NOT_FOUND,

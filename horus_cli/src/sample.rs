@@ -163,8 +163,9 @@ impl Sampler {
             timestamp_ns: timestamp_now_ns(),
             ..Sample::default()
         };
-        // WHY opened each time: a user may have removed the namespace, and programs may have created
-        // it again. While it is the same, this call returns the namespace that is already open.
+        // WHY opened each time: a user may have removed the namespace, and programs may have
+        // created it again. While it is the same, this call returns the namespace that is already
+        // open.
         let namespace = open_listed_namespace(&config)?;
         self.set_namespace(namespace.clone());
         let Some(namespace) = namespace else {
@@ -176,8 +177,8 @@ impl Sampler {
         Ok(sample)
     }
 
-    /// Sets the namespace that is sampled. If it differs from the last one, forgets all that was read
-    /// from that one.
+    /// Sets the namespace that is sampled. If it differs from the last one, forgets all that was
+    /// read from that one.
     fn set_namespace(&mut self, namespace: Option<Arc<Namespace>>) {
         let is_same = match (&self.namespace, &namespace) {
             (Some(last), Some(now)) => Arc::ptr_eq(last, now),

@@ -50,8 +50,9 @@ impl Drop for Drain {
     }
 }
 
-/// Runs the drain process. Waits until stdin is closed, which means that the launcher has died. Then
-/// reads the pipes that are its stdout and stderr until they are closed, and ignores what it reads.
+/// Runs the drain process. Waits until stdin is closed, which means that the launcher has died.
+/// Then reads the pipes that are its stdout and stderr until they are closed, and ignores what it
+/// reads.
 pub(crate) fn run(context: &Context) -> Result<(), Failure> {
     // WHY: signals to all processes of a session must not end it, because they may not end the
     // program.

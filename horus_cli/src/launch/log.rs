@@ -32,8 +32,8 @@ pub(super) fn start_line_reader(
     Ok(ReadingGate(gate))
 }
 
-/// Reads the lines of `pipe` until it is closed, and calls `print` with each of them. Bytes that are
-/// not UTF-8 are replaced.
+/// Reads the lines of `pipe` until it is closed, and calls `print` with each of them. Bytes that
+/// are not UTF-8 are replaced.
 fn read_lines(pipe: impl Read, mut print: impl FnMut(&str)) {
     let mut pipe = BufReader::new(pipe);
     let mut line = Vec::new();

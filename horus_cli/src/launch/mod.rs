@@ -7,9 +7,9 @@
 //! `restart` decides on restarts. `program` manages one program, `readiness` looks for its topics,
 //! and `log` reads its output. `report` formats events as text or JSON, and `printer` writes them.
 //! `status` publishes the status for other processes. `warnings` looks for reasons to warn the user
-//! at the start. `guard` kills the programs of a dead launcher, and `drain` reads their output if they
-//! are kept. `run_namespace` opens the namespace, and removes a private one. `launcher` uses all
-//! these modules.
+//! at the start. `guard` kills the programs of a dead launcher, and `drain` reads their output if
+//! they are kept. `run_namespace` opens the namespace, and removes a private one. `launcher` uses
+//! all these modules.
 
 pub(crate) mod drain;
 mod file;

@@ -12,9 +12,9 @@ use super::file::ReadyCondition;
 use crate::failure::error_chain_text;
 use crate::output::format::{participant, visible};
 
-/// Returns a text that names the first topic of `ready` which no process of the program publishes or
-/// subscribes to yet. The processes of the program are those of the process group `group`. Returns
-/// `None` if there is no such topic, which means that the program is ready.
+/// Returns a text that names the first topic of `ready` which no process of the program publishes
+/// or subscribes to yet. The processes of the program are those of the process group `group`.
+/// Returns `None` if there is no such topic, which means that the program is ready.
 pub(super) fn missing_topic(
     namespace: &Arc<Namespace>,
     ready: &ReadyCondition,
@@ -42,8 +42,8 @@ pub(super) fn missing_topic(
     })
 }
 
-/// Opens the topic `name`, and returns those of its endpoints that `endpoints` selects. Returns none
-/// if there is no such topic.
+/// Opens the topic `name`, and returns those of its endpoints that `endpoints` selects. Returns
+/// none if there is no such topic.
 ///
 /// # Errors
 ///

@@ -1,4 +1,5 @@
-//! The namespace of one run of a launch file. If it is private, it is removed at the end of the run.
+//! The namespace of one run of a launch file. If it is private, it is removed at the end of the
+//! run.
 
 use std::process;
 use std::sync::Arc;

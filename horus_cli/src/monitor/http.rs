@@ -321,8 +321,8 @@ fn write_until(connection: &mut TcpStream, mut bytes: &[u8], due: Instant) -> io
     Ok(())
 }
 
-/// Returns the time from now until `due`, for the time limit of a read or a write. WHY never 0: that
-/// would be no limit at all.
+/// Returns the time from now until `due`, for the time limit of a read or a write. WHY never 0:
+/// that would be no limit at all.
 fn time_until(due: Instant) -> Duration {
     let left = due.saturating_duration_since(Instant::now());
     left.max(Duration::from_millis(1))

@@ -61,8 +61,8 @@ pub(crate) fn namespace_names(dir: &Path) -> Vec<String> {
     names
 }
 
-/// Opens the namespace that `config` selects, such as one that [`namespace_names`] has found. Returns
-/// `None` if it does not exist, or was removed since.
+/// Opens the namespace that `config` selects, such as one that [`namespace_names`] has found.
+/// Returns `None` if it does not exist, or was removed since.
 pub(crate) fn open_listed_namespace(
     config: &NamespaceConfig,
 ) -> Result<Option<Arc<Namespace>>, Failure> {

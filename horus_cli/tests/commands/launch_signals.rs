@@ -294,7 +294,8 @@ fn a_stop_outlasts_the_time_to_become_ready() {
         let stop = format!("sleep {}; echo parked; exit 0", ready_timeout + 1);
         let programs = format!(
             "a: {{command: ['sh', '-c', 'trap \"{stop}\" TERM; {wait}'],
-                  ready: {{publishes: ['imu']}}, ready_timeout: {ready_timeout}, stop_timeout: 1000}}"
+                  ready: {{publishes: ['imu']}}, ready_timeout: {ready_timeout},
+                  stop_timeout: 1000}}"
         );
         let stream = launch(&robot, &programs, "--json");
         stream.line_with("\"text\":\"up\"");

@@ -130,8 +130,8 @@ impl Robot {
     }
 }
 
-/// Limits the memory of a process to what it has, and a little more: it can start no thread. Without
-/// `is_limited`, it may have as much as before.
+/// Limits the memory of a process to what it has, and a little more: it can start no thread.
+/// Without `is_limited`, it may have as much as before.
 pub fn limit_memory(pid: u32, is_limited: bool) {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
     let (_, size) = status.split_once("VmSize:").unwrap();
