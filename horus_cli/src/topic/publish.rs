@@ -393,13 +393,27 @@ pub(super) fn wait_for_subscribers(
     }
 }
 
-/// Returns the failure of a command of whose messages each was refused, because the topic is full.
-pub(super) fn full_failure(publisher: &DynamicPublisher) -> Failure {
+/// Returns a failure if a message was refused, because the topic is full.
+pub(super) fn expect_none_refused(
+    publisher: &DynamicPublisher,
+    sent: u64,
+    refused: u64,
+) -> Result<(), Failure> {
+    if refused == 0 {
+        return Ok(());
+    }
+    let name = publisher.name();
     let slowest = participant(publisher.slowest_subscriber().as_ref());
-    Failure::refused(format_args!(
-        "{} is full, because a reliable subscriber is too far behind: {slowest}",
-        publisher.name()
-    ))
+    Err(match sent {
+        0 => Failure::refused(format_args!(
+            "{name} is full, because a reliable subscriber is too far behind: {slowest}"
+        )),
+        _ => Failure::refused(format_args!(
+            "{name}: {refused} of {} messages were refused, because a reliable subscriber is too \
+             far behind: {slowest}",
+            sent + refused
+        )),
+    })
 }
 
 /// Returns the time at which the next message is sent. `due` is that of the last one.
@@ -455,20 +469,10 @@ impl Sender<'_> {
                 self.publisher.name()
             )));
         }
-        if number.is_some() && self.sent > 0 && self.refused > 0 {
-            let slowest = participant(self.publisher.slowest_subscriber().as_ref());
-            let all = self.sent + self.refused;
-            return Err(Failure::refused(format_args!(
-                "{}: {} of {all} messages were refused, because a reliable subscriber is too far \
-                 behind: {slowest}",
-                self.publisher.name(),
-                self.refused
-            )));
+        if number.is_none() && self.sent > 0 {
+            return Ok(());
         }
-        match self.sent == 0 && self.refused > 0 {
-            true => Err(full_failure(&self.publisher)),
-            false => Ok(()),
-        }
+        expect_none_refused(&self.publisher, self.sent, self.refused)
     }
 
     fn send(&mut self) -> Result<(), Failure> {
