@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::common::{Robot, Stream, limit_memory, until};
+use crate::common::{Robot, Stream, until};
 use crate::golden::check_json_except;
 
 /// A running `horus monitor`.
@@ -312,25 +312,6 @@ fn kept_messages_and_images_are_shown() {
     }
     assert_eq!(monitor.get("/api/image?topic=one_more").status, 503);
     monitor.stop(libc::SIGINT);
-}
-
-/// If the system refuses a thread, only that request has no answer.
-#[test]
-fn a_refused_thread_does_not_end_the_server() {
-    let robot = Robot::new();
-    let monitor = Monitor::start(&robot, "");
-    limit_memory(monitor.process.id(), true);
-    let mut connection = TcpStream::connect(("127.0.0.1", monitor.port)).unwrap();
-    let mut answer = Vec::new();
-    // It is closed, perhaps with a reset.
-    let _ = connection.read_to_end(&mut answer);
-    assert_eq!(answer, b"");
-    limit_memory(monitor.process.id(), false);
-    assert_eq!(monitor.get("/api/state").status, 200);
-    monitor.process.signal(libc::SIGINT);
-    let ran = monitor.process.wait();
-    assert_eq!(ran.code, 0, "{ran:?}");
-    assert!(ran.stderr.contains("cannot start a thread"), "{ran:?}");
 }
 
 /// A client may send bytes after its request, but only for a short time: it occupies a thread.

@@ -23,7 +23,7 @@ const EVENTS_MAX: usize = 1024;
 /// Maximum time for which the end of a run waits for the remaining calls of `on_event`.
 const EVENTS_DRAIN_MAX: Duration = Duration::from_millis(500);
 
-/// The shortest time between two reports of events that were not delivered, except for the last one.
+/// The shortest time between two reports of events that were not delivered, except the last.
 const REPORT_PERIOD: Duration = Duration::from_secs(1);
 
 /// Delivers the events of a scheduler to the Python function `on_event`.
