@@ -326,6 +326,12 @@ fn claim_again_when_full(dir: &Path) {
     assert!(!segment.has_publisher_died(left), "it left");
     let again = producer(&longer).unwrap();
     assert_eq!(again.raw().lane(), 0);
+    // One that leaves before its process takes the same place again.
+    let left = segment.live_publishers()[0];
+    drop(again);
+    let _again = producer(&longer).unwrap();
+    assert_eq!(segment.live_publishers()[0], left, "the same place");
+    assert!(!segment.has_publisher_died(left), "its process lives");
 }
 
 #[test]

@@ -163,8 +163,8 @@ impl TopicMemory {
         {
             // It left, and nobody has come since.
             Some(0) => false,
-            // An endpoint that leaves takes its mark away.
-            Some(joined) if joined == end.owner_id => true,
+            // WHY the process decides even if the place shows it: it may have left, and have taken
+            // the same place again.
             _ => self.is_dead(end.owner_id),
         }
     }
