@@ -211,7 +211,8 @@ fn one_line(doc: &str) -> String {
     without_links(lines.trim_end_matches('.'))
 }
 
-/// Returns a doc comment with only the names of its links: `Imu` for [`Imu`] and [`Imu`](path).
+/// Returns a doc comment with only the names of its links: `Imu` for ``[`Imu`]`` and
+/// ``[`Imu`](path)``.
 fn without_links(doc: &str) -> String {
     let mut parts = doc.split("[`");
     let mut out = parts.next().unwrap_or_default().to_owned();

@@ -194,7 +194,7 @@ struct Callable {
             using Result = std::invoke_result_t<Tick &, Context &>;
             if constexpr (std::is_void_v<Result>) {
                 tick(context);
-            } else if constexpr (std::is_same_v<Result, bool>) {
+            } else if constexpr (std::is_same_v<std::decay_t<Result>, bool>) {
                 code = tick(context) ? 0 : -1;
             } else {
                 code = tick(context);

@@ -300,6 +300,9 @@ void results_of_lambdas() {
         });
     scheduler.node("number").failure_policy(horus::FailurePolicy::ignore())
         .build([owned = std::make_unique<int>(5)](horus::Context &) { return *owned; });
+    bool is_good = true;
+    scheduler.node("reference").failure_policy(horus::FailurePolicy::ignore())
+        .build([&](horus::Context &) -> const bool & { return is_good; });
     std::error_code error;
     CHECK(!scheduler.node("bool").build([](horus::Context &) {}, error));
     CHECK(error == horus::Errc::node);
@@ -316,6 +319,7 @@ void results_of_lambdas() {
     }
     CHECK(calls == 10 && scheduler.metrics("bool").failures == 5);
     CHECK(scheduler.metrics("number").failures == 10);
+    CHECK(scheduler.metrics("reference").failures == 0);
     horus::Scheduler moved = std::move(scheduler);
     CHECK(moved.is_running() && moved.tick_once());
     moved.pause("nothing");
