@@ -85,7 +85,7 @@ fn write_fields(out: &mut String, indent: &str, schema: &Schema) {
 }
 
 /// Generates the structs of standard messages, with their doc comments and constants, for people
-/// who want to read them. Programs use the messages that [`message`](crate::message) declares.
+/// who want to read them. Programs use the messages that [`message`](mod@crate::message) declares.
 #[must_use]
 pub fn rust_structs(messages: &[&Schema]) -> String {
     let mut out = String::from(
