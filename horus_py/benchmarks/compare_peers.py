@@ -53,7 +53,7 @@ def python_of(name, python):
 
 
 class Round(typing.NamedTuple):
-    """What a package measured in one round: nanoseconds per operation, and counted operations."""
+    """The result of a package in one round: nanoseconds per operation, and counted operations."""
 
     ns: float
     # By CPU time; None if the row has none.
