@@ -424,6 +424,30 @@ fn a_waiting_reader_repairs_its_damaged_cursor() {
     assert_eq!(consumer.recv(), Some(8));
 }
 
+/// The file of a lane's first extent says where the lane begins. If the head was damaged when that
+/// file was made, the file says so for ever, also after the head was damaged again, or repaired.
+#[test]
+fn a_lane_that_begins_past_its_head_is_read_from_its_newest_extent_on() {
+    for kind in [Kind::mpsc(), Kind::fanout(), Kind::pinnable()] {
+        let dir = spawn::shm_dir();
+        let namespace = spawn::namespace(dir.path());
+        let segment = Segment::create(&namespace, &topic(), &kind.request).unwrap();
+        let lane = segment.lane_block(0, Access::Write).unwrap();
+        lane.head.store(1 << 47, Ordering::Relaxed);
+        drop(producer(&segment, kind.on_stalled).unwrap());
+        // No file belongs to this generation, so the next publisher makes the one after it.
+        lane.generation.store(6, Ordering::Relaxed);
+        lane.head.store(5, Ordering::Relaxed);
+        let mut producer = producer(&segment, kind.on_stalled).unwrap();
+        let mut consumer = consumer(&segment, kind.readings[0]).unwrap();
+        for message in 0..20 {
+            producer.send(message).unwrap();
+            assert_eq!(consumer.recv(), Some(message), "{}", kind.name);
+        }
+        assert_eq!(consumer.stats().lost, 0, "{}", kind.name);
+    }
+}
+
 /// A head that no writer can reach is no evidence of published messages.
 #[test]
 fn a_wild_head_makes_no_reader_pass_on() {

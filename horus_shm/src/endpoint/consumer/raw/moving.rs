@@ -254,7 +254,10 @@ impl RawConsumer {
         let first = known.or(base.map(|base| (base.position, base.number)));
         // WHY: the lane may have grown so often that its first extent is gone.
         let begins = || takeover::first_position(block).map(|first| (first, first));
-        let first = first.or_else(begins);
+        // Relaxed: a lane that this reader has found has a head at or past its beginning. WHY: if
+        // the head was damaged when the first extent was made, that extent begins far past it.
+        let head = block.head.get();
+        let first = first.or_else(begins).filter(|first| first.0 <= head);
         // WHY not back: it may have begun to receive from the lane again.
         if let Some((position, number)) = first
             && self.starts[lane as usize].position < position
