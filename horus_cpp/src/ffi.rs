@@ -155,8 +155,9 @@ pub(crate) unsafe trait SizedStruct: Copy {
         Ok(())
     }
 
-    /// Writes `value` to the caller's struct. Leaves out the first member, and those that the
-    /// caller's version does not have.
+    /// Writes `value` to the caller's struct, except for the first member, in which the caller has
+    /// stated the size of its struct, and for members beyond that size. `name` is the name of `to`
+    /// in errors.
     ///
     /// # Safety
     ///

@@ -8,10 +8,10 @@ use crate::measure::stats::{self, Ratio};
 
 /// If the largest floor of a row is more than this number of times its smallest floor, the machine
 /// was in two states.
-const STATE_RATIO_MIN: f64 = 2.0;
+const TWO_STATES_FLOOR_RATIO_MIN: f64 = 2.0;
 
 /// Maximum ratio of the floors of two rounds that ran in the same state of the machine.
-const SAME_STATE_RATIO_MAX: f64 = 1.4;
+const SAME_STATE_FLOOR_RATIO_MAX: f64 = 1.4;
 
 /// A state of the machine, such as one in which the two CPUs share a cache, and the result of the
 /// rounds that ran in that state.
@@ -38,7 +38,7 @@ impl MachineState {
     /// the machine.
     pub fn is_same_as(&self, other: &MachineState) -> bool {
         let ratio = self.floor_ns / other.floor_ns;
-        (1.0 / SAME_STATE_RATIO_MAX..=SAME_STATE_RATIO_MAX).contains(&ratio)
+        (1.0 / SAME_STATE_FLOOR_RATIO_MAX..=SAME_STATE_FLOOR_RATIO_MAX).contains(&ratio)
     }
 
     /// Returns the confidence interval of the ratio; if it is not known, the ratio itself as both
@@ -56,7 +56,7 @@ impl MachineState {
 pub fn split_by_state(floors_ns: &[f64], pairs: &[(f64, f64)]) -> Vec<MachineState> {
     let smallest = floors_ns.iter().copied().fold(f64::INFINITY, f64::min);
     let largest = floors_ns.iter().copied().fold(0.0, f64::max);
-    let split_ns = if largest > STATE_RATIO_MIN * smallest {
+    let split_ns = if largest > TWO_STATES_FLOOR_RATIO_MIN * smallest {
         (smallest * largest).sqrt()
     } else {
         largest

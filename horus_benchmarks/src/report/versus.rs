@@ -9,19 +9,19 @@ use crate::report::rows::Row;
 
 /// The quantity in which two libraries are compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Measure {
+pub enum LatencyOrThroughput {
     /// A time in nanoseconds. A smaller value is better.
     Latency,
     /// A number of messages per second. A larger value is better.
     Throughput,
 }
 
-impl Measure {
+impl LatencyOrThroughput {
     /// Returns the name of the quantity in the ids of rows.
     pub const fn id(self) -> &'static str {
         match self {
-            Measure::Latency => "latency",
-            Measure::Throughput => "throughput",
+            LatencyOrThroughput::Latency => "latency",
+            LatencyOrThroughput::Throughput => "throughput",
         }
     }
 }
@@ -83,12 +83,12 @@ const RATIO_GOALS: [(&str, f64); 44] = [
 /// # Panics
 ///
 /// If the two have different numbers of rounds.
-pub(crate) fn ratio_pairs(measure: Measure, figures: [&[f64]; 2]) -> Vec<(f64, f64)> {
+pub(crate) fn ratio_pairs(measure: LatencyOrThroughput, figures: [&[f64]; 2]) -> Vec<(f64, f64)> {
     let [ours, theirs] = figures;
     assert_eq!(ours.len(), theirs.len(), "each round has both values");
     let better = |(&ours, &theirs): (&f64, &f64)| match measure {
-        Measure::Latency => (ours, theirs),
-        Measure::Throughput => (theirs, ours),
+        LatencyOrThroughput::Latency => (ours, theirs),
+        LatencyOrThroughput::Throughput => (theirs, ours),
     };
     ours.iter().zip(theirs).map(better).collect()
 }
@@ -96,7 +96,7 @@ pub(crate) fn ratio_pairs(measure: Measure, figures: [&[f64]; 2]) -> Vec<(f64, f
 /// Makes a row that compares values measured in adjacent rounds. `figures` has our values and then
 /// the peer's, one of each for every round. A round whose divisor is not above 0, such as one in
 /// which the peer received nothing, has no ratio. Returns `None` if no round has a ratio.
-pub fn comparison_row(id: &str, measure: Measure, figures: [&[f64]; 2]) -> Option<Row> {
+pub fn comparison_row(id: &str, measure: LatencyOrThroughput, figures: [&[f64]; 2]) -> Option<Row> {
     let [ours, theirs] = figures;
     let pairs = ratio_pairs(measure, figures);
     let kept = pairs.iter().filter(|(divisor, _)| *divisor > 0.0).count();
@@ -157,7 +157,7 @@ pub(crate) fn judge_ratio(row: &Row, states: &[MachineState]) -> Option<[String;
 /// Formats a time or rate of a row that compares two libraries. `id` is the id of the row, which
 /// says whether `figure` is a time or a rate.
 pub(crate) fn format_figure(id: &str, figure: f64) -> String {
-    match id.contains(Measure::Throughput.id()) {
+    match id.contains(LatencyOrThroughput::Throughput.id()) {
         true => format!("{:.2}M/s", figure / 1e6),
         false => format!("{figure:.1} ns"),
     }

@@ -18,7 +18,7 @@ use crate::report::figures::Figures;
 use crate::report::goals;
 use crate::report::rows::Row;
 use crate::report::versus;
-use crate::report::versus::Measure;
+use crate::report::versus::LatencyOrThroughput;
 use crate::run::args::{Args, QuickOrFull};
 use crate::run::child::{ChildContext, ChildProcess, ChildSpec};
 use crate::run::namespace::PrivateNamespace;
@@ -305,8 +305,8 @@ impl Benchmark {
             let of = |rounds: &Vec<WorkloadResult>| rounds.iter().map(figure).collect::<Vec<_>>();
             let (ours, theirs) = all.split_first()?;
             let median = |rounds: &[f64]| match measure {
-                Measure::Latency => stats::median(&mut rounds.to_vec()),
-                Measure::Throughput => -stats::median(&mut rounds.to_vec()),
+                LatencyOrThroughput::Latency => stats::median(&mut rounds.to_vec()),
+                LatencyOrThroughput::Throughput => -stats::median(&mut rounds.to_vec()),
             };
             let theirs = theirs.iter().zip(&self.runtimes[1..]);
             let theirs = theirs.map(|(rounds, name)| (of(rounds), rounds, name));
@@ -316,19 +316,27 @@ impl Benchmark {
             Some((of(ours), best, *name, sent[0] + sent[1]))
         };
         let report = &mut self.session.report;
-        let peak = compared(Measure::Latency, &|measured| measured.peak_bytes as f64);
+        let peak = compared(LatencyOrThroughput::Latency, &|measured| {
+            measured.peak_bytes as f64
+        });
         let memory = peak.and_then(|(ours, best, ..)| stats::ratio_of_medians(&best, &ours));
         if let Some(ratio) = memory {
             let note = json!({ goals::BEST_PEER_MEMORY_KEY: ratio.to_array() });
             report.set_for_row(goals::RATIOS_KEY, &format!("{id}/{OUR_RUNTIME_NAME}"), note);
         }
         let is_other_work = id == ASK_ALONE;
-        let figures: &[(&str, Measure, FigureFn)] = match workload {
+        let figures: &[(&str, LatencyOrThroughput, FigureFn)] = match workload {
             Workload::Blitz => &[
-                ("/throughput", Measure::Throughput, handled_per_s),
-                ("/all", Measure::Latency, |measured| measured.total_ns),
+                (
+                    "/throughput",
+                    LatencyOrThroughput::Throughput,
+                    handled_per_s,
+                ),
+                ("/all", LatencyOrThroughput::Latency, |measured| {
+                    measured.total_ns
+                }),
             ],
-            _ => &[("", Measure::Latency, ns_per_operation)],
+            _ => &[("", LatencyOrThroughput::Latency, ns_per_operation)],
         };
         for &(end, measure, figure) in figures {
             let Some((ours, best, name, sent)) = compared(measure, &figure) else {

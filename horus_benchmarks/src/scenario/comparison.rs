@@ -16,7 +16,7 @@ use crate::measure::tsc::TscClock;
 use crate::measure::workload::{Round, Timing};
 use crate::report::goals::FLOOR_RATIO_BY_STATE_KEY;
 use crate::report::rows::Row;
-use crate::report::versus::{self, Measure};
+use crate::report::versus::{self, LatencyOrThroughput};
 use crate::run::args::Effort;
 use crate::run::floor::{Floor, FloorLines, Placement};
 use crate::run::namespace::PrivateNamespace;
@@ -57,10 +57,10 @@ pub struct CandidateGroup {
 
 impl CandidateGroup {
     /// Returns the id of a candidate's row, such as `one_way/cross_thread/spsc/16B`.
-    pub fn id(&self, measure: Measure, candidate: Carrier) -> String {
+    pub fn id(&self, measure: LatencyOrThroughput, candidate: Carrier) -> String {
         let kind = match measure {
-            Measure::Latency => "one_way",
-            Measure::Throughput => "throughput",
+            LatencyOrThroughput::Latency => "one_way",
+            LatencyOrThroughput::Throughput => "throughput",
         };
         format!(
             "{kind}/{}/{}/{}",
@@ -71,7 +71,12 @@ impl CandidateGroup {
     }
 
     /// Returns the id of the row that compares two candidates, such as `vs_rtrb/spsc/latency/16B`.
-    pub fn versus_id(&self, measure: Measure, ours: Carrier, theirs: Carrier) -> String {
+    pub fn versus_id(
+        &self,
+        measure: LatencyOrThroughput,
+        ours: Carrier,
+        theirs: Carrier,
+    ) -> String {
         self.versus.clone().unwrap_or_else(|| {
             let [ours, theirs] = [ours, theirs].map(Carrier::id);
             format!("vs_{theirs}/{ours}/{}/{}", measure.id(), self.size.id())
@@ -93,7 +98,7 @@ impl CandidateGroup {
     }
 
     /// Returns true if the command line selects at least one row of this group.
-    fn is_wanted(&self, session: &BenchmarkSession, measure: Measure) -> bool {
+    fn is_wanted(&self, session: &BenchmarkSession, measure: LatencyOrThroughput) -> bool {
         let all = &self.candidates;
         let versus = self.pairs().into_iter();
         let versus = versus.map(|(one, other)| self.versus_id(measure, all[one], all[other]));
@@ -151,7 +156,7 @@ impl<'a> Comparison<'a> {
 
     /// Shows the group on the progress bar, and counts a step. Returns true if the command line
     /// selects a row of the group, so that it has to be measured.
-    fn begin_step(&mut self, group: &CandidateGroup, measure: Measure) -> bool {
+    fn begin_step(&mut self, group: &CandidateGroup, measure: LatencyOrThroughput) -> bool {
         self.progress.inc(1);
         let place = group.place;
         let size = group.size.id();
@@ -162,7 +167,7 @@ impl<'a> Comparison<'a> {
 
     /// Measures the ping-pong of each candidate in turn, with rounds of the floor between them.
     pub fn measure_latency(&mut self, group: &CandidateGroup) -> Outcome {
-        if !self.begin_step(group, Measure::Latency) {
+        if !self.begin_step(group, LatencyOrThroughput::Latency) {
             return Ok(());
         }
         let Effort {
@@ -181,7 +186,7 @@ impl<'a> Comparison<'a> {
                 .zip(measured.figures.clone())
                 .collect();
             let merged = Round::merge_all(&measured.rounds).ok_or("no rounds")?;
-            let id = group.id(Measure::Latency, one);
+            let id = group.id(LatencyOrThroughput::Latency, one);
             let row = Row::from_rounds(&id, &merged, &self.session.clock);
             let row = row.with_floor_ratio(ratio);
             let report = &mut self.session.report;
@@ -192,7 +197,7 @@ impl<'a> Comparison<'a> {
             );
             report.push(row, &format!("RTT/2; {}", one.basis()));
         }
-        self.add_comparison_rows(group, Measure::Latency, &all, &floors);
+        self.add_comparison_rows(group, LatencyOrThroughput::Latency, &all, &floors);
         Ok(())
     }
 
@@ -247,7 +252,7 @@ impl<'a> Comparison<'a> {
         time: Duration,
         parts: u32,
     ) -> Outcome {
-        if !self.begin_step(group, Measure::Throughput) {
+        if !self.begin_step(group, LatencyOrThroughput::Throughput) {
             return Ok(());
         }
         // WHY a limit: a user who only wants to see that all works sets it on the command line.
@@ -266,12 +271,12 @@ impl<'a> Comparison<'a> {
             Ok((streams, rate))
         })?;
         for (&one, measured) in group.candidates.iter().zip(&all) {
-            let id = group.id(Measure::Throughput, one);
+            let id = group.id(LatencyOrThroughput::Throughput, one);
             let rate = stats::median(&mut measured.figures.clone());
             let row = Row::from_streams(&id, &measured.rounds, Some(rate));
             self.session.report.push(row, &one.basis());
         }
-        self.add_comparison_rows(group, Measure::Throughput, &all, &floors);
+        self.add_comparison_rows(group, LatencyOrThroughput::Throughput, &all, &floors);
         Ok(())
     }
 
@@ -280,7 +285,7 @@ impl<'a> Comparison<'a> {
     fn add_comparison_rows<M>(
         &mut self,
         group: &CandidateGroup,
-        measure: Measure,
+        measure: LatencyOrThroughput,
         all: &[CandidateResults<M>],
         floors_ns: &[f64],
     ) {
@@ -316,7 +321,8 @@ pub fn add_comparison_row(
     count: u64,
     basis: &str,
 ) -> Outcome {
-    let row = versus::comparison_row(id, Measure::Latency, figures).ok_or("no rounds")?;
+    let row =
+        versus::comparison_row(id, LatencyOrThroughput::Latency, figures).ok_or("no rounds")?;
     session.report.push(row.with_counts(count, count), basis);
     Ok(())
 }

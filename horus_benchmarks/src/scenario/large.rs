@@ -161,7 +161,7 @@ impl BufferCopies {
     ) -> Result<Samples, CorruptMessage> {
         let mut copied = Samples::new();
         for number in 0..warm_up + samples {
-            let ticks = self.copy(source)?;
+            let ticks = self.time_one_copy(source)?;
             if number >= warm_up {
                 copied.record(ticks);
             }
@@ -170,7 +170,7 @@ impl BufferCopies {
     }
 
     /// Copies the buffer once and verifies the copy. Returns the duration of the copy in ticks.
-    fn copy(&mut self, source: TickSource) -> Result<u64, CorruptMessage> {
+    fn time_one_copy(&mut self, source: TickSource) -> Result<u64, CorruptMessage> {
         let seq = self.next_seq;
         self.next_seq += 1;
         fill_words(&mut self.from, seq);

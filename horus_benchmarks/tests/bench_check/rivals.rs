@@ -5,7 +5,7 @@
 use std::collections::BTreeSet;
 
 use horus_benchmarks::report::rows::{Report, Row};
-use horus_benchmarks::report::versus::Measure;
+use horus_benchmarks::report::versus::LatencyOrThroughput;
 use horus_benchmarks::scenario::comparison::CandidateGroup;
 use horus_benchmarks::scenario::scaling::EndpointCounts;
 use horus_benchmarks::transport::carrier::{
@@ -68,7 +68,10 @@ fn ids(report: &Report) -> BTreeSet<&str> {
 
 /// The row of each candidate and of each comparison is there.
 fn assert_has_all(ids: &BTreeSet<&str>, group: &CandidateGroup) {
-    for measure in [Measure::Latency, Measure::Throughput] {
+    for measure in [
+        LatencyOrThroughput::Latency,
+        LatencyOrThroughput::Throughput,
+    ] {
         let rows = group.candidates.iter().map(|&one| group.id(measure, one));
         let pairs = group.pairs().into_iter().map(|(one, other)| {
             group.versus_id(measure, group.candidates[one], group.candidates[other])

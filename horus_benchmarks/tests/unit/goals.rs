@@ -6,7 +6,7 @@ use horus_benchmarks::report::goals::{
     BEST_PEER_MEMORY_KEY, FLOOR_RATIO_BY_STATE_KEY, STALLS_ROW, Verdict, verdicts,
 };
 use horus_benchmarks::report::rows::Row;
-use horus_benchmarks::report::versus::{self, Measure};
+use horus_benchmarks::report::versus::{self, LatencyOrThroughput};
 use serde_json::{Map, Value, json};
 
 /// The verdict on the only goal of a row.
@@ -280,7 +280,7 @@ fn few_rounds_have_a_ratio_without_an_interval() {
     let theirs = ours.map(|ns| ns * 3.0);
     let row = |rounds: usize| {
         let figures = [&ours[..rounds], &theirs[..rounds]];
-        versus::comparison_row("x", Measure::Latency, figures).unwrap()
+        versus::comparison_row("x", LatencyOrThroughput::Latency, figures).unwrap()
     };
     let few = row(5);
     assert_eq!((few.figures.ratio, few.figures.ratio_ci), (Some(3.0), None));
@@ -298,7 +298,8 @@ fn few_rounds_have_a_ratio_without_an_interval() {
 fn rounds_without_a_ratio_are_counted() {
     let [ours, mut theirs] = [[30.0; 7], [10.0; 7]];
     theirs[2] = 0.0;
-    let row = versus::comparison_row("x", Measure::Throughput, [&ours, &theirs]).unwrap();
+    let row =
+        versus::comparison_row("x", LatencyOrThroughput::Throughput, [&ours, &theirs]).unwrap();
     assert_eq!(
         (row.figures.ratio, row.figures.rounds_dropped),
         (Some(3.0), Some(1))
@@ -307,16 +308,17 @@ fn rounds_without_a_ratio_are_counted() {
         word("vs_udp/topic/throughput/8B", row),
         "missed; 1 rounds without a value of the divisor are left out"
     );
-    let own = versus::comparison_row("x", Measure::Throughput, [&theirs, &ours]).unwrap();
+    let own =
+        versus::comparison_row("x", LatencyOrThroughput::Throughput, [&theirs, &ours]).unwrap();
     assert_eq!(own.figures.rounds_dropped, None, "a ratio of 0 is one");
-    let none = versus::comparison_row("x", Measure::Throughput, [&ours[..1], &[0.0]]);
+    let none = versus::comparison_row("x", LatencyOrThroughput::Throughput, [&ours[..1], &[0.0]]);
     assert!(none.is_none());
 }
 
 #[test]
 #[should_panic(expected = "each round has both values")]
 fn rounds_are_never_left_out_because_one_list_is_shorter() {
-    let _ = versus::comparison_row("x", Measure::Latency, [&[1.0, 2.0], &[1.0]]);
+    let _ = versus::comparison_row("x", LatencyOrThroughput::Latency, [&[1.0, 2.0], &[1.0]]);
 }
 
 #[test]
@@ -326,12 +328,17 @@ fn better_is_less_time_and_more_messages() {
     let row = |measure, ours: &[f64], theirs: &[f64]| {
         versus::comparison_row("x", measure, [ours, theirs])
     };
-    let latency = row(Measure::Latency, &few, &many).unwrap().figures;
+    let latency = row(LatencyOrThroughput::Latency, &few, &many)
+        .unwrap()
+        .figures;
     let wanted = (Some(15.0), Some(30.0), Some(2.0));
     assert_eq!((latency.ours, latency.theirs, latency.ratio), wanted);
     assert_eq!(
-        row(Measure::Throughput, &few, &many).unwrap().figures.ratio,
+        row(LatencyOrThroughput::Throughput, &few, &many)
+            .unwrap()
+            .figures
+            .ratio,
         Some(0.5)
     );
-    assert!(row(Measure::Latency, &[], &[]).is_none());
+    assert!(row(LatencyOrThroughput::Latency, &[], &[]).is_none());
 }

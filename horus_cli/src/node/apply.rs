@@ -71,7 +71,7 @@ pub(super) fn send_and_wait(
         let is_over = deadline.is_over();
         if is_over || polls.is_multiple_of(POLLS_PER_REFUSAL_CHECK) {
             // WHY an error is no failure: the status still shows whether the command is applied.
-            if let Ok(Some(reason)) = remote.refusal() {
+            if let Ok(Some(reason)) = remote.last_command_refusal() {
                 return Err(Failure::refused(format_args!(
                     "scheduler '{scheduler}' has refused the command: {}",
                     visible(&reason)

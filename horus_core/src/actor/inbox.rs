@@ -164,7 +164,7 @@ impl<M: Send + 'static> Inbox<M> {
         // WHY ignored: nobody else knows the inbox, so it has not ended.
         let _ = inbox.handle.send(ControlMessage::Init(handle));
         inbox.take_queued_task();
-        inbox.take_messages(2);
+        inbox.refill_taken_messages(2);
         (!inbox.is_ended).then(|| (Address::from_heap(address), inbox))
     }
 
@@ -223,7 +223,7 @@ impl<M: Send + 'static> Inbox<M> {
         while count < max {
             if !self.has_taken_messages() {
                 self.take_queued_task();
-                self.take_messages(u32::try_from(max - count).unwrap_or(u32::MAX));
+                self.refill_taken_messages(u32::try_from(max - count).unwrap_or(u32::MAX));
             }
             let Some(message) = self.pop_taken_message() else {
                 break;
@@ -271,7 +271,7 @@ impl<M: Send + 'static> Inbox<M> {
     pub(super) fn prepare_message(&mut self) -> bool {
         if !self.has_taken_messages() {
             self.take_queued_task();
-            self.take_messages(1);
+            self.refill_taken_messages(1);
         }
         self.has_taken_messages()
     }
@@ -294,8 +294,9 @@ impl<M: Send + 'static> Inbox<M> {
         }
     }
 
-    /// Takes up to `max` messages out of the mailbox. Takes none if the inbox sleeps or has ended.
-    fn take_messages(&mut self, max: u32) {
+    /// Moves up to `max` messages from the mailbox to `taken`. Moves none if the inbox sleeps or
+    /// has ended.
+    fn refill_taken_messages(&mut self, max: u32) {
         if self.handle.belongs_to_parent() {
             return;
         }

@@ -63,7 +63,8 @@ pub(crate) struct PendingTimer {
 /// A message that a timer has sent, while it waits in the mailbox of the timer's actor.
 pub(crate) struct TimerMessage {
     timer: Timer,
-    /// The generation of the actor that started the timer.
+    /// The generation of the actor when it started the timer; it changes at each restart and swap.
+    /// A message of an earlier generation is discarded.
     generation: u32,
     /// The message; `None` once it was taken out.
     message: Option<Box<dyn Any + std::marker::Send>>,

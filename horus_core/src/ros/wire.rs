@@ -51,9 +51,12 @@ numbers! {
 pub(super) type byte = uint8;
 
 /// A boolean in ROS, stored as a `u8` in the horus message. Any number except 0 is written as 1.
-pub(super) enum bool {}
+pub(super) enum RosBool {}
 
-impl RosField<u8> for bool {
+/// The name of [`RosBool`] in the definitions of ROS messages.
+pub(super) type bool = RosBool;
+
+impl RosField<u8> for RosBool {
     const ENCODED_BYTES_MIN: usize = 1;
 
     fn write(value: &u8, _: &'static str, out: &mut CdrWriter<'_>) -> WriteResult {

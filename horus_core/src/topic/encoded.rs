@@ -51,7 +51,7 @@ macro_rules! encoded_payload {
     ([$($generics:tt)*] $type:ty) => {
         impl<$($generics)*> $crate::topic::Payload for $type {
             type Outbox = $crate::topic::Encoder;
-            type Inbox = $crate::topic::Decoder;
+            type Inbox = $crate::topic::MessageDecoder;
 
             fn type_info() -> ::horus_shm::TypeInfo {
                 <Self as $crate::topic::Encoded>::type_info()
@@ -129,14 +129,14 @@ impl<T: Encoded> Outbox<T> for Encoder {
 /// and a decoder that reads the slot itself would see inconsistent bytes.
 #[doc(hidden)]
 #[derive(Debug)]
-pub struct Decoder {
+pub struct MessageDecoder {
     pub(super) raw: RawConsumer,
     /// The two buffers for copies of messages. Their memory is allocated on first use.
     pub(super) buffers: [Buffer; 2],
     pub(super) malformed: u64,
 }
 
-impl Decoder {
+impl MessageDecoder {
     pub(super) fn new(raw: RawConsumer) -> Self {
         Self {
             raw,
@@ -202,7 +202,7 @@ impl Decoder {
     }
 }
 
-impl<T: Encoded> Inbox<T> for Decoder {
+impl<T: Encoded> Inbox<T> for MessageDecoder {
     fn new(raw: RawConsumer) -> Self {
         Self::new(raw)
     }

@@ -30,7 +30,7 @@ pub use dynamic::{
 pub use encoded::Encoded;
 pub(crate) use encoded::encoded_payload;
 #[doc(hidden)]
-pub use encoded::{Decoder, Encoder};
+pub use encoded::{Encoder, MessageDecoder};
 pub use endpoint_events::{EndpointChange, EndpointEvent, EndpointEvents};
 pub use error::EndpointKind;
 pub use horus_shm::{
@@ -173,8 +173,8 @@ impl<T: Payload> Topic<T> {
     /// endpoints: a wait does not count this handle's own endpoint, and has to find it in one of
     /// the files.
     fn files(&self) -> TopicFiles {
-        let files = self.publisher.raw().files();
-        files.and(&self.subscriber.raw().files())
+        let files = self.publisher.raw().topic_files();
+        files.and(&self.subscriber.raw().topic_files())
     }
 
     /// Returns the next message, or `None` if there is none right now, as [`Subscriber::recv`]

@@ -151,14 +151,14 @@ impl<T: Payload> Publisher<T> {
     /// Counts the live publishers of the topic. Takes about 0.2 µs for each publisher.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
-        self.raw().files().publisher_count()
+        self.raw().topic_files().publisher_count()
     }
 
     /// Counts the live subscribers of the topic, in any process. Messages that are sent from now on
     /// reach these subscribers. Takes about 0.2 µs for each subscriber.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
-        self.raw().files().subscriber_count()
+        self.raw().topic_files().subscriber_count()
     }
 
     /// Waits until the topic has `count` subscribers, but at most for `timeout`. Returns the number
@@ -200,7 +200,7 @@ impl<T: Payload> Publisher<T> {
         count: usize,
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
-        WantedEndpoints::subscribers(count).wait(self.raw().files(), timeout)
+        WantedEndpoints::subscribers(count).wait(self.raw().topic_files(), timeout)
     }
 
     /// Returns a watch of the topic's subscribers in all processes. It yields an event for each
@@ -209,7 +209,7 @@ impl<T: Payload> Publisher<T> {
     #[must_use]
     pub fn subscriber_events(&self) -> EndpointEvents {
         let raw = self.raw();
-        EndpointEvents::new(raw.files(), EndpointKind::Subscriber, raw.card())
+        EndpointEvents::new(raw.topic_files(), EndpointKind::Subscriber, raw.card())
     }
 
     /// Returns the live subscribers that get nothing from this publisher, each with the reason.
@@ -235,7 +235,7 @@ impl<T: Payload> Publisher<T> {
     /// and subscribers.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::from_files(&self.raw().files())
+        Backend::from_files(&self.raw().topic_files())
     }
 
     pub(super) fn raw(&self) -> &RawProducer {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{MismatchedPublisher, RawConsumer, RawSample, Sample, Watch};
 
-use super::encoded::{Decoder, MALFORMED_MAX};
+use super::encoded::{MALFORMED_MAX, MessageDecoder};
 use super::payload::{Inbox, published_ns, published_ns_of};
 use super::{Backend, Payload, Publisher, Qos, Stats, Topic, mismatch};
 use crate::message::{Framed, FramedSample, Header, Message, SchemaDifference};
@@ -304,14 +304,14 @@ impl<T: Payload> Subscriber<T> {
     /// Counts the live publishers of the topic. Takes about 0.2 µs for each publisher.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
-        self.raw().files().publisher_count()
+        self.raw().topic_files().publisher_count()
     }
 
     /// Counts the live subscribers of the topic in all processes. Takes about 0.2 µs for each
     /// subscriber.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
-        self.raw().files().subscriber_count()
+        self.raw().topic_files().subscriber_count()
     }
 
     /// Waits until the topic has `count` publishers, but at most for `timeout`. Returns the number
@@ -335,7 +335,7 @@ impl<T: Payload> Subscriber<T> {
         count: usize,
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
-        WantedEndpoints::publishers(count).wait(self.raw().files(), timeout)
+        WantedEndpoints::publishers(count).wait(self.raw().topic_files(), timeout)
     }
 
     /// Returns a watch of the topic's publishers in all processes. It yields an event for each
@@ -344,14 +344,14 @@ impl<T: Payload> Subscriber<T> {
     #[must_use]
     pub fn publisher_events(&self) -> EndpointEvents {
         let raw = self.raw();
-        EndpointEvents::new(raw.files(), EndpointKind::Publisher, raw.card())
+        EndpointEvents::new(raw.topic_files(), EndpointKind::Publisher, raw.card())
     }
 
     /// Returns the kind of ring buffer to which the topic corresponds, given its present publishers
     /// and subscribers.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::from_files(&self.raw().files())
+        Backend::from_files(&self.raw().topic_files())
     }
 
     /// Makes this subscriber receive again from `publisher`, which is the other end of its topic
@@ -452,7 +452,7 @@ impl<H: Header> Subscriber<Framed<H>> {
         &mut self,
         mut borrow: impl FnMut(&mut RawConsumer) -> Result<Option<RawSample>, BorrowError>,
     ) -> Result<Option<FramedSample<H>>, BorrowError> {
-        let Decoder { raw, malformed, .. } = &mut self.inbox;
+        let MessageDecoder { raw, malformed, .. } = &mut self.inbox;
         for _ in 0..MALFORMED_MAX {
             let Some(sample) = borrow(raw)? else {
                 return Ok(None);

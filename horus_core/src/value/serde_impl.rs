@@ -75,7 +75,7 @@ impl<'a> SubArray<'a> {
         }
     }
 
-    fn serialize_number<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+    fn serialize_single_element<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self.dtype {
             // WHY: a single is written as a single, so that 0.1 is shown as 0.1.
             DType::F32 => to.serialize_f32(f32::from_bytes_le(self.bytes)),
@@ -89,7 +89,7 @@ impl<'a> SubArray<'a> {
 impl Serialize for SubArray<'_> {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         let Some((count, shape)) = self.shape.split_first() else {
-            return self.serialize_number(to);
+            return self.serialize_single_element(to);
         };
         let count = usize::try_from(*count).unwrap_or(usize::MAX);
         let mut rows = to.serialize_seq(Some(count))?;

@@ -263,7 +263,7 @@ pub(crate) fn set_fields(
     let mut arrays = Vec::new();
     for (name, value) in fields {
         let field = field_named(kind, name.cast::<PyString>()?)?;
-        let found = set_field_checked(object, field, &value, |_| Ok(()))?;
+        let found = set_field_with_length_check(object, field, &value, |_| Ok(()))?;
         if !field.counts.is_empty() {
             arrays.push((field, found));
         }
@@ -308,9 +308,9 @@ pub(crate) fn set_field_and_count(
     value: &Bound<'_, PyAny>,
 ) -> PyResult<()> {
     if field.counts.is_empty() {
-        return set_field_checked(object, field, value, |_| Ok(())).map(drop);
+        return set_field_with_length_check(object, field, value, |_| Ok(())).map(drop);
     }
-    let found = set_field_checked(object, field, value, |found| {
+    let found = set_field_with_length_check(object, field, value, |found| {
         counts::check_shared_counts(object, field, found)
     })?;
     counts::update_count(object, field, found)
@@ -318,7 +318,7 @@ pub(crate) fn set_field_and_count(
 
 /// Sets a field of a message, if `check` accepts the number of elements in `value`. Returns that
 /// number. On an error, nothing has changed.
-pub(crate) fn set_field_checked(
+pub(crate) fn set_field_with_length_check(
     object: &Bound<'_, PyAny>,
     field: &Field,
     value: &Bound<'_, PyAny>,

@@ -75,7 +75,7 @@ pub fn take_all<M: InjectorMemory>(memory: &M) -> *mut M::Entry {
     // Relaxed: the exchange decides.
     if !memory.chain().get().is_null() {
         // ORDERING(chain): pairs with the store in `put_back`.
-        let chain = memory.chain().swap_at(null, edge::CHAIN_TAKE);
+        let chain = memory.chain().swap_at(null, edge::RETURNED_CHAIN_TAKE);
         if !chain.is_null() {
             return chain;
         }
@@ -104,7 +104,7 @@ pub fn is_empty<M: InjectorMemory>(memory: &M) -> bool {
 /// null, and no other thread uses its entries.
 pub unsafe fn put_back<M: InjectorMemory>(memory: &M, list: *mut M::Entry) {
     // ORDERING(chain): pairs with the exchange in `take_all`.
-    memory.chain().store(list, edge::CHAIN_RETURN);
+    memory.chain().store(list, edge::RETURNED_CHAIN_PUT);
 }
 
 /// Removes the first entry from `list` and returns it; returns null if the list is empty.

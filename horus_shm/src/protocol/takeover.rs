@@ -124,8 +124,9 @@ pub fn first_unpublished_position<M: LaneMemory>(memory: &M, head: u64) -> u64 {
 /// found. The position is `end` if there is none. Does not search before `first`, which is not
 /// before the extent's base.
 ///
-/// Skips are not counted. The work is bounded by the capacity: older messages were overwritten. If
-/// the writer goes on meanwhile, only messages are found that it had not overwritten by then.
+/// Positions that the writer skipped, because a reader had pinned the slot, are not counted. The
+/// work is bounded by the capacity: older messages were overwritten. If the writer goes on
+/// meanwhile, only messages are found that it had not overwritten by then.
 pub fn find_last_messages<M: LaneMemory>(
     memory: &M,
     first: u64,

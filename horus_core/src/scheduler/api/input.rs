@@ -121,7 +121,7 @@ impl<T: Payload> Input<T> {
     }
 }
 
-/// Stands for a time at which nothing has happened yet.
+/// Value of a time in [`InputWatch`] whose event (a tick, the end of a pause) has not happened.
 const NEVER: u64 = u64::MAX;
 
 /// The times of an input, with which the scheduler checks the input's timeout. They are read from

@@ -380,7 +380,7 @@ impl RemoteScheduler {
     /// # Errors
     ///
     /// Returns [`RemoteError::Topic`] if the black box cannot be opened.
-    pub fn refusal(&self) -> Result<Option<String>, RemoteError> {
+    pub fn last_command_refusal(&self) -> Result<Option<String>, RemoteError> {
         let Some((command, sent_ns)) = &self.last_command else {
             return Ok(None);
         };

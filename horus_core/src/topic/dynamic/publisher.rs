@@ -291,14 +291,14 @@ impl DynamicPublisher {
     /// Counts the live publishers of the topic. Takes about 0.2 µs for each publisher.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
-        self.raw.files().publisher_count()
+        self.raw.topic_files().publisher_count()
     }
 
     /// Counts the live subscribers of the topic in all processes. Takes about 0.2 µs for each
     /// subscriber.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
-        self.raw.files().subscriber_count()
+        self.raw.topic_files().subscriber_count()
     }
 
     /// Waits until the topic has `count` subscribers, for up to `timeout`, and returns their
@@ -314,7 +314,7 @@ impl DynamicPublisher {
         count: usize,
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
-        WantedEndpoints::subscribers(count).wait(self.raw.files(), timeout)
+        WantedEndpoints::subscribers(count).wait(self.raw.topic_files(), timeout)
     }
 
     /// Waits as [`Self::wait_for_subscribers`] does, but does not count the subscriber of the
@@ -330,7 +330,7 @@ impl DynamicPublisher {
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
         let wanted = WantedEndpoints::subscribers(count).excluding_own();
-        wanted.wait(self.raw.files(), timeout)
+        wanted.wait(self.raw.topic_files(), timeout)
     }
 
     /// Returns a watch of the topic's subscribers in all processes. It yields an event for each
@@ -339,13 +339,13 @@ impl DynamicPublisher {
     #[must_use]
     pub fn subscriber_events(&self) -> EndpointEvents {
         let raw = &self.raw;
-        EndpointEvents::new(raw.files(), EndpointKind::Subscriber, raw.card())
+        EndpointEvents::new(raw.topic_files(), EndpointKind::Subscriber, raw.card())
     }
 
     /// Returns the kind of ring buffer to which the topic corresponds, given its present publishers
     /// and subscribers.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::from_files(&self.raw.files())
+        Backend::from_files(&self.raw.topic_files())
     }
 }

@@ -12,7 +12,7 @@ use horus_shm::{
 
 use super::{DynamicBuilder, DynamicPublisher, DynamicType};
 use crate::message::SchemaDifference;
-use crate::topic::encoded::Decoder;
+use crate::topic::encoded::MessageDecoder;
 use crate::topic::endpoint_events::EndpointEvents;
 use crate::topic::endpoint_wait::WantedEndpoints;
 use crate::topic::error::{
@@ -62,7 +62,7 @@ pub struct DynamicSubscriber {
     // WHY before `inbox`: it is dropped first, so that the drop of the inbox wakes no task.
     #[cfg(feature = "async")]
     alarm: Option<horus_shm::Alarm>,
-    inbox: Decoder,
+    inbox: MessageDecoder,
     message_type: DynamicType,
     spin: Duration,
     /// True if the calls that copy a message into the caller's buffer must never truncate it, as
@@ -101,7 +101,7 @@ impl DynamicSubscriber {
         mismatch::log_mismatches(&mut raw);
         let message_type = DynamicType::new(raw.segment().request().type_info.clone());
         Self {
-            inbox: Decoder::new(raw),
+            inbox: MessageDecoder::new(raw),
             message_type,
             spin: WaitPolicy::SPIN,
             whole: false,
@@ -422,14 +422,14 @@ impl DynamicSubscriber {
     /// Counts the live publishers of the topic. Takes about 0.2 µs for each publisher.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
-        self.inbox.raw.files().publisher_count()
+        self.inbox.raw.topic_files().publisher_count()
     }
 
     /// Counts the live subscribers of the topic in all processes. Takes about 0.2 µs for each
     /// subscriber.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
-        self.inbox.raw.files().subscriber_count()
+        self.inbox.raw.topic_files().subscriber_count()
     }
 
     /// Waits until the topic has `count` publishers, for up to `timeout`, and returns their number.
@@ -445,7 +445,7 @@ impl DynamicSubscriber {
         count: usize,
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
-        WantedEndpoints::publishers(count).wait(self.inbox.raw.files(), timeout)
+        WantedEndpoints::publishers(count).wait(self.inbox.raw.topic_files(), timeout)
     }
 
     /// Waits as [`Self::wait_for_publishers`] does, but does not count the publisher of the caller.
@@ -461,7 +461,7 @@ impl DynamicSubscriber {
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
         let wanted = WantedEndpoints::publishers(count).excluding_own();
-        wanted.wait(self.inbox.raw.files(), timeout)
+        wanted.wait(self.inbox.raw.topic_files(), timeout)
     }
 
     /// Returns a watch of the topic's publishers in all processes. It yields an event for each
@@ -470,13 +470,13 @@ impl DynamicSubscriber {
     #[must_use]
     pub fn publisher_events(&self) -> EndpointEvents {
         let raw = &self.inbox.raw;
-        EndpointEvents::new(raw.files(), EndpointKind::Publisher, raw.card())
+        EndpointEvents::new(raw.topic_files(), EndpointKind::Publisher, raw.card())
     }
 
     /// Returns the kind of ring buffer to which the topic corresponds, given its present publishers
     /// and subscribers.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::from_files(&self.inbox.raw.files())
+        Backend::from_files(&self.inbox.raw.topic_files())
     }
 }

@@ -126,7 +126,8 @@ pub struct RawConsumer {
     /// True if the consumer has to take the slower path, because the slots of a lane can be pinned,
     /// or because the messages of a lane have to be completed with default values.
     in_place: bool,
-    /// True if messages vary in length; false if all messages have the same size.
+    /// True if messages vary in length, so that each one stores its own; false if all messages have
+    /// the same size.
     sized: bool,
     /// Length in bytes of the longest message that fits in a slot of any lane now.
     longest: usize,

@@ -238,12 +238,12 @@ pub const INJECT_PUSH: Edge = Edge::new("inject/push", Ordering::Release);
 pub const INJECT_TAKE: Edge = Edge::new("inject/take", Ordering::Acquire);
 
 /// ORDERING(chain): Release store of the entries that a worker took from an injector and did
-/// not keep. Pairs with [`CHAIN_TAKE`]: a thread that takes the chain sees the entries as the
-/// worker saw them.
-pub const CHAIN_RETURN: Edge = Edge::new("chain/return", Ordering::Release);
+/// not keep. Pairs with [`RETURNED_CHAIN_TAKE`]: a thread that takes the chain sees the entries as
+/// the worker saw them.
+pub const RETURNED_CHAIN_PUT: Edge = Edge::new("chain/return", Ordering::Release);
 /// ORDERING(chain): Acquire exchange that takes the chain, the entries that a worker returned
-/// to its injector. Pairs with [`CHAIN_RETURN`].
-pub const CHAIN_TAKE: Edge = Edge::new("chain/take", Ordering::Acquire);
+/// to its injector. Pairs with [`RETURNED_CHAIN_PUT`].
+pub const RETURNED_CHAIN_TAKE: Edge = Edge::new("chain/take", Ordering::Acquire);
 
 /// ORDERING(search): SeqCst fence of a worker between the exchange by which it stops being a
 /// searcher and its last look at all queues. Pairs with [`SEARCH_LOOK`], as in Dekker's algorithm:
@@ -267,8 +267,8 @@ pub const WORKER_EDGES: [Edge; 13] = [
     LIFO_STEAL,
     INJECT_PUSH,
     INJECT_TAKE,
-    CHAIN_RETURN,
-    CHAIN_TAKE,
+    RETURNED_CHAIN_PUT,
+    RETURNED_CHAIN_TAKE,
     SEARCH_LEAVE,
     SEARCH_LOOK,
     SEARCH_CLOSE,
@@ -284,7 +284,8 @@ pub const MAIL_SEE: Edge = Edge::new("mail/see", Ordering::Acquire);
 /// ORDERING(turn): Release exchange that puts an actor to sleep. Pairs with [`TURN_TAKE`]: the
 /// next runner sees everything that this runner did to the actor.
 pub const TURN_GIVE: Edge = Edge::new("turn/give", Ordering::Release);
-/// ORDERING(turn): Acquire fence of the sender that woke an actor. Pairs with [`TURN_GIVE`].
+/// ORDERING(turn): Acquire fence of the sender that woke an actor, before the actor's next run.
+/// Pairs with [`TURN_GIVE`]: the next runner sees everything that the last one did to the actor.
 pub const TURN_TAKE: Edge = Edge::new("turn/take", Ordering::Acquire);
 
 /// ORDERING(latest): Release exchange that puts a message into the slot of a mailbox that keeps

@@ -205,10 +205,12 @@ impl RawConsumer {
         self.start_at_end(lane, ended)
     }
 
-    /// Returns the position of the first of the last `messages` messages in the range `within`. If
-    /// the range contains fewer, this is its first message; if it contains none, its end. Searches
-    /// backwards from `newest`, up to an extent that cannot be opened, or that this reader must not
-    /// read.
+    /// Returns the position at which a new reader begins, to receive the last `messages` messages
+    /// in the range `within`: the position of the oldest of them. If the range contains fewer, this
+    /// is the first message in the range; if it contains none, the end of the range.
+    ///
+    /// Searches back through the extents (files of slots) of the lane, from `newest`, up to one
+    /// that cannot be opened, or for which `is_owed` returns false.
     fn history_position(
         &self,
         newest: &(Arc<Extent>, RawLane),

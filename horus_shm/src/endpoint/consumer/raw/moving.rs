@@ -151,7 +151,7 @@ impl RawConsumer {
     /// Returns the files of the topic in which endpoints may be: the files that this reader reads,
     /// and the file that has the topic's name now.
     #[must_use]
-    pub fn files(&self) -> TopicFiles {
+    pub fn topic_files(&self) -> TopicFiles {
         let former = self.former().iter().map(|former| &former.segment);
         let mut files = TopicFiles::new(former, &self.segment);
         files.follow_name();

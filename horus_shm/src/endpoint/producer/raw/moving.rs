@@ -143,7 +143,7 @@ impl RawProducer {
     /// Returns the files of the topic in which endpoints may be: those whose reliable readers still
     /// have to move, the present file, and the file that has the topic's name now.
     #[must_use]
-    pub fn files(&self) -> TopicFiles {
+    pub fn topic_files(&self) -> TopicFiles {
         let former = self.awaited.iter().map(|former| &former.segment);
         let mut files = TopicFiles::new(former, &self.segment);
         files.follow_name();

@@ -100,16 +100,19 @@ fn commands_that_a_node_cannot_apply_are_refused() {
     assert!(endpoints.commands().recv().is_none(), "nothing was sent");
     remote.stop_node("ended").unwrap();
     remote.set_rate("clocked", 1.hz()).unwrap();
-    assert_eq!(remote.refusal().unwrap(), None);
+    assert_eq!(remote.last_command_refusal().unwrap(), None);
     let _stop = endpoints.commands().recv().unwrap();
     let command = endpoints.commands().recv().unwrap();
     let refusal = NodeEvent::new(NodeEvent::COMMAND, "clocked", now_ns());
     let refusal = refusal.with_text(&refusal_text(&command, "it is too slow"));
     endpoints.recorder(0).record(refusal);
-    assert_eq!(remote.refusal().unwrap().unwrap(), "it is too slow");
+    assert_eq!(
+        remote.last_command_refusal().unwrap().unwrap(),
+        "it is too slow"
+    );
     // The refusal of an earlier command is not that of the last one.
     remote.set_rate("clocked", 2.hz()).unwrap();
-    assert_eq!(remote.refusal().unwrap(), None);
+    assert_eq!(remote.last_command_refusal().unwrap(), None);
 }
 
 #[test]
