@@ -9,7 +9,7 @@ mod private;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use actors::{Child, hear, namespace_in, role, say, until};
+use actors::{Child, End, hear, namespace_in, role, say, until};
 use forked::fork;
 use horus_core::message::{CmdVel, Pose2D};
 use horus_core::topic::{
@@ -368,6 +368,50 @@ fn a_killed_process_died_and_did_not_leave() {
     child.await_word("found 1");
     child.kill();
     assert_eq!(changes(&mut events), [(Died, None)]);
+}
+
+/// A node that is restarted takes the place of its former process before anybody looks. That place
+/// may be free again by then.
+#[test]
+fn what_happened_to_a_process_does_not_depend_on_who_has_its_place_since() {
+    use EndpointChange::{Died, Joined, Left};
+    let private = Private::new();
+    let dir = private.namespace().path().parent().unwrap();
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let mut subscribers = publisher.subscriber_events();
+    let mut publishers = subscriber.publisher_events();
+    assert_eq!(changes(&mut subscribers), [(Joined, None)]);
+    assert_eq!(changes(&mut publishers), [(Joined, None)]);
+    for (is_killed, is_free_again) in [(false, false), (false, true), (true, true), (true, false)] {
+        let mut children = ["subscriber", "publisher"].map(|role| Child::spawn(role, dir));
+        assert_eq!(subscribers.wait(GUARD).unwrap().unwrap().change, Joined);
+        assert_eq!(publishers.wait(GUARD).unwrap().unwrap().change, Joined);
+        publisher.send(numbered(7)).unwrap();
+        children[0].await_word("received 7");
+        children[1].await_word("found");
+        for mut child in children {
+            if is_killed {
+                child.kill();
+            } else {
+                assert_eq!(child.wait(), End::Code(0));
+            }
+        }
+        let next_subscriber: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+        let next_publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+        let mut next = Some((next_subscriber, next_publisher));
+        if is_free_again {
+            next = None;
+        }
+        let mut wanted = vec![(if is_killed { Died } else { Left }, None)];
+        wanted.extend(next.as_ref().map(|_| (Joined, None)));
+        assert_eq!(changes(&mut subscribers), wanted, "subscribers");
+        assert_eq!(changes(&mut publishers), wanted, "publishers");
+        drop(next);
+        let left = usize::from(!is_free_again);
+        assert_eq!(changes(&mut subscribers), vec![(Left, None); left]);
+        assert_eq!(changes(&mut publishers), vec![(Left, None); left]);
+    }
 }
 
 #[test]

@@ -102,8 +102,9 @@ pub mod internals {
     pub use crate::file::header;
     pub use crate::os::termination;
     pub use crate::protocol::{
-        answer, copy, depot, endpoint_counts, gate, holders, identity, lane, latest, layout, life,
-        mailbox, memory, owner, presence, reading, shape, sync, takeover, telemetry, ticket,
+        answer, copy, deaths, depot, endpoint_counts, gate, holders, identity, lane, latest,
+        layout, life, mailbox, memory, owner, presence, reading, shape, sync, takeover, telemetry,
+        ticket,
     };
 
     macro_rules! reexport {

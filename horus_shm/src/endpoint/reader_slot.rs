@@ -115,6 +115,7 @@ impl ReaderSlot {
         };
         // Relaxed, both: the claim ordered them.
         let gated = segment.wait_block(Access::Write)?.gated.get() & 1 << index != 0;
+        segment.record_subscriber_death(index)?;
         let block = segment.reader_block(index, Access::Write)?;
         let identity = segment.request().type_info.identity();
         let same_type = TypeIdentity::of_reader(block) == identity;
@@ -158,8 +159,8 @@ impl ReaderSlot {
     /// needs it any more.
     pub(crate) fn announce_leave(&self) {
         if let Ok(block) = self.segment.reader_block(self.index, Access::Write) {
-            // Relaxed: the release of the owner word, which follows, orders this store.
-            block.joined.set(0);
+            // ORDERING(epoch): pairs with the load in `EndpointSession::load`.
+            Word::store(&block.joined, 0, edge::EPOCH_PUBLISH);
         }
     }
 

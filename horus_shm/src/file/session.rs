@@ -4,9 +4,11 @@
 use std::sync::atomic::AtomicU64;
 
 use crate::file::counters::Participant;
+use crate::file::error::OpenError;
 use crate::file::segment::{Blocks as _, TopicMemory};
 use crate::os::region::Access;
 use crate::process::liveness::Owner;
+use crate::protocol::deaths::DeathLog;
 use crate::protocol::sync::{Word, edge};
 
 /// The two words of a lane or reader slot that tell every process which endpoint has it. In the
@@ -142,31 +144,56 @@ impl TopicMemory {
     #[must_use]
     pub fn has_publisher_died(&self, publisher: EndpointId) -> bool {
         let sessions = self.lane_sessions();
-        self.has_died(publisher, sessions)
+        let deaths = self.control(Access::Read).map(|block| &block.deaths);
+        self.has_died(publisher, sessions, deaths.ok())
     }
 
     /// Returns true if the subscriber's process died before the subscriber left the topic.
     #[must_use]
     pub fn has_subscriber_died(&self, subscriber: EndpointId) -> bool {
         let sessions = self.reader_sessions();
-        self.has_died(subscriber, sessions)
+        let deaths = self.wait_block(Access::Read).map(|block| &block.deaths);
+        self.has_died(subscriber, sessions, deaths.ok())
     }
 
     fn has_died(
         &self,
         end: EndpointId,
         mut sessions: impl Iterator<Item = EndpointSession>,
+        deaths: Option<&DeathLog<AtomicU64>>,
     ) -> bool {
-        match sessions
-            .nth(end.place as usize)
-            .map(|session| session.joined)
-        {
-            // It left, and nobody has come since.
-            Some(0) => false,
-            // WHY the process decides even if the place shows it: it may have left, and have taken
-            // the same place again.
-            _ => self.is_dead(end.owner_id),
+        let session = sessions.nth(end.place as usize).unwrap_or_default();
+        if session.joined == end.owner_id {
+            // WHY the process decides: it may have left, and have taken the same place again.
+            return self.is_dead(end.owner_id);
         }
+        // WHY not whether the process is dead: it may have left, and ended since. If it had died in
+        // the place, the endpoint that came after it would have recorded that.
+        deaths.is_some_and(|deaths| deaths.contains(end.place, end.owner_id))
+    }
+
+    /// Records the death of the publisher that joined lane `lane` last, unless it has left. The
+    /// caller has claimed the lane, and has not joined it yet.
+    pub(crate) fn record_publisher_death(&self, lane: u32) -> Result<(), OpenError> {
+        // Relaxed: the claim of the lane ordered it.
+        let joined = self.lane_block(lane, Access::Write)?.epoch_owner.get();
+        if joined != 0 {
+            self.control(Access::Write)?.deaths.record(lane, joined);
+        }
+        Ok(())
+    }
+
+    /// Records the death of the reader that joined in slot `reader` last, unless it has left. The
+    /// caller has claimed the slot, and has not joined yet.
+    pub(crate) fn record_subscriber_death(&self, reader: u32) -> Result<(), OpenError> {
+        // Relaxed: the claim of the slot ordered it.
+        let joined = self.reader_block(reader, Access::Write)?.joined.get();
+        if joined != 0 {
+            self.wait_block(Access::Write)?
+                .deaths
+                .record(reader, joined);
+        }
+        Ok(())
     }
 
     pub(super) fn is_live(&self, owner: u64) -> bool {

@@ -21,6 +21,8 @@ use core::sync::atomic::{AtomicU32, AtomicU64};
 
 use bytemuck::{Pod, Zeroable};
 
+use crate::protocol::deaths::DeathLog;
+
 /// The first bytes of every topic file, by which it is recognised.
 pub const MAGIC: [u8; 8] = *b"HORUStpc";
 /// The first bytes of every lane file, by which it is recognised.
@@ -187,8 +189,10 @@ pub struct ControlBlock<W> {
     /// Number of times that any lane got a new extent or a new publisher. A reader that sees a new
     /// value checks the generations of all lanes.
     pub changes: W,
+    /// The last deaths of publishers whose lanes other publishers have taken over.
+    pub deaths: DeathLog<W>,
     /// Unused; always 0.
-    pub reserved: [W; 15],
+    pub reserved: [W; 3],
 }
 
 /// The bookkeeping of one lane. Only the owner of the lane writes it, except for the word `owner`.
@@ -399,8 +403,8 @@ pub struct WaitBlock<W> {
     pub pinners: W,
     /// Bit i is set if reader i is gated: writers do not overwrite a message that it has not read.
     pub gated: W,
-    /// Unused; always 0.
-    pub reserved: [W; 12],
+    /// The last deaths of readers whose slots other readers have taken over.
+    pub deaths: DeathLog<W>,
     /// Bit i is set while the owner of lane i waits for a free slot.
     pub room_waiters: W,
     /// The futex word at which lane owners sleep until a slot is free. It is incremented by each

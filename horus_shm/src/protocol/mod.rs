@@ -7,6 +7,7 @@
 
 pub mod answer;
 pub mod copy;
+pub mod deaths;
 pub mod depot;
 pub mod endpoint_counts;
 pub mod gate;

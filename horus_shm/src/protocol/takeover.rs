@@ -40,8 +40,8 @@ pub fn take_over<M: LaneMemory>(memory: &M, me: u64) -> u64 {
 /// Ends the session of the lane's owner, which leaves the lane. From then on, new readers do not
 /// get its messages as history.
 pub fn end_session<W: Word>(block: &LaneBlock<W>) {
-    // Relaxed: the release of the owner word, which follows, orders this store.
-    block.epoch_owner.set(0);
+    // ORDERING(epoch): pairs with the load in `EndpointSession::load`.
+    block.epoch_owner.store(0, edge::EPOCH_PUBLISH);
 }
 
 /// Returns the head of a lane, and the position where the session (the time as owner) of its live

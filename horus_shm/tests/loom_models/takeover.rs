@@ -1,14 +1,17 @@
 //! The sessions of a lane: its owner, its first position, and the history for late joiners.
 
+use std::rc::Rc;
+
+use horus_shm::internals::deaths::DeathLog;
 use horus_shm::internals::lane::PollOutcome;
 use horus_shm::internals::memory::LaneMemory;
-use horus_shm::internals::sync::Word;
+use horus_shm::internals::sync::{Word, edge};
 use horus_shm::internals::takeover;
 use loom::thread;
 
 use crate::loom_memory::ends::{Consumer, History, NOBODY, Producer, message, messages};
 use crate::loom_memory::mutation::explore;
-use crate::loom_memory::{CopyOptions, LoomLane, UNGATED, killed_after};
+use crate::loom_memory::{CopyOptions, LoomLane, LoomWord, UNGATED, killed_after};
 
 /// Wherever a producer is killed, its successor loses nothing, repeats nothing, tears nothing.
 pub(crate) fn a_successor_goes_on_where_its_predecessor_was_killed() {
@@ -254,6 +257,28 @@ pub(crate) fn a_lane_begins_with_its_first_session() {
         let begins = looking.join().unwrap();
         assert!(matches!(begins, None | Some(0)), "{begins:?}");
         assert_eq!(takeover::first_position(lane.block()), None);
+    });
+}
+
+/// Whoever sees that a place has another endpoint, or none any more, sees that the one before it
+/// died there.
+pub(crate) fn a_death_is_recorded_before_its_place_shows_another_endpoint() {
+    explore(3, || {
+        let lane = LoomLane::new(2, 1, CopyOptions::Racing, 1);
+        drop(Producer::first(&lane, 1));
+        let deaths = Rc::new(DeathLog {
+            count: LoomWord::new(0),
+            recent: std::array::from_fn(|_| LoomWord::new(0)),
+        });
+        let (theirs, log) = (lane.clone(), Rc::clone(&deaths));
+        let watching = thread::spawn(move || {
+            let joined = Word::load(&theirs.block().epoch_owner, edge::EPOCH_SEE);
+            assert!(joined == 1 || log.contains(0, 1), "{joined} after a death");
+        });
+        deaths.record(0, lane.block().epoch_owner.get());
+        Producer::claim(&lane, 2, 1).unwrap().leave();
+        watching.join().unwrap();
+        assert!(!deaths.contains(0, 2), "it left");
     });
 }
 

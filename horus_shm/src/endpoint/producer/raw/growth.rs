@@ -76,6 +76,7 @@ impl ClaimedLane {
     ) -> Result<Self, OpenError> {
         let lane = claim.lane;
         let block = segment.lane_block(lane, Access::Write)?;
+        segment.record_publisher_death(lane)?;
         // Relaxed, both: the claim of the lane ordered them.
         let generation = block.generation.get();
         let newest = ExtentId { lane, generation };

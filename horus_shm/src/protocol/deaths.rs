@@ -1,0 +1,102 @@
+//! Deaths: which endpoints died in their lane or reader slot, although another endpoint has the
+//! place by now.
+//!
+//! The place itself shows how its last endpoint ended: one that leaves clears the word by which it
+//! had joined. The endpoint that takes the place over stores its own word there, so it records the
+//! death of its predecessor before.
+
+use crate::protocol::sync::Word;
+
+/// Number of deaths that a log keeps.
+pub const DEATHS_KEPT: usize = 11;
+
+/// Number of bits of a recorded death that hold the owner word. The other bits hold the place.
+///
+/// WHY one less than an owner word has: its highest bit is set only for the entry number 1024, and
+/// its other bits are then those of the entry number 0, which no process has.
+const OWNER_BITS: u32 = 58;
+
+/// The last deaths of publishers, or of readers, whose places other endpoints have taken over. A
+/// part of [`layout`](crate::protocol::layout).
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct DeathLog<W> {
+    /// Number of deaths that were recorded.
+    pub count: W,
+    /// The recorded deaths: `place << 58`, and the low 58 bits of the owner word; 0 if unused.
+    pub recent: [W; DEATHS_KEPT],
+}
+
+impl<W: Word> DeathLog<W> {
+    /// Records that the endpoint of the process with the owner word `owner` died in the lane or
+    /// reader slot with index `place`. Overwrites the oldest death that it keeps.
+    ///
+    /// The caller owns the place, and publishes afterwards that it has joined, or that it has left:
+    /// a thread that sees the one or the other sees the death.
+    pub fn record(&self, place: u32, owner: u64) {
+        if self.contains(place, owner) {
+            // The process that recorded it died before it joined.
+            return;
+        }
+        let number = loop {
+            // Relaxed, both: the counter only gives each death an entry of its own.
+            let count = self.count.get();
+            if self
+                .count
+                .compare_exchange_relaxed(count, count.wrapping_add(1))
+            {
+                break count;
+            }
+        };
+        // Relaxed: the caller publishes it.
+        self.recent[(number % DEATHS_KEPT as u64) as usize].set(encode(place, owner));
+    }
+
+    /// Returns true if this log has the death of the endpoint of process `owner` in place `place`.
+    pub fn contains(&self, place: u32, owner: u64) -> bool {
+        let wanted = encode(place, owner);
+        // Relaxed: the load of the word by which the next endpoint joined or left ordered it.
+        self.recent.iter().any(|death| death.get() == wanted)
+    }
+}
+
+const fn encode(place: u32, owner: u64) -> u64 {
+    (place as u64) << OWNER_BITS | owner & ((1 << OWNER_BITS) - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    const fn owner_word(entry: u64, generation: u64) -> u64 {
+        (entry + 1) << 48 | generation
+    }
+
+    #[test]
+    fn the_last_deaths_are_kept_and_each_is_recorded_once() {
+        let log = DeathLog::<AtomicU64>::default();
+        assert!(!log.contains(0, owner_word(0, 1)), "nothing happened");
+        for generation in 1..=DEATHS_KEPT as u64 + 2 {
+            log.record(3, owner_word(5, generation));
+            log.record(3, owner_word(5, generation));
+        }
+        for generation in 1..=DEATHS_KEPT as u64 + 2 {
+            let is_kept = log.contains(3, owner_word(5, generation));
+            assert_eq!(is_kept, generation > 2, "death {generation}");
+        }
+    }
+
+    #[test]
+    fn deaths_in_other_places_and_of_other_processes_differ() {
+        let log = DeathLog::<AtomicU64>::default();
+        log.record(63, owner_word(1023, 9));
+        assert!(log.contains(63, owner_word(1023, 9)));
+        assert!(!log.contains(62, owner_word(1023, 9)));
+        for entry in 0..1023 {
+            assert!(!log.contains(63, owner_word(entry, 9)), "entry {entry}");
+        }
+        assert!(!log.contains(63, owner_word(1023, 8)));
+    }
+}
