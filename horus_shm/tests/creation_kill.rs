@@ -7,6 +7,10 @@
 use horus_testing as _;
 
 mod common;
+#[path = "creation_kill/group.rs"]
+mod group;
+#[path = "creation_kill/meeting.rs"]
+mod meeting;
 mod spawn;
 mod stream;
 mod tracer;
@@ -14,7 +18,6 @@ mod tracer;
 use std::collections::BTreeSet;
 use std::fs;
 use std::os::fd::AsFd;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -33,11 +36,6 @@ const TOPIC: &str = "topic";
 const STOPS_MAX: usize = 2000;
 /// The number of messages that are sent to show that a topic works.
 const MESSAGES: u64 = 50;
-/// A group, and two users in it, none of which the system's lists know.
-const GROUP: u32 = 23_456;
-const MEMBER: u32 = 12_345;
-const NEXT_MEMBER: u32 = 12_346;
-
 /// The files that the victim finds, and the processes that are there when it has died.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Scene {
@@ -74,6 +72,14 @@ impl Scene {
             Self::Nothing | Self::Masked | Self::Exit | Self::Remove
         )
     }
+}
+
+/// The moment at which the files are examined: right after a death, or when the next process has
+/// used the namespace.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Moment {
+    Death,
+    Later,
 }
 
 type Check = Result<(), String>;
@@ -121,6 +127,17 @@ fn child_role() {
         Some("life and exit") => life_and_exit(),
         Some("life and removal") => life_and_removal(),
         Some("visit") => visit(),
+        Some("meet under a masking umask") => {
+            // SAFETY: the call takes no pointer.
+            unsafe { libc::umask(0o377) };
+            meeting::meet();
+        }
+        Some("meet as a member") => {
+            group::become_member(group::MEMBER);
+            // SAFETY: the call takes no pointer.
+            unsafe { libc::umask(0o022) };
+            meeting::meet();
+        }
         Some("join") => join(),
         Some("leftover") => {
             spawn::die_with_parent();
@@ -129,39 +146,17 @@ fn child_role() {
             common::park();
         }
         Some("member's life") => {
-            become_member(MEMBER);
+            group::become_member(group::MEMBER);
             life();
         }
         Some("next member's life") => {
             spawn::die_with_parent();
-            become_member(NEXT_MEMBER);
-            common::say(live_after_another().err().unwrap_or("usable".into()));
+            group::become_member(group::NEXT_MEMBER);
+            common::say(group::live_after_another().err().unwrap_or("usable".into()));
             common::park();
         }
         _ => {}
     }
-}
-
-/// Becomes a user of the group, with the group's namespace as that of the environment.
-fn become_member(uid: u32) {
-    spawn::become_user(uid, uid, &[GROUP]);
-    // SAFETY: the test harness runs this test alone. The harness's own thread waits for the end of
-    // the test and reads no variable meanwhile.
-    unsafe { std::env::set_var("HORUS_SHM_GROUP", GROUP.to_string()) };
-}
-
-/// Enters a namespace whose maker may have died at any moment, uses its topic and leaves.
-fn live_after_another() -> Check {
-    let namespace = Namespace::current().map_err(said)?;
-    let segment = open_or_create(&namespace).map_err(said)?;
-    let mut consumer = consumer(&segment).map_err(said)?;
-    pass(&segment, &mut consumer)?;
-    drop((consumer, segment));
-    let report = sweep(&namespace).map_err(said)?;
-    if !report.removed.is_empty() || !report.foreign.is_empty() {
-        return Err(format!("something was left to sweep: {report:?}"));
-    }
-    Ok(())
 }
 
 /// Enters, sends and receives a message, and leaves.
@@ -268,7 +263,7 @@ impl Point {
             }
         }
         victim.kill();
-        Some(self.check_files())
+        Some(self.check_files(Moment::Death))
     }
 
     /// Stops a victim at its `stop`-th stop, drops this process's topic, and lets the victim finish
@@ -356,12 +351,14 @@ impl Point {
     }
 
     /// Checks that the only files are the registry and the topics, that the only topic is the
-    /// expected one, and that all lane files are of that topic.
-    fn check_files(&self) -> Check {
-        let names = |path: &Path| -> BTreeSet<String> {
+    /// expected one, and that all lane files are of that topic. A death may leave a directory that
+    /// has not got its name yet.
+    fn check_files(&self, moment: Moment) -> Check {
+        let names = |path: &Path, unfinished: &str| -> BTreeSet<String> {
             let entries = fs::read_dir(path).into_iter().flatten();
             entries
                 .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+                .filter(|name| moment == Moment::Later || !name.starts_with(unfinished))
                 .collect()
         };
         let known = |names: BTreeSet<String>, known: &[&str]| -> Check {
@@ -373,7 +370,9 @@ impl Point {
                 None => Ok(()),
             }
         };
-        known(names(&self.namespace_path()), &["registry", "topics"])?;
+        known(names(self.dir.path(), ".default."), &["default"])?;
+        let namespace = names(&self.namespace_path(), ".topics.");
+        known(namespace, &["registry", "topics"])?;
         let topics = self.namespace_path().join("topics");
         let topics = topics.exists().then(|| spawn::topic_files_in(&topics));
         known(topics.into_iter().flatten().collect(), &[TOPIC])
@@ -431,7 +430,7 @@ impl Point {
         if !report.removed.is_empty() || !report.foreign.is_empty() {
             return Err(format!("something was left to sweep: {report:?}"));
         }
-        self.check_files()
+        self.check_files(Moment::Later)
     }
 }
 
@@ -550,43 +549,4 @@ fn a_sweep_removes_all_files_that_a_death_at_any_system_call_leaves() {
             None => point.check(),
         }
     });
-}
-
-/// The next process has no right to change or remove what belongs to the dead process's user in a
-/// directory for all, such as `/dev/shm`.
-#[test]
-fn a_namespace_of_a_group_is_usable_by_others_after_a_death_at_any_system_call_of_its_maker() {
-    if spawn::skips_without_users(MEMBER) {
-        return;
-    }
-    let mut faults = Vec::new();
-    let mut stops = 0;
-    while stops < STOPS_MAX {
-        let dir = spawn::shm_dir();
-        fs::set_permissions(dir.path(), PermissionsExt::from_mode(0o1777)).unwrap();
-        let base = dir.path().join("base");
-        let mut victim = Victim::spawn("member's life", &base);
-        if (0..=stops).any(|_| matches!(victim.run_to_system_call(), Stop::Mark | Stop::End)) {
-            break;
-        }
-        victim.kill();
-        let mut next = Child::spawn("next member's life", &base);
-        let said = next.listen();
-        if said != "usable" {
-            faults.push(format!("|   at stop {stops}: {said}"));
-        }
-        next.finish();
-        // Only a directory that has not got its name yet may be left beside.
-        let rest = fs::read_dir(dir.path()).unwrap().flatten();
-        let rest = rest.filter(|entry| entry.file_name() != "base");
-        rest.for_each(|entry| fs::remove_dir(entry.path()).unwrap());
-        stops += 1;
-    }
-    println!(
-        "| Group | {stops} stops at system calls | {} faults |",
-        faults.len()
-    );
-    faults.iter().for_each(|fault| println!("{fault}"));
-    assert!(stops > 20 && stops < STOPS_MAX, "{stops} stops");
-    assert!(faults.is_empty(), "{} faults", faults.len());
 }

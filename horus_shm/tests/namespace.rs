@@ -2,6 +2,8 @@
 //! it.
 
 mod common;
+#[path = "namespace/removal.rs"]
+mod removal;
 mod spawn;
 
 use std::fs;
@@ -39,7 +41,7 @@ fn child_role() {
             park();
         }
         "environment" => environment(&dir),
-        "remove with few descriptors" => remove_with_few_descriptors(&dir),
+        "remove with few descriptors" => removal::remove_with_few_descriptors(&dir),
         "hold" => {
             let namespace = Namespace::current().unwrap();
             let ring = FanoutShm::<u64>::create(&namespace, "held", &RingOptions::default());
@@ -243,17 +245,62 @@ fn a_directory_open_to_others_is_refused_and_left_alone() {
     }
 }
 
-/// The process that made it died before it restored the rights that the umask had removed.
+/// Makes directories such as a process leaves that is killed while it makes the `directories`, and
+/// returns their paths.
+fn leave_unfinished(directories: &[PathBuf; 3]) -> [PathBuf; 3] {
+    directories.each_ref().map(|dir| {
+        let name = dir.file_name().unwrap().to_str().unwrap();
+        let unfinished = dir.with_file_name(format!(".{name}.{:032x}", 0xab_u128 << 120));
+        fs::create_dir(&unfinished).unwrap();
+        unfinished
+    })
+}
+
 #[test]
-fn an_empty_directory_that_lacks_rights_of_its_owner_only_is_made_anew() {
+fn unfinished_directories_of_killed_makers_are_removed() {
+    let dir = private_dir();
+    let base = dir.path().join("base");
+    let (config, directories) = (config(&base), directories(&base));
+    let namespace = Namespace::open(&config).unwrap();
+    // A process that enters removes those of the namespace, and the maker of the first directory
+    // those beside it.
+    let [beside, first, second] = leave_unfinished(&directories);
+    drop(namespace);
+    let namespace = Namespace::open(&config).unwrap();
+    assert!(!first.exists() && !second.exists());
+    drop(namespace);
+    fs::remove_dir_all(&base).unwrap();
+    let namespace = Namespace::open(&config).unwrap();
+    assert!(!beside.exists());
+    // A removal removes them, too.
+    let [beside, ..] = leave_unfinished(&directories);
+    namespace.remove().unwrap();
+    assert_eq!(fs::read_dir(&base).unwrap().count(), 0);
+    fs::remove_dir(beside).unwrap();
+    drop(Namespace::open(&config).unwrap());
+    leave_unfinished(&directories);
+    let other = base.join(".default.other");
+    fs::create_dir(&other).unwrap();
+    Namespace::remove_at(&config).unwrap();
+    fs::remove_dir(other).unwrap();
+    assert_eq!(fs::read_dir(&base).unwrap().count(), 0);
+}
+
+/// Nor is it made again: its maker gave it its rights before its name.
+#[test]
+fn an_empty_directory_that_lacks_rights_of_its_owner_is_refused() {
     for bad_mode in [0, 0o600, 0o500, 0o300] {
         let dir = private_dir();
         let base = dir.path().join("base");
         drop(Namespace::open(&config(&base)).unwrap());
         let topics = &directories(&base)[2];
         set_mode(topics, bad_mode);
-        drop(Namespace::open(&config(&base)).unwrap());
-        assert_eq!(mode(topics), 0o700);
+        let refused = Namespace::open(&config(&base)).unwrap_err();
+        assert!(
+            matches!(refused, NamespaceError::Refused { mode, .. } if mode == bad_mode),
+            "{refused}"
+        );
+        assert_eq!(mode(topics), bad_mode);
     }
 }
 
@@ -472,98 +519,4 @@ fn opening_an_existing_namespace_brings_none_back() {
 #[test]
 fn all_of_this_holds_for_a_user_who_is_not_root() {
     spawn::test_again_as_stranger("all_of_this_holds");
-}
-
-/// Puts another file in the place of a registry.
-type Plant = fn(&Path);
-
-#[test]
-fn a_namespace_that_cannot_be_opened_can_be_removed() {
-    let plants: [(&str, Plant); 6] = [
-        ("none", |_| ()),
-        ("damaged", |path| fs::write(path, [0x5a; 200]).unwrap()),
-        ("a directory", |path| fs::create_dir(path).unwrap()),
-        ("a symbolic link", |path| {
-            symlink("/dev/null", path).unwrap()
-        }),
-        ("another registry", |path| {
-            fs::copy(path.with_file_name("other"), path)
-                .map(drop)
-                .unwrap()
-        }),
-        ("open to others", |path| {
-            fs::write(path, "").unwrap();
-            set_mode(path, 0o666);
-        }),
-    ];
-    for (what, plant) in plants {
-        let dir = private_dir();
-        let config = config(dir.path());
-        let namespace = Namespace::open(&config).unwrap();
-        let registry = namespace.path().join("registry");
-        fs::write(namespace.topics_path().join("a+b"), "").unwrap();
-        fs::create_dir(namespace.topics_path().join("directory")).unwrap();
-        drop(namespace);
-        fs::rename(&registry, registry.with_file_name("other")).unwrap();
-        plant(&registry);
-        fs::remove_file(registry.with_file_name("other")).unwrap();
-        Namespace::remove_at(&config).unwrap_or_else(|error| panic!("{what}: {error}"));
-        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0, "{what}");
-        Namespace::remove_at(&config).unwrap();
-        assert!(Namespace::open(&config).unwrap().is_current(), "{what}");
-    }
-}
-
-#[test]
-fn a_namespace_in_use_is_not_removed_from_outside() {
-    let dir = private_dir();
-    let config = config(dir.path());
-    let namespace = Namespace::open(&config).unwrap();
-    let expect_in_use = |pid: u32| match Namespace::remove_at(&config).unwrap_err() {
-        NamespaceRemoveError::InUse {
-            process: Some(process),
-            ..
-        } => {
-            assert_eq!(process.pid, pid);
-        }
-        other => panic!("{other}"),
-    };
-    expect_in_use(std::process::id());
-    drop(namespace);
-    let mut child = Child::spawn("hold", dir.path());
-    assert_eq!(child.listen(), "here");
-    expect_in_use(child.pid());
-    // Its lock has no effect any more, but its open topic does.
-    fs::remove_file(dir.path().join("default/registry")).unwrap();
-    expect_in_use(child.pid());
-    child.kill();
-    eventually("the child is gone", || {
-        Namespace::remove_at(&config).is_ok()
-    });
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
-}
-
-/// Removes a namespace in a process that may not have as many open files as it has topics.
-fn remove_with_few_descriptors(dir: &Path) {
-    let few = libc::rlimit {
-        rlim_cur: 64,
-        rlim_max: 64,
-    };
-    // SAFETY: the structure outlives the call.
-    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_NOFILE, &few) }, 0);
-    Namespace::remove_at(&config(dir)).unwrap();
-    say("removed");
-}
-
-#[test]
-fn a_namespace_of_more_topics_than_descriptors_can_be_removed() {
-    let dir = private_dir();
-    let namespace = Namespace::open(&config(dir.path())).unwrap();
-    for topic in 0..200 {
-        fs::write(namespace.topics_path().join(format!("t{topic}")), "").unwrap();
-    }
-    drop(namespace);
-    let mut child = Child::spawn("remove with few descriptors", dir.path());
-    assert_eq!(child.listen(), "removed");
-    assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 0);
 }

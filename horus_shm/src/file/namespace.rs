@@ -351,6 +351,7 @@ impl Namespace {
                 .map_err(self.io_error("remove a topic of"))?;
         }
         os::remove_dir(dir, TOPICS_DIRECTORY).map_err(self.io_error("remove the topics of"))?;
+        self.remove_unfinished_directories();
         self.registry
             .unlink(dir)
             .map_err(self.io_error("remove the registry of"))?;
@@ -362,6 +363,14 @@ impl Namespace {
             Err(error) if error.kind() == io::ErrorKind::DirectoryNotEmpty => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             Err(error) => Err(self.io_error("remove")(error)),
+        }
+    }
+
+    /// Removes the directories that killed processes were making for this namespace.
+    fn remove_unfinished_directories(&self) {
+        if let (Ok(parent), Ok(dir)) = (self.parent.get(), self.dir.get()) {
+            directory::remove_unfinished(parent, OsStr::new(self.config.name().as_str()));
+            directory::remove_unfinished(dir, OsStr::new(TOPICS_DIRECTORY));
         }
     }
 

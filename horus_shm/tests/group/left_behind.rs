@@ -17,21 +17,28 @@ use crate::hostile::{FILE_NAME, Image, open_request, request, topic};
 use crate::spawn;
 
 #[test]
-fn an_unfinished_directory_of_a_dead_member_is_made_again() {
+fn an_unfinished_directory_of_a_dead_member_is_removed_by_another() {
     if spawn::skips_without_users(MEMBER) {
         return;
     }
     for index in 1..3 {
         let (_dir, base) = place_for_all();
         let directories = directories(&base);
-        for dir in &directories[..=index] {
+        for dir in &directories[..index] {
             fs::create_dir(dir).unwrap();
             chown(dir, Some(MEMBER), Some(GROUP)).unwrap();
             set_mode(dir, 0o2770);
         }
-        set_mode(&directories[index], 0o2700);
-        assert_eq!(answer(OTHER_MEMBER, "create", &base), "usable");
-        assert_eq!(rights(&directories[index]), (OTHER_MEMBER, GROUP, 0o2770));
+        let name = directories[index].file_name().unwrap().to_str().unwrap();
+        let unfinished = directories[index].with_file_name(format!(".{name}.{:032x}", 7));
+        for _ in 0..2 {
+            fs::create_dir(&unfinished).unwrap();
+            chown(&unfinished, Some(MEMBER), Some(GROUP)).unwrap();
+            set_mode(&unfinished, 0o2700);
+            assert_eq!(answer(OTHER_MEMBER, "create", &base), "usable");
+            assert_eq!(rights(&directories[index]), (OTHER_MEMBER, GROUP, 0o2770));
+            assert!(!unfinished.exists());
+        }
     }
 }
 

@@ -1,9 +1,10 @@
 //! Directories of namespaces. A missing one is created. One that another user could write to, or
 //! that is not on a local file system, is refused.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
 use super::NamespaceError;
@@ -13,6 +14,10 @@ use crate::os::{self, FileStatus, group};
 /// Maximum number of attempts to open or create a directory that other processes keep creating and
 /// removing.
 const OPEN_ATTEMPTS_MAX: u32 = 8;
+
+/// Maximum number of bytes of a directory's name in its temporary names. A file name can have 255
+/// bytes.
+const STEM_BYTES_MAX: usize = 200;
 
 /// File systems that are refused: their magic numbers, as in statfs(2), and their names. Their
 /// locks or mappings are controlled by another machine or by a user-space process.
@@ -39,27 +44,14 @@ pub(super) fn open_or_create(
 ) -> Result<OwnedFd, NamespaceError> {
     let mut not_found = Vec::new();
     for _ in 0..OPEN_ATTEMPTS_MAX {
-        let refused = match os::open_dir(parent, name) {
-            Ok(dir) => match check_directory(dir.as_fd(), path, access) {
-                Ok(()) => return Ok(dir),
-                Err(refused) => Some(refused),
-            },
-            Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-            Err(error) => {
-                let found = os::fstatat(parent, name).ok();
-                Some(refused_entry_error(found, path, access, error))
-            }
-        };
-        match refused {
-            Some(refused) if !may_be_incomplete(&refused) => return Err(refused),
-            // WHY safe: only an empty directory can be removed, and that is simply made again.
-            Some(refused) if os::remove_dir(parent, name).is_err() => return Err(refused),
-            _ => {}
+        if let Some(dir) = open_existing(parent, name, path, access)? {
+            return Ok(dir);
         }
         match make_directory(parent, name, access) {
-            Ok(()) => {}
+            // WHY: what other processes are making is of no use any more.
+            Ok(()) => remove_unfinished(parent, name),
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            // The new directory was removed again, or its parent was.
+            // The new directory was removed before it had its name, or after, or its parent was.
             Err(error) if error.kind() == io::ErrorKind::NotFound => not_found.push(error),
             Err(error) => return Err(member_or_io_error("create", path, access, error)),
         }
@@ -113,81 +105,72 @@ pub(super) fn io_error(
     }
 }
 
-/// Returns true if a directory that was refused may be incomplete: its creator may not yet have set
-/// the permission bits that the umask cleared, or may have died before it could.
-fn may_be_incomplete(refused: &NamespaceError) -> bool {
-    match refused {
-        NamespaceError::Refused {
-            uid,
-            mode,
-            wanted_uid,
-            wanted_mode,
-            ..
-        } => uid == wanted_uid && mode & !wanted_mode == 0,
-        NamespaceError::NotOfGroup {
-            uid,
-            gid,
-            mode,
-            wanted_gid,
-            ..
-        } => {
-            let is_ours = *uid == os::effective_uid() || gid == wanted_gid;
-            is_ours && mode & !AccessRule::Group(*wanted_gid).dir_mode() == 0
-        }
-        _ => false,
-    }
-}
-
-/// Creates the directory `name` in `parent`. Its permission bits are those of the access rule.
+/// Creates the directory `name` in `parent`. If the name is in use, the error is `EEXIST`.
+///
+/// The directory is made under a temporary name, and renamed when it is complete. WHY: a directory
+/// with its final name then never lacks permission bits, so nobody has to repair it. A repair could
+/// not tell whether the directory's maker is dead or has only been interrupted.
 fn make_directory(parent: BorrowedFd<'_>, name: &OsStr, access: AccessRule) -> io::Result<()> {
-    match access {
-        AccessRule::Group(gid) if !access.permits_dir(&os::fstat(parent)?) => {
-            create_under_temporary_name(parent, name, gid)
-        }
-        // In a directory of the group, a new directory belongs to the group at once. Until it has
-        // all permission bits, any member may remove it.
-        _ => {
-            os::make_dir(parent, name, access.dir_mode())?;
-            undo_umask(parent, name, access)
-        }
-    }
-}
-
-/// Creates a directory of the group `gid` under a temporary name, and renames it when it is
-/// complete. WHY: if this process dies in between, the other members may have no right to remove
-/// the incomplete directory from `parent`. With the final name, it would lock them out until the
-/// user of this process returns.
-fn create_under_temporary_name(parent: BorrowedFd<'_>, name: &OsStr, gid: u32) -> io::Result<()> {
     let random = u128::from_ne_bytes(os::random_bytes()?);
-    let mut other_name = OsStr::new(".").to_owned();
-    other_name.push(name);
-    other_name.push(format!(".{random:032x}"));
-    os::make_dir(parent, &other_name, 0o700)?;
-    let named = os::open_dir_o_path(parent, &other_name).and_then(|dir| {
-        os::set_group(dir.as_fd(), gid)?;
-        os::chmod_o_path(dir.as_fd(), AccessRule::Group(gid).dir_mode())?;
-        os::rename_to_free_name(parent, &other_name, name)
-    });
+    let mut temporary = temporary_prefix(name);
+    temporary.push(format!("{random:032x}"));
+    os::make_dir(parent, &temporary, 0o700)?;
+    let named = os::open_dir_o_path(parent, &temporary)
+        .and_then(|dir| set_group_and_mode(dir.as_fd(), access))
+        .and_then(|()| os::rename_to_free_name(parent, &temporary, name));
     if named.is_err() {
         // WHY ignored: the first error is reported.
-        let _ = os::remove_dir(parent, &other_name);
+        let _ = os::remove_dir(parent, &temporary);
     }
     named
 }
 
-/// Sets the permission bits of a new directory to those of the access rule. WHY: the umask may have
-/// cleared some of them.
-fn undo_umask(parent: BorrowedFd<'_>, name: &OsStr, access: AccessRule) -> io::Result<()> {
-    let place = os::open_dir_o_path(parent, name)?;
-    let stat = os::fstat(place.as_fd())?;
-    // WHY: another user's file must never be changed. A directory that this process made belongs to
-    // its user, and has no permission bit too many.
-    let is_ours =
-        stat.uid == os::effective_uid() && access.excludes_others(&stat, access.dir_mode());
-    if is_ours && !access.permits_dir(&stat) {
-        os::chmod_o_path(place.as_fd(), access.dir_mode())?;
+/// Sets the group and the permission bits of a new directory to those of the access rule. WHY the
+/// bits, too: the umask may have cleared some of them.
+fn set_group_and_mode(dir: BorrowedFd<'_>, access: AccessRule) -> io::Result<()> {
+    let stat = os::fstat(dir)?;
+    // WHY: another user's directory must never be changed. If the name belongs to one, the new
+    // directory was removed.
+    if stat.uid != os::effective_uid() {
+        return Err(io::ErrorKind::NotFound.into());
     }
-    Ok(())
+    match access {
+        AccessRule::Group(gid) if stat.gid != gid => os::set_group(dir, gid)?,
+        _ => {}
+    }
+    if access.permits_dir(&stat) {
+        return Ok(());
+    }
+    os::chmod_o_path(dir, access.dir_mode())
+}
+
+/// Returns the beginning of the temporary names under which the directory `name` is made. 32
+/// hexadecimal digits follow.
+fn temporary_prefix(name: &OsStr) -> OsString {
+    let bytes = name.as_bytes();
+    let mut prefix = OsString::from(".");
+    prefix.push(OsStr::from_bytes(&bytes[..bytes.len().min(STEM_BYTES_MAX)]));
+    prefix.push(".");
+    prefix
+}
+
+/// Removes the empty directories that processes left in `parent` when they were killed while they
+/// were making the directory `name`.
+///
+/// A process that is still making that directory may lose its unfinished one, and then looks again
+/// whether the name is in use.
+pub(super) fn remove_unfinished(parent: BorrowedFd<'_>, name: &OsStr) {
+    let prefix = temporary_prefix(name);
+    let is_temporary = |entry: &OsString| {
+        let random = entry.as_bytes().strip_prefix(prefix.as_bytes());
+        random.is_some_and(|random| random.len() == 32 && random.iter().all(u8::is_ascii_hexdigit))
+    };
+    // WHY errors are ignored: an unfinished directory only takes some memory. It may belong to
+    // another user, who can remove it.
+    let names = os::list_dir(parent).unwrap_or_default();
+    for name in names.iter().filter(|name| is_temporary(name)) {
+        let _ = os::remove_dir(parent, name);
+    }
 }
 
 fn check_directory(

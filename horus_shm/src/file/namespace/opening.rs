@@ -9,7 +9,7 @@ impl Namespace {
     /// Opens the namespace that `config` selects, and creates it if it is missing. Two calls for
     /// the same directory return the same namespace, unless it was removed in between.
     ///
-    /// Makes some thirty system calls. Does not block, unless other processes are removing the
+    /// Makes some forty system calls. Does not block, unless other processes are removing the
     /// namespace; then it takes about a second at most.
     ///
     /// # Errors
@@ -52,6 +52,7 @@ impl JoinedNamespace {
         if self.is_new {
             // WHY: every process that joins removes the remains of dead ones. A directory that
             // cannot be read is reported when a topic in it is opened.
+            self.namespace.remove_unfinished_directories();
             let _ = sweep(&self.namespace);
         }
         self.namespace

@@ -89,6 +89,7 @@ impl NamespaceRemoval {
     }
 
     fn remove(&self, parent: BorrowedFd<'_>, name: &OsStr) -> Result<(), NamespaceRemoveError> {
+        directory::remove_unfinished(parent, name);
         let Some(dir) = self.open_dir(parent, name)? else {
             return Ok(());
         };
@@ -189,6 +190,7 @@ impl NamespaceRemoval {
         name: &OsStr,
         dir: BorrowedFd<'_>,
     ) -> Result<(), NamespaceRemoveError> {
+        directory::remove_unfinished(dir, OsStr::new(TOPICS_DIRECTORY));
         self.remove_entry(dir, OsStr::new(TOPICS_DIRECTORY))?;
         self.remove_entry(dir, OsStr::new(liveness::FILE_NAME))?;
         self.remove_entry(parent, name)
