@@ -11,6 +11,8 @@ mod common;
 mod group;
 #[path = "creation_kill/meeting.rs"]
 mod meeting;
+#[path = "creation_kill/removal.rs"]
+mod removal;
 mod spawn;
 mod stream;
 mod tracer;
@@ -127,6 +129,7 @@ fn child_role() {
         Some("life and exit") => life_and_exit(),
         Some("life and removal") => life_and_removal(),
         Some("visit") => visit(),
+        Some("remove from outside") => removal::remove(),
         Some("meet under a masking umask") => {
             // SAFETY: the call takes no pointer.
             unsafe { libc::umask(0o377) };

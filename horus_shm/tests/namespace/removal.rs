@@ -50,6 +50,19 @@ fn a_namespace_that_cannot_be_opened_can_be_removed() {
 }
 
 #[test]
+fn a_removal_that_leaves_the_files_of_others_is_an_error() {
+    let dir = private_dir();
+    let config = config(dir.path());
+    let path = Namespace::open(&config).unwrap().path().to_path_buf();
+    fs::write(path.join("notes"), "").unwrap();
+    let error = Namespace::remove_at(&config).unwrap_err();
+    assert!(matches!(error, NamespaceRemoveError::Io { .. }), "{error}");
+    fs::remove_file(path.join("notes")).unwrap();
+    Namespace::remove_at(&config).unwrap();
+    assert!(!path.exists());
+}
+
+#[test]
 fn a_namespace_in_use_is_not_removed_from_outside() {
     let dir = private_dir();
     let config = config(dir.path());

@@ -99,11 +99,13 @@ impl NamespaceRemoval {
         directory::refuse_if_foreign(&stat, &self.path, self.access)
             .map_err(|refused| self.io_error("remove")(io::Error::other(refused)))?;
         // WHY held until the end: no process can join meanwhile.
-        let _lock =
-            match liveness::lock_out_all(dir).map_err(self.io_error("lock the registry of"))? {
-                Ok(lock) => lock,
-                Err(process) => return Err(self.in_use_error(process)),
-            };
+        let _lock = match liveness::lock_out_all(dir, self.access) {
+            Ok(Ok(lock)) => lock,
+            Ok(Err(process)) => return Err(self.in_use_error(process)),
+            // WHY success: another process has removed the namespace.
+            Err(_) if os::fstat(dir).is_ok_and(|dir| dir.links == 0) => return Ok(()),
+            Err(error) => return Err(self.io_error("lock the registry of")(error)),
+        };
         let topics = match os::open_dir(dir, TOPICS_DIRECTORY) {
             Ok(topics) => Some(topics),
             Err(error) if error.kind() == io::ErrorKind::NotFound => None,
@@ -193,7 +195,20 @@ impl NamespaceRemoval {
         directory::remove_unfinished(dir, OsStr::new(TOPICS_DIRECTORY));
         self.remove_entry(dir, OsStr::new(TOPICS_DIRECTORY))?;
         self.remove_entry(dir, OsStr::new(liveness::FILE_NAME))?;
-        self.remove_entry(parent, name)
+        // WHY success: once the registry is gone, other processes may use the name. One that waited
+        // for that has made a new registry.
+        let is_used_again = || {
+            let registry = Path::new(name).join(liveness::FILE_NAME);
+            os::fstatat(parent, registry).is_ok()
+        };
+        match self.remove_entry(parent, name) {
+            Err(NamespaceRemoveError::Io { source, .. })
+                if source.kind() == io::ErrorKind::DirectoryNotEmpty && is_used_again() =>
+            {
+                Ok(())
+            }
+            other => other,
+        }
     }
 
     /// Removes the file or empty directory `name` from `dir`. Does nothing if there is none.

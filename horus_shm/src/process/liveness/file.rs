@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use super::record::{
     REGISTRY_BYTES, RegistryEntry, RegistryHeader, all_entries_lock, entry_of_lock, removal_lock,
 };
-use super::{ProcessInfo, RegistryError};
+use super::{JOIN_ATTEMPTS, ProcessInfo, RegistryError};
 use crate::os::access::AccessRule;
 use crate::os::lock::{LockKind, LockRange, find_conflicting_lock, try_lock};
 use crate::os::{self, FileStatus, OpenMode};
@@ -111,35 +111,68 @@ pub(super) fn open_or_create(
 
 /// Locks all processes out of the registry in `dir`, if no live process is in it. Otherwise
 /// returns, as the inner error, the description of one live process; `None` if that process has no
-/// description. The lock is released when the returned descriptor is closed. The descriptor is
-/// `None` if there is no registry, or if something that is not a regular file has its name.
+/// description. If there is no registry, creates an empty file in its place, which the users of
+/// `access` share, and locks that.
+///
+/// The lock is released when the returned descriptor is closed. The descriptor is `None` if
+/// something that is not a regular file has the registry's name, so that no process can join.
 pub(crate) fn lock_out_all(
     dir: BorrowedFd<'_>,
+    access: AccessRule,
 ) -> io::Result<Result<Option<LockFd>, Option<ProcessInfo>>> {
-    let lock = match LockFd::open(|| os::open_file(dir, FILE_NAME, OpenMode::ReadWrite)) {
-        Ok(lock) => lock,
-        Err(LockFdError::Io(error)) => {
-            let stat = os::fstatat(dir, FILE_NAME);
-            return if stat.is_ok_and(|stat| stat.is_file()) {
-                Err(error)
-            } else {
-                Ok(Ok(None))
-            };
+    for _ in 0..JOIN_ATTEMPTS {
+        let lock = match LockFd::open(|| os::open_file(dir, FILE_NAME, OpenMode::ReadWrite)) {
+            Ok(lock) => lock,
+            Err(LockFdError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {
+                create_empty_file(dir, access)?;
+                continue;
+            }
+            Err(LockFdError::Io(error)) => match os::fstatat(dir, FILE_NAME) {
+                Ok(stat) if stat.is_file() => return Err(error),
+                Ok(_) => return Ok(Ok(None)),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => continue,
+                Err(error) => return Err(error),
+            },
+            Err(error) => return Err(io::Error::other(error)),
+        };
+        let fd = lock.get()?;
+        let stat = os::fstat(fd)?;
+        if !stat.is_file() {
+            return Ok(Ok(None));
         }
-        Err(error) => return Err(io::Error::other(error)),
-    };
-    let fd = lock.get()?;
-    if !os::fstat(fd)?.is_file() {
-        return Ok(Ok(None));
+        if !try_lock(fd, LockRange::ALL, LockKind::Exclusive)? {
+            return Ok(Err(find_process_with_lock(fd)?));
+        }
+        // WHY after the lock: another process may have replaced the file since it was opened, and
+        // live in the new one. From now on nobody replaces this one.
+        if os::is_name_of(dir, FILE_NAME, &stat)? {
+            return Ok(Ok(Some(lock)));
+        }
     }
-    if try_lock(fd, LockRange::ALL, LockKind::Exclusive)? {
-        return Ok(Ok(Some(lock)));
-    }
+    Err(io::Error::other(
+        "other processes replaced it repeatedly: retry",
+    ))
+}
+
+/// Returns the description of a process that has locked an entry of the registry file.
+fn find_process_with_lock(fd: BorrowedFd<'_>) -> io::Result<Option<ProcessInfo>> {
     let lock = find_conflicting_lock(fd, all_entries_lock()?)?;
     let entry = lock.and_then(|lock| entry_of_lock(lock.start));
-    Ok(Err(entry
-        .and_then(|entry| RegistryEntry::read(fd, entry).ok())
-        .map(|entry| entry.process_info())))
+    let entry = entry.and_then(|entry| RegistryEntry::read(fd, entry).ok());
+    Ok(entry.map(|entry| entry.process_info()))
+}
+
+/// Creates an empty file in the place of a registry, for a process that wants to lock all others
+/// out. WHY not a registry: it takes no memory, and a process that joins later waits for the lock,
+/// and then replaces the file.
+fn create_empty_file(dir: BorrowedFd<'_>, access: AccessRule) -> io::Result<()> {
+    let file = os::open_unnamed_file(dir)?;
+    access.apply_to_file(file.as_fd())?;
+    match os::link_unnamed_file(file.as_fd(), dir, FILE_NAME) {
+        // WHY success: another process has created the registry.
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(()),
+        other => other,
+    }
 }
 
 /// Returns true if another process has locked the registry file, because it is replacing, removing
