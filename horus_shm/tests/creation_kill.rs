@@ -7,6 +7,8 @@
 use horus_testing as _;
 
 mod common;
+#[path = "creation_kill/full_registry.rs"]
+mod full_registry;
 #[path = "creation_kill/group.rs"]
 mod group;
 #[path = "creation_kill/meeting.rs"]
@@ -129,6 +131,7 @@ fn child_role() {
         Some("life and exit") => life_and_exit(),
         Some("life and removal") => life_and_removal(),
         Some("visit") => visit(),
+        Some("join a full registry") => full_registry::join(),
         Some("remove from outside") => removal::remove(),
         Some("meet under a masking umask") => {
             // SAFETY: the call takes no pointer.

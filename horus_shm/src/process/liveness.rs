@@ -31,7 +31,8 @@ pub use record::RegistryFault;
 use record::{ENTRY_LIMIT, GENERATION_MAX, RegistryEntry};
 
 /// Maximum number of attempts to join a registry. An attempt fails if another process changes the
-/// registry file in the meantime.
+/// registry file in the meantime, or if no entry is free except one at which another process is
+/// joining.
 const JOIN_ATTEMPTS: u32 = 1000;
 const JOIN_PAUSE: Duration = Duration::from_millis(1);
 
@@ -193,8 +194,8 @@ pub enum RegistryError {
         /// Maximum number of registries that a process can join at the same time.
         limit: usize,
     },
-    /// All attempts failed, because another process changed the registry file, or a thread was
-    /// forking. Transient.
+    /// All attempts failed, because another process changed the registry file or was joining at the
+    /// last free entry, or a thread was forking. Transient.
     #[error("the registry {} did not settle while it was being joined: retry", path.display())]
     Busy {
         /// The path of the registry file.
@@ -227,8 +228,8 @@ impl Registry {
     /// is the path of that directory, for error messages. `access` says which users share the
     /// registry; an existing file to which other users have access is refused.
     ///
-    /// Costs some twenty system calls. Does not block, except for at most a second while another
-    /// process replaces the registry.
+    /// Costs some twenty system calls. Does not block, except for some seconds at most while
+    /// another process replaces the registry, or is joining at its last free entry.
     ///
     /// # Errors
     ///
@@ -293,21 +294,22 @@ impl Registry {
         if !try_lock(fd, removal, LockKind::Shared).map_err(place.io_error("join"))? {
             return Ok(RegistryAttempt::Wait);
         }
-        let me = claim_free_entry(fd, &open).map_err(place.io_error("join"))?;
+        let claim = claim_free_entry(fd, &open).map_err(place.io_error("join"))?;
         // WHY after the lock: a process that finds the file unused from now on finds this one.
         if !place.is_name_of(&open.stat)? {
             return Ok(RegistryAttempt::Again);
         }
         unlock(fd, removal).map_err(place.io_error("join"))?;
         let OpenRegistry { lock, stat, header } = open;
-        match me {
-            Some(me) => Ok(RegistryAttempt::Done(Self {
+        match claim {
+            EntryClaim::Done(me) => Ok(RegistryAttempt::Done(Self {
                 lock,
                 stat,
                 id: header.registry_id,
                 me,
             })),
-            None => Err(RegistryError::Full {
+            EntryClaim::Contested => Ok(RegistryAttempt::Wait),
+            EntryClaim::Full => Err(RegistryError::Full {
                 path: place.file_path(),
                 limit: ENTRY_LIMIT,
             }),
@@ -531,8 +533,18 @@ impl Registry {
     }
 }
 
+/// The result of an attempt to claim an entry of a registry.
+enum EntryClaim {
+    Done(Owner),
+    /// No entry is free, but other processes that were joining had locked some of them. An entry
+    /// that nobody got is free again when they have gone on.
+    Contested,
+    /// No entry is free.
+    Full,
+}
+
 /// Locks the first free entry, and stores the description of this process in it, with a new
-/// generation. Returns the owner word, or `None` if no entry is free.
+/// generation. Returns the owner word.
 ///
 /// WHY the lock is shared first, and exclusive only after the entry was written: a process that
 /// finds an exclusive lock then also finds the generation of the lock's holder, and never that of a
@@ -540,7 +552,8 @@ impl Registry {
 /// exclusive lock; the others try the next entry. But all of them write the entry, and the one that
 /// gets the exclusive lock is not always the last that wrote. It tries the next entry, too, if the
 /// entry does not describe it. Once the lock is exclusive, nobody writes the entry.
-fn claim_free_entry(fd: BorrowedFd<'_>, open: &OpenRegistry) -> io::Result<Option<Owner>> {
+fn claim_free_entry(fd: BorrowedFd<'_>, open: &OpenRegistry) -> io::Result<EntryClaim> {
+    let mut claim = EntryClaim::Full;
     for entry in 0..ENTRY_LIMIT {
         let range: LockRange = record::entry_lock(entry)?;
         if !try_lock(fd, range, LockKind::Shared)? {
@@ -558,10 +571,11 @@ fn claim_free_entry(fd: BorrowedFd<'_>, open: &OpenRegistry) -> io::Result<Optio
             if try_lock(fd, range, LockKind::Exclusive)?
                 && RegistryEntry::read(fd, entry)? == written
             {
-                return Ok(Some(Owner::new(entry, last + 1)));
+                return Ok(EntryClaim::Done(Owner::new(entry, last + 1)));
             }
+            claim = EntryClaim::Contested;
         }
         unlock(fd, range)?;
     }
-    Ok(None)
+    Ok(claim)
 }

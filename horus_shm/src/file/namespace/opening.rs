@@ -10,7 +10,8 @@ impl Namespace {
     /// the same directory return the same namespace, unless it was removed in between.
     ///
     /// Makes some forty system calls. Does not block, unless other processes are removing the
-    /// namespace; then it takes about a second at most.
+    /// namespace or joining at the last free entry of its registry; then it takes some seconds at
+    /// most.
     ///
     /// # Errors
     ///

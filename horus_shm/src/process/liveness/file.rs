@@ -55,8 +55,8 @@ pub(super) enum RegistryAttempt<T> {
     Done(T),
     /// Another process changed the registry file during the attempt. The caller has to start again.
     Again,
-    /// Another process is replacing or removing the registry file. The caller has to start again
-    /// after a pause.
+    /// Another process is replacing or removing the registry file, or is joining at its last free
+    /// entry. The caller has to start again after a pause.
     Wait,
 }
 
