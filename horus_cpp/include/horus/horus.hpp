@@ -7,10 +7,13 @@
 #ifndef HORUS_HORUS_HPP
 #define HORUS_HORUS_HPP
 
+#include "context.hpp"
 #include "endpoint_events.hpp"
 #include "error.hpp"
 #include "inspect.hpp"
 #include "log.hpp"
+#include "node.hpp"
+#include "node_builder.hpp"
 #include "options.hpp"
 #include "publisher.hpp"
 #include "scheduler.hpp"

@@ -1,0 +1,83 @@
+// Node: a part of a program that the scheduler runs; MissPolicy, FailurePolicy.
+#ifndef HORUS_NODE_HPP
+#define HORUS_NODE_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+
+#include "context.hpp"
+#include "horus.h"
+
+namespace horus {
+
+class NodeBuilder;
+namespace detail {
+struct Virtual;
+}  // namespace detail
+
+/// A part of a robot's program that the scheduler runs. An exception in a call is a failure of the
+/// node, with the text of the exception. Different threads may make the calls, but never two at the
+/// same time.
+class Node {
+  public:
+    Node() = default;
+    Node(const Node &) = delete;
+    Node &operator=(const Node &) = delete;
+    virtual ~Node() = default;
+
+    /// Does the work of one tick.
+    virtual void tick(Context &context) = 0;
+    /// Is called before the first tick, and again after a restart.
+    virtual void init(Context &) {}
+    /// Is called after the last tick.
+    virtual void shutdown() {}
+    /// Brings the devices of the node into a state that is safe for people and machine.
+    virtual void enter_safe_state() {}
+    /// Returns true if the safe state has been reached.
+    virtual bool is_safe_state() { return true; }
+    /// Is called for each failure, before the policy is applied.
+    virtual void on_error(const char *) {}
+
+  private:
+    friend class NodeBuilder;
+    friend struct detail::Virtual;
+
+    /// The argument of NodeBuilder::safe_state.
+    std::function<void()> safe_state_;
+};
+
+enum class MissPolicy : std::int32_t {
+    warn = HORUS_MISS_WARN,
+    skip = HORUS_MISS_SKIP,
+    safe_mode = HORUS_MISS_SAFE_MODE,
+    graduated = HORUS_MISS_GRADUATED,
+    stop = HORUS_MISS_STOP,
+};
+
+/// The reaction to a failed tick.
+struct FailurePolicy {
+    std::int32_t kind = HORUS_UNSET;
+    std::uint32_t max = 0;
+    std::chrono::nanoseconds pause{0};
+
+    /// Stops the whole scheduler.
+    static constexpr FailurePolicy fatal() noexcept { return {HORUS_FAILURE_FATAL, 0, {}}; }
+    /// Shuts the node down and initialises it again after a pause, which doubles each time. After
+    /// more than `max` failures in a row, the run ends.
+    static constexpr FailurePolicy restart(std::uint32_t max,
+                                           std::chrono::nanoseconds backoff) noexcept {
+        return {HORUS_FAILURE_RESTART, max, backoff};
+    }
+    /// Skips the tick; after more than `max` failures in a row, the node pauses for `cooldown`.
+    static constexpr FailurePolicy skip(std::uint32_t max,
+                                        std::chrono::nanoseconds cooldown) noexcept {
+        return {HORUS_FAILURE_SKIP, max, cooldown};
+    }
+    /// Counts and reports the failure; the node continues.
+    static constexpr FailurePolicy ignore() noexcept { return {HORUS_FAILURE_IGNORE, 0, {}}; }
+};
+
+}  // namespace horus
+
+#endif  // HORUS_NODE_HPP

@@ -1,0 +1,182 @@
+// NodeBuilder: the settings of a node, and `build`, which adds it to the scheduler.
+#ifndef HORUS_NODE_BUILDER_HPP
+#define HORUS_NODE_BUILDER_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "callback.hpp"
+#include "error.hpp"
+#include "horus.h"
+#include "node.hpp"
+#include "rate.hpp"
+#include "subscriber.hpp"
+
+namespace horus {
+
+class Scheduler;
+
+/// Collects the settings of a node. `build` adds the node.
+class NodeBuilder {
+  public:
+    /// Sets the order among nodes on one thread: smaller ones tick first.
+    NodeBuilder &order(std::int32_t order) { return options_.order = order, *this; }
+    /// Runs the node on a thread of its own, at this rate.
+    NodeBuilder &rate(Rate rate) { return options_.rate_hz = detail::given_hz(rate), *this; }
+    /// Runs the node whenever `subscriber` has messages. The subscriber must stay open while the
+    /// scheduler runs, and only the node may use it.
+    template <typename T>
+    NodeBuilder &on(const Subscriber<T> &subscriber) {
+        return wake_.push_back(subscriber.raw()), *this;
+    }
+    /// Limits the rate of a node that topics wake.
+    NodeBuilder &at_most(Rate rate) { return options_.at_most_hz = detail::given_hz(rate), *this; }
+    /// Declares another topic that the node reads (`writes`: a topic that it writes).
+    NodeBuilder &reads(std::string topic) { return reads_.push_back(std::move(topic)), *this; }
+    NodeBuilder &writes(std::string topic) { return writes_.push_back(std::move(topic)), *this; }
+    /// Runs the node in a pool of threads, for a node that takes long and may be late.
+    NodeBuilder &compute() { return options_.is_compute = HORUS_YES, *this; }
+    NodeBuilder &budget(std::chrono::nanoseconds time) {
+        return options_.budget_ns = ns(time), *this;
+    }
+    NodeBuilder &deadline(std::chrono::nanoseconds time) {
+        return options_.deadline_ns = ns(time), *this;
+    }
+    NodeBuilder &watchdog(std::chrono::nanoseconds time) {
+        return options_.watchdog_ns = ns(time), *this;
+    }
+    NodeBuilder &min_start_interval(std::chrono::nanoseconds time) {
+        return options_.min_start_interval_ns = ns(time), *this;
+    }
+    NodeBuilder &checkpoints(std::uint64_t number) {
+        return options_.checkpoints = number, *this;
+    }
+    NodeBuilder &on_miss(MissPolicy policy) {
+        return options_.on_miss = static_cast<std::int32_t>(policy), *this;
+    }
+    NodeBuilder &failure_policy(FailurePolicy policy) {
+        options_.on_failure = policy.kind;
+        options_.failures_max = policy.max;
+        options_.pause_ns = ns(policy.pause);
+        return *this;
+    }
+    /// Calls `enter` once for each tick of the node that hangs, from another thread. It can, for
+    /// instance, send a stop command by a publisher of its own. It must not call the node, because
+    /// the tick is running. The node needs a rate, a budget or a watchdog.
+    NodeBuilder &safe_state(std::function<void()> enter) {
+        return safe_state_ = std::move(enter), *this;
+    }
+    NodeBuilder &priority(std::int32_t priority) { return options_.priority = priority, *this; }
+    NodeBuilder &core(std::uint32_t core) {
+        options_.is_pinned = HORUS_YES;
+        options_.core = core;
+        return *this;
+    }
+    /// Keeps the CPUs of the machine from idle sleep states, if the system allows it.
+    NodeBuilder &stay_awake() { return options_.is_awake = HORUS_YES, *this; }
+    NodeBuilder &chain(std::string chain) { return chain_ = std::move(chain), *this; }
+
+    /// Adds the node to the scheduler, which owns it. After an error, the node is destroyed.
+    bool build(std::unique_ptr<Node> node, std::error_code &error) {
+        horus_node_t calls{};
+        calls.struct_bytes = sizeof calls;
+        calls.user = node.get();
+        calls.tick = detail::Virtual::tick;
+        calls.init = detail::Virtual::init;
+        calls.shutdown = detail::Virtual::shutdown;
+        calls.enter_safe_state = detail::Virtual::enter_safe_state;
+        calls.is_safe_state = detail::Virtual::is_safe_state;
+        calls.on_error = detail::Virtual::on_error;
+        calls.destroy = detail::Virtual::destroy;
+        if (node == nullptr) {
+            calls.tick = nullptr;
+        } else if (safe_state_) {
+            node->safe_state_ = safe_state_;
+            calls.safe_state = detail::Virtual::safe_state;
+        }
+        const bool is_added = detail::done(add(calls), error);
+        if (is_added) {
+            (void)node.release();
+        }
+        return is_added;
+    }
+
+    /// Adds a callable that takes a Context&, and returns nothing, a bool, or a number.
+    template <typename Tick,
+              typename = std::enable_if_t<std::is_invocable_v<std::decay_t<Tick> &, Context &>>>
+    bool build(Tick &&tick, std::error_code &error) {
+        using Callable = detail::Callable<std::decay_t<Tick>>;
+        std::unique_ptr<Callable> owned(new Callable{std::forward<Tick>(tick), safe_state_});
+        horus_node_t calls{};
+        calls.struct_bytes = sizeof calls;
+        calls.user = owned.get();
+        calls.tick = Callable::call;
+        calls.safe_state = safe_state_ ? Callable::safe_state : nullptr;
+        calls.destroy = Callable::destroy;
+        const bool is_added = detail::done(add(calls), error);
+        if (is_added) {
+            (void)owned.release();
+        }
+        return is_added;
+    }
+
+#if HORUS_EXCEPTIONS
+    template <typename Tick>
+    void build(Tick &&node) {
+        std::error_code error;
+        if (!build(std::forward<Tick>(node), error)) {
+            throw Error(error);
+        }
+    }
+#endif
+
+  private:
+    friend class Scheduler;
+
+    NodeBuilder(horus_scheduler_t scheduler, std::string name)
+        : scheduler_(scheduler), name_(std::move(name)) {
+        options_.struct_bytes = sizeof options_;
+    }
+
+    static std::uint64_t ns(std::chrono::nanoseconds time) noexcept {
+        return static_cast<std::uint64_t>(time.count() < 0 ? 0 : time.count());
+    }
+
+    horus_status_t add(const horus_node_t &calls) {
+        std::vector<const char *> reads, writes;
+        for (const std::string &topic : reads_) {
+            reads.push_back(topic.c_str());
+        }
+        for (const std::string &topic : writes_) {
+            writes.push_back(topic.c_str());
+        }
+        options_.chain = chain_ ? chain_->c_str() : nullptr;
+        options_.wake = wake_.data();
+        options_.wake_count = wake_.size();
+        options_.reads = reads.data();
+        options_.reads_count = reads.size();
+        options_.writes = writes.data();
+        options_.writes_count = writes.size();
+        return horus_scheduler_add_node(scheduler_, name_.c_str(), &options_, &calls);
+    }
+
+    horus_scheduler_t scheduler_;
+    std::string name_;
+    horus_node_options_t options_{};
+    std::optional<std::string> chain_;
+    std::vector<horus_subscriber_t> wake_;
+    std::vector<std::string> reads_, writes_;
+    std::function<void()> safe_state_;
+};
+
+}  // namespace horus
+
+#endif  // HORUS_NODE_BUILDER_HPP
