@@ -2,6 +2,7 @@
 // second. `ROBOT_CONTROLLER=<this program> horus launch robot.json5` starts it beside the Rust processes.
 #include <chrono>
 #include <cstdio>
+#include <exception>
 
 #include "state.hpp"
 
@@ -38,8 +39,9 @@ int main() try {
         std::fprintf(stderr, "controller: a ledger does not add up\n");
         return 1;
     }
-    return 0;
-} catch (const horus::Error &error) {
+    // The launcher stops its programs by SIGTERM; the code is then 128 plus the number of the signal.
+    return scheduler.report().exit_code;
+} catch (const std::exception &error) {
     std::fprintf(stderr, "controller: %s\n", error.what());
     return 1;
 }

@@ -195,7 +195,7 @@ impl Demo {
 
 /// Waits until a condition is true.
 #[track_caller]
-fn wait_until(missing: &str, is_true: impl Fn() -> bool) {
+fn wait_until(missing: &str, mut is_true: impl FnMut() -> bool) {
     let begin = Instant::now();
     while !is_true() {
         assert!(begin.elapsed() < TIME_LIMIT, "{missing}");
@@ -221,10 +221,9 @@ fn every_message_is_accounted_for_although_the_imu_is_killed() {
     shm.assert_empty();
 }
 
-/// The controller in C++ works beside the processes in Rust.
-#[test]
-fn the_controller_may_be_written_in_cpp() {
-    let shm = Shm::new();
+/// Compiles the controller in C++ from these sources. Returns the program, and the directory of the
+/// library that it loads.
+fn compile_controller(shm: &Shm, sources: &[PathBuf]) -> (PathBuf, PathBuf) {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let test = std::env::current_exe().unwrap();
     let library = test.parent().unwrap();
@@ -239,11 +238,11 @@ fn the_controller_may_be_written_in_cpp() {
         "-Werror",
         "-pthread",
     ]);
-    cxx.args(["main", "senses", "steering"].map(|name| root.join(format!("cpp/{name}.cpp"))));
-    cxx.arg("-I")
-        .arg(root.join("../../horus_cpp/include"))
-        .arg("-o")
-        .arg(&controller);
+    cxx.args(sources);
+    for include in ["cpp", "../../horus_cpp/include"] {
+        cxx.arg("-I").arg(root.join(include));
+    }
+    cxx.arg("-o").arg(&controller);
     cxx.arg("-L").arg(library).arg("-lhorus_cpp");
     let output = cxx
         .output()
@@ -253,14 +252,65 @@ fn the_controller_may_be_written_in_cpp() {
         "{}",
         String::from_utf8_lossy(&output.stderr)
     );
+    (controller, library.to_owned())
+}
+
+/// Returns the path of a source of the controller in C++.
+fn cpp_source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("cpp/{name}.cpp"))
+}
+
+/// The controller in C++ works beside the processes in Rust.
+#[test]
+fn the_controller_may_be_written_in_cpp() {
+    let shm = Shm::new();
+    let sources = ["main", "senses", "steering"].map(cpp_source);
+    let (controller, library) = compile_controller(&shm, &sources);
     let mut command = shm.launch(&launch_file(), 5);
     command
         .env("ROBOT_CONTROLLER", &controller)
-        .env("LD_LIBRARY_PATH", library);
+        .env("LD_LIBRARY_PATH", &library);
     let mut demo = Demo::start(command);
     demo.finish();
     demo.assert_adds_up();
     shm.assert_empty();
+
+    // After a signal, the status of the program is that of the report, 128 plus its number.
+    let config = NamespaceConfig::new(&shm.dir, NamespaceName::new("alone").unwrap());
+    let namespace = Namespace::open(&config).unwrap();
+    let topic = Topic::<CmdVel>::builder("cmd_vel").namespace(&namespace);
+    let mut commands = topic.subscriber().unwrap();
+    let mut command = Command::new(controller);
+    command
+        .env("LD_LIBRARY_PATH", &library)
+        .env("HORUS_SHM_DIR", &shm.dir)
+        .env("HORUS_NAMESPACE", "alone")
+        .stdout(Stdio::null());
+    let mut alone = command.spawn().unwrap();
+    wait_until("no command of the controller", || commands.recv().is_some());
+    signal(alone.id().into(), "-TERM");
+    assert_eq!(alone.wait().unwrap().code(), Some(128 + 15));
+}
+
+/// An exception of the standard library ends the controller in C++ with its text, as one of horus.
+#[test]
+fn the_controller_in_cpp_names_each_error() {
+    let shm = Shm::new();
+    let nodes = shm.parent.path().join("nodes.cpp");
+    let code = r#"
+        #include <stdexcept>
+        #include "state.hpp"
+        std::unique_ptr<horus::Node> make_senses(State &) { throw std::runtime_error("no ears"); }
+        std::unique_ptr<horus::Node> make_steering(const State &, std::uint64_t &) { return {}; }
+    "#;
+    fs::write(&nodes, code).unwrap();
+    let (controller, library) = compile_controller(&shm, &[cpp_source("main"), nodes]);
+    let mut command = Command::new(controller);
+    command.env("LD_LIBRARY_PATH", &library);
+    let output = command.env("HORUS_SHM_DIR", &shm.dir).output().unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{stderr}");
+    assert_eq!(stderr, "controller: no ears\n");
 }
 
 #[test]
