@@ -62,6 +62,24 @@ pub(crate) fn invalid_argument(text: impl Into<String>) -> Failure {
     Failure::new(HORUS_E_ARGUMENT, text)
 }
 
+/// A time of 0 ns, for settings in which the number 0 stands for the default.
+pub const HORUS_TIME_ZERO: u64 = 1 << 63;
+
+/// Returns the time of `ns` nanoseconds, or `None` if `ns` is 0, which stands for the default. A
+/// number above `i64::MAX` is an error that contains `name`: a caller converted a negative number.
+pub(crate) fn optional_time(name: &str, ns: u64) -> Result<Option<Duration>, Failure> {
+    match i64::try_from(ns) {
+        Ok(0) => Ok(None),
+        Ok(_) => Ok(Some(Duration::from_nanos(ns))),
+        Err(_) if ns == HORUS_TIME_ZERO => Ok(Some(Duration::ZERO)),
+        Err(_) => Err(invalid_argument(format!(
+            "{name} is {} ns: wanted a time that is not negative, of at most {} ns",
+            ns.cast_signed(),
+            i64::MAX
+        ))),
+    }
+}
+
 /// A pointer from a C caller, not null, to which a function writes its result.
 #[derive(Debug)]
 pub(crate) struct OutPointer<T>(*mut T);

@@ -4,7 +4,6 @@ use std::ffi::{CString, c_char, c_void};
 use std::panic::resume_unwind;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
 
 use horus_core::scheduler::{
     Context, FailurePolicy, MissPolicy, Node, NodeBuilder, NodeError, NodeResult, Rate,
@@ -12,7 +11,7 @@ use horus_core::scheduler::{
 
 use crate::callback::InCallback;
 use crate::context::HorusContext;
-use crate::ffi::{self, NAME_BYTES_MAX, SizedStruct, invalid_argument};
+use crate::ffi::{self, NAME_BYTES_MAX, SizedStruct, invalid_argument, optional_time};
 use crate::status::{Failure, HORUS_E_NULL};
 use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
 use crate::{HORUS_NO, HORUS_UNSET, HORUS_YES};
@@ -120,7 +119,6 @@ impl HorusNodeOptions {
         &self,
         mut node: NodeBuilder<'a>,
     ) -> Result<NodeBuilder<'a>, Failure> {
-        let time = |ns: u64| Some(Duration::from_nanos(ns)).filter(|time| !time.is_zero());
         // SAFETY: the caller's contract: `wake` is null or readable for `wake_count` items.
         for wake in unsafe { caller_array("wake", self.wake, self.wake_count) }? {
             // SAFETY: the caller's contract: no other thread is in a call with the handle.
@@ -152,16 +150,16 @@ impl HorusNodeOptions {
         node = optional_rate(self.at_most_hz)
             .into_iter()
             .fold(node, NodeBuilder::at_most);
-        node = time(self.budget_ns)
+        node = optional_time("budget_ns", self.budget_ns)?
             .into_iter()
             .fold(node, NodeBuilder::budget);
-        node = time(self.deadline_ns)
+        node = optional_time("deadline_ns", self.deadline_ns)?
             .into_iter()
             .fold(node, NodeBuilder::deadline);
-        node = time(self.watchdog_ns)
+        node = optional_time("watchdog_ns", self.watchdog_ns)?
             .into_iter()
             .fold(node, NodeBuilder::watchdog);
-        node = time(self.min_start_interval_ns)
+        node = optional_time("min_start_interval_ns", self.min_start_interval_ns)?
             .into_iter()
             .fold(node, NodeBuilder::min_start_interval);
         node = self
@@ -207,7 +205,7 @@ impl HorusNodeOptions {
 
     fn failure_policy(&self) -> Result<Option<FailurePolicy>, Failure> {
         let max = self.failures_max;
-        let pause = Duration::from_nanos(self.pause_ns);
+        let pause = optional_time("pause_ns", self.pause_ns)?.unwrap_or_default();
         Ok(Some(match self.on_failure {
             HORUS_UNSET => return Ok(None),
             HORUS_FAILURE_FATAL => FailurePolicy::Fatal,

@@ -1,10 +1,8 @@
 //! The C struct for the quality of service of an endpoint, and the values of its members.
 
-use std::time::Duration;
-
 use horus_core::topic::{OnStalled, Qos, Reliability, WakeBarrier};
 
-use crate::ffi::{SizedStruct, invalid_argument};
+use crate::ffi::{SizedStruct, invalid_argument, optional_time};
 use crate::status::Failure;
 
 /// Value of a setting in the quality of service: the setting keeps its default.
@@ -114,12 +112,8 @@ impl HorusQos {
         };
         qos = set(self.publishers_max).map_or(qos, |max| qos.publishers_max(max));
         qos = set(self.subscribers_max).map_or(qos, |max| qos.subscribers_max(max));
-        Ok(match self.detach_after_ns {
-            0 => qos,
-            ns => qos.on_stalled(OnStalled::Detach {
-                after: Duration::from_nanos(ns),
-            }),
-        })
+        let detach_after = optional_time("detach_after_ns", self.detach_after_ns)?;
+        Ok(detach_after.map_or(qos, |after| qos.on_stalled(OnStalled::Detach { after })))
     }
 }
 

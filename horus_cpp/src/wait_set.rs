@@ -2,11 +2,12 @@
 //! timers.
 
 use std::collections::VecDeque;
-use std::time::Duration;
 
 use horus_core::topic::{Key, Ready, Reason, WaitSet};
 
-use crate::ffi::{OutPointer, invalid_argument, run_guarded, wait_in_slices, write_if_not_null};
+use crate::ffi::{
+    OutPointer, invalid_argument, optional_time, run_guarded, wait_in_slices, write_if_not_null,
+};
 use crate::handle::Slab;
 use crate::status::{Failure, HORUS_OK, HORUS_TIMEOUT};
 use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
@@ -113,13 +114,14 @@ pub unsafe extern "C" fn horus_wait_set_add(
 ) -> i32 {
     run_guarded(|| {
         let out_key = OutPointer::new(out_key, "out_key")?;
+        let silent_max = optional_time("silent_max_ns", silent_max_ns)?;
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
-        let key = match Duration::from_nanos(silent_max_ns) {
-            Duration::ZERO => wait_set.set.add(&*subscriber),
-            allowed => wait_set.set.add_with_deadline(&*subscriber, allowed),
+        let key = match silent_max {
+            None => wait_set.set.add(&*subscriber),
+            Some(allowed) => wait_set.set.add_with_deadline(&*subscriber, allowed),
         };
         let key = key.map_err(|error| Failure::from(error).in_topic(subscriber.name()))?;
         // SAFETY: the caller's contract: `out_key` is valid for writes.
@@ -141,12 +143,12 @@ pub unsafe extern "C" fn horus_wait_set_add_interval(
 ) -> i32 {
     run_guarded(|| {
         let out_key = OutPointer::new(out_key, "out_key")?;
-        if period_ns == 0 {
-            return Err(invalid_argument("period_ns is 0: wanted a positive period"));
-        }
+        let period = optional_time("period_ns", period_ns)?.filter(|period| !period.is_zero());
+        let no_period = || invalid_argument("period_ns is 0: wanted a positive period");
+        let period = period.ok_or_else(no_period)?;
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let mut wait_set = unsafe { WAIT_SETS.enter(wait_set.id) }?;
-        let key = wait_set.set.add_interval(Duration::from_nanos(period_ns))?;
+        let key = wait_set.set.add_interval(period)?;
         // SAFETY: the caller's contract: `out_key` is valid for writes.
         unsafe { out_key.write(key.to_u64()) };
         Ok(HORUS_OK)

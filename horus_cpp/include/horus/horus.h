@@ -167,6 +167,12 @@ enum { HORUS_WAKE_MEMBARRIER = 1, HORUS_WAKE_FENCE = 2 };
 /* The value of `history` for no history. (0 selects the default.) */
 #define HORUS_HISTORY_NONE UINT32_MAX
 
+/*
+ * A time of 0 ns, for settings in which the number 0 selects the default. Other times are at most
+ * INT64_MAX: a greater number, as of a negative difference, is refused (HORUS_E_ARGUMENT).
+ */
+#define HORUS_TIME_ZERO (UINT64_C(1) << 63)
+
 enum {
     HORUS_QOS_DEFAULT = 0,     /* the default of each setting */
     HORUS_QOS_SENSOR_DATA = 1, /* fresh data matter: 8 slots, best effort */
@@ -650,7 +656,7 @@ horus_status_t horus_wait_set_close(horus_wait_set_t wait_set);
  * 0, whenever no message was published for that time. `out_key` is never 0, and is unique in this
  * set. The set does not own the subscriber, which can be used as usual between waits.
  *
- * Errors: HORUS_E_LIMIT with 4096 topics.
+ * Errors: HORUS_E_LIMIT with 4096 topics, HORUS_E_ARGUMENT for a time above INT64_MAX.
  */
 horus_status_t horus_wait_set_add(horus_wait_set_t wait_set, horus_subscriber_t subscriber,
                                   uint64_t silent_max_ns, uint64_t *out_key);
@@ -658,7 +664,7 @@ horus_status_t horus_wait_set_add(horus_wait_set_t wait_set, horus_subscriber_t 
 /*
  * Adds a timer that is ready every `period_ns` from now on. A late wait does not shift its phase.
  *
- * Errors: HORUS_E_LIMIT with 1024 timers, HORUS_E_ARGUMENT for 0.
+ * Errors: HORUS_E_LIMIT with 1024 timers, HORUS_E_ARGUMENT for 0 and above INT64_MAX.
  */
 horus_status_t horus_wait_set_add_interval(horus_wait_set_t wait_set, uint64_t period_ns,
                                            uint64_t *out_key);

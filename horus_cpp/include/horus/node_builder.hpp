@@ -17,6 +17,7 @@
 #include "error.hpp"
 #include "horus.h"
 #include "node.hpp"
+#include "options.hpp"
 #include "rate.hpp"
 #include "subscriber.hpp"
 
@@ -44,17 +45,19 @@ class NodeBuilder {
     NodeBuilder &writes(std::string topic) { return writes_.push_back(std::move(topic)), *this; }
     /// Runs the node in a pool of threads, for a node that takes long and may be late.
     NodeBuilder &compute() { return options_.is_compute = HORUS_YES, *this; }
+    /// Sets the longest duration of a tick. `build` refuses a negative time in each setting, and 0
+    /// as a budget, deadline or watchdog.
     NodeBuilder &budget(std::chrono::nanoseconds time) {
-        return options_.budget_ns = ns(time), *this;
+        return options_.budget_ns = detail::given_ns(time), *this;
     }
     NodeBuilder &deadline(std::chrono::nanoseconds time) {
-        return options_.deadline_ns = ns(time), *this;
+        return options_.deadline_ns = detail::given_ns(time), *this;
     }
     NodeBuilder &watchdog(std::chrono::nanoseconds time) {
-        return options_.watchdog_ns = ns(time), *this;
+        return options_.watchdog_ns = detail::given_ns(time), *this;
     }
     NodeBuilder &min_start_interval(std::chrono::nanoseconds time) {
-        return options_.min_start_interval_ns = ns(time), *this;
+        return options_.min_start_interval_ns = detail::time_ns(time), *this;
     }
     NodeBuilder &checkpoints(std::uint64_t number) {
         return options_.checkpoints = number, *this;
@@ -65,7 +68,7 @@ class NodeBuilder {
     NodeBuilder &failure_policy(FailurePolicy policy) {
         options_.on_failure = policy.kind;
         options_.failures_max = policy.max;
-        options_.pause_ns = ns(policy.pause);
+        options_.pause_ns = detail::time_ns(policy.pause);
         return *this;
     }
     /// Calls `enter` once for each tick of the node that hangs, from another thread. It can, for
@@ -144,10 +147,6 @@ class NodeBuilder {
     NodeBuilder(horus_scheduler_t scheduler, std::string name)
         : scheduler_(scheduler), name_(std::move(name)) {
         options_.struct_bytes = sizeof options_;
-    }
-
-    static std::uint64_t ns(std::chrono::nanoseconds time) noexcept {
-        return static_cast<std::uint64_t>(time.count() < 0 ? 0 : time.count());
     }
 
     horus_status_t add(const horus_node_t &calls) {

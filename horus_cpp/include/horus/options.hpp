@@ -70,9 +70,16 @@ constexpr std::int64_t timeout_ns(std::chrono::nanoseconds timeout) noexcept {
     return timeout == forever ? -1 : timeout.count() < 0 ? 0 : timeout.count();
 }
 
-/// Converts a period to nanoseconds for the C ABI; a negative period becomes 0.
-constexpr std::uint64_t period_ns(std::chrono::nanoseconds period) noexcept {
-    return period.count() < 0 ? 0 : static_cast<std::uint64_t>(period.count());
+/// Converts a time for the C functions. WHY a negative one becomes a number above INT64_MAX: they
+/// refuse it, whereas 0 would stand for a default.
+constexpr std::uint64_t time_ns(std::chrono::nanoseconds time) noexcept {
+    const auto ns = static_cast<std::uint64_t>(time.count());
+    return ns == HORUS_TIME_ZERO ? ns + 1 : ns;
+}
+
+/// Converts a time for a setting where the number 0 stands for the default, which no time selects.
+constexpr std::uint64_t given_ns(std::chrono::nanoseconds time) noexcept {
+    return time.count() == 0 ? HORUS_TIME_ZERO : time_ns(time);
 }
 
 /// The owner of a handle. It can be moved, and the destructor closes the handle.
@@ -162,8 +169,9 @@ class Qos {
         return with(&horus_qos_t::strict_schema, strict ? HORUS_YES : HORUS_NO);
     }
     /// Makes the publisher no longer wait for a reliable subscriber that was stalled for that time.
+    /// Opening with a negative time fails with horus::Errc::argument.
     constexpr Qos detach_after(std::chrono::nanoseconds time) const noexcept {
-        return with(&horus_qos_t::detach_after_ns, detail::period_ns(time));
+        return with(&horus_qos_t::detach_after_ns, detail::given_ns(time));
     }
 
     /// The struct of <horus/horus.h>. Change its members for rare settings.

@@ -128,7 +128,10 @@ enum {
     HORUS_FAILURE_IGNORE = 4   /* the failure is counted and reported */
 };
 
-/* The settings of a node. If all are 0, it ticks on the thread that runs the scheduler. */
+/*
+ * The settings of a node. If all are 0, it ticks on the thread that runs the scheduler. A time above
+ * INT64_MAX is HORUS_E_ARGUMENT. A budget, deadline or watchdog of HORUS_TIME_ZERO is HORUS_E_NODE.
+ */
 typedef struct horus_node_options {
     uint32_t struct_bytes;
     int32_t order;          /* nodes on one thread: smaller ones tick first */

@@ -137,9 +137,9 @@ class Subscriber {
     void check(std::error_code &error) const noexcept {
         (void)detail::done(horus_subscriber_check(raw()), error);
     }
-    /// Sets the time for which waiting calls spin before they sleep. Default 10 us.
+    /// Sets the time for which waiting calls spin before they sleep. Default 10 us; negative: 0.
     void set_spin(std::chrono::nanoseconds spin, std::error_code &error) noexcept {
-        (void)detail::done(horus_subscriber_set_spin(raw(), detail::period_ns(spin)), error);
+        (void)detail::done(horus_subscriber_set_spin(raw(), spin_ns(spin)), error);
     }
     /// Returns the ledger of the subscriber: see Stats.
     Stats stats(std::error_code &error) const noexcept {
@@ -204,7 +204,7 @@ class Subscriber {
     }
     void check() const { (void)detail::done(horus_subscriber_check(raw())); }
     void set_spin(std::chrono::nanoseconds spin) {
-        (void)detail::done(horus_subscriber_set_spin(raw(), detail::period_ns(spin)));
+        (void)detail::done(horus_subscriber_set_spin(raw(), spin_ns(spin)));
     }
     Stats stats() const {
         Stats stats = empty<Stats>();
@@ -256,6 +256,10 @@ class Subscriber {
         S out{};
         out.struct_bytes = static_cast<std::uint32_t>(sizeof out);
         return out;
+    }
+
+    static std::uint64_t spin_ns(std::chrono::nanoseconds spin) noexcept {
+        return spin.count() < 0 ? 0 : static_cast<std::uint64_t>(spin.count());
     }
 
     Handle handle_;

@@ -66,7 +66,8 @@ class WaitSet {
         return std::nullopt;
     }
     /// Adds a topic. It is ready when it has an unread message and, if `silent_max` is not 0,
-    /// whenever no message was published for that time. Returns a key, which is never 0.
+    /// whenever no message was published for that time. Returns a key, which is never 0 except after
+    /// an error: horus::Errc::argument if the time is negative.
     template <class T>
     std::uint64_t add(const Subscriber<T> &subscriber, std::chrono::nanoseconds silent_max,
                       std::error_code &error) noexcept {
@@ -77,7 +78,7 @@ class WaitSet {
     /// Adds a timer that is ready every `period` from now on. A late wait does not shift its phase.
     std::uint64_t add_interval(std::chrono::nanoseconds period, std::error_code &error) noexcept {
         std::uint64_t key = 0;
-        const std::uint64_t period_ns = detail::period_ns(period);
+        const std::uint64_t period_ns = detail::time_ns(period);
         (void)detail::done(horus_wait_set_add_interval(raw(), period_ns, &key), error);
         return key;
     }
@@ -110,7 +111,7 @@ class WaitSet {
     }
     std::uint64_t add_interval(std::chrono::nanoseconds period) {
         std::uint64_t key = 0;
-        (void)detail::done(horus_wait_set_add_interval(raw(), detail::period_ns(period), &key));
+        (void)detail::done(horus_wait_set_add_interval(raw(), detail::time_ns(period), &key));
         return key;
     }
     void remove(std::uint64_t key) { (void)detail::done(horus_wait_set_remove(raw(), key)); }
@@ -132,7 +133,7 @@ class WaitSet {
 
     horus_status_t add_raw(horus_subscriber_t subscriber, std::chrono::nanoseconds silent_max,
                            std::uint64_t &key) noexcept {
-        return horus_wait_set_add(raw(), subscriber, detail::period_ns(silent_max), &key);
+        return horus_wait_set_add(raw(), subscriber, detail::time_ns(silent_max), &key);
     }
     horus_status_t wait_raw(std::chrono::nanoseconds timeout, ReadyList &list) noexcept {
         return horus_wait_set_wait(raw(), detail::timeout_ns(timeout), &list.all_.data()->raw_,

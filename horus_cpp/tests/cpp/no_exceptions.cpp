@@ -41,6 +41,13 @@ int main() {
     const auto key = set->add(*subscriber, 0ns, error);
     CHECK(key != 0 && set->wait(0ns, error).empty() && !error);
     CHECK(set->add_interval(-1s, error) == 0 && error == horus::Errc::argument);
+    CHECK(set->add(*subscriber, -1ns, error) == 0 && error == horus::Errc::argument);
+    CHECK(std::string(horus::last_error_message()).find("silent_max_ns is -1") == 0);
+    const auto reliable = horus::Qos::reliable();
+    const auto detached = reliable.detach_after(-1ns);
+    CHECK(!horus::Publisher<robot::Pair>::open("late", detached, error));
+    CHECK(error == horus::Errc::argument);
+    CHECK(horus::Publisher<robot::Pair>::open("late", reliable.detach_after(0ns), error));
     set->remove(key, error);
     CHECK(!error);
     set->remove(key, error);

@@ -331,6 +331,41 @@ void results_of_lambdas() {
     CHECK(!empty.run(error) && error == horus::Errc::node);
 }
 
+/// A negative time, as of a wrong difference, is refused and not replaced by a default; 0 as well,
+/// where it would make each tick late.
+void wrong_times_are_refused() {
+    struct Setting {
+        const char *name;
+        std::function<void(horus::NodeBuilder &, std::chrono::nanoseconds)> set;
+        std::optional<horus::Errc> zero;
+    };
+    const Setting settings[] = {
+        {"budget", [](auto &node, auto time) { node.budget(time); }, horus::Errc::node},
+        {"deadline", [](auto &node, auto time) { node.deadline(time); }, horus::Errc::node},
+        {"watchdog", [](auto &node, auto time) { node.watchdog(time); }, horus::Errc::node},
+        {"min_start_interval", [](auto &node, auto time) { node.min_start_interval(time); }, {}},
+        {"pause",
+         [](auto &node, auto time) { node.failure_policy(horus::FailurePolicy::skip(1, time)); },
+         {}},
+    };
+    horus::Scheduler scheduler;
+    for (const Setting &setting : settings) {
+        const auto built = [&](std::chrono::nanoseconds time, std::error_code &error) {
+            auto builder = scheduler.node(setting.name);
+            builder.rate(100_hz);
+            setting.set(builder, time);
+            return builder.build([](horus::Context &) {}, error);
+        };
+        std::error_code error;
+        for (const auto time : {-1ns, std::chrono::nanoseconds::min()}) {
+            CHECK(!built(time, error) && error == horus::Errc::argument);
+            CHECK(std::strstr(horus::last_error_message(), setting.name) != nullptr);
+        }
+        CHECK(built(0ns, error) == !setting.zero);
+        CHECK(setting.zero ? error == *setting.zero : !error);
+    }
+}
+
 void other_translation_units() {
     std::atomic<int> ticks{0};
     horus::Scheduler scheduler;
@@ -432,6 +467,7 @@ void ended_by_a_callback(Ends how) {
 
 int main() {
     results_of_lambdas();
+    wrong_times_are_refused();
     run_for_takes_every_time();
     for (const Ends how : {Ends::by_destruction, Ends::by_assignment, Ends::on_another_thread,
                            Ends::in_an_event}) {
