@@ -15,18 +15,19 @@ class Slot {
         : publisher_(publisher), data_(data), bytes_(bytes) {}
     Slot(Slot &&other) noexcept
         : publisher_(std::exchange(other.publisher_, horus_publisher_t{})),
-          data_(std::exchange(other.data_, nullptr)), bytes_(other.bytes_) {}
+          data_(std::exchange(other.data_, nullptr)), bytes_(std::exchange(other.bytes_, 0)) {}
     Slot &operator=(Slot &&other) noexcept {
         if (this != &other) {
             discard();
             publisher_ = std::exchange(other.publisher_, horus_publisher_t{});
             data_ = std::exchange(other.data_, nullptr);
-            bytes_ = other.bytes_;
+            bytes_ = std::exchange(other.bytes_, 0);
         }
         return *this;
     }
     ~Slot() { discard(); }
 
+    /// Null after the loan has ended, when `bytes` is 0.
     void *data() const noexcept { return data_; }
     std::size_t bytes() const noexcept { return bytes_; }
 
@@ -35,6 +36,7 @@ class Slot {
         if (status == HORUS_OK) {
             publisher_ = {};
             data_ = nullptr;
+            bytes_ = 0;
         }
         return status;
     }
@@ -62,6 +64,7 @@ class Loan {
   public:
     explicit Loan(detail::Slot slot) noexcept : slot_(std::move(slot)) {}
 
+    /// Returns the message in the slot. Must not be called after `publish`, as `operator->`.
     T &operator*() const noexcept { return *get(); }
     T *operator->() const noexcept { return get(); }
     /// Returns the message in the slot; null after `publish`.
@@ -88,9 +91,14 @@ class Loan<T, true> {
 
     explicit Loan(detail::Slot slot) noexcept : slot_(std::move(slot)) {}
 
+    /// Returns the header in the slot. Must not be called after `publish`.
     Header &header() const noexcept { return *static_cast<Header *>(slot_.data()); }
     /// Returns all elements that fit into the slot: at least those that the loan was requested for.
+    /// Returns none after `publish`.
     Span<Element> data() const noexcept {
+        if (slot_.bytes() < sizeof(Header)) {
+            return {};
+        }
         auto *first = static_cast<unsigned char *>(slot_.data()) + sizeof(Header);
         return {reinterpret_cast<Element *>(first),
                 (slot_.bytes() - sizeof(Header)) / sizeof(Element)};

@@ -64,10 +64,15 @@ class Borrow<T, true> {
 
     explicit Borrow(detail::Sample sample) noexcept : sample_(std::move(sample)) {}
 
+    /// Returns the header. Must not be called if this object was moved from.
     const Header &header() const noexcept {
         return *static_cast<const Header *>(sample_.raw().data);
     }
+    /// Returns the elements; none if this object was moved from.
     Span<const Element> data() const noexcept {
+        if (sample_.raw().bytes < sizeof(Header)) {
+            return {};
+        }
         const auto *first = static_cast<const unsigned char *>(sample_.raw().data);
         return {reinterpret_cast<const Element *>(first + sizeof(Header)),
                 (sample_.raw().bytes - sizeof(Header)) / sizeof(Element)};

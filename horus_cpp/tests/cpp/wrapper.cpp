@@ -163,10 +163,18 @@ void data_follow_a_header() {
         echo = value++;
     }
     CHECK(thrown([&] { loan->publish(SIZE_MAX); }) == horus::Errc::message);
+    const auto is_none = [](auto data) { return data.data() == nullptr && data.size() == 0; };
+    horus::Loan<Sonar> moved = std::move(*loan);
+    CHECK(is_none(loan->data()) && moved.data().size() >= 1024);
+    *loan = std::move(moved);
+    CHECK(is_none(moved.data()) && loan->data().size() >= 1024);
     loan->publish(3);
-    const auto borrow = subscriber.borrow();
+    CHECK(is_none(loan->data()));
+    auto borrow = subscriber.borrow();
     CHECK(borrow->header().timestamp_ns == 17 && borrow->data().size() == 3);
     CHECK(borrow->data()[2] == 2 && borrow->sequence() == 1);
+    const horus::Borrow<Sonar> kept = std::move(*borrow);
+    CHECK(is_none(borrow->data()) && kept.data().size() == 3);
 }
 
 void slots_grow_to_what_a_loan_needs() {
