@@ -87,8 +87,42 @@ class NodeBuilder {
     NodeBuilder &stay_awake() { return options_.is_awake = HORUS_YES, *this; }
     NodeBuilder &chain(std::string chain) { return chain_ = std::move(chain), *this; }
 
-    /// Adds the node to the scheduler, which owns it. After an error, the node is destroyed.
+    /// Adds the node to the scheduler, which owns it. After an error, the node is destroyed: if its
+    /// destructor makes a call that fails, last_error_message() is about that call.
     bool build(std::unique_ptr<Node> node, std::error_code &error) {
+        return detail::done(add_node(node), error);
+    }
+
+    /// Adds a callable that takes a Context&, and returns nothing, a bool, or a number.
+    template <typename Tick,
+              typename = std::enable_if_t<std::is_invocable_v<std::decay_t<Tick> &, Context &>>>
+    bool build(Tick &&tick, std::error_code &error) {
+        auto owned = callable(std::forward<Tick>(tick));
+        return detail::done(add_callable(owned), error);
+    }
+
+#if HORUS_EXCEPTIONS
+    /// Throws before it destroys the node, so that the exception has the text of this error.
+    void build(std::unique_ptr<Node> node) { (void)detail::done(add_node(node)); }
+
+    template <typename Tick,
+              typename = std::enable_if_t<std::is_invocable_v<std::decay_t<Tick> &, Context &>>>
+    void build(Tick &&tick) {
+        auto owned = callable(std::forward<Tick>(tick));
+        (void)detail::done(add_callable(owned));
+    }
+#endif
+
+  private:
+    friend class Scheduler;
+
+    NodeBuilder(horus_scheduler_t scheduler, std::string name)
+        : scheduler_(scheduler), name_(std::move(name)) {
+        options_.struct_bytes = sizeof options_;
+    }
+
+    /// Adds the node, and takes it out of `node` if that succeeds.
+    horus_status_t add_node(std::unique_ptr<Node> &node) {
         horus_node_t calls{};
         calls.struct_bytes = sizeof calls;
         calls.user = node.get();
@@ -105,51 +139,29 @@ class NodeBuilder {
             node->safe_state_ = safe_state_;
             calls.safe_state = detail::Virtual::safe_state;
         }
-        const bool is_added = detail::done(add(calls), error);
-        if (is_added) {
-            (void)node.release();
-        }
-        return is_added;
+        return add(calls, node);
     }
 
-    /// Adds a callable that takes a Context&, and returns nothing, a bool, or a number.
-    template <typename Tick,
-              typename = std::enable_if_t<std::is_invocable_v<std::decay_t<Tick> &, Context &>>>
-    bool build(Tick &&tick, std::error_code &error) {
+    template <typename Tick>
+    auto callable(Tick &&tick) const {
         using Callable = detail::Callable<std::decay_t<Tick>>;
-        std::unique_ptr<Callable> owned(new Callable{std::forward<Tick>(tick), safe_state_});
+        return std::unique_ptr<Callable>(new Callable{std::forward<Tick>(tick), safe_state_});
+    }
+
+    /// Adds the callable, and takes it out of `owned` if that succeeds.
+    template <typename Callable>
+    horus_status_t add_callable(std::unique_ptr<Callable> &owned) {
         horus_node_t calls{};
         calls.struct_bytes = sizeof calls;
         calls.user = owned.get();
         calls.tick = Callable::call;
         calls.safe_state = safe_state_ ? Callable::safe_state : nullptr;
         calls.destroy = Callable::destroy;
-        const bool is_added = detail::done(add(calls), error);
-        if (is_added) {
-            (void)owned.release();
-        }
-        return is_added;
+        return add(calls, owned);
     }
 
-#if HORUS_EXCEPTIONS
-    template <typename Tick>
-    void build(Tick &&node) {
-        std::error_code error;
-        if (!build(std::forward<Tick>(node), error)) {
-            throw Error(error);
-        }
-    }
-#endif
-
-  private:
-    friend class Scheduler;
-
-    NodeBuilder(horus_scheduler_t scheduler, std::string name)
-        : scheduler_(scheduler), name_(std::move(name)) {
-        options_.struct_bytes = sizeof options_;
-    }
-
-    horus_status_t add(const horus_node_t &calls) {
+    template <typename Owned>
+    horus_status_t add(const horus_node_t &calls, std::unique_ptr<Owned> &owned) {
         std::vector<const char *> reads, writes;
         for (const std::string &topic : reads_) {
             reads.push_back(topic.c_str());
@@ -164,7 +176,12 @@ class NodeBuilder {
         options_.reads_count = reads.size();
         options_.writes = writes.data();
         options_.writes_count = writes.size();
-        return horus_scheduler_add_node(scheduler_, name_.c_str(), &options_, &calls);
+        const horus_status_t status =
+            horus_scheduler_add_node(scheduler_, name_.c_str(), &options_, &calls);
+        if (status == HORUS_OK) {
+            (void)owned.release();
+        }
+        return status;
     }
 
     horus_scheduler_t scheduler_;

@@ -366,6 +366,31 @@ void wrong_times_are_refused() {
     }
 }
 
+/// An exception has the text of its own error, although the refused node fails in its destructor.
+void a_refused_node_does_not_replace_the_error() {
+    class Fails : public horus::Node {
+      public:
+        ~Fails() override {
+            std::error_code error;
+            CHECK(!horus::Subscriber<Wake>::open("no topic, this", {}, error));
+        }
+        void tick(horus::Context &) override {}
+    };
+    horus::Scheduler scheduler;
+    const auto said = [&](auto node) -> std::string {
+        try {
+            scheduler.node("late").rate(100_hz).budget(-1ns).build(std::move(node));
+        } catch (const horus::Error &error) {
+            CHECK(error.code() == horus::Errc::argument);
+            return error.what();
+        }
+        return "";
+    };
+    CHECK(said(std::make_unique<Fails>()).find("budget_ns is -1") != std::string::npos);
+    auto callable = [fails = std::make_unique<Fails>()](horus::Context &) { (void)fails; };
+    CHECK(said(std::move(callable)).find("budget_ns is -1") != std::string::npos);
+}
+
 void other_translation_units() {
     std::atomic<int> ticks{0};
     horus::Scheduler scheduler;
@@ -468,6 +493,7 @@ void ended_by_a_callback(Ends how) {
 int main() {
     results_of_lambdas();
     wrong_times_are_refused();
+    a_refused_node_does_not_replace_the_error();
     run_for_takes_every_time();
     for (const Ends how : {Ends::by_destruction, Ends::by_assignment, Ends::on_another_thread,
                            Ends::in_an_event}) {
