@@ -375,6 +375,33 @@ fn the_document_names_the_defaults_that_are_not_zero() {
     assert!(named >= 10, "{named}");
 }
 
+/// A result whose meaning is unclear: 0.5 would be cut to 0, and the true of a proxy be a failure.
+#[test]
+fn a_tick_returns_nothing_a_bool_or_an_integer() {
+    let program = |result: &str| {
+        format!(
+            "#include <horus/horus.hpp>\n#include <vector>\n\
+             void add(horus::Scheduler &scheduler, std::vector<bool> &all);\n\
+             void add(horus::Scheduler &scheduler, std::vector<bool> &all) {{\n    \
+             scheduler.node(\"a\").build([&](horus::Context &) {{ (void)all; {result} }});\n}}\n"
+        )
+    };
+    let flags = ["-std=c++17"];
+    for result in [
+        "",
+        "return bool(all[0]);",
+        "return all.size();",
+        "enum { fine } result = fine; return result;",
+    ] {
+        assert_eq!(cpp_refusal(&program(result), &flags), None, "{result}");
+    }
+    for result in ["return 0.5;", "return all[0];"] {
+        let refusal = cpp_refusal(&program(result), &flags).unwrap_or_default();
+        let text = "a tick returns nothing, a bool or an integer";
+        assert!(refusal.contains(text), "{result}: {refusal}");
+    }
+}
+
 #[test]
 fn a_send_or_wait_whose_result_is_ignored_is_a_warning() {
     let program = |call: &str| {

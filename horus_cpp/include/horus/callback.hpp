@@ -64,6 +64,13 @@ std::int32_t trampoline(horus_context_t *context, Call &&call) noexcept {
 #endif
 }
 
+/// Converts the number that a tick returned. WHY not cut: the lowest bits of a long one may be 0.
+template <typename Number>
+constexpr std::int32_t code_of(Number number) noexcept {
+    const auto code = static_cast<std::int32_t>(number);
+    return static_cast<Number>(code) == number ? code : number > Number{} ? INT32_MAX : INT32_MIN;
+}
+
 /// A node made of a callable, which returns nothing, or false or a nonzero number for a failure.
 template <typename Tick>
 struct Callable {
@@ -75,13 +82,16 @@ struct Callable {
         const std::int32_t thrown = trampoline(raw, [&] {
             Context context(raw);
             auto &tick = static_cast<Callable *>(user)->tick;
-            using Result = std::invoke_result_t<Tick &, Context &>;
+            using Result = std::decay_t<std::invoke_result_t<Tick &, Context &>>;
+            static_assert(std::is_void_v<Result> || std::is_integral_v<Result> ||
+                              (std::is_enum_v<Result> && std::is_convertible_v<Result, int>),
+                          "horus: a tick returns nothing, a bool or an integer");
             if constexpr (std::is_void_v<Result>) {
                 tick(context);
-            } else if constexpr (std::is_same_v<std::decay_t<Result>, bool>) {
+            } else if constexpr (std::is_same_v<Result, bool>) {
                 code = tick(context) ? 0 : -1;
             } else {
-                code = tick(context);
+                code = code_of(static_cast<Result>(tick(context)));
             }
         });
         return thrown != 0 ? thrown : code;

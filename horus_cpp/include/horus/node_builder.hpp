@@ -93,7 +93,7 @@ class NodeBuilder {
         return detail::done(add_node(node), error);
     }
 
-    /// Adds a callable that takes a Context&, and returns nothing, a bool, or a number.
+    /// Adds a callable that takes a Context&, and returns nothing, a bool, or an integer.
     template <typename Tick,
               typename = std::enable_if_t<std::is_invocable_v<std::decay_t<Tick> &, Context &>>>
     bool build(Tick &&tick, std::error_code &error) {

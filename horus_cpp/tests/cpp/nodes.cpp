@@ -303,6 +303,13 @@ void results_of_lambdas() {
     bool is_good = true;
     scheduler.node("reference").failure_policy(horus::FailurePolicy::ignore())
         .build([&](horus::Context &) -> const bool & { return is_good; });
+    // None of these is 0, although its lowest 32 bits are.
+    const auto wide = [&](const char *name, auto number) {
+        scheduler.node(name).failure_policy(horus::FailurePolicy::ignore())
+            .build([number](horus::Context &) { return number; });
+    };
+    wide("wide", std::int64_t{1} << 32);
+    wide("unsigned", std::uint64_t{1} << 63);
     std::error_code error;
     CHECK(!scheduler.node("bool").build([](horus::Context &) {}, error));
     CHECK(error == horus::Errc::node);
@@ -320,6 +327,8 @@ void results_of_lambdas() {
     CHECK(calls == 10 && scheduler.metrics("bool").failures == 5);
     CHECK(scheduler.metrics("number").failures == 10);
     CHECK(scheduler.metrics("reference").failures == 0);
+    CHECK(scheduler.metrics("wide").failures == 10);
+    CHECK(scheduler.metrics("unsigned").failures == 10);
     horus::Scheduler moved = std::move(scheduler);
     CHECK(moved.is_running() && moved.tick_once());
     moved.pause("nothing");
