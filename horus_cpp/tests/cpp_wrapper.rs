@@ -123,6 +123,8 @@ fn each_header_compiles_alone_without_a_warning() {
             flags.extend(CPP_WARNINGS);
             assert_eq!(cpp_refusal(&source, &flags), None, "{source}");
         }
+        let flags = [standard, "-fno-exceptions"];
+        assert_eq!(cpp_refusal(&twice, &flags), None, "{flags:?}");
     }
 }
 

@@ -4,7 +4,7 @@ use horus_testing as _;
 
 mod compiler;
 
-use compiler::{Program, root};
+use compiler::{Program, cxx, root};
 
 #[test]
 fn c_nodes_do_what_the_header_says() {
@@ -45,4 +45,23 @@ fn the_simplest_program_ends_with_an_error_status_when_a_node_failed() {
 fn nodes_need_no_exceptions() {
     let flags = ["-std=c++17", "-fno-exceptions"];
     Program::cpp("tests/cpp/nodes_no_exceptions.cpp", &flags).run(&[]);
+}
+
+/// The linker keeps one copy of an inline function, that of the first file. It must not be a copy
+/// without the code that catches exceptions.
+#[test]
+fn a_file_without_exceptions_does_not_change_the_other_files() {
+    let dir = tempfile::tempdir().unwrap();
+    let object = dir.path().join("mixed_no_exceptions.o");
+    for (standard, level) in [("-std=c++17", "-O0"), ("-std=c++20", "-O1")] {
+        let mut compiler = cxx();
+        let source = root().join("tests/cpp/mixed_no_exceptions.cpp");
+        compiler.args([standard, level, "-fno-exceptions", "-c"]);
+        let output = compiler.arg(source).arg("-o").arg(&object).output();
+        let output = output.expect("this test needs a C++ compiler as `c++`");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        let flags = [standard, object.to_str().unwrap()];
+        Program::cpp("tests/cpp/mixed.cpp", &flags).run(&[]);
+    }
 }

@@ -21,6 +21,8 @@ namespace horus {
 
 namespace detail {
 
+HORUS_VARIANT_BEGIN
+
 /// Runs a callback. Returns 0, or another number after an exception, whose text becomes the error
 /// text of the context.
 template <typename Call>
@@ -143,6 +145,8 @@ struct Virtual {
         trampoline(nullptr, [&] { delete static_cast<Node *>(user); });
     }
 };
+
+HORUS_VARIANT_END
 
 }  // namespace detail
 

@@ -16,6 +16,8 @@ namespace horus {
 /// A publisher or subscriber that joined, left or died: the struct of <horus/horus.h>.
 using EndpointEvent = horus_endpoint_event_t;
 
+HORUS_VARIANT_BEGIN
+
 /// The events of the subscribers of a publisher's topic, or of the publishers of a subscriber's
 /// topic: they join, leave or die. Each look compares the endpoints with those of the look before,
 /// and costs them nothing. Only one thread at a time may use it.
@@ -87,6 +89,8 @@ class EndpointEvents {
 
     Handle handle_;
 };
+
+HORUS_VARIANT_END
 
 }  // namespace horus
 

@@ -16,6 +16,17 @@
 #endif
 #endif
 
+// Around all that differs with HORUS_EXCEPTIONS. WHY: the linker keeps one copy of an inline
+// function, and a file without exceptions must not give its copies to the others, because those do
+// not catch anything. So the classes of both kinds of files are different ones.
+#if HORUS_EXCEPTIONS
+#define HORUS_VARIANT_BEGIN
+#define HORUS_VARIANT_END
+#else
+#define HORUS_VARIANT_BEGIN inline namespace without_exceptions {
+#define HORUS_VARIANT_END }
+#endif
+
 namespace horus {
 
 /// The errors HORUS_E_*, which <horus/horus.h> describes.

@@ -31,6 +31,8 @@ enum class LogLevel : std::uint32_t {
     trace = HORUS_LOG_TRACE,
 };
 
+HORUS_VARIANT_BEGIN
+
 /// Settings of the log. A null namespace is that of the environment.
 struct LogOptions {
     /// The node name of lines that are logged outside of nodes; empty for none.
@@ -55,6 +57,8 @@ inline void open_log(const LogOptions &options = {}) {
         horus_log_open(name_space, options.node.c_str(), options.filter.c_str()));
 }
 #endif
+
+HORUS_VARIANT_END
 
 /// Returns true if lines of this level may be logged. If not, a text need not be formatted.
 inline bool is_log_enabled(LogLevel level) noexcept {

@@ -7,14 +7,24 @@
 #include <functional>
 
 #include "context.hpp"
+#include "error.hpp"
 #include "horus.h"
 
 namespace horus {
 
-class NodeBuilder;
 namespace detail {
+
+HORUS_VARIANT_BEGIN
+
 struct Virtual;
+
+HORUS_VARIANT_END
+
 }  // namespace detail
+
+HORUS_VARIANT_BEGIN
+
+class NodeBuilder;
 
 /// A part of a robot's program that the scheduler runs. An exception in a call is a failure of the
 /// node, with the text of the exception. Different threads may make the calls, but never two at the
@@ -46,6 +56,8 @@ class Node {
     /// The argument of NodeBuilder::safe_state.
     std::function<void()> safe_state_;
 };
+
+HORUS_VARIANT_END
 
 enum class MissPolicy : std::int32_t {
     warn = HORUS_MISS_WARN,

@@ -23,6 +23,8 @@
 
 namespace horus {
 
+HORUS_VARIANT_BEGIN
+
 class Scheduler;
 
 /// Collects the settings of a node. `build` adds the node.
@@ -192,6 +194,8 @@ class NodeBuilder {
     std::vector<std::string> reads_, writes_;
     std::function<void()> safe_state_;
 };
+
+HORUS_VARIANT_END
 
 }  // namespace horus
 

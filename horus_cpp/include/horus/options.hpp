@@ -194,6 +194,8 @@ class Qos {
     horus_qos_t raw_;
 };
 
+HORUS_VARIANT_BEGIN
+
 /// A namespace: a set of topics. The default is the namespace of the environment.
 class Namespace {
   public:
@@ -264,6 +266,8 @@ class Namespace {
     Handle handle_;
 };
 
+HORUS_VARIANT_END
+
 namespace detail {
 
 /// The message with the values of fields that a publisher does not know: the default member
@@ -283,6 +287,8 @@ const void *default_of() noexcept {
 }
 
 }  // namespace detail
+
+HORUS_VARIANT_BEGIN
 
 /// Options for opening an endpoint, for instance `horus::Options().qos(horus::Qos::latched())`.
 class Options {
@@ -339,6 +345,8 @@ class Options {
     std::uint64_t max_message_bytes_ = 0;
     const char *latch_key_ = nullptr;
 };
+
+HORUS_VARIANT_END
 
 /// Information about an endpoint and its topic: horus_topic_info_t.
 using Info = horus_topic_info_t;

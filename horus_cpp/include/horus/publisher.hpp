@@ -56,6 +56,8 @@ class Slot {
 
 }  // namespace detail
 
+HORUS_VARIANT_BEGIN
+
 /// A slot in shared memory, to be filled in place: nothing is copied. It holds an older message or
 /// zeros. Destroying it without `publish` ends the loan, and nothing is sent. It must not be used
 /// after its publisher is destroyed.
@@ -266,6 +268,8 @@ class Publisher {
 
     Handle handle_;
 };
+
+HORUS_VARIANT_END
 
 }  // namespace horus
 

@@ -18,6 +18,8 @@
 
 namespace horus {
 
+HORUS_VARIANT_BEGIN
+
 /// An event of a node, or of the scheduler. `line` is the whole event as text for people.
 using Event = horus_event_t;
 
@@ -205,6 +207,8 @@ class Scheduler {
     /// The callback for events. It may be called until the scheduler is closed.
     std::unique_ptr<OnEvent> on_event_;
 };
+
+HORUS_VARIANT_END
 
 }  // namespace horus
 

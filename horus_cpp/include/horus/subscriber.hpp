@@ -84,6 +84,8 @@ class Borrow<T, true> {
     detail::Sample sample_;
 };
 
+HORUS_VARIANT_BEGIN
+
 /// Receives messages from a topic. Only one thread at a time may use it; it can change threads.
 template <class T>
 class Subscriber {
@@ -269,6 +271,8 @@ class Subscriber {
 
     Handle handle_;
 };
+
+HORUS_VARIANT_END
 
 }  // namespace horus
 

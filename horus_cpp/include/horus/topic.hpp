@@ -7,6 +7,8 @@
 
 namespace horus {
 
+HORUS_VARIANT_BEGIN
+
 /// Sends and receives messages of one topic, also those that it has sent itself. Has the members of
 /// Publisher and Subscriber.
 template <class T>
@@ -78,6 +80,8 @@ class Topic : public Publisher<T>, public Subscriber<T> {
         return found ? std::optional<std::size_t>(*found - 1) : std::nullopt;
     }
 };
+
+HORUS_VARIANT_END
 
 }  // namespace horus
 

@@ -8,6 +8,8 @@
 
 namespace horus {
 
+HORUS_VARIANT_BEGIN
+
 /// The reason for which an entry of a wait set is ready.
 enum class Reason : std::int32_t {
     message = HORUS_READY_MESSAGE,
@@ -142,6 +144,8 @@ class WaitSet {
 
     Handle handle_;
 };
+
+HORUS_VARIANT_END
 
 }  // namespace horus
 
