@@ -6,7 +6,7 @@ use horus_testing as _;
 mod compiler;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use compiler::{WARNINGS, root};
@@ -14,26 +14,10 @@ use compiler::{WARNINGS, root};
 /// CMake builds and installs the library once, and each kind of project finds it.
 #[test]
 fn other_projects_find_the_library() {
-    // WHY kept: cargo builds for CMake in a separate directory, which is slow the first time.
-    let cargo_dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cmake");
     let dir = tempfile::tempdir().unwrap();
-    let build = dir.path().join("build");
     let prefix = dir.path().join("prefix");
-    let cargo = [
-        format!("-DHORUS_CARGO_TARGET_DIR={}", cargo_dir.display()),
-        format!("-DHORUS_CARGO={}", env!("CARGO")),
-        "-DHORUS_CARGO_PROFILE=dev".to_owned(),
-        "-DHORUS_CARGO_FLAGS=--offline".to_owned(),
-    ];
-    cmake(
-        Command::new("cmake")
-            .arg("-S")
-            .arg(root())
-            .arg("-B")
-            .arg(&build)
-            .args(&cargo),
-    );
-    cmake(Command::new("cmake").arg("--build").arg(&build));
+    let cargo = cargo_settings();
+    let build = build_library(dir.path(), &cargo);
     cmake(
         Command::new("cmake")
             .arg("--install")
@@ -47,14 +31,7 @@ fn other_projects_find_the_library() {
         Path::new("libhorus_cpp.so.0")
     );
 
-    let consumer = dir.path().join("consumer");
-    fs::create_dir(&consumer).unwrap();
-    for from in ["tests/consumer", "examples"] {
-        for file in fs::read_dir(root().join(from)).unwrap() {
-            let file = file.unwrap();
-            fs::copy(file.path(), consumer.join(file.file_name())).unwrap();
-        }
-    }
+    let consumer = copy_consumer(dir.path());
     let found = dir.path().join("found");
     let prefix_path = format!("-DCMAKE_PREFIX_PATH={}", prefix.display());
     let robot = root().join("../examples/robot/cpp");
@@ -74,24 +51,7 @@ fn other_projects_find_the_library() {
         talk(&mut Command::new(found.join(talker)));
     }
 
-    let pkg_config = run(
-        Command::new("pkg-config")
-            .args(["--cflags", "--libs", "horus"])
-            .env("PKG_CONFIG_PATH", lib.join("pkgconfig")),
-        "pkg-config",
-    );
-    let talker = dir.path().join("talker");
-    run(
-        Command::new("cc")
-            .args(["-std=c11", "-D_POSIX_C_SOURCE=200809L"])
-            .args(WARNINGS)
-            .arg(consumer.join("talker.c"))
-            .arg("-o")
-            .arg(&talker)
-            .args(pkg_config.split_whitespace()),
-        "gcc",
-    );
-    talk(Command::new(&talker).env("LD_LIBRARY_PATH", &lib));
+    talk_by_pkg_config(dir.path(), &lib);
 
     let part = dir.path().join("part");
     let source = format!("-DHORUS_SOURCE={}", root().display());
@@ -108,8 +68,105 @@ fn other_projects_find_the_library() {
     talk(&mut Command::new(part.join("talker_cpp17")));
 }
 
+/// Some systems install the library or the headers outside of the prefix.
+#[test]
+fn other_projects_find_the_library_in_absolute_directories() {
+    let dir = tempfile::tempdir().unwrap();
+    let at = |name: &str| dir.path().join(name);
+    let (prefix, lib, include) = (at("prefix"), at("elsewhere/lib"), at("elsewhere/include"));
+    let consumer = copy_consumer(dir.path());
+    for is_include_absolute in [false, true] {
+        let mut settings = cargo_settings();
+        settings.push(format!("-DCMAKE_INSTALL_PREFIX={}", prefix.display()));
+        settings.push(format!("-DCMAKE_INSTALL_LIBDIR={}", lib.display()));
+        if is_include_absolute {
+            settings.push(format!("-DCMAKE_INSTALL_INCLUDEDIR={}", include.display()));
+        }
+        let build = build_library(dir.path(), &settings);
+        cmake(Command::new("cmake").arg("--install").arg(&build));
+        talk_by_pkg_config(dir.path(), &lib);
+        let package = format!("-Dhorus_DIR={}", lib.join("cmake/horus").display());
+        let mut configure = Command::new("cmake");
+        configure
+            .arg("-S")
+            .arg(&consumer)
+            .arg("-B")
+            .arg(at("found"));
+        cmake(configure.arg(package));
+        let mut build = Command::new("cmake");
+        build.arg("--build").arg(at("found"));
+        cmake(build.args(["--target", "talker_c11"]));
+        talk(&mut Command::new(at("found/talker_c11")));
+        // The next round must not find what this one installed.
+        for made in ["prefix", "elsewhere", "found"] {
+            if at(made).exists() {
+                fs::remove_dir_all(at(made)).unwrap();
+            }
+        }
+    }
+}
+
+/// Copies a project that uses the library, with its sources, to a directory below `dir`, and returns
+/// that directory.
+fn copy_consumer(dir: &Path) -> PathBuf {
+    let consumer = dir.join("consumer");
+    fs::create_dir(&consumer).unwrap();
+    for from in ["tests/consumer", "examples"] {
+        for file in fs::read_dir(root().join(from)).unwrap() {
+            let file = file.unwrap();
+            fs::copy(file.path(), consumer.join(file.file_name())).unwrap();
+        }
+    }
+    consumer
+}
+
+/// Returns the settings with which CMake calls cargo in the tests.
+fn cargo_settings() -> Vec<String> {
+    // WHY kept: cargo builds for CMake in a separate directory, which is slow the first time.
+    let cargo_dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("cmake");
+    vec![
+        format!("-DHORUS_CARGO_TARGET_DIR={}", cargo_dir.display()),
+        format!("-DHORUS_CARGO={}", env!("CARGO")),
+        "-DHORUS_CARGO_PROFILE=dev".to_owned(),
+        "-DHORUS_CARGO_FLAGS=--offline".to_owned(),
+    ]
+}
+
+/// Builds the library by CMake in a directory below `dir`, and returns that directory.
+fn build_library(dir: &Path, settings: &[String]) -> PathBuf {
+    let build = dir.join("build");
+    let mut configure = Command::new("cmake");
+    configure.arg("-S").arg(root()).arg("-B").arg(&build);
+    cmake(configure.args(settings));
+    cmake(Command::new("cmake").arg("--build").arg(&build));
+    build
+}
+
+/// Builds a talker with the flags that pkg-config finds in the directory of the library, and runs
+/// it.
+fn talk_by_pkg_config(dir: &Path, lib: &Path) {
+    let pkg_config = run(
+        Command::new("pkg-config")
+            .args(["--cflags", "--libs", "horus"])
+            .env("PKG_CONFIG_PATH", lib.join("pkgconfig")),
+        "pkg-config",
+    );
+    let talker = dir.join("talker");
+    run(
+        Command::new("cc")
+            .args(["-std=c11", "-D_POSIX_C_SOURCE=200809L"])
+            .args(WARNINGS)
+            .arg(root().join("examples/talker.c"))
+            .arg("-o")
+            .arg(&talker)
+            .args(pkg_config.split_whitespace()),
+        "gcc",
+    );
+    talk(Command::new(&talker).env("LD_LIBRARY_PATH", lib));
+}
+
 /// Returns the directory at or below `dir` that has this file.
-fn find(dir: &Path, name: &str) -> Option<std::path::PathBuf> {
+fn find(dir: &Path, name: &str) -> Option<PathBuf> {
     if dir.join(name).exists() {
         return Some(dir.to_owned());
     }
