@@ -18,6 +18,7 @@ use crate::clean;
 use crate::cli::GlobalOptions;
 use crate::failure::{Failure, error_chain_text};
 use crate::namespace;
+use crate::output::format::visible_lines;
 use crate::output::{Output, nearest};
 use crate::stop::{Deadline, StopSignal};
 use crate::topic::select::is_internal_topic;
@@ -70,18 +71,18 @@ impl Context {
     }
 
     /// Prints `text`, a note for the user, to stderr. Prints nothing if the option `--quiet` was
-    /// given.
+    /// given. Replaces characters on which a terminal would act by escapes.
     pub(crate) fn print_note(&self, text: impl Display) {
         if !self.options.quiet {
             // WHY the error is ignored: notes are for people, and nobody reads them.
-            let _ = writeln!(io::stderr(), "{text}");
+            let _ = writeln!(io::stderr(), "{}", visible_lines(&text.to_string()));
         }
     }
 
     /// Prints `text` to stderr if the option `--verbose` was given.
     pub(crate) fn print_if_verbose(&self, text: impl Display) {
         if self.options.verbose {
-            let _ = writeln!(io::stderr(), "horus: {text}");
+            let _ = writeln!(io::stderr(), "horus: {}", visible_lines(&text.to_string()));
         }
     }
 

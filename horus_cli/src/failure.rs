@@ -8,6 +8,8 @@ use std::process::ExitCode;
 use horus_core::OpenError;
 use horus_core::TopicError;
 
+use crate::output::format::visible_lines;
+
 /// Exit code of a command that answers a question, if the answer is no.
 const EXIT_NO: u8 = 1;
 /// Exit code of a command with invalid arguments.
@@ -179,9 +181,10 @@ impl Failure {
     }
 }
 
-/// Returns `message` as a line for stderr, which begins with `horus:`.
+/// Returns `message` as a line for stderr, which begins with `horus:`. Replaces characters on which
+/// a terminal would act by escapes. WHY: the message may repeat names and texts of other programs.
 fn stderr_line(message: &str) -> String {
-    format!("horus: {message}\n")
+    format!("horus: {}\n", visible_lines(message))
 }
 
 fn exit_code_of(error: &OpenError) -> u8 {

@@ -33,6 +33,8 @@ mod messages;
 mod monitor;
 #[path = "commands/monitor_page.rs"]
 mod monitor_page;
+#[path = "commands/names.rs"]
+mod names;
 #[path = "commands/namespaces.rs"]
 mod namespaces;
 #[path = "commands/nodes.rs"]

@@ -9,6 +9,7 @@ use horus_core::scheduler::{SchedulerInfo, schedulers};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::namespace::live::near_schedulers_text;
+use crate::output::format::visible;
 use crate::output::nearest;
 
 /// A node that was found by its name, and the scheduler that runs it.
@@ -62,9 +63,10 @@ pub(super) fn find_node(context: &Context, wanted: &str) -> Result<FoundNode, Fa
             )))
         }
         several => {
+            let wanted = visible(wanted);
             let names = several
                 .iter()
-                .map(|(scheduler, _)| format!("{}/{wanted}", scheduler.name));
+                .map(|(scheduler, _)| format!("{}/{wanted}", visible(&scheduler.name)));
             let names = names.collect::<Vec<_>>().join(", ");
             Err(Failure::usage(format_args!(
                 "several nodes are called '{wanted}': {names}"

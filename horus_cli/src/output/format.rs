@@ -87,6 +87,13 @@ pub(crate) fn visible(text: &str) -> String {
     EscapedText(text).to_string()
 }
 
+/// Returns `text`, which may have several lines, in a form that is safe to print, as [`visible`]
+/// does. Keeps the line ends.
+pub(crate) fn visible_lines(text: &str) -> String {
+    let lines = text.split('\n').map(visible);
+    lines.collect::<Vec<_>>().join("\n")
+}
+
 /// Returns false for a character that must not be printed as it is: a control character, or a
 /// character that changes the direction of text.
 pub(crate) fn is_visible(c: char) -> bool {
@@ -153,5 +160,6 @@ mod tests {
     #[test]
     fn a_terminal_acts_on_nothing() {
         assert_eq!(visible("a\x1b[31mb\u{202e}c"), "a\\u{1b}[31mb\\u{202e}c");
+        assert_eq!(visible_lines("a\x1b\n\u{7}b\n"), "a\\u{1b}\n\\u{7}b\n");
     }
 }

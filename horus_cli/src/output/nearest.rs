@@ -1,5 +1,7 @@
 //! Finds names that are similar to an unknown name. Error texts suggest them.
 
+use super::format::visible;
+
 /// Maximum number of similar names that an error text suggests.
 const SUGGESTIONS_MAX: usize = 3;
 
@@ -26,11 +28,14 @@ fn nearest_names<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
 }
 
 /// Returns a text that suggests similar names, such as ` Near: odom, imu`, to be appended to an
-/// error text. It is empty if no name is similar.
+/// error text. It is empty if no name is similar. The names may come from other programs.
 pub(crate) fn suggestion_text(wanted: &str, names: &[String]) -> String {
     match nearest_names(wanted, names).as_slice() {
         [] => String::new(),
-        near => format!(" Near: {}", near.join(", ")),
+        near => {
+            let near: Vec<_> = near.iter().map(|name| visible(name)).collect();
+            format!(" Near: {}", near.join(", "))
+        }
     }
 }
 

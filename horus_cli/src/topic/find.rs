@@ -53,7 +53,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         let near = if is_standard(&arguments.message_type) {
             String::new()
         } else {
-            let types: Vec<String> = types.iter().map(|name| visible(name)).collect();
+            let types: Vec<String> = types.into_iter().collect();
             nearest::suggestion_text(&arguments.message_type, &types)
         };
         let stop = if near.is_empty() { "" } else { "." };
