@@ -4,7 +4,6 @@ use std::collections::BTreeSet;
 use std::fs;
 
 use clap::Args;
-use horus_core::introspect::topics;
 use horus_core::namespace::{NamespaceConfig, remove_topic, sweep};
 use serde::Serialize;
 
@@ -31,6 +30,8 @@ pub(crate) struct Arguments {
 
 #[derive(Debug, Default, Serialize)]
 struct Report {
+    /// Topics that this command has removed, in alphabetical order. A topic whose last process
+    /// removed it in the meantime is not one of them.
     removed: Vec<String>,
     /// Topics that were not removed because a process uses them.
     in_use: Vec<String>,
@@ -41,29 +42,29 @@ struct Report {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let before = topic_names(&context.existing_config()?);
-    let Some(namespace) = context.open_existing_namespace()? else {
+    let Some((namespace, opening)) = context.open_existing_with_report()? else {
         return print_report(&Report::default(), arguments, context);
     };
-    // WHY the names of before: opening a namespace removes such topics, too.
     let report = sweep(&namespace).map_err(|error| Failure::from_open_error(&error))?;
+    // WHY both: opening a namespace removes such topics, too.
+    let removed = opening.removed.iter().chain(&report.removed);
+    let mut removed: BTreeSet<String> = removed.map(ToString::to_string).collect();
     let mut kept: Vec<String> = report.kept.iter().map(ToString::to_string).collect();
     if arguments.all {
         let mut is_left = Vec::new();
         for name in kept {
             let is_gone = remove_topic(&namespace, &name);
-            if !is_gone.map_err(|error| Failure::from_topic_error(&error))? {
+            if is_gone.map_err(|error| Failure::from_topic_error(&error))? {
+                removed.insert(name);
+            } else {
                 is_left.push(name);
             }
         }
         kept = is_left;
     }
-    let now = topics(&namespace).map_err(|error| Failure::from_open_error(&error))?;
-    let is_gone = |name: &&String| !now.contains(name) && !report.foreign.contains(name);
-    let removed = before.iter().filter(is_gone).cloned();
     print_report(
         &Report {
-            removed: removed.collect(),
+            removed: removed.into_iter().collect(),
             in_use: report.in_use.iter().map(ToString::to_string).collect(),
             kept,
             foreign: report.foreign.clone(),

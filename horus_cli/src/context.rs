@@ -12,7 +12,9 @@ use std::time::Duration;
 use horus_core::OpenError;
 use horus_core::TopicError;
 use horus_core::introspect::{self, Inspector};
-use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceError, NamespaceName};
+use horus_core::namespace::{
+    Namespace, NamespaceConfig, NamespaceError, NamespaceName, SweepReport,
+};
 
 use crate::clean;
 use crate::cli::GlobalOptions;
@@ -147,18 +149,35 @@ impl Context {
         &self,
         config: &NamespaceConfig,
     ) -> Result<Option<Arc<Namespace>>, Failure> {
+        let found = self.open_if_exists_with_report(config)?;
+        Ok(found.map(|(namespace, _)| namespace))
+    }
+
+    fn open_if_exists_with_report(
+        &self,
+        config: &NamespaceConfig,
+    ) -> Result<Option<(Arc<Namespace>, SweepReport)>, Failure> {
         let path = namespace_path(config);
         self.print_if_verbose(format_args!("namespace {}", path.display()));
-        namespace::open_listed_namespace(config)
+        namespace::open_listed_namespace_with_report(config)
     }
 
     /// Opens the selected namespace; returns `None` if it does not exist. Commands that only read
     /// use this function, because they must not create a namespace. Fails if the directory that the
     /// user named does not exist.
     pub(crate) fn open_existing_namespace(&self) -> Result<Option<Arc<Namespace>>, Failure> {
+        let found = self.open_existing_with_report()?;
+        Ok(found.map(|(namespace, _)| namespace))
+    }
+
+    /// Opens the selected namespace, as [`Self::open_existing_namespace`] does. Also returns what
+    /// this process found when it removed the topics that dead processes had left there.
+    pub(crate) fn open_existing_with_report(
+        &self,
+    ) -> Result<Option<(Arc<Namespace>, SweepReport)>, Failure> {
         let config = self.existing_config()?;
-        if let Some(namespace) = self.open_if_exists(&config)? {
-            return Ok(Some(namespace));
+        if let Some(found) = self.open_if_exists_with_report(&config)? {
+            return Ok(Some(found));
         }
         let path = namespace_path(&config);
         let reason = if path.is_dir() {

@@ -41,6 +41,8 @@ mod namespaces;
 mod nodes;
 #[path = "commands/program.rs"]
 mod program;
+#[path = "commands/removals.rs"]
+mod removals;
 #[path = "commands/replay.rs"]
 mod replay;
 #[path = "commands/streams.rs"]

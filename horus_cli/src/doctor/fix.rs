@@ -1,19 +1,16 @@
 //! The repairs that `horus doctor --fix` makes. They change only files of a namespace, never
 //! settings of the machine.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::PermissionsExt as _;
 use std::path::PathBuf;
 
-use horus_core::introspect::topics;
-use horus_core::namespace::remove_topic;
+use horus_core::namespace::{SweepReport, remove_topic};
 
 use super::Finding;
-use crate::clean;
 use crate::context::Context;
-use crate::failure::{Failure, error_chain_text};
+use crate::failure::error_chain_text;
 use crate::output::format::visible;
 
 /// A repair that `horus doctor --fix` can make.
@@ -65,27 +62,17 @@ impl Fix {
     }
 }
 
-/// Returns a finding about the topics that were removed when the namespace was opened. They are
-/// removed because their processes had been killed. `before` has the names of the topics before the
-/// removal.
-pub(super) fn report_removed_topics(
-    before: &BTreeSet<String>,
-    context: &Context,
-) -> Result<Option<Finding>, Failure> {
+/// Returns a finding about the topics that were removed when this process opened the namespace,
+/// because no live process used them. `report` is the report of that removal.
+pub(super) fn report_removed_topics(report: &SweepReport) -> Finding {
     const CHECK_NAME: &str = "stale topics";
-    let Some(namespace) = context.open_existing_namespace()? else {
-        return Ok(None);
-    };
-    let now = topics(&namespace).map_err(|error| Failure::from_open_error(&error))?;
-    let left = clean::topic_names(&context.namespace_config()?);
-    let gone = before.iter();
-    let gone = gone.filter(|name| !now.contains(name) && !left.contains(*name));
-    let gone: Vec<String> = gone.map(|name| visible(name)).collect();
-    if gone.is_empty() {
-        return Ok(Some(Finding::ok(CHECK_NAME, "none")));
+    let removed = report.removed.iter();
+    let removed: Vec<String> = removed.map(|name| visible(&name.to_string())).collect();
+    if removed.is_empty() {
+        return Finding::ok(CHECK_NAME, "none");
     }
-    let found = format!("killed processes had left {}", gone.join(", "));
+    let found = format!("no live process used {}", removed.join(", "));
     let mut finding = Finding::ok(CHECK_NAME, found);
     finding.fixed = Some("opening the namespace has removed them".to_owned());
-    Ok(Some(finding))
+    finding
 }

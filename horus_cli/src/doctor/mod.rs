@@ -16,7 +16,6 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
-use crate::clean;
 use crate::cli::parse_positive_seconds;
 use crate::context::Context;
 use crate::failure::Failure;
@@ -147,11 +146,11 @@ fn run_checks(arguments: &Arguments, context: &mut Context) -> Result<Vec<Findin
     }
     // WHY: in a directory that others may write to, no namespace can be opened.
     if !findings.iter().any(Finding::is_fault) {
-        // WHY before the namespace is opened: that removes stale files.
-        let before = clean::topic_names(&config);
         findings.extend(place::check_other_namespaces(&config));
-        findings.extend(traffic::check_traffic(context)?);
-        findings.extend(fix::report_removed_topics(&before, context)?);
+        if let Some((namespace, report)) = context.open_existing_with_report()? {
+            findings.extend(traffic::check_traffic(&namespace)?);
+            findings.push(fix::report_removed_topics(&report));
+        }
     }
     findings.extend(machine::check_machine());
     if let Some(time) = arguments.rt {

@@ -14,21 +14,17 @@ use super::emergency::check_emergency_stop;
 use super::fix::Fix;
 use super::frozen::{check_dead_schedulers, check_frozen_processes};
 use super::mismatch::check_pairs;
-use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
 use crate::output::format::{count, visible};
 use crate::output::nearest;
 use crate::topic::meter::Counters;
 use crate::topic::select::is_internal_topic;
 
-pub(super) fn check_traffic(context: &Context) -> Result<Vec<Finding>, Failure> {
-    let Some(namespace) = context.open_existing_namespace()? else {
-        return Ok(Vec::new());
-    };
-    let names = topics(&namespace).map_err(|error| Failure::from_open_error(&error))?;
+pub(super) fn check_traffic(namespace: &Arc<Namespace>) -> Result<Vec<Finding>, Failure> {
+    let names = topics(namespace).map_err(|error| Failure::from_open_error(&error))?;
     let opened: Vec<_> = names
         .iter()
-        .map(|name| (name, OpenedTopic::open(&namespace, name)))
+        .map(|name| (name, OpenedTopic::open(namespace, name)))
         .collect();
     let written = opened.iter().filter(|(name, topic)| {
         let is_written = |topic: &OpenedTopic| topic.counters.publishers() > 0;
@@ -54,10 +50,10 @@ pub(super) fn check_traffic(context: &Context) -> Result<Vec<Finding>, Failure> 
         let found = format!("{} topics, all without loss", names.len());
         findings.push(Finding::ok("topics", found));
     }
-    findings.insert(0, check_processes(&namespace, &users)?);
-    findings.extend(check_frozen_processes(&namespace)?);
-    findings.extend(check_dead_schedulers(&namespace)?);
-    findings.extend(check_emergency_stop(&namespace)?);
+    findings.insert(0, check_processes(namespace, &users)?);
+    findings.extend(check_frozen_processes(namespace)?);
+    findings.extend(check_dead_schedulers(namespace)?);
+    findings.extend(check_emergency_stop(namespace)?);
     Ok(findings)
 }
 

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use clap::Subcommand;
 use horus_core::introspect::{self, ProcessInfo};
-use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
+use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName, SweepReport};
 
 use crate::context::{Context, namespace_failure};
 use crate::failure::Failure;
@@ -66,6 +66,15 @@ pub(crate) fn namespace_names(dir: &Path) -> Vec<String> {
 pub(crate) fn open_listed_namespace(
     config: &NamespaceConfig,
 ) -> Result<Option<Arc<Namespace>>, Failure> {
+    let found = open_listed_namespace_with_report(config)?;
+    Ok(found.map(|(namespace, _)| namespace))
+}
+
+/// Opens a namespace, as [`open_listed_namespace`] does. Also returns what this process found when
+/// it removed the topics that dead processes had left there.
+pub(crate) fn open_listed_namespace_with_report(
+    config: &NamespaceConfig,
+) -> Result<Option<(Arc<Namespace>, SweepReport)>, Failure> {
     // WHY not `open`: that would create the namespace again.
-    Namespace::open_existing(config).map_err(|error| namespace_failure(&error))
+    Namespace::open_existing_with_report(config).map_err(|error| namespace_failure(&error))
 }

@@ -318,7 +318,7 @@ fn files_are_fixed_and_reported() {
     assert!(ran.stdout.contains(fixed), "{ran:?}");
     assert!(!Path::new(&stranger).exists());
     for part in [
-        "stale topics: killed processes had left stale",
+        "stale topics: no live process used stale",
         "stale topics: none",
     ] {
         // WHY in either: the first one that opens the namespace removes them.

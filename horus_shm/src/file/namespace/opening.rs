@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::{JoinedNamespace, Namespace, NamespaceConfig, NamespaceError, directory};
-use crate::file::sweep::sweep;
+use crate::file::sweep::{SweepReport, sweep};
 
 impl Namespace {
     /// Opens the namespace that `config` selects, and creates it if it is missing. Two calls for
@@ -31,10 +31,25 @@ impl Namespace {
     ///
     /// [`NamespaceError`] if the namespace exists, but cannot be opened.
     pub fn open_existing(config: &NamespaceConfig) -> Result<Option<Arc<Self>>, NamespaceError> {
+        let found = Self::open_existing_with_report(config)?;
+        Ok(found.map(|(namespace, _)| namespace))
+    }
+
+    /// Opens a namespace, as [`Self::open_existing`] does. Also returns what this call found when
+    /// it removed the files that dead processes had left there. The report is empty if this process
+    /// had already opened the namespace, or if the directory of the topics cannot be read.
+    ///
+    /// # Errors
+    ///
+    /// [`NamespaceError`] if the namespace exists, but cannot be opened.
+    pub fn open_existing_with_report(
+        config: &NamespaceConfig,
+    ) -> Result<Option<(Arc<Self>, SweepReport)>, NamespaceError> {
         let config = config
             .to_absolute()
             .map_err(directory::io_error("find", config.dir()))?;
-        Ok(Self::join_existing(&config)?.map(JoinedNamespace::swept))
+        let found = Self::join_existing(&config)?;
+        Ok(found.map(JoinedNamespace::swept_with_report))
     }
 
     /// Opens the namespace that the environment variables name: see [`NamespaceConfig::from_env`].
@@ -50,12 +65,18 @@ impl Namespace {
 impl JoinedNamespace {
     /// Returns the namespace. If this call has opened it, removes what dead processes left in it.
     fn swept(self) -> Arc<Namespace> {
+        self.swept_with_report().0
+    }
+
+    /// Returns the namespace, as [`Self::swept`] does, and the report of what was removed.
+    fn swept_with_report(self) -> (Arc<Namespace>, SweepReport) {
+        let mut report = SweepReport::default();
         if self.is_new {
             // WHY: every process that joins removes the remains of dead ones. A directory that
             // cannot be read is reported when a topic in it is opened.
             self.namespace.remove_unfinished_directories();
-            let _ = sweep(&self.namespace);
+            report = sweep(&self.namespace).unwrap_or_default();
         }
-        self.namespace
+        (self.namespace, report)
     }
 }
