@@ -1,11 +1,11 @@
 //! The context of a command: the global options, the namespace, the output, and the signals that
 //! end the command.
 
-use std::ffi::OsString;
 use std::fmt::Display;
 use std::fs;
 use std::io::{self, Write};
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ use horus_core::namespace::{
 };
 
 use crate::clean;
-use crate::cli::GlobalOptions;
+use crate::cli::{ColorChoice, GlobalOptions};
 use crate::failure::{Failure, error_chain_text};
 use crate::namespace;
 use crate::output::format::visible_lines;
@@ -88,21 +88,34 @@ impl Context {
         }
     }
 
-    /// Returns the global options as environment variables. A program that the command starts then
-    /// uses the same options.
-    pub(crate) fn environment_variables(&self) -> Vec<(&'static str, OsString)> {
-        let GlobalOptions {
-            namespace,
-            shm_dir,
-            json,
-            ..
-        } = &self.options;
-        let namespace = namespace
-            .as_ref()
-            .map(|name| ("HORUS_NAMESPACE", name.into()));
-        let dir = shm_dir.as_ref().map(|dir| ("HORUS_SHM_DIR", dir.into()));
-        let json = json.then(|| ("HORUS_JSON", "1".into()));
-        namespace.into_iter().chain(dir).chain(json).collect()
+    /// Sets environment variables for `command`, an external program, so that it can use the same
+    /// global options. The time limit is not among them.
+    pub(crate) fn pass_options_to(&self, command: &mut Command) {
+        let options = &self.options;
+        if let Some(namespace) = &options.namespace {
+            command.env("HORUS_NAMESPACE", namespace);
+        }
+        if let Some(dir) = &options.shm_dir {
+            command.env("HORUS_SHM_DIR", dir);
+        }
+        let flags = [
+            ("HORUS_JSON", options.json),
+            ("HORUS_QUIET", options.quiet),
+            ("HORUS_VERBOSE", options.verbose),
+        ];
+        for (variable, _) in flags.iter().filter(|(_, is_set)| *is_set) {
+            command.env(variable, "1");
+        }
+        // WHY these variables: many programs know them, and each one may be set already.
+        match options.color {
+            ColorChoice::Auto => {}
+            ColorChoice::Always => {
+                command.env_remove("NO_COLOR").env("CLICOLOR_FORCE", "1");
+            }
+            ColorChoice::Never => {
+                command.env_remove("CLICOLOR_FORCE").env("NO_COLOR", "1");
+            }
+        }
     }
 
     /// Returns the configuration of the namespace that the options and the environment variables

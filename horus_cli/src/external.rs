@@ -23,7 +23,8 @@ const KNOWN_PROGRAMS: [(&str, &str); 2] =
 ///
 /// First looks for a program whose name contains two of the words, then for one whose name contains
 /// only the first. So `horus bridge zenoh` finds `horus-bridge-zenoh`. The program receives the
-/// global options as environment variables.
+/// global options as environment variables. Refuses `--timeout`: this process could not end the
+/// program in time, and the program may not know the option.
 pub(crate) fn execute(words: &[OsString], context: &Context) -> Failure {
     for count in (1..=words.len().min(2)).rev() {
         let name = words[..count].join(OsStr::new("-"));
@@ -32,10 +33,19 @@ pub(crate) fn execute(words: &[OsString], context: &Context) -> Failure {
         let Some(path) = find_program(&program) else {
             continue;
         };
+        if context.timeout().is_some() {
+            let command = words[..count].join(OsStr::new(" "));
+            let program = program.to_string_lossy();
+            return Failure::usage(format_args!(
+                "the option --timeout cannot limit {program}, which is a program of its own: give \
+                 the program a limit by an option of its own, or use: timeout SECONDS horus {}",
+                command.to_string_lossy()
+            ));
+        }
         context.print_if_verbose(format_args!("executing {}", path.display()));
         let mut command = Command::new(&path);
         command.args(&words[count..]);
-        command.envs(context.environment_variables());
+        context.pass_options_to(&mut command);
         let error = command.exec();
         return Failure::system(format_args!("cannot execute {}: {error}", path.display()));
     }

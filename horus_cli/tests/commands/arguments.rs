@@ -425,6 +425,59 @@ fn external_commands_are_programs_beside_this_one_or_in_path() {
     robot.run("../weather").failed(2, &["no command"]);
 }
 
+/// An option that the program cannot know of is passed on, or refused.
+#[test]
+fn external_commands_get_the_global_options() {
+    use std::os::unix::fs::PermissionsExt;
+
+    let robot = Robot::new();
+    let path = robot.dir().join("horus-weather");
+    let variables = ["HORUS_QUIET", "HORUS_VERBOSE", "NO_COLOR", "CLICOLOR_FORCE"];
+    let values = variables.map(|name| format!("${{{name}-unset}}")).join(" ");
+    std::fs::write(&path, format!("#!/bin/sh\necho {values}\n")).unwrap();
+    std::fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    let run = |options: &str, colour: Option<&str>| {
+        let mut command = robot.command(&format!("{options} weather"));
+        let path = std::env::var("PATH").unwrap();
+        command.env("PATH", format!("{}:{path}", robot.dir().display()));
+        for name in ["HORUS_QUIET", "HORUS_VERBOSE"] {
+            command.env_remove(name);
+        }
+        if let Some(variable) = colour {
+            command.env(variable, "1");
+        }
+        command.output().unwrap()
+    };
+    let table = [
+        ("", None, "unset unset unset unset\n"),
+        ("", Some("NO_COLOR"), "unset unset 1 unset\n"),
+        ("-q", None, "1 unset unset unset\n"),
+        ("--verbose", None, "unset 1 unset unset\n"),
+        ("--color always", Some("NO_COLOR"), "unset unset unset 1\n"),
+        (
+            "--color never",
+            Some("CLICOLOR_FORCE"),
+            "unset unset 1 unset\n",
+        ),
+    ];
+    for (options, colour, wanted) in table {
+        let output = run(options, colour);
+        assert_eq!(
+            String::from_utf8(output.stdout).unwrap(),
+            wanted,
+            "{options}"
+        );
+    }
+    let output = run("--timeout 5", None);
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(2), "{error}");
+    assert_eq!(output.stdout, b"", "{error}");
+    assert!(
+        error.contains("--timeout cannot limit horus-weather,"),
+        "{error}"
+    );
+}
+
 /// Only a file that does not exist has the exit code for that.
 #[test]
 fn a_file_that_cannot_be_read_is_not_a_missing_one() {
