@@ -356,6 +356,7 @@ impl<'a> Launcher<'a> {
 
     fn launch_status(&self) -> LaunchStatus {
         LaunchStatus {
+            owner_id: self.namespace.get().registry().own_owner_word().to_bits(),
             file: self.file.path.display().to_string(),
             launcher_pid: std::process::id(),
             programs: self.programs.iter().map(Program::status).collect(),

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use horus_core::TopicError;
-use horus_core::introspect::Inspector;
+use horus_core::introspect::{Inspector, Participant};
 use horus_core::namespace::Namespace;
 use horus_core::topic::{DynamicSubscriber, Publisher, Qos, Topic};
 use horus_core::value::{Serde, decode_serde};
@@ -23,6 +23,10 @@ const STATUS_TOPIC: &str = "horus/launch";
 /// The status of one launcher, which is the message that it publishes.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LaunchStatus {
+    /// The owner id of the launcher, which identifies its process within the namespace, as in
+    /// [`Participant::owner_id`]; 0 in the status of a launcher of an earlier version.
+    #[serde(default)]
+    pub(crate) owner_id: u64,
     /// The path of the launch file that the launcher runs.
     pub(crate) file: String,
     /// The process id of the launcher.
@@ -154,6 +158,16 @@ pub(crate) fn read_statuses(namespace: &Arc<Namespace>) -> Vec<LaunchStatus> {
         }
     }
     let lanes = topic.publishers();
-    let alive = lanes.iter().filter(|lane| lane.publisher.is_some());
-    alive.filter_map(|lane| last.remove(&lane.lane)).collect()
+    let statuses = lanes.iter().filter_map(|lane| {
+        let owner = lane.publisher.as_ref()?;
+        last.remove(&lane.lane)
+            .filter(|status| is_sent_by(status, owner))
+    });
+    statuses.collect()
+}
+
+/// Returns true if `owner`, the owner of a lane, has sent the status that was read in the lane.
+/// WHY: a launcher may have died since it sent the status, and the next one may own its lane now.
+const fn is_sent_by(status: &LaunchStatus, owner: &Participant) -> bool {
+    status.owner_id == owner.owner_id || status.owner_id == 0
 }

@@ -1,5 +1,8 @@
 //! `launch`: warnings at the start.
 
+use horus_core::topic::{DynamicBuilder, DynamicPublisher, Qos};
+use horus_core::value::encode_serde;
+
 use crate::common::{Robot, Stream};
 use crate::launch::{event, file, kill, number};
 
@@ -56,6 +59,47 @@ fn a_second_launch_of_the_same_programs_is_noticed() {
     let path = file(&robot, "b.json5", "{programs: {b: {command: ['true']}}}");
     let ran = robot.run(&format!("launch --json {}", path.display()));
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""));
+}
+
+/// A status may be read while its launcher dies and another one takes the lane over.
+#[test]
+fn a_status_that_the_owner_of_its_lane_has_not_sent_is_not_shown() {
+    let robot = Robot::new();
+    let first = launch(&robot, "first.json5", "a: {command: ['sleep', '1000']}");
+    let of_first = format!("\"launcher_pid\":{}", first.id());
+    let sample = "top --json -n 1 -i 0.01";
+    robot.until(sample, |sample| sample.contains(&of_first));
+    let next = DynamicBuilder::for_existing("horus/launch").namespace(robot.namespace());
+    let qos = Qos::latched().persist_after_exit(false);
+    let mut next = next.qos(qos).publisher().unwrap();
+    let publish = |next: &mut DynamicPublisher, owner: u64| {
+        let status = serde_json::json!({
+            "owner_id": owner,
+            "file": "f",
+            "launcher_pid": 1,
+            "programs": [{
+                "program": "b", "state": "running", "pid": 2, "restarts": 0,
+                "started_ns": 1, "exit_code": null, "signal": null,
+            }],
+        });
+        let mut bytes = [0; 1024];
+        let length = encode_serde(&status, &mut bytes).unwrap();
+        next.send_bytes(&bytes[..length]).unwrap();
+        robot.answer(sample)
+    };
+    let own = robot.namespace().registry().own_owner_word().to_bits();
+    let of_next = "\"launcher_pid\":1,\"program\":\"b\"";
+    let found = publish(&mut next, own ^ 1);
+    assert!(found.contains(&of_first), "{found}");
+    assert!(!found.contains(of_next), "{found}");
+    // 0 stands for a launcher of a version that does not publish it.
+    for owner in [own, 0] {
+        let found = publish(&mut next, owner);
+        assert!(
+            found.contains(&of_first) && found.contains(of_next),
+            "{found}"
+        );
+    }
 }
 
 #[test]
