@@ -179,6 +179,25 @@ fn release(reason: &str, context: &mut Context) -> Result<(), Failure> {
     print_state(Some(&stop), &config, &schedulers, context)
 }
 
+/// Returns a text for the user about the schedulers of `namespace` that receive an emergency stop
+/// which was just sent, or the release from one.
+pub(crate) fn stopped_schedulers_text(namespace: &Arc<Namespace>) -> Result<String, Failure> {
+    // WHY not the subscribers: a program that only listens to emergency stops stops nothing.
+    let schedulers = live_schedulers(namespace)?;
+    if schedulers.is_empty() {
+        return Ok(
+            "no scheduler runs in this namespace, so none has received it. It is kept for \
+             schedulers that start later"
+                .to_owned(),
+        );
+    }
+    let receivers = receivers_text(namespace.config(), &schedulers);
+    Ok(match unresponsive_text(namespace, &schedulers)? {
+        None => receivers,
+        Some(text) => format!("{receivers}. It is not in effect everywhere: {text}"),
+    })
+}
+
 fn receivers_text(config: &NamespaceConfig, schedulers: &[SchedulerInfo]) -> String {
     format!(
         "sent to the schedulers of namespace '{}': {}",

@@ -81,13 +81,8 @@ impl Command {
             Ok(format!("sent to {scheduler}/{node}"))
         };
         let stop = |stop: EmergencyStop| {
-            let receivers = estop::publish_stop(namespace, stop)?;
-            Ok(match receivers {
-                0 => "no scheduler runs in this namespace, so none has received it. It is kept \
-                      for schedulers that start later"
-                    .to_owned(),
-                _ => format!("sent to {receivers} schedulers"),
-            })
+            estop::publish_stop(namespace, stop)?;
+            estop::stopped_schedulers_text(namespace)
         };
         match self {
             Self::Pause { scheduler, node } => {

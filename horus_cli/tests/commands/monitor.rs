@@ -4,6 +4,9 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
+use horus_core::message::EmergencyStop;
+use horus_core::topic::Topic;
+
 use crate::common::{Robot, Stream, until};
 use crate::golden::check_json_except;
 
@@ -427,7 +430,12 @@ fn a_page_changes_nothing_unless_it_is_allowed() {
     let rate = r#"{"command":"rate","scheduler":"arm","node":"planner","rate_hz":25}"#;
     assert_eq!(monitor.post(rate).status, 200);
     events.until("state", "\"rate_hz\":25.0,\"state\":\"active\"");
-    assert_eq!(monitor.post(stop).status, 200);
+    let answer = monitor.post(stop);
+    assert!(
+        answer
+            .body
+            .contains("sent to the schedulers of namespace 'default': arm")
+    );
     events.until("events", "\"kind\":\"emergency_stop\"");
     assert!(robot.run("estop status").stdout.contains("a test"));
     let release = r#"{"command":"release_emergency_stop"}"#;
@@ -453,6 +461,18 @@ fn a_page_changes_nothing_unless_it_is_allowed() {
     );
     assert_eq!(monitor.send(&plain).status, 400);
     monitor.stop(libc::SIGINT);
+}
+
+#[test]
+fn only_schedulers_count_as_stopped() {
+    let robot = Robot::new();
+    let topic = Topic::<EmergencyStop>::builder("emergency_stop").namespace(robot.namespace());
+    let _listener = topic.subscriber().unwrap();
+    let monitor = Monitor::start(&robot, "--allow-control");
+    let answer = monitor.post(r#"{"command":"emergency_stop","reason":"a test"}"#);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let none = "no scheduler runs in this namespace, so none has received it";
+    assert!(answer.body.contains(none), "{answer:?}");
 }
 
 #[test]
