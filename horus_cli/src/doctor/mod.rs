@@ -20,6 +20,7 @@ use crate::cli::parse_positive_seconds;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Tone;
+use crate::output::format::visible_lines;
 use fix::Fix;
 
 /// Look for what keeps robots from working, and say what to do
@@ -169,14 +170,18 @@ fn print_finding(finding: &Finding, context: &mut Context) -> Result<(), Failure
         Verdict::Fault => (Tone::Bad, "FAULT"),
     };
     let word = context.out.paint(tone, word);
+    // WHY: a finding may repeat the paths and variables of other processes.
+    let found = visible_lines(&finding.found);
     context
         .out
-        .write_line(format_args!("{word}  {}: {}", finding.check, finding.found))?;
-    match (&finding.fixed, &finding.advice) {
-        (Some(fixed), _) => context
-            .out
-            .write_line(format_args!("       fixed: {fixed}")),
-        (None, Some(advice)) => context.out.write_line(format_args!("       → {advice}")),
-        (None, None) => Ok(()),
-    }
+        .write_line(format_args!("{word}  {}: {found}", finding.check))?;
+    let (arrow, text) = match (&finding.fixed, &finding.advice) {
+        (Some(fixed), _) => ("fixed:", fixed),
+        (None, Some(advice)) => ("→", advice),
+        (None, None) => return Ok(()),
+    };
+    let text = visible_lines(text);
+    context
+        .out
+        .write_line(format_args!("       {arrow} {text}"))
 }

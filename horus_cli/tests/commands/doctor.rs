@@ -300,6 +300,44 @@ fn a_peer_of_another_user_is_named() {
     assert!(ran.stdout.contains("HORUS_SHM_GROUP for both"), "{ran:?}");
 }
 
+/// Users give the name of a group, and the directory has its number.
+#[test]
+fn a_peer_of_the_same_group_would_open_the_same_namespace() {
+    let robot = Robot::new();
+    let group = Command::new("id").arg("-gn").output().unwrap().stdout;
+    let group = String::from_utf8(group).unwrap().trim().to_owned();
+    let surround = |command: &mut Command| {
+        command.env_remove("HORUS_SHM_DIR");
+        command.env("HORUS_SHM_GROUP", &group);
+        command.env("HORUS_NAMESPACE", "no_such_namespace");
+    };
+    let mut sleep = Command::new("sleep");
+    surround(sleep.arg("1000"));
+    let peer = Peer::spawn(&mut sleep);
+    let mut found = String::new();
+    // Before it executes `sleep`, it has the variables of this process.
+    until("its variables are the same", || {
+        let mut command = robot.command(&format!("doctor --peer {}", peer.pid()));
+        surround(&mut command);
+        found = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        !found.contains("HORUS_NAMESPACE")
+    });
+    let part = "its variables select the namespace of this command";
+    assert!(found.contains(part), "group {group}: {found}");
+}
+
+/// A terminal acts on no text of another process.
+#[test]
+fn the_variables_of_a_peer_are_shown_without_effect() {
+    let robot = Robot::new();
+    let mut sleep = Command::new("sleep");
+    sleep.arg("1000").env("HORUS_SHM_DIR", "/tmp/a\x1b[2Jb");
+    let peer = Peer::spawn(&mut sleep);
+    let ran = until_found(&robot, peer.pid(), "[2Jb");
+    assert!(ran.stdout.contains(r"/tmp/a\u{1b}[2Jb"), "{ran:?}");
+    assert!(!ran.stdout.contains('\x1b'), "{ran:?}");
+}
+
 #[test]
 fn files_are_fixed_and_reported() {
     let robot = Robot::new();

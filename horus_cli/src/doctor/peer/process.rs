@@ -8,6 +8,8 @@ use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 
+use horus_core::namespace::{NamespaceConfig, NamespaceName};
+
 use crate::failure::Failure;
 use crate::output::format::visible;
 
@@ -102,7 +104,7 @@ impl PeerProcess {
         let variables = self.variables.as_ref()?;
         let set = |name: &str| variables.get(name).filter(|value| !value.is_empty());
         let default = match set("HORUS_SHM_GROUP") {
-            Some(group) => format!("/dev/shm/horus-g{group}"),
+            Some(group) => format!("/dev/shm/horus-g{}", group_number(group)),
             None => format!("/dev/shm/horus-{}", self.credentials.uid),
         };
         let dir = set("HORUS_SHM_DIR").map_or(default, String::clone);
@@ -150,6 +152,14 @@ impl OpenNamespace {
         let registry = fs::metadata(dir.join(REGISTRY_FILE)).ok()?;
         Some((registry.dev(), registry.ino()))
     }
+}
+
+/// Returns the number of the group `group`, which is the name or the number of a group. Returns
+/// `group` itself if there is no such group: a program with it opens no namespace.
+fn group_number(group: &str) -> String {
+    let config = NamespaceConfig::new("/", NamespaceName::default()).with_group(group);
+    let gid = config.ok().and_then(|config| config.gid());
+    gid.map_or_else(|| group.to_owned(), |gid| gid.to_string())
 }
 
 /// Returns the value of the field `name` in `status`, the content of `/proc/PID/status`; `None` if
