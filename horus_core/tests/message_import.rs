@@ -449,12 +449,30 @@ const REFUSED: &[(&str, &str, &[&str])] = &[
     (
         "A",
         "float64[99999999] a",
-        &["A.msg: message 'A': it is longer than 67108864 bytes"],
+        &[
+            "A.msg: message 'A': it is longer than 67108864 bytes",
+            "'a' alone has 99999999 elements of 8 bytes: ",
+        ],
     ),
     (
         "A",
         "float64[18446744073709551615] a",
         &["it is longer than 67108864 bytes"],
+    ),
+    // More than the field with the number of elements in use can count.
+    (
+        "A",
+        "uint8 b\nint8[<=4294967296] a",
+        &[
+            "message 'A': it is longer than 67108864 bytes",
+            "'a' alone has 4294967296 elements of 1 bytes: ",
+            "smaller bounds",
+        ],
+    ),
+    (
+        "A",
+        "string<=67108864 a",
+        &["'a' alone has 67108864 bytes: "],
     ),
     (
         "lower",

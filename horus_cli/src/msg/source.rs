@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::num::IntErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -45,8 +46,15 @@ fn parse_bound(text: &str) -> Result<(String, usize), String> {
 }
 
 fn parse_count(text: &str) -> Result<usize, String> {
-    let count = text.parse().ok().filter(|count| *count > 0);
-    count.ok_or_else(|| format!("a whole number from 1 on is wanted, and not '{text}'"))
+    match text.parse() {
+        Ok(count) if count > 0 => Ok(count),
+        Err(error) if *error.kind() == IntErrorKind::PosOverflow => {
+            Err(format!("the number is too large: '{text}'"))
+        }
+        _ => Err(format!(
+            "a whole number from 1 on is wanted, and not '{text}'"
+        )),
+    }
 }
 
 /// Opens the selected namespace, to look for message types in its topics. Returns `None` if it does

@@ -97,6 +97,17 @@ fn msg_files_are_read_with_directories_and_bounds() {
         .run(&format!("msg show Imu {search}"))
         .failed(2, &["are for .msg files, and none was read"]);
     robot.run("msg show Imu --bound b").failed_with_usage();
+    for (bound, part) in [
+        (
+            "4294967296",
+            "'b' alone has 4294967296 elements of 4 bytes: ",
+        ),
+        ("9".repeat(20).as_str(), "the number is too large"),
+    ] {
+        let ran = show(&format!("{search} --bound Two.b={bound}"));
+        ran.failed_with_usage();
+        assert!(ran.stderr.contains(part), "{ran:?}");
+    }
     // Of two files, a bound may be for either one.
     let other = path("Three.msg");
     std::fs::write(&other, "float32[] a\nfloat32[] b\n").unwrap();

@@ -28,6 +28,17 @@ pub(super) struct PlannedField {
     pub(super) values: Vec<Literal>,
 }
 
+impl PlannedField {
+    /// Returns a text about the size of the field, for an error.
+    fn describe_size(&self) -> String {
+        let (name, size) = (&self.name, self.kind.size());
+        match self.count {
+            1 => format!("'{name}' alone has {size} bytes"),
+            count => format!("'{name}' alone has {count} elements of {size} bytes"),
+        }
+    }
+}
+
 /// The fields, trailing data and constants of an imported message whose layout has not been
 /// determined yet.
 #[derive(Debug, Default)]
@@ -94,7 +105,13 @@ impl LayoutPlan {
             .try_fold(0, sum)
             .filter(|end| *end < limit);
         end.ok_or_else(|| {
-            format!("it is longer than {STRIDE_MAX} bytes: shorten its arrays and strings")
+            let size = |field: &&PlannedField| field.kind.size() as u128 * field.count as u128;
+            let largest = self.fields.iter().max_by_key(size);
+            let largest = largest.map(PlannedField::describe_size).unwrap_or_default();
+            format!(
+                "it is longer than {STRIDE_MAX} bytes, and {largest}: shorten its arrays and \
+                 strings, or give them smaller bounds"
+            )
         })
     }
 

@@ -105,7 +105,7 @@ impl<'p> MessageBuilder<'p> {
                 self.push(item, field)
             }
             ArrayLength::Bounded(count) => {
-                if given > count || u32::try_from(count).is_err() {
+                if given > count {
                     return Err(wrong_count());
                 }
                 field.count = count;
