@@ -193,7 +193,9 @@ impl Context {
             return Ok(Some(found));
         }
         let path = namespace_path(&config);
-        let reason = if path.is_dir() {
+        let reason = if namespace::has_registry(&path) {
+            "has no directory of topics"
+        } else if path.is_dir() {
             "has no registry"
         } else {
             "does not exist"

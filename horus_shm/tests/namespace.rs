@@ -487,6 +487,11 @@ fn opening_an_existing_namespace_creates_nothing() {
     }
     let found = fs::read_dir(&namespace).unwrap().count();
     assert_eq!(found, 1, "no registry was made");
+    // A registry alone is no namespace either.
+    drop(Namespace::open(&config).unwrap());
+    fs::remove_dir(&topics).unwrap();
+    expect_none();
+    assert!(!topics.exists());
     let open = Namespace::open(&config).unwrap();
     let found = Namespace::open_existing(&config).unwrap().unwrap();
     assert!(Arc::ptr_eq(&open, &found));

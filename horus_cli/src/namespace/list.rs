@@ -8,8 +8,8 @@ use horus_core::introspect::{Inspector, topics};
 use horus_core::namespace::{NamespaceConfig, NamespaceName};
 use serde::Serialize;
 
-use super::{namespace_names, open_listed_namespace, other_processes};
-use crate::context::Context;
+use super::{has_registry, namespace_names, open_listed_namespace, other_processes};
+use crate::context::{Context, namespace_path};
 use crate::failure::Failure;
 use crate::output::format::bytes;
 use crate::output::{Cell, Column, Table, Tone};
@@ -64,8 +64,18 @@ impl NamespaceSummary {
     /// does not exist.
     pub(crate) fn read(config: &NamespaceConfig, name: &str) -> Result<Option<Self>, Failure> {
         let name = NamespaceName::new(name).map_err(Failure::usage)?;
-        let Some(namespace) = open_listed_namespace(&config.clone().with_name(name))? else {
-            return Ok(None);
+        let config = config.clone().with_name(name);
+        let Some(namespace) = open_listed_namespace(&config)? else {
+            let path = namespace_path(&config);
+            if !has_registry(&path) {
+                return Ok(None);
+            }
+            return Err(Failure::system(format_args!(
+                "{} has a registry, and no directory of topics: horus namespace rm {} removes it, \
+                 and the next program that opens it makes the directory again",
+                path.display(),
+                config.name()
+            )));
         };
         let names = topics(&namespace).map_err(|error| Failure::from_open_error(&error))?;
         let mut summary = Self {

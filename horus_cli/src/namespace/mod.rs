@@ -52,7 +52,7 @@ pub(crate) fn other_processes(namespace: &Namespace) -> Result<Vec<ProcessInfo>,
 /// on which a terminal acts.
 pub(crate) fn namespace_names(dir: &Path) -> Vec<String> {
     let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let namespaces = entries.filter(|entry| entry.path().join(REGISTRY_FILE).is_file());
+    let namespaces = entries.filter(|entry| has_registry(&entry.path()));
     let mut names: Vec<String> = namespaces
         .filter_map(|entry| entry.file_name().into_string().ok())
         .filter(|name| NamespaceName::new(name).is_ok())
@@ -61,8 +61,13 @@ pub(crate) fn namespace_names(dir: &Path) -> Vec<String> {
     names
 }
 
+/// Returns true if the directory of a namespace, `path`, has a registry.
+pub(crate) fn has_registry(path: &Path) -> bool {
+    path.join(REGISTRY_FILE).is_file()
+}
+
 /// Opens the namespace that `config` selects, such as one that [`namespace_names`] has found.
-/// Returns `None` if it does not exist, or was removed since.
+/// Returns `None` if it does not exist, is incomplete, or was removed since.
 pub(crate) fn open_listed_namespace(
     config: &NamespaceConfig,
 ) -> Result<Option<Arc<Namespace>>, Failure> {

@@ -138,6 +138,38 @@ fn a_namespace_whose_topics_are_in_use_is_kept_if_its_registry_was_replaced() {
     assert!(!robot.dir().join("held").exists());
 }
 
+/// Commands that only look make no namespace whole again that somebody has begun to remove.
+#[test]
+fn looking_completes_no_namespace() {
+    let robot = Robot::new();
+    drop(open_namespace(&robot, "half"));
+    let topics = robot.dir().join("half/topics");
+    fs::remove_dir_all(&topics).unwrap();
+    let table = [
+        (
+            "topic list",
+            0,
+            "half has no directory of topics. There are: ",
+        ),
+        (
+            "namespace list",
+            0,
+            "half has a registry, and no directory of topics: ",
+        ),
+        ("doctor", 0, ""),
+        ("top -n 1 -i 0.05", 0, ""),
+        ("clean", 0, ""),
+    ];
+    for (arguments, code, part) in table {
+        let ran = robot.run(&format!("{arguments} -N half"));
+        assert_eq!(ran.code, code, "{arguments}: {ran:?}");
+        assert!(ran.stderr.contains(part), "{arguments}: {ran:?}");
+        assert!(!topics.exists(), "{arguments}: {ran:?}");
+    }
+    robot.answer("namespace rm half");
+    assert!(!robot.dir().join("half").exists());
+}
+
 /// Commands that only look make no namespace of a directory that is none.
 #[test]
 fn looking_makes_no_namespace() {

@@ -149,10 +149,13 @@ impl Namespace {
         let Some(dir) = found? else {
             return Ok(None);
         };
-        let joined = Self::join_directory(config, (parent, dir), &mut known, |dir, path| {
-            Registry::join_existing(dir, path, config.access())
-        });
-        none_if_missing(joined)
+        let creates = false;
+        none_if_missing(Self::join_directory(
+            config,
+            (parent, dir),
+            &mut known,
+            creates,
+        ))
     }
 
     fn join_once(
@@ -165,18 +168,18 @@ impl Namespace {
         let name = OsStr::new(config.name().as_str());
         let path = config.dir().join(name);
         let dir = directory::open_or_create(parent.as_fd(), name, &path, access)?;
-        Self::join_directory(config, (parent, dir), known, |dir, path| {
-            Registry::join(dir, path, access)
-        })
+        let creates = true;
+        Self::join_directory(config, (parent, dir), known, creates)
     }
 
-    /// Joins the namespace whose directory is `dir`, in the directory `parent`. Calls
-    /// `join_registry` if this process has not opened the namespace yet.
+    /// Joins the namespace whose directory is `dir`, in the directory `parent`. Creates a missing
+    /// registry or directory of topics if `creates` is true; otherwise returns an error that says
+    /// that it is missing.
     fn join_directory(
         config: &NamespaceConfig,
         (parent, dir): (OwnedFd, OwnedFd),
         known: &mut Vec<Weak<Self>>,
-        join_registry: impl FnOnce(BorrowedFd<'_>, &Path) -> Result<Registry, RegistryError>,
+        creates: bool,
     ) -> Result<JoinedNamespace, NamespaceError> {
         let access = config.access();
         let path = config.dir().join(config.name().as_str());
@@ -199,14 +202,20 @@ impl Namespace {
             }
         }
 
-        let registry = join_registry(dir.as_fd(), &path)?;
         let topics_path = path.join(TOPICS_DIRECTORY);
-        let topics = directory::open_or_create(
-            dir.as_fd(),
-            OsStr::new(TOPICS_DIRECTORY),
-            &topics_path,
-            access,
-        )?;
+        let topics_name = OsStr::new(TOPICS_DIRECTORY);
+        let (registry, topics) = if creates {
+            let registry = Registry::join(dir.as_fd(), &path, access)?;
+            let topics = directory::open_or_create(dir.as_fd(), topics_name, &topics_path, access)?;
+            (registry, topics)
+        } else {
+            let registry = Registry::join_existing(dir.as_fd(), &path, access)?;
+            let topics = directory::open_existing(dir.as_fd(), topics_name, &topics_path, access)?;
+            let missing = || NamespaceError::Gone {
+                path: topics_path.clone(),
+            };
+            (registry, topics.ok_or_else(missing)?)
+        };
         let topics_stat =
             os::fstat(topics.as_fd()).map_err(directory::io_error("examine", &topics_path))?;
         let config = config.clone();
