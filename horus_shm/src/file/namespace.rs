@@ -316,7 +316,9 @@ impl Namespace {
     /// # Errors
     ///
     /// [`NamespaceRemoveError::InUse`] if another process, or another copy of this library in
-    /// this process, is alive in the namespace. Nothing was removed then.
+    /// this process, is alive in the namespace, or has a topic open that belongs to a registry
+    /// which was removed. [`NamespaceRemoveError::OtherOwner`] if only another user can find that
+    /// out. Nothing was removed then.
     pub fn remove(&self) -> Result<(), NamespaceRemoveError> {
         // WHY: another thread that opens the namespace meanwhile finds all of it, or none.
         let _known = lock_open_namespaces();
@@ -355,6 +357,7 @@ impl Namespace {
                 path: self.path.clone(),
             });
         }
+        self.expect_no_hidden_users(topics)?;
         for topic in os::list_dir(topics).map_err(self.io_error("list the topics of"))? {
             removal::remove_entry_of_any_kind(topics, &topic)
                 .map_err(self.io_error("remove a topic of"))?;

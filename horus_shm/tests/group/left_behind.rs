@@ -207,3 +207,28 @@ fn a_namespace_that_holds_topics_of_others_is_removed_from_outside_by_root_alone
     Namespace::remove_at(&config(&base)).unwrap();
     assert!(!base.join("default").exists());
 }
+
+/// The lock of a member of a registry that was removed is not in the present one. Only the owner of
+/// a file and root can take a lease, which finds its users.
+#[test]
+fn a_member_removes_no_topic_of_another_one_that_may_use_it_by_a_removed_registry() {
+    if spawn::skips_without_users(MEMBER) {
+        return;
+    }
+    let (_dir, base) = place_for_all();
+    let mut user = start(MEMBER, "life", &base);
+    assert_eq!(user.listen(), "here");
+    fs::remove_file(base.join("default/registry")).unwrap();
+    for (uid, wanted) in [
+        (OTHER_MEMBER, "OtherOwner"),
+        (MEMBER, "InUse"),
+        (ROOT, "InUse"),
+    ] {
+        let said = answer(uid, "remove", &base);
+        assert!(said.starts_with(wanted), "{uid}: {said}");
+        assert!(topic_path(&base).exists(), "{uid}: {said}");
+    }
+    user.kill();
+    assert_eq!(answer(MEMBER, "remove", &base), "removed");
+    assert!(!base.join("default").exists());
+}

@@ -24,9 +24,9 @@ impl Namespace {
     }
 
     /// Opens the namespace that `config` selects, as [`Self::open`] does, but creates nothing.
-    /// Returns `None` if there is no such namespace, or if its registry or its directory of topics is
-    /// missing. Meant for tools: another process may remove the namespace at the same moment, and
-    /// it then stays removed.
+    /// Returns `None` if there is no such namespace, or if its registry or its directory of topics
+    /// is missing. Meant for tools: another process may remove the namespace at the same moment,
+    /// and it then stays removed.
     ///
     /// # Errors
     ///

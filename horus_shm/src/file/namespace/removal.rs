@@ -10,9 +10,14 @@ use super::{
     Namespace, NamespaceConfig, NamespaceRemoveError, TOPICS_DIRECTORY, directory,
     lock_open_namespaces,
 };
+use crate::file::header::{self, HeaderError, Provenance};
+use crate::file::lane_name;
+use crate::file::name::TopicName;
+use crate::file::open::provenance;
 use crate::os::access::AccessRule;
 use crate::os::{self, FileStatus, OpenMode, lock};
 use crate::process::liveness::{self, ProcessInfo};
+use crate::protocol::layout::HEADER_BYTES;
 
 impl Namespace {
     /// Removes the namespace that `config` selects, and all topics in it, without joining it. Works
@@ -35,6 +40,55 @@ impl Namespace {
         let Some(parent) = found else { return Ok(()) };
         removal.remove(parent.as_fd(), OsStr::new(config.name().as_str()))
     }
+}
+
+impl Namespace {
+    /// Returns an error if a process may use one of the topics without a lock in the registry of
+    /// this namespace: it has joined a registry that was removed since. `topics` is the directory
+    /// of the topics.
+    pub(super) fn expect_no_hidden_users(
+        &self,
+        topics: BorrowedFd<'_>,
+    ) -> Result<(), NamespaceRemoveError> {
+        let removal = NamespaceRemoval {
+            path: self.path.clone(),
+            access: self.access(),
+        };
+        let provenance = provenance(self, || self.topics_path())
+            .map_err(|error| removal.io_error("examine")(io::Error::other(error)))?;
+        for name in os::list_dir(topics).map_err(removal.io_error("list the topics of"))? {
+            let shown = name.to_string_lossy();
+            // WHY no lane files: a process that uses one uses its topic, too.
+            if lane_name::is_lane_file(&shown) || is_topic_of(topics, &shown, provenance) {
+                continue;
+            }
+            drop(removal.lease_topic(topics, &name)?);
+        }
+        Ok(())
+    }
+}
+
+/// Returns true if the file with the name `name` is a topic whose users have locks in the registry
+/// that `provenance` names, or is of another boot, which no process outlives.
+fn is_topic_of(topics: BorrowedFd<'_>, name: &str, provenance: Provenance) -> bool {
+    let Ok(topic) = TopicName::from_file_name(name) else {
+        return false;
+    };
+    let read = || -> io::Result<(Vec<u8>, u64)> {
+        // WHY checked first: a FIFO must not be opened.
+        if !os::fstatat(topics, name)?.is_file() {
+            return Err(io::ErrorKind::InvalidInput.into());
+        }
+        let fd = os::open_file(topics, name, OpenMode::ReadWrite)?;
+        let size = os::fstat(fd.as_fd())?.size_bytes;
+        let mut bytes = vec![0; HEADER_BYTES.min(size as usize)];
+        os::read_at(fd.as_fd(), &mut bytes, 0)?;
+        Ok((bytes, size))
+    };
+    read().is_ok_and(|(bytes, size)| {
+        let decoded = header::decode(&bytes, size, topic.as_str(), provenance);
+        matches!(decoded, Ok(_) | Err(HeaderError::Boot))
+    })
 }
 
 /// The removal of one namespace. It contains the namespace's path only for error texts.
