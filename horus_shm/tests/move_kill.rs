@@ -6,6 +6,8 @@
 
 use horus_testing as _;
 
+#[path = "move_kill/claims.rs"]
+mod claims;
 mod common;
 mod spawn;
 mod stream;
@@ -28,13 +30,22 @@ use tracer::{Stop, Victim, be_traced, mark};
 const TOPIC: &str = "moved";
 /// The number of messages that each publisher sends in each file.
 const MESSAGES: u64 = 3;
-/// Opens the topic with some history, so that a publisher that moves has to repeat it.
-fn open(namespace: &Arc<Namespace>) -> Arc<Segment> {
+
+/// Requests some history, so that a publisher that moves has to repeat it.
+fn request() -> Request {
     let mut request = Request::new(TypeInfo::opaque::<u64>());
     request.reliability = Some(Reliability::Reliable);
     request.capacity = Some(16);
     request.history = Some(2);
-    Segment::open_or_create(namespace, &TopicName::new(TOPIC).unwrap(), &request).unwrap()
+    request
+}
+
+fn open(namespace: &Arc<Namespace>) -> Arc<Segment> {
+    open_with(namespace, &request())
+}
+
+fn open_with(namespace: &Arc<Namespace>, request: &Request) -> Arc<Segment> {
+    Segment::open_or_create(namespace, &TopicName::new(TOPIC).unwrap(), request).unwrap()
 }
 
 fn send(producer: &mut RawProducer, sender: u64, numbers: std::ops::Range<u64>) {
@@ -50,6 +61,7 @@ fn child_role() {
     match common::role().as_deref() {
         Some("life") => live(),
         Some("heir's life") => inherit(),
+        Some("claim") => claims::claim(),
         _ => {}
     }
 }

@@ -58,10 +58,27 @@ fn latched_history_in(block: &LaneBlock<AtomicU64>) -> Option<LatchedHistory> {
     LatchedHistory::from_word(block.latched.get())
 }
 
-fn was_lane_used(block: &LaneBlock<AtomicU64>) -> bool {
-    // Relaxed, both: as in `latched_history_in`.
-    block.generation.get() != 0 || block.head.get() != 0
+/// The order in which a publisher tries the lanes: the least rank first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct LaneRank {
+    /// True if a publisher has used the lane, and the new one moves here from another file.
+    is_used: bool,
+    found: FoundHistory,
 }
+
+impl LaneRank {
+    fn of(block: &LaneBlock<AtomicU64>, own: Option<LatchKey>, moves: bool) -> Self {
+        Self {
+            // Relaxed, both: as in `latched_history_in`.
+            is_used: moves && (block.generation.get() != 0 || block.head.get() != 0),
+            found: FoundHistory::of(latched_history_in(block), own),
+        }
+    }
+}
+
+/// Maximum number of lanes that a publisher claims in one file, while others keep using them before
+/// it does.
+const CLAIMS_MAX: u32 = 8;
 
 /// Maximum number of files in which a publisher claims a lane, while the files of its topic keep
 /// losing their name.
@@ -116,23 +133,29 @@ impl LaneClaim {
             .collect::<Result<_, _>>()?;
         let key = (offer.latched_messages() > 0)
             .then(|| request.latch_key.unwrap_or_else(LatchKey::of_program));
-        let mut order: Vec<u32> = (0..limit).collect();
-        order.sort_by_cached_key(|&lane| {
-            let block = blocks[lane as usize];
-            (
-                moves && was_lane_used(block),
-                FoundHistory::of(latched_history_in(block), key),
-            )
-        });
+        let rank = |lane: u32| LaneRank::of(blocks[lane as usize], key, moves);
+        let is_dead = |owner| segment.is_dead(owner);
+        let mut claims = 1..=CLAIMS_MAX;
+        let (lane, found) = loop {
+            let mut ranked: Vec<_> = (0..limit).map(|lane| (rank(lane), lane)).collect();
+            ranked.sort_unstable();
+            let owners = ranked.iter().map(|&(_, lane)| &blocks[lane as usize].owner);
+            let me = segment.own_owner_word();
+            let Some((place, _)) = owner::claim_first_free(owners, me, is_dead) else {
+                return Err(OpenError::TooManyPublishers { limit });
+            };
+            let (before, lane) = ranked[place as usize];
+            // WHY again: others may have used the lane since it got its rank, and may have left
+            // their history there. From the claim on, only this publisher changes the rank.
+            let now = rank(lane);
+            claims.next();
+            if now <= before || claims.is_empty() {
+                break (lane, now.found);
+            }
+            owner::release_entry(&blocks[lane as usize].owner);
+        };
         let latched = blocks.iter().filter_map(|block| latched_history_in(block));
         let newest = latched.map(|latched| latched.claim).max();
-        let owners = order.iter().map(|&lane| &blocks[lane as usize].owner);
-        let is_dead = |owner| segment.is_dead(owner);
-        let Some((place, _)) = owner::claim_first_free(owners, segment.own_owner_word(), is_dead)
-        else {
-            return Err(OpenError::TooManyPublishers { limit });
-        };
-        let lane = order[place as usize];
         Ok(Self {
             lane,
             latched: key.map(|LatchKey(key)| LatchedHistory {
@@ -141,8 +164,7 @@ impl LaneClaim {
                 continues: request.continues_history,
                 messages: offer.latched_messages().try_into().unwrap_or(u16::MAX),
             }),
-            // WHY again: another publisher may have held the lane since.
-            found: FoundHistory::of(latched_history_in(blocks[lane as usize]), key),
+            found,
             moves,
         })
     }
