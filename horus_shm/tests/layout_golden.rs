@@ -1,4 +1,4 @@
-//! Layout version 8, byte by byte, as another version of this library finds it in the files of a
+//! Layout version 9, byte by byte, as another version of this library finds it in the files of a
 //! topic.
 //!
 //! `golden/*.hex` hold whole files: an offset and sixteen bytes a line, without lines of zeros.
@@ -317,11 +317,12 @@ fn a_pinnable_topic_has_the_golden_bytes() {
 }
 
 #[test]
-fn the_parts_of_a_topic_lie_where_version_8_says() {
-    assert_eq!(LAYOUT_VERSION, 8);
+fn the_parts_of_a_topic_lie_where_version_9_says() {
+    assert_eq!(LAYOUT_VERSION, 9);
     let shape = TopicShape::FILE;
     assert_eq!((shape.lane_limit(), shape.reader_limit()), (64, 64));
-    assert_eq!(shape.lane_area(), 0x1_0000..0x1_2080);
+    assert_eq!(shape.lane_area(), 0x1_0000..0x1_2880);
+    assert_eq!(shape.lane_record_offset(0), 0x2080);
     assert_eq!(shape.reader_area(), 0x2_0000..0x2_e100);
     assert_eq!(shape.reader_block_offset(0), 0x100);
     assert_eq!(shape.reader_bytes(), 0x380);
@@ -329,7 +330,7 @@ fn the_parts_of_a_topic_lie_where_version_8_says() {
 }
 
 #[test]
-fn the_slots_of_a_lane_lie_where_version_8_says() {
+fn the_slots_of_a_lane_lie_where_version_9_says() {
     let request = ShapeRequest {
         payload_bytes: 48,
         payload_align: 8,
@@ -344,7 +345,7 @@ fn the_slots_of_a_lane_lie_where_version_8_says() {
 }
 
 #[test]
-fn the_slots_of_a_lane_of_sized_pinnable_images_lie_where_version_8_says() {
+fn the_slots_of_a_lane_of_sized_pinnable_images_lie_where_version_9_says() {
     let request = ShapeRequest {
         payload_bytes: 100_001,
         payload_align: 64,

@@ -3,7 +3,8 @@
 //! ```text
 //! topic file
 //!         0  header area    immutable except `retired`; never mapped, read by `pread`
-//!    64 KiB  lane area      ControlBlock, then one LaneBlock per lane      (publishers write)
+//!    64 KiB  lane area      ControlBlock, one LaneBlock per lane, then
+//!                           one LaneRecord per lane                        (publishers write)
 //!       ...  reader area    WaitBlock, then per reader a ReaderBlock and cursors (readers write)
 //!
 //! lane file: one extent of one lane
@@ -29,7 +30,7 @@ pub const MAGIC: [u8; 8] = *b"HORUStpc";
 pub const LANE_MAGIC: [u8; 8] = *b"HORUSlan";
 /// The version of the file layout. A process refuses files of a different version. It is
 /// independent of the crate's version.
-pub const LAYOUT_VERSION: u32 = 8;
+pub const LAYOUT_VERSION: u32 = 9;
 /// Byte order mark, as a little-endian machine stores it. A file with a different value was written
 /// in a different byte order.
 pub const ENDIANNESS: u32 = 0x0102_0304;
@@ -244,6 +245,18 @@ pub struct LaneBlock<W> {
     /// A random number that identifies the publisher, even after it has moved to another topic
     /// file; 0 if there is none.
     pub session: W,
+}
+
+/// A record of the earlier owners of one lane, which readers and later publishers need. It is apart
+/// from [`LaneBlock`] because that has no word left. Only the owner of the lane writes it.
+#[repr(C)]
+#[derive(Debug, Default)]
+pub struct LaneRecord<W> {
+    /// The number [`LaneBlock::session`] of the last publisher that left the lane, or was about to
+    /// leave it, to continue in another topic file; 0 if there was none.
+    pub moved_session: W,
+    /// Unused; always 0.
+    pub reserved: [W; 3],
 }
 
 /// The decoded word [`LaneBlock::latched`] if that is not 0. It describes messages that stay
@@ -480,6 +493,7 @@ const _: () = {
     assert!(size_of::<ControlBlock<AtomicU64>>() == 128);
     assert!(size_of::<LaneBlock<AtomicU64>>() == 128);
     assert!(offset_of!(LaneBlock<AtomicU64>, head) == 64);
+    assert!(size_of::<LaneRecord<AtomicU64>>() == 32);
     assert!(size_of::<WaitBlock<AtomicU64>>() == 256);
     assert!(offset_of!(WaitBlock<AtomicU64>, waiters) == 8);
     assert!(offset_of!(WaitBlock<AtomicU64>, gated) == 24);

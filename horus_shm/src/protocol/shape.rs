@@ -6,8 +6,8 @@ use core::ops::Range;
 use core::sync::atomic::AtomicU64;
 
 use crate::protocol::layout::{
-    CAPACITY_MAX, CAPACITY_MIN, ControlBlock, FILE_BYTES_MAX, HEADER_BYTES, LaneBlock, PART_ALIGN,
-    PARTICIPANTS_MAX, ReaderBlock, SEPARATION_BYTES, STRIDE_MAX, WaitBlock,
+    CAPACITY_MAX, CAPACITY_MIN, ControlBlock, FILE_BYTES_MAX, HEADER_BYTES, LaneBlock, LaneRecord,
+    PART_ALIGN, PARTICIPANTS_MAX, ReaderBlock, SEPARATION_BYTES, STRIDE_MAX, WaitBlock,
 };
 
 /// Alignment in bytes of each slot. No message may require a larger alignment.
@@ -217,11 +217,11 @@ impl TopicShape {
     }
 
     /// Returns the range of byte offsets of the lane area: the block that all publishers share, and
-    /// the blocks of the lanes.
+    /// the blocks and the records of the lanes.
     #[must_use]
     pub const fn lane_area(&self) -> Range<u64> {
         let start = LANE_AREA_OFFSET;
-        start..start + lane_block_offset(self.lane_limit) as u64
+        start..start + self.lane_record_offset(self.lane_limit) as u64
     }
 
     /// Returns the range of byte offsets of the reader area: the block that all readers share, and
@@ -242,6 +242,12 @@ impl TopicShape {
     #[must_use]
     pub const fn lane_block_offset(&self, lane: u32) -> usize {
         lane_block_offset(lane)
+    }
+
+    /// Returns the offset in bytes of the record of lane `lane` within the lane area.
+    #[must_use]
+    pub const fn lane_record_offset(&self, lane: u32) -> usize {
+        lane_block_offset(self.lane_limit) + lane as usize * size_of::<LaneRecord<AtomicU64>>()
     }
 
     /// Returns the offset in bytes of the block of reader `reader` within the reader area.

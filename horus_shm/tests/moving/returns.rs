@@ -185,3 +185,49 @@ fn a_reader_that_notices_a_return_late_gets_no_message_twice() {
         assert_eq!(reader.stats().sent, 16);
     }
 }
+
+/// WHY another publisher must not take the lane that the first one left: there the reader finds how
+/// far it has read the messages of that one.
+#[test]
+fn a_publisher_that_comes_while_another_one_is_elsewhere_hides_nothing() {
+    for (history, has_read, comes_first) in [
+        (0, true, true),
+        (0, false, true),
+        (4, true, true),
+        (4, false, true),
+        (0, true, false),
+        (4, true, false),
+    ] {
+        let what = format!("history {history}, has read {has_read}, comes first {comes_first}");
+        let scene = Scene::new(history);
+        let mut request = scene.request();
+        request.lane_limit = None;
+        let open = || RawProducer::new(scene.open_with(&request), OnStalled::Full).unwrap();
+        let mut reader = scene.reader();
+        let mut producer = open();
+        send(&mut producer, 0..10);
+        let mut received = Vec::new();
+        if has_read {
+            received = receive(&mut reader);
+        }
+        scene.rename_away();
+        send(&mut producer, 10..13);
+        scene.rename_back();
+        let come = || {
+            let mut other = open();
+            send(&mut other, 100..101);
+            other
+        };
+        let early = comes_first.then(come);
+        send(&mut producer, 13..15);
+        let _other = early.unwrap_or_else(come);
+        received.extend(receive(&mut reader));
+        received.retain(|&number| number != 100);
+        let lost = if history == 0 { 10..13 } else { 0..0 };
+        let all: Vec<_> = (0..15).filter(|number| !lost.contains(number)).collect();
+        assert_eq!(received, all, "{what}");
+        let stats = reader.stats();
+        let found = (stats.sent, stats.lost, stats.waiting);
+        assert_eq!(found, (16, lost.end - lost.start, 0), "{what}");
+    }
+}

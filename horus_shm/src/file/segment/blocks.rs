@@ -13,7 +13,7 @@ use crate::file::segment::TopicMemory;
 use crate::os::OpenMode;
 use crate::os::region::Access;
 use crate::protocol::lane;
-use crate::protocol::layout::{ControlBlock, LaneBlock, ReaderBlock, WaitBlock};
+use crate::protocol::layout::{ControlBlock, LaneBlock, LaneRecord, ReaderBlock, WaitBlock};
 use crate::protocol::sync::Word;
 
 /// Access to the bookkeeping blocks of a topic: the shared words by which its endpoints coordinate.
@@ -35,6 +35,9 @@ pub trait Blocks {
 
     /// Returns the bookkeeping block of the lane with index `lane`.
     fn lane_block(&self, lane: u32, access: Access) -> Result<&LaneBlock<AtomicU64>, OpenError>;
+
+    /// Returns the record of the lane with index `lane`: words about its earlier owners.
+    fn lane_record(&self, lane: u32, access: Access) -> Result<&LaneRecord<AtomicU64>, OpenError>;
 
     /// Returns the block that all readers of the topic share, at which they sleep.
     fn wait_block(&self, access: Access) -> Result<&WaitBlock<AtomicU64>, OpenError>;
@@ -82,6 +85,16 @@ impl Blocks for TopicMemory {
         let area = self.lane_area(access)?;
         // SAFETY: this is the offset of the block of a lane below the limit, in the lane area.
         Ok(unsafe { self.block(area, self.shape().lane_block_offset(lane)) })
+    }
+
+    fn lane_record(&self, lane: u32, access: Access) -> Result<&LaneRecord<AtomicU64>, OpenError> {
+        assert!(
+            lane < self.shape().lane_limit(),
+            "lane {lane} is past the limit"
+        );
+        let area = self.lane_area(access)?;
+        // SAFETY: this is the offset of the record of a lane below the limit, in the lane area.
+        Ok(unsafe { self.block(area, self.shape().lane_record_offset(lane)) })
     }
 
     fn wait_block(&self, access: Access) -> Result<&WaitBlock<AtomicU64>, OpenError> {

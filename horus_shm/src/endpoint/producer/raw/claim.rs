@@ -9,7 +9,7 @@ use crate::file::latch_key::LatchKey;
 use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
-use crate::protocol::layout::{LaneBlock, LatchedHistory};
+use crate::protocol::layout::{LaneBlock, LaneRecord, LatchedHistory};
 use crate::protocol::owner;
 use crate::protocol::sync::Word;
 use crate::protocol::takeover::end_history;
@@ -63,14 +63,22 @@ fn latched_history_in(block: &LaneBlock<AtomicU64>) -> Option<LatchedHistory> {
 struct LaneRank {
     /// True if a publisher has used the lane, and the new one moves here from another file.
     is_used: bool,
+    /// True if the lane's last publisher left it to continue in another file.
+    is_left_to_move: bool,
     found: FoundHistory,
 }
 
 impl LaneRank {
-    fn of(block: &LaneBlock<AtomicU64>, own: Option<LatchKey>, moves: bool) -> Self {
+    fn of(
+        (block, record): (&LaneBlock<AtomicU64>, &LaneRecord<AtomicU64>),
+        own: Option<LatchKey>,
+        moves: bool,
+    ) -> Self {
+        // Relaxed, here and below: as in `latched_history_in`.
+        let moved = record.moved_session.get();
         Self {
-            // Relaxed, both: as in `latched_history_in`.
             is_used: moves && (block.generation.get() != 0 || block.head.get() != 0),
+            is_left_to_move: moved != 0 && moved == block.session.get(),
             found: FoundHistory::of(latched_history_in(block), own),
         }
     }
@@ -116,8 +124,11 @@ impl LaneClaim {
     }
 
     /// Claims a lane that is free, or whose owner is dead. Prefers a lane with history of the
-    /// publisher's key, then one without kept history, then the one with the oldest kept history. A
-    /// publisher that moves here from another file (`moves`) prefers a lane that was never used.
+    /// publisher's key, then one without kept history, then the one with the oldest kept history.
+    /// Lanes that a publisher left to move to another file come last. WHY: if this file gets its
+    /// name back, that publisher may return to another lane of it, and readers find in the former
+    /// one how far they have read its messages. A publisher that moves here from another file
+    /// (`moves`) prefers a lane that was never used.
     ///
     /// # Errors
     ///
@@ -131,9 +142,15 @@ impl LaneClaim {
         let blocks: Vec<_> = (0..limit)
             .map(|lane| segment.lane_block(lane, Access::Write))
             .collect::<Result<_, _>>()?;
+        let records: Vec<_> = (0..limit)
+            .map(|lane| segment.lane_record(lane, Access::Write))
+            .collect::<Result<_, _>>()?;
         let key = (offer.latched_messages() > 0)
             .then(|| request.latch_key.unwrap_or_else(LatchKey::of_program));
-        let rank = |lane: u32| LaneRank::of(blocks[lane as usize], key, moves);
+        let rank = |lane: u32| {
+            let words = (blocks[lane as usize], records[lane as usize]);
+            LaneRank::of(words, key, moves)
+        };
         let is_dead = |owner| segment.is_dead(owner);
         let mut claims = 1..=CLAIMS_MAX;
         let (lane, found) = loop {
@@ -146,7 +163,8 @@ impl LaneClaim {
             };
             let (before, lane) = ranked[place as usize];
             // WHY again: others may have used the lane since it got its rank, and may have left
-            // their history there. From the claim on, only this publisher changes the rank.
+            // their history there, or have moved. From the claim on, only this publisher changes
+            // the rank.
             let now = rank(lane);
             claims.next();
             if now <= before || claims.is_empty() {

@@ -188,6 +188,11 @@ impl RawProducer {
                 source: io::Error::from_raw_os_error(error.errno_or(libc::EIO)),
             }
         })?;
+        // WHY before readers find the new lane: from then on they have to find in the former one
+        // how far they have read it, even if this publisher dies now. Relaxed: only the owner of
+        // the lane writes it, and the release of the lane orders it.
+        let record = self.segment.lane_record(self.lane, Access::Write)?;
+        record.moved_session.set(self.session);
         moved.segment.publish_extent(moved.extent.id)?;
         moved.wake_after_publication();
         Ok(Some(moved))
