@@ -106,7 +106,7 @@ fn other_projects_find_the_library_in_absolute_directories() {
     }
 }
 
-/// Copies a project that uses the library, with its sources, to a directory below `dir`, and returns
+/// Copies a project that uses the library, with its sources, to a directory below `dir`. Returns
 /// that directory.
 fn copy_consumer(dir: &Path) -> PathBuf {
     let consumer = dir.join("consumer");
