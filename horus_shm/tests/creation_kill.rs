@@ -11,8 +11,11 @@ mod common;
 mod full_registry;
 #[path = "creation_kill/group.rs"]
 mod group;
+mod hostile;
 #[path = "creation_kill/meeting.rs"]
 mod meeting;
+#[path = "creation_kill/presence.rs"]
+mod presence;
 #[path = "creation_kill/removal.rs"]
 mod removal;
 mod spawn;
@@ -131,6 +134,7 @@ fn child_role() {
         Some("life and exit") => life_and_exit(),
         Some("life and removal") => life_and_removal(),
         Some("visit") => visit(),
+        Some("create beside a sweep") => presence::create_beside_a_sweep(),
         Some("join a full registry") => full_registry::join(),
         Some("remove from outside") => removal::remove(),
         Some("meet under a masking umask") => {

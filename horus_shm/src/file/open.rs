@@ -535,12 +535,15 @@ impl TopicPath<'_> {
         let file = self
             .topic_file(fd, FileId::from_stat(&stat))
             .with_id(topic_id);
+        // WHY before the presence lock: another thread may sweep lane files that an earlier file
+        // with this inode left. It takes a file that is not in the table for one that this process
+        // does not use, and would release the lock.
+        let mut table = lock_files_in_use();
         // WHY present before the file has a name: otherwise a sweep could find it without
         // processes.
         if !file.lock_shared().map_err(self.io_error("attending"))? {
             return Ok(None);
         }
-        let mut table = lock_files_in_use();
         let fd = file.fd.get().map_err(self.io_error("naming"))?;
         match os::link_unnamed_file(fd, dir, self.name.file_name()) {
             Ok(()) => Ok(Some(add_segment(&mut table, type_info, file, stat))),
