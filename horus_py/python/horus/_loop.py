@@ -67,6 +67,9 @@ class Ticks:
             task = self._task
             if task.done():
                 self._task = None
+                # WHY: SystemExit and KeyboardInterrupt leave the loop at once, and asyncio would
+                # report them once more, as exceptions that nobody has retrieved.
+                task.cancelled() or task.exception()
         if not task.done():
             return max(self._selector.idle_until - time.monotonic(), 0.0)
         task.result()

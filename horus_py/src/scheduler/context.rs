@@ -4,6 +4,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 use std::time::Duration;
 
 use horus_core::scheduler::Context;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
 use crate::error::Error;
@@ -38,6 +39,11 @@ impl PyContext {
 
 #[pymethods]
 impl PyContext {
+    /// Shows its references to Python's garbage collector.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.node)
+    }
+
     /// The number of this tick of the node, from 0 on.
     #[getter]
     fn tick(&self) -> PyResult<u64> {

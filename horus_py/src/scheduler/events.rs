@@ -37,7 +37,8 @@ struct EventDelivery {
     run_exceptions: Arc<RunExceptions>,
 }
 
-/// Starts the thread that calls `on_event` with every event of the scheduler `name`.
+/// Starts the thread that calls `on_event` with every event of the scheduler `name`. WHY only when
+/// the run starts: the thread keeps `on_event`, which often refers to the scheduler, alive.
 ///
 /// WHY not on the supervisor's thread: it would wait for the GIL, and could not detect a node that
 /// hangs while it holds the GIL.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use horus_core::scheduler::{Handle, Rate, Swap, SwapState};
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
 use crate::scheduler::error::command_error;
@@ -33,6 +34,11 @@ impl PyHandle {
 
 #[pymethods]
 impl PyHandle {
+    /// Shows its references to Python's garbage collector.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.scheduler)
+    }
+
     /// Makes every node shut down after its current tick.
     fn stop(&self) -> PyResult<()> {
         self.inner()?.stop();
@@ -81,7 +87,9 @@ impl PyHandle {
         let scheduler = self.scheduler.bind(replacement.py());
         let run_exceptions = scheduler.get().run_exceptions();
         take_node(scheduler, replacement, Purpose::Replacement, |settings| {
-            let swap = match PreparedNode::new(replacement, settings, run_exceptions)? {
+            // The garbage collector need not know them: a scheduler that runs is not garbage.
+            let mut held = Vec::new();
+            let swap = match PreparedNode::new(replacement, settings, run_exceptions, &mut held)? {
                 PreparedNode::Task(replacement) => inner.swap(node, replacement),
                 PreparedNode::Plain(replacement) => inner.swap(node, replacement),
             };

@@ -9,6 +9,7 @@ pub(crate) mod context;
 pub(crate) mod error;
 pub(crate) mod events;
 pub(crate) mod handle;
+pub(crate) mod held;
 pub(crate) mod node;
 pub(crate) mod node_owner;
 pub(crate) mod py_scheduler;

@@ -13,6 +13,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::Error;
 use crate::scheduler::context::PyContext;
+use crate::scheduler::held::NodeCalls;
 use crate::scheduler::python_calls::with_python;
 use crate::scheduler::run_exceptions::RunExceptions;
 use crate::scheduler::settings;
@@ -41,16 +42,7 @@ pub(crate) struct PythonNode {
     /// True if a failure of this node can end the run, according to its failure policy. Its
     /// exceptions are then kept, to be raised to the caller of the run.
     can_be_fatal: bool,
-    tick: Py<PyAny>,
-    /// The arguments for the calls of Python functions: a tuple that contains only the context. WHY
-    /// kept: a tick then needs no allocation.
-    arguments: Py<PyTuple>,
-    context: Py<PyContext>,
-    init: Option<Py<PyAny>>,
-    shutdown: Option<Py<PyAny>>,
-    enter_safe_state: Option<Py<PyAny>>,
-    is_safe_state: Option<Py<PyAny>>,
-    on_error: Option<Py<PyAny>>,
+    pub(super) calls: Arc<NodeCalls>,
     run_exceptions: Arc<RunExceptions>,
 }
 
@@ -74,11 +66,7 @@ impl PythonNode {
             node: node.clone().unbind(),
         };
         let context = Py::new(py, context)?;
-        Ok(Self {
-            name: settings::required_setting(settings, "name")?,
-            can_be_fatal: settings::failure_policy_of(settings)?.is_none_or(|policy| {
-                matches!(policy, FailurePolicy::Fatal | FailurePolicy::Restart { .. })
-            }),
+        let calls = NodeCalls {
             tick,
             arguments: PyTuple::new(py, [&context])?.unbind(),
             context,
@@ -87,6 +75,13 @@ impl PythonNode {
             enter_safe_state: hook("enter_safe_state")?,
             is_safe_state: hook("is_safe_state")?,
             on_error: hook("on_error")?,
+        };
+        Ok(Self {
+            name: settings::required_setting(settings, "name")?,
+            can_be_fatal: settings::failure_policy_of(settings)?.is_none_or(|policy| {
+                matches!(policy, FailurePolicy::Fatal | FailurePolicy::Restart { .. })
+            }),
+            calls: Arc::new(calls),
             run_exceptions: Arc::clone(run_exceptions),
         })
     }
@@ -99,7 +94,7 @@ impl PythonNode {
         context: &mut Context<'_>,
         read: impl FnOnce(Bound<'_, PyAny>) -> PyResult<R>,
     ) -> Result<Option<R>, NodeError> {
-        self.call_hook(&self.tick, context, read)
+        self.call_hook(&self.calls.tick, context, read)
     }
 
     /// Calls a hook with the context, and converts the result of the hook with `read`. Returns
@@ -112,14 +107,18 @@ impl PythonNode {
         read: impl FnOnce(Bound<'_, PyAny>) -> PyResult<R>,
     ) -> Result<Option<R>, NodeError> {
         let outcome = with_python(|py| {
-            let current = &self.context.get().current;
+            let current = &self.calls.context.get().current;
             // Relaxed: the GIL orders what its holders do.
             current.store(ptr::from_mut(context).cast(), Ordering::Relaxed);
             // WHY not `call1`: the stable C API has only this call before 3.12, and PyO3 would make
             // a tuple for each call.
             // SAFETY: a callable and a tuple, both alive, and the interpreter is attached.
             let result = unsafe {
-                ffi::PyObject_Call(hook.as_ptr(), self.arguments.as_ptr(), ptr::null_mut())
+                ffi::PyObject_Call(
+                    hook.as_ptr(),
+                    self.calls.arguments.as_ptr(),
+                    ptr::null_mut(),
+                )
             };
             current.store(ptr::null_mut(), Ordering::Relaxed);
             // SAFETY: the call returned a new reference, or null and an exception.
@@ -161,7 +160,7 @@ impl PythonNode {
                 self.run_exceptions
                     .record_failure(&self.name, Some(failure));
             }
-            let error = self.on_error.is_some().then_some(error);
+            let error = self.calls.on_error.is_some().then_some(error);
             Some(PythonFailure { text, error })
         });
         match outcome {
@@ -182,7 +181,7 @@ impl PythonNode {
         with_python(|py| match call(py) {
             Ok(result) => Some(result),
             Err(error) => {
-                error.write_unraisable(py, Some(self.tick.bind(py)));
+                error.write_unraisable(py, Some(self.calls.tick.bind(py)));
                 None
             }
         })?
@@ -208,7 +207,7 @@ impl Node for PythonNode {
     fn init(&mut self, context: &mut Context<'_>) -> NodeResult {
         // WHY: `init` also runs when the node restarts, which ends its failure.
         with_python(|_| self.run_exceptions.record_failure(&self.name, None));
-        let Some(hook) = &self.init else {
+        let Some(hook) = &self.calls.init else {
             return Ok(());
         };
         self.call_hook(hook, context, |_| Ok(())).map(drop)
@@ -219,19 +218,20 @@ impl Node for PythonNode {
     }
 
     fn shutdown(&mut self) -> NodeResult {
-        self.shutdown
+        self.calls
+            .shutdown
             .as_ref()
             .map_or(Ok(()), |hook| self.call_without_arguments(hook))
     }
 
     fn enter_safe_state(&mut self) {
-        if let Some(hook) = &self.enter_safe_state {
+        if let Some(hook) = &self.calls.enter_safe_state {
             let _ = self.call_reporting_errors(|py| hook.call0(py).map(drop));
         }
     }
 
     fn is_safe_state(&self) -> bool {
-        let Some(hook) = &self.is_safe_state else {
+        let Some(hook) = &self.calls.is_safe_state else {
             return true;
         };
         self.call_reporting_errors(|py| hook.bind(py).call0()?.is_truthy())
@@ -239,7 +239,9 @@ impl Node for PythonNode {
     }
 
     fn on_error(&mut self, error: &NodeError) {
-        let Some(hook) = &self.on_error else { return };
+        let Some(hook) = &self.calls.on_error else {
+            return;
+        };
         let _ = self.call_reporting_errors(|py| {
             let failure = error
                 .downcast_ref::<PythonFailure>()

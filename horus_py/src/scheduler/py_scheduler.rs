@@ -5,8 +5,8 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use horus_core::scheduler::{Handle, Rate, RunError, Running, Scheduler, StartError, StopReason};
-use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit, PyTypeError};
-use pyo3::ffi;
+use pyo3::exceptions::PyTypeError;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
@@ -14,10 +14,13 @@ use crate::error::{BusyError, ForkedError};
 use crate::namespace::PyNamespace;
 use crate::scheduler::error::{PlanError, SchedulerError, scheduler_error};
 use crate::scheduler::events::{join_event_thread, start_event_thread};
+use crate::scheduler::held::HeldObjects;
 use crate::scheduler::node_owner::{Purpose, take_node};
 use crate::scheduler::python_calls::{self, TickThreadGuard};
 use crate::scheduler::report::{self, PyReport};
-use crate::scheduler::run_exceptions::{RunExceptions, exit_with_block};
+use crate::scheduler::run_exceptions::{
+    RunExceptions, exit_with_block, handle_signal, node_failed_error,
+};
 use crate::scheduler::safe_state;
 use crate::scheduler::settings;
 use crate::scheduler::task::PreparedNode;
@@ -56,8 +59,11 @@ pub(crate) struct PyScheduler {
     name: Mutex<String>,
     report: Mutex<Option<Py<PyReport>>>,
     /// The thread that calls the Python function `on_event`; `None` if the scheduler has no such
-    /// function, or after the end of the run.
+    /// function, or does not run.
     event_thread: Mutex<Option<JoinHandle<()>>>,
+    /// The Python function `on_event`, until the run starts.
+    on_event: Mutex<Option<Py<PyAny>>>,
+    held: HeldObjects,
     generation: usize,
 }
 
@@ -105,9 +111,6 @@ impl PyScheduler {
         }
         let handle = scheduler.handle();
         let run_exceptions = RunExceptions::new(handle.clone());
-        let event_thread = on_event
-            .map(|tell| start_event_thread(&mut scheduler, &name, tell, &run_exceptions))
-            .transpose()?;
         Ok(Self {
             run_exceptions,
             handle,
@@ -115,7 +118,9 @@ impl PyScheduler {
             namespace,
             name: Mutex::new(name),
             report: Mutex::new(None),
-            event_thread: Mutex::new(event_thread),
+            event_thread: Mutex::default(),
+            on_event: Mutex::new(on_event),
+            held: HeldObjects::default(),
             generation: python_calls::fork_generation(),
         })
     }
@@ -139,18 +144,21 @@ impl PyScheduler {
         let this = slf.get();
         take_node(slf, &node, Purpose::Addition, |settings| {
             this.configure(node.py(), |scheduler| {
-                let prepared = PreparedNode::new(&node, settings, &this.run_exceptions)?;
+                let mut held = Vec::new();
+                let prepared = PreparedNode::new(&node, settings, &this.run_exceptions, &mut held)?;
                 let name: String = settings::required_setting(settings, "name")?;
                 let builder = settings::apply_settings(scheduler.node(&name), settings)?;
                 let builder = match settings.get_item("safe_state")? {
-                    Some(enter) => safe_state::add_safe_state(builder, &enter)?,
+                    Some(enter) => safe_state::add_safe_state(builder, &enter, &mut held)?,
                     None => builder,
                 };
                 let built = match prepared {
                     PreparedNode::Task(node) => builder.async_io().build(node),
                     PreparedNode::Plain(node) => builder.build(node),
                 };
-                built.map_err(|error| PlanError::new_err(error.to_string()))
+                built.map_err(|error| PlanError::new_err(error.to_string()))?;
+                this.held.add(held);
+                Ok(())
             })
         })?;
         Ok(node)
@@ -236,6 +244,9 @@ impl PyScheduler {
     ) -> PyResult<Py<PyReport>> {
         let time = duration_from_secs(duration)?;
         let mut entered = self.enter_stage(py)?;
+        if let SchedulerStage::New(scheduler) = entered.get() {
+            self.prepare_run(py, scheduler)?;
+        }
         let SchedulerStage::New(scheduler) = std::mem::replace(entered.get(), SchedulerStage::Over)
         else {
             return Err(SchedulerError::new_err(
@@ -263,6 +274,24 @@ impl PyScheduler {
         };
         drop(entered);
         exit_with_block(py, exception, ended)
+    }
+
+    /// Shows its references to Python's garbage collector.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if let Ok(on_event) = self.on_event.try_lock() {
+            visit.call(&*on_event)?;
+        }
+        self.held.traverse(&visit)
+    }
+
+    /// Drops the nodes of a scheduler that only a reference cycle keeps alive.
+    fn __clear__(&self) {
+        Python::attach(|py| {
+            let on_event = lock(&self.on_event).take();
+            drop(on_event);
+            self.held.forget();
+            self.drop_stage(py);
+        });
     }
 
     fn __repr__(&self) -> String {
@@ -343,8 +372,39 @@ impl PyScheduler {
         })
     }
 
+    /// Starts the thread for events. From now on, the scheduler is not garbage.
+    fn prepare_run(&self, py: Python<'_>, scheduler: &mut Scheduler) -> PyResult<()> {
+        let on_event = lock(&self.on_event).as_ref().map(|call| call.clone_ref(py));
+        if let Some(on_event) = on_event {
+            let exceptions = &self.run_exceptions;
+            let thread = start_event_thread(scheduler, &self.name(), on_event, exceptions)?;
+            *lock(&self.event_thread) = Some(thread);
+        }
+        let on_event = lock(&self.on_event).take();
+        drop(on_event);
+        self.held.forget();
+        Ok(())
+    }
+
+    /// Drops the nodes and the run, and everything that they refer to.
+    fn drop_stage(&self, py: Python<'_>) {
+        let Ok(mut entered) = self.stage.enter(py) else {
+            return;
+        };
+        let stage = std::mem::replace(entered.get(), SchedulerStage::Over);
+        if self.generation == python_calls::fork_generation() {
+            // WHY detached: the drop waits for nodes, which need the GIL.
+            run_detached(py, || drop(stage));
+        } else {
+            std::mem::forget(stage);
+        }
+    }
+
     /// Starts the scheduler if it has not been started yet.
     fn start_if_new(&self, slf: &Bound<'_, Self>, stage: &mut SchedulerStage) -> PyResult<()> {
+        if let SchedulerStage::New(scheduler) = stage {
+            self.prepare_run(slf.py(), scheduler)?;
+        }
         let scheduler = match std::mem::replace(stage, SchedulerStage::Over) {
             SchedulerStage::New(scheduler) => scheduler,
             SchedulerStage::Running(running) => {
@@ -455,62 +515,11 @@ impl PyScheduler {
 
 impl Drop for PyScheduler {
     fn drop(&mut self) {
-        let is_own = self.generation == python_calls::fork_generation();
-        if is_own {
+        if self.generation == python_calls::fork_generation() {
             self.run_exceptions.drop_handle();
         }
-        let _ = Python::try_attach(|py| {
-            let Ok(mut entered) = self.stage.enter(py) else {
-                return;
-            };
-            let stage = std::mem::replace(entered.get(), SchedulerStage::Over);
-            if is_own {
-                // WHY detached: the drop waits for nodes, which need the GIL.
-                run_detached(py, || drop(stage));
-            } else {
-                std::mem::forget(stage);
-            }
-        });
+        let _ = Python::try_attach(|py| self.drop_stage(py));
     }
-}
-
-/// Returns the exception `NodeFailedError` for a run that ended because a node failed.
-#[cold]
-fn node_failed_error(
-    py: Python<'_>,
-    (name, text): (&str, &str),
-    cause: Option<PyErr>,
-    report: &Py<PyReport>,
-) -> PyResult<PyErr> {
-    // The other lines are the traceback, which the cause has too.
-    let line = if cause.is_some() {
-        text.lines().next().unwrap_or_default()
-    } else {
-        text
-    };
-    let class = py.import("horus._node")?.getattr("NodeFailedError")?;
-    let error = class.call1((format!("node '{name}' failed: {line}"), report))?;
-    let error = PyErr::from_value(error);
-    error.set_cause(py, cause);
-    Ok(error)
-}
-
-/// Does what Python would do for a signal that the scheduler caught during the run, such as raising
-/// `KeyboardInterrupt`.
-fn handle_signal(py: Python<'_>, signal: i32) -> PyResult<()> {
-    // SAFETY: may be called by any thread; an unknown number is ignored.
-    unsafe { ffi::PyErr_SetInterruptEx(signal) };
-    py.check_signals()?;
-    let module = py.import("signal")?;
-    let handler = module.call_method1("getsignal", (signal,))?;
-    if handler.eq(module.getattr("SIG_DFL")?)? {
-        return Err(PySystemExit::new_err(128 + signal));
-    }
-    if handler.eq(module.getattr("default_int_handler")?)? {
-        // This is not the main thread, which Python informs of signals, and will inform too.
-        return Err(PyKeyboardInterrupt::new_err(()));
-    }
-    Ok(())
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {

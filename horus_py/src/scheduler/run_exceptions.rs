@@ -5,9 +5,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use horus_core::scheduler::Handle;
-use pyo3::exceptions::PyException;
+use pyo3::exceptions::{PyException, PyKeyboardInterrupt, PySystemExit};
+use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
+
+use crate::scheduler::report::PyReport;
 
 /// Holds the exception to raise to the caller of a run: a `SystemExit` or `KeyboardInterrupt` that
 /// a node raised, or the exception by which a node failed.
@@ -128,4 +131,43 @@ pub(crate) fn exit_with_block(
         value.setattr("__context__", of_block)?;
     }
     Err(interrupt)
+}
+
+/// Returns the exception `NodeFailedError` for a run that ended because a node failed.
+#[cold]
+pub(crate) fn node_failed_error(
+    py: Python<'_>,
+    (name, text): (&str, &str),
+    cause: Option<PyErr>,
+    report: &Py<PyReport>,
+) -> PyResult<PyErr> {
+    // The other lines are the traceback, which the cause has too.
+    let line = if cause.is_some() {
+        text.lines().next().unwrap_or_default()
+    } else {
+        text
+    };
+    let class = py.import("horus._node")?.getattr("NodeFailedError")?;
+    let error = class.call1((format!("node '{name}' failed: {line}"), report))?;
+    let error = PyErr::from_value(error);
+    error.set_cause(py, cause);
+    Ok(error)
+}
+
+/// Does what Python would do for a signal that the scheduler caught during the run, such as raising
+/// `KeyboardInterrupt`.
+pub(crate) fn handle_signal(py: Python<'_>, signal: i32) -> PyResult<()> {
+    // SAFETY: may be called by any thread; an unknown number is ignored.
+    unsafe { ffi::PyErr_SetInterruptEx(signal) };
+    py.check_signals()?;
+    let module = py.import("signal")?;
+    let handler = module.call_method1("getsignal", (signal,))?;
+    if handler.eq(module.getattr("SIG_DFL")?)? {
+        return Err(PySystemExit::new_err(128 + signal));
+    }
+    if handler.eq(module.getattr("default_int_handler")?)? {
+        // This is not the main thread, which Python informs of signals, and will inform too.
+        return Err(PyKeyboardInterrupt::new_err(()));
+    }
+    Ok(())
 }

@@ -7,6 +7,7 @@ use std::thread;
 use horus_core::scheduler::NodeBuilder;
 use pyo3::prelude::*;
 
+use crate::scheduler::held::HeldObject;
 use crate::scheduler::python_calls::{SafeStateCallGuard, with_python};
 
 /// Makes the scheduler call `enter` once each time a tick of the node hangs.
@@ -14,12 +15,16 @@ use crate::scheduler::python_calls::{SafeStateCallGuard, with_python};
 /// A function of a C library (`ctypes`) is called on the supervisor's thread, without the GIL.
 /// Every other callable is called on a new thread, as soon as that thread gets the GIL. If the node
 /// hangs in C code, it may never release the GIL.
+///
+/// Appends `enter` to `held`.
 pub(crate) fn add_safe_state<'a>(
     builder: NodeBuilder<'a>,
     enter: &Bound<'_, PyAny>,
+    held: &mut Vec<HeldObject>,
 ) -> PyResult<NodeBuilder<'a>> {
     let ctypes_function = ctypes_function(enter)?;
     let enter = Arc::new(enter.clone().unbind());
+    held.push(HeldObject::Object(Arc::clone(&enter)));
     Ok(match ctypes_function {
         Some(function) => builder.safe_state(move || {
             // WHY named: the closure must capture it, to keep the library loaded.

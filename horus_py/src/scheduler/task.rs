@@ -14,6 +14,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::timeout;
 
+use crate::scheduler::held::HeldObject;
 use crate::scheduler::node::{PythonNode, interpreter_ended_error};
 use crate::scheduler::python_calls::with_python;
 use crate::scheduler::run_exceptions::RunExceptions;
@@ -24,7 +25,7 @@ struct PythonTask {
     /// The node whose tick resumes the coroutine until the coroutine waits. It calls `Ticks.turn`
     /// of the Python module `horus._loop`.
     node: PythonNode,
-    ticks: Py<PyAny>,
+    ticks: Arc<Py<PyAny>>,
 }
 
 /// A Python object of the class `horus.Node`, converted to a node that the scheduler accepts.
@@ -36,15 +37,22 @@ pub(crate) enum PreparedNode {
 
 impl PreparedNode {
     /// Converts a node. The result is a task if the settings of the node contain `ticks`, the
-    /// Python object that runs its coroutines. Otherwise it is a plain node.
+    /// Python object that runs its coroutines. Otherwise it is a plain node. Appends the Python
+    /// objects of the node to `held`.
     pub(crate) fn new(
         node: &Bound<'_, PyAny>,
         settings: &Bound<'_, PyDict>,
         run_exceptions: &Arc<RunExceptions>,
+        held: &mut Vec<HeldObject>,
     ) -> PyResult<Self> {
         let made = PythonNode::new(node, settings, run_exceptions)?;
+        held.push(HeldObject::Calls(Arc::clone(&made.calls)));
         Ok(match settings.get_item("ticks")? {
-            Some(ticks) => Self::Task(AsyncNodeAdapter::new(PythonTask::new(made, ticks.unbind()))),
+            Some(ticks) => {
+                let ticks = Arc::new(ticks.unbind());
+                held.push(HeldObject::Object(Arc::clone(&ticks)));
+                Self::Task(AsyncNodeAdapter::new(PythonTask::new(made, ticks)))
+            }
             None => Self::Plain(made),
         })
     }
@@ -67,7 +75,7 @@ impl Drop for TickGuard<'_> {
 }
 
 impl PythonTask {
-    const fn new(node: PythonNode, ticks: Py<PyAny>) -> Self {
+    const fn new(node: PythonNode, ticks: Arc<Py<PyAny>>) -> Self {
         Self { node, ticks }
     }
 
