@@ -84,7 +84,10 @@ fn print_samples(
             due = Instant::now() + period;
         }
         if !context.stop.sleep_until(deadline.or_earlier(due)) {
-            return Ok(());
+            return match arguments.number {
+                Some(_) => Err(Failure::interrupted()),
+                None => Ok(()),
+            };
         }
         let mut sample = sampler.sample(context)?;
         events.append(&mut sample.events);

@@ -112,7 +112,10 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             }
         }
         if context.stop.is_received() {
-            return Ok(());
+            return match end {
+                Some(_) => Err(Failure::interrupted()),
+                None => Ok(()),
+            };
         }
         measured += messages.ages.count();
         without_timestamp += messages.without_timestamp;

@@ -144,6 +144,8 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         context.print_note(format_args!(
             "{name}: {printed} messages, {lost} lost here{without}"
         ));
+    } else if !is_done(&progress) {
+        return Err(Failure::interrupted());
     }
     Ok(())
 }

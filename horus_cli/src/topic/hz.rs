@@ -98,8 +98,8 @@ impl MeasurementSpan {
     /// Calls `window` at the end of each window, until the time is over or a signal comes. `wait`
     /// must wait until the given time, and return false if a signal comes before.
     ///
-    /// If a signal interrupts a window, `window` is not called for it. Returns a failure if the
-    /// limit of `--timeout` ends the measurement before the time that `--for` sets.
+    /// If a signal interrupts a window, `window` is not called for it. Returns a failure if a
+    /// signal or the limit of `--timeout` ends the measurement before the time that `--for` sets.
     pub(super) fn each_window(
         &self,
         context: &mut Context,
@@ -118,7 +118,10 @@ impl MeasurementSpan {
             due += length;
             let next = end.map_or(due, |end| end.min(due));
             if !wait(context, deadline.or_earlier(next)) {
-                return Ok(());
+                return match end {
+                    Some(_) => Err(Failure::interrupted()),
+                    None => Ok(()),
+                };
             }
             window(context)?;
             context.out.flush()?;
@@ -193,6 +196,10 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         print_summaries(context, &meters, &totals);
     }
     outcome?;
+    // WHY only then: no rate has been compared with the limits.
+    if windows == 0 && (arguments.min.is_some() || arguments.max.is_some()) {
+        return Err(Failure::interrupted());
+    }
     check_limits(arguments, &meters, &totals)
 }
 

@@ -449,7 +449,6 @@ impl Sender<'_> {
         let period = Duration::from_secs_f64(1.0 / self.arguments.rate.unwrap_or(DEFAULT_HZ));
         let mut due = Instant::now();
         let is_done = |this: &Self| number.is_some_and(|all| this.sent + this.refused >= all);
-        let mut is_timed_out = false;
         while !is_done(self) {
             self.send()?;
             if is_done(self) {
@@ -457,17 +456,18 @@ impl Sender<'_> {
             }
             due = next_due(due, period, Instant::now());
             let is_signalled = !context.stop.sleep_until(deadline.or_earlier(due));
-            is_timed_out = !is_signalled && deadline.is_over();
-            if is_signalled || is_timed_out {
-                break;
+            match number {
+                Some(_) if is_signalled => return Err(Failure::interrupted()),
+                Some(number) if deadline.is_over() => {
+                    let done = self.sent + self.refused;
+                    return Err(Failure::timeout(format_args!(
+                        "{}: {done} of {number} messages",
+                        self.publisher.name()
+                    )));
+                }
+                None if is_signalled || deadline.is_over() => break,
+                _ => {}
             }
-        }
-        if let (Some(number), true) = (number, is_timed_out) {
-            let done = self.sent + self.refused;
-            return Err(Failure::timeout(format_args!(
-                "{}: {done} of {number} messages",
-                self.publisher.name()
-            )));
         }
         if number.is_none() && self.sent > 0 {
             return Ok(());

@@ -170,7 +170,12 @@ impl LineSender<'_> {
                 due = (due + period).max(Instant::now());
             }
         }
-        if !is_done(self) && !lines.has_ended && !context.stop.is_received() {
+        let is_short = !is_done(self) && !lines.has_ended;
+        if is_short && context.stop.is_received() {
+            if self.arguments.number.is_some() {
+                return Err(Failure::interrupted());
+            }
+        } else if is_short {
             return Err(Failure::timeout(format_args!(
                 "{}: {} messages, and {} has not ended",
                 self.publisher.name(),

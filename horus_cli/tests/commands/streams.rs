@@ -4,6 +4,9 @@ use std::process::Stdio;
 use std::thread;
 use std::time::{Duration, Instant};
 
+use horus_core::message::CmdVel;
+use horus_core::topic::{Qos, Topic};
+
 use crate::common::{Robot, until};
 use crate::launch::number;
 
@@ -21,6 +24,63 @@ fn a_signal_ends_a_stream_in_order() {
         let ran = stream.wait();
         assert_eq!(ran.code, 0, "{ran:?}");
         assert!(ran.stderr.starts_with("cmd_vel: 0 messages in "), "{ran:?}");
+    }
+}
+
+/// What was asked for has not happened then: a number of messages or samples, or a time.
+#[test]
+fn a_signal_before_all_is_done_is_130() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel cmd_vel");
+    for arguments in [
+        "topic echo cmd_vel -n 100000",
+        "topic hz cmd_vel -w 0.05 --for 1000",
+        "topic hz cmd_vel -w 0.05 --for 1000 --jitter",
+        "topic bw cmd_vel -w 0.05 --for 1000",
+        "topic delay cmd_vel -w 0.05 --for 1000",
+        "top -n 100000 -i 0.05",
+    ] {
+        let stream = robot.stream(arguments);
+        until("it has begun", || {
+            program.tell("send cmd_vel 1");
+            stream.try_line().is_some()
+        });
+        stream.signal(libc::SIGINT);
+        let ran = stream.wait();
+        assert_eq!(ran.code, 130, "{arguments}: {ran:?}");
+    }
+    let topic = Topic::<CmdVel>::builder("steering").namespace(robot.namespace());
+    let mut subscriber = topic.qos(Qos::reliable()).subscriber().unwrap();
+    // Without a number, sending has no other end.
+    for (number, code) in [("-n 100000", 130), ("", 0)] {
+        let stream = robot.stream(&format!("topic pub steering {{}} -r 100 {number}"));
+        until("it has sent", || subscriber.recv().is_some());
+        stream.signal(libc::SIGINT);
+        let ran = stream.wait();
+        assert_eq!(ran.code, code, "{ran:?}");
+        assert!(ran.stderr.starts_with("steering: sent "), "{ran:?}");
+        while subscriber.recv().is_some() {}
+    }
+}
+
+/// A limit that nothing was compared with is not kept.
+#[test]
+fn a_signal_before_the_first_rate_is_130() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel cmd_vel");
+    let hz = "topic hz cmd_vel -w 1000";
+    for options in ["--min 5", "--max 5"] {
+        let stream = robot.stream(&format!("{hz} {options} --jitter"));
+        // Its observer maps the file of the lane when it runs.
+        until("it has begun", || {
+            let maps = std::fs::read_to_string(format!("/proc/{}/maps", stream.id()));
+            maps.is_ok_and(|maps| maps.contains("/topics/."))
+        });
+        stream.signal(libc::SIGINT);
+        let ran = stream.wait();
+        assert_eq!(ran.code, 130, "{options}: {ran:?}");
     }
 }
 
