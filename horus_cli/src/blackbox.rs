@@ -10,7 +10,7 @@ use horus_core::namespace::Namespace;
 use horus_core::scheduler::{black_box, schedulers};
 use serde::Serialize;
 
-use crate::cli::parse_seconds;
+use crate::cli::{parse_number, parse_seconds};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Tone;
@@ -74,7 +74,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     since: Option<Duration>,
     /// Begin with the last N matching events
-    #[arg(short = 'n', value_name = "N")]
+    #[arg(short = 'n', value_name = "N", value_parser = parse_number::<usize>)]
     number: Option<usize>,
     /// Only events of this node
     #[arg(long, value_name = "NODE")]

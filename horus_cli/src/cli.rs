@@ -1,10 +1,12 @@
 //! The command-line arguments of `horus`: the global options and the commands.
 
 use std::ffi::OsString;
+use std::num::{IntErrorKind, ParseIntError};
 use std::path::PathBuf;
+use std::str::FromStr;
 use std::time::Duration;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Arg, Args, CommandFactory as _, Parser, Subcommand, ValueEnum};
 
 use crate::context::Context;
 use crate::failure::Failure;
@@ -147,6 +149,35 @@ impl Command {
             Self::External(words) => Err(external::execute(&words, context)),
         }
     }
+}
+
+/// Returns the definition of all commands and options. An option takes a word such as `-1` as its
+/// value. WHY: the error then says what is wrong with the number, and not that there is no such
+/// option.
+pub(crate) fn command() -> clap::Command {
+    fn accept_negative_numbers(command: clap::Command) -> clap::Command {
+        let accept = |arg: Arg| match arg.get_action().takes_values() && !arg.is_positional() {
+            true => arg.allow_negative_numbers(true),
+            false => arg,
+        };
+        let command = command.mut_args(accept);
+        command.mut_subcommands(accept_negative_numbers)
+    }
+    accept_negative_numbers(Cli::command())
+}
+
+/// Parses the value of an option that is a whole number. Returns an error text if it is not valid.
+pub(crate) fn parse_number<T>(text: &str) -> Result<T, String>
+where
+    T: FromStr<Err = ParseIntError>,
+{
+    text.parse().map_err(|error: ParseIntError| {
+        let reason = match error.kind() {
+            IntErrorKind::PosOverflow => "the number is too large",
+            _ => "a whole number from 0 on is wanted",
+        };
+        reason.to_owned()
+    })
 }
 
 /// Parses the value of an option that is a number of seconds, up to [`SECONDS_MAX`]. Returns an

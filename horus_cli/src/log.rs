@@ -10,7 +10,7 @@ use horus_core::message::{LogLineHeader, timestamp_now_ns};
 use horus_core::namespace::NamespaceConfig;
 use serde::Serialize;
 
-use crate::cli::parse_seconds;
+use crate::cli::{parse_number, parse_seconds};
 use crate::context::{Context, other_logs_text};
 use crate::failure::Failure;
 use crate::output::Tone;
@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "S", value_parser = parse_seconds)]
     since: Option<Duration>,
     /// Begin with the last N matching lines
-    #[arg(short = 'n', value_name = "N")]
+    #[arg(short = 'n', value_name = "N", value_parser = parse_number::<usize>)]
     number: Option<usize>,
 }
 

@@ -33,7 +33,7 @@ use std::env;
 use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::Parser as _;
+use clap::FromArgMatches as _;
 
 use cli::Cli;
 use context::Context;
@@ -41,11 +41,16 @@ use failure::Failure;
 
 fn main() -> ExitCode {
     panics::report_panics_as_one_line();
-    let failure = match Cli::try_parse_from(process_arguments()) {
+    let failure = match parse_arguments() {
         Ok(cli) => run(cli).err(),
         Err(error) => Some(Failure::from_arguments_error(&error)),
     };
     failure.map_or(ExitCode::SUCCESS, |failure| failure.report())
+}
+
+fn parse_arguments() -> Result<Cli, clap::Error> {
+    let matches = cli::command().try_get_matches_from(process_arguments())?;
+    Cli::from_arg_matches(&matches)
 }
 
 /// Returns the command-line arguments. Changes `horus help topic echo` to the equivalent `horus

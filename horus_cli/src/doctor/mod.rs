@@ -16,7 +16,7 @@ use std::time::Duration;
 use clap::Args;
 use serde::Serialize;
 
-use crate::cli::parse_positive_seconds;
+use crate::cli::{parse_number, parse_positive_seconds};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::Tone;
@@ -39,7 +39,12 @@ pub(crate) struct Arguments {
     )]
     rt: Option<Duration>,
     /// Only say why the process PID and those that are started here do not meet
-    #[arg(long, value_name = "PID", conflicts_with_all = ["rt", "fix"])]
+    #[arg(
+        long,
+        value_name = "PID",
+        value_parser = parse_number::<u32>,
+        conflicts_with_all = ["rt", "fix"]
+    )]
     peer: Option<u32>,
     /// Remove stale files and close the directory to others; settings of the machine stay
     #[arg(long)]

@@ -26,6 +26,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use serde::Serialize;
 
+use crate::cli::parse_number;
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::sample::Sampler;
@@ -53,7 +54,7 @@ const RATE_WINDOW: Duration = Duration::from_secs(1);
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// TCP port on 127.0.0.1; 0 for any that is free
-    #[arg(short, long, value_name = "PORT", default_value = "8844")]
+    #[arg(short, long, value_name = "PORT", default_value = "8844", value_parser = parse_number::<u16>)]
     port: u16,
     /// Keep the token in this file, so that the address stays the same
     #[arg(long, value_name = "FILE")]

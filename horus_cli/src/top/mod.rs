@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 
-use crate::cli::parse_positive_seconds;
+use crate::cli::{parse_number, parse_positive_seconds};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{clock, count};
@@ -41,7 +41,7 @@ pub(crate) struct Arguments {
     #[arg(short, long, value_name = "S", value_parser = parse_positive_seconds)]
     interval: Option<Duration>,
     /// End after N samples, with --json or without a terminal
-    #[arg(short = 'n', value_name = "N")]
+    #[arg(short = 'n', value_name = "N", value_parser = parse_number::<u64>)]
     number: Option<u64>,
     /// Also show the library's own topics, horus/…
     #[arg(short, long)]

@@ -14,7 +14,7 @@ use super::field::FieldPath;
 use super::observer::{OBSERVER_POLL_PERIOD, Observer};
 use super::path_check::{expect_comparable, expect_path};
 use super::select::without_leading_slash;
-use crate::cli::parse_hertz;
+use crate::cli::{parse_hertz, parse_number};
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{count, visible};
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     #[arg(value_parser = FieldPath::parse, help = "Only this part: pose.x, ranges[3], ranges[0:8]")]
     path: Option<FieldPath>,
     /// End after N messages
-    #[arg(short = 'n', value_name = "N")]
+    #[arg(short = 'n', value_name = "N", value_parser = parse_number::<u64>)]
     number: Option<u64>,
     /// End after one message, as -n 1
     #[arg(long, conflicts_with = "number")]

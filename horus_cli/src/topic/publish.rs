@@ -21,7 +21,7 @@ use super::publish_lines;
 use super::select::without_leading_slash;
 use super::type_fields::{carried_type_text, fields_within, unknown_field};
 use super::typed_value;
-use crate::cli::parse_hertz;
+use crate::cli::{parse_hertz, parse_number};
 use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
 use crate::output::format::{count, participant};
@@ -69,7 +69,7 @@ pub(crate) struct Arguments {
     )]
     pub(super) rate: Option<f64>,
     /// Publish N messages, once a second unless --rate is given
-    #[arg(short = 'n', value_name = "N")]
+    #[arg(short = 'n', value_name = "N", value_parser = parse_number::<u64>)]
     pub(super) number: Option<u64>,
     /// Publish one message; that is the default without --rate
     #[arg(long, conflicts_with_all = ["number", "rate"])]
@@ -78,7 +78,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "once")]
     lines: bool,
     /// Wait for N subscribers first
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_number::<usize>)]
     wait_subs: Option<usize>,
     /// Field that gets the time of each message, unless VALUE names it
     #[arg(long, value_name = "FIELD", default_value = "timestamp_ns")]

@@ -10,6 +10,7 @@ use horus_core::introspect::Inspector;
 use horus_core::namespace::Namespace;
 
 use super::select::without_leading_slash;
+use crate::cli::parse_number;
 use crate::context::Context;
 use crate::failure::Failure;
 
@@ -27,10 +28,10 @@ pub(crate) struct Arguments {
     #[arg(long)]
     message: bool,
     /// Wait for at least N publishers
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_number::<usize>)]
     pubs: Option<usize>,
     /// Wait for at least N subscribers
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = parse_number::<usize>)]
     subs: Option<usize>,
 }
 

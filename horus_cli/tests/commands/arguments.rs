@@ -281,6 +281,38 @@ fn a_namespace_that_does_not_exist_is_empty_and_a_directory_is_an_error() {
     }
 }
 
+/// The error is about the number, and not about an option that looks like it.
+#[test]
+fn a_wrong_number_is_named() {
+    let robot = Robot::new();
+    let seconds = "a number of seconds is from 0 to 1000000000";
+    let whole = "a whole number from 0 on is wanted";
+    let table = [
+        ("topic list -w -1", seconds),
+        ("topic list --timeout -1", seconds),
+        ("--timeout -1.5 topic list", seconds),
+        ("blackbox arm --since -1", seconds),
+        ("topic echo imu -n -1", whole),
+        ("topic echo imu -n x", whole),
+        ("topic pub imu {} -n 1.5", whole),
+        ("topic wait imu --pubs many", whole),
+        ("topic pub imu {} --wait-subs -2", whole),
+        ("top -n x", whole),
+        ("log -n x", whole),
+        ("blackbox arm -n x", whole),
+        ("doctor --peer x", whole),
+        ("doctor --peer -1", whole),
+        ("monitor --port http", whole),
+        ("monitor --port 65536", "the number is too large"),
+        ("log -n 99999999999999999999", "the number is too large"),
+    ];
+    for (arguments, part) in table {
+        let ran = robot.run(arguments);
+        ran.failed_with_usage();
+        assert!(ran.stderr.contains(part), "no '{part}' in {ran:?}");
+    }
+}
+
 /// A file is an error wherever its name comes from. A missing directory of the variable is created
 /// by the first program, so that only a note says that it is missing.
 #[test]
