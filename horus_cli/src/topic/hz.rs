@@ -162,6 +162,13 @@ pub(super) fn cut_short_failure(begin: Instant, end: Instant) -> Failure {
 }
 
 pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
+    if let (Some(min), Some(max)) = (arguments.min, arguments.max)
+        && min > max
+    {
+        return Err(Failure::usage(format_args!(
+            "no rate is at least {min} Hz (--min) and at most {max} Hz (--max)"
+        )));
+    }
     let (namespace, mut meters) = arguments.span.open(context)?;
     let observed = meters.iter().filter(|_| arguments.jitter);
     let gaps = observed.map(|meter| GapMeter::open(context, &namespace, meter.name()));

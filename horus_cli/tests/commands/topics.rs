@@ -290,6 +290,11 @@ fn gaps_lie_between_observed_messages() {
 #[test]
 fn a_rate_has_limits() {
     let robot = Robot::new();
+    let ran = robot.run("topic hz cmd_vel --min 5 --max 2");
+    ran.failed(
+        2,
+        &["no rate is at least 5 Hz (--min) and at most 2 Hz (--max)"],
+    );
     let mut program = robot.program();
     program.tell("publish cmd_vel cmd_vel");
     let ran = robot.run("topic hz cmd_vel --for 0.1 --min 10 -q");
