@@ -53,9 +53,7 @@ pub(super) fn find_node(context: &Context, wanted: &str) -> Result<FoundNode, Fa
             namespace,
         }),
         [] => {
-            let nodes = all.iter().flat_map(|scheduler| &scheduler.nodes);
-            let names: Vec<String> = nodes.map(|node| node.name.to_string()).collect();
-            let near = nearest::suggestion_text(wanted, &names);
+            let near = nearest::suggestion_text(wanted, &node_names(&all, wanted.contains('/')));
             let near = elsewhere(namespace.config(), near);
             Err(Failure::not_found(format_args!(
                 "no node '{wanted}' in namespace '{}'.{near}",
@@ -73,6 +71,19 @@ pub(super) fn find_node(context: &Context, wanted: &str) -> Result<FoundNode, Fa
             )))
         }
     }
+}
+
+/// Returns the names of all nodes of `schedulers`. If `is_qualified` is true, the name of the
+/// scheduler is before each, as in `arm/controller`.
+fn node_names(schedulers: &[SchedulerInfo], is_qualified: bool) -> Vec<String> {
+    let names = schedulers.iter().flat_map(|scheduler| {
+        let nodes = scheduler.nodes.iter();
+        nodes.map(move |node| match is_qualified {
+            true => format!("{}/{}", scheduler.name, node.name),
+            false => node.name.to_string(),
+        })
+    });
+    names.collect()
 }
 
 /// Returns the nodes of a scheduler that a user may mean by `wanted`: those with this name, also if

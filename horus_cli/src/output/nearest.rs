@@ -6,8 +6,8 @@ use super::format::visible;
 const SUGGESTIONS_MAX: usize = 3;
 
 /// Returns up to three of `names` that are similar to `wanted`. Names that begin with `wanted` come
-/// first, then those with the smallest edit distance. WHY it also finds names with which `wanted`
-/// ends: a ROS user writes `geometry_msgs/Twist`.
+/// first, then those with the smallest edit distance. A name that occurs twice counts once. WHY it
+/// also finds names with which `wanted` ends: a ROS user writes `geometry_msgs/Twist`.
 fn nearest_names<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
     let is_end = |name: &str| {
         wanted
@@ -23,6 +23,7 @@ fn nearest_names<'a>(wanted: &str, names: &'a [String]) -> Vec<&'a str> {
         .map(|name| (distance(name), name.as_str()))
         .collect();
     near.sort_unstable();
+    near.dedup();
     near.truncate(SUGGESTIONS_MAX);
     near.into_iter().map(|(_, name)| name).collect()
 }
@@ -70,6 +71,8 @@ mod tests {
         assert!(suggestion_text("cam", &names).starts_with(" Near: camera/rgb, "));
         assert!(suggestion_text("robot/imu", &names).starts_with(" Near: imu, "));
         assert_eq!(suggestion_text("odm", &[]), "");
+        let twice = ["imu", "imu"].map(str::to_owned);
+        assert_eq!(suggestion_text("imo", &twice), " Near: imu");
     }
 
     #[test]

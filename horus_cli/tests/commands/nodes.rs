@@ -257,6 +257,14 @@ fn the_namespaces_of_a_node_or_scheduler_are_named() {
         let ran = robot.run(&format!("{command} -N other"));
         ran.failed(3, &[&text, there]);
     }
+    // Two schedulers may have nodes of the same names.
+    let mut second = robot.program();
+    second.tell("schedule hand");
+    robot.until("node list", |list| list.matches("planner").count() == 2);
+    let near = "Near: planner, driver, controller\n";
+    robot.run("node info planer").failed(3, &[near]);
+    let near = "Near: arm/planner, ";
+    robot.run("node info arm/planer").failed(3, &[near]);
     let ran = robot.run("blackbox leg -N other");
     ran.failed(3, &["Namespaces with schedulers: default."]);
 }
