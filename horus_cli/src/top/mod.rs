@@ -22,8 +22,7 @@ use crate::failure::Failure;
 use crate::output::format::{clock, count};
 use crate::sample::{self, Sample, Sampler};
 
-/// Time between two samples on a terminal. If the output is not a terminal, [`BATCH_PERIOD`] is
-/// used.
+/// Time between two samples on a screen. If samples are printed instead, [`BATCH_PERIOD`] is used.
 const SCREEN_PERIOD: Duration = Duration::from_millis(250);
 const BATCH_PERIOD: Duration = Duration::from_secs(1);
 
@@ -33,14 +32,14 @@ const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 /// Show programs, topics, nodes and events live
 ///
 /// Disturbs no program: it reads what the participants count anyway. The key ?
-/// lists the keys. With --json, or if stdout is not a terminal, it prints what it
-/// sees once per interval, until Ctrl-C.
+/// lists the keys. With --json or -n, or if stdout is not a terminal, it prints
+/// what it sees once per interval, until Ctrl-C.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
-    /// Seconds between two samples [default: 0.25, and 1 without a terminal]
+    /// Seconds between two samples [default: 0.25, and 1 if they are printed]
     #[arg(short, long, value_name = "S", value_parser = parse_positive_seconds)]
     interval: Option<Duration>,
-    /// End after N samples, with --json or without a terminal
+    /// Print N samples one after the other, and end, also on a terminal
     #[arg(short = 'n', value_name = "N", value_parser = parse_number::<u64>)]
     number: Option<u64>,
     /// Also show the library's own topics, horus/…
@@ -50,7 +49,8 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     context.stop.begin_stream();
-    let is_batch = context.is_json() || !context.out.is_terminal();
+    let has_number = arguments.number.is_some();
+    let is_batch = context.is_json() || has_number || !context.out.is_terminal();
     let default = if is_batch {
         BATCH_PERIOD
     } else {

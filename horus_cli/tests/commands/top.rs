@@ -10,6 +10,7 @@ use horus_testing::skip;
 
 use crate::common::{Robot, until};
 use crate::golden::check_json;
+use crate::messages::print_to_terminal;
 
 #[test]
 fn samples_go_into_a_pipe_as_tables_or_json() {
@@ -279,6 +280,17 @@ fn a_terminal_shows_everything_and_is_given_back() {
     tmux.until_it_is_left();
     tmux.write("echo code $?");
     tmux.until("the code is 0", |screen| screen.contains("\ncode 0"));
+}
+
+/// A number of samples is a number of tables, wherever they are printed.
+#[test]
+fn samples_are_counted_on_a_terminal_too() {
+    let robot = Robot::new();
+    let topic = Topic::<Imu>::builder("imu").namespace(robot.namespace());
+    let _publisher = topic.publisher().unwrap();
+    let shown = print_to_terminal(robot.command("top -n 2 -i 0.05 --timeout 30"));
+    assert!(!shown.contains('\x1b'), "{shown}");
+    assert_eq!(shown.matches("\nTOPIC ").count(), 2, "{shown}");
 }
 
 #[test]
