@@ -19,7 +19,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use horus_shm::internals::Blocks as _;
 use horus_shm::internals::layout::{
-    HEADER_BYTES, LAYOUT_VERSION, LaneBlock, ReaderBlock, SCHEMA_OFFSET,
+    HEADER_BYTES, LAYOUT_VERSION, LaneBlock, LaneRecord, ReaderBlock, SCHEMA_OFFSET,
 };
 use horus_shm::internals::shape::{LaneShape, ShapeRequest, TopicShape};
 use horus_shm::{
@@ -122,6 +122,9 @@ fn mask_times(segment: &Segment, bytes: &mut [u8]) {
     let session = &mut bytes[lane + offset_of!(LaneBlock<AtomicU64>, session)..][..8];
     assert!(*session != [0; 8], "no session");
     session.fill(0xdd);
+    let record = segment.shape().lane_area().start as usize + segment.shape().lane_record_offset(0);
+    let began = offset_of!(LaneRecord<AtomicU64>, first_session);
+    bytes[record + began..][..8].fill(0xdd);
     let area = segment.shape().reader_area().start as usize;
     let reader = area + segment.shape().reader_block_offset(0);
     let latency = &mut bytes[reader + offset_of!(ReaderBlock<AtomicU64>, latency)..][..64];

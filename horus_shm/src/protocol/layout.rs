@@ -255,8 +255,14 @@ pub struct LaneRecord<W> {
     /// The number [`LaneBlock::session`] of the last publisher that left the lane, or was about to
     /// leave it, to continue in another topic file; 0 if there was none.
     pub moved_session: W,
+    /// Position at which the lane began, which is also the number of its first message. It is past
+    /// 0 if the first owner moved here from another topic file. Valid if the lane has an extent
+    /// (file of slots), also after its first extents are gone.
+    pub first_position: W,
+    /// The number [`LaneBlock::session`] of the publisher that began the lane.
+    pub first_session: W,
     /// Unused; always 0.
-    pub reserved: [W; 3],
+    pub reserved: W,
 }
 
 /// The decoded word [`LaneBlock::latched`] if that is not 0. It describes messages that stay

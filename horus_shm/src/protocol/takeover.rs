@@ -82,18 +82,6 @@ pub fn history_start<W: Word>(block: &LaneBlock<W>, head: u64) -> u64 {
     block.history_start.get().min(head)
 }
 
-/// Returns the position at which a lane begins, which is also the number of its first message;
-/// `None` if more than one owner has claimed the lane, or none, or if the position is impossible.
-/// The caller has seen that the lane has slots. A lane begins past 0 if its first owner moved there
-/// from another topic file.
-pub fn first_position<W: Word>(block: &LaneBlock<W>) -> Option<u64> {
-    // ORDERING(history): pairs with the store in `take_over`. A thread that sees the start of the
-    // second session sees below that it is the second.
-    let start = block.epoch_start.load(edge::HISTORY_SEE);
-    // Relaxed: ordered by the load above. WHY the maximum: other processes can write anything here.
-    (block.epoch.get() == 1 && start <= PLAUSIBLE_POSITION_MAX).then_some(start)
-}
-
 /// Discards the history of a lane, which from now on begins at `pos`. Called by an owner that has
 /// just taken over the lane at `pos`.
 pub fn end_history<W: Word>(block: &LaneBlock<W>, pos: u64) {

@@ -241,25 +241,6 @@ pub(crate) fn latched_history_is_that_of_one_session() {
     }
 }
 
-/// The start of a later session is never taken for the beginning of the lane.
-pub(crate) fn a_lane_begins_with_its_first_session() {
-    explore(3, move || {
-        let lane = LoomLane::new(4, 1, CopyOptions::Racing, 1);
-        // WHY: the model makes its lane without a claim.
-        Producer::first(&lane, 1).leave();
-        let mut first = Producer::claim(&lane, 2, NOBODY).unwrap();
-        first.send_all(1);
-        first.leave();
-        assert_eq!(takeover::first_position(lane.block()), Some(0));
-        let theirs = lane.clone();
-        let looking = thread::spawn(move || takeover::first_position(theirs.block()));
-        let _second = Producer::claim(&lane, 3, NOBODY).unwrap();
-        let begins = looking.join().unwrap();
-        assert!(matches!(begins, None | Some(0)), "{begins:?}");
-        assert_eq!(takeover::first_position(lane.block()), None);
-    });
-}
-
 /// Whoever sees that a place has another endpoint, or none any more, sees that the one before it
 /// died there.
 pub(crate) fn a_death_is_recorded_before_its_place_shows_another_endpoint() {

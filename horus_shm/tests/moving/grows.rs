@@ -100,3 +100,44 @@ fn messages_in_a_lane_file_that_is_gone_are_lost_at_once() {
     assert_eq!(receive(&mut reader), [1, 3, 4, 5, 6]);
     assert_eq!(ledger(&reader), (sent, 1 + waiting, lost, 0));
 }
+
+/// A publisher moves, sends one message, and dies. Another one takes over its lane, and grows until
+/// its first lane file is gone. A reader that moved, or came, before both finds the lane then.
+#[test]
+fn a_reader_counts_no_message_as_lost_that_a_predecessor_sent_elsewhere() {
+    const BEFORE: u64 = 20;
+    for (role, history) in [("publish", 0), ("publish history", 4)] {
+        for was_there in [false, true] {
+            let what = format!("history {history}, was there {was_there}");
+            let scene = Scene::alone(0);
+            let mut reader = scene.reader();
+            let mut first = Child::spawn(role, scene.dir.path());
+            assert_eq!(first.listen(), "here");
+            (0..BEFORE).for_each(|_| send(&mut first, LENGTHS[0]));
+            if was_there {
+                assert_eq!(receive(&mut reader).len() as u64, BEFORE);
+                scene.remove();
+                assert_eq!(receive(&mut reader), []);
+            } else {
+                drop(reader);
+                scene.remove();
+                reader = scene.reader();
+            }
+            send(&mut first, LENGTHS[0]);
+            first.kill();
+            let mut second = Child::spawn("publish", scene.dir.path());
+            assert_eq!(second.listen(), "here");
+            LENGTHS.iter().for_each(|&bytes| send(&mut second, bytes));
+            let repeated = if was_there { 0 } else { history };
+            let received_before = if was_there { BEFORE } else { 0 };
+            let sent = received_before + repeated + 1 + LENGTHS.len() as u64;
+            let numbers: Vec<_> = (2..LENGTHS.len() as u64).collect();
+            assert_eq!(receive(&mut reader), numbers, "{what}");
+            let lost = sent - received_before - NAMED_EXTENTS;
+            let stats = reader.stats();
+            let found = (stats.sent, stats.received, stats.lost, stats.waiting);
+            let received = received_before + NAMED_EXTENTS;
+            assert_eq!(found, (sent, received, lost, 0), "{what}");
+        }
+    }
+}

@@ -12,11 +12,21 @@ use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, TopicMemory};
 use crate::os::region::Access;
 use crate::protocol::layout::{LaneBlock, PLAUSIBLE_POSITION_MAX, POSITION_MAX, SkipCounter};
-use crate::protocol::sync::{Word as _, edge};
+use crate::protocol::sync::{Word, edge};
 
 /// Maximum number of extents (files of slots) of a lane in which a reader's messages are searched.
 /// The search goes backwards from the newest extent.
 pub(crate) const SEARCHED_EXTENTS_MAX: u64 = 16;
+
+/// The beginning of a lane, with its first extent (file of slots).
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct LaneBeginning {
+    /// The first position, which is also the sequence number of the first message. It is past 0 if
+    /// the first publisher moved here from another topic file.
+    pub(crate) position: u64,
+    /// The random number of the publisher that began the lane.
+    pub(crate) session: u64,
+}
 
 impl TopicMemory {
     pub(super) fn lock_extents(&self) -> MutexGuard<'_, Vec<Arc<Extent>>> {
@@ -131,12 +141,34 @@ impl TopicMemory {
         if block.oldest.get() == 0 {
             block.oldest.set(id.generation);
         }
-        // Relaxed: the next head publishes it.
+        // WHY not if readers know the lane: then it has begun before.
+        if block.generation.get() == 0 {
+            let record = self.lane_record(lane, Access::Write)?;
+            record.first_position.set(position);
+            record.first_session.set(base.session);
+        }
         if block.head.get() < position {
             // WHY only now: a lane whose extent cannot be made stays as it was.
-            block.head.set(position);
+            // ORDERING(head): pairs with the load in `count_messages`: a thread that sees that the
+            // head is not 0 sees where the lane begins.
+            Word::store(&block.head, position, edge::HEAD_PUBLISH);
         }
         Ok(extent)
+    }
+
+    /// Returns the beginning of a lane; `None` if the lane has no extent (file of slots), or if its
+    /// record is damaged. The caller has loaded the changes or the head of the lane.
+    pub(crate) fn lane_beginning(&self, lane: u32) -> Option<LaneBeginning> {
+        // Relaxed, all: that load ordered them. WHY the maximum: other processes can write
+        // anything here.
+        let block = self.lane_block(lane, Access::Read).ok()?;
+        let record = self.lane_record(lane, Access::Read).ok()?;
+        let position = record.first_position.get();
+        let is_valid = block.generation.get() != 0 && position <= block.head.get();
+        (is_valid && position <= PLAUSIBLE_POSITION_MAX).then(|| LaneBeginning {
+            position,
+            session: record.first_session.get(),
+        })
     }
 
     /// Stores an extent (file of slots) as the newest one of its lane, so that readers find it. The

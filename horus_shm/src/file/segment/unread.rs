@@ -7,7 +7,6 @@ use crate::file::segment::{Blocks as _, TopicMemory};
 use crate::os::region::Access;
 use crate::protocol::lane::{self, UnreadCounts};
 use crate::protocol::sync::Word as _;
-use crate::protocol::takeover;
 
 /// The fields in the header of an extent (file of slots) that decide which of its messages a reader
 /// still gets.
@@ -104,13 +103,11 @@ impl TopicMemory {
         };
         // Relaxed: the acquired head orders it. A newer extent begins at the head or behind it.
         let newest = block.generation.get();
-        // WHY: what its publisher sent before the lane began was in another topic file. The first
-        // extent says where that is, too, but may be gone.
-        let first = (newest != 0)
-            .then(|| takeover::first_position(block))
-            .flatten();
-        let (position, number) = match first {
-            Some(first) if reader.position < first => (first, Some(first)),
+        // WHY: what its publisher sent before the lane began was in another topic file.
+        let (position, number) = match self.lane_beginning(lane) {
+            Some(first) if reader.position < first.position => {
+                (first.position, Some(first.position))
+            }
             _ => (reader.position, reader.number),
         };
         let number = number.or_else(|| lane::message_number_at(block, position));

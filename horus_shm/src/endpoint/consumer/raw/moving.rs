@@ -14,7 +14,6 @@ use super::sessions::{SessionProgress, lane_sessions};
 use super::{FollowedLane, MessageInfo, NO_LANE, RawConsumer, ReadMode, ReadStats};
 use crate::endpoint::sample::{BorrowError, RawSample};
 use crate::file::error::{OpenError, RecvError};
-use crate::file::header::ExtentId;
 use crate::file::name_watch::NameState;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::file::topic_files::TopicFiles;
@@ -24,7 +23,6 @@ use crate::os::region::Access;
 use crate::protocol::lane::PollOutcome;
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
-use crate::protocol::takeover;
 
 /// Minimum time between two attempts of a reader to move to the file that has the topic's name now.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
@@ -243,34 +241,23 @@ impl RawConsumer {
             self.has_later = true;
             return Ok(false);
         }
-        let generation = 1;
-        let base = self
-            .segment
-            .with_header(ExtentId { lane, generation }, |base, _| base);
+        let begun = segment.lane_beginning(lane);
         // WHY also the publisher that began the lane: it may have moved here, and be dead, and
         // another one have the lane. It had sent its history once more before the lane was shown.
-        let reached = reached.or_else(|| self.session_progress(base?.session, lane));
-        let known = reached.map(|reached| (reached.number, reached.number));
-        let first = known.or(base.map(|base| (base.position, base.number)));
-        // WHY: the lane may have grown so often that its first extent is gone.
-        let begins = || takeover::first_position(block).map(|first| (first, first));
-        // Relaxed: a lane that this reader has found has a head at or past its beginning. WHY: if
-        // the head was damaged when the first extent was made, that extent begins far past it.
-        let head = block.head.get();
-        let first = first.or_else(begins).filter(|first| first.0 <= head);
+        let reached = reached.or_else(|| self.session_progress(begun?.session, lane));
+        let first = reached.map(|reached| reached.number);
+        let first = first.or(begun.map(|begun| begun.position));
         // WHY not back: it may have begun to receive from the lane again.
-        if let Some((position, number)) = first
+        if let Some(position) = first
             && self.starts[lane as usize].position < position
         {
-            self.set_start(lane, position, number);
+            self.starts[lane as usize] = LaneStart {
+                position,
+                number: Some(position),
+            };
+            self.publish_start(lane);
         }
         Ok(true)
-    }
-
-    fn set_start(&mut self, lane: u32, position: u64, number: u64) {
-        let number = Some(number);
-        self.starts[lane as usize] = LaneStart { position, number };
-        self.publish_start(lane);
     }
 
     /// Calls `old` for each former file, and then `own` for each lane of the present file, until a

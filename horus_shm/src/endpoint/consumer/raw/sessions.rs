@@ -4,11 +4,10 @@
 use std::sync::Arc;
 
 use super::RawConsumer;
-use crate::file::header::ExtentId;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
+use crate::protocol::lane;
 use crate::protocol::sync::Word as _;
-use crate::protocol::{lane, takeover};
 
 /// The progress of a reader in the messages of one publisher, at the time when the publisher or the
 /// reader moves to another file.
@@ -97,13 +96,7 @@ impl RawConsumer {
 
     /// Returns the position at which a lane begins; 0 if that is not known.
     fn first_position(&self, lane: u32) -> u64 {
-        let generation = 1;
-        let id = ExtentId { lane, generation };
-        let base = self.segment.with_header(id, |base, _| base.position);
-        let begins = || {
-            let block = self.segment.lane_block(lane, Access::Read).ok()?;
-            takeover::first_position(block)
-        };
-        base.or_else(begins).unwrap_or(0)
+        let beginning = self.segment.lane_beginning(lane);
+        beginning.map_or(0, |beginning| beginning.position)
     }
 }
