@@ -46,7 +46,8 @@ models! {
         a_gated_reader_gets_every_message_across_growth;
     crate::loom_models::moving:
         messages_from_before_a_move_come_first,
-        a_publisher_that_moved_keeps_a_lap_for_its_reader;
+        a_publisher_that_moved_keeps_a_lap_for_its_reader,
+        a_reader_leaves_no_file_in_which_a_publisher_stays;
     crate::loom_models::takeover:
         a_successor_goes_on_where_its_predecessor_was_killed,
         the_head_of_a_takeover_covers_all_published_messages,

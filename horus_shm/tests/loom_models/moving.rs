@@ -5,6 +5,7 @@ use std::rc::Rc;
 use horus_shm::internals::gate;
 use horus_shm::internals::lane::PollOutcome;
 use horus_shm::internals::memory::LaneMemory;
+use horus_shm::internals::owner;
 use horus_shm::internals::sync::{Word, edge};
 use loom::thread;
 
@@ -78,5 +79,33 @@ pub(crate) fn a_publisher_that_moved_keeps_a_lap_for_its_reader() {
         let mut consumer = reading.join().unwrap();
         let end = producer.writer.position();
         assert_eq!(consumer.finish(end), messages(1, 0..end));
+    });
+}
+
+/// A publisher claims a lane of a file while the file loses its name. Either it sees that, or the
+/// reader, which has seen that, finds it in the file.
+pub(crate) fn a_reader_leaves_no_file_in_which_a_publisher_stays() {
+    explore(3, || {
+        let lane = LoomLane::new(1, 0, CopyOptions::Racing, 1);
+        let words = [(); 2].map(|()| Rc::new(LoomWord::new(0)));
+        let [owner, is_name_lost] = words.each_ref().map(Rc::clone);
+        let theirs = lane.clone();
+        let claiming = thread::spawn(move || {
+            owner::claim_first_free([&*owner].into_iter(), 1, |_| false).unwrap();
+            // ORDERING(leave): as in `LaneClaim::in_named_file`.
+            theirs.fence(edge::LEAVE_CLAIM);
+            is_name_lost.get() == 0
+        });
+        let [owner, is_name_lost] = words.each_ref().map(Rc::clone);
+        let reading = thread::spawn(move || {
+            let may_leave = is_name_lost.get() == 1;
+            // ORDERING(leave): as in `RawConsumer::is_file_finished`.
+            lane.fence(edge::LEAVE_LOOK);
+            may_leave && owner.get() == 0
+        });
+        // The user removes the file.
+        words[1].set(1);
+        let (stays, leaves) = (claiming.join().unwrap(), reading.join().unwrap());
+        assert!(!(stays && leaves), "the publisher sends to nobody");
     });
 }

@@ -95,6 +95,15 @@ pub const READY_PUBLISH: Edge = Edge::new("ready/publish", Ordering::Release);
 /// [`READY_PUBLISH`].
 pub const READY_SEE: Edge = Edge::new("ready/see", Ordering::Acquire);
 
+/// ORDERING(leave): SeqCst fence of a publisher between its claim of a lane and its check that the
+/// topic's name still leads to the file. Pairs with [`LEAVE_LOOK`], as in Dekker's algorithm:
+/// either the publisher sees that the name is lost, or a reader that has seen this sees the
+/// publisher.
+pub const LEAVE_CLAIM: Edge = Edge::new("leave/claim", Ordering::SeqCst);
+/// ORDERING(leave): SeqCst fence of a reader that has seen that its file has lost the topic's name,
+/// before it loads the owners of the file's lanes. Pairs with [`LEAVE_CLAIM`].
+pub const LEAVE_LOOK: Edge = Edge::new("leave/look", Ordering::SeqCst);
+
 /// ORDERING(wake): SeqCst fence of a sender between its publication and its load of the
 /// waiters. Pairs with [`WAKE_ANNOUNCE`], as in Dekker's algorithm: either the sender sees the
 /// waiter, or the waiter sees the message. If the waiters execute barriers for both sides
@@ -132,7 +141,7 @@ pub const PIN_REUSE: Edge = Edge::new("reuse/take", Ordering::Acquire);
 
 /// All edges of the lane protocol. Tests weaken each of them, and compare the list with the
 /// documentation.
-pub const LANE_EDGES: [Edge; 28] = [
+pub const LANE_EDGES: [Edge; 30] = [
     SLOT_PUBLISH,
     SLOT_SEE,
     OVERWRITE_BEGIN,
@@ -152,6 +161,8 @@ pub const LANE_EDGES: [Edge; 28] = [
     EPOCH_SEE,
     HISTORY_PUBLISH,
     HISTORY_SEE,
+    LEAVE_CLAIM,
+    LEAVE_LOOK,
     WAKE_LOOK,
     WAKE_ANNOUNCE,
     PIN_HOLD,

@@ -22,7 +22,7 @@ use crate::os::fault;
 use crate::os::region::Access;
 use crate::protocol::lane::PollOutcome;
 use crate::protocol::memory::LaneMemory;
-use crate::protocol::sync::{Word, edge};
+use crate::protocol::sync::{Word, edge, fence};
 
 /// Minimum time between two attempts of a reader to move to the file that has the topic's name now.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
@@ -358,6 +358,8 @@ impl RawConsumer {
         if self.segment.check_health().is_err() {
             return true;
         }
+        // ORDERING(leave): pairs with the fence in `LaneClaim::in_named_file`.
+        fence(edge::LEAVE_LOOK);
         let is_owned = |lane: u32| {
             let is_read = self.ignored & 1 << lane == 0 && self.unmatched_in(lane).is_none();
             let owner = self.segment.lane_block(lane, Access::Read).map(|block| {

@@ -11,7 +11,7 @@ use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
 use crate::protocol::layout::{LaneBlock, LaneRecord, LatchedHistory};
 use crate::protocol::owner;
-use crate::protocol::sync::Word;
+use crate::protocol::sync::{Word, edge, fence};
 use crate::protocol::takeover::end_history;
 
 /// A lane that a publisher has claimed, but into which it cannot write yet.
@@ -113,6 +113,8 @@ impl LaneClaim {
     ) -> Result<(Arc<Segment>, Self), OpenError> {
         for _ in 1..FILES_MAX {
             let claim = Self::new(&segment, offer, moves)?;
+            // ORDERING(leave): pairs with the fence in `RawConsumer::is_file_finished`.
+            fence(edge::LEAVE_CLAIM);
             if !segment.is_name_lost_now() {
                 return Ok((segment, claim));
             }
