@@ -10,6 +10,7 @@ use std::io;
 use std::mem::offset_of;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use crate::file::error::OpenError;
@@ -20,12 +21,14 @@ use crate::file::open::{no_space_or, reserve};
 use crate::file::segment::TopicFile;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::descriptor::CheckedFd;
+use crate::os::fault;
 use crate::os::region::{Access, Region};
 use crate::os::{self, OpenMode};
 use crate::protocol::copy;
 use crate::protocol::identity::TypeIdentity;
 use crate::protocol::layout::{HEADER_BYTES, LAYOUT_VERSION, LaneBlock};
 use crate::protocol::shape::TopicShape;
+use crate::protocol::sync::Word as _;
 use crate::protocol::tuning::Tuning;
 
 /// Maximum number of extents of one lane whose files exist. There may be more while reliable
@@ -83,6 +86,22 @@ pub(crate) struct Extent {
     slots: Region,
     /// The open lane file, if the endpoint needs it ([`ExtentUse::keeps_descriptor`]).
     fd: Option<CheckedFd>,
+    /// The mark of the topic file ([`TopicFile::has_lost_extent`]); `None` on the heap.
+    topic_lost: Option<Arc<AtomicU64>>,
+}
+
+impl Drop for Extent {
+    fn drop(&mut self) {
+        // WHY: the topic stays unusable in this process, whichever of its extents is still mapped.
+        if self.is_truncated()
+            && let Some(lost) = &self.topic_lost
+        {
+            // Relaxed: the epoch orders it. WHY again: an endpoint may have checked the topic just
+            // now, after the extent had left the list of the mapped ones.
+            lost.set(1);
+            fault::advance_epoch();
+        }
+    }
 }
 
 impl Extent {
@@ -96,6 +115,7 @@ impl Extent {
             type_identity: offer.type_info.identity(),
             offer,
             fd: None,
+            topic_lost: None,
         }
     }
 
@@ -221,6 +241,7 @@ impl Extent {
             offer,
             slots: slots.map_err(place.io_error("mapping"))?,
             fd: None,
+            topic_lost: Some(Arc::clone(&place.topic.has_lost_extent)),
         })
     }
 

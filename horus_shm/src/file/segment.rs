@@ -36,6 +36,7 @@ mod topic_file;
 mod unread;
 
 pub use blocks::Blocks;
+use extents::ExtentList;
 pub(crate) use extents::SEARCHED_EXTENTS_MAX;
 use topic_file::PartMappings;
 pub(crate) use topic_file::{FileId, TopicFile};
@@ -71,8 +72,7 @@ pub struct TopicMemory {
     /// The name of the topic, for error texts.
     label: TopicLabel,
     epoch: u64,
-    /// The extents (files of slots) that this process has mapped, in no particular order.
-    extents: Mutex<Vec<Arc<Extent>>>,
+    extents: Mutex<ExtentList>,
     /// The headers of the extents that this process knows, in no particular order. They are kept so
     /// that no file has to be read twice.
     headers: Mutex<Vec<(ExtentId, ExtentBoundary, Offer)>>,
@@ -198,14 +198,15 @@ impl TopicMemory {
     ) -> Self {
         // WHY here: every endpoint that copies has a segment. The call chooses the settings.
         cpu::machine();
-        let (extents, headers, observers) = Default::default();
+        let on_heap = matches!(backing, SegmentBacking::Heap(_));
+        let (headers, observers) = Default::default();
         Self {
             type_info,
             shape,
             backing,
             label,
             epoch: fork_epoch(),
-            extents,
+            extents: Mutex::new(ExtentList::new(on_heap)),
             headers,
             observers,
             uncancelled: None,
@@ -282,9 +283,10 @@ impl TopicMemory {
         let areas = [&file.lane_area, &file.reader_area];
         let is_evicted = file.namespace.registry().is_lost();
         let is_lost = || {
-            self.lock_extents()
-                .iter()
-                .any(|extent| extent.is_truncated())
+            let extents = self.lock_extents();
+            let is_lost = extents.iter().any(|extent| extent.is_truncated());
+            // Relaxed: the fault epoch orders it.
+            is_lost || file.has_lost_extent.get() != 0
         };
         // WHY not in a forked child: a thread that it does not have may have locked them.
         let is_lost = || !self.is_forked() && is_lost();

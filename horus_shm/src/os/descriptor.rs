@@ -11,6 +11,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, IntoRawFd, OwnedFd, RawF
 
 use libc::ssize_t;
 
+use super::cancel::NoCancelGuard;
 use super::{fstat, retry_if_interrupted};
 
 /// The lowest number that a long-lived descriptor may have, because 0 to 2 are the standard
@@ -148,7 +149,10 @@ impl CheckedFd {
 
 impl Drop for CheckedFd {
     fn drop(&mut self) {
-        if !self.is_still_open() {
+        let _uncancelled = NoCancelGuard::new();
+        if self.is_still_open() {
+            drop(self.fd.take());
+        } else {
             self.leak();
         }
     }

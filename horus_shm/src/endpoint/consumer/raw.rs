@@ -2,6 +2,7 @@
 //! (cursor) in every lane.
 
 mod bytes;
+mod discover;
 mod follow;
 mod grown;
 mod in_place;
@@ -73,6 +74,8 @@ struct FollowedLane {
     lane: u32,
     reader: LaneReader<RawLane>,
     extent: Arc<Extent>,
+    /// The extents after `extent` that this reader has mapped, from the earliest to the newest.
+    later: Vec<Arc<Extent>>,
     /// Number of bytes that this reader copies of each message of the lane; the maximum number if
     /// messages vary in length.
     shared: usize,
@@ -113,7 +116,7 @@ pub struct RawConsumer {
     /// a different value, a lane has new slots.
     known: u64,
     /// The result of the last attempt to map lanes; `None` if all lanes were mapped.
-    failed: Option<Box<join::FailedMapping>>,
+    failed: Option<Box<discover::FailedMapping>>,
     changes: *const AtomicU64,
     /// The value of the process-wide fault counter when this consumer last checked its file. If the
     /// counter has changed, the consumer checks the file again.
@@ -191,6 +194,9 @@ impl RawConsumer {
         reading: ReadMode,
         origin: StartOrigin,
     ) -> Result<Self, OpenError> {
+        // WHY: the lanes that are looked at first are mapped for good when they are found.
+        let topic = Arc::clone(&segment);
+        let _mapped = topic.keep_extents_mapped();
         let mut this = Self::join_lanes(segment, reading, origin, Arc::default())?;
         this.look_for_lanes();
         this.segment.expect_usable()?;
@@ -229,7 +235,7 @@ impl RawConsumer {
             received: 0,
             received_at_empty_poll: 0,
             chance: 0,
-            known: join::NEVER_SEARCHED,
+            known: discover::NEVER_SEARCHED,
             failed: None,
             changes,
             seen_epoch,
@@ -530,9 +536,6 @@ impl Drop for RawConsumer {
         if let Some(place) = &self.place {
             place.announce_leave();
         }
-        self.lanes
-            .iter()
-            .for_each(|followed| self.segment.forget_extent_if_writable(&followed.extent));
         if self.reading == ReadMode::Observer {
             self.segment.remove_observer();
         }

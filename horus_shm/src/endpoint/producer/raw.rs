@@ -426,8 +426,6 @@ impl Drop for RawProducer {
         unsafe { &*self.wait }
             .room_waiters
             .clear_bits_relaxed(1 << self.lane);
-        // WHY: the next owner of the lane, in any process, may remove the files of these extents.
-        self.forget_extents();
         if let Ok(block) = self.segment.lane_block(self.lane, Access::Write) {
             end_session(block);
             owner::release_entry(&block.owner);

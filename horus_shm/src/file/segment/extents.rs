@@ -3,7 +3,7 @@
 
 use std::io;
 use std::sync::atomic::AtomicU64;
-use std::sync::{Arc, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard, PoisonError, Weak};
 
 use crate::file::error::OpenError;
 use crate::file::extent::{Extent, ExtentUse, lane_file_exists, remove_lane_file};
@@ -28,8 +28,76 @@ pub(crate) struct LaneBeginning {
     pub(crate) session: u64,
 }
 
+/// The extents (files of slots) of a topic that this process has mapped.
+///
+/// WHY weak references: an extent is unmapped when its last user drops it. So no mapping outlives
+/// its users, and each user finds the mappings of all others here.
+#[derive(Debug, Default)]
+pub(super) struct ExtentList {
+    /// All of them, in no particular order.
+    mapped: Vec<Weak<Extent>>,
+    /// Those that stay mapped without a user, while `keepers` is not 0.
+    kept: Vec<Arc<Extent>>,
+    /// The number of [`KeptExtents`]; one more on the heap, where readers can find an extent only
+    /// in this list, until its owner removes it.
+    keepers: u32,
+}
+
+impl ExtentList {
+    pub(super) fn new(on_heap: bool) -> Self {
+        Self {
+            keepers: on_heap.into(),
+            ..Self::default()
+        }
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = Arc<Extent>> {
+        self.mapped.iter().filter_map(Weak::upgrade)
+    }
+
+    fn push(&mut self, extent: &Arc<Extent>) {
+        self.mapped.retain(|known| known.strong_count() > 0);
+        self.mapped.push(Arc::downgrade(extent));
+        if self.keepers > 0 {
+            self.kept.push(Arc::clone(extent));
+        }
+    }
+
+    fn remove(&mut self, id: ExtentId) {
+        self.kept.retain(|kept| kept.id != id);
+        let is_other = |known: &Weak<Extent>| known.upgrade().is_some_and(|known| known.id != id);
+        self.mapped.retain(is_other);
+    }
+}
+
+/// Keeps all extents (files of slots) mapped that are mapped while this value exists. WHY: an
+/// endpoint that is being opened looks into extents before it uses them, and must not map them
+/// twice.
+pub(crate) struct KeptExtents<'a>(&'a TopicMemory);
+
+impl Drop for KeptExtents<'_> {
+    fn drop(&mut self) {
+        let mut extents = self.0.lock_extents();
+        extents.keepers -= 1;
+        let unused = if extents.keepers == 0 {
+            std::mem::take(&mut extents.kept)
+        } else {
+            Vec::new()
+        };
+        // WHY in this order: no other thread has to wait while they are unmapped.
+        drop(extents);
+        drop(unused);
+    }
+}
+
 impl TopicMemory {
-    pub(super) fn lock_extents(&self) -> MutexGuard<'_, Vec<Arc<Extent>>> {
+    /// Keeps all extents mapped that are mapped from now on, until the result is dropped.
+    pub(crate) fn keep_extents_mapped(&self) -> KeptExtents<'_> {
+        self.lock_extents().keepers += 1;
+        KeptExtents(self)
+    }
+
+    pub(super) fn lock_extents(&self) -> MutexGuard<'_, ExtentList> {
         // WHY poison is ignored: nothing panics while it is locked.
         self.extents.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -53,7 +121,7 @@ impl TopicMemory {
             .iter()
             .find(|extent| extent.id == id && suits(extent));
         if let Some(extent) = known {
-            return Ok(Arc::clone(extent));
+            return Ok(extent);
         }
         let Some(file) = self.file() else {
             // A reader of the heap came too late: nobody keeps that extent any more.
@@ -70,7 +138,7 @@ impl TopicMemory {
             }
             Err(error) => return Err(error),
         };
-        extents.push(Arc::clone(&extent));
+        extents.push(&extent);
         drop(extents);
         self.note_header(id, extent.base, &extent.offer);
         Ok(extent)
@@ -85,7 +153,7 @@ impl TopicMemory {
     /// writes an earlier extent any more, so it can be read from memory. The newest one must be
     /// read by system calls (see [`Extent::copy_slot`]). They need the open file, which a
     /// publisher's mapping keeps.
-    fn extent_of_publisher(&self, extents: &[Arc<Extent>], id: ExtentId) -> Option<Arc<Extent>> {
+    fn extent_of_publisher(&self, extents: &ExtentList, id: ExtentId) -> Option<Arc<Extent>> {
         // Relaxed: an earlier extent never becomes the newest one again.
         let newest = self
             .lane_block(id.lane, Access::Read)
@@ -98,9 +166,7 @@ impl TopicMemory {
             ExtentUse::ReadAlone | ExtentUse::Observe => false,
         };
         let mut extents = extents.iter();
-        extents
-            .find(|extent| extent.id == id && is_open(extent.usage))
-            .cloned()
+        extents.find(|extent| extent.id == id && is_open(extent.usage))
     }
 
     /// Creates the next extent (file of slots) of lane `lane`, which begins at `position`. Readers
@@ -136,7 +202,7 @@ impl TopicMemory {
             Some(file) => Extent::create(file, id, base, offer)?,
             None => Extent::on_heap(id, base, offer),
         });
-        self.lock_extents().push(Arc::clone(&extent));
+        self.lock_extents().push(&extent);
         self.note_header(id, base, &extent.offer);
         if block.oldest.get() == 0 {
             block.oldest.set(id.generation);
@@ -274,28 +340,8 @@ impl TopicMemory {
         let on_heap = self.file().is_none();
         let is_it =
             |extent: &Arc<Extent>| extent.id == id && (extent.usage != ExtentUse::Write || on_heap);
-        let is_mapped = self.lock_extents().iter().any(is_it);
+        let is_mapped = self.lock_extents().iter().any(|extent| is_it(&extent));
         is_mapped || self.file().is_some_and(|file| lane_file_exists(file, id))
-    }
-
-    /// Removes an extent of a file from the list of mapped extents. It is unmapped when its last
-    /// user drops it. WHY this does nothing for extents on the heap: other readers can find such an
-    /// extent only in this list, until its owner removes it.
-    pub(crate) fn forget_extent(&self, extent: &Arc<Extent>) {
-        if self.file().is_some() {
-            self.lock_extents()
-                .retain(|known| !Arc::ptr_eq(known, extent));
-        }
-    }
-
-    /// Does the same as [`Self::forget_extent`] if a reader that was declared to be alone has
-    /// mapped the extent, perhaps writable. WHY: the reader is leaving the extent, and other
-    /// processes may read the slots from now on. Truncated extents stay in the list. WHY: they show
-    /// that the segment's memory is lost.
-    pub(crate) fn forget_extent_if_writable(&self, extent: &Arc<Extent>) {
-        if extent.usage == ExtentUse::ReadAlone && !extent.is_truncated() {
-            self.forget_extent(extent);
-        }
     }
 
     /// Removes an extent (file of slots) of a lane that the caller owns. Readers that have mapped
@@ -303,7 +349,7 @@ impl TopicMemory {
     pub(crate) fn remove_extent(&self, id: ExtentId) {
         match self.file() {
             Some(file) => remove_lane_file(file, id),
-            None => self.lock_extents().retain(|known| known.id != id),
+            None => self.lock_extents().remove(id),
         }
     }
 }

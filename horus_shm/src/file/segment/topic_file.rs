@@ -62,6 +62,8 @@ pub(crate) struct TopicFile {
     pub(crate) topic_id: [u8; 16],
     pub(super) lane_area: PartMappings,
     pub(super) reader_area: PartMappings,
+    /// 1 once an extent (file of slots) was unmapped that an access had found truncated; 0 before.
+    pub(crate) has_lost_extent: Arc<AtomicU64>,
 }
 
 /// A private copy of the bookkeeping blocks of all lanes of a topic file.
@@ -103,6 +105,7 @@ impl TopicFile {
             topic_id: [0; 16],
             lane_area: PartMappings::default(),
             reader_area: PartMappings::default(),
+            has_lost_extent: Arc::default(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{FollowedLane, RawConsumer};
 use crate::file::error::OpenError;
-use crate::file::extent::{Extent, ExtentUse};
+use crate::file::extent::Extent;
 use crate::file::header::{ExtentBoundary, ExtentId};
 use crate::file::segment::SEARCHED_EXTENTS_MAX;
 use crate::protocol::memory::{LaneMemory, RawLane};
@@ -16,7 +16,7 @@ impl RawConsumer {
     /// `newest`. The reader leaves an extent only when it has read all of its messages.
     pub(super) fn follow_extents(&mut self, at: usize, newest: ExtentId) -> Result<(), OpenError> {
         while self.lanes[at].extent.id.generation < newest.generation {
-            let (mut extent, mut raw) = self.next_extent(self.lanes[at].extent.id, newest)?;
+            let mut extent = self.map_next_extent(at, self.lanes[at].extent.id, newest)?;
             // WHY: extents of a publisher that does not match may be gone already.
             let unmatched = self
                 .unmatched_in(newest.lane)
@@ -33,8 +33,11 @@ impl RawConsumer {
             }
             let left_out = unmatched.unwrap_or(extent.base);
             while !self.matches(&extent) && extent.id != newest {
-                (extent, raw) = self.next_extent(extent.id, newest)?;
+                self.lanes[at].later.remove(0);
+                extent = self.map_next_extent(at, extent.id, newest)?;
             }
+            let raw = self.lane_memory(&extent)?;
+            self.lanes[at].later.remove(0);
             if !self.record_match(&extent, left_out) {
                 break;
             }
@@ -73,6 +76,7 @@ impl RawConsumer {
             extent: present,
             shared,
             other,
+            ..
         } = &mut self.lanes[at];
         (*shared, *other) = fit;
         let start = &mut self.starts[*lane as usize];
@@ -88,11 +92,7 @@ impl RawConsumer {
             let first = reader.stop_numbering(number).unwrap_or(number);
             start.position = position.wrapping_sub(number.wrapping_sub(first));
         }
-        let left = std::mem::replace(present, extent);
-        // WHY not if a publisher of this process has it mapped: that one forgets it.
-        if left.usage != ExtentUse::Write {
-            self.segment.forget_extent(&left);
-        }
+        *present = extent;
     }
 
     /// Returns the boundary at which the extent (file of slots) ends that is being read in a lane.
@@ -108,24 +108,46 @@ impl RawConsumer {
         end.filter(|end| end.position <= next.base.position)
     }
 
-    /// Returns the first extent (file of slots) after `extent` that can be opened. It need not be
-    /// the next one, because the publisher may have removed that.
-    pub(super) fn next_extent(
+    /// Returns the first extent (file of slots) after `extent` that can be opened, and maps all
+    /// later ones for the lane at index `at`. The first one need not be the next one, because the
+    /// publisher may have removed that.
+    ///
+    /// WHY all: their publisher may remove their files before this reader comes to them. WHY they
+    /// are not searched again if the newest one is mapped: each call that receives comes here while
+    /// there are later extents.
+    fn map_next_extent(
+        &mut self,
+        at: usize,
+        extent: ExtentId,
+        newest: ExtentId,
+    ) -> Result<Arc<Extent>, OpenError> {
+        let mapped = &self.lanes[at].later;
+        if mapped.last().is_none_or(|last| last.id != newest) {
+            self.lanes[at].later = self.later_extents(extent, newest)?;
+        }
+        Ok(Arc::clone(&self.lanes[at].later[0]))
+    }
+
+    /// Returns the extents (files of slots) after `extent` that can be opened, from the earliest
+    /// one on: the last ones without a gap, and at least one.
+    pub(super) fn later_extents(
         &self,
         extent: ExtentId,
         newest: ExtentId,
-    ) -> Result<(Arc<Extent>, RawLane), OpenError> {
-        let last = newest.generation;
-        let first = (extent.generation + 1).max(last.saturating_sub(SEARCHED_EXTENTS_MAX));
-        let mut found = self.map_extent(newest);
-        for generation in (first..last).rev() {
-            let lane = newest.lane;
-            match self.map_extent(ExtentId { lane, generation }) {
-                Ok(earlier) => found = Ok(earlier),
-                Err(_) => break,
-            }
+    ) -> Result<Vec<Arc<Extent>>, OpenError> {
+        let ExtentId { lane, generation } = newest;
+        let first = (extent.generation + 1).max(generation.saturating_sub(SEARCHED_EXTENTS_MAX));
+        let map = |generation| Ok(self.map_extent(ExtentId { lane, generation })?.0);
+        let last = map(generation);
+        let earlier = (first..generation).rev().map_while(|at| map(at).ok());
+        let mut found: Vec<_> = earlier.collect();
+        found.reverse();
+        match last {
+            Ok(last) => found.push(last),
+            Err(error) if found.is_empty() => return Err(error),
+            Err(_) => {}
         }
-        found
+        Ok(found)
     }
 
     /// In each lane, skips the remaining messages of every extent whose successor already contains
@@ -136,7 +158,8 @@ impl RawConsumer {
             let lane = self.lanes[at].lane;
             while let Ok(Some(newest)) = self.newest_extent(lane)
                 && self.lanes[at].extent.id.generation < newest.generation
-                && let Ok((next, _)) = self.next_extent(self.lanes[at].extent.id, newest)
+                && !self.is_unmatched(newest)
+                && let Ok(next) = self.map_next_extent(at, self.lanes[at].extent.id, newest)
             {
                 let end = self.present_extent_end(at, &next).unwrap_or(next.base);
                 let followed = &mut self.lanes[at];

@@ -100,6 +100,8 @@ impl RawConsumer {
         } else {
             StartOrigin::Head
         };
+        let topic = Arc::clone(&segment);
+        let _mapped = topic.keep_extents_mapped();
         let mut this = Self::join_lanes(segment, ReadMode::Observer, origin, health)?;
         this.ignored = !(1 << lane);
         this.past.get_or_insert_default().stays = true;

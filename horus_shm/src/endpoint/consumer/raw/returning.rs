@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use super::{FollowedLane, RawConsumer, join};
+use super::{FollowedLane, RawConsumer, discover};
 use crate::endpoint::consumer::watch::close_consumer;
 use crate::file::name_watch::NameState;
 use crate::file::segment::Segment;
@@ -54,7 +54,7 @@ impl RawConsumer {
         past.former.push(left);
         self.past = Some(past);
         // WHY: lanes of publishers that came back are looked for with what is known now.
-        self.known = join::NEVER_SEARCHED;
+        self.known = discover::NEVER_SEARCHED;
         self.look_for_lanes();
         self.note_own_epoch();
         self.announce_present_file();

@@ -142,13 +142,12 @@ impl ClaimedLane {
         let first = oldest.max(newest.generation.saturating_sub(FORMER_EXTENTS_MAX as u64));
         let generations = first.max(1)..newest.generation;
         let open = |generation| {
-            let id = |generation| ExtentId {
-                lane: newest.lane,
+            let id = ExtentId {
                 generation,
+                ..newest
             };
-            let extent = segment.extent(id(generation), ExtentUse::Read).ok()?;
-            let next = segment.extent(id(generation + 1), ExtentUse::Read).ok()?;
-            let end = next.base.position;
+            let extent = segment.extent(id, ExtentUse::Read).ok()?;
+            let end = segment.end_of_extent(id)?.position;
             Some(FormerExtent { extent, end })
         };
         generations.filter_map(open).collect()
@@ -346,17 +345,6 @@ impl RawProducer {
         None
     }
 
-    /// Removes the extents (files of slots) of the lane from the segment's list, when this
-    /// publisher leaves the lane. Truncated extents stay in the list. WHY: they show that the
-    /// segment's memory is lost.
-    pub(super) fn forget_extents(&self) {
-        let former = self.former.iter().map(|former| &former.extent);
-        former
-            .chain([&self.extent])
-            .filter(|extent| !extent.is_truncated())
-            .for_each(|extent| self.segment.forget_extent(extent));
-    }
-
     fn remove_oldest_extent(&mut self) {
         if self.former.is_empty() {
             return;
@@ -369,6 +357,5 @@ impl RawProducer {
             // Relaxed: a hint for successors; the files decide.
             block.oldest.set(extent.id.generation + 1);
         }
-        self.segment.forget_extent(&extent);
     }
 }

@@ -1,0 +1,207 @@
+//! Finds the lanes of a topic that appear while a reader reads it, and maps their slots.
+
+use std::time::{Duration, Instant};
+
+use super::join::LaneStart;
+use super::{FollowedLane, RawConsumer};
+use crate::file::error::{LaneNotMapped, OpenError, RecvError};
+use crate::file::header::ExtentBoundary;
+use crate::file::segment::Blocks as _;
+use crate::os::cancel::NoCancelGuard;
+use crate::os::region::Access;
+use crate::protocol::lane::LaneReader;
+use crate::protocol::sync::{Word, edge};
+
+/// The value of the field `known` of [`RawConsumer`] before the first search for lanes. The change
+/// counter never has this value.
+pub(super) const NEVER_SEARCHED: u64 = u64::MAX;
+
+/// Minimum time between two attempts to map a lane that could not be mapped. An attempt makes a few
+/// system calls.
+const RETRY_PERIOD: Duration = Duration::from_millis(100);
+
+/// The result of an attempt to map all lanes, if some of them could not be mapped.
+#[derive(Debug)]
+pub(super) struct FailedMapping {
+    /// The error of the first lane that failed and from which this reader misses messages; `None`
+    /// if it misses no messages.
+    error: Option<LaneNotMapped>,
+    /// Number of lanes that could not be mapped and from which this reader misses messages.
+    lanes: u64,
+    /// The value of the topic's change counter at the time of the attempt.
+    changes: u64,
+    at: Instant,
+}
+
+impl RawConsumer {
+    #[inline(always)]
+    pub(in crate::endpoint::consumer) fn look_for_lanes(&mut self) {
+        // SAFETY: it points into the segment, which this consumer keeps; it is an atomic.
+        let changes = unsafe { &*self.changes };
+        // ORDERING(change): pairs with the count in `TopicMemory::publish_change`.
+        let changes = Word::load(changes, edge::CHANGE_SEE);
+        if changes != self.known {
+            self.discover_lanes(changes);
+        }
+    }
+
+    /// Maps the newest file of slots (extent) of each lane that has one. `changes` is the present
+    /// value of the change counter. If a lane cannot be mapped, calls after [`RETRY_PERIOD`] try
+    /// again; until then [`Self::check`] returns the error.
+    #[cold]
+    fn discover_lanes(&mut self, changes: u64) {
+        if let Some(failed) = &self.failed
+            && failed.changes == changes
+            && failed.at.elapsed() < RETRY_PERIOD
+        {
+            return;
+        }
+        let _uncancelled = NoCancelGuard::new();
+        let mut failed = FailedMapping {
+            error: None,
+            lanes: 0,
+            changes,
+            at: Instant::now(),
+        };
+        let mut complete = true;
+        let mut read_lanes = 0;
+        self.has_later = false;
+        for lane in 0..self.starts.len() as u32 {
+            let discovered = self.discover_lane(lane);
+            if discovered.is_err() || self.may_receive_from(lane) {
+                read_lanes |= 1 << lane;
+            }
+            if let Err(cause) = discovered {
+                complete = false;
+                if let Some(error) = self.not_mapped_error(lane, &cause) {
+                    failed.lanes += 1;
+                    failed.error.get_or_insert(error);
+                }
+            }
+        }
+        self.progress.set_read_lanes(read_lanes, changes);
+        self.store_failed_mapping((!complete).then(|| Box::new(failed)));
+        self.update_lane_totals();
+        self.note_mismatch();
+        // WHY not if there are later extents: the reader goes on there when it has reached their
+        // beginning.
+        if complete && !self.has_later {
+            self.known = changes;
+        }
+    }
+
+    /// Returns true if this reader may get messages from a lane before the change counter changes
+    /// again. True for a lane that it ignores, because it may stop ignoring the lane.
+    fn may_receive_from(&self, lane: u32) -> bool {
+        let is_followed = self.lanes.iter().any(|followed| followed.lane == lane);
+        self.ignored & 1 << lane != 0 || is_followed && self.unmatched_in(lane).is_none()
+    }
+
+    /// Begins to read a lane that this reader has not read so far, or moves on to the next extent
+    /// of a lane that it reads.
+    fn discover_lane(&mut self, lane: u32) -> Result<(), OpenError> {
+        let Some(newest) = self.newest_extent(lane)? else {
+            return Ok(());
+        };
+        if self.ignored & 1 << lane != 0 {
+            return Ok(());
+        }
+        if self.is_unmatched(newest) {
+            self.report_mismatch(lane);
+            return Ok(());
+        }
+        if let Some(at) = self.lanes.iter().position(|followed| followed.lane == lane) {
+            return self.follow_extents(at, newest);
+        }
+        // WHY before it is mapped: this reader may have to wait, and then looks often.
+        if !self.find_start_in(lane)? {
+            return Ok(());
+        }
+        let (extent, _) = self.map_extent(newest)?;
+        let extent = self.extent_at(&extent, self.starts[lane as usize].position);
+        let (mut extent, mut raw) = self.map_extent(extent.id)?;
+        let mut is_owed_before = self.unmatched_in(lane).is_none();
+        while !self.matches(&extent) && extent.id != newest {
+            extent = self.later_extents(extent.id, newest)?.remove(0);
+            raw = self.lane_memory(&extent)?;
+            is_owed_before = false;
+        }
+        if !self.record_match(&extent, extent.base) {
+            return Ok(());
+        }
+        if !is_owed_before {
+            let ExtentBoundary {
+                position, number, ..
+            } = extent.base;
+            let numbered = extent.offer.shape.request().pinnable;
+            let number = Some(if numbered { number } else { position });
+            self.starts[lane as usize] = LaneStart { position, number };
+        }
+        let LaneStart { position, number } = self.starts[lane as usize];
+        let mut reader = LaneReader::new(raw, position, self.progress.reader());
+        if extent.offer.shape.request().pinnable {
+            reader = reader.with_numbering(number);
+        }
+        // WHY: what was in extents that are gone is lost.
+        reader.move_to_extent(raw, extent.base.number);
+        let (shared, other) = self.converter_for(&extent.offer.type_info);
+        self.lanes.push(FollowedLane {
+            lane,
+            reader,
+            extent,
+            later: Vec::new(),
+            shared,
+            other,
+        });
+        self.follow_extents(self.lanes.len() - 1, newest)
+    }
+
+    /// Stores the result of an attempt to map all lanes, for this reader and for the threads that
+    /// watch it. `None` means success.
+    pub(super) fn store_failed_mapping(&mut self, failed: Option<Box<FailedMapping>>) {
+        let error =
+            |failed: &Option<Box<FailedMapping>>| failed.as_ref().and_then(|failed| failed.error);
+        let before = error(&self.failed);
+        let now = error(&failed);
+        self.failed = failed;
+        if now != before {
+            self.progress.set_unmapped_lane(now);
+        }
+    }
+
+    /// Returns the error for a lane that cannot be mapped; `None` if this reader misses nothing,
+    /// because the lane has no publisher and no waiting message.
+    fn not_mapped_error(&self, lane: u32, cause: &OpenError) -> Option<LaneNotMapped> {
+        let offer = self.offer_in(lane);
+        let bytes = offer.map_or(0, |offer| offer.shape.slots_bytes());
+        let error = LaneNotMapped::new(lane, bytes, cause);
+        // Relaxed, both: a publisher that comes later is found by the next attempt.
+        let matters = self
+            .segment
+            .lane_block(lane, Access::Read)
+            .map_or(true, |block| {
+                let waiting = block.head.get() > self.starts[lane as usize].position;
+                let owner = block.owner.get();
+                owner != 0 && !self.segment.is_dead(owner) || waiting
+            });
+        matters.then_some(error)
+    }
+
+    /// Returns an error if this reader misses messages because the last attempt could not map a
+    /// lane.
+    #[inline]
+    pub(super) fn expect_lanes_mapped(&self) -> Result<(), RecvError> {
+        match self.failed.as_ref().and_then(|failed| failed.error) {
+            Some(cause) => Err(RecvError::LaneNotMapped {
+                topic: self.segment.label(),
+                cause,
+            }),
+            None => Ok(()),
+        }
+    }
+
+    /// Returns the number of lanes that could not be mapped, so that this reader misses messages.
+    pub(super) fn unmapped_lanes(&self) -> u64 {
+        self.failed.as_ref().map_or(0, |failed| failed.lanes)
+    }
+}
