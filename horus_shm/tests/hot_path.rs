@@ -307,6 +307,31 @@ fn send_and_recv_allocate_nothing_in_mapped_memory() {
     assert_no_allocation(rings(Some(&namespace(dir.path()))));
 }
 
+/// A publisher has left a lane without a message, and its file is gone. An attempt to map it would
+/// open files ten times a second.
+#[test]
+fn a_lane_from_which_nothing_is_missed_is_not_tried_again() {
+    let dir = shm_dir();
+    let namespace = namespace(dir.path());
+    let topic = TopicName::new("topic").unwrap();
+    let request = Request::new(TypeInfo::opaque::<u64>());
+    let segment = Segment::open_or_create(&namespace, &topic, &request).unwrap();
+    drop(RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap());
+    for path in segment.lane_paths().unwrap() {
+        std::fs::remove_file(path).unwrap();
+    }
+    let mut reader = RawConsumer::new(segment, ReadMode::KeepLast)
+        .map(Consumer::<u64>::new)
+        .unwrap();
+    assert_eq!((reader.recv(), reader.check()), (None, Ok(())));
+    let before = ALLOCATIONS.get();
+    for _ in 0..3 {
+        std::thread::sleep(Duration::from_millis(150));
+        assert_eq!(reader.recv(), None);
+    }
+    assert_eq!(ALLOCATIONS.get() - before, 0);
+}
+
 #[test]
 fn child_role() {
     match role().as_deref() {

@@ -5,7 +5,8 @@ use std::fs;
 use std::sync::Arc;
 
 use horus_shm::{
-    Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, RecvError, Request, Segment, TypeInfo,
+    Namespace, OnStalled, Producer, RawConsumer, RawProducer, ReadMode, RecvError, Request,
+    Segment, TypeInfo,
 };
 
 use super::{CAPACITY, consumer, name, open, producer, spawn};
@@ -105,10 +106,7 @@ fn an_extent_that_another_subscriber_has_left_is_lost_for_all() {
     drop(predecessor);
     let former = &spawn::lane_files(&namespace)[0];
     assert_eq!(fast.recv(), Some(1));
-    let mut longer = Request::new(TypeInfo::opaque::<u64>());
-    longer.capacity = Some(2 * CAPACITY);
-    let of_successor = Segment::open_or_create(&namespace, &name("topic"), &longer).unwrap();
-    let mut successor = producer(&of_successor).unwrap();
+    let mut successor = successor(&namespace);
     successor.send(2).unwrap();
     assert_eq!(fast.recv(), Some(2));
     let path = namespace.topics_path().join(former);
@@ -125,4 +123,41 @@ fn an_extent_that_another_subscriber_has_left_is_lost_for_all() {
     drop(slow);
     assert!(segment.is_memory_lost());
     assert!(fast.check().is_err());
+}
+
+/// Returns a publisher of a lane with other settings than its predecessor, so that it begins a new
+/// extent.
+fn successor(namespace: &Arc<Namespace>) -> Producer<u64> {
+    let mut longer = Request::new(TypeInfo::opaque::<u64>());
+    longer.capacity = Some(2 * CAPACITY);
+    let segment = Segment::open_or_create(namespace, &name("topic"), &longer).unwrap();
+    producer(&segment).unwrap()
+}
+
+/// A publisher begins a new extent while another one's lane cannot be mapped.
+#[test]
+fn a_lane_that_cannot_be_mapped_delays_no_other() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let segment = open(&namespace, "topic");
+    let mut predecessor = producer(&segment).unwrap();
+    let mut reader = consumer(&segment).unwrap();
+    let former = spawn::lane_files(&namespace);
+    let _unmapped = producer(&segment).unwrap();
+    let mut files = spawn::lane_files(&namespace);
+    files.retain(|file| !former.contains(file));
+    fs::remove_file(namespace.topics_path().join(&files[0])).unwrap();
+    predecessor.send(1).unwrap();
+    drop(predecessor);
+    let mut successor = successor(&namespace);
+    successor.send(2).unwrap();
+    assert_eq!(reader.recv(), Some(1));
+    let check = reader.check();
+    assert!(
+        matches!(check, Err(RecvError::LaneNotMapped { .. })),
+        "{check:?}"
+    );
+    assert_eq!(reader.recv(), Some(2));
+    successor.send(3).unwrap();
+    assert_eq!((reader.recv(), reader.check()), (Some(3), check));
 }

@@ -115,8 +115,8 @@ pub struct RawConsumer {
     /// The value of the topic's change counter at the last search for new lanes. If the counter has
     /// a different value, a lane has new slots.
     known: u64,
-    /// The result of the last attempt to map lanes; `None` if all lanes were mapped.
-    failed: Option<Box<discover::FailedMapping>>,
+    /// The lanes that could not be mapped at the last attempt; `None` if this reader misses nothing.
+    failed: Option<discover::FailedMapping>,
     changes: *const AtomicU64,
     /// The value of the process-wide fault counter when this consumer last checked its file. If the
     /// counter has changed, the consumer checks the file again.

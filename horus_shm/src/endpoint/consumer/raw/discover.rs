@@ -1,6 +1,6 @@
 //! Finds the lanes of a topic that appear while a reader reads it, and maps their slots.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::join::LaneStart;
 use super::{FollowedLane, RawConsumer};
@@ -8,6 +8,7 @@ use crate::file::error::{LaneNotMapped, OpenError, RecvError};
 use crate::file::header::ExtentBoundary;
 use crate::file::segment::Blocks as _;
 use crate::os::cancel::NoCancelGuard;
+use crate::os::clock::coarse_time;
 use crate::os::region::Access;
 use crate::protocol::lane::LaneReader;
 use crate::protocol::sync::{Word, edge};
@@ -20,17 +21,17 @@ pub(super) const NEVER_SEARCHED: u64 = u64::MAX;
 /// system calls.
 const RETRY_PERIOD: Duration = Duration::from_millis(100);
 
-/// The result of an attempt to map all lanes, if some of them could not be mapped.
-#[derive(Debug)]
+/// The lanes that this reader could not map at the last attempt, and from which it misses messages.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct FailedMapping {
-    /// The error of the first lane that failed and from which this reader misses messages; `None`
-    /// if it misses no messages.
-    error: Option<LaneNotMapped>,
-    /// Number of lanes that could not be mapped and from which this reader misses messages.
+    /// The error of the first of these lanes.
+    error: LaneNotMapped,
+    /// A bit mask of these lanes: bit i stands for lane i.
     lanes: u64,
     /// The value of the topic's change counter at the time of the attempt.
     changes: u64,
-    at: Instant,
+    /// The [`coarse_time`] of the attempt.
+    at: Duration,
 }
 
 impl RawConsumer {
@@ -47,40 +48,42 @@ impl RawConsumer {
 
     /// Maps the newest file of slots (extent) of each lane that has one. `changes` is the present
     /// value of the change counter. If a lane cannot be mapped, calls after [`RETRY_PERIOD`] try
-    /// again; until then [`Self::check`] returns the error.
+    /// again; until then [`Self::check`] returns the error. The other lanes do not wait for it.
     #[cold]
     fn discover_lanes(&mut self, changes: u64) {
-        if let Some(failed) = &self.failed
-            && failed.changes == changes
-            && failed.at.elapsed() < RETRY_PERIOD
-        {
+        let now = coarse_time();
+        let mut failed = self.failed.filter(|failed| {
+            failed.changes == changes && now.saturating_sub(failed.at) < RETRY_PERIOD
+        });
+        let waiting = failed.map_or(0, |failed| failed.lanes);
+        if waiting != 0 && !self.has_later {
             return;
         }
         let _uncancelled = NoCancelGuard::new();
-        let mut failed = FailedMapping {
-            error: None,
-            lanes: 0,
-            changes,
-            at: Instant::now(),
-        };
-        let mut complete = true;
-        let mut read_lanes = 0;
+        let mut read_lanes = waiting;
         self.has_later = false;
-        for lane in 0..self.starts.len() as u32 {
+        for lane in (0..self.starts.len() as u32).filter(|lane| waiting & 1 << lane == 0) {
             let discovered = self.discover_lane(lane);
             if discovered.is_err() || self.may_receive_from(lane) {
                 read_lanes |= 1 << lane;
             }
-            if let Err(cause) = discovered {
-                complete = false;
-                if let Some(error) = self.not_mapped_error(lane, &cause) {
-                    failed.lanes += 1;
-                    failed.error.get_or_insert(error);
-                }
+            // WHY a lane from which this reader misses nothing is not tried again: a publisher that
+            // claims it increments the change counter.
+            if let Err(cause) = discovered
+                && let Some(error) = self.not_mapped_error(lane, &cause)
+            {
+                let new = || FailedMapping {
+                    error,
+                    lanes: 0,
+                    changes,
+                    at: now,
+                };
+                failed.get_or_insert_with(new).lanes |= 1 << lane;
             }
         }
         self.progress.set_read_lanes(read_lanes, changes);
-        self.store_failed_mapping((!complete).then(|| Box::new(failed)));
+        let complete = failed.is_none();
+        self.store_failed_mapping(failed);
         self.update_lane_totals();
         self.note_mismatch();
         // WHY not if there are later extents: the reader goes on there when it has reached their
@@ -158,12 +161,10 @@ impl RawConsumer {
 
     /// Stores the result of an attempt to map all lanes, for this reader and for the threads that
     /// watch it. `None` means success.
-    pub(super) fn store_failed_mapping(&mut self, failed: Option<Box<FailedMapping>>) {
-        let error =
-            |failed: &Option<Box<FailedMapping>>| failed.as_ref().and_then(|failed| failed.error);
-        let before = error(&self.failed);
-        let now = error(&failed);
-        self.failed = failed;
+    pub(super) fn store_failed_mapping(&mut self, failed: Option<FailedMapping>) {
+        let error = |failed: Option<FailedMapping>| failed.map(|failed| failed.error);
+        let before = error(std::mem::replace(&mut self.failed, failed));
+        let now = error(failed);
         if now != before {
             self.progress.set_unmapped_lane(now);
         }
@@ -180,7 +181,12 @@ impl RawConsumer {
             .segment
             .lane_block(lane, Access::Read)
             .map_or(true, |block| {
-                let waiting = block.head.get() > self.starts[lane as usize].position;
+                let mut followed = self.lanes.iter().filter(|followed| followed.lane == lane);
+                let position = followed.next().map_or_else(
+                    || self.starts[lane as usize].position,
+                    |followed| followed.reader.position(),
+                );
+                let waiting = block.head.get() > position;
                 let owner = block.owner.get();
                 owner != 0 && !self.segment.is_dead(owner) || waiting
             });
@@ -191,10 +197,10 @@ impl RawConsumer {
     /// lane.
     #[inline]
     pub(super) fn expect_lanes_mapped(&self) -> Result<(), RecvError> {
-        match self.failed.as_ref().and_then(|failed| failed.error) {
-            Some(cause) => Err(RecvError::LaneNotMapped {
+        match self.failed {
+            Some(failed) => Err(RecvError::LaneNotMapped {
                 topic: self.segment.label(),
-                cause,
+                cause: failed.error,
             }),
             None => Ok(()),
         }
@@ -202,6 +208,7 @@ impl RawConsumer {
 
     /// Returns the number of lanes that could not be mapped, so that this reader misses messages.
     pub(super) fn unmapped_lanes(&self) -> u64 {
-        self.failed.as_ref().map_or(0, |failed| failed.lanes)
+        self.failed
+            .map_or(0, |failed| failed.lanes.count_ones().into())
     }
 }
