@@ -54,7 +54,13 @@ const RATE_WINDOW: Duration = Duration::from_secs(1);
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// TCP port on 127.0.0.1; 0 for any that is free
-    #[arg(short, long, value_name = "PORT", default_value = "8844", value_parser = parse_number::<u16>)]
+    #[arg(
+        short,
+        long,
+        value_name = "PORT",
+        default_value = "8844",
+        value_parser = parse_number::<u16>
+    )]
     port: u16,
     /// Keep the token in this file, so that the address stays the same
     #[arg(long, value_name = "FILE")]

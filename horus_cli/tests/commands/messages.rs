@@ -315,7 +315,7 @@ fn csv_puts_each_value_below_its_name() {
 pub(crate) fn print_to_terminal(mut command: Command) -> String {
     let (mut terminal, mut stdout) = (-1, -1);
     let (name, settings) = (null_mut(), null_mut());
-    let mut size = libc::winsize {
+    let size = libc::winsize {
         ws_row: 24,
         ws_col: 80,
         ws_xpixel: 0,
@@ -323,7 +323,7 @@ pub(crate) fn print_to_terminal(mut command: Command) -> String {
     };
     // SAFETY: the two descriptors can be written, the size can be read, and the other pointers may
     // be null.
-    let opened = unsafe { libc::openpty(&mut terminal, &mut stdout, name, settings, &mut size) };
+    let opened = unsafe { libc::openpty(&mut terminal, &mut stdout, name, settings, &size) };
     assert_eq!(opened, 0);
     // SAFETY: it is open, and nothing else owns it.
     let terminal = unsafe { OwnedFd::from_raw_fd(terminal) };

@@ -27,7 +27,7 @@ fn a_signal_ends_a_stream_in_order() {
     }
 }
 
-/// What was asked for has not happened then: a number of messages or samples, or a time.
+/// A number of messages or samples, or a time, that was asked for has not come then.
 #[test]
 fn a_signal_before_all_is_done_is_130() {
     let robot = Robot::new();
