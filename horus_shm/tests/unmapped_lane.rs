@@ -9,13 +9,14 @@ mod common;
 mod spawn;
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use horus_shm::internals::lane::PollOutcome;
-use horus_shm::internals::{check_names_now, forbid_name_watch_thread};
+use horus_shm::internals::{Blocks as _, check_names_now, forbid_name_watch_thread};
 use horus_shm::{
-    Namespace, OpenError, RawConsumer, RawProducer, ReadMode, RecvError, Reliability, Request,
-    Segment, TopicName, TypeInfo,
+    Access, Namespace, OpenError, RawConsumer, RawProducer, ReadMode, RecvError, Reliability,
+    Request, Segment, TopicName, TypeInfo,
 };
 
 use common::Child;
@@ -44,6 +45,7 @@ fn child_role() {
         "moved" => move_without_memory(),
         "latest" => newest_without_memory(),
         "twice" => move_twice_without_memory(),
+        "takeover" => take_over_without_memory(),
         other => panic!("no role called '{other}'"),
     }
     common::say("well");
@@ -401,6 +403,50 @@ fn a_newer_message_does_not_overtake_one_that_cannot_be_mapped() {
 #[test]
 fn a_subscriber_that_would_miss_a_publisher_is_not_opened() {
     play("open");
+}
+
+/// A publisher died after it had published its last message, and before it stored the head. Its
+/// successor has memory for its own, shorter lane, but not to look into the one it takes over.
+fn take_over_without_memory() {
+    let segment = open();
+    let mut consumer = RawConsumer::new(Arc::clone(&segment), ReadMode::KeepLast).unwrap();
+    let pid = common::fork(|| {
+        let mut producer = RawProducer::new(open(), Default::default()).unwrap();
+        (1..=3).for_each(|number| send(&mut producer, number));
+        common::park();
+        true
+    });
+    let block = segment.lane_block(0, Access::Write).unwrap();
+    common::eventually("three messages", || block.head.load(Ordering::Acquire) == 3);
+    // SAFETY: the call takes no pointer.
+    assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
+    common::join_fork(pid);
+    block.head.store(2, Ordering::Relaxed);
+    assert_eq!(recv(&mut consumer), Some(1), "its lane is mapped");
+
+    let mut request = segment.request().clone();
+    request.capacity = Some(4);
+    let name = TopicName::new("arm/joint").unwrap();
+    let short = Segment::open(&Namespace::current().unwrap(), &name, &request).unwrap();
+    let room = status_bytes("VmSize:") + (2 << 20);
+    let before = set_limit(libc::RLIMIT_AS, room);
+    let refused = RawProducer::new(Arc::clone(&short), Default::default()).unwrap_err();
+    set_limit(libc::RLIMIT_AS, before);
+    let OpenError::Io { source, .. } = &refused else {
+        panic!("{refused:?}")
+    };
+    assert_eq!(source.raw_os_error(), Some(libc::ENOMEM), "{refused}");
+
+    let mut producer = RawProducer::new(short, Default::default()).unwrap();
+    send(&mut producer, 4);
+    let received: Vec<_> = std::iter::from_fn(|| recv(&mut consumer)).collect();
+    assert_eq!(received, [2, 3, 4]);
+    assert_eq!(consumer.stats().lost, 0);
+}
+
+#[test]
+fn a_lane_that_cannot_be_looked_into_is_not_taken_over() {
+    play("takeover");
 }
 
 #[test]

@@ -358,6 +358,15 @@ impl OpenError {
     }
 }
 
+/// Returns true if `errno` says that the machine has no memory, or that a limit of this process
+/// refuses more memory or files, so that a later attempt may succeed.
+pub(crate) const fn is_lack_of_memory(errno: i32) -> bool {
+    matches!(
+        errno,
+        libc::ENOMEM | libc::EAGAIN | libc::EMFILE | libc::ENFILE
+    )
+}
+
 /// The reason why no handle of a topic in this process can be used any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum UnusableReason {

@@ -13,7 +13,7 @@ use super::join::{LaneStart, StartOrigin};
 use super::sessions::{SessionProgress, lane_sessions};
 use super::{FollowedLane, MessageInfo, NO_LANE, RawConsumer, ReadMode, ReadStats};
 use crate::endpoint::sample::{BorrowError, RawSample};
-use crate::file::error::{OpenError, RecvError};
+use crate::file::error::{OpenError, RecvError, is_lack_of_memory};
 use crate::file::name_watch::NameState;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::file::topic_files::TopicFiles;
@@ -395,8 +395,7 @@ impl RawConsumer {
         let Err(RecvError::LaneNotMapped { cause, .. }) = self.expect_lanes_mapped() else {
             return false;
         };
-        let transient = [libc::ENOMEM, libc::EAGAIN, libc::EMFILE, libc::ENFILE];
-        transient.contains(&cause.errno)
+        is_lack_of_memory(cause.errno)
     }
 
     /// Returns the error of a lane of a former file that could not be mapped at the last attempt.

@@ -8,7 +8,7 @@ use super::claim::LaneClaim;
 use super::moving::PublisherSession;
 use crate::endpoint::producer::SendError;
 use crate::endpoint::reader_slot;
-use crate::file::error::OpenError;
+use crate::file::error::{OpenError, is_lack_of_memory};
 use crate::file::extent::{EXTENTS_MAX, Extent, ExtentUse};
 use crate::file::header::ExtentId;
 use crate::file::offer::Offer;
@@ -81,9 +81,12 @@ impl ClaimedLane {
         let generation = block.generation.get();
         let newest = ExtentId { lane, generation };
         let mut former = Self::extents_before(segment, newest, block.oldest.get());
-        let found = (generation != 0)
-            .then(|| segment.extent(newest, ExtentUse::Write).ok())
-            .flatten();
+        let found = match (generation != 0).then(|| segment.extent(newest, ExtentUse::Write)) {
+            // WHY not the same as a missing extent: the predecessor may have died after it had
+            // published a message there, and before it had stored the head.
+            Some(Err(error)) if is_lack_of_memory(error.errno_or(0)) => return Err(error),
+            found => found.and_then(Result::ok),
+        };
         let position = match &found {
             Some(extent) => take_over(&writer_lane(segment, extent)?, segment.own_owner_word()),
             None => lane::count_messages(block).1.max(session.number),
