@@ -4,8 +4,8 @@ use horus_core::message::{SchemaDifference, first_difference};
 use horus_core::topic::{DynamicPublisher, DynamicSubscriber, MismatchedPublisher};
 use horus_core::value::MSGPACK_SCHEMA;
 use horus_core::{
-    BorrowError, EndpointError, EndpointWaitError, LoanError, Mismatch, OpenError,
-    PublishLentError, RecvError, SendError, TopicError,
+    EndpointError, EndpointWaitError, LoanError, Mismatch, OpenError, PublishLentError, RecvError,
+    SendError, TopicError,
 };
 use pyo3::create_exception;
 use pyo3::exceptions::{PyException, PyTimeoutError, PyValueError};
@@ -59,12 +59,6 @@ create_exception!(
 create_exception!(horus, ClosedError, Error, "The handle was closed.");
 create_exception!(
     horus,
-    NoPinsError,
-    Error,
-    "As many messages are held as may be held at a time: drop one, or keep a copy() of it."
-);
-create_exception!(
-    horus,
     BusyError,
     Error,
     "Another thread is using this end of the topic. Open one for each thread."
@@ -84,7 +78,6 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("LaneNotMappedError", py.get_type::<LaneNotMappedError>())?;
     module.add("IncompatibleError", py.get_type::<IncompatibleError>())?;
     module.add("ClosedError", py.get_type::<ClosedError>())?;
-    module.add("NoPinsError", py.get_type::<NoPinsError>())?;
     module.add("BusyError", py.get_type::<BusyError>())
 }
 
@@ -189,16 +182,6 @@ pub(crate) fn from_publish_error(error: &PublishLentError) -> PyErr {
         PublishLentError::Send(error) => from_send_error(error),
         PublishLentError::Loan(error) => from_loan_error(error),
         error => SendFailedError::new_err(error.to_string()),
-    }
-}
-
-/// Returns the Python exception for a message that could not be borrowed in place.
-#[cold]
-pub(crate) fn from_borrow_error(error: &BorrowError) -> PyErr {
-    let text = error.to_string();
-    match error {
-        BorrowError::NoPins { .. } => NoPinsError::new_err(text),
-        _ => Error::new_err(text),
     }
 }
 

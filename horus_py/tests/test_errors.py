@@ -152,16 +152,6 @@ def test_who_finds_no_room_is_told_which_process_is_behind(kind, message, timeou
         process.stdin.close()
 
 
-def test_too_many_held_messages_say_of_which_topic(namespace):
-    topic = horus.Topic("pins", horus.Bytes, namespace=namespace, capacity=64)
-    for _ in range(20):
-        topic.send(horus.Bytes(b"x"))
-    held = []
-    with pytest.raises(horus.NoPinsError, match=r"^topic 'pins': this subscriber holds \d+ messages"):
-        while True:
-            held.append(topic.recv())
-
-
 def test_a_handle_in_use_is_named(topic):
     waits = threading.Thread(target=lambda: pytest.raises(horus.ClosedError, topic.recv, 60))
     waits.start()

@@ -225,20 +225,37 @@ def test_a_message_is_held_while_anything_looks_at_it(namespace):
     assert (held[0] == 7).all()
 
 
-def test_too_many_held_is_an_error_until_one_is_dropped(namespace):
+def test_messages_that_cannot_be_held_any_more_are_copies(namespace, directory):
     topic = horus.Topic("pins", horus.Bytes, namespace=namespace, capacity=64)
     for number in range(20):
         topic.send(horus.Bytes(bytes([number])))
     held = [topic.recv().to_numpy() for _ in range(7)]
-    for call in (topic.recv, topic.latest, lambda: topic.recv(timeout=1)):
-        with pytest.raises(horus.NoPinsError, match="holds 7 messages.* drop one"):
-            call()
+    assert all(is_mapped(address(array), directory) for array in held)
+    for number, call in ((7, topic.recv), (8, lambda: topic.recv(timeout=1)), (19, topic.latest)):
+        copied = call().to_numpy()
+        assert copied[0] == number and not copied.flags.writeable
+        assert not is_mapped(address(copied), directory)
     assert [array[0] for array in held] == list(range(7))
     del held[3]
-    # This lost nothing, and the slot was released at once.
-    assert topic.recv().to_numpy()[0] == 7
-    assert topic.recv().to_numpy()[0] == 8
+    # The slot was released at once.
+    topic.send(horus.Bytes(bytes([20])))
+    assert is_mapped(address(topic.recv().to_numpy()), directory)
     assert topic.stats().lost == 0
+
+
+def test_any_number_of_loops_that_keep_their_last_image_receive_all(directory):
+    namespace = namespace_of(directory)
+    camera = horus.Publisher("camera", horus.Image, namespace=namespace)
+    camera.reserve(2 << 20)
+    subscribers = [horus.Subscriber("camera", horus.Image, namespace=namespace) for _ in range(5)]
+    images = [None] * len(subscribers)
+    for seed in range(20):
+        camera.send(horus.Image(np.full((4, 4), seed, np.uint8)))
+        for index, subscriber in enumerate(subscribers):
+            # The name keeps the last image until this one has come.
+            images[index] = subscriber.recv(timeout=60)
+        assert all((image.to_numpy() == seed).all() for image in images)
+    assert [subscriber.stats().received for subscriber in subscribers] == [20] * 5
 
 
 def test_who_only_observes_gets_copies(camera, directory):

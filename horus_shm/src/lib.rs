@@ -103,8 +103,8 @@ pub mod internals {
     pub use crate::os::termination;
     pub use crate::protocol::{
         answer, copy, deaths, depot, endpoint_counts, gate, holders, identity, lane, latest,
-        layout, life, mailbox, memory, owner, presence, reading, shape, sync, takeover, telemetry,
-        ticket,
+        layout, life, mailbox, memory, owner, pins, presence, reading, shape, sync, takeover,
+        telemetry, ticket,
     };
 
     macro_rules! reexport {

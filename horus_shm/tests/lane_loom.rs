@@ -71,7 +71,10 @@ models! {
         an_observer_sees_whole_messages,
         a_copy_that_is_not_spared_is_whole_or_none,
         a_loan_is_written_beside_no_copy,
-        a_pin_given_back_elsewhere_can_be_used_again;
+        a_pin_given_back_elsewhere_can_be_used_again,
+        a_reader_whose_limit_was_taken_borrows_nothing,
+        two_limits_raised_at_once_are_both_counted,
+        a_limit_lowered_by_a_third_reader_hides_no_pin;
     crate::loom_models::presence:
         a_topic_is_never_split,
         a_file_without_its_name_is_not_in_use,

@@ -9,6 +9,8 @@ mod confine;
 mod gated;
 #[path = "loans/latched.rs"]
 mod latched;
+#[path = "loans/shared_pins.rs"]
+mod shared_pins;
 #[path = "loans/shorter_lanes.rs"]
 mod shorter_lanes;
 mod spawn;
@@ -94,6 +96,8 @@ fn a_held_frame_stays_while_the_publisher_goes_round() {
     assert_eq!(stats.sent, 1000, "skips are not messages: {stats:?}");
     assert_eq!(stats.received + stats.lost, 1000, "{stats:?}");
     assert_eq!(producer.position(), 1000);
+    assert!(consumer.borrow().unwrap().is_none(), "nothing needs a pin");
+    producer.send([0; 1024]).unwrap();
     assert!(matches!(
         consumer.borrow(),
         Err(BorrowError::NoPins { held: 7, .. })

@@ -16,17 +16,17 @@ use std::sync::atomic::Ordering;
 use fastrand::Rng;
 use horus_shm::internals::gate;
 use horus_shm::internals::lane::{
-    LaneReader, LaneWriter, PinnableLane, clear_pin, count_all_messages, count_messages,
-    message_number_at,
+    LaneReader, LaneWriter, PinnableLane, count_all_messages, count_messages, message_number_at,
 };
 use horus_shm::internals::layout::{
     POSITION_MAX, SKIP_BIT, SkipCounter, published_stamp, writing_stamp,
 };
 use horus_shm::internals::memory::LaneMemory;
+use horus_shm::internals::pins::clear_pin;
 use horus_shm::internals::takeover::take_over;
 
 use hostile::rounds;
-use lane::{Lane, borrow, lend, recv, send};
+use lane::{Lane, borrow, first_reader_pin, lend, recv, send};
 
 const ME: u64 = 0x0001_0000_0000_0007;
 /// The announced readers, and the pins of each.
@@ -432,7 +432,7 @@ fn after_a_takeover_of_any_pinnable_lane_loans_arrive_and_are_counted() {
                 return Err("full".into());
             }
             for _ in 0..2 {
-                if let Ok(got) = reader.pin_next(0, 0) {
+                if let Ok(got) = reader.pin_next(first_reader_pin(0)) {
                     clear_pin(lane.pin_word(0, 0));
                     let is_next = last == Some(got.number.wrapping_sub(1));
                     in_step = if is_next { in_step + 1 } else { 0 };
@@ -548,7 +548,7 @@ fn a_damaged_number_is_no_loss() {
         if let Some(number) = damage {
             lane.0.numbers[message as usize].store(number, Ordering::Relaxed);
         }
-        assert!(reader.pin_next(0, 0).is_ok());
+        assert!(reader.pin_next(first_reader_pin(0)).is_ok());
         clear_pin(lane.pin_word(0, 0));
         assert_eq!((reader.lost(), reader.skipped()), (0, 0), "{damage:?}");
     }

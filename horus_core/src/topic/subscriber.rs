@@ -404,8 +404,9 @@ impl<T: Message> Subscriber<T> {
     ///
     /// # Errors
     ///
-    /// Returns [`BorrowError`] if this subscriber may not hold a message, for example because it
-    /// already holds seven, or because a publisher is not pinnable. A failed call loses no message.
+    /// Returns [`BorrowError`] if there is a message that this subscriber may not hold: it already
+    /// holds seven, all subscribers together hold half of the topic's capacity, or a publisher is
+    /// not pinnable. A failed call loses no message; [`Self::recv`] copies it.
     pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
         self.inbox.borrow()
     }
@@ -432,8 +433,9 @@ impl<H: Header> Subscriber<Framed<H>> {
     ///
     /// # Errors
     ///
-    /// Returns [`BorrowError`] if this subscriber may not hold a message, for example because it
-    /// already holds seven, or because a publisher is not pinnable. A failed call loses no message.
+    /// Returns [`BorrowError`] if there is a message that this subscriber may not hold: it already
+    /// holds seven, all subscribers together hold half of the topic's capacity, or a publisher is
+    /// not pinnable. A failed call loses no message; [`Self::recv`] copies it.
     pub fn borrow(&mut self) -> Result<Option<FramedSample<H>>, BorrowError> {
         self.borrow_with(RawConsumer::borrow)
     }

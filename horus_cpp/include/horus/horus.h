@@ -437,9 +437,10 @@ horus_status_t horus_subscriber_latest(horus_subscriber_t subscriber, void *out,
  * Borrows the next message in shared memory: nothing is copied, and the cost does not depend on the
  * size. The data are read-only. The caller owns the sample until horus_sample_release, may pass it
  * to another thread, and may keep it after the subscriber is closed. Keep few: a subscriber can
- * hold seven at a time, and all subscribers together half of the slots. Never blocks.
+ * hold seven at a time, and all subscribers together half of the slots, or three of four. Never
+ * blocks.
  *
- * Outcomes: HORUS_EMPTY. Errors: HORUS_E_NOT_PINNABLE, HORUS_E_LIMIT (release one),
+ * Outcomes: HORUS_EMPTY. Errors: HORUS_E_NOT_PINNABLE, HORUS_E_LIMIT (release one, or receive it),
  * HORUS_E_FORKED, HORUS_E_REGION_LOST, HORUS_E_NO_MEMORY, HORUS_E_TYPE, HORUS_E_QOS.
  */
 horus_status_t horus_subscriber_borrow(horus_subscriber_t subscriber, horus_sample_t *out);

@@ -53,9 +53,6 @@ class IncompatibleError(Error):
 class ClosedError(Error):
     """The handle was closed."""
 
-class NoPinsError(Error):
-    """The subscriber holds as many messages as it may. Drop one, or keep a copy() of it."""
-
 class BusyError(Error):
     """Another thread is using this object. Open one for each thread."""
 

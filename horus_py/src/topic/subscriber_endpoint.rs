@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use crate::call;
 use crate::error::{self, BusyError};
 use crate::message;
-use crate::message::framed;
+use crate::message::framed::{self, memory::DataOwner};
 use crate::message::kind::MessageKind;
 use crate::msgpack::key_cache::KeyCache;
 use crate::msgpack::result::UnpackError;
@@ -114,8 +114,13 @@ impl Receiver {
         Ok(found.then_some(object))
     }
 
-    /// Returns a message whose data stay in shared memory. An observer cannot pin messages, so it
-    /// gets a copy.
+    /// Returns a message whose data stay in shared memory, or a copy if the message cannot be
+    /// borrowed: an observer cannot pin messages, and all subscribers together may hold only as
+    /// many as leave the publisher a free slot.
+    ///
+    /// WHY a copy, and not an error: `image = sub.recv()` in a loop holds two messages for a
+    /// moment, because Python drops the old one last. So how many of these loops run at the same
+    /// time must not decide whether they work.
     fn recv_framed<'py>(
         &mut self,
         py: Python<'py>,
@@ -126,11 +131,15 @@ impl Receiver {
             let borrowed = match self.borrow(py, mode)? {
                 Ok(Some(sample)) => framed::message_from_sample(py, kind, sample)?,
                 Ok(None) => return Ok(None),
-                Err(BorrowError::Observer { .. }) => match self.copy_message(py, mode)? {
-                    Some((buffer, bytes)) => framed::message_from_buffer(py, kind, buffer, bytes)?,
+                Err(error) => match self.copy_message(py, mode)? {
+                    Some(copied) => {
+                        framed::message_from_buffer(py, kind, copied, |buffer| match error {
+                            BorrowError::Observer { .. } => DataOwner::Own(buffer.into()),
+                            _ => DataOwner::Copy(buffer),
+                        })?
+                    }
                     None => return Ok(None),
                 },
-                Err(error) => return Err(error::from_borrow_error(&error)),
             };
             match borrowed {
                 Some(object) => return Ok(Some(object)),

@@ -11,11 +11,13 @@ use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
 use crate::protocol::gate;
 use crate::protocol::identity::TypeIdentity;
-use crate::protocol::lane::clear_pin;
-use crate::protocol::layout::PINS_PER_READER;
+use crate::protocol::layout::ReaderBlock;
 use crate::protocol::owner;
-use crate::protocol::sync::{self, Word, edge};
+use crate::protocol::pins::{LimitMemory, OtherReader, PinLimit, clear_pin, raise_limit};
+use crate::protocol::sync::{self, Edge, Word, edge};
 use crate::wait::{Event, Sleeper, WakeOrder};
+
+pub use crate::protocol::pins::BORROWS_MAX;
 
 /// Number of times that a claimant yields the CPU when all entries are taken. After that it sleeps
 /// [`CLAIM_SLEEPS_MAX`] times, for a millisecond each.
@@ -48,7 +50,7 @@ pub(crate) struct ReaderSlot {
     /// A bit mask of the pins that hold a message that the reader has borrowed: bit i stands for
     /// pin i.
     held: AtomicU64,
-    /// The number of slots that the shortest lane had when this reader last reserved pins (see
+    /// The number of slots that the shortest lane had when this reader last raised its limit (see
     /// [`ReaderBlock::pin_limit`]).
     ///
     /// [`ReaderBlock::pin_limit`]: crate::protocol::layout::ReaderBlock::pin_limit
@@ -73,11 +75,7 @@ pub(crate) struct ClaimedSlot {
 
 /// Index of the pin (mark that keeps a slot from being overwritten) that protects a message while
 /// the reader copies it. All other pins are for borrowed messages.
-pub(crate) const COPY_PIN_INDEX: u32 = PINS_PER_READER as u32 - 1;
-
-/// Maximum number of messages that a reader can hold as borrowed at the same time. Each of them
-/// needs a pin.
-pub const BORROWS_MAX: u32 = COPY_PIN_INDEX;
+pub(crate) const COPY_PIN_INDEX: u32 = BORROWS_MAX;
 
 impl ReaderSlot {
     /// Claims the first slot that is free or whose reader is dead. If `resumes` is true and the
@@ -183,44 +181,38 @@ impl ReaderSlot {
         }
     }
 
-    /// Reserves pins, so that this reader can borrow `borrows` messages at the same time.
-    /// `capacity` is the number of slots of its shortest lane. All readers together can have at
-    /// most [`borrows_max`] pins.
+    /// Raises the number of messages that this reader may borrow at the same time to `borrows`.
+    /// Takes away what other readers may borrow and do not. If `reserves` is true, no other reader
+    /// takes it away again. `capacity` is the number of slots of the reader's shortest lane. All
+    /// readers together can borrow at most [`borrows_max`] messages. Returns false if this reader
+    /// cannot borrow so many.
     ///
-    /// If the existing pins were reserved when all lanes were longer, those that are not in use are
-    /// given back.
-    ///
-    /// # Errors
-    ///
-    /// The number of pins that this reader can have, if it cannot have `borrows` pins.
-    pub(crate) fn reserve_pins(&self, borrows: u32, capacity: u64) -> Result<(), u64> {
+    /// What was reserved when all lanes were longer is given back.
+    pub(crate) fn reserve_pins(&self, borrows: u32, reserves: bool, capacity: u64) -> bool {
         let Ok(block) = self.segment.reader_block(self.index, Access::Write) else {
-            return Err(0);
+            return false;
         };
+        let reserved = self.present_limit(capacity).reserved;
         // WHY those in use also where the limit is 0: they may be in any lane.
-        let had = self.pin_limit(capacity).max(self.pins_in_use());
-        let wanted = u64::from(had.max(borrows));
-        // Relaxed: the fence orders it before the loads of the others.
-        block.pin_limit.set(wanted);
-        // ORDERING(pin): of two readers that reserve at once, at least one sees the other. Pairs
-        // with itself.
-        sync::fence(edge::PIN_HOLD);
-        let of_others: u64 = (0..self.segment.shape().reader_limit())
-            .filter(|&reader| reader != self.index)
-            .filter_map(|reader| self.segment.reader_block(reader, Access::Read).ok())
-            .filter(|block| block.owner.get() != 0 && !self.segment.is_dead(block.owner.get()))
-            .map(|block| block.pin_limit.get().min(BORROWS_MAX.into()))
-            .sum();
-        let free = borrows_max(capacity)
-            .saturating_sub(of_others)
-            .min(BORROWS_MAX.into());
-        if wanted <= free {
+        let in_use = self.pins_in_use();
+        let limit = reserved.max(in_use.max(borrows).into());
+        let wanted = PinLimit {
+            limit,
+            reserved: if reserves { limit } else { reserved },
+        };
+        let memory = SharedLimits { slot: self, block };
+        let is_raised =
+            limit <= BORROWS_MAX.into() && raise_limit(&memory, wanted, borrows_max(capacity));
+        if is_raised {
             // Relaxed: only the thread that reads uses it.
             self.reserved_beside.set(capacity);
-            return Ok(());
+        } else {
+            let limit = reserved.max(in_use.into());
+            let kept = PinLimit { limit, reserved };
+            // Relaxed: this reader has had no lower limit meanwhile.
+            block.pin_limit.set(kept.to_word());
         }
-        block.pin_limit.set(had.into());
-        Err(free)
+        is_raised
     }
 
     /// Returns the number of pins that hold a borrowed message.
@@ -230,17 +222,24 @@ impl ReaderSlot {
         self.held.get().count_ones()
     }
 
-    /// Returns the number of pins reserved for this reader; `capacity` is the number of slots of
-    /// its shortest lane. Returns 0 if the pins were reserved when all lanes were longer, because
-    /// more pins were permitted then.
+    /// Returns the number of messages that this reader may borrow at the same time now. `capacity`
+    /// is the number of slots of its shortest lane.
     pub(crate) fn pin_limit(&self, capacity: u64) -> u32 {
+        self.present_limit(capacity).limit as u32
+    }
+
+    /// Returns the reader's limit; 0 if it was set when all lanes were longer, because more pins
+    /// were permitted then.
+    fn present_limit(&self, capacity: u64) -> PinLimit {
         if capacity < self.reserved_beside.get() {
-            return 0;
+            return PinLimit::default();
         }
         let block = self.segment.reader_block(self.index, Access::Read);
-        block.map_or(0, |block| {
-            block.pin_limit.get().min(BORROWS_MAX.into()) as u32
-        })
+        // Relaxed: `LaneReader::pin_next` loads it again.
+        block.map_or_else(
+            |_| PinLimit::default(),
+            |block| PinLimit::from_word(block.pin_limit.get()),
+        )
     }
 
     /// Returns the bit mask of the pins that hold a borrowed message: bit i stands for pin i.
@@ -294,6 +293,37 @@ impl ReaderSlot {
         let block = block.ok().filter(|_| !self.segment.is_forked())?;
         let event = Event::of_messages(block, Sleeper::Bit(self.index), order);
         Some(event.shared_by(&self.sleepers))
+    }
+}
+
+/// The limits of all readers of a topic, for the reader with slot `slot` and block `block`.
+struct SharedLimits<'a> {
+    slot: &'a ReaderSlot,
+    block: &'a ReaderBlock<AtomicU64>,
+}
+
+impl LimitMemory for SharedLimits<'_> {
+    type Word = AtomicU64;
+
+    fn own_limit(&self) -> &AtomicU64 {
+        &self.block.pin_limit
+    }
+
+    fn other_readers(&self) -> impl Iterator<Item = OtherReader<'_, AtomicU64>> {
+        let segment = &self.slot.segment;
+        (0..segment.shape().reader_limit())
+            .filter(|&reader| reader != self.slot.index)
+            .filter_map(|reader| segment.reader_block(reader, Access::Write).ok())
+            // Relaxed: the fence in `raise_limit` orders it.
+            .filter(|block| block.owner.get() != 0 && !segment.is_dead(block.owner.get()))
+            .map(|block| OtherReader {
+                limit: &block.pin_limit,
+                pins: &block.pins[..BORROWS_MAX as usize],
+            })
+    }
+
+    fn fence(&self, edge: Edge) {
+        sync::fence(edge);
     }
 }
 

@@ -9,10 +9,10 @@ use std::sync::Arc;
 use bytemuck::Pod;
 
 use crate::endpoint::consumer::{Consumer, Key, PrivateCopies};
-use crate::endpoint::reader_slot::ReaderSlot;
+use crate::endpoint::reader_slot::{BORROWS_MAX, ReaderSlot};
 use crate::file::extent::Extent;
 use crate::file::label::TopicLabel;
-use crate::protocol::lane::free_pin;
+use crate::protocol::pins::free_pin;
 
 /// The reason why a reader cannot borrow a message.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -32,13 +32,14 @@ pub enum BorrowError {
         /// The topic of the reader.
         topic: TopicLabel,
     },
-    /// This reader already holds as many messages as it may. Drop one, or open the publisher with
-    /// more slots. All readers together may hold half of a publisher's slots, or three if it has
-    /// four slots.
+    /// There is a message, but this reader, or all readers together, hold as many messages as they
+    /// may. Drop one, copy the message, or open the publisher with more slots. All readers together
+    /// may hold half of a publisher's slots, or three if it has four slots.
     #[error(
-        "{topic}: this subscriber holds {held} messages, and may hold no more: drop one, or open \
-         the publisher with a larger capacity (of its {capacity} slots, all subscribers together \
-         may hold {}, and each one 7)",
+        "{topic}: this subscriber holds {held} messages, and {}, or open the publisher with a \
+         larger capacity (of its {capacity} slots, all subscribers together may hold {}, and each \
+         one {BORROWS_MAX})",
+        no_pins_reason(*.held, *.capacity),
         borrows_max(*.capacity)
     )]
     NoPins {
@@ -60,6 +61,16 @@ impl BorrowError {
                 *topic
             }
         }
+    }
+}
+
+/// Returns why a reader that holds `held` messages may hold no more beside a lane of `capacity`
+/// slots, and what its program can do.
+fn no_pins_reason(held: u32, capacity: u64) -> &'static str {
+    if u64::from(held) < borrows_max(capacity).min(BORROWS_MAX.into()) {
+        "others hold or reserve the rest: copy this message by recv"
+    } else {
+        "may hold no more: drop one"
     }
 }
 

@@ -21,8 +21,8 @@ use crate::protocol::memory::LaneMemory;
 use crate::protocol::sync::{Word, edge};
 
 pub use in_place::{
-    CopyOptions, PinnableLane, PinnedMessage, SlotBlocked, claim_free_pin, clear_pin,
-    count_all_messages, count_messages, free_pin, message_number_at, published_end,
+    CopyOptions, PinnableLane, PinnedMessage, ReaderPin, SlotBlocked, count_all_messages,
+    count_messages, message_number_at, published_end,
 };
 pub use reader::LaneReader;
 use unread::Jump;

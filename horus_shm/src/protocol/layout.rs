@@ -443,7 +443,8 @@ pub struct WaitBlock<W> {
 pub struct ReaderBlock<W> {
     /// The process of the reader, encoded as in [`LaneBlock::owner`]; 0 if the reader slot is free.
     pub owner: W,
-    /// Number of pins that the reader may use at the same time.
+    /// Number of messages that the reader may borrow at the same time (lower 32 bits), and number
+    /// that it may borrow in any case (upper 32 bits): see `pins.rs`.
     pub pin_limit: W,
     /// A copy of the word `owner`, stored when the reader has joined the topic; messages that are
     /// sent after that reach the reader. While this word differs from `owner`, the reader is

@@ -508,4 +508,8 @@ impl PinnableLane for RawLane {
         let block = self.readers.block(reader);
         &block.pins[pin as usize % block.pins.len()]
     }
+
+    fn pin_limit(&self, reader: u32) -> &AtomicU64 {
+        &self.readers.block(reader).pin_limit
+    }
 }

@@ -20,6 +20,7 @@ pub mod life;
 pub mod mailbox;
 pub mod memory;
 pub mod owner;
+pub mod pins;
 pub mod presence;
 pub mod reading;
 pub mod shape;

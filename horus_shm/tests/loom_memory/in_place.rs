@@ -1,11 +1,14 @@
 //! The endpoints of a modelled lane whose messages are written and read in place.
 
 use horus_shm::internals::lane::{
-    self, LaneReader, LaneWriter, PinnableLane, PinnedMessage, PollOutcome, SlotBlocked,
-    claim_free_pin, clear_pin, count_messages, free_pin,
+    self, LaneReader, LaneWriter, PinnableLane, PinnedMessage, PollOutcome, ReaderPin, SlotBlocked,
+    count_messages,
 };
 use horus_shm::internals::memory::LaneMemory;
-use horus_shm::internals::sync::Word;
+use horus_shm::internals::pins::{
+    self, LimitMemory, OtherReader, PinLimit, claim_free_pin, clear_pin, free_pin,
+};
+use horus_shm::internals::sync::{Edge, Word};
 use horus_shm::internals::{owner, takeover};
 
 use super::{CopyOptions, LoomLane, LoomWord, MESSAGE_BYTES, UNGATED};
@@ -125,10 +128,34 @@ impl Borrower {
         self.promised
     }
 
+    /// Returns a pin that the limit of this reader does not concern.
+    const fn unlimited(&self, pin: u32) -> ReaderPin {
+        ReaderPin {
+            reader: self.me,
+            pin,
+            in_use: 0,
+        }
+    }
+
+    /// Raises the limit of this reader to `limit`, if the limits of all readers are at most `max`
+    /// then.
+    pub(crate) fn raise_limit(&self, limit: u64, max: u64) -> bool {
+        pins::raise_limit(self, PinLimit { limit, reserved: 0 }, max)
+    }
+
+    /// Pins the next message if the limit of this reader is `in_use` or more.
+    pub(crate) fn borrow_within_limit(mut self, in_use: u32) -> Option<Self> {
+        let pin = ReaderPin {
+            in_use,
+            ..self.unlimited(0)
+        };
+        self.reader.pin_next(pin).is_ok().then_some(self)
+    }
+
     /// Pins the next message and reads it; the pin stays.
     pub(crate) fn borrow(&mut self) -> Option<(u32, PinnedMessage)> {
         let pin = claim_free_pin(&*self.held, super::PINS).unwrap();
-        match self.reader.pin_next(self.me, pin) {
+        match self.reader.pin_next(self.unlimited(pin)) {
             Ok(pinned) => {
                 self.received += 1;
                 self.check(pinned);
@@ -144,7 +171,7 @@ impl Borrower {
     /// Pins the newest message.
     pub(crate) fn borrow_latest(&mut self) -> Option<(u32, PinnedMessage)> {
         let pin = claim_free_pin(&*self.held, super::PINS).unwrap();
-        let pinned = self.reader.pin_latest(self.me, pin).ok();
+        let pinned = self.reader.pin_latest(self.unlimited(pin)).ok();
         if let Some(pinned) = pinned {
             self.received += 1;
             self.check(pinned);
@@ -177,7 +204,7 @@ impl Borrower {
     /// Borrows under pin 0, if it is free.
     pub(crate) fn borrow_again(&mut self) {
         if let Some(pin) = claim_free_pin(&*self.held, 1) {
-            let _ = self.reader.pin_next(self.me, pin);
+            let _ = self.reader.pin_next(self.unlimited(pin));
         }
     }
 
@@ -189,7 +216,7 @@ impl Borrower {
 
     /// As [`Self::recv`], under the same pin every time.
     pub(crate) fn copy(&mut self) -> bool {
-        let pinned = self.reader.pin_next(self.me, 0);
+        let pinned = self.reader.pin_next(self.unlimited(0));
         if let Ok(pinned) = pinned {
             self.received += 1;
             self.check(pinned);
@@ -255,9 +282,30 @@ impl Borrower {
             "{account:?}"
         );
         assert!(matches!(
-            self.reader.pin_next(self.me, 0),
+            self.reader.pin_next(self.unlimited(0)),
             Err(PollOutcome::Empty)
         ));
+    }
+}
+
+impl LimitMemory for Borrower {
+    type Word = LoomWord;
+
+    fn own_limit(&self) -> &LoomWord {
+        self.lane.pin_limit(self.me)
+    }
+
+    fn other_readers(&self) -> impl Iterator<Item = OtherReader<'_, LoomWord>> {
+        let others = (0..self.lane.pinning()).filter(|&reader| reader != self.me);
+        others.map(|reader| OtherReader {
+            limit: self.lane.pin_limit(reader),
+            pins: self.lane.borrow_pins(reader),
+        })
+    }
+
+    #[track_caller]
+    fn fence(&self, edge: Edge) {
+        self.lane.fence(edge);
     }
 }
 

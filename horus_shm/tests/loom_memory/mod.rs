@@ -274,6 +274,7 @@ struct Parts {
     copying: CopyOptions,
     pinners: LoomWord,
     pins: Box<[[LoomWord; PINS as usize]]>,
+    pin_limits: Box<[LoomWord]>,
 }
 
 /// The extent of a lane to which it grows.
@@ -329,6 +330,7 @@ impl LoomLane {
         let readers = (0..gated).map(reader).collect();
         let pin = |_| std::array::from_fn(|_| word(()));
         let pins = (0..pinning).map(pin).collect();
+        let pin_limits = (0..pinning).map(|_| word(())).collect();
         let parts = Shared::new(Parts {
             block,
             slots,
@@ -338,6 +340,7 @@ impl LoomLane {
             copying,
             pinners: word(()),
             pins,
+            pin_limits,
         });
         Self(parts, None)
     }
@@ -365,6 +368,16 @@ impl LoomLane {
     /// Returns the owner words of the places for gated readers.
     pub(crate) fn reader_owners(&self) -> impl Iterator<Item = &LoomWord> {
         self.0.readers.iter().map(|reader| &reader.owner)
+    }
+
+    /// Returns the number of readers that can pin slots.
+    pub(crate) fn pinning(&self) -> u32 {
+        self.0.pins.len() as u32
+    }
+
+    /// Returns the pins of a reader for borrowed messages.
+    pub(crate) fn borrow_pins(&self, reader: u32) -> &[LoomWord] {
+        &self.0.pins[reader as usize][..PINS as usize - 1]
     }
 
     /// Returns true if readers may be gated.
@@ -556,5 +569,9 @@ impl PinnableLane for LoomLane {
 
     fn pin_word(&self, reader: u32, pin: u32) -> &LoomWord {
         &self.0.pins[reader as usize][pin as usize]
+    }
+
+    fn pin_limit(&self, reader: u32) -> &LoomWord {
+        &self.0.pin_limits[reader as usize]
     }
 }

@@ -2,8 +2,8 @@
 
 use std::rc::Rc;
 
-use horus_shm::internals::lane::{claim_free_pin, free_pin};
 use horus_shm::internals::memory::LaneMemory as _;
+use horus_shm::internals::pins::{claim_free_pin, free_pin};
 use horus_shm::internals::sync::Word;
 use horus_shm::internals::takeover;
 use loom::thread;
@@ -266,5 +266,65 @@ pub(crate) fn a_pin_given_back_elsewhere_can_be_used_again() {
         } else {
             dropping.join().unwrap();
         }
+    });
+}
+
+/// Expects that one of two readers at most holds a message.
+fn expect_one_held_at_most(holders: [Option<Borrower>; 2]) {
+    let held = holders.iter().flatten().count();
+    assert!(held <= 1, "both hold a message");
+}
+
+/// A reader that takes what another one may borrow, and that other one, do not both borrow.
+pub(crate) fn a_reader_whose_limit_was_taken_borrows_nothing() {
+    explore(2, || {
+        let lane = LoomLane::pinnable((2, 0), 2, CopyOptions::Exclusive, DEAD);
+        let mut lender = Lender::first(&lane);
+        let [idle, needy] = [0, 1].map(|reader| Borrower::join(&lane, reader));
+        assert!(lender.send());
+        assert!(idle.raise_limit(1, 1));
+        let borrowing = thread::spawn(move || idle.borrow_within_limit(1));
+        let needy = match needy.raise_limit(1, 1) {
+            true => needy.borrow_within_limit(1),
+            false => None,
+        };
+        expect_one_held_at_most([borrowing.join().unwrap(), needy]);
+    });
+}
+
+/// Two readers that raise their limits at once do not both borrow the last message that may be
+/// borrowed.
+pub(crate) fn two_limits_raised_at_once_are_both_counted() {
+    explore(2, || {
+        let lane = LoomLane::pinnable((2, 0), 2, CopyOptions::Exclusive, DEAD);
+        let mut lender = Lender::first(&lane);
+        let [one, other] = [0, 1].map(|reader| Borrower::join(&lane, reader));
+        assert!(lender.send());
+        let borrow = |reader: Borrower| match reader.raise_limit(1, 1) {
+            true => reader.borrow_within_limit(1),
+            false => None,
+        };
+        let borrowing = thread::spawn(move || borrow(one));
+        let other = borrow(other);
+        expect_one_held_at_most([borrowing.join().unwrap(), other]);
+    });
+}
+
+/// A reader that finds the limit of another one lowered by a third one counts its pin.
+pub(crate) fn a_limit_lowered_by_a_third_reader_hides_no_pin() {
+    explore(3, || {
+        let lane = LoomLane::pinnable((2, 0), 3, CopyOptions::Exclusive, DEAD);
+        let mut lender = Lender::first(&lane);
+        let [idle, third, needy] = [0, 1, 2].map(|reader| Borrower::join(&lane, reader));
+        assert!(lender.send());
+        assert!(idle.raise_limit(1, 1));
+        let borrowing = thread::spawn(move || idle.borrow_within_limit(1));
+        let raising = thread::spawn(move || third.raise_limit(1, 1));
+        let needy = match needy.raise_limit(1, 1) {
+            true => needy.borrow_within_limit(1),
+            false => None,
+        };
+        raising.join().unwrap();
+        expect_one_held_at_most([borrowing.join().unwrap(), needy]);
     });
 }

@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use fastrand::Rng;
 use horus_shm::internals::copy::PrefetchIntent;
 use horus_shm::internals::lane::{
-    LaneReader, LaneWriter, PinnableLane, PollOutcome, SlotBlocked, clear_pin,
+    LaneReader, LaneWriter, PinnableLane, PollOutcome, ReaderPin, SlotBlocked,
 };
 use horus_shm::internals::layout::LaneBlock;
 use horus_shm::internals::memory::LaneMemory;
+use horus_shm::internals::pins::clear_pin;
 use horus_shm::internals::sync::Edge;
 
 use super::{PINS, READERS};
@@ -31,6 +32,7 @@ pub(crate) struct Words {
     pub(crate) pinners: AtomicU64,
     /// By reader.
     pub(crate) pins: Box<[AtomicU64]>,
+    pin_limits: [AtomicU64; READERS as usize],
     pub(crate) looks: AtomicU64,
 }
 
@@ -47,6 +49,7 @@ impl Lane {
             lengths: stamps.iter().map(|_| AtomicU64::new(u64::MAX)).collect(),
             pinners: AtomicU64::new(0),
             pins: (0..READERS * PINS).map(|_| AtomicU64::new(0)).collect(),
+            pin_limits: Default::default(),
             looks: AtomicU64::new(0),
         };
         lane.block.head.store(head, Ordering::Relaxed);
@@ -142,6 +145,10 @@ impl PinnableLane for Lane {
         assert!(reader < READERS && pin < PINS);
         &self.0.pins[(reader * PINS + pin) as usize]
     }
+
+    fn pin_limit(&self, reader: u32) -> &AtomicU64 {
+        &self.0.pin_limits[reader as usize]
+    }
 }
 
 /// Lends the next slot without a pin, and publishes it.
@@ -162,20 +169,29 @@ pub(crate) fn lend(writer: &mut LaneWriter<Lane>, message: u64) -> bool {
     false
 }
 
+/// Returns pin number `pin` of the first reader.
+pub(crate) const fn first_reader_pin(pin: u32) -> ReaderPin {
+    ReaderPin {
+        reader: 0,
+        pin,
+        in_use: 0,
+    }
+}
+
 /// Borrows the next message, or the newest one, and gives it back.
 pub(crate) fn borrow(reader: &mut LaneReader<Lane>, rng: &mut Rng) -> Result<u64, PollOutcome> {
-    let pin = rng.u32(..PINS);
+    let pin = first_reader_pin(rng.u32(..PINS));
     let pinned = if rng.u64(..4) == 0 {
-        reader.pin_latest(0, pin)
+        reader.pin_latest(pin)
     } else {
-        reader.pin_next(0, pin)
+        reader.pin_next(pin)
     };
     let pinned = pinned?;
     let mut message = 0_u64;
     let dst = (&raw mut message).cast();
     // SAFETY: eight bytes of a `u64`.
     unsafe { reader.memory().load_exclusive(pinned.index, dst, 8) };
-    clear_pin(reader.memory().pin_word(0, pin));
+    clear_pin(reader.memory().pin_word(0, pin.pin));
     Ok(message)
 }
 

@@ -216,8 +216,9 @@ impl DynamicSubscriber {
     ///
     /// # Errors
     ///
-    /// Returns [`BorrowError`] if this subscriber may not hold a message, for example because it
-    /// already holds seven, or because a publisher is not pinnable. A failed call loses no message.
+    /// Returns [`BorrowError`] if there is a message that this subscriber may not hold: it already
+    /// holds seven, all subscribers together hold half of the topic's capacity, or a publisher is
+    /// not pinnable. A failed call loses no message; [`Self::recv_into`] copies it.
     pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
         self.inbox.raw.borrow()
     }

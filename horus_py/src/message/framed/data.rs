@@ -151,13 +151,13 @@ pub(crate) fn message_from_sample<'py>(
 /// standard messages are smaller.
 const SMALL_HEADER_BYTES: usize = 1024;
 
-/// Makes a message from the first `bytes` bytes of `buffer`. The message owns the buffer, so the
-/// data are not copied. Returns `None` if these bytes are not a valid message.
+/// Makes a message from the first `bytes` bytes of `buffer`. The message owns the buffer as `owner`
+/// does, so the data are not copied. Returns `None` if these bytes are not a valid message.
 pub(crate) fn message_from_buffer<'py>(
     py: Python<'py>,
     kind: &'static MessageKind,
-    mut buffer: Buffer,
-    bytes: usize,
+    (mut buffer, bytes): (Buffer, usize),
+    owner: impl FnOnce(Buffer) -> DataOwner,
 ) -> PyResult<Option<Bound<'py, PyAny>>> {
     let message = &buffer.as_ref()[..bytes];
     let Some((header, data)) = split_message(kind, message) else {
@@ -165,14 +165,7 @@ pub(crate) fn message_from_buffer<'py>(
     };
     let header = header.to_vec();
     let address = buffer.as_mut()[kind.bytes..].as_mut_ptr();
-    message_with_data(
-        py,
-        kind,
-        &header,
-        (address, data),
-        DataOwner::Own(buffer.into()),
-    )
-    .map(Some)
+    message_with_data(py, kind, &header, (address, data), owner(buffer)).map(Some)
 }
 
 /// Splits the bytes of an untrusted message. Returns the header, and the number of data bytes that
@@ -259,7 +252,7 @@ pub(crate) fn is_writeable(object: &Bound<'_, PyAny>) -> bool {
     }
     match &data_location_of(&whole).memory {
         DataOwner::Own(_) => true,
-        DataOwner::Sample(_) => false,
+        DataOwner::Sample(_) | DataOwner::Copy(_) => false,
         DataOwner::Loan(loan) => loan.publisher.is_some(),
     }
 }
@@ -308,7 +301,7 @@ pub(crate) fn array_layout(object: &Bound<'_, PyAny>) -> PyResult<ArrayLayout> {
     };
     // WHY only then: the header of a message that can be written may change, and not only through
     // its attributes.
-    if matches!(data.memory, DataOwner::Sample(_)) {
+    if matches!(data.memory, DataOwner::Sample(_) | DataOwner::Copy(_)) {
         data.layout = layout;
     }
     layout.ok_or_else(none)

@@ -16,6 +16,9 @@ pub(crate) enum DataOwner {
     Own(OwnBuffers),
     /// A received slot. No process writes to it while the sample exists.
     Sample(#[expect(dead_code, reason = "holds the pin")] RawSample),
+    /// A copy of a received message that could not be borrowed. It is read-only, as a received
+    /// slot.
+    Copy(#[expect(dead_code, reason = "keeps the memory")] Buffer),
     Loan(Loan),
 }
 

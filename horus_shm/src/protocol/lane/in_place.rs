@@ -13,6 +13,7 @@ use crate::protocol::layout::{
     writing_stamp,
 };
 use crate::protocol::memory::LaneMemory;
+use crate::protocol::pins::{PinLimit, clear_pin};
 use crate::protocol::sync::{Word, edge};
 
 /// The memory of a lane whose slots readers can pin (protect), so that messages are written and
@@ -40,6 +41,9 @@ pub trait PinnableLane: LaneMemory {
     /// Returns the word of pin number `pin` of announced reader number `reader`. `pin` must be less
     /// than [`Self::pin_count`].
     fn pin_word(&self, reader: u32, pin: u32) -> &Self::Word;
+
+    /// Returns the word with the [`PinLimit`] of announced reader number `reader`.
+    fn pin_limit(&self, reader: u32) -> &Self::Word;
 
     /// Prefetches the part of slot `index` into which a message of `bytes` bytes will be written.
     /// It is only a hint.
@@ -313,6 +317,18 @@ pub struct CopyOptions {
     pub pin: Option<(u32, u32)>,
 }
 
+/// A pin by which a reader borrows a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReaderPin {
+    /// Index of the announced reader.
+    pub reader: u32,
+    /// Number of the pin.
+    pub pin: u32,
+    /// Number of pins that the reader uses for borrowed messages, with this one. The message is
+    /// pinned only if the reader's [`PinLimit`] is not less.
+    pub in_use: u32,
+}
+
 impl<M: PinnableLane + Clone> LaneReader<M> {
     /// Makes this reader count its losses by message numbers, instead of positions. `next` is the
     /// number of the first message that the reader should receive: earlier messages do not count as
@@ -324,20 +340,19 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         self
     }
 
-    /// Pins the next message, by the pin number `pin` of the reader with index `reader`. The amount
-    /// of work is bounded.
+    /// Pins the next message by `pin`. The amount of work is bounded.
     ///
     /// The slot does not change until [`free_pin`] is called. This reader moves on to the position
     /// after the message.
     ///
+    /// [`free_pin`]: crate::protocol::pins::free_pin
+    ///
     /// # Errors
     ///
-    /// [`PollOutcome::Empty`] or [`PollOutcome::Busy`]; no slot is pinned then.
-    pub fn pin_next(&mut self, reader: u32, pin: u32) -> Result<PinnedMessage, PollOutcome> {
-        self.try_at_next(|this| {
-            this.pin_current(reader, pin)
-                .then(|| this.pass_message(Jump::NONE))
-        })
+    /// [`PollOutcome::Empty`], or [`PollOutcome::Busy`], also if the reader's [`PinLimit`] is less
+    /// than `pin.in_use`. No slot is pinned then.
+    pub fn pin_next(&mut self, pin: ReaderPin) -> Result<PinnedMessage, PollOutcome> {
+        self.try_at_next(|this| this.pin_and_pass(pin, Jump::NONE))?
     }
 
     /// Does the same as [`Self::pin_next`] for the newest message. The unread messages before it
@@ -346,11 +361,28 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
     /// # Errors
     ///
     /// As [`Self::pin_next`].
-    pub fn pin_latest(&mut self, reader: u32, pin: u32) -> Result<PinnedMessage, PollOutcome> {
-        self.try_at_latest(|this, jump| {
-            this.pin_current(reader, pin)
-                .then(|| this.pass_message(jump))
-        })
+    pub fn pin_latest(&mut self, pin: ReaderPin) -> Result<PinnedMessage, PollOutcome> {
+        self.try_at_latest(|this, jump| this.pin_and_pass(pin, jump))?
+    }
+
+    /// Pins the message of the current position, and moves to the position after it. Returns `None`
+    /// if the writer has overwritten the message, and [`PollOutcome::Busy`] if the reader may not
+    /// pin so many messages any more.
+    fn pin_and_pass(
+        &mut self,
+        pin: ReaderPin,
+        jump: Jump,
+    ) -> Option<Result<PinnedMessage, PollOutcome>> {
+        if !self.pin_current(pin) {
+            return None;
+        }
+        // Relaxed: the fence in `pin_current` orders it after the pin.
+        let limit = PinLimit::from_word(self.memory.pin_limit(pin.reader).get()).limit;
+        if limit < pin.in_use.into() {
+            clear_pin(self.memory.pin_word(pin.reader, pin.pin));
+            return Some(Err(PollOutcome::Busy));
+        }
+        Some(Ok(self.pass_message(jump)))
     }
 
     /// Moves to the newest message, and calls `attempt` to get it; returns the result of `attempt`.
@@ -395,13 +427,14 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
 
     /// Pins the slot of the current position. Returns true if the slot still holds the message of
     /// that position; otherwise clears the pin.
-    fn pin_current(&mut self, reader: u32, pin: u32) -> bool {
+    fn pin_current(&mut self, ReaderPin { reader, pin, .. }: ReaderPin) -> bool {
         let index = self.pos & self.mask;
         let word = self.memory.pin_word(reader, pin);
         // ORDERING(pinned): the reads under this pin's previous value are over. Pairs with the load
         // in `LaneWriter::pinning_reader`.
         word.store(pin_value(&self.memory, index), edge::PIN_MOVE);
-        // ORDERING(pin): pairs with the fence in `LaneWriter::claim_unless_pinned`.
+        // ORDERING(pin): pairs with the fence in `LaneWriter::claim_unless_pinned`, and with
+        // `pinlimit/count` in `raise_limit`.
         self.memory.fence(edge::PIN_HOLD);
         // Relaxed: the fence orders it after the pin.
         let held = self.memory.stamp(index).get() == published_stamp(self.pos);
@@ -489,8 +522,13 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         mut load: impl FnMut(&M, u64, usize) -> bool,
     ) -> Result<PinnedMessage, PollOutcome> {
         let mut attempt = |this: &mut Self, jump| {
-            if let Some((reader, pin)) = copying.pin
-                && !this.pin_current(reader, pin)
+            let copy_pin = |(reader, pin)| ReaderPin {
+                reader,
+                pin,
+                in_use: 0,
+            };
+            if let Some(pin) = copying.pin
+                && !this.pin_current(copy_pin(pin))
             {
                 return None;
             }
@@ -544,34 +582,4 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
             number: number.wrapping_add(1),
         })
     }
-}
-
-/// Clears the word of a pin, so that the pin protects no slot. The caller must no longer read the
-/// slot.
-pub fn clear_pin<W: Word>(word: &W) {
-    // ORDERING(pinned): pairs with the load in `LaneWriter::pinning_reader`.
-    word.store(0, edge::PIN_MOVE);
-}
-
-/// Claims the first free pin of a reader, and returns its number. `held` is a private word of the
-/// reader's process, the mask of the pins in use. Returns `None` if `limit` pins are in use.
-pub fn claim_free_pin<W: Word>(held: &W, limit: u32) -> Option<u32> {
-    // ORDERING(reuse): pairs with the store in `free_pin`: the pin was taken back before it is used
-    // again.
-    let used = held.load(edge::PIN_REUSE);
-    // WHY their number, not the index: beside a shorter lane the limit may fall, and any pins be
-    // in use then.
-    (used.count_ones() < limit).then(|| {
-        let pin = used.trailing_ones();
-        held.set_bits_relaxed(1 << pin);
-        pin
-    })
-}
-
-/// Frees pin `pin`, so that it can be used for another message. `word` is the pin's word in the
-/// file, and `held` is the mask of [`claim_free_pin`].
-pub fn free_pin<W: Word>(held: &W, word: &W, pin: u32) {
-    clear_pin(word);
-    // ORDERING(reuse): pairs with the load in `claim_free_pin`.
-    held.clear_bits_at(1 << pin, edge::PIN_FREE);
 }

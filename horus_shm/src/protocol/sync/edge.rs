@@ -126,6 +126,15 @@ pub const PIN_SCAN: Edge = Edge::new("pin/scan", Ordering::SeqCst);
 /// skip. A thread that sees the skip sees that head, or a later one.
 pub const PIN_COUNT: Edge = Edge::new("pin/count", Ordering::Acquire);
 
+/// ORDERING(pinlimit): SeqCst fence of a reader that raises its limit, between the store of the
+/// limit and its loads of the limits of others. Pairs with itself: of two such readers, at least
+/// one sees the limit of the other.
+pub const LIMIT_RAISE: Edge = Edge::new("pinlimit/raise", Ordering::SeqCst);
+/// ORDERING(pinlimit): SeqCst fence of a reader that raises its limit, between the last load or
+/// exchange of the limits of others and its loads of their pins. Pairs with [`PIN_HOLD`]: either
+/// the other reader sees that its limit was lowered, or this one sees the pin.
+pub const LIMIT_COUNT: Edge = Edge::new("pinlimit/count", Ordering::SeqCst);
+
 /// ORDERING(pinned): Release store of a pin that moves to another slot, or is cleared. Pairs with
 /// [`PIN_SEE`]: the reader's loads of the previously protected slot happen before the writer's next
 /// stores to that slot.
@@ -168,6 +177,8 @@ pub const LANE_EDGES: [Edge; 30] = [
     PIN_HOLD,
     PIN_SCAN,
     PIN_COUNT,
+    LIMIT_RAISE,
+    LIMIT_COUNT,
     PIN_MOVE,
     PIN_SEE,
     PIN_FREE,

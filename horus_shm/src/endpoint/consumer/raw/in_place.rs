@@ -6,8 +6,13 @@ use std::sync::Arc;
 use super::{FollowedLane, MessageInfo, RawConsumer};
 use crate::endpoint::reader_slot::{COPY_PIN_INDEX, ReaderSlot};
 use crate::endpoint::sample::{BorrowError, RawSample, SampleMemory};
-use crate::protocol::lane::{CopyOptions, PollOutcome, claim_free_pin, free_pin};
+use crate::protocol::lane::{CopyOptions, PollOutcome, ReaderPin};
 use crate::protocol::layout::CAPACITY_MIN;
+use crate::protocol::pins::{claim_free_pin, free_pin};
+
+/// Number of attempts to borrow a message while other readers lower the number of messages that
+/// this reader may borrow. WHY a limit: `borrow` does not wait for other readers.
+const PIN_ATTEMPTS: u32 = 8;
 
 impl RawConsumer {
     /// Polls each lane once, in turn, and copies the first message that it finds to `dst`.
@@ -174,7 +179,8 @@ impl RawConsumer {
         }
     }
 
-    /// Reserves pins, so that this reader can borrow `messages` messages at the same time.
+    /// Reserves pins, so that this reader can borrow `messages` messages at the same time, whatever
+    /// other readers borrow.
     ///
     /// # Errors
     ///
@@ -191,9 +197,11 @@ impl RawConsumer {
             .place
             .as_ref()
             .ok_or_else(|| self.observer_borrow_error())?;
-        place
-            .reserve_pins(messages, self.pinnable_slots)
-            .map_err(|_| self.no_pins_error(place))
+        if place.reserve_pins(messages, true, self.pinnable_slots) {
+            Ok(())
+        } else {
+            Err(self.no_pins_error(place))
+        }
     }
 
     /// Returns true if the messages of every lane can be borrowed.
@@ -236,33 +244,31 @@ impl RawConsumer {
             return self.borrow_draining();
         }
         self.look_for_lanes();
-        let (place, pin) = self.claim_or_reserve_pin()?;
-        let held = |this: &mut Self, lane| {
-            let held = this.hold_message(lane, (&place, pin), false)?;
-            Ok((held.arrival, held))
-        };
-        let found = self.poll_lanes_in_turn(held);
-        if let Ok(held) = found
-            && !self.became_unusable()
-        {
-            return Ok(Some(self.sample_of(held, (place, pin))));
+        let has_message =
+            |this: &Self| (this.lanes.iter()).any(|followed| followed.reader.has_message());
+        let found = self.with_pin(has_message, |this, pin| {
+            let held = |this: &mut Self, lane| {
+                let held = this.hold_message(lane, pin, false)?;
+                Ok((held.arrival, held))
+            };
+            let found = this.poll_lanes_in_turn(held).ok()?;
+            (!this.became_unusable()).then_some(found)
+        })?;
+        if found.is_none() {
+            self.spin_back_off();
         }
-        release_pin(&place, pin);
-        self.spin_back_off();
-        Ok(None)
+        Ok(found.map(|(held, pin)| self.sample_of(held, pin)))
     }
 
     /// Borrows the next message of the lane at index `lane`; `None` if it has no unread message.
     pub(super) fn borrow_from(&mut self, lane: usize) -> Result<Option<RawSample>, BorrowError> {
-        let (place, pin) = self.claim_or_reserve_pin()?;
-        if let Ok(held) = self.hold_message(lane, (&place, pin), false) {
-            self.count_received_message(lane, held.arrival);
-            if !self.became_unusable() {
-                return Ok(Some(self.sample_of(held, (place, pin))));
-            }
-        }
-        release_pin(&place, pin);
-        Ok(None)
+        let has_message = |this: &Self| this.lanes[lane].reader.has_message();
+        let found = self.with_pin(has_message, |this, pin| {
+            let held = this.hold_message(lane, pin, false).ok()?;
+            this.count_received_message(lane, held.arrival);
+            (!this.became_unusable()).then_some(held)
+        })?;
+        Ok(found.map(|(held, pin)| self.sample_of(held, pin)))
     }
 
     /// Pins the newest message of a lane in its slot. Older messages are counted as skipped, or as
@@ -275,14 +281,13 @@ impl RawConsumer {
         &mut self,
         lane: usize,
     ) -> Result<Option<(MessageInfo, RawSample)>, BorrowError> {
-        let (place, pin) = self.claim_or_reserve_pin()?;
-        let held = self.hold_message(lane, (&place, pin), true);
-        self.wake_publishers_that_sleep();
-        let Ok(held) = held else {
-            release_pin(&place, pin);
-            return Ok(None);
-        };
-        Ok(Some((held.arrival, self.sample_of(held, (place, pin)))))
+        let has_message = |this: &Self| this.lanes[lane].reader.has_message();
+        let found = self.with_pin(has_message, |this, pin| {
+            let held = this.hold_message(lane, pin, true);
+            this.wake_publishers_that_sleep();
+            held.ok()
+        })?;
+        Ok(found.map(|(held, pin)| (held.arrival, self.sample_of(held, pin))))
     }
 
     /// Protects the next message of a lane by the given pin, or the newest message if `latest` is
@@ -291,11 +296,12 @@ impl RawConsumer {
     fn hold_message(
         &mut self,
         lane: usize,
-        (place, pin): (&ReaderSlot, u32),
+        pin: ReaderPin,
         latest: bool,
     ) -> Result<HeldMessage, PollOutcome> {
         let other = self.lanes[lane].other.as_ref();
-        if let Some((copy, copies)) = other.and_then(|other| other.private_copy(pin, self.longest))
+        if let Some((copy, copies)) =
+            other.and_then(|other| other.private_copy(pin.pin, self.longest))
         {
             // SAFETY: the copy has room for a message, and no sample has this pin.
             let arrival = unsafe { self.copy_from_lane(lane, copy, self.longest, latest) }?;
@@ -312,9 +318,9 @@ impl RawConsumer {
             ..
         } = &mut self.lanes[lane];
         let pinned = if latest {
-            reader.pin_latest(place.index(), pin)?
+            reader.pin_latest(pin)?
         } else {
-            reader.pin_next(place.index(), pin)?
+            reader.pin_next(pin)?
         };
         let is_sized = extent.offer.shape.request().sized;
         let length = pinned.bytes.min(*shared as u64) as usize;
@@ -357,9 +363,20 @@ impl RawConsumer {
         unsafe { RawSample::new(held.address, (bytes, number), pin, held.memory) }
     }
 
-    /// Claims a free pin for a message. If there is none, or if the pins were reserved before this
-    /// reader found its shortest lane, reserves one more pin.
-    fn claim_or_reserve_pin(&mut self) -> Result<(Arc<ReaderSlot>, u32), BorrowError> {
+    /// Claims a free pin, and calls `attempt` to protect a message by it. Returns the result of
+    /// `attempt`, and the pin; `None` if `attempt` found no message. Calls `attempt` again with
+    /// another pin if other readers have meanwhile lowered the number of messages that this reader
+    /// may borrow.
+    ///
+    /// # Errors
+    ///
+    /// [`BorrowError`] if there is no pin, or if the messages cannot be borrowed.
+    #[inline]
+    fn with_pin<R>(
+        &mut self,
+        has_message: impl Fn(&Self) -> bool,
+        mut attempt: impl FnMut(&mut Self, ReaderPin) -> Option<R>,
+    ) -> Result<Option<(R, (Arc<ReaderSlot>, u32))>, BorrowError> {
         if !self.is_pinnable() {
             return Err(BorrowError::NotPinnable {
                 topic: self.segment.label(),
@@ -369,16 +386,56 @@ impl RawConsumer {
             .place
             .clone()
             .ok_or_else(|| self.observer_borrow_error())?;
-        let slots = self.pinnable_slots;
-        let take = || claim_free_pin(place.held_pins(), place.pin_limit(slots));
-        let pin = match take() {
-            Some(pin) => pin,
-            None => {
-                self.reserve_borrows(place.pins_in_use() + 1)?;
-                take().ok_or_else(|| self.no_pins_error(&place))?
+        for _ in 0..PIN_ATTEMPTS {
+            let Some(pin) = self.claim_pin(&place, &has_message)? else {
+                return Ok(None);
+            };
+            let in_use = place.pins_in_use();
+            let reader = place.index();
+            let claimed = ReaderPin {
+                reader,
+                pin,
+                in_use,
+            };
+            if let Some(found) = attempt(self, claimed) {
+                return Ok(Some((found, (place, pin))));
             }
-        };
-        Ok((place, pin))
+            release_pin(&place, pin);
+            if in_use <= place.pin_limit(self.pinnable_slots) {
+                return Ok(None);
+            }
+        }
+        Err(self.no_pins_error(&place))
+    }
+
+    /// Claims a free pin of this reader. If it may not borrow one more message, raises the number
+    /// of messages that it may borrow. Returns `None` if that is necessary, and `has_message`
+    /// returns false. WHY: otherwise readers that wait, and hold a message each, would take the
+    /// same pins from one another all the time.
+    #[inline]
+    fn claim_pin(
+        &self,
+        place: &ReaderSlot,
+        has_message: impl Fn(&Self) -> bool,
+    ) -> Result<Option<u32>, BorrowError> {
+        let slots = self.pinnable_slots;
+        let claim = || claim_free_pin(place.held_pins(), place.pin_limit(slots));
+        if let Some(pin) = claim() {
+            return Ok(Some(pin));
+        }
+        if !has_message(self) {
+            return Ok(None);
+        }
+        // WHY again: another reader may lower the limit at once.
+        for _ in 0..PIN_ATTEMPTS {
+            if !place.reserve_pins(place.pins_in_use() + 1, false, slots) {
+                break;
+            }
+            if let Some(pin) = claim() {
+                return Ok(Some(pin));
+            }
+        }
+        Err(self.no_pins_error(place))
     }
 }
 
