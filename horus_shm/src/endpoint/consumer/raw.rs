@@ -115,7 +115,8 @@ pub struct RawConsumer {
     /// The value of the topic's change counter at the last search for new lanes. If the counter has
     /// a different value, a lane has new slots.
     known: u64,
-    /// The lanes that could not be mapped at the last attempt; `None` if this reader misses nothing.
+    /// The lanes that could not be mapped at the last attempt, if this reader misses messages
+    /// there; otherwise `None`.
     failed: Option<discover::FailedMapping>,
     changes: *const AtomicU64,
     /// The value of the process-wide fault counter when this consumer last checked its file. If the
