@@ -19,7 +19,8 @@ impl LatchKey {
     }
 
     /// Returns the key of this program. It is computed from the name of the program's file; if that
-    /// is a Python interpreter, from the name of the script or module. Reads `/proc/self/cmdline`.
+    /// is a Python interpreter, from the name of the script or module that it executes, or from the
+    /// text of the command after `-c`. Reads `/proc/self/cmdline`.
     #[must_use]
     pub fn of_program() -> Self {
         let arguments = fs::read("/proc/self/cmdline").unwrap_or_default();
@@ -38,17 +39,56 @@ const fn fnv1a(bytes: &[u8]) -> u32 {
     hash
 }
 
-/// Returns the name of a program, or of the script or module that a Python interpreter executes. In
-/// `arguments`, a NUL byte ends each argument.
+/// Returns the name of a program, or of what a Python interpreter executes. In `arguments`, a NUL
+/// byte ends each argument.
 fn program_name(arguments: &[u8]) -> &[u8] {
     let mut arguments = arguments.split(|&byte| byte == 0);
     let program = last_component(arguments.next().unwrap_or_default());
-    let is_option = |argument: &&[u8]| argument.is_empty() || argument.starts_with(b"-");
-    let script = arguments.find(|argument| !is_option(argument));
-    match script {
-        Some(script) if program.starts_with(b"python") => last_component(script),
-        _ => program,
+    let is_python = INTERPRETERS.iter().any(|name| program.starts_with(name));
+    let executed = is_python.then(|| python_program(arguments)).flatten();
+    executed.unwrap_or(program)
+}
+
+/// The beginnings of the names of Python interpreters, such as `python3.12`.
+const INTERPRETERS: [&[u8]; 2] = [b"python", b"pypy"];
+
+/// The long options of Python interpreters whose value is the next argument. The second one is
+/// PyPy's.
+const LONG_OPTIONS_WITH_VALUE: [&[u8]; 2] = [b"--check-hash-based-pycs", b"--jit"];
+
+/// Returns the name of the script or module that a Python interpreter executes, or the text of the
+/// command; `None` if it reads a program from its input. `arguments` are those after the
+/// interpreter's own name.
+fn python_program<'a>(mut arguments: impl Iterator<Item = &'a [u8]>) -> Option<&'a [u8]> {
+    let given = |value: &'a [u8]| (!value.is_empty()).then_some(value);
+    while let Some(argument) = arguments.next() {
+        if argument == b"--" {
+            return arguments.next().and_then(given).map(last_component);
+        }
+        if LONG_OPTIONS_WITH_VALUE.contains(&argument) {
+            arguments.next();
+            continue;
+        }
+        if argument.starts_with(b"--") {
+            continue;
+        }
+        let Some(letters) = argument.strip_prefix(b"-") else {
+            return given(argument).map(last_component);
+        };
+        // WHY only the first: what follows in the argument is its value.
+        let Some(at) = letters.iter().position(|letter| b"cmWX".contains(letter)) else {
+            if letters.is_empty() {
+                return None;
+            }
+            continue;
+        };
+        let attached = given(&letters[at + 1..]);
+        let value = attached.or_else(|| arguments.next());
+        if b"cm".contains(&letters[at]) {
+            return value.and_then(given);
+        }
     }
+    None
 }
 
 fn last_component(path: &[u8]) -> &[u8] {
@@ -71,6 +111,22 @@ mod tests {
             (b"/usr/bin/python3\0nodes/camera.py\0--fast\0", "camera.py"),
             (b"python\0-u\0-m\0robot.camera\0", "robot.camera"),
             (b"python3\0", "python3"),
+            (b"python3\0-\0nodes/camera.py\0", "python3"),
+            (b"python3\0-X\0dev\0nodes/map.py\0", "map.py"),
+            (b"python3\0-X\0dev\0nodes/costmap.py\0", "costmap.py"),
+            (
+                b"python3.12\0-Wignore\0-uXdev\0-BW\0error\0map.py\0",
+                "map.py",
+            ),
+            (
+                b"python3\0--check-hash-based-pycs\0always\0map.py\0",
+                "map.py",
+            ),
+            (b"python3\0-I\0--\0nodes/map.py\0", "map.py"),
+            (b"python3\0-umrobot.camera\0--fast\0", "robot.camera"),
+            (b"python3\0-c\0import map/of\0x\0", "import map/of"),
+            (b"python3\0-Wc\0-cpass\0", "pass"),
+            (b"/usr/bin/pypy3\0--jit\0off\0map.py\0", "map.py"),
             (b"", ""),
         ] {
             assert_eq!(program_name(arguments), name.as_bytes());
