@@ -23,6 +23,8 @@ use common::Child;
 
 /// The bytes of a message.
 const MESSAGE_BYTES: usize = 4096;
+/// The number of threads that read a file that is truncated.
+const READERS: usize = 4;
 /// The slots of a lane, which then takes more than 4 MiB.
 const CAPACITY: u64 = 1024;
 
@@ -46,6 +48,7 @@ fn child_role() {
         "latest" => newest_without_memory(),
         "twice" => move_twice_without_memory(),
         "takeover" => take_over_without_memory(),
+        "truncated" => truncate_locked_memory(),
         other => panic!("no role called '{other}'"),
     }
     common::say("well");
@@ -191,6 +194,39 @@ fn receive_within(limit: &Limit) {
         (consumer.stats().unmapped, consumer.stats().waiting),
         (0, 0)
     );
+}
+
+/// The zeros that replace a truncated file must not count in addition to what they replace. Several
+/// threads read the file at once.
+fn truncate_locked_memory() {
+    let segment = open();
+    let mut producer = RawProducer::new(Arc::clone(&segment), Default::default()).unwrap();
+    (LOCKED.arm)();
+    let begin = std::sync::Barrier::new(READERS + 1);
+    let receive = || {
+        let mut consumer = RawConsumer::new(Arc::clone(&segment), ReadMode::KeepLast).unwrap();
+        begin.wait();
+        // The file is truncated here.
+        begin.wait();
+        (recv(&mut consumer), consumer.check())
+    };
+    std::thread::scope(|scope| {
+        let readers = [(); READERS].map(|()| {
+            // WHY small: the stacks are locked, too.
+            let thread = std::thread::Builder::new().stack_size(256 << 10);
+            thread.spawn_scoped(scope, receive).unwrap()
+        });
+        begin.wait();
+        send(&mut producer, 7);
+        set_limit(libc::RLIMIT_MEMLOCK, status_bytes("VmLck:") + (1 << 20));
+        segment.lane_file(0).unwrap().set_len(0).unwrap();
+        begin.wait();
+        for reader in readers {
+            let (received, checked) = reader.join().unwrap();
+            let is_lost = matches!(checked, Err(RecvError::RegionLost { .. }));
+            assert!(received.is_none() && is_lost, "{received:?} {checked:?}");
+        }
+    });
 }
 
 /// A subscriber that would miss a publisher from the start is not opened.
@@ -457,6 +493,11 @@ fn a_former_file_is_kept_until_there_is_memory_to_read_it() {
 #[test]
 fn a_lane_that_may_not_be_locked_is_an_error_until_it_may() {
     play("locked");
+}
+
+#[test]
+fn a_truncated_lane_file_does_not_kill_a_process_that_may_lock_no_more_memory() {
+    play("truncated");
 }
 
 #[test]

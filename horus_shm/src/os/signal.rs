@@ -20,6 +20,11 @@ const MEMBARRIER_PRIVATE_EXPEDITED: c_int = 1 << 3;
 /// [`MEMBARRIER_PRIVATE_EXPEDITED`]. From `linux/membarrier.h`.
 const REGISTER_PRIVATE_EXPEDITED: c_int = 1 << 4;
 
+/// Maximum number of attempts to replace a mapping by zeros. WHY more than one: of several threads
+/// that access the same truncated file, one may replace the mapping after another one has unlocked
+/// it, so that the other one has to unlock it again. Each thread does so only once.
+const MAP_ATTEMPTS_MAX: u32 = 64;
+
 /// The type of a signal handler that receives details of the signal (flag `SA_SIGINFO`).
 pub(crate) type Handler = extern "C" fn(c_int, *mut siginfo_t, *mut c_void);
 
@@ -106,9 +111,16 @@ pub(crate) unsafe fn map_zeros(address: *mut u8, bytes: usize, access: Access) -
         Access::Write => libc::PROT_READ | libc::PROT_WRITE,
     };
     let flags = libc::MAP_FIXED | libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE;
-    // SAFETY: replaces a mapping of the caller's, by the contract.
-    let map = unsafe { libc::mmap(address.cast(), bytes, protection, flags, -1, 0) };
-    map != libc::MAP_FAILED
+    (0..MAP_ATTEMPTS_MAX).any(|_| {
+        // WHY: if the program locks its memory (`mlockall`), the kernel counts the new mapping
+        // against RLIMIT_MEMLOCK before it removes the old one, and refuses it if the process may
+        // not lock both. WHY the error is ignored: memory that was never locked needs no unlocking.
+        // SAFETY: the mapping is the caller's, and its content stays.
+        unsafe { libc::munlock(address.cast(), bytes) };
+        // SAFETY: replaces a mapping of the caller's, by the contract.
+        let map = unsafe { libc::mmap(address.cast(), bytes, protection, flags, -1, 0) };
+        map != libc::MAP_FAILED
+    })
 }
 
 /// Replaces a mapping by a private mapping of a part of a file. The kernel copies a page when it is
