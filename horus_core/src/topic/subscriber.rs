@@ -143,7 +143,7 @@ impl<T: Payload> Subscriber<T> {
     }
 
     /// Checks whether this subscriber can still receive. Call this when no messages come. Takes
-    /// about a nanosecond.
+    /// about a nanosecond, and some system calls if a publisher does not match this subscriber.
     ///
     /// # Errors
     ///
@@ -285,11 +285,11 @@ impl<T: Payload> Subscriber<T> {
         ))
     }
 
-    /// Returns the number of bytes that the publisher sent for the last message received; 0 before
+    /// Returns the number of bytes of the last message received that its publisher sent; 0 before
     /// the first message. Call this before the next receive.
     ///
     /// The number is less than the length of the message if the publisher knows fewer fields. The
-    /// other fields have their defaults.
+    /// other fields have their defaults. Fields that only the publisher knows are not counted.
     #[must_use]
     pub fn received_bytes(&self) -> usize {
         self.raw().received_bytes()

@@ -461,7 +461,7 @@ horus_status_t horus_subscriber_wait_for_publishers(horus_subscriber_t subscribe
 
 /*
  * Returns HORUS_OK while the subscriber can receive. Use it if no messages arrive. Takes a few
- * nanoseconds.
+ * nanoseconds, and some system calls if a publisher does not match this subscriber.
  *
  * Errors: HORUS_E_FORKED, HORUS_E_REGION_LOST, HORUS_E_NAMESPACE_REMOVED; as for
  * horus_subscriber_recv, until it receives again: HORUS_E_NO_MEMORY, HORUS_E_TYPE, HORUS_E_QOS.

@@ -136,7 +136,7 @@ class Qos {
     constexpr Qos capacity(std::uint64_t slots) const noexcept {
         return with(&horus_qos_t::capacity, slots);
     }
-    /// The number of old messages that a late joiner gets.
+    /// The number of old messages that a late joiner gets, at most seven eighths of the slots.
     constexpr Qos history(std::uint32_t messages) const noexcept {
         return with(&horus_qos_t::history, messages == 0 ? HORUS_HISTORY_NONE : messages);
     }

@@ -140,7 +140,8 @@ class Subscriber {
         const bool is_met = detail::done(wait_raw(count, timeout, found), error);
         return is_met ? std::optional<std::size_t>(found) : std::nullopt;
     }
-    /// Reports an error if the subscriber cannot receive. Takes a few nanoseconds.
+    /// Reports an error if the subscriber cannot receive. Takes a few nanoseconds, and some system
+    /// calls if a publisher does not match this subscriber.
     void check(std::error_code &error) const noexcept {
         (void)detail::done(horus_subscriber_check(raw()), error);
     }

@@ -190,7 +190,9 @@ impl<T: Pod> Consumer<T> {
         self.latest_into_by_key(message, |_| 0)
     }
 
-    /// Returns an error if this consumer can no longer receive. Takes about a nanosecond.
+    /// Returns an error if this consumer can no longer receive.
+    ///
+    /// Takes about a nanosecond, and some system calls if a publisher does not match.
     ///
     /// # Errors
     ///

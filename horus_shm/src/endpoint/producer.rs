@@ -102,9 +102,8 @@ impl<T: Pod> Producer<T> {
         &mut self.raw
     }
 
-    /// Returns the producer's position in its lane. This is the number of messages that all owners
-    /// of the lane have sent, plus the number of skipped slots. Messages sent before a move to
-    /// another file are included.
+    /// Returns the number of messages that all owners of the producer's lane have sent. Skipped
+    /// slots are not counted. Messages sent before a move to another file are included.
     #[must_use]
     pub const fn position(&self) -> u64 {
         self.raw.position()

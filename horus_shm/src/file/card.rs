@@ -31,8 +31,10 @@ impl EndpointCard {
     /// Returns the reason why the publisher with this card does not match the reader with the card
     /// `reader`; `None` if they match.
     ///
-    /// Every process decides by this function, from the two cards alone. So the result does not
-    /// depend on which of the two endpoints came first.
+    /// Every process decides by this function, so the result does not depend on which of the two
+    /// endpoints came first. One thing comes in addition: a reader whose messages have a fixed
+    /// length refuses a publisher whose messages have not, and the reverse. As the types of these
+    /// differ anyway, this makes a difference only if a header is forged.
     #[must_use]
     pub fn mismatch(&self, reader: &Self) -> Option<Mismatch> {
         let needs_more = reader.reliability == Reliability::Reliable

@@ -438,7 +438,9 @@ impl RawConsumer {
         is_usable && !self.is_draining()
     }
 
-    /// Returns an error if this consumer can no longer receive. Takes about a nanosecond.
+    /// Returns an error if this consumer can no longer receive.
+    ///
+    /// Takes about a nanosecond, and some system calls if a publisher does not match.
     ///
     /// # Errors
     ///

@@ -369,9 +369,8 @@ impl RawProducer {
         reader_slot::reap_dead_sleepers(&self.segment);
     }
 
-    /// Returns the producer's position in its lane. This is the number of messages that all owners
-    /// of the lane have sent, plus the number of skipped slots. Messages sent before a move to
-    /// another file are included.
+    /// Returns the number of messages that all owners of the producer's lane have sent. Skipped
+    /// slots are not counted. Messages sent before a move to another file are included.
     #[must_use]
     pub const fn position(&self) -> u64 {
         self.writer.next_message_number()

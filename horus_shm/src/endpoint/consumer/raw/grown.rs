@@ -201,7 +201,8 @@ impl RawConsumer {
 
     /// Returns the number of bytes of the last message that its publisher sent; 0 before the first
     /// message. If the publisher's type is a shorter version of this reader's type, the number is
-    /// less than the length of the message: the other bytes are defaults.
+    /// less than the length of the message: the other bytes are defaults. Fields that only the
+    /// publisher knows are not counted.
     ///
     /// The value is valid until the next receive call.
     #[must_use]
