@@ -150,7 +150,7 @@ pub const PIN_REUSE: Edge = Edge::new("reuse/take", Ordering::Acquire);
 
 /// All edges of the lane protocol. Tests weaken each of them, and compare the list with the
 /// documentation.
-pub const LANE_EDGES: [Edge; 30] = [
+pub const LANE_EDGES: [Edge; 32] = [
     SLOT_PUBLISH,
     SLOT_SEE,
     OVERWRITE_BEGIN,
