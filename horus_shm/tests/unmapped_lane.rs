@@ -453,7 +453,7 @@ fn take_over_without_memory() {
         true
     });
     let block = segment.lane_block(0, Access::Write).unwrap();
-    common::eventually("three messages", || block.head.load(Ordering::Acquire) == 3);
+    common::eventually("three messages", || block.head.load(Ordering::Relaxed) == 3);
     // SAFETY: the call takes no pointer.
     assert_eq!(unsafe { libc::kill(pid, libc::SIGKILL) }, 0);
     common::join_fork(pid);

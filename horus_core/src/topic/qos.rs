@@ -107,8 +107,8 @@ impl Qos {
     }
 
     /// Sets how many of its last messages a publisher keeps for subscribers that join later.
-    /// Default: 0, or 1 with [`Self::persist_after_exit`]. A subscriber gets at most seven eighths of
-    /// the slots: from 4 slots three messages.
+    /// Default: 0, or 1 with [`Self::persist_after_exit`]. A subscriber gets at most seven eighths
+    /// of the slots: from 4 slots three messages.
     pub const fn history(mut self, messages: u32) -> Self {
         self.history = Some(messages);
         self

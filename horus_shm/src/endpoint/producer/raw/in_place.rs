@@ -169,8 +169,8 @@ impl RawProducer {
         })
     }
 
-    /// Returns a guard that keeps the memory of the open loan alive. If no loan is open, this is the
-    /// memory of the last loan, or, if the lane has grown since, that of the new slots.
+    /// Returns a guard that keeps the memory of the open loan alive. If no loan is open, this is
+    /// the memory of the last loan, or, if the lane has grown since, that of the new slots.
     #[must_use]
     pub fn lent_memory(&self) -> LoanMemory {
         LoanMemory {
