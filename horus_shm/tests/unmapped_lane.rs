@@ -25,8 +25,9 @@ use common::Child;
 const MESSAGE_BYTES: usize = 4096;
 /// The number of threads that read a file that is truncated.
 const READERS: usize = 4;
-/// The slots of a lane, which then takes more than 4 MiB.
-const CAPACITY: u64 = 1024;
+/// The slots of a lane, which then takes more than 2 MiB. WHY not more: many systems let a process
+/// lock only 8 MiB, and the library has threads, whose stacks are locked, too.
+const CAPACITY: u64 = 512;
 
 fn play(role: &str) {
     let dir = spawn::shm_dir();
@@ -464,7 +465,7 @@ fn take_over_without_memory() {
     request.capacity = Some(4);
     let name = TopicName::new("arm/joint").unwrap();
     let short = Segment::open(&Namespace::current().unwrap(), &name, &request).unwrap();
-    let room = status_bytes("VmSize:") + (2 << 20);
+    let room = status_bytes("VmSize:") + (1 << 20);
     let before = set_limit(libc::RLIMIT_AS, room);
     let refused = RawProducer::new(Arc::clone(&short), Default::default()).unwrap_err();
     set_limit(libc::RLIMIT_AS, before);
