@@ -155,3 +155,26 @@ fn a_loan_in_a_full_lane_costs_one_message() {
     assert_eq!(received, CAPACITY - 1);
     assert_eq!(ledger, (CAPACITY + 1, CAPACITY, 1, 0));
 }
+
+/// Which messages can be borrowed depends on the publishers, and not on which endpoint came first.
+#[test]
+fn a_subscriber_without_a_publisher_has_nothing_to_borrow() {
+    let (_dir, namespace) = namespace();
+    for is_pinnable in [true, false] {
+        let name = format!("early/{is_pinnable}");
+        let builder = || Topic::<CmdVel>::builder(&name).namespace(&namespace);
+        let mut subscriber = builder().subscriber().unwrap();
+        assert!(subscriber.borrow().unwrap().is_none());
+        assert!(subscriber.borrow_latest().unwrap().is_none());
+        let qos = Qos::new().pinnable(is_pinnable);
+        let mut publisher = builder().qos(qos).publisher().unwrap();
+        publisher.send(CmdVel::new(1.0, 0.0)).unwrap();
+        match subscriber.borrow() {
+            Ok(borrowed) => assert_eq!(borrowed.is_some(), is_pinnable),
+            Err(error) => assert!(
+                !is_pinnable && matches!(error, BorrowError::NotPinnable { .. }),
+                "{error}"
+            ),
+        }
+    }
+}

@@ -7,7 +7,7 @@ use super::{FollowedLane, MessageInfo, RawConsumer};
 use crate::endpoint::reader_slot::{COPY_PIN_INDEX, ReaderSlot};
 use crate::endpoint::sample::{BorrowError, RawSample, SampleMemory};
 use crate::protocol::lane::{CopyOptions, PollOutcome, ReaderPin};
-use crate::protocol::layout::CAPACITY_MIN;
+use crate::protocol::layout::CAPACITY_MAX;
 use crate::protocol::pins::{claim_free_pin, free_pin};
 
 /// Number of attempts to borrow a message while other readers lower the number of messages that
@@ -185,8 +185,9 @@ impl RawConsumer {
     /// # Errors
     ///
     /// [`BorrowError`] if there are not enough pins. All readers together can hold at most half of
-    /// a publisher's slots. If a publisher with fewer slots appears later, this reader loses the
-    /// pins that are too many for that lane.
+    /// a publisher's slots; without a publisher, each one can reserve as many as it has pins. If a
+    /// publisher with fewer slots appears later, this reader loses the pins that are too many for
+    /// that lane.
     pub fn reserve_borrows(&mut self, messages: u32) -> Result<(), BorrowError> {
         if !self.is_pinnable() {
             return Err(BorrowError::NotPinnable {
@@ -204,13 +205,10 @@ impl RawConsumer {
         }
     }
 
-    /// Returns true if the messages of every lane can be borrowed.
+    /// Returns true if the messages of every lane can be borrowed. WHY also without lanes: only the
+    /// settings of publishers decide that, and those of the reader do not.
     fn is_pinnable(&self) -> bool {
         let mut lanes = self.lanes.iter();
-        if self.lanes.is_empty() {
-            let offer = self.segment.request().offer();
-            return offer.is_ok_and(|offer| offer.shape.request().pinnable);
-        }
         // WHY also shorter ones: they are borrowed as private copies.
         lanes.all(|followed| {
             followed.extent.offer.shape.request().pinnable || followed.other.is_some()
@@ -336,21 +334,15 @@ impl RawConsumer {
     }
 
     /// Returns the number of slots of the shortest lane whose slots can be pinned. If there is no
-    /// such lane, returns the number for a lane that this process itself would offer.
+    /// such lane, returns the number for the longest lane.
     pub(super) fn least_pinnable_slots(&self) -> u64 {
         let shapes = self
             .lanes
             .iter()
             .map(|followed| followed.extent.offer.shape);
         let slots = shapes.filter(|shape| shape.request().pinnable);
-        let own = || {
-            self.segment
-                .request()
-                .offer()
-                .map(|offer| offer.shape.capacity())
-        };
         let least = slots.map(|shape| shape.capacity()).min();
-        least.or_else(|| own().ok()).unwrap_or(CAPACITY_MIN)
+        least.unwrap_or(CAPACITY_MAX)
     }
 
     /// Builds the [`RawSample`] that a borrow returns, for a message that a pin of this reader
