@@ -11,10 +11,15 @@ use horus_shm::{
 
 type Message = [u64; 512];
 
-/// Opens the topic for publishers with `capacity` slots.
+/// Opens the topic for publishers with `capacity` slots, which can be pinned.
 fn opened(namespace: &Arc<Namespace>, capacity: u64) -> Arc<Segment> {
+    opened_as(namespace, capacity, true)
+}
+
+/// Does the same as [`opened`] for slots that can be pinned, or not.
+fn opened_as(namespace: &Arc<Namespace>, capacity: u64, pinnable: bool) -> Arc<Segment> {
     let mut request = Request::new(TypeInfo::opaque::<Message>());
-    request.capacity = Some(capacity);
+    (request.capacity, request.pinnable) = (Some(capacity), Some(pinnable));
     let name = TopicName::new("lanes").unwrap();
     Segment::open_or_create(namespace, &name, &request).unwrap()
 }
@@ -148,4 +153,75 @@ fn readers_share_the_pins_of_a_shorter_lane_as_they_use_them() {
     for reader in &mut readers {
         assert_eq!(borrowed(reader), 0);
     }
+}
+
+/// A lane without a publisher and without a message is no limit; a later publisher of it is.
+#[test]
+fn a_shorter_lane_whose_publisher_left_takes_no_pins() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let mut long = publisher(&namespace, 16);
+    let mut short = publisher(&namespace, 2);
+    let mut early = reader(&namespace);
+    send(&mut short, 1);
+    send(&mut long, 3);
+    let (held, error) = borrow_all(&mut early);
+    assert_eq!(held.len(), 1, "{error:?}");
+    drop(held);
+    while early.recv_length().is_some() {}
+    drop(short);
+    let mut late = reader(&namespace);
+    for reader in [&mut early, &mut late] {
+        reader.reserve_borrows(3).unwrap();
+    }
+    send(&mut long, 3);
+    let held = [&mut early, &mut late].map(|reader| borrow_all(reader).0);
+    assert!(held.iter().all(|held| held.len() == 3));
+    drop((held, late));
+
+    let mut next = publisher(&namespace, 2);
+    send(&mut next, 2);
+    let (held, error) = borrow_all(&mut early);
+    assert_eq!(held.len(), 1);
+    assert!(
+        matches!(error, Some(BorrowError::NoPins { capacity: 2, .. })),
+        "{error:?}"
+    );
+    send(&mut next, 10);
+}
+
+#[test]
+fn messages_can_be_borrowed_after_a_publisher_that_only_copies_left() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let copying = || {
+        let opened = opened_as(&namespace, 4, false);
+        RawProducer::new(opened, OnStalled::Full).unwrap()
+    };
+    let is_not_pinnable =
+        |reader: &mut RawConsumer| matches!(reader.borrow(), Err(BorrowError::NotPinnable { .. }));
+    let mut long = publisher(&namespace, 16);
+    let mut reader = reader(&namespace);
+    let mut tool = copying();
+    send(&mut tool, 1);
+    send(&mut long, 2);
+    assert!(is_not_pinnable(&mut reader));
+    drop(tool);
+    assert!(is_not_pinnable(&mut reader), "its message is not read yet");
+    let mut message = [0; size_of::<Message>()];
+    while reader.stats().waiting > 1 || is_not_pinnable(&mut reader) {
+        assert!(
+            reader.recv_bytes(&mut message).is_some(),
+            "no message was left"
+        );
+    }
+    send(&mut long, 1);
+    reader.reserve_borrows(3).unwrap();
+    assert!(!borrow_all(&mut reader).0.is_empty());
+
+    let mut next = copying();
+    send(&mut next, 1);
+    assert!(is_not_pinnable(&mut reader));
+    assert!(reader.recv_bytes(&mut message).is_some());
+    assert_eq!(reader.stats().lost, 0);
 }

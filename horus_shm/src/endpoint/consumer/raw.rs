@@ -82,6 +82,18 @@ struct FollowedLane {
     /// The converter for the messages of the lane, whose type is another version of the reader's
     /// type; `None` if they need no conversion.
     other: Option<Box<grown::VersionConverter>>,
+    /// True if the lane had no publisher and no unread message when the reader last looked, so that
+    /// it does not limit which messages may be borrowed. While this is true, nothing is borrowed
+    /// from the lane. A new publisher increments the change counter, and the reader looks again.
+    has_ended: bool,
+}
+
+impl FollowedLane {
+    /// Returns true if the messages of the lane can be borrowed: in their slots, or as private
+    /// copies that are completed with default values.
+    fn is_in_place(&self) -> bool {
+        self.extent.offer.shape.request().pinnable || self.other.is_some()
+    }
 }
 
 /// The metadata of a received message: its sequence number and its length.

@@ -155,6 +155,7 @@ impl RawConsumer {
             later: Vec::new(),
             shared,
             other,
+            has_ended: false,
         });
         self.follow_extents(self.lanes.len() - 1, newest)
     }

@@ -6,9 +6,12 @@ use std::sync::Arc;
 use super::{FollowedLane, MessageInfo, RawConsumer};
 use crate::endpoint::reader_slot::{COPY_PIN_INDEX, ReaderSlot};
 use crate::endpoint::sample::{BorrowError, RawSample, SampleMemory};
+use crate::file::segment::Blocks as _;
+use crate::os::region::Access;
 use crate::protocol::lane::{CopyOptions, PollOutcome, ReaderPin};
 use crate::protocol::layout::CAPACITY_MAX;
 use crate::protocol::pins::{claim_free_pin, free_pin};
+use crate::protocol::sync::{Word, edge};
 
 /// Number of attempts to borrow a message while other readers lower the number of messages that
 /// this reader may borrow. WHY a limit: `borrow` does not wait for other readers.
@@ -189,19 +192,21 @@ impl RawConsumer {
     /// publisher with fewer slots appears later, this reader loses the pins that are too many for
     /// that lane.
     pub fn reserve_borrows(&mut self, messages: u32) -> Result<(), BorrowError> {
-        if !self.is_pinnable() {
-            return Err(BorrowError::NotPinnable {
-                topic: self.segment.label(),
-            });
-        }
         let place = self
             .place
-            .as_ref()
+            .clone()
             .ok_or_else(|| self.observer_borrow_error())?;
-        if place.reserve_pins(messages, true, self.pinnable_slots) {
-            Ok(())
-        } else {
-            Err(self.no_pins_error(place))
+        loop {
+            let error = if !self.is_pinnable() {
+                self.not_pinnable_error()
+            } else if place.reserve_pins(messages, true, self.pinnable_slots) {
+                return Ok(());
+            } else {
+                self.no_pins_error(&place)
+            };
+            if !self.leave_out_ended_lanes() {
+                return Err(error);
+            }
         }
     }
 
@@ -209,10 +214,48 @@ impl RawConsumer {
     /// settings of publishers decide that, and those of the reader do not.
     fn is_pinnable(&self) -> bool {
         let mut lanes = self.lanes.iter();
-        // WHY also shorter ones: they are borrowed as private copies.
-        lanes.all(|followed| {
-            followed.extent.offer.shape.request().pinnable || followed.other.is_some()
-        })
+        lanes.all(|followed| followed.is_in_place() || followed.has_ended)
+    }
+
+    fn not_pinnable_error(&self) -> BorrowError {
+        BorrowError::NotPinnable {
+            topic: self.segment.label(),
+        }
+    }
+
+    /// Leaves out the lanes that have no publisher and no unread message: they do not limit which
+    /// messages may be borrowed. Returns true if this changes the limits.
+    #[cold]
+    fn leave_out_ended_lanes(&mut self) -> bool {
+        let was_limited_by = (self.is_pinnable(), self.pinnable_slots);
+        self.count_pinnable_lanes(|_| true);
+        (self.is_pinnable(), self.pinnable_slots) != was_limited_by
+    }
+
+    /// Counts the slots of the shortest lane whose slots can be pinned, without lanes that have
+    /// ended. Checks this for the lanes that `may_have_ended` selects, by a system call for each
+    /// that has an owner; all others have not ended.
+    pub(super) fn count_pinnable_lanes(&mut self, may_have_ended: fn(&FollowedLane) -> bool) {
+        for at in 0..self.lanes.len() {
+            let followed = &self.lanes[at];
+            let has_ended = may_have_ended(followed) && self.lane_has_ended(followed);
+            self.lanes[at].has_ended = has_ended;
+        }
+        self.pinnable_slots = self.least_pinnable_slots();
+    }
+
+    /// Returns true if a lane has no publisher, and no message that this reader has not read.
+    fn lane_has_ended(&self, followed: &FollowedLane) -> bool {
+        let Ok(block) = self.segment.lane_block(followed.lane, Access::Read) else {
+            return false;
+        };
+        // ORDERING(owner): pairs with the release in `owner::release_entry`: the messages of an
+        // owner that left are seen below.
+        let owner = Word::load(&block.owner, edge::OWNER_SEE);
+        let is_owned = owner != 0 && !self.segment.is_dead(owner);
+        // Relaxed: ordered by the line above.
+        let is_newest = block.generation.get() == followed.extent.id.generation;
+        !is_owned && is_newest && !followed.reader.has_message()
     }
 
     fn no_pins_error(&self, place: &ReaderSlot) -> BorrowError {
@@ -297,6 +340,9 @@ impl RawConsumer {
         pin: ReaderPin,
         latest: bool,
     ) -> Result<HeldMessage, PollOutcome> {
+        if self.lanes[lane].has_ended {
+            return Err(PollOutcome::Empty);
+        }
         let other = self.lanes[lane].other.as_ref();
         if let Some((copy, copies)) =
             other.and_then(|other| other.private_copy(pin.pin, self.longest))
@@ -334,12 +380,10 @@ impl RawConsumer {
     }
 
     /// Returns the number of slots of the shortest lane whose slots can be pinned. If there is no
-    /// such lane, returns the number for the longest lane.
-    pub(super) fn least_pinnable_slots(&self) -> u64 {
-        let shapes = self
-            .lanes
-            .iter()
-            .map(|followed| followed.extent.offer.shape);
+    /// such lane that has not ended, returns the number for the longest lane.
+    fn least_pinnable_slots(&self) -> u64 {
+        let lanes = self.lanes.iter().filter(|followed| !followed.has_ended);
+        let shapes = lanes.map(|followed| followed.extent.offer.shape);
         let slots = shapes.filter(|shape| shape.request().pinnable);
         let least = slots.map(|shape| shape.capacity()).min();
         least.unwrap_or(CAPACITY_MAX)
@@ -369,18 +413,16 @@ impl RawConsumer {
         has_message: impl Fn(&Self) -> bool,
         mut attempt: impl FnMut(&mut Self, ReaderPin) -> Option<R>,
     ) -> Result<Option<(R, (Arc<ReaderSlot>, u32))>, BorrowError> {
-        if !self.is_pinnable() {
-            return Err(BorrowError::NotPinnable {
-                topic: self.segment.label(),
-            });
-        }
         let place = self
             .place
             .clone()
             .ok_or_else(|| self.observer_borrow_error())?;
         for _ in 0..PIN_ATTEMPTS {
-            let Some(pin) = self.claim_pin(&place, &has_message)? else {
-                return Ok(None);
+            let pin = match self.claim_pin(&place, &has_message) {
+                Ok(Some(pin)) => pin,
+                Ok(None) => return Ok(None),
+                Err(_) if self.leave_out_ended_lanes() => continue,
+                Err(error) => return Err(error),
             };
             let in_use = place.pins_in_use();
             let reader = place.index();
@@ -410,6 +452,9 @@ impl RawConsumer {
         place: &ReaderSlot,
         has_message: impl Fn(&Self) -> bool,
     ) -> Result<Option<u32>, BorrowError> {
+        if !self.is_pinnable() {
+            return Err(self.not_pinnable_error());
+        }
         let slots = self.pinnable_slots;
         let claim = || claim_free_pin(place.held_pins(), place.pin_limit(slots));
         if let Some(pin) = claim() {

@@ -313,15 +313,12 @@ impl RawConsumer {
             .max()
             .unwrap_or(1)
             .max(former.1);
-        self.pinnable_slots = self.least_pinnable_slots();
-        let is_in_place = |followed: &FollowedLane| {
-            followed.extent.offer.shape.request().pinnable || followed.other.is_some()
-        };
-        self.in_place = lanes().any(is_in_place);
+        self.in_place = lanes().any(FollowedLane::is_in_place);
         let fences = offers().all(|offer| offer.wake_barrier == WakeBarrier::Fence);
         if let Some(place) = &self.place {
             place.set_publishers_use_fences(fences && !self.lanes.is_empty());
         }
+        self.count_pinnable_lanes(|followed| followed.has_ended);
     }
 
     /// Returns the offer (settings) of the present publisher of a lane, or of the last one; `None`
