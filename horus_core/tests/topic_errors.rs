@@ -361,7 +361,41 @@ fn a_lane_that_cannot_be_mapped_names_the_topic() {
             text(subscriber.check().unwrap_err()),
             text(subscriber.recv_timeout(Duration::ZERO).unwrap_err()),
             text(subscriber.recv_blocking().unwrap_err()),
+            text(private.builder::<Block>(NAME).subscriber().unwrap_err()),
         ]
     });
-    expect(&texts, &["bytes of publisher lane 0 cannot be mapped"; 3]);
+    expect(&texts, &["bytes of publisher lane 0 cannot be mapped"; 4]);
+    // There is no handle whose calls could try again if none was opened.
+    let tries_again = texts.iter().map(|text| text.contains("tries again"));
+    assert_eq!(tries_again.collect::<Vec<_>>(), [true, true, true, false]);
+}
+
+#[test]
+fn a_message_length_that_no_publisher_can_have_names_the_setting() {
+    let private = Private::new();
+    let builder = private.builder::<Value>(NAME).max_message_bytes(1 << 30);
+    let error = text(builder.publisher().unwrap_err());
+    let wanted = "the length of a message (max_message_bytes) is 1073741824, and must be 1 byte to \
+                  64 MiB less 64 bytes";
+    expect(&[error], &[wanted]);
+}
+
+/// Memory is not what is missing.
+#[test]
+fn a_publisher_that_cannot_grow_in_a_removed_namespace_says_so() {
+    let private = Private::new();
+    let mut values: Publisher<Value> = private.publisher(NAME, Qos::new());
+    let mut images: Publisher<Image> = private.publisher("images", Qos::new());
+    fs::remove_dir_all(private.namespace().path()).unwrap();
+    let long = Value::from("x".repeat(100_000));
+    let texts = [
+        text(values.send(&long).unwrap_err()),
+        images.reserve(2 << 20).unwrap_err().to_string(),
+    ];
+    for text in texts {
+        let wanted = "the directory of the topics was removed: drop all handles, and open the \
+                      namespace again";
+        assert!(text.contains(wanted), "{text}");
+        assert!(!text.contains("memory"), "{text}");
+    }
 }

@@ -18,8 +18,8 @@ use private::Private;
 const ORDERS: [&str; 2] = ["publisher first", "subscriber first"];
 
 /// The verdict on a subscriber that requests more than all live publishers offer.
-const INCOMPATIBLE: &str = "topic 't': this subscriber requests reliable, and all live publishers \
-                            offer best effort: request best effort, or let a publisher offer \
+const INCOMPATIBLE: &str = "topic 't': this subscriber requests reliable, and no live publisher of \
+                            its type offers that: request best effort, or let a publisher offer \
                             reliable";
 
 /// Returns what the publisher in each lane of `topic` offers.
@@ -294,6 +294,12 @@ fn a_reliable_subscriber_gets_nothing_from_a_publisher_that_does_not_wait() {
         let error = subscriber.check().unwrap_err();
         assert!(matches!(error, RecvError::Incompatible { .. }), "{error}");
         assert_eq!(error.to_string(), INCOMPATIBLE, "{order}");
+        // A publisher of another type may offer reliable.
+        let other: Publisher<Imu> = private.publisher("t", Qos::reliable());
+        assert_eq!(subscriber.recv(), None, "{order}");
+        let error = subscriber.check().unwrap_err();
+        assert_eq!(error.to_string(), INCOMPATIBLE, "{order}");
+        drop(other);
         let stats = subscriber.stats();
         let ledger = (stats.sent, stats.received, stats.lost, stats.waiting);
         assert_eq!(ledger, (0, 0, 0, 0), "{order}");

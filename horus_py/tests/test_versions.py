@@ -251,7 +251,7 @@ KINDS = [
 SETS = 1000 if os.environ.get("HORUS_TORTURE") == "1" else 40
 SETS_SECONDS = 30 * SETS
 
-UNRELIABLE = "all live publishers offer best effort"
+UNRELIABLE = "no live publisher of its type offers that"
 OTHER_TYPE = "all live publishers send messages of another type"
 
 

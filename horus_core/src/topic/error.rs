@@ -169,7 +169,7 @@ pub enum RecvTimeoutError {
     },
     /// The memory of a publisher's lane cannot be mapped, and no other lane has a message.
     /// Transient: each call tries again, ten times a second at most.
-    #[error("{topic}: {cause}")]
+    #[error("{topic}: {cause}; each call that receives tries again, ten times a second at most")]
     LaneNotMapped {
         /// The topic with the lane that cannot be mapped.
         topic: TopicLabel,
@@ -348,6 +348,8 @@ fn setting_name(field: &'static str) -> &'static str {
     match field {
         "lane_limit" => "publishers_max",
         "reader_limit" => "subscribers_max",
+        "payload_bytes" => "the length of a message (max_message_bytes)",
+        "payload_align" => "the alignment of a message",
         field => field,
     }
 }

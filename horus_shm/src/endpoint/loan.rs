@@ -7,7 +7,7 @@ use std::ops::{Deref, DerefMut};
 
 use bytemuck::Pod;
 
-use crate::endpoint::producer::{Producer, RawProducer, SendError};
+use crate::endpoint::producer::{Producer, RawProducer, SendError, describe_no_space};
 use crate::file::label::TopicLabel;
 
 /// The reason why no slot can be lent to the caller, or why a loan could not be published.
@@ -59,11 +59,7 @@ pub enum LoanError {
         max: u64,
     },
     /// There is no memory for messages of this length. Try again when memory is available.
-    #[error(
-        "{topic}: no memory for slots of {bytes} bytes: {}: free memory, raise the limits of this \
-         process, or lower the capacity",
-        std::io::Error::from_raw_os_error(*errno)
-    )]
+    #[error("{topic}: {}", describe_no_space(*bytes, *errno))]
     NoSpace {
         /// The topic of the publisher.
         topic: TopicLabel,

@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 use bytemuck::Pod;
 
 pub use error::SendError;
+pub(crate) use error::describe_no_space;
 pub use raw::{LoanMemory, OnStalled, RawProducer};
 
 use crate::wait::WaitPolicy;

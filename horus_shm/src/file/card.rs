@@ -57,7 +57,7 @@ impl fmt::Display for Mismatch {
                  the same message in all programs"
             }
             Self::Reliability => {
-                "this subscriber requests reliable, and all live publishers offer best effort: \
+                "this subscriber requests reliable, and no live publisher of its type offers that: \
                  request best effort, or let a publisher offer reliable"
             }
         })

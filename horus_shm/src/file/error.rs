@@ -285,7 +285,7 @@ pub enum RecvError {
     /// The memory of a publisher's lane cannot be mapped, so its messages wait in the lane.
     /// Transient: receive calls try again ten times a second. After a success they continue with
     /// the first message that was not received.
-    #[error("{topic}: {cause}")]
+    #[error("{topic}: {cause}; each call that receives tries again, ten times a second at most")]
     LaneNotMapped {
         /// The topic of the handle.
         topic: TopicLabel,
@@ -444,17 +444,16 @@ impl fmt::Display for LaneNotMapped {
                 f,
                 ", as memory is locked (mlockall) and {name} is {at} bytes: raise it (ulimit -l), \
                  or lock less memory"
-            )?,
+            ),
             Some((name @ "RLIMIT_NOFILE", at)) => {
-                write!(f, ", and {name} is {at}: raise it (ulimit -n)")?;
+                write!(f, ", and {name} is {at}: raise it (ulimit -n)")
             }
-            Some((name, at)) => write!(f, ", and {name} is {at} bytes: raise it (ulimit -v)")?,
+            Some((name, at)) => write!(f, ", and {name} is {at} bytes: raise it (ulimit -v)"),
             None if *errno == DAMAGED_LANE_ERRNO => write!(
                 f,
                 ", its lane file was removed, replaced or damaged: start its publisher again"
-            )?,
-            None => write!(f, ": free memory, or raise the limits of this process")?,
+            ),
+            None => write!(f, ": free memory, or raise the limits of this process"),
         }
-        f.write_str("; each call that receives tries again, ten times a second at most")
     }
 }

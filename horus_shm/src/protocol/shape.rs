@@ -126,7 +126,7 @@ impl LaneShape {
             (1..=STRIDE_MAX - 64).contains(&r.payload_bytes),
             "payload_bytes",
             r.payload_bytes,
-            "1 to 64 MiB less one slot trailer",
+            "1 byte to 64 MiB less 64 bytes",
         )?;
         check(
             r.payload_align.is_power_of_two() && u64::from(r.payload_align) <= SLOT_ALIGN,

@@ -57,11 +57,7 @@ pub enum SendError<T> {
     },
     /// There is no memory for messages of this length. The publisher can still send shorter ones.
     /// Try again when memory is available.
-    #[error(
-        "{topic}: no memory for slots of {bytes} bytes: {}: free memory, raise the limits of this \
-         process, or lower the capacity",
-        std::io::Error::from_raw_os_error(*errno)
-    )]
+    #[error("{topic}: {}", describe_no_space(*bytes, *errno))]
     NoSpace {
         /// The topic of the publisher.
         topic: TopicLabel,
@@ -204,5 +200,28 @@ impl<T> fmt::Debug for SendError<T> {
             Self::Full { .. } | Self::Forked { .. } | Self::RegionLost { .. } => &mut debug,
         };
         debug.finish_non_exhaustive()
+    }
+}
+
+/// Describes why a publisher has no slots of `bytes` bytes, by the system's error number, and what
+/// to do.
+pub(crate) fn describe_no_space(bytes: u64, errno: i32) -> String {
+    let cause = std::io::Error::from_raw_os_error(errno);
+    match errno {
+        libc::ENOENT => format!(
+            "slots of {bytes} bytes cannot be made: {cause}: the directory of the topics was \
+             removed: drop all handles, and open the namespace again"
+        ),
+        libc::ENOSPC
+        | libc::ENOMEM
+        | libc::EAGAIN
+        | libc::EMFILE
+        | libc::ENFILE
+        | libc::EFBIG
+        | libc::EDQUOT => format!(
+            "no memory for slots of {bytes} bytes: {cause}: free memory, raise the limits of this \
+             process, or lower the capacity"
+        ),
+        _ => format!("slots of {bytes} bytes cannot be made: {cause}: correct that, and try again"),
     }
 }
