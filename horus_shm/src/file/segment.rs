@@ -31,6 +31,7 @@ use crate::protocol::sync::Word as _;
 
 mod blocks;
 mod extents;
+mod latched;
 mod present;
 mod topic_file;
 mod unread;
