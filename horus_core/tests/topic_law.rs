@@ -28,8 +28,8 @@ use tempfile::TempDir;
 const SET_MAX: usize = 4;
 
 /// The verdicts on a subscriber without a publisher that matches, behind the name of the topic.
-const UNRELIABLE: &str = "this subscriber requests reliable, and all live publishers offer best \
-                            effort: request best effort, or let a publisher offer reliable";
+const UNRELIABLE: &str = "this subscriber requests reliable, and no live publisher of its type \
+                          offers that: request best effort, or let a publisher offer reliable";
 const OTHER_TYPE: &str = "all live publishers send messages of another type than this subscriber \
                           reads: use the same message in all programs";
 
