@@ -13,11 +13,12 @@ mod tidy {
     pub(crate) mod proofs;
     pub(crate) mod rooms;
     pub(crate) mod shape;
+    pub(crate) mod used_in;
     pub(crate) mod words;
 }
 
 use tidy::files::{File, Repo, Violation};
-use tidy::{crates, docs, orderings, proofs, rooms, shape, words};
+use tidy::{crates, docs, orderings, proofs, rooms, shape, used_in, words};
 
 /// The files that every reader looks for.
 const EXPECTED: [&str; 9] = [
@@ -45,7 +46,7 @@ const FILE_RULES: [fn(&File) -> Vec<Violation>; 8] = [
 ];
 
 /// The rules that compare files.
-const REPO_RULES: [fn(&Repo) -> Vec<Violation>; 10] = [
+const REPO_RULES: [fn(&Repo) -> Vec<Violation>; 11] = [
     |repo| shape::missing(repo, &EXPECTED),
     crates::imports,
     crates::safe_core,
@@ -56,6 +57,7 @@ const REPO_RULES: [fn(&Repo) -> Vec<Violation>; 10] = [
     orderings::orderings,
     rooms::circles,
     rooms::walls,
+    used_in::uses,
 ];
 
 #[test]

@@ -6,7 +6,7 @@ use super::files::{File, Repo, Violation};
 use super::lex::{self, Line};
 
 /// The file that declares the edges of the lane protocol.
-const EDGES: &str = "horus_shm/src/protocol/sync/edge.rs";
+pub(crate) const EDGES: &str = "horus_shm/src/protocol/sync/edge.rs";
 
 /// The file that declares the edges of handles.
 const HANDLE_EDGES: &str = "horus_cpp/src/handle/sync.rs";
@@ -33,10 +33,10 @@ const ORDERING_PLACES: [&str; 6] = [
 
 /// An ordering with a name: `SLOT_SEE` is the half `see` of the label `slot`.
 #[derive(Debug, Clone, Copy)]
-struct Edge<'a> {
-    name: &'a str,
-    label: &'a str,
-    half: &'a str,
+pub(crate) struct Edge<'a> {
+    pub(crate) name: &'a str,
+    pub(crate) label: &'a str,
+    pub(crate) half: &'a str,
     file: &'a File,
     index: usize,
 }
@@ -51,11 +51,7 @@ struct Site<'a> {
 
 /// `ordering`, `ordering-half` and `ordering-docs`.
 pub(crate) fn orderings(repo: &Repo) -> Vec<Violation> {
-    let files: Vec<_> = [EDGES, HANDLE_EDGES]
-        .into_iter()
-        .filter_map(|path| repo.get(path))
-        .collect();
-    let edges: Vec<_> = files.iter().flat_map(|file| declared(file)).collect();
+    let edges = edges(repo);
     let mut violations = Vec::new();
     let mut sites = Vec::new();
     for file in repo.rust() {
@@ -73,6 +69,13 @@ pub(crate) fn orderings(repo: &Repo) -> Vec<Violation> {
         violations.extend(documented(docs, &edges, &sites));
     }
     violations
+}
+
+/// Returns the edges that the repository declares.
+pub(crate) fn edges(repo: &Repo) -> Vec<Edge<'_>> {
+    let files = [EDGES, HANDLE_EDGES];
+    let files = files.iter().filter_map(|path| repo.get(path));
+    files.flat_map(declared).collect()
 }
 
 /// Returns the edges that `file` declares: `const NAME: Edge = Edge::new("label/half", …)`.
