@@ -8,6 +8,23 @@ use super::lex;
 
 const MAP: &str = "ARCHITECTURE.md";
 
+/// The document that names what was there once.
+const HISTORY: &str = "CHANGELOG.md";
+
+/// Names of other projects, and of examples, in documents.
+const FOREIGN: [&str; 10] = [
+    "CMAKE_INSTALL_RPATH",
+    "RCLCPP_INFO",
+    "ROS_DOMAIN_ID",
+    "arm_4711_9f3c20b1",
+    "coredump_filter",
+    "rqt_console",
+    "rqt_graph",
+    "rqt_image_view",
+    "rqt_plot",
+    "smp_mb()",
+];
+
 /// This test's own files, whose examples name what does not exist.
 const EXAMPLES: &str = "horus_core/tests/tidy";
 
@@ -43,11 +60,9 @@ fn spans(text: &str) -> impl Iterator<Item = &str> {
     text.split('`').skip(1).step_by(2)
 }
 
-/// `names`: files, crates and identifiers in backticks in the map exist.
+/// `names`: files, crates and identifiers in backticks in the map exist; in the other documents
+/// those that cannot be ordinary words.
 pub(crate) fn names(repo: &Repo) -> Vec<Violation> {
-    let Some(map) = repo.get(MAP) else {
-        return Vec::new();
-    };
     let sources = repo
         .files
         .iter()
@@ -57,13 +72,28 @@ pub(crate) fn names(repo: &Repo) -> Vec<Violation> {
         .map(|(_, word)| word)
         .collect();
     let mut violations = Vec::new();
-    for line in doc_lines(map).iter().filter(|line| !line.is_code) {
-        for span in spans(line.text).filter(|span| !exists(repo, &words, span)) {
-            let advice = format!("`{span}` does not exist: correct the map.");
-            violations.push(map.violation(line.index, "names", advice));
+    for file in documents(repo).filter(|file| file.path != HISTORY) {
+        let is_checked = |span: &&str| file.path == MAP || is_own_name(span);
+        for line in doc_lines(file).iter().filter(|line| !line.is_code) {
+            let spans = spans(line.text).filter(is_checked);
+            for span in spans.filter(|span| !exists(repo, &words, span)) {
+                let advice = format!("`{span}` does not exist: correct the document.");
+                violations.push(file.violation(line.index, "names", advice));
+            }
         }
     }
     violations
+}
+
+/// Returns true if `span` can only be a Rust file, or an identifier of this project.
+fn is_own_name(span: &str) -> bool {
+    let is_camel_case = span.starts_with(char::is_uppercase)
+        && span.chars().skip(1).any(char::is_uppercase)
+        && span.contains(char::is_lowercase);
+    let is_name = span.contains("::") || span.contains('_') || span.ends_with("()");
+    let is_path = span.contains(['/', '.', '-']);
+    let is_own = span.ends_with(".rs") || !is_path && (is_name || is_camel_case);
+    is_own && !span.starts_with('_') && !FOREIGN.contains(&span)
 }
 
 /// Returns true if the item that `span` names exists, or if it is neither a path nor an identifier.
@@ -291,7 +321,21 @@ mod tests {
         for (text, violations) in table {
             assert_eq!(count(names, MAP, text), violations, "{text}");
         }
-        assert_eq!(count(names, "README.md", "`Gone`"), 0);
+    }
+
+    #[test]
+    fn documents_name_what_exists() {
+        let table = [
+            ("`lane.rs` `LaneWriter` `LaneWriter::write` `write()`", 0),
+            ("`gone.rs` `src/gone.rs`", 2),
+            ("`LaneReader` `LaneWriter::gone` `gone()` `gone_away`", 4),
+            ("`Gone` `gone` `GONE` `gone.so` `a/gone_b` `_gone`", 0),
+            ("`CMAKE_INSTALL_RPATH`", 0),
+        ];
+        for (text, violations) in table {
+            assert_eq!(count(names, "README.md", text), violations, "{text}");
+        }
+        assert_eq!(count(names, HISTORY, "`gone_away`"), 0);
     }
 
     #[test]
