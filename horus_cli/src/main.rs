@@ -9,6 +9,8 @@ mod cli;
 mod completion;
 mod context;
 mod doctor;
+#[cfg(test)]
+mod document_tests;
 mod estop;
 mod external;
 mod failure;
