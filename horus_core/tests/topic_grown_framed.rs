@@ -2,8 +2,10 @@
 
 use horus_testing as _;
 
+mod heap;
 mod private;
 
+use heap::allocator_calls;
 use horus_core::message::{Framed, Header, Message, Primitive, Tail, Zeroable as _};
 use horus_core::topic::{DynamicType, Publisher, Qos, Subscriber};
 use private::Private;
@@ -245,4 +247,54 @@ fn the_data_belong_to_the_message() {
         assert_eq!(subscriber.check().is_ok(), matches);
         assert_ne!(text.schema_text(), changed);
     }
+}
+
+/// The memory of a copy is used again when its sample was dropped, and by polls without a message.
+#[test]
+fn borrowed_copies_use_their_memory_again() {
+    let private = Private::new();
+    let mut subscriber: Subscriber<Sonar<v3::SonarHeader>> = private.subscriber("t", Qos::new());
+    let mut publisher: Publisher<Sonar<v1::SonarHeader>> = private.publisher("t", Qos::new());
+    // The first message needs new memory.
+    publisher.send(v1(0, 20)).unwrap();
+    assert!(subscriber.borrow().unwrap().is_some());
+    for number in 1..100 {
+        publisher.send(v1(number, 20)).unwrap();
+        let before = allocator_calls();
+        let sample = subscriber.borrow().unwrap().expect("a message");
+        assert_eq!((sample.timestamp_ns, sample.speed), (number, 343.0));
+        drop(sample);
+        assert!(subscriber.borrow().unwrap().is_none());
+        assert!(subscriber.borrow_latest().unwrap().is_none());
+        assert_eq!(allocator_calls(), before, "message {number}");
+    }
+    // Samples that are kept have memory of their own, also after the next ones.
+    (1..20).for_each(|number| publisher.send(v1(number, number as u32)).unwrap());
+    let mut kept = Vec::new();
+    for number in 1..20 {
+        let sample = subscriber.borrow().unwrap().expect("a message");
+        kept.push((number, sample));
+        if kept.len() > 3 {
+            kept.swap_remove(number as usize % 3);
+        }
+        for (number, sample) in &kept {
+            assert_eq!(sample.timestamp_ns, *number);
+            assert_eq!(sample.data().len(), *number as usize * 4);
+        }
+    }
+}
+
+/// Another publisher whose slots have grown far does not make the copies longer.
+#[test]
+fn a_borrowed_copy_is_as_long_as_the_slots_of_its_lane() {
+    let private = Private::new();
+    let mut subscriber: Subscriber<Sonar<v3::SonarHeader>> = private.subscriber("t", Qos::new());
+    let mut publisher: Publisher<Sonar<v1::SonarHeader>> = private.publisher("t", Qos::new());
+    let mut grown: Publisher<Sonar<v3::SonarHeader>> = private.publisher("t", Qos::new());
+    grown.send(v3(1, 1 << 20)).unwrap();
+    assert!(subscriber.recv().is_some());
+    publisher.send(v1(2, 20)).unwrap();
+    let (sample, bytes) = heap::peak(|| subscriber.borrow().unwrap().expect("a message"));
+    assert_eq!((sample.timestamp_ns, sample.data().len()), (2, 80));
+    assert!(bytes < 1 << 16, "{bytes} bytes were allocated");
 }

@@ -2,50 +2,43 @@
 //! type. If fields were not sent, the reader completes the message with its defaults for these
 //! fields.
 
-use std::cell::UnsafeCell;
 use std::sync::Arc;
 
 use super::{FollowedLane, RawConsumer};
 use crate::endpoint::reader_slot::BORROWS_MAX;
 use crate::file::offer::Request;
 use crate::file::topic_type::TypeInfo;
+use crate::os::region::Region;
 use crate::protocol::copy::CACHE_LINE_BYTES;
 
-/// One cache line of private memory, aligned to cache lines, as the unit of [`PrivateCopies`].
-#[derive(Debug)]
-#[repr(C, align(64))]
-struct CacheLine(UnsafeCell<[u8; CACHE_LINE_BYTES]>);
-
 /// Private memory for copies of borrowed messages, used if a message cannot be read in its slot
-/// because fields have to be added to it.
+/// because fields have to be added to it. A message is written there only by the reader that has
+/// taken its pin, before the sample is made through which others read it, and not again until that
+/// sample is dropped.
 #[derive(Debug)]
 pub(crate) struct PrivateCopies {
-    lines: Box<[CacheLine]>,
-    /// Number of cache lines that are reserved for each message copy.
+    memory: Region,
+    /// Number of bytes that are reserved for each message copy: whole cache lines.
     stride: usize,
+    messages: u32,
 }
-
-// SAFETY: a message is written only by the reader that has taken its pin, before the sample is
-// made through which others read it, and not again until that gives the pin back.
-unsafe impl Sync for PrivateCopies {}
 
 impl PrivateCopies {
     /// Allocates memory for copies of `messages` messages, each of `bytes` bytes.
     fn new(bytes: usize, messages: u32) -> Self {
-        let stride = bytes.div_ceil(CACHE_LINE_BYTES);
-        let line = || CacheLine(UnsafeCell::new([0; CACHE_LINE_BYTES]));
-        let lines = std::iter::repeat_with(line).take(stride * messages as usize);
+        let stride = bytes.next_multiple_of(CACHE_LINE_BYTES);
         Self {
-            lines: lines.collect(),
+            memory: Region::heap(stride * messages as usize),
             stride,
+            messages,
         }
     }
 
     /// Returns the address of the memory for copy number `index`; `None` if `index` is too large.
     fn address(&self, index: u32) -> Option<*mut u8> {
-        let first = index as usize * self.stride;
-        let lines = self.lines.get(first..first + self.stride)?;
-        Some(lines.as_ptr().cast_mut().cast())
+        // SAFETY: the copy with this index lies in the memory.
+        let address = || unsafe { self.memory.address().add(index as usize * self.stride) };
+        (index < self.messages).then(address)
     }
 }
 
@@ -63,6 +56,8 @@ pub(super) struct VersionConverter {
     /// Memory for private copies of borrowed messages, one for each pin of this reader. Used if
     /// messages have a fixed size.
     copies: Arc<PrivateCopies>,
+    /// For each pin, the memory of the last private copy. Used if messages vary in length.
+    kept: [Option<Arc<PrivateCopies>>; BORROWS_MAX as usize],
 }
 
 /// The lengths of two heads: that of the publisher's messages, and that of the reader's messages. A
@@ -92,6 +87,7 @@ impl VersionConverter {
             defaults: defaults.into(),
             head,
             copies: Arc::new(PrivateCopies::new(bytes, copied)),
+            kept: Default::default(),
         }
     }
 
@@ -141,19 +137,28 @@ impl VersionConverter {
     }
 
     /// Returns private memory for the copy of a message that is borrowed under the pin with index
-    /// `pin`. If messages vary in length, allocates it for this message, with `longest` bytes. WHY
-    /// not in advance: such messages may be long, and few are borrowed from publishers of another
-    /// version.
+    /// `pin`. If messages vary in length, the memory has `room` bytes. It is allocated when the pin
+    /// is first used, and used again when its sample has been dropped. WHY not in advance: such
+    /// messages may be long, and most readers borrow one or two at a time.
     pub(super) fn private_copy(
-        &self,
+        &mut self,
         pin: u32,
-        longest: usize,
+        room: usize,
     ) -> Option<(*mut u8, Arc<PrivateCopies>)> {
-        if self.head.is_some() {
-            let copies = Arc::new(PrivateCopies::new(longest, 1));
-            return Some((copies.address(0)?, copies));
+        if self.head.is_none() {
+            return Some((self.copies.address(pin)?, Arc::clone(&self.copies)));
         }
-        Some((self.copies.address(pin)?, Arc::clone(&self.copies)))
+        let kept = self.kept.get_mut(pin as usize)?;
+        // WHY the count is checked although the pin is free: a thread that drops a sample frees the
+        // pin first, and then the memory.
+        let is_free = |copies: &mut Arc<_>| {
+            Arc::get_mut(copies).is_some_and(|copies: &mut PrivateCopies| copies.stride >= room)
+        };
+        if !kept.as_mut().is_some_and(is_free) {
+            *kept = Some(Arc::new(PrivateCopies::new(room, 1)));
+        }
+        let copies = kept.as_ref()?;
+        Some((copies.address(0)?, Arc::clone(copies)))
     }
 
     /// Returns the length of a message in the reader's version, after `came` bytes were received.

@@ -343,17 +343,8 @@ impl RawConsumer {
         if self.lanes[lane].has_ended {
             return Err(PollOutcome::Empty);
         }
-        let other = self.lanes[lane].other.as_ref();
-        if let Some((copy, copies)) =
-            other.and_then(|other| other.private_copy(pin.pin, self.longest))
-        {
-            // SAFETY: the copy has room for a message, and no sample has this pin.
-            let arrival = unsafe { self.copy_from_lane(lane, copy, self.longest, latest) }?;
-            return Ok(HeldMessage {
-                arrival,
-                address: copy,
-                memory: SampleMemory::PrivateCopies(copies),
-            });
+        if self.lanes[lane].other.is_some() {
+            return self.copy_to_private_memory(lane, pin.pin, latest);
         }
         let FollowedLane {
             reader,
@@ -376,6 +367,31 @@ impl RawConsumer {
             arrival,
             address: reader.memory().slot_address(pinned.index),
             memory: SampleMemory::Extent(Arc::clone(extent)),
+        })
+    }
+
+    /// Copies the next message of a lane, or the newest message if `latest` is true, to the private
+    /// memory of a pin, because missing fields have to be added to it.
+    fn copy_to_private_memory(
+        &mut self,
+        lane: usize,
+        pin: u32,
+        latest: bool,
+    ) -> Result<HeldMessage, PollOutcome> {
+        // WHY not the longest of all lanes: the lanes of other publishers may have grown far.
+        let room = match self.sized {
+            true => self.max_bytes_of(&self.lanes[lane]),
+            false => self.longest,
+        };
+        let other = self.lanes[lane].other.as_mut();
+        let copy = other.and_then(|other| other.private_copy(pin, room));
+        let (address, copies) = copy.ok_or(PollOutcome::Empty)?;
+        // SAFETY: the copy has room for a message, and no sample has this pin.
+        let arrival = unsafe { self.copy_from_lane(lane, address, room, latest) }?;
+        Ok(HeldMessage {
+            arrival,
+            address,
+            memory: SampleMemory::PrivateCopies(copies),
         })
     }
 
