@@ -168,3 +168,40 @@ fn untyped_endpoints_wait_as_typed_ones() {
     let waited = subscriber.recv_into_timeout(&mut buffer, Duration::MAX);
     assert_eq!((waited, &buffer[..3]), (Ok(3), &b"abc"[..]));
 }
+
+#[test]
+fn a_publisher_of_an_existing_topic_begins_with_the_slots_of_the_type() {
+    let private = Private::new();
+    for (topic, message_type) in [("raw", DynamicType::bytes()), ("camera", image_type())] {
+        let open = || message_type.builder(topic).namespace(private.namespace());
+        let mut first = open().publisher().unwrap();
+        let before = first.slot_bytes();
+        first.reserve(4 * before).unwrap();
+        assert!(first.slot_bytes() >= 4 * before);
+        let mut tool = builder(&private, topic).publisher().unwrap();
+        assert_eq!(tool.slot_bytes(), before, "{topic}");
+        tool.reserve(2 * before).unwrap();
+        assert!(tool.slot_bytes() >= 2 * before);
+    }
+}
+
+/// The type of the publishers is not the one with which the topic was created.
+#[test]
+fn a_publisher_of_another_type_than_the_first_begins_with_small_slots() {
+    let private = Private::new();
+    let open = |message_type: DynamicType| {
+        let builder = message_type.builder("mixed");
+        builder.namespace(private.namespace()).publisher().unwrap()
+    };
+    let first = open(image_type());
+    let mut second = open(DynamicType::bytes());
+    let before = second.slot_bytes();
+    drop(first);
+    second.reserve(4 * before).unwrap();
+    let tool = builder(&private, "mixed").publisher().unwrap();
+    assert_eq!(tool.slot_bytes(), before);
+}
+
+fn image_type() -> DynamicType {
+    DynamicType::of::<Image>()
+}

@@ -7,6 +7,7 @@ use horus_shm::{
     Segment, TopicName, TypeInfo,
 };
 
+use super::dynamic::DynamicType;
 use super::{Qos, mismatch};
 use crate::topic::error::TopicError;
 
@@ -63,7 +64,10 @@ impl OpenSettings {
             };
             let info = match &self.info {
                 Some(info) => info.clone(),
-                None => Segment::inspect(&namespace, &name)?.present_type(),
+                None => {
+                    let segment = Segment::inspect(&namespace, &name)?;
+                    type_of_topic(&segment)
+                }
             };
             let mut request = qos.request(info);
             request.max_message_bytes = self.max_message_bytes;
@@ -109,6 +113,22 @@ impl OpenSettings {
     fn topic_error(&self, error: OpenError) -> TopicError {
         TopicError::new(&self.name, error)
     }
+}
+
+/// Returns the type of the messages that the topic of `segment` carries now, with the length of the
+/// slots with which a publisher of this type begins.
+fn type_of_topic(segment: &Segment) -> TypeInfo {
+    let mut info = segment.present_type();
+    if info.sized {
+        // WHY not the length of the present slots: it is that of the longest message so far, and a
+        // publisher of short messages must not reserve as much memory.
+        let created_with = segment.type_info();
+        info.bytes = match created_with.is_same_as(&info) {
+            true => created_with.bytes,
+            false => info.bytes.min(DynamicType::DEFAULT_MAX_MESSAGE_BYTES),
+        };
+    }
+    info
 }
 
 /// Logs that a topic of this process has lost its file or its namespace.

@@ -26,7 +26,8 @@ impl DynamicType {
 
 impl DynamicBuilder {
     /// Returns a builder for endpoints of the topic `name`, which must exist. The endpoints have
-    /// the message type of the topic.
+    /// the message type of the topic. If messages vary in length, the slots of a publisher begin
+    /// with the length that they have by default, also if those of others have grown.
     pub fn for_existing(name: &str) -> Self {
         Self(OpenSettings::new(name, None))
     }

@@ -61,7 +61,7 @@ impl DynamicType {
     const SIZED_ALIGN: u32 = 64;
     /// Initial capacity of a publisher's slots for messages whose length varies, in bytes. Slots
     /// grow when a longer message is sent.
-    const DEFAULT_MAX_MESSAGE_BYTES: u64 = 64 * 1024;
+    pub(in crate::topic) const DEFAULT_MAX_MESSAGE_BYTES: u64 = 64 * 1024;
 
     /// Parses the canonical text of a schema and returns the type that it describes. A message type
     /// that a Rust program declares with `message!` is the same type if its schema has this text.
