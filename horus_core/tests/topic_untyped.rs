@@ -118,6 +118,31 @@ fn the_ledger_of_malformed_messages_survives_an_ignored_lane() {
     assert!(stats.received <= 1, "{stats:?}");
 }
 
+/// A lane that is included again is that of any later publisher.
+#[test]
+fn a_publisher_behind_an_ignored_one_is_received_if_its_lane_was_included() {
+    let private = Private::new();
+    for includes in [true, false] {
+        let name = format!("include_{includes}");
+        let numbers = private.builder::<Value>(&name);
+        let _first = numbers.clone().publisher().unwrap();
+        let mut own = DynamicPublisher::open(private.namespace(), &name).unwrap();
+        let mut tool = DynamicSubscriber::open(private.namespace(), &name).unwrap();
+        tool.ignore(&own);
+        own.send(&Value::from(1)).unwrap();
+        assert_eq!(tool.recv(), None);
+        if includes {
+            tool.include(&own).unwrap();
+            own.send(&Value::from(2)).unwrap();
+            assert_eq!(tool.recv(), Some(Value::from(2)));
+        }
+        drop(own);
+        numbers.publisher().unwrap().send(&Value::from(3)).unwrap();
+        assert_eq!(tool.recv(), includes.then(|| Value::from(3)), "{includes}");
+        assert_eq!(tool.lost(), 0);
+    }
+}
+
 /// The schema text of every standard message is enough to decode and encode its bytes.
 #[test]
 fn every_standard_message_describes_itself() {

@@ -326,8 +326,23 @@ impl DynamicSubscriber {
     }
 
     /// Ignores, from now on, the messages of `publisher`, which is a publisher of the same topic.
+    ///
+    /// What is ignored is the publisher's lane. After `publisher` has been dropped, another
+    /// publisher may take the lane, and is ignored, too: call [`Self::include`] before you drop
+    /// `publisher` and keep this subscriber.
     pub fn ignore(&mut self, publisher: &DynamicPublisher) {
         self.inbox.raw.ignore(publisher.lane());
+    }
+
+    /// Receives from the lane of `publisher` again after [`Self::ignore`]: what is sent in it after
+    /// this call. Does nothing if the lane is not ignored.
+    ///
+    /// # Errors
+    ///
+    /// Returns [`TopicError`] if a system call fails. The lane is still ignored then.
+    pub fn include(&mut self, publisher: &DynamicPublisher) -> Result<(), TopicError> {
+        let included = self.inbox.raw.include(publisher.lane());
+        included.map_err(|error| TopicError::new(self.name(), error))
     }
 
     /// Adds one to the count of malformed messages. Call this if the bytes of the message just
