@@ -42,6 +42,9 @@ enum Call {
     SendAndLook,
     /// A send that finds no room, because of a dead reader.
     SendAndReap,
+    /// A best-effort reader that joins in the place of a dead reliable one, beside a sender that
+    /// has no room.
+    Join,
     /// A send with a reader to wake, or with its bit set.
     SendAndWake,
     /// A send that finds room only after it has announced that it waits.
@@ -63,10 +66,11 @@ enum Call {
 }
 
 impl Call {
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 14] = [
         Self::Send,
         Self::SendAndLook,
         Self::SendAndReap,
+        Self::Join,
         Self::SendAndWake,
         Self::SendUntil,
         Self::Lend,
@@ -87,8 +91,8 @@ impl Call {
     }
 
     fn is_send(self) -> bool {
-        use Call::{Borrow, Drain, Latest, Recv, RecvUntil};
-        !matches!(self, Recv | Drain | Latest | Borrow | RecvUntil)
+        use Call::{Borrow, Drain, Join, Latest, Recv, RecvUntil};
+        !matches!(self, Join | Recv | Drain | Latest | Borrow | RecvUntil)
     }
 
     /// Returns true if the survivors act after the call has announced that it waits.
@@ -266,9 +270,9 @@ fn a_kill_or_stop_at_any_instruction_of_draining_is_survived() {
     assert_eq!(small + large, 0);
 }
 
-/// Two processes die: a reader first, then the sender that was about to free its place.
+/// A reader dies, then the sender that was about to free its place dies, or is stopped.
 #[test]
-fn gated_rings_go_on_after_a_kill_at_any_instruction_of_freeing_a_dead_gate() {
+fn gated_rings_go_on_after_a_kill_or_stop_at_any_instruction_of_freeing_a_dead_gate() {
     for kind in [Kind::Spsc, Kind::Mpsc, Kind::Reliable] {
         let sweep = Sweep {
             kind,
@@ -276,7 +280,24 @@ fn gated_rings_go_on_after_a_kill_at_any_instruction_of_freeing_a_dead_gate() {
             words: 8,
         };
         assert_eq!(sweep.show("kill", &sweep.kill::<Small>(&Place::new())), 0);
+        // WHY: the other senders must continue.
+        if kind.has_many_producers() {
+            let outcome = sweep.stop_each::<Small>(&Place::new());
+            assert_eq!(sweep.show("stop", &outcome), 0);
+        }
     }
+}
+
+/// The place of a dead reader belongs to a reader that is stopped before it has cleared it.
+#[test]
+fn a_sender_goes_on_beside_a_reader_that_is_stopped_while_it_takes_a_dead_gate() {
+    let sweep = Sweep {
+        kind: Kind::Reliable,
+        call: Call::Join,
+        words: 8,
+    };
+    let outcome = sweep.stop_each::<Small>(&Place::new());
+    assert_eq!(sweep.show("stop", &outcome), 0);
 }
 
 /// The sweep can fail: a shared ticket wedges the other producers.

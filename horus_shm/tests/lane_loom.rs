@@ -39,6 +39,9 @@ models! {
         a_gate_killed_while_joining_holds_the_writer_for_the_next,
         a_gate_killed_while_reading_is_resumed,
         a_dead_gate_is_adopted_or_reaped,
+        a_gate_whose_reaper_is_stopped_is_abandoned,
+        a_gate_is_continued_or_abandoned,
+        the_next_reader_in_an_abandoned_place_is_awaited,
         a_dead_reader_is_cleared_by_one_process_at_a_time;
     crate::loom_models::growth:
         a_reader_accounts_for_all_messages_across_growth,

@@ -20,6 +20,7 @@ use std::sync::Arc;
 
 use horus_shm::internals::lane::{NoRoom, PollOutcome};
 use horus_shm::internals::memory::LaneMemory;
+use horus_shm::internals::owner;
 use horus_shm::internals::presence::{self, PresenceFile};
 use horus_shm::internals::sync::Word;
 use shuttle::rand::Rng;
@@ -159,6 +160,7 @@ impl Topic {
     }
 
     fn is_dead(&self, owner: u64) -> bool {
+        let owner = owner::process_part(owner);
         let index = OWNERS.iter().position(|one| *one == owner);
         index.is_some_and(|index| self.dead[index].load(Ordering::Relaxed))
     }
@@ -170,14 +172,18 @@ impl Topic {
         file.inspect(PresenceFile::release);
     }
 
-    /// Frees the place of the slowest gated reader if that is dead, as a full producer does.
-    fn reap(&self, producer: &Producer, lane: &LoomLane, me: u64) {
-        let Some((reader, _)) = producer.writer.slowest_reader() else {
+    /// Frees the place of the slowest gated reader if that is dead, as a full producer does. Does
+    /// not wait for a dead reader whose place another process holds.
+    fn reap(&self, producer: &mut Producer, lane: &LoomLane, me: u64) {
+        let Some((reader, cursor)) = producer.writer.slowest_reader() else {
             return;
         };
-        let owner = lane.reader_owners().nth(reader as usize).unwrap().get();
+        let word = lane.reader_owner(reader);
+        let owner = word.get();
         if owner == 0 || self.is_dead(owner) {
             lane.free_reader(reader, owner, me);
+        } else if owner::abandon_gate(word) {
+            producer.writer.stop_waiting_for(reader, cursor);
         }
     }
 
@@ -188,7 +194,7 @@ impl Topic {
         let Some(mut producer) = producer else { return };
         for _ in 0..3 {
             if producer.send() == Err(NoRoom) {
-                self.reap(&producer, lane, me);
+                self.reap(&mut producer, lane, me);
                 thread::yield_now();
             }
         }
@@ -270,7 +276,7 @@ impl Topic {
             let mut late = Consumer::ungated(lane, heir.writer.position());
             for _ in 0..=RING_SLOTS {
                 if heir.send() == Err(NoRoom) {
-                    self.reap(&heir, lane, HEIR);
+                    self.reap(&mut heir, lane, HEIR);
                     heir.send().expect("no room, because of a dead reader");
                 }
             }

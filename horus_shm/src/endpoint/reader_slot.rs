@@ -25,7 +25,7 @@ const CLAIM_YIELDS: u32 = 32;
 /// Number of times that a claimant sleeps when all entries are still taken after its yields.
 const CLAIM_SLEEPS_MAX: u32 = 8;
 
-/// Returns a function for [`owner::claim_with_retries`]. Each call of the function pauses; it
+/// Returns a function for [`owner::hold_with_retries`]. Each call of the function pauses; it
 /// returns false after some 10 ms of pauses in all. This is enough for a process that is freeing an
 /// entry and was preempted. On the heap the function does not pause, because no owner can be dead
 /// there.
@@ -94,13 +94,14 @@ impl ReaderSlot {
             .map(|reader| segment.reader_block(reader, Access::Write))
             .collect::<Result<_, _>>()?;
         let owners = blocks.iter().map(|block| &block.owner);
-        let claimed = owner::claim_with_retries(
+        let me = segment.own_owner_word();
+        let held = owner::hold_with_retries(
             owners,
-            segment.own_owner_word(),
+            me,
             |owner| segment.is_dead(owner),
             claim_pauses(segment.file().is_some()),
         );
-        let (index, predecessor) = claimed.ok_or(OpenError::TooManySubscribers { limit })?;
+        let (index, predecessor) = held.ok_or(OpenError::TooManySubscribers { limit })?;
         let held = AtomicU64::new(0);
         let (reserved_beside, sleepers, fences) = Default::default();
         let slot = Self {
@@ -117,7 +118,11 @@ impl ReaderSlot {
         let block = segment.reader_block(index, Access::Write)?;
         let identity = segment.request().type_info.identity();
         let same_type = TypeIdentity::of_reader(block) == identity;
-        let resumed = resumes && gated && predecessor != 0 && same_type;
+        let resumed = resumes
+            && gated
+            && predecessor != 0
+            && same_type
+            && owner::continue_gate(&block.owner, predecessor, me);
         if resumed {
             clear_announcements_except_gate(segment, index);
         } else {
@@ -135,6 +140,7 @@ impl ReaderSlot {
                 .chain(others)
                 .chain(&block.latency)
                 .for_each(|word| word.set(0));
+            owner::own(&block.owner);
         }
         Ok(ClaimedSlot { slot, resumed })
     }
@@ -377,7 +383,7 @@ pub(crate) const FRUITLESS_WAKES_MAX: u32 = 8;
 /// announcements in it are damage, and are cleared, too.
 ///
 /// The slot of a gated reader is not freed, and keeps its cursors, because a successor may continue
-/// there. Only [`reap_dead_gated_reader`] frees it.
+/// there. Only [`release_dead_gate`] frees it.
 pub(crate) fn reap_dead_reader(segment: &Segment, index: u32) -> bool {
     let Some((word, owner)) = dead_owner(segment, index) else {
         return false;
@@ -397,16 +403,38 @@ pub(crate) fn reap_dead_reader(segment: &Segment, index: u32) -> bool {
     }
 }
 
+/// The state of a reader slot after [`release_dead_gate`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GateState {
+    /// The reader was dead, and its slot was freed.
+    Freed,
+    /// The reader is dead, and the writer need not wait for it: another process holds the slot, to
+    /// free it or to claim it. That process may be stopped.
+    Abandoned,
+    /// The reader is alive.
+    Live,
+}
+
 /// Frees the slot of a gated reader if the reader is dead, so that it no longer stops writers.
-/// Returns false if the reader is alive, or if another process did this first.
-pub(crate) fn reap_dead_gated_reader(segment: &Segment, index: u32) -> bool {
+///
+/// The caller must have loaded the reader's cursor before, with Acquire.
+pub(crate) fn release_dead_gate(segment: &Segment, index: u32) -> GateState {
     // WHY this is enough: a probe by system call came before, and the dead reader's last loads
     // before its lock was released; the exchange excludes a second reaper.
-    dead_owner(segment, index).is_some_and(|(word, owner)| {
+    let is_freed = dead_owner(segment, index).is_some_and(|(word, owner)| {
         owner::free_entry(word, owner, segment.own_owner_word(), || {
             clear_announcements(segment, index)
         })
-    })
+    });
+    if is_freed {
+        return GateState::Freed;
+    }
+    let block = segment.reader_block(index, Access::Write);
+    if block.is_ok_and(|block| owner::abandon_gate(&block.owner)) {
+        GateState::Abandoned
+    } else {
+        GateState::Live
+    }
 }
 
 /// Returns the owner word of a reader slot and its value if the slot is free or its process is

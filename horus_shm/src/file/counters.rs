@@ -18,6 +18,7 @@ use crate::protocol::gate::JOINING_BIT;
 use crate::protocol::identity::TypeIdentity;
 use crate::protocol::lane::{UnreadCounts, count_messages};
 use crate::protocol::layout::ReaderBlock;
+use crate::protocol::owner::HELD_BIT;
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry::Latencies;
 
@@ -371,9 +372,10 @@ impl TopicMemory {
         unread
     }
 
-    /// Returns the process that the owner word `owner` identifies; `None` if that process is dead.
+    /// Returns the process of the endpoint with the owner word `owner`; `None` if that process is
+    /// dead, or only holds the place to clear it or to claim it.
     pub(crate) fn participant(&self, owner: u64) -> Option<Participant> {
-        let lives = owner != 0 && !self.is_dead(owner);
+        let lives = owner != 0 && owner & HELD_BIT == 0 && !self.is_dead(owner);
         lives.then(|| self.process_of(owner))
     }
 }

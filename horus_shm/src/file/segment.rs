@@ -25,6 +25,7 @@ use crate::process::liveness::Owner;
 use crate::protocol::identity::TypeIdentity;
 use crate::protocol::layout::{CAPACITY_MIN, LaneBlock, PARTICIPANTS_MAX};
 use crate::protocol::memory::{RawLane, RawLaneParts, Readers};
+use crate::protocol::owner;
 use crate::protocol::presence::{self, PresenceFile};
 use crate::protocol::shape::{SLOT_ALIGN, TopicShape};
 use crate::protocol::sync::Word as _;
@@ -335,7 +336,8 @@ impl TopicMemory {
         match &self.backing {
             SegmentBacking::Heap(_) => false,
             SegmentBacking::File(file) => {
-                owner != 0 && file.namespace.registry().is_dead(Owner::from_bits(owner))
+                let owner = Owner::from_bits(owner::process_part(owner));
+                owner != Owner::NOBODY && file.namespace.registry().is_dead(owner)
             }
         }
     }

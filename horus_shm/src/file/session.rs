@@ -9,6 +9,7 @@ use crate::file::segment::{Blocks as _, TopicMemory};
 use crate::os::region::Access;
 use crate::process::liveness::Owner;
 use crate::protocol::deaths::DeathLog;
+use crate::protocol::owner;
 use crate::protocol::sync::{Word, edge};
 
 /// The two words of a lane or reader slot that tell every process which endpoint has it. In the
@@ -17,6 +18,7 @@ use crate::protocol::sync::{Word, edge};
 /// | endpoint | `owner` | `joined` |
 /// |---|---|---|
 /// | none: the last one has left | 0 | 0 |
+/// | none: a process holds the slot, to clear it or to claim it | that process, `HELD_BIT` | any |
 /// | is joining or leaving | its process | another value |
 /// | has joined; its process may have died since | its process | the same value |
 /// | has died, and another process has freed the slot | 0 | its process |
@@ -205,10 +207,8 @@ impl TopicMemory {
     #[must_use]
     pub fn process_of(&self, owner: u64) -> Participant {
         let registry = self.file().map(|file| file.namespace.registry());
-        let process = registry.and_then(|registry| registry.process(Owner::from_bits(owner)));
-        Participant {
-            owner_id: owner,
-            process,
-        }
+        let owner_id = owner::process_part(owner);
+        let process = registry.and_then(|registry| registry.process(Owner::from_bits(owner_id)));
+        Participant { owner_id, process }
     }
 }

@@ -442,6 +442,8 @@ pub struct WaitBlock<W> {
 #[derive(Debug, Default)]
 pub struct ReaderBlock<W> {
     /// The process of the reader, encoded as in [`LaneBlock::owner`]; 0 if the reader slot is free.
+    /// While a process clears the slot or claims it, this is that process, with
+    /// [`HELD_BIT`](crate::protocol::owner::HELD_BIT).
     pub owner: W,
     /// Number of messages that the reader may borrow at the same time (lower 32 bits), and number
     /// that it may borrow in any case (upper 32 bits): see `pins.rs`.

@@ -1,7 +1,26 @@
 //! Owner words. A process stores its id in such a word to claim an *entry*: a lane or a reader
 //! slot.
+//!
+//! What a dead reader announced stays in its slot, and holds writers back, until a process clears it
+//! or continues there. That process first *holds* the slot ([`HELD_BIT`]), so that no two processes
+//! do this at once. It may be stopped meanwhile. So a writer that is held back by a slot in this
+//! state *abandons* the gate of the dead reader ([`ABANDONED_BIT`]): it goes on, and no reader may
+//! continue at the cursors in the slot any more.
 
 use crate::protocol::sync::{Word, edge};
+
+/// Bit of an owner word that is set while its process only holds a reader slot, to clear it or to
+/// claim it. The announcements in the slot are still those of a dead reader.
+pub const HELD_BIT: u64 = 1 << 63;
+
+/// Bit of an owner word that is set if a writer no longer waits for the cursors of the dead reader
+/// in this slot. No successor may start at them.
+pub const ABANDONED_BIT: u64 = 1 << 62;
+
+/// Returns the part of the owner word `owner` that identifies the process.
+pub const fn process_part(owner: u64) -> u64 {
+    owner & !(HELD_BIT | ABANDONED_BIT)
+}
 
 /// Claims for this process the first entry in `owners` that is free or whose owner is dead.
 ///
@@ -24,33 +43,85 @@ pub fn claim_first_free<'a, W: Word + 'a>(
     None
 }
 
-/// Calls [`claim_first_free`]. While it finds no entry, calls `pause` and tries again, for as long
-/// as `pause` returns true.
+/// Holds for this process the first reader slot in `owners` that is free or whose owner is dead.
+/// While there is none, calls `pause` and tries again, for as long as `pause` returns true.
 ///
-/// WHY: a process that frees the entry of a dead owner owns that entry for the duration of a few
-/// stores. The entry looks taken during that time.
-pub fn claim_with_retries<'a, W: Word + 'a>(
+/// Returns the index of the slot, and the owner word found there (0 if the slot was free). The
+/// caller continues as its reader with [`continue_gate`] or [`own`].
+///
+/// WHY retries: a process that frees the entry of a dead owner holds that entry for the duration of
+/// a few stores. The entry looks taken during that time.
+pub fn hold_with_retries<'a, W: Word + 'a>(
     owners: impl Iterator<Item = &'a W> + Clone,
     me: u64,
     is_dead: impl Fn(u64) -> bool,
     mut pause: impl FnMut() -> bool,
 ) -> Option<(u32, u64)> {
+    let take = |word: &W| {
+        // Relaxed: the exchange decides.
+        let owner = word.get();
+        ((owner == 0 || is_dead(owner)) && hold(word, owner, me)).then_some(owner)
+    };
     loop {
-        let claimed = claim_first_free(owners.clone(), me, &is_dead);
-        if claimed.is_some() || !pause() {
-            return claimed;
+        let mut slots = (0..).zip(owners.clone());
+        let held = slots.find_map(|(index, word)| Some((index, take(word)?)));
+        if held.is_some() || !pause() {
+            return held;
         }
     }
 }
 
-/// Frees the lane or reader slot of `owner`, which is a dead process or `me`. Calls `clear` first,
-/// to withdraw what the owner has announced, such as a reader's cursors.
+/// Makes this process the holder of the reader slot with the owner word `word`, which must be
+/// `owner`: that of a dead process, or 0. Returns false if another process was faster.
+fn hold<W: Word>(word: &W, owner: u64, me: u64) -> bool {
+    // ORDERING(owner): pairs with the release in `release_entry`, and as a release with the fence in
+    // `LaneWriter::find_room`: a writer that abandons the gate writes after the reader's last loads.
+    word.compare_exchange_at(owner, held(owner, me), edge::OWNER_CLAIM)
+}
+
+/// Returns the owner word of a slot in which `owner` was found, and which `me` holds.
+const fn held(owner: u64, me: u64) -> u64 {
+    me | HELD_BIT | owner & ABANDONED_BIT
+}
+
+/// Makes the process `me`, which holds the slot, its reader, in which the dead reader's gate and
+/// cursors hold writers back as before. Returns false if a writer has abandoned the gate. `owner`
+/// is the word that was found.
+pub fn continue_gate<W: Word>(word: &W, owner: u64, me: u64) -> bool {
+    // Relaxed: that no writer has abandoned the gate is the value of the word itself. A writer that
+    // sees a cursor of this reader sees this exchange because of `cursor`.
+    owner & ABANDONED_BIT == 0 && word.compare_exchange_relaxed(held(owner, me), me)
+}
+
+/// Makes the process that holds the slot, and has cleared it, its reader.
+pub fn own<W: Word>(word: &W) {
+    // Relaxed: as in `continue_gate`. That it is a read-modify-write keeps the release of the reader
+    // that left before.
+    word.clear_bits_relaxed(HELD_BIT | ABANDONED_BIT);
+}
+
+/// Abandons the gate of a dead reader: a process holds its slot, and may be stopped, so that the
+/// caller, a writer, does not wait for that reader any more. Returns false if no process holds the
+/// slot.
+///
+/// The caller must have loaded the cursor for which it stops waiting before, with Acquire.
+pub fn abandon_gate<W: Word>(word: &W) -> bool {
+    // Relaxed: the fence in `LaneWriter::find_room`, which comes before the next write, is the
+    // Acquire for the release in `hold`: the reader has read its last message.
+    let owner = word.get();
+    // Relaxed: the holder learns it by its own exchange of the word.
+    owner & HELD_BIT != 0
+        && (owner & ABANDONED_BIT != 0
+            || word.compare_exchange_relaxed(owner, owner | ABANDONED_BIT))
+}
+
+/// Frees the reader slot of `owner`, which is a dead process or `me`. Calls `clear` first, to
+/// withdraw what the owner has announced, such as a reader's cursors.
 ///
 /// Returns false if another process was faster. If this process dies in this function, it leaves
 /// the entry owned by `me`. As that owner is then dead, another process can free the entry.
 pub fn free_entry<W: Word>(word: &W, owner: u64, me: u64, clear: impl FnOnce()) -> bool {
-    // ORDERING(owner): pairs with the release below.
-    if owner != me && !word.compare_exchange_at(owner, me, edge::OWNER_CLAIM) {
+    if owner != me && !hold(word, owner, me) {
         return false;
     }
     clear();
@@ -58,17 +129,21 @@ pub fn free_entry<W: Word>(word: &W, owner: u64, me: u64, clear: impl FnOnce()) 
     true
 }
 
-/// Calls `clear` to withdraw what the dead process `owner` has announced in an entry, and leaves
-/// the entry owned by a dead process, so that a successor can claim it. Returns false if another
-/// process was faster.
+/// Calls `clear` to withdraw what the dead process `owner` has announced in a reader slot, except
+/// its gate, and leaves the slot owned by a dead process, so that a successor can claim it. Returns
+/// false if another process was faster.
 pub fn clear_dead_entry<W: Word>(word: &W, owner: u64, me: u64, clear: impl FnOnce()) -> bool {
-    // ORDERING(owner): pairs with the release below.
-    if !word.compare_exchange_at(owner, me, edge::OWNER_CLAIM) {
+    if !hold(word, owner, me) {
         return false;
     }
     clear();
-    // ORDERING(owner): pairs with the claim in `claim_first_free`.
-    word.store(owner, edge::OWNER_RELEASE);
+    // WHY two: a writer may have abandoned the gate meanwhile.
+    for mark in [owner & ABANDONED_BIT, ABANDONED_BIT] {
+        // ORDERING(owner): pairs with the claim in `hold`.
+        if word.compare_exchange_at(held(mark, me), owner | mark, edge::OWNER_RELEASE) {
+            break;
+        }
+    }
     true
 }
 
@@ -91,7 +166,7 @@ mod tests {
         const REAPER: u64 = 7;
         let words = [AtomicU64::new(5), AtomicU64::new(REAPER)];
         let mut pauses = 0;
-        let claimed = claim_with_retries(
+        let claimed = hold_with_retries(
             words.iter(),
             9,
             |_| false,
@@ -103,7 +178,7 @@ mod tests {
             },
         );
         assert_eq!((claimed, pauses), (Some((1, 0)), 1));
-        assert_eq!(words[1].get(), 9);
+        assert_eq!(words[1].get(), 9 | HELD_BIT);
     }
 
     #[test]
@@ -117,12 +192,49 @@ mod tests {
             }
         };
         assert_eq!(
-            claim_with_retries(words.iter(), 9, |_| false, pauses()),
+            hold_with_retries(words.iter(), 9, |_| false, pauses()),
             None
         );
         assert_eq!(
-            claim_with_retries(words.iter(), 9, |owner| owner == 5, pauses()),
+            hold_with_retries(words.iter(), 9, |owner| owner == 5, pauses()),
             Some((0, 5))
         );
+    }
+
+    /// A writer does not wait for a process that was stopped while it held the slot, and a reader
+    /// does not continue at cursors for which no writer waits.
+    #[test]
+    fn an_abandoned_gate_is_never_continued() {
+        let [dead, me, next] = [5, 7, 9];
+        let word = AtomicU64::new(dead);
+        assert!(!abandon_gate(&word), "nobody holds the slot");
+        let cleared = clear_dead_entry(&word, dead, me, || assert!(abandon_gate(&word)));
+        assert!(cleared);
+        assert_eq!(word.get(), dead | ABANDONED_BIT);
+        assert!(!abandon_gate(&word), "the dead reader has its slot again");
+        // The next reader dies before it has cleared the slot.
+        for reader in [me, next] {
+            let is_dead = |owner| process_part(owner) != next;
+            let held = hold_with_retries([&word].into_iter(), reader, is_dead, || false);
+            let (_, owner) = held.unwrap();
+            assert!(!continue_gate(&word, owner, reader), "reader {reader}");
+        }
+        own(&word);
+        assert_eq!(word.get(), next);
+    }
+
+    #[test]
+    fn a_gate_is_continued_or_abandoned() {
+        let [dead, me] = [5, 7];
+        for is_abandoned in [false, true] {
+            let word = AtomicU64::new(dead);
+            let held = hold_with_retries([&word].into_iter(), me, |owner| owner == dead, || false);
+            assert_eq!(held, Some((0, dead)));
+            if is_abandoned {
+                assert!(abandon_gate(&word));
+            }
+            assert_eq!(continue_gate(&word, dead, me), !is_abandoned);
+            assert_eq!(abandon_gate(&word), is_abandoned);
+        }
     }
 }

@@ -19,7 +19,7 @@ use crate::tracer::survivors::{Check, Order, Survivors};
 
 /// The most points of a sweep, in a debug build and otherwise. A call with more instructions is
 /// stopped around each of its stores to shared memory, and at other points at equal distances. With
-/// `HORUS_TORTURE=1` there is no such limit: every instruction is a point.
+/// `HORUS_TORTURE=1` there is no such limit, except for [`Call::Join`]: every instruction is a point.
 const POINTS_MAX: (u64, u64) = (100, 2000);
 
 /// A ring, a call and a message size to sweep.
@@ -74,10 +74,13 @@ impl Sweep {
         let Self { kind, call, words } = self;
         let role = format!("{kind:?} {call:?} {words} {topic}");
         let spawn = |dir: &Path| Victim::spawn(&role, dir);
-        if call == Call::SendAndReap {
-            let survivors = Survivors::bystanders(kind, &place.namespace, topic);
+        if matches!(call, Call::SendAndReap | Call::Join) {
+            let mut survivors = Survivors::bystanders(kind, &place.namespace, topic);
             let mut child = Child::spawn(&format!("{kind:?} Wait 8 {topic}"), place.dir.path());
             assert_eq!(child.listen(), "here");
+            if call == Call::Join {
+                survivors.fill_lane();
+            }
             child.kill();
             return Scene {
                 victim: spawn(place.dir.path()),
@@ -143,6 +146,8 @@ impl Sweep {
     fn points_max(self) -> u64 {
         let is_long = self.kind.is_pinnable() || self.call.waits();
         match is_torture() {
+            // WHY: the call has hundreds of thousands of instructions.
+            true if self.call == Call::Join => POINTS_MAX.1,
             true => u64::MAX,
             // WHY: these rows are many, and a debug build is for a quick run.
             false if cfg!(debug_assertions) && is_long => POINTS_MAX.0 / 3,
@@ -279,7 +284,9 @@ impl Sweep {
         for &point in &points {
             let mut scene = self.scene::<M>(place, &format!("stop-{point}"));
             let within = self.approach(&mut scene, &way, point);
-            let check = if self.call.is_send() {
+            let check = if matches!(self.call, Call::SendAndReap | Call::Join) {
+                self.stop_reaper(&mut scene, within)
+            } else if self.call.is_send() {
                 self.stop_sender(&mut scene, self.call.warm() + 1, within)
             } else {
                 self.stop_receiver(&mut scene, within)
@@ -364,6 +371,17 @@ impl Sweep {
         survivors.check_resumed_sender(sent)?;
         victim.run_to_mark();
         Ok(())
+    }
+
+    /// Stops a process that frees or takes a dead reader's place, and lets it continue to the end of
+    /// its call.
+    fn stop_reaper<M: Tagged>(self, scene: &mut Scene<M>, within: bool) -> Check {
+        let Scene { victim, survivors } = scene;
+        survivors.work_beside_stopped_reaper()?;
+        if within {
+            victim.run_to_mark();
+        }
+        survivors.check_resumed_reaper()
     }
 
     /// Stops a receiver within its call, and lets it continue to the beginning of the next call.

@@ -1,6 +1,9 @@
 //! The victim's process: opens a ring and makes one call, of which the sweep stops every step.
 
 use std::hint::black_box;
+use std::sync::Arc;
+
+use horus_shm::{RawConsumer, ReadMode};
 
 use super::{Call, DRAINED_MAX, SLEEPY, Small};
 use crate::stream::{Account, Tagged};
@@ -10,7 +13,9 @@ use crate::tracer::{be_traced, mark};
 
 pub(crate) fn play<M: Tagged>(kind: Kind, call: Call, topic: &str) {
     let ring = Ring::<M>::open(kind, &crate::spawn::inherited_namespace(), topic);
-    if call.is_send() {
+    if call == Call::Join {
+        join(&ring)
+    } else if call.is_send() {
         send(&ring, call)
     } else {
         receive(&ring, call)
@@ -38,6 +43,16 @@ pub(crate) fn hold<M: Tagged>(kind: Kind, topic: &str) {
         }
     };
     crate::common::say("held");
+    crate::common::park();
+}
+
+/// Opens a best-effort reader of a topic, and keeps it.
+fn join<M: Tagged>(ring: &Ring<M>) {
+    let segment = Arc::clone(ring.segment().unwrap());
+    be_traced();
+    mark();
+    let _reader = black_box(RawConsumer::new(segment, ReadMode::KeepLast).unwrap());
+    mark();
     crate::common::park();
 }
 

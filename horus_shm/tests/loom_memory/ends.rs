@@ -74,6 +74,21 @@ impl Producer {
         unsafe { self.writer.write(bytes.as_ptr().cast(), MESSAGE_BYTES) }
     }
 
+    /// Sends as [`Self::send`] does. If the slowest reader is dead, and its place is held, abandons
+    /// its gate and tries again.
+    pub(crate) fn send_or_abandon(&mut self) {
+        if self.send() == Ok(()) {
+            return;
+        }
+        let Some((reader, cursor)) = self.writer.slowest_reader() else {
+            return;
+        };
+        if owner::abandon_gate(self.writer.memory().reader_owner(reader)) {
+            self.writer.stop_waiting_for(reader, cursor);
+            let _ = self.send();
+        }
+    }
+
     pub(crate) fn send_all(&mut self, messages: u64) {
         (0..messages).for_each(|_| self.send().unwrap());
     }
@@ -149,12 +164,17 @@ impl Consumer {
         me: u64,
         is_dead: impl Fn(u64) -> bool,
     ) -> Option<Self> {
-        let (reader, predecessor) = owner::claim_first_free(lane.reader_owners(), me, is_dead)?;
-        let resumes = predecessor != 0 && lane.gated_readers().get() & 1 << reader != 0;
+        let (reader, predecessor) =
+            owner::hold_with_retries(lane.reader_owners(), me, is_dead, || false)?;
+        let word = lane.reader_owner(reader);
+        let resumes = predecessor != 0
+            && lane.gated_readers().get() & 1 << reader != 0
+            && owner::continue_gate(word, predecessor, me);
         let resumed = if resumes {
             gate::resume_position(lane, reader)
         } else {
             lane.ungate(reader);
+            owner::own(word);
             lane.announce(reader);
             None
         };

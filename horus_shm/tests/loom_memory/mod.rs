@@ -366,7 +366,7 @@ impl LoomLane {
     }
 
     /// Returns the owner words of the places for gated readers.
-    pub(crate) fn reader_owners(&self) -> impl Iterator<Item = &LoomWord> {
+    pub(crate) fn reader_owners(&self) -> impl Iterator<Item = &LoomWord> + Clone {
         self.0.readers.iter().map(|reader| &reader.owner)
     }
 
@@ -378,6 +378,11 @@ impl LoomLane {
     /// Returns the pins of a reader for borrowed messages.
     pub(crate) fn borrow_pins(&self, reader: u32) -> &[LoomWord] {
         &self.0.pins[reader as usize][..PINS as usize - 1]
+    }
+
+    /// Returns the owner word of place `reader`.
+    pub(crate) fn reader_owner(&self, reader: u32) -> &LoomWord {
+        &self.0.readers[reader as usize].owner
     }
 
     /// Returns true if readers may be gated.

@@ -370,6 +370,82 @@ pub(crate) fn a_dead_gate_is_adopted_or_reaped() {
     });
 }
 
+/// A process that is stopped while it frees the place of a dead reader holds back no writer.
+pub(crate) fn a_gate_whose_reaper_is_stopped_is_abandoned() {
+    explore(3, || {
+        let lane = LoomLane::new(1, 1, CopyOptions::Exclusive, 1);
+        let [reader, reaper] = [7, 8];
+        owner::claim_first_free(lane.reader_owners(), reader, |_| false).unwrap();
+        let mut consumer = Consumer::join(&lane, 0);
+        let mut producer = Producer::first(&lane, 1);
+        producer.send_all(1);
+        let dying = thread::spawn(move || {
+            assert_eq!(killed_after(0, || consumer.poll()), PollOutcome::Message);
+        });
+        let theirs = lane.clone();
+        let reaping = thread::spawn(move || {
+            dying.join().unwrap();
+            // Only the exchange by which it holds the place.
+            killed_after(1, || theirs.free_reader(0, reader, reaper))
+        });
+        producer.send_or_abandon();
+        reaping.join().unwrap();
+        producer.send_or_abandon();
+        assert!(producer.writer.position() > 1);
+    });
+}
+
+/// A dead reader's gate is continued by its successor, or abandoned by the writer, and not both.
+pub(crate) fn a_gate_is_continued_or_abandoned() {
+    explore(3, || {
+        let lane = LoomLane::new(1, 1, CopyOptions::Exclusive, 1);
+        let [me, dead, after] = [1, 7, 8];
+        Consumer::adopt(&lane, dead, NOBODY).unwrap();
+        let mut producer = Producer::first(&lane, me);
+        producer.send_all(1);
+        let theirs = lane.clone();
+        let adopting = thread::spawn(move || {
+            let consumer = Consumer::adopt(&theirs, after, dead);
+            consumer.unwrap().polls(1)
+        });
+        producer.send_or_abandon();
+        producer.send_or_abandon();
+        let mut consumer = adopting.join().unwrap();
+        let start = consumer.start;
+        let end = producer.writer.position();
+        assert_eq!(consumer.finish(end), messages(me, start..end));
+    });
+}
+
+/// A writer that finds an abandoned gate waits for the reader that comes next.
+pub(crate) fn the_next_reader_in_an_abandoned_place_is_awaited() {
+    explore(3, || {
+        let lane = LoomLane::new(1, 1, CopyOptions::Exclusive, 1);
+        let [me, dead, reaper, after] = [1, 7, 8, 9];
+        Consumer::adopt(&lane, dead, NOBODY).unwrap();
+        killed_after(1, || lane.free_reader(0, dead, reaper));
+        // The writer of another lane.
+        assert!(owner::abandon_gate(lane.reader_owner(0)));
+        let mut producer = Producer::first(&lane, me);
+        producer.send_all(1);
+        let theirs = lane.clone();
+        let adopting = thread::spawn(move || {
+            // The reaper continues.
+            theirs.ungate(0);
+            owner::release_entry(theirs.reader_owner(0));
+            let consumer = Consumer::adopt(&theirs, after, NOBODY);
+            consumer.unwrap().polls(1)
+        });
+        for _ in 0..3 {
+            producer.send_or_abandon();
+        }
+        let mut consumer = adopting.join().unwrap();
+        let start = consumer.start;
+        let end = producer.writer.position();
+        assert_eq!(consumer.finish(end), messages(me, start..end));
+    });
+}
+
 /// Processes that clear what a dead reader announced are never in its block at once, or with its
 /// successor.
 pub(crate) fn a_dead_reader_is_cleared_by_one_process_at_a_time() {

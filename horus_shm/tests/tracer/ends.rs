@@ -117,7 +117,6 @@ impl<M: Tagged> Ring<M> {
         name: &str,
         create: bool,
     ) -> Result<Self, OpenError> {
-        let any = RingOptions::default();
         let one = RingOptions::capacity(CAPACITY);
         let many_producers = RingOptions {
             producers: Some(PLACES),
@@ -133,13 +132,13 @@ impl<M: Tagged> Ring<M> {
         };
         Ok(match (kind, create) {
             (Kind::Spsc, true) => Self::Spsc(SpscShm::create(namespace, name, &one)?),
-            (Kind::Spsc, false) => Self::Spsc(SpscShm::open(namespace, name, &any)?),
+            (Kind::Spsc, false) => Self::Spsc(SpscShm::open(namespace, name, &one)?),
             (Kind::Mpsc, true) => Self::Mpsc(MpscShm::create(namespace, name, &many_producers)?),
-            (Kind::Mpsc, false) => Self::Mpsc(MpscShm::open(namespace, name, &any)?),
+            (Kind::Mpsc, false) => Self::Mpsc(MpscShm::open(namespace, name, &one)?),
             (Kind::Fanout, true) => Self::Fanout(FanoutShm::create(namespace, name, &many)?),
-            (Kind::Fanout, false) => Self::Fanout(FanoutShm::open(namespace, name, &any)?),
+            (Kind::Fanout, false) => Self::Fanout(FanoutShm::open(namespace, name, &one)?),
             (Kind::Pod, true) => Self::Pod(PodShm::create(namespace, name, &many_consumers)?),
-            (Kind::Pod, false) => Self::Pod(PodShm::open(namespace, name, &any)?),
+            (Kind::Pod, false) => Self::Pod(PodShm::open(namespace, name, &one)?),
             (Kind::Reliable | Kind::Pinnable | Kind::PinnableReliable, _) => {
                 let name = TopicName::new(name)?;
                 let segment = Segment::open_or_create(namespace, &name, &request::<M>(kind))?;

@@ -337,6 +337,33 @@ impl<M: Tagged> Survivors<M> {
             self.drain()?;
             self.add_source(NEXT)?;
         }
+        self.settle_without_gaps()
+    }
+
+    /// Adds a sender, which sends as many messages as its lane holds.
+    pub fn fill_lane(&mut self) {
+        self.add_source(OTHER).unwrap();
+        self.send(CAPACITY as u32).unwrap();
+    }
+
+    /// Checks that the senders continue while a process is stopped that was freeing or taking a
+    /// dead reader's place, and that may still have that place.
+    pub fn work_beside_stopped_reaper(&mut self) -> Check {
+        if self.sources.is_empty() {
+            self.add_source(NEXT)?;
+        }
+        self.send(FLOW)
+    }
+
+    /// Checks the ring after the stopped process went on: a new reader has a place.
+    pub fn check_resumed_reaper(&mut self) -> Check {
+        self.send(FLOW)?;
+        self.add_reader(false)?;
+        self.settle_without_gaps()
+    }
+
+    /// Checks that messages pass, and that the newest reader has received all of them.
+    fn settle_without_gaps(&mut self) -> Check {
         self.flow(FLOW)?;
         self.drain()?;
         self.settle()?;

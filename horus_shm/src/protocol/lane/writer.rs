@@ -175,7 +175,8 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// position.
     #[cold]
     pub(super) fn find_room(&mut self) -> bool {
-        // ORDERING(gate): pairs with the fence in `gate::join_lane`.
+        // ORDERING(gate): pairs with the fence in `gate::join_lane`, and with the exchange in
+        // `owner::hold` if this writer has just abandoned a gate.
         self.memory.fence(edge::GATE_SCAN);
         // ORDERING(gated): pairs with the clear in `gate::withdraw_gated_reader`.
         let gated = self.memory.gated_readers().load(edge::GATED_SEE);
@@ -206,10 +207,12 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// Returns the index and the cursor of the gated reader that is furthest behind; `None` if this
     /// writer waits for no reader.
     pub fn slowest_reader(&self) -> Option<(u32, u64)> {
-        // Relaxed, both: it only selects the reader to probe; `find_room` decides.
+        // Relaxed: it only selects the reader to probe; `find_room` decides.
         let gated = self.memory.gated_readers().get();
         let cursors = self.gated_readers(gated).filter_map(|(reader, given_up)| {
-            let cursor = self.memory.cursor(reader).get() & !JOINING_BIT;
+            // ORDERING(cursor): pairs with the store in `gate::join_lane`: a writer that sees the
+            // cursor of a new reader sees that the reader owns its slot (`owner::abandon_gate`).
+            let cursor = self.memory.cursor(reader).load(edge::CURSOR_SEE) & !JOINING_BIT;
             let counts = cursor != 0 && cursor != given_up && self.memory.is_read_by(reader);
             counts.then_some((reader, cursor))
         });
@@ -221,12 +224,13 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// writer has stopped waiting ([`Self::stop_waiting_for`]), and those for which `counts`
     /// returns false.
     pub fn slowest_reader_where(&self, counts: impl Fn(u32) -> bool) -> Option<(u32, u64)> {
-        // Relaxed, both: an older cursor keeps an extent for longer. A reader whose bit is not seen
-        // yet begins behind the extents before the newest one.
+        // Relaxed: a reader whose bit is not seen yet begins behind the extents before the newest
+        // one.
         let gated = self.memory.gated_readers().get();
         let readers = (0..self.memory.reader_limit()).filter(|reader| gated >> reader & 1 != 0);
         let cursors = readers.filter_map(|reader| {
-            let cursor = self.memory.cursor(reader).get() & !JOINING_BIT;
+            // ORDERING(cursor): as in `slowest_reader`.
+            let cursor = self.memory.cursor(reader).load(edge::CURSOR_SEE) & !JOINING_BIT;
             let given_up = self.given_up.get(reader as usize).copied();
             let counts = cursor != 0 && given_up != Some(cursor) && counts(reader);
             counts.then(|| (reader, cursor - 1))

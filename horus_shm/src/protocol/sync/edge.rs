@@ -36,7 +36,7 @@ pub const CURSOR_SEE: Edge = Edge::new("cursor/see", Ordering::Acquire);
 /// position of that scan.
 pub const GATE_JOIN: Edge = Edge::new("gate/join", Ordering::SeqCst);
 /// ORDERING(gate): SeqCst fence of the writer before it reads the bits and cursors of gated
-/// readers. Pairs with [`GATE_JOIN`].
+/// readers. Pairs with [`GATE_JOIN`], and as an Acquire with [`OWNER_CLAIM`].
 pub const GATE_SCAN: Edge = Edge::new("gate/scan", Ordering::SeqCst);
 
 /// ORDERING(gated): Release operation that clears the bit of a gated reader that leaves or has
@@ -46,9 +46,11 @@ pub const GATED_WITHDRAW: Edge = Edge::new("gated/withdraw", Ordering::Release);
 /// ORDERING(gated): Acquire load of the bits of gated readers. Pairs with [`GATED_WITHDRAW`].
 pub const GATED_SEE: Edge = Edge::new("gated/see", Ordering::Acquire);
 
-/// ORDERING(owner): Acquire of the exchange that claims a lane or a reader's slot. Pairs with
-/// [`OWNER_RELEASE`]: the new owner sees everything that the previous owner has stored.
-pub const OWNER_CLAIM: Edge = Edge::new("owner/claim", Ordering::Acquire);
+/// ORDERING(owner): Acquire and Release of the exchange that claims a lane, or holds a reader's
+/// slot. As an Acquire, it pairs with [`OWNER_RELEASE`]: the new owner sees everything that the
+/// previous owner has stored. As a Release, it pairs with [`GATE_SCAN`]: a writer that sees that
+/// another process holds the slot of a dead reader writes behind the last reads of that reader.
+pub const OWNER_CLAIM: Edge = Edge::new("owner/claim", Ordering::AcqRel);
 /// ORDERING(owner): Release store that frees a lane or a reader's slot. Pairs with
 /// [`OWNER_CLAIM`].
 pub const OWNER_RELEASE: Edge = Edge::new("owner/release", Ordering::Release);

@@ -7,7 +7,7 @@ use super::RawProducer;
 use super::claim::LaneClaim;
 use super::moving::PublisherSession;
 use crate::endpoint::producer::SendError;
-use crate::endpoint::reader_slot;
+use crate::endpoint::reader_slot::{self, GateState};
 use crate::file::error::{OpenError, is_lack_of_memory};
 use crate::file::extent::{EXTENTS_MAX, Extent, ExtentUse};
 use crate::file::header::ExtentId;
@@ -333,13 +333,17 @@ impl RawProducer {
             // Relaxed: the reader stored it before the cursor that keeps the extent.
             block.is_ok_and(|block| identity.matches(&TypeIdentity::of_reader(block)))
         };
+        let mut abandoned = 0u64;
         // WHY a limit: the bits are input.
         for _ in 0..self.segment.shape().reader_limit() {
-            match self.writer.slowest_reader_where(reads) {
+            let counts = |reader: u32| abandoned & 1 << reader == 0 && reads(reader);
+            match self.writer.slowest_reader_where(counts) {
                 // WHY: the gate of a dead reader stays until a writer is in its way.
                 Some((reader, unread)) if oldest.is_unread(unread) => {
-                    if !reader_slot::reap_dead_gated_reader(&self.segment, reader) {
-                        return Some(reader);
+                    match reader_slot::release_dead_gate(&self.segment, reader) {
+                        GateState::Freed => {}
+                        GateState::Abandoned => abandoned |= 1 << reader,
+                        GateState::Live => return Some(reader),
                     }
                 }
                 _ => return None,

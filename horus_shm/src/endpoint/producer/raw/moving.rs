@@ -26,6 +26,7 @@ use crate::os::region::Access;
 use crate::protocol::identity::TypeIdentity;
 use crate::protocol::layout::LaneBlock;
 use crate::protocol::memory::LaneMemory;
+use crate::protocol::owner::HELD_BIT;
 use crate::protocol::sync::{Word, edge};
 
 /// Maximum time for which closing a publisher waits for readers that still have to move. Each
@@ -365,6 +366,7 @@ fn awaits_reader((segment, lane): (&Segment, u32), identity: &TypeIdentity, pres
             && !has_arrived
             && gated & 1 << reader != 0
             && owner != 0
+            && owner & HELD_BIT == 0
             && identity.matches_reader(block)
             && !segment.is_dead(owner)
     })

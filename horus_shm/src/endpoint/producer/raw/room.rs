@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::RawProducer;
 use crate::endpoint::producer::SendError;
-use crate::endpoint::reader_slot;
+use crate::endpoint::reader_slot::{self, GateState};
 use crate::file::segment::Blocks as _;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::region::Access;
@@ -224,8 +224,13 @@ impl RawProducer {
         let Some((reader, cursor)) = self.writer.slowest_reader() else {
             return true;
         };
-        if reader_slot::reap_dead_gated_reader(&self.segment, reader) {
-            return true;
+        match reader_slot::release_dead_gate(&self.segment, reader) {
+            GateState::Freed => return true,
+            GateState::Abandoned => {
+                self.writer.stop_waiting_for(reader, cursor);
+                return true;
+            }
+            GateState::Live => {}
         }
         let Ok(block) = self.segment.reader_block(reader, Access::Write) else {
             return false;
