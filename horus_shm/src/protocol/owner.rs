@@ -1,11 +1,11 @@
 //! Owner words. A process stores its id in such a word to claim an *entry*: a lane or a reader
 //! slot.
 //!
-//! What a dead reader announced stays in its slot, and holds writers back, until a process clears it
-//! or continues there. That process first *holds* the slot ([`HELD_BIT`]), so that no two processes
-//! do this at once. It may be stopped meanwhile. So a writer that is held back by a slot in this
-//! state *abandons* the gate of the dead reader ([`ABANDONED_BIT`]): it goes on, and no reader may
-//! continue at the cursors in the slot any more.
+//! What a dead reader announced stays in its slot, and holds writers back, until a process clears
+//! it or continues there. That process first *holds* the slot ([`HELD_BIT`]), so that no two
+//! processes do this at once. It may be stopped meanwhile. So a writer that is held back by a
+//! slot in this state *abandons* the gate of the dead reader ([`ABANDONED_BIT`]): it goes on, and
+//! no reader may continue at the cursors in the slot any more.
 
 use crate::protocol::sync::{Word, edge};
 
@@ -74,8 +74,9 @@ pub fn hold_with_retries<'a, W: Word + 'a>(
 /// Makes this process the holder of the reader slot with the owner word `word`, which must be
 /// `owner`: that of a dead process, or 0. Returns false if another process was faster.
 fn hold<W: Word>(word: &W, owner: u64, me: u64) -> bool {
-    // ORDERING(owner): pairs with the release in `release_entry`, and as a release with the fence in
-    // `LaneWriter::find_room`: a writer that abandons the gate writes after the reader's last loads.
+    // ORDERING(owner): pairs with the release in `release_entry`, and as a release with the fence
+    // in `LaneWriter::find_room`: a writer that abandons the gate writes after the reader's last
+    // loads.
     word.compare_exchange_at(owner, held(owner, me), edge::OWNER_CLAIM)
 }
 
@@ -95,8 +96,8 @@ pub fn continue_gate<W: Word>(word: &W, owner: u64, me: u64) -> bool {
 
 /// Makes the process that holds the slot, and has cleared it, its reader.
 pub fn own<W: Word>(word: &W) {
-    // Relaxed: as in `continue_gate`. That it is a read-modify-write keeps the release of the reader
-    // that left before.
+    // Relaxed: as in `continue_gate`. That it is a read-modify-write keeps the release of the
+    // reader that left before.
     word.clear_bits_relaxed(HELD_BIT | ABANDONED_BIT);
 }
 

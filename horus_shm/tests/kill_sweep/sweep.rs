@@ -19,7 +19,8 @@ use crate::tracer::survivors::{Check, Order, Survivors};
 
 /// The most points of a sweep, in a debug build and otherwise. A call with more instructions is
 /// stopped around each of its stores to shared memory, and at other points at equal distances. With
-/// `HORUS_TORTURE=1` there is no such limit, except for [`Call::Join`]: every instruction is a point.
+/// `HORUS_TORTURE=1` there is no such limit, except for [`Call::Join`]: every instruction is a
+/// point.
 const POINTS_MAX: (u64, u64) = (100, 2000);
 
 /// A ring, a call and a message size to sweep.
@@ -373,8 +374,8 @@ impl Sweep {
         Ok(())
     }
 
-    /// Stops a process that frees or takes a dead reader's place, and lets it continue to the end of
-    /// its call.
+    /// Stops a process that frees or takes a dead reader's place, and lets it continue to the end
+    /// of its call.
     fn stop_reaper<M: Tagged>(self, scene: &mut Scene<M>, within: bool) -> Check {
         let Scene { victim, survivors } = scene;
         survivors.work_beside_stopped_reaper()?;
