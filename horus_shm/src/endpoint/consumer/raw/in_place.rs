@@ -407,7 +407,7 @@ impl RawConsumer {
 
     /// Builds the [`RawSample`] that a borrow returns, for a message that a pin of this reader
     /// protects.
-    fn sample_of(&self, held: HeldMessage, pin: (Arc<ReaderSlot>, u32)) -> RawSample {
+    fn sample_of(&self, held: HeldMessage, pin: HeldPin) -> RawSample {
         let MessageInfo { number, bytes } = held.arrival;
         let bytes = if self.sized { bytes } else { self.longest };
         // SAFETY: the message is in that memory, with as many bytes as one of this reader has, and
@@ -428,7 +428,7 @@ impl RawConsumer {
         &mut self,
         has_message: impl Fn(&Self) -> bool,
         mut attempt: impl FnMut(&mut Self, ReaderPin) -> Option<R>,
-    ) -> Result<Option<(R, (Arc<ReaderSlot>, u32))>, BorrowError> {
+    ) -> Result<Option<(R, HeldPin)>, BorrowError> {
         let place = self
             .place
             .clone()
@@ -491,6 +491,9 @@ impl RawConsumer {
         Err(self.no_pins_error(place))
     }
 }
+
+/// A pin of this reader that protects a message: the reader's slot, and the number of the pin.
+type HeldPin = (Arc<ReaderSlot>, u32);
 
 /// A message that is protected by a pin of this reader, and the place where its bytes are.
 struct HeldMessage {
