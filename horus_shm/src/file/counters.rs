@@ -10,14 +10,14 @@ use crate::file::liveness_cache::LivenessCache;
 use crate::file::namespace::Namespace;
 use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, ReadProgress, TopicMemory};
-use crate::file::session::EndpointId;
+use crate::file::session::{EndpointSession, of_one_endpoint};
 use crate::file::topic_type::{Reliability, TypeInfo};
 use crate::os::region::Access;
 use crate::process::liveness::{Owner, ProcessInfo};
 use crate::protocol::gate::JOINING_BIT;
 use crate::protocol::identity::TypeIdentity;
 use crate::protocol::lane::{UnreadCounts, count_messages};
-use crate::protocol::layout::ReaderBlock;
+use crate::protocol::layout::{LaneBlock, ReaderBlock};
 use crate::protocol::owner::HELD_BIT;
 use crate::protocol::sync::Word;
 use crate::protocol::telemetry::Latencies;
@@ -246,22 +246,14 @@ impl TopicMemory {
         found.unwrap_or_else(|| self.type_info().clone())
     }
 
-    /// Returns the process of the publisher of lane `lane`; `None` if the lane has no publisher, or
-    /// if that process is dead.
-    pub(crate) fn publisher_of(&self, lane: u32) -> Option<Participant> {
-        let block = self.lane_block(lane, Access::Read).ok()?;
-        // Relaxed: for people.
-        self.participant(block.owner.get())
-    }
-
     /// Returns each pair of a live publisher and a live subscriber that do not match. Observers are
     /// left out. Makes some system calls for each lane.
     #[must_use]
     pub fn unmatched_pairs(&self) -> Vec<UnmatchedPair> {
         let readers = self.reader_cards();
         let mut pairs = Vec::new();
-        for (lane, offer) in self.offers() {
-            let Some(publisher) = self.publisher_of(lane) else {
+        for lane in 0..self.shape().lane_limit() {
+            let Some((offer, Some(publisher))) = self.offer_and_publisher(lane) else {
                 continue;
             };
             let card = offer.card();
@@ -278,22 +270,43 @@ impl TopicMemory {
         pairs
     }
 
+    /// Returns the newest offer in lane `lane`, and the process of the publisher, if it is alive.
+    /// Both are of the same claim of the lane. Returns `None` if the lane has no offer, or if its
+    /// file cannot be read.
+    pub(crate) fn offer_and_publisher(&self, lane: u32) -> Option<(Offer, Option<Participant>)> {
+        let block = self.lane_block(lane, Access::Read).ok()?;
+        // Relaxed: system calls order the lane file.
+        let claim = || (lane_claim(block), block.generation.get());
+        let found = of_one_endpoint(claim, |((session, _), generation)| {
+            let id = (generation != 0).then_some(ExtentId { lane, generation })?;
+            Some((self.offer_of(id)?, self.participant(session.owner())))
+        });
+        found.flatten()
+    }
+
     fn counters_of_lane(&self, lane: u32, cache: &mut LivenessCache) -> Option<LaneCounters> {
         let block = self.lane_block(lane, Access::Read).ok()?;
-        // Relaxed, here and below: counters for people.
-        let claims = block.epoch.get();
-        let (sent, position) = count_messages(block);
-        (claims > 0).then(|| LaneCounters {
-            lane,
-            publisher: cache.participant(self, block.owner.get()),
-            sent,
-            claims,
-            aborted: block.aborted.get(),
-            corrupt_resyncs: block.corrupt_resync.get(),
-            refused: block.refused.get(),
-            wakes: block.wakes.get(),
-            skips: position.saturating_sub(sent),
-        })
+        let counters = |publisher, claims| {
+            let (sent, position) = count_messages(block);
+            // Relaxed, here and below: counters for people.
+            LaneCounters {
+                lane,
+                publisher,
+                sent,
+                claims,
+                aborted: block.aborted.get(),
+                corrupt_resyncs: block.corrupt_resync.get(),
+                refused: block.refused.get(),
+                wakes: block.wakes.get(),
+                skips: position.saturating_sub(sent),
+            }
+        };
+        let found = of_one_endpoint(
+            || lane_claim(block),
+            |(session, claims)| counters(cache.participant(self, session.owner()), claims),
+        );
+        let found = found.unwrap_or_else(|| counters(None, block.epoch.get()));
+        (found.claims > 0).then_some(found)
     }
 
     /// Returns the cards of all live subscribers that have joined, without observers. Writes
@@ -301,24 +314,28 @@ impl TopicMemory {
     /// card, however many messages wait for these subscribers.
     #[must_use]
     pub fn reader_cards(&self) -> Vec<ReaderCard> {
-        let gated = self
-            .wait_block(Access::Read)
-            .map_or(0, |wait| wait.gated.get());
-        let live = self.live_subscribers().into_iter();
-        let cards = live.filter_map(|EndpointId { place, owner_id }| {
-            let block = self.reader_block(place, Access::Read).ok()?;
-            Some(ReaderCard {
-                slot: place,
-                owner_id,
-                card: EndpointCard {
-                    type_identity: TypeIdentity::of_reader(block),
-                    reliability: reliability_of(gated & 1 << place != 0),
-                },
-            })
-        });
+        let cards = (0..self.shape().reader_limit()).filter_map(|slot| self.card_of_reader(slot));
         cards
             .filter(|reader| !reader.card.type_identity.is_none())
             .collect()
+    }
+
+    fn card_of_reader(&self, slot: u32) -> Option<ReaderCard> {
+        let block = self.reader_block(slot, Access::Read).ok()?;
+        let wait = self.wait_block(Access::Read).ok()?;
+        let session = || EndpointSession::load(&block.owner, &block.joined);
+        let card = of_one_endpoint(session, |session| {
+            let owner_id = session.joined_owner()?;
+            (!self.is_dead(owner_id)).then(|| ReaderCard {
+                slot,
+                owner_id,
+                card: EndpointCard {
+                    type_identity: TypeIdentity::of_reader(block),
+                    reliability: reliability_of(wait.gated.get() & 1 << slot != 0),
+                },
+            })
+        });
+        card.flatten()
     }
 
     /// Returns the counters of all live subscribers, without observers. Writes nothing. Takes some
@@ -334,21 +351,27 @@ impl TopicMemory {
     /// and otherwise does the same as [`Self::reader_counters`].
     #[must_use]
     pub fn reader_counters_with(&self, cache: &mut LivenessCache) -> Vec<ReaderCounters> {
-        let words = self
-            .wait_block(Access::Read)
-            .map_or((0, 0), |wait| (wait.waiters.get(), wait.gated.get()));
         let readers = 0..self.shape().reader_limit();
-        let counters = readers.filter_map(|slot| {
-            let block = self.reader_block(slot, Access::Read).ok()?;
-            let cursors = self.cursors(slot, Access::Read).ok()?;
-            let subscriber = cache.participant(self, block.owner.get())?;
+        readers
+            .filter_map(|slot| self.counters_of_slot(slot, cache))
+            .collect()
+    }
+
+    fn counters_of_slot(&self, slot: u32, cache: &mut LivenessCache) -> Option<ReaderCounters> {
+        let block = self.reader_block(slot, Access::Read).ok()?;
+        let cursors = self.cursors(slot, Access::Read).ok()?;
+        let wait = self.wait_block(Access::Read).ok();
+        let session = || EndpointSession::load(&block.owner, &block.joined);
+        let counters = of_one_endpoint(session, |session| {
+            let subscriber = cache.participant(self, session.owner())?;
+            let words = wait.map_or((0, 0), |wait| (wait.waiters.get(), wait.gated.get()));
             let mut counters = counters_of_reader(slot, (block, cursors), subscriber, words);
             let unread = self.unread_counts(cursors, counters.card());
             counters.waiting = unread.waiting;
             counters.lost = counters.lost.saturating_add(unread.lost);
             Some(counters)
         });
-        counters.collect()
+        counters.flatten()
     }
 
     /// Returns how many messages of all lanes still wait for a reader with these cursors, and how
@@ -378,6 +401,16 @@ impl TopicMemory {
         let lives = owner != 0 && owner & HELD_BIT == 0 && !self.is_dead(owner);
         lives.then(|| self.process_of(owner))
     }
+}
+
+/// Returns the words that change when another publisher claims the lane: its session, and how often
+/// the lane was claimed.
+fn lane_claim(block: &LaneBlock<AtomicU64>) -> (EndpointSession, u64) {
+    // Relaxed: a counter for people.
+    (
+        EndpointSession::load(&block.owner, &block.epoch_owner),
+        block.epoch.get(),
+    )
 }
 
 /// Returns the reliability that a subscriber requests; `is_gated` is its bit in the wait block.

@@ -41,8 +41,32 @@ pub struct EndpointId {
     pub owner_id: u64,
 }
 
+/// Maximum number of times that [`of_one_endpoint`] reads a lane or reader slot.
+const READS_MAX: u32 = 8;
+
+/// Calls `read` with the result of `session`, which loads the words that tell which endpoint has a
+/// lane or reader slot. Calls both again as long as another endpoint has taken the place meanwhile.
+/// So what `read` returns is about one endpoint.
+///
+/// Returns `None` if that does not succeed in [`READS_MAX`] times.
+pub(super) fn of_one_endpoint<S: PartialEq + Copy, T>(
+    session: impl Fn() -> S,
+    mut read: impl FnMut(S) -> T,
+) -> Option<T> {
+    let mut before = session();
+    for _ in 0..READS_MAX {
+        let found = read(before);
+        let after = session();
+        if after == before {
+            return Some(found);
+        }
+        before = after;
+    }
+    None
+}
+
 impl EndpointSession {
-    fn load(owner: &AtomicU64, joined: &AtomicU64) -> Self {
+    pub(super) fn load(owner: &AtomicU64, joined: &AtomicU64) -> Self {
         // ORDERING(owner): a thread that sees the successor sees that its predecessor left. Pairs
         // with the release in `owner::release_entry`, also through the claim that followed it.
         let owner = Word::load(owner, edge::OWNER_SEE);
@@ -51,9 +75,14 @@ impl EndpointSession {
         Self { owner, joined }
     }
 
+    /// Returns the owner word of the process that has the lane or reader slot; 0 if it is free.
+    pub(super) fn owner(self) -> u64 {
+        self.owner
+    }
+
     /// Returns the owner word of an endpoint that has joined, although its process may be dead;
     /// `None` if no endpoint has joined.
-    fn joined_owner(self) -> Option<u64> {
+    pub(super) fn joined_owner(self) -> Option<u64> {
         (self.owner != 0 && self.owner == self.joined).then_some(self.owner)
     }
 }

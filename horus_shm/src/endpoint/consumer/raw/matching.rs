@@ -102,10 +102,9 @@ impl RawConsumer {
             return;
         };
         let claim = self.segment.lane_claims(lane);
-        let Some(offer) = self.offer_in(lane) else {
+        let Some((offer, publisher)) = self.segment.offer_and_publisher(lane) else {
             return;
         };
-        let publisher = self.segment.publisher_of(lane);
         if publisher.is_none() && offer.latched_messages() == 0 {
             return;
         }
@@ -132,13 +131,18 @@ impl RawConsumer {
         let Err(RecvError::Incompatible { topic, lane, cause }) = self.check() else {
             return None;
         };
-        let offered = self.offer_in(lane)?.type_info;
+        let (offer, publisher) = self.segment.offer_and_publisher(lane)?;
+        let card = offer.card();
+        let offered = offer.type_info;
         let wanted = self.segment.request().type_info.clone();
         // WHY: another publisher may have taken the lane meanwhile.
-        let differs = cause != Mismatch::Type || !wanted.is_same_as(&offered);
+        let differs = match cause {
+            Mismatch::Type => !wanted.is_same_as(&offered),
+            _ => card.mismatch(&self.card()) == Some(cause),
+        };
         differs.then(|| MismatchedPublisher {
             topic,
-            publisher: self.segment.publisher_of(lane),
+            publisher,
             cause,
             offered,
             wanted,
