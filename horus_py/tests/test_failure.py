@@ -475,3 +475,46 @@ def test_the_interpreter_does_not_wait_again_for_who_was_left_behind(directory, 
         if least < 0.8:
             return
     pytest.fail(f"the end of the interpreter took {least:.2f} s at best")
+
+
+END_WITHOUT_THE_GIL = """
+import horus
+
+calls, ticks = [], 0
+
+class Arm(horus.Node):
+    def tick(self, context):
+        global ticks
+        ticks += 1
+        sum(range(2000))
+
+    def enter_safe_state(self):
+        calls.append("safe")
+
+    def shutdown(self):
+        calls.append("shutdown")
+
+def fails(context):
+    if ticks >= 20:
+        raise ValueError("no battery")
+
+scheduler = horus.Scheduler("robot")
+scheduler.add(Arm("arm", rate=500))
+scheduler.add(horus.Node("bad", tick=fails, {settings}))
+scheduler.add(horus.Node("main", tick=lambda context: None))
+scheduler.start()
+try:
+    while scheduler.tick_once():
+        pass
+except horus.NodeFailedError as error:
+    report = error.report
+    assert report.failed_node == "bad", report
+assert calls == ["safe", "shutdown"], calls
+assert report.node("arm").last_error is None, report
+"""
+
+
+@pytest.mark.parametrize("settings", ["", "rate=50"])
+def test_a_tick_that_ends_a_failed_run_does_not_keep_the_gil(python, settings):
+    for _ in range(3):
+        python(END_WITHOUT_THE_GIL.format(settings=settings))

@@ -196,12 +196,26 @@ impl Running {
     /// same error.
     #[inline]
     pub fn tick_once(&mut self) -> Result<bool, RunError> {
+        match self.try_tick_once() {
+            Some(goes_on) => Ok(goes_on),
+            None => self.end_if_failed().map(|()| false),
+        }
+    }
+
+    /// Does the same as [`Self::tick_once`], except that it never ends the run. Returns `None` if
+    /// the run has to stop because a node failed. The caller must then call [`Self::finish`].
+    ///
+    /// WHY: the end of a run waits for threads. A language binding that holds a lock which these
+    /// threads need, such as Python's, has to release the lock first.
+    #[doc(hidden)]
+    #[inline]
+    pub fn try_tick_once(&mut self) -> Option<bool> {
         if self.shared.is_stopping() {
-            return self.end_if_failed().map(|()| false);
+            return (!self.has_failed()).then_some(false);
         }
         // WHY: this saves reading the clock.
         if self.workers.main.is_empty() {
-            return Ok(true);
+            return Some(true);
         }
         // WHY only then: marking the nodes costs as much as a tick, and only a watchdog uses the
         // mark.
@@ -212,18 +226,24 @@ impl Running {
         let begin_ns = self.clock.now_ns();
         let after = self.run_round(begin_ns, begin_ns);
         drop(marked);
-        if after == AfterTurn::Abort {
-            self.end_if_failed()?;
-        }
-        Ok(true)
+        (after != AfterTurn::Abort || !self.has_failed()).then_some(true)
+    }
+
+    /// Returns true if the run has to stop because a node failed.
+    #[cold]
+    fn has_failed(&self) -> bool {
+        self.shared
+            .reason()
+            .is_some_and(|reason| reason.is_failure())
     }
 
     /// If the run stops because a node failed, shuts all nodes down and returns the error.
     #[cold]
     fn end_if_failed(&mut self) -> Result<(), RunError> {
-        match self.shared.reason() {
-            Some(reason) if reason.is_failure() => self.shut_down().into_result().map(drop),
-            _ => Ok(()),
+        if self.has_failed() {
+            self.shut_down().into_result().map(drop)
+        } else {
+            Ok(())
         }
     }
 
@@ -320,11 +340,7 @@ impl Running {
             return report.clone();
         }
         self.shared.stop(StopReason::DurationElapsed);
-        if self
-            .shared
-            .reason()
-            .is_some_and(|reason| reason.is_failure())
-        {
+        if self.has_failed() {
             self.workers.set_run_failed();
         }
         let deadline = Instant::now() + LAST_TICK_TIME_MAX;

@@ -186,7 +186,9 @@ impl PyScheduler {
         let mut entered = self.enter_stage(py)?;
         match entered.get() {
             SchedulerStage::Running(running) => {
-                if let Ok(goes_on) = running.tick_once() {
+                // WHY not `tick_once`: it would end a run that has failed, and so wait for threads
+                // that need the GIL.
+                if let Some(goes_on) = running.try_tick_once() {
                     return Ok(goes_on);
                 }
                 let outcome = self.finish_run(py, entered.get(), None, true);
