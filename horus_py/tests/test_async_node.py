@@ -154,6 +154,45 @@ def test_what_waits_when_everything_ends_is_cancelled(scheduler):
     assert "still waiting when the run ended" in report.node("forever").last_error
 
 
+def test_a_tick_that_the_end_cuts_off_is_no_failure_and_the_safe_state_comes_first(scheduler):
+    begun, calls = threading.Event(), []
+
+    class Motor(horus.Node):
+        async def tick(self, context):
+            begun.set()
+            await asyncio.sleep(3600)
+
+        def enter_safe_state(self):
+            calls.append("motor safe")
+
+        def shutdown(self):
+            calls.append("motor shutdown")
+
+        def on_error(self, error):
+            calls.append("motor on_error")
+
+    class Sensor(horus.Node):
+        def tick(self, context):
+            pass
+
+        def shutdown(self):
+            calls.append("sensor shutdown")
+
+    def fails(context):
+        if begun.is_set():
+            raise ValueError("no battery")
+
+    scheduler.add(Motor("motor", rate=10, failure_policy=horus.Restart(3, 0.1)))
+    scheduler.add(Sensor("sensor", rate=10, order=5))
+    scheduler.add(horus.Node("fails", tick=fails, rate=100, order=9))
+    report = scheduler.run_for(PATIENCE, check=False)
+    assert report.failed_node == "fails"
+    assert calls == ["motor safe", "sensor shutdown", "motor shutdown"]
+    motor = report.node("motor")
+    assert motor.metrics.failures == 0
+    assert "still waiting when the run ended" in motor.last_error
+
+
 def test_what_swallows_its_cancellation_does_not_hold_up_the_end(scheduler):
     async def stubborn(context):
         while True:
@@ -163,7 +202,8 @@ def test_what_swallows_its_cancellation_does_not_hold_up_the_end(scheduler):
                 pass
 
     scheduler.add(horus.Node("stubborn", tick=stubborn))
-    assert scheduler.run_for(0.1).node("stubborn").metrics.failures == 1
+    report = scheduler.run_for(0.1)
+    assert "still waiting when the run ended" in report.node("stubborn").last_error
 
 
 def test_a_cancelled_tick_cleans_up_before_the_node_is_shut_down(scheduler):

@@ -417,7 +417,7 @@ impl<'a> NodeBuilder<'a> {
     /// Adds an asynchronous closure as a node. While a tick waits, other asynchronous nodes run.
     /// Two ticks of the same node never overlap. A tick that waits does not count as stuck, however
     /// long it waits, but the time counts towards its budget and its deadline. When the run stops,
-    /// ticks that have begun get 0.6 s to end. After that, they are dropped.
+    /// ticks that have begun get 0.6 s to end. After that, they are dropped, which is no failure.
     ///
     /// ```
     /// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();

@@ -223,52 +223,57 @@ impl AsyncTask {
         let metrics = Arc::clone(runner.metrics());
         let log_name = runner.log_name();
         let (node, mut context) = runner.node_and_context(clock, due_ns, begin_ns);
-        let mut is_dropped = false;
-        let outcome = match AsyncNodeAdapter::downcast(node) {
+        let polled = match AsyncNodeAdapter::downcast(node) {
             Ok(node) => {
                 // WHY caught: an implementation of `tick` may do its work before it returns.
                 let scope = NodeScope::enter(log_name);
                 let tick = catch_panic(|| node.0.tick(&mut context));
                 drop(scope);
                 match tick {
-                    Ok(tick) => {
-                        let polled = poll_tick(tick, (&metrics, log_name), clock, end).await;
-                        is_dropped = polled.is_none();
-                        polled.unwrap_or_else(|| Ok(Err(TICK_DROPPED_ERROR.into())))
-                    }
-                    Err(panic) => Err(panic),
+                    Ok(tick) => poll_tick(tick, (&metrics, log_name), clock, end).await,
+                    Err(panic) => PolledTick::Ended(Err(panic)),
                 }
             }
             // The node is not async: it was built or swapped in as a plain node.
             Err(node) => {
                 let _scope = NodeScope::enter(log_name);
-                catch_panic(|| node.tick(&mut context))
+                PolledTick::Ended(catch_panic(|| node.tick(&mut context)))
             }
         };
         let stop = context.stop;
-        let times = (due_ns, begin_ns, clock.now_ns());
-        let (end_ns, after) = runner.end_turn(outcome, stop, times, clock);
-        // WHY: that the end of the run cut the tick off does not make the run fail.
-        let after = if is_dropped {
-            AfterTurn::Continue
-        } else {
-            after
-        };
-        (end_ns, after)
+        let end_ns = clock.now_ns();
+        match polled {
+            PolledTick::Ended(outcome) => {
+                runner.end_turn(outcome, stop, (due_ns, begin_ns, end_ns), clock)
+            }
+            PolledTick::Dropped { panic } => {
+                runner.end_dropped_tick(panic, TICK_DROPPED_ERROR, (begin_ns, end_ns));
+                (end_ns, AfterTurn::Continue)
+            }
+        }
     }
 }
 
 /// The error of a tick that was dropped at the end of the run.
 const TICK_DROPPED_ERROR: &str = "the tick was dropped: it was still waiting when the run ended";
 
+/// The end of a tick that [`poll_tick`] has polled.
+enum PolledTick {
+    /// The tick has ended by itself, or has panicked.
+    Ended(Result<NodeResult, String>),
+    /// The run has ended before the tick, so the tick was dropped. If the drop has panicked,
+    /// `panic` is the text of the panic.
+    Dropped { panic: Option<String> },
+}
+
 /// Polls the future of a tick until it has ended or panicked. If the run ends before that, drops
-/// the future and returns `None`.
+/// the future.
 async fn poll_tick(
     mut tick: TickFuture<'_>,
     (metrics, log_name): (&LiveMetrics, &'static str),
     clock: &Clock,
     end: &mut watch::Receiver<TickDropDeadline>,
-) -> Option<Result<NodeResult, String>> {
+) -> PolledTick {
     let mut drop_time = pin!(wait_until_ticks_must_drop(end));
     let outcome = poll_fn(|task| {
         // WHY for each poll: a tick that waits must not count as stuck, but one that blocks the
@@ -286,9 +291,11 @@ async fn poll_tick(
     })
     .await;
     // The drop runs code of the node, too.
-    match catch_panic_in_drop(tick) {
-        Some(panic) if matches!(outcome, Some(Ok(Ok(())))) => Some(Err(panic)),
-        _ => outcome,
+    let panic = catch_panic_in_drop(tick);
+    match (outcome, panic) {
+        (None, panic) => PolledTick::Dropped { panic },
+        (Some(Ok(Ok(()))), Some(panic)) => PolledTick::Ended(Err(panic)),
+        (Some(outcome), _) => PolledTick::Ended(outcome),
     }
 }
 

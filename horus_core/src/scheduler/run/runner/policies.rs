@@ -113,6 +113,25 @@ impl Runner {
         }
     }
 
+    /// Ends a tick that the end of the run has cut off, and records `error` as the last error.
+    /// Applies no policy: such a tick is no failure, and the end of the run shuts the node down
+    /// when it is its turn. `panic` is the text of a panic in the drop of the tick, if there was
+    /// one.
+    #[cfg(feature = "async-io")]
+    pub(crate) fn end_dropped_tick(
+        &mut self,
+        panic: Option<String>,
+        error: &str,
+        (begin_ns, end_ns): (u64, u64),
+    ) {
+        self.metrics.end_tick(begin_ns, end_ns);
+        if let Some(panic) = panic {
+            self.record_panic(&panic, " in the drop of its tick");
+        }
+        self.event_log.set_last_error(error);
+        self.tick += 1;
+    }
+
     /// Applies the miss policy of the node. Called after a tick that returned no error, and when
     /// inputs are stale between ticks. `fault` is the fault that the tick checks found, if any.
     #[inline]
