@@ -437,6 +437,28 @@ def test_ticks_are_had_one_by_one(scheduler):
         scheduler.run()
 
 
+def test_each_due_time_of_the_main_thread_is_a_tick_or_is_counted_as_skipped(namespace):
+    due = []
+    scheduler = horus.Scheduler("main", namespace, main_rate=1000)
+    scheduler.add(horus.Node("main", tick=lambda context: due.append(context.scheduled_ns)))
+    is_over = threading.Event()
+
+    def spin():
+        while not is_over.is_set():
+            pass
+
+    # WHY: a thread that keeps the GIL makes the main thread late when it checks for signals.
+    thread = threading.Thread(target=spin)
+    thread.start()
+    try:
+        metrics = scheduler.run_for(1.0).node("main").metrics
+    finally:
+        is_over.set()
+        thread.join()
+    passed = round((due[-1] - due[0]) / 1e6) + 1
+    assert metrics.ticks + metrics.skipped_ticks >= passed
+
+
 def test_simulated_runs_are_alike(namespace):
     def run():
         drawn = []

@@ -268,6 +268,20 @@ impl Running {
     ///
     /// Returns the errors of [`Self::tick_once`].
     pub fn run_for(&mut self, time: Duration) -> Result<(), RunError> {
+        let now_ns = self.clock.resync();
+        self.timeline = self.timeline.starting_after(now_ns.saturating_sub(1));
+        self.continue_for(time)
+    }
+
+    /// Does the same as [`Self::run_for`], except that due times which have passed since the last
+    /// call are not left out: the nodes tick late for the first one, and count the others as
+    /// skipped. For callers that divide one run into several calls.
+    ///
+    /// # Errors
+    ///
+    /// Returns the errors of [`Self::tick_once`].
+    #[doc(hidden)]
+    pub fn continue_for(&mut self, time: Duration) -> Result<(), RunError> {
         self.run_rounds(time);
         if self.shared.is_stopping() {
             self.end_if_failed()
@@ -280,7 +294,6 @@ impl Running {
         let _marked = ThreadNodesGuard::register(&self.workers.main);
         let mut now_ns = self.clock.resync();
         let end_ns = now_ns.saturating_add(saturating_nanos(time));
-        self.timeline = self.timeline.starting_after(now_ns.saturating_sub(1));
         while !self.shared.is_stopping() {
             now_ns = self.clock.resync();
             if now_ns >= end_ns {
