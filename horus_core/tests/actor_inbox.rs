@@ -454,3 +454,26 @@ fn a_forked_child_receives_no_mail() {
     assert_eq!(set.get_mut(id).unwrap().try_recv(), Ok(7));
     (0..3).for_each(|number| assert_eq!(inbox.try_recv(), Ok(number)));
 }
+
+/// No thread runs an actor in a forked child, and a thread of the parent may hold the registry.
+#[test]
+fn a_forked_child_spawns_and_finds_nothing_in_the_group_of_its_parent() {
+    let (actors, _scheduler, _private) = alone();
+    let (address, inbox) = open::<u32>(&actors, 16);
+    let (texts, _text_inbox) = open(&actors, 16);
+    actors.register("known", &address).unwrap();
+    assert!(fork(|| {
+        let is_forked = |error| matches!(error, SpawnError::Forked { group } if group == "fleet");
+        actors
+            .inbox::<u32>(Mailbox::bounded(16))
+            .is_err_and(is_forked)
+            && actors.spawn(Watches(texts.clone())).is_err_and(is_forked)
+            && actors.register("other", &address).is_ok()
+            && actors.find::<u32>("known").is_err()
+            && actors.names("").is_empty()
+            && !actors.unregister("known")
+    }));
+    assert_eq!(actors.names(""), ["known"]);
+    assert_eq!(actors.find("known").unwrap(), address);
+    drop(inbox);
+}

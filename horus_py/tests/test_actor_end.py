@@ -205,6 +205,35 @@ def test_a_child_process_does_not_reach_the_actors_of_its_parent(actors):
     assert settle(address) == 0 and inbox.recv() == 1
 
 
+def raises_forked_error(call):
+    try:
+        call()
+    except horus.ForkedError as error:
+        return "parent process" in str(error)
+    return False
+
+
+def test_a_child_process_cannot_use_the_group_of_its_parent(actors):
+    address = actors.spawn(Collects(), name="known")
+    calls = [
+        lambda: actors.spawn(Collects()),
+        lambda: actors.spawn_with(Collects),
+        lambda: actors.inbox(),
+        lambda: actors.register("other", address),
+        lambda: actors.unregister("known"),
+        lambda: actors.find("known"),
+        lambda: actors.names(),
+    ]
+    child = os.fork()
+    if child == 0:
+        good = sum(map(raises_forked_error, calls))
+        with horus.Actors("own") as own:
+            good += settle(own.spawn(Collects())) == 0
+        os._exit(good)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == len(calls) + 1
+    assert actors.find("known") == address
+
+
 ENDS = {
     "a group that was never started": """
 scheduler = horus.Scheduler("robot")

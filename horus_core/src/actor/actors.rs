@@ -4,6 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use horus_shm::fork_epoch;
 use horus_shm::internals::heap::{self, ActivationOutcome};
 
 use crate::actor::actor_safe_state::ActorSafeState;
@@ -17,7 +18,7 @@ use crate::actor::hosted_actor::HostedActor;
 use crate::actor::inbox::Inbox;
 use crate::actor::local;
 use crate::actor::mailbox::Mailbox;
-use crate::actor::registry::message_type_name;
+use crate::actor::registry::{Registry, message_type_name};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::FailurePolicy;
 
@@ -42,7 +43,8 @@ impl Actors {
     ///
     /// # Errors
     ///
-    /// [`SpawnError`] if the `init` of the actor fails, or the group has ended.
+    /// [`SpawnError`] if the `init` of the actor fails, the group has ended, or this process has
+    /// inherited the group through `fork`.
     pub fn spawn<A: Actor>(&self, actor: A) -> Result<Address<A::Message>, SpawnError> {
         self.options().spawn(actor)
     }
@@ -79,11 +81,12 @@ impl Actors {
     ///
     /// # Errors
     ///
-    /// [`SpawnError::Closed`] if the group has ended.
+    /// [`SpawnError::Closed`] if the group has ended; [`SpawnError::Forked`] in a forked child.
     pub fn inbox<M: Send + 'static>(
         &self,
         mailbox: Mailbox,
     ) -> Result<(Address<M>, Inbox<M>), SpawnError> {
+        check_not_forked(&self.0)?;
         Inbox::open(&self.0, mailbox).ok_or_else(|| SpawnError::Closed {
             group: self.0.name().to_owned(),
         })
@@ -91,7 +94,8 @@ impl Actors {
 
     /// Registers a name for an actor, so that [`Self::find`] finds it. Like an address, the name
     /// keeps the actor alive, until [`Self::unregister`] removes it. An actor that stops, or fails
-    /// and is not restarted, is no longer found.
+    /// and is not restarted, is no longer found. A forked child, in which all actors of its parent
+    /// count as ended, registers and finds nothing.
     ///
     /// # Errors
     ///
@@ -101,12 +105,16 @@ impl Actors {
         name: &str,
         address: &Address<M>,
     ) -> Result<(), RegisterError> {
-        self.0.registry.add(name, Box::new(address.clone()))
+        match self.registry() {
+            Some(registry) => registry.add(name, Box::new(address.clone())),
+            None => Ok(()),
+        }
     }
 
     /// Removes the name of an actor. Returns false if no actor had this name.
     pub fn unregister(&self, name: &str) -> bool {
-        self.0.registry.remove(name)
+        self.registry()
+            .is_some_and(|registry| registry.remove(name))
     }
 
     /// Returns the address of the actor that has this name. Look the address up once, and keep it.
@@ -115,14 +123,19 @@ impl Actors {
     ///
     /// [`FindError`] if no actor has the name, or if it handles messages of another type.
     pub fn find<M: Send + 'static>(&self, name: &str) -> Result<Address<M>, FindError> {
-        self.0.registry.find(name, message_type_name::<M>())
+        let unknown = || FindError::Unknown {
+            name: name.to_owned(),
+        };
+        let registry = self.registry().ok_or_else(unknown)?;
+        registry.find(name, message_type_name::<M>())
     }
 
     /// Returns the registered names that begin with `prefix`, sorted. Names of actors that have
     /// ended are left out.
     #[must_use]
     pub fn names(&self, prefix: &str) -> Vec<String> {
-        self.0.registry.names(prefix)
+        self.registry()
+            .map_or_else(Vec::new, |registry| registry.names(prefix))
     }
 
     /// Returns the counters of the group. They may have been read at slightly different moments.
@@ -136,6 +149,23 @@ impl Actors {
     pub fn name(&self) -> &str {
         self.0.name()
     }
+
+    /// Returns the registered names; `None` in a forked child, where a thread of the parent may
+    /// hold their lock for ever.
+    fn registry(&self) -> Option<&Registry> {
+        (self.0.epoch == fork_epoch()).then_some(&self.0.registry)
+    }
+}
+
+/// Returns an error in a child process that inherited the group through `fork`: no thread would run
+/// an actor there, and a lock of the group may be held for ever.
+fn check_not_forked(group: &ActorGroup) -> Result<(), SpawnError> {
+    if group.epoch == fork_epoch() {
+        return Ok(());
+    }
+    Err(SpawnError::Forked {
+        group: group.name().to_owned(),
+    })
 }
 
 impl fmt::Debug for Actors {
@@ -232,6 +262,7 @@ impl<'a> SpawnOptions<'a> {
         mut extras: Option<ActorExtras<A>>,
     ) -> Result<Address<A::Message>, SpawnError> {
         let group = self.group;
+        check_not_forked(group)?;
         let safe = self.has_safe_state.then(ActorSafeState::default);
         let safe_state = safe.as_ref().map(|safe| Arc::clone(&safe.state));
         if let Some(extras) = &mut extras {

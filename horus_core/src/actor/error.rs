@@ -150,6 +150,12 @@ pub enum SpawnError {
         /// The name of the group that has ended.
         group: String,
     },
+    /// This process inherited the group through `fork`. The threads of the group do not exist here.
+    #[error("actor group '{group}' belongs to the parent process: make a new group here")]
+    Forked {
+        /// The name of the group that belongs to the parent process.
+        group: String,
+    },
     /// The `init` of the actor returned an error or panicked.
     #[error("the actor of group '{group}' cannot be initialised: {cause}")]
     Init {

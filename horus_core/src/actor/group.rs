@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use horus_shm::clock::Clock;
+use horus_shm::fork_epoch;
 use horus_shm::internals::heap::{
     self, ControlHandle, RoomEventcounts, RunQueues, Runnable, WORKERS_MAX, Worker,
 };
@@ -79,6 +80,8 @@ pub(crate) enum TimerEntry {
 /// share this object.
 pub(crate) struct ActorGroup {
     name: String,
+    /// The fork epoch of the process that made the group.
+    pub(crate) epoch: u64,
     queues: Arc<RunQueues<Task>>,
     room_eventcounts: RoomEventcounts,
     /// The workers that no thread uses at present. Each worker has a queue of the actors that it
@@ -161,6 +164,7 @@ impl ActorGroup {
         let word = || AtomicU64::new(0);
         Arc::new(Self {
             name: name.to_owned(),
+            epoch: fork_epoch(),
             queues,
             room_eventcounts: RoomEventcounts::default(),
             workers: Mutex::new(workers),

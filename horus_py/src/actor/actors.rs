@@ -15,6 +15,7 @@ use crate::actor::inbox::PyInbox;
 use crate::error::Error;
 use crate::scheduler::error::PlanError;
 use crate::scheduler::py_scheduler::PyScheduler;
+use crate::scheduler::python_calls::{check_not_forked, fork_generation};
 use crate::scheduler::run_exceptions::exit_with_block;
 use crate::scheduler::settings::parse_failure_policy;
 
@@ -23,7 +24,9 @@ use crate::scheduler::settings::parse_failure_policy;
 #[pyclass(frozen, name = "Actors", module = "horus")]
 #[derive(Debug)]
 pub(crate) struct PyActors {
-    actors: Actors,
+    inner: Actors,
+    /// The fork generation of the process that made the group.
+    generation: usize,
     /// The settings that all actors without a name, batch size and failure policy share.
     spec: Arc<ActorSpec>,
     /// The scheduler that was started for this group alone; `None` if a different scheduler runs
@@ -50,10 +53,18 @@ impl PyActors {
             run_exceptions: Arc::clone(this.run_exceptions()),
         };
         Ok(Self {
-            actors,
+            inner: actors,
+            generation: fork_generation(),
             spec: Arc::new(ActorSpec::unnamed(Arc::new(group))),
             own: None,
         })
+    }
+
+    /// Returns the group. Raises `ForkedError` in a child process that inherited the group through
+    /// `fork`.
+    fn actors(&self) -> PyResult<&Actors> {
+        check_not_forked(self.generation, "the group of actors")?;
+        Ok(&self.inner)
     }
 }
 
@@ -75,6 +86,7 @@ impl PyActors {
         arguments: &SpawnArguments<'_, '_>,
     ) -> PyResult<PyAddress> {
         let py = handler.py();
+        let actors = self.actors()?;
         let policy = arguments
             .failure_policy
             .map(parse_failure_policy)
@@ -88,7 +100,7 @@ impl PyActors {
                 policy,
             }),
         };
-        let mut options = self.actors.options();
+        let mut options = actors.options();
         if let Some(mailbox) = arguments.mailbox {
             options = options.mailbox(parse_mailbox(mailbox)?);
         }
@@ -108,7 +120,7 @@ impl PyActors {
         };
         let address = spawned.map_err(|error| from_spawn_error(py, &error))?;
         if let Some(name) = arguments.name {
-            let registered = self.actors.register(name.to_str()?, &address);
+            let registered = actors.register(name.to_str()?, &address);
             registered.map_err(|error| PyValueError::new_err(error.to_string()))?;
         }
         Ok(PyAddress::new(address, spec))
@@ -176,7 +188,7 @@ impl PyActors {
     /// The name of the group.
     #[getter]
     fn name(&self) -> &str {
-        self.actors.name()
+        self.inner.name()
     }
 
     /// Spawns an actor, and returns its address. Its handler is a callable of `(message, context)`,
@@ -241,15 +253,14 @@ impl PyActors {
         name: Option<&Bound<'_, PyString>>,
         mailbox: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Py<PyInbox>> {
-        let mailbox = mailbox_or_default(mailbox)?;
-        let (address, inbox) = self
-            .actors
-            .inbox(mailbox)
+        let actors = self.actors()?;
+        let (address, inbox) = actors
+            .inbox(mailbox_or_default(mailbox)?)
             .map_err(|error| from_spawn_error(py, &error))?;
         let spec = match name {
             None => Arc::clone(&self.spec),
             Some(name) => {
-                let registered = self.actors.register(name.to_str()?, &address);
+                let registered = actors.register(name.to_str()?, &address);
                 registered.map_err(|error| PyValueError::new_err(error.to_string()))?;
                 Arc::new(self.spec.with_name(name))
             }
@@ -261,19 +272,19 @@ impl PyActors {
     /// Registers an actor or inbox under a name, and keeps it alive as long as it is registered.
     /// Raises `ValueError` if another actor or inbox has the name.
     fn register(&self, name: &str, address: &Bound<'_, PyAddress>) -> PyResult<()> {
-        let registered = self.actors.register(name, &address.get().address);
+        let registered = self.actors()?.register(name, &address.get().address);
         registered.map_err(|error| PyValueError::new_err(error.to_string()))
     }
 
     /// Removes a registered name; returns false if no actor or inbox had it.
-    fn unregister(&self, name: &str) -> bool {
-        self.actors.unregister(name)
+    fn unregister(&self, name: &str) -> PyResult<bool> {
+        Ok(self.actors()?.unregister(name))
     }
 
     /// Returns the address of the actor or inbox that has this name. Raises `KeyError` if there is
     /// none.
     fn find(&self, name: &Bound<'_, PyString>) -> PyResult<PyAddress> {
-        let found = self.actors.find(name.to_str()?);
+        let found = self.actors()?.find(name.to_str()?);
         let address = found.map_err(|error| match error {
             FindError::Unknown { .. } => PyKeyError::new_err(error.to_string()),
             _ => Error::new_err(error.to_string()),
@@ -283,13 +294,13 @@ impl PyActors {
 
     /// Returns the names that begin with `prefix`, sorted.
     #[pyo3(signature = (prefix = ""))]
-    fn names(&self, prefix: &str) -> Vec<String> {
-        self.actors.names(prefix)
+    fn names(&self, prefix: &str) -> PyResult<Vec<String>> {
+        Ok(self.actors()?.names(prefix))
     }
 
     /// Returns the counters of the group.
     fn counters(&self) -> PyActorCounters {
-        PyActorCounters(self.actors.counters())
+        PyActorCounters(self.inner.counters())
     }
 
     /// Ends a group that has a scheduler of its own: its actors shut down, and mail that waits is
@@ -310,8 +321,8 @@ impl PyActors {
     }
 
     fn __repr__(&self) -> String {
-        let alive = self.actors.counters().alive;
-        format!("<horus.Actors '{}' of {alive} actors>", self.actors.name())
+        let alive = self.inner.counters().alive;
+        format!("<horus.Actors '{}' of {alive} actors>", self.inner.name())
     }
 }
 

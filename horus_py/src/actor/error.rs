@@ -8,7 +8,7 @@ use pyo3::exceptions::PyTimeoutError;
 use pyo3::prelude::*;
 
 use crate::actor::behaviour::ActorFailure;
-use crate::error::{Error, FullError};
+use crate::error::{Error, ForkedError, FullError};
 
 create_exception!(
     horus,
@@ -107,6 +107,7 @@ pub(crate) fn from_spawn_error(py: Python<'_>, error: &SpawnError) -> PyErr {
             Some(failure) => failure.error.clone_ref(py),
             None => Error::new_err(text),
         },
+        SpawnError::Forked { .. } => ForkedError::new_err(text),
         _ => DisconnectedError::new_err(text),
     }
 }

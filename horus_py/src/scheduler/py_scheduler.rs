@@ -10,7 +10,7 @@ use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
 
-use crate::error::{BusyError, ForkedError};
+use crate::error::BusyError;
 use crate::namespace::PyNamespace;
 use crate::scheduler::error::{PlanError, SchedulerError, scheduler_error};
 use crate::scheduler::events::{join_event_thread, start_event_thread};
@@ -356,12 +356,7 @@ impl PyScheduler {
     /// `ForkedError` in a child process that inherited the scheduler through `fork`: its threads do
     /// not exist there, and its locks may be held.
     pub(crate) fn check_not_forked(&self) -> PyResult<()> {
-        if self.generation == python_calls::fork_generation() {
-            return Ok(());
-        }
-        Err(ForkedError::new_err(
-            "the scheduler runs in the parent process: make a new one here",
-        ))
+        python_calls::check_not_forked(self.generation, "the scheduler")
     }
 
     fn enter_stage(&self, py: Python<'_>) -> PyResult<ExclusiveGuard<'_, SchedulerStage>> {

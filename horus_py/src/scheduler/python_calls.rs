@@ -11,6 +11,8 @@ use pyo3::exceptions::PySystemExit;
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::error::ForkedError;
+
 /// Maximum time for which the exit of the interpreter waits for running ticks.
 const EXIT_WAIT_MAX: Duration = Duration::from_secs(1);
 /// Maximum time for which the exit of the interpreter waits for running ticks if all runs are over.
@@ -255,4 +257,20 @@ pub(crate) fn reset_after_fork() {
 pub(crate) fn fork_generation() -> usize {
     // Relaxed: it changes only when the process has one thread.
     FORK_GENERATION.load(Ordering::Relaxed)
+}
+
+/// Checks that this process made an object. `generation` is the [`fork_generation`] in which the
+/// object was made, and `what` describes the object in the error.
+///
+/// # Errors
+///
+/// `ForkedError` in a child process that inherited the object through `fork`: the threads of the
+/// object do not exist there, and its locks may be held.
+pub(crate) fn check_not_forked(generation: usize, what: &str) -> PyResult<()> {
+    if generation == fork_generation() {
+        return Ok(());
+    }
+    Err(ForkedError::new_err(format!(
+        "{what} runs in the parent process: make a new one here"
+    )))
 }
