@@ -355,3 +355,63 @@ def test_an_error_of_a_block_is_not_replaced_by_the_failure_of_an_actor(director
         actors.spawn(fails, failure_policy="fatal").tell(1)
         assert failed.wait(PATIENCE)
         raise of_block
+
+
+class Ends:
+    """Raises an exception that ends the program, in the call of this name."""
+
+    def __init__(self, call, end):
+        self.call, self.end, self.count = call, end, 0
+
+    def make(self):
+        self.count += 1
+        if self.call == "make" and self.count == 2:
+            raise self.end
+        return self
+
+    def init(self, context):
+        if self.call == "init" and self.count == 2:
+            raise self.end
+
+    def handle(self, message, context):
+        raise ValueError("the first failure, after which the actor restarts")
+
+    def shutdown(self):
+        if self.call == "shutdown":
+            raise self.end
+
+
+@pytest.mark.parametrize("call", ["make", "init", "shutdown"])
+@pytest.mark.parametrize("end", [KeyboardInterrupt, SystemExit])
+def test_an_exception_that_ends_the_program_does_so_in_each_call(directory, call, end):
+    scheduler = horus.Scheduler("robot")
+    actors, ends = scheduler.actors("fleet"), Ends(call, end)
+    address = actors.spawn_with(ends.make, failure_policy=horus.Restart(5, 0.001))
+    address.tell(1)
+    with pytest.raises(end):
+        scheduler.run_for(PATIENCE)
+    assert actors.counters().failures == 1
+    assert ends.count <= 2
+
+
+def test_an_exception_that_ends_the_program_in_the_init_of_a_new_handler_ends_the_run(directory):
+    class New:
+        def init(self, context):
+            raise SystemExit
+
+        def handle(self, message, context):
+            pass
+
+    scheduler = horus.Scheduler("robot")
+    address = scheduler.actors("fleet").spawn(Collects())
+    address.swap(New())
+    with pytest.raises(SystemExit):
+        scheduler.run_for(PATIENCE)
+
+
+def test_an_exception_that_ends_the_program_in_the_first_init_is_raised_by_spawn(actors):
+    ends = Ends("init", SystemExit)
+    ends.count = 1
+    with pytest.raises(SystemExit):
+        actors.spawn_with(ends.make)
+    assert settle(actors.spawn(Collects())) == 0

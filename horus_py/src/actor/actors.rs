@@ -108,7 +108,8 @@ impl PyActors {
             options = options.on_failure(policy);
         }
         let spawned = if is_factory {
-            let mut first = Some(PythonActor::from_factory(handler, Arc::clone(&spec))?);
+            let first = PythonActor::from_factory(handler, Arc::clone(&spec))?;
+            let mut first = Some(first.for_spawn());
             let (make, spec) = (handler.clone().unbind(), Arc::clone(&spec));
             options.spawn_with(move || {
                 first
@@ -116,7 +117,7 @@ impl PyActors {
                     .unwrap_or_else(|| PythonActor::from_factory_or_failure(&make, &spec))
             })
         } else {
-            options.spawn(PythonActor::new(handler, Arc::clone(&spec))?)
+            options.spawn(PythonActor::new(handler, Arc::clone(&spec))?.for_spawn())
         };
         let address = spawned.map_err(|error| from_spawn_error(py, &error))?;
         if let Some(name) = arguments.name {

@@ -46,6 +46,21 @@ pub(crate) struct FailureReporting {
     pub(crate) run_exceptions: Arc<RunExceptions>,
 }
 
+impl FailureReporting {
+    /// Stops the run if `error` is `KeyboardInterrupt` or `SystemExit`, which concern the program
+    /// and are no failures of an actor. Returns any other exception.
+    #[cold]
+    fn stop_if_program_ends(&self, py: Python<'_>, error: PyErr) -> Option<PyErr> {
+        let is_end = error.is_instance_of::<PyKeyboardInterrupt>(py)
+            || error.is_instance_of::<PySystemExit>(py);
+        if !is_end {
+            return Some(error);
+        }
+        self.run_exceptions.stop_with(error);
+        None
+    }
+}
+
 /// The settings of an actor apart from its handler object, such as its name.
 #[derive(Debug)]
 pub(crate) struct ActorSpec {
@@ -117,8 +132,10 @@ struct PythonActorState {
     /// Empty if the actor has no batch size.
     waiting: Vec<Py<PyAny>>,
     /// The error that occurred when the handler was re-created after a failure; `init` returns it.
-    /// `None` if there was no error.
-    factory_error: Option<Box<ActorFailure>>,
+    /// `None` if there was no error, or an exception that ends the program.
+    factory_error: Option<NodeError>,
+    /// True if the caller of `spawn` gets the exception of `init`.
+    is_for_spawn: bool,
 }
 
 /// The optional methods of a handler. WHY a separate struct: few handlers have any of them.
@@ -175,7 +192,14 @@ impl PythonActor {
             spec,
             waiting: Vec::new(),
             factory_error: None,
+            is_for_spawn: false,
         })))
+    }
+
+    /// Declares that the caller of `spawn` gets the exception of `init`.
+    pub(crate) fn for_spawn(mut self) -> Self {
+        self.0.is_for_spawn = true;
+        self
     }
 
     /// Calls `make`, which is a class or another callable, and makes an actor with the handler that
@@ -185,16 +209,19 @@ impl PythonActor {
     }
 
     /// Makes an actor as [`Self::from_factory`] does. If that fails, makes an actor whose `init`
-    /// returns the error.
+    /// returns the error. If the exception ends the program, stops the run, and makes an actor that
+    /// ends in its `init`.
     pub(crate) fn from_factory_or_failure(make: &Py<PyAny>, spec: &Arc<ActorSpec>) -> Self {
         let made = call_attached(|py| {
-            Self::from_factory(make.bind(py), Arc::clone(spec))
-                .map_err(|error| actor_failure(py, error))
+            Self::from_factory(make.bind(py), Arc::clone(spec)).map_err(|error| {
+                let error = spec.group.stop_if_program_ends(py, error)?;
+                Some(actor_failure(py, error))
+            })
         });
         let factory_error = match made {
             Some(Ok(made)) => return made,
-            Some(Err(failure)) => Some(Box::new(failure)),
-            None => None,
+            Some(Err(failure)) => failure.map(NodeError::from),
+            None => Some(interpreter_ended_error()),
         };
         Self(Box::new(PythonActorState {
             handle: None,
@@ -202,6 +229,7 @@ impl PythonActor {
             spec: Arc::clone(spec),
             waiting: Vec::new(),
             factory_error,
+            is_for_spawn: false,
         }))
     }
 }
@@ -281,13 +309,10 @@ impl PythonActorState {
     /// `SystemExit` are not errors of the actor: they stop the run, and this returns success.
     #[cold]
     fn handle_exception(&self, py: Python<'_>, error: PyErr) -> NodeResult {
-        let is_end = error.is_instance_of::<PyKeyboardInterrupt>(py)
-            || error.is_instance_of::<PySystemExit>(py);
         let group = &self.spec.group;
-        if is_end {
-            group.run_exceptions.stop_with(error);
+        let Some(error) = group.stop_if_program_ends(py, error) else {
             return Ok(());
-        }
+        };
         let failure = actor_failure(py, error);
         if self.spec.policy == Some(FailurePolicy::Fatal) {
             let kept = (failure.text.clone(), failure.error.clone_ref(py));
@@ -340,19 +365,33 @@ impl Actor for PythonActor {
     fn init(&mut self, context: &mut Context<'_, Self>) -> NodeResult {
         let handlers = &mut *self.0;
         if handlers.handle.is_none() {
-            let factory_error = handlers.factory_error.take();
-            return Err(
-                factory_error.map_or_else(interpreter_ended_error, |failure| (*failure).into())
-            );
+            return match handlers.factory_error.take() {
+                Some(error) => Err(error),
+                None => {
+                    context.stop();
+                    Ok(())
+                }
+            };
         }
         let Some(init) = handlers.hook(|hooks| &hooks.init) else {
             return Ok(());
         };
         let outcome = call_attached(|py| {
-            let called = handlers.call_handler(init.bind(py), None, None, context);
-            called
-                .map(drop)
-                .map_err(|error| actor_failure(py, error).into())
+            let Err(error) = handlers.call_handler(init.bind(py), None, None, context) else {
+                return Ok(());
+            };
+            let error = if handlers.is_for_spawn {
+                Some(error)
+            } else {
+                handlers.spec.group.stop_if_program_ends(py, error)
+            };
+            match error {
+                Some(error) => Err(actor_failure(py, error).into()),
+                None => {
+                    context.stop();
+                    Ok(())
+                }
+            }
         });
         outcome.unwrap_or_else(|| Err(interpreter_ended_error()))
     }
@@ -407,11 +446,13 @@ impl Actor for PythonActor {
         let Some(shutdown) = self.0.hook(|hooks| &hooks.shutdown) else {
             return Ok(());
         };
+        let group = &self.0.spec.group;
         let outcome = call_attached(|py| {
-            let called = shutdown.call0(py);
-            called
-                .map(drop)
-                .map_err(|error| actor_failure(py, error).into())
+            let failed = shutdown.call0(py).err();
+            match failed.and_then(|error| group.stop_if_program_ends(py, error)) {
+                Some(error) => Err(actor_failure(py, error).into()),
+                None => Ok(()),
+            }
         });
         outcome.unwrap_or_else(|| Err(interpreter_ended_error()))
     }
