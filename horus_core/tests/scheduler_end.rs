@@ -15,8 +15,8 @@ use std::time::Duration;
 use actors::{Child, End, arm, private_dir, role};
 use horus_core::message::{CmdVel, NodeEvent};
 use horus_core::scheduler::{
-    Context, FailurePolicy, Hertz, Node, NodeBuilder, NodeResult, Rate, Report, RunError,
-    Scheduler, StartError, StopReason,
+    Context, FailurePolicy, Hertz, Node, NodeBuilder, NodeError, NodeResult, Rate, Report,
+    RunError, Scheduler, StartError, StopReason,
 };
 use horus_core::topic::Qos;
 use private::Private;
@@ -316,6 +316,79 @@ fn a_failure_in_a_last_tick_is_an_error_whatever_ended_the_run() {
         assert!(error.to_string().ends_with(text), "{what}: {error}");
         assert_eq!(error.report().unwrap().exit_code(), 1, "{what}");
         assert_eq!(entered.load(Ordering::Relaxed), 1, "{what}");
+    }
+}
+
+/// A node whose first tick fails, and which then hangs in one of its other methods.
+struct HangsIn {
+    method: &'static str,
+    has_ticked: bool,
+    begun: Arc<AtomicBool>,
+    release: Arc<AtomicBool>,
+}
+
+impl HangsIn {
+    fn hang_in(&self, method: &str) {
+        if self.has_ticked && self.method == method {
+            self.begun.store(true, Ordering::Relaxed);
+            while !self.release.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(1));
+            }
+        }
+    }
+}
+
+impl Node for HangsIn {
+    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+        self.hang_in("init");
+        Ok(())
+    }
+
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        self.has_ticked = true;
+        Err("the wheel fell off".into())
+    }
+
+    fn on_error(&mut self, _: &NodeError) {
+        self.hang_in("on_error");
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.hang_in("shutdown");
+        Ok(())
+    }
+}
+
+#[test]
+fn a_node_that_hangs_outside_of_a_tick_has_failed() {
+    for method in ["init", "on_error", "shutdown"] {
+        let (mut scheduler, _private) = Private::alone();
+        let (begun, release) = <(Arc<AtomicBool>, Arc<AtomicBool>)>::default();
+        let node = HangsIn {
+            method,
+            has_ticked: false,
+            begun: Arc::clone(&begun),
+            release: Arc::clone(&release),
+        };
+        let backoff = Duration::from_millis(1);
+        let builder = scheduler.node("hangs").rate(100.hz());
+        let builder = builder.failure_policy(FailurePolicy::Restart { max: 9, backoff });
+        builder.build(node).unwrap();
+        let entered = Arc::<AtomicU64>::default();
+        let bystander = Bystander(Arc::clone(&entered));
+        scheduler.node("bystander").build(bystander).unwrap();
+        let mut running = scheduler.start().unwrap();
+        while !begun.load(Ordering::Relaxed) {
+            running.run_for(Duration::from_millis(1)).unwrap();
+        }
+        let outcome = running.finish();
+        release.store(true, Ordering::Relaxed);
+        let error = outcome.expect_err("a node was left behind");
+        let text =
+            format!("'hangs' failed: its {method} does not return: its thread was left behind");
+        assert!(error.to_string().ends_with(&text), "{method}: {error}");
+        assert_eq!(error.report().unwrap().exit_code(), 1, "{method}");
+        assert_eq!(entered.load(Ordering::Relaxed), 1, "{method}");
     }
 }
 

@@ -24,6 +24,9 @@ pub(crate) struct LiveMetrics {
     ticks: AtomicU64,
     /// The time at which the present tick began; 0 while the node is not in a tick.
     tick_began_ns: AtomicU64,
+    /// The [`UserCall`] that the node is in, as its index in `UserCall::ALL` plus one; 0 if it is
+    /// in none.
+    user_call: AtomicU64,
     /// The time, in nanoseconds, at which the panic hook of the last panic in a tick ended;
     /// `PANIC_HOOK_RUNNING` while the hook runs.
     panicked_ns: AtomicU64,
@@ -49,6 +52,7 @@ impl Default for LiveMetrics {
         Self {
             ticks: zero(),
             tick_began_ns: zero(),
+            user_call: zero(),
             panicked_ns: zero(),
             last_ns: zero(),
             max_ns: zero(),
@@ -92,6 +96,40 @@ impl Health {
         Self::Safe,
         Self::Stopped,
     ];
+}
+
+/// Code of a node that runs outside of its ticks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum UserCall {
+    Init,
+    Shutdown,
+    EnterSafeState,
+    OnError,
+    Swap,
+    Drop,
+}
+
+impl UserCall {
+    const ALL: [Self; 6] = [
+        Self::Init,
+        Self::Shutdown,
+        Self::EnterSafeState,
+        Self::OnError,
+        Self::Swap,
+        Self::Drop,
+    ];
+
+    /// Returns the name of the call for an error message.
+    pub(crate) const fn name(self) -> &'static str {
+        match self {
+            Self::Init => "its init",
+            Self::Shutdown => "its shutdown",
+            Self::EnterSafeState => "its enter_safe_state",
+            Self::OnError => "its on_error",
+            Self::Swap => "a function of its swap",
+            Self::Drop => "a drop of its values",
+        }
+    }
 }
 
 /// Adds `more` to a counter that only the calling thread writes.
@@ -150,6 +188,24 @@ impl LiveMetrics {
             self.max_ns.set(duration);
         }
         self.tick_began_ns.set(0);
+    }
+
+    /// Runs `run`, which calls code of the node outside of a tick. `run` must not panic. Until it
+    /// returns, [`Self::user_call`] returns `call`.
+    pub(crate) fn during_call<R>(&self, call: UserCall, run: impl FnOnce() -> R) -> R {
+        // Relaxed: only the thread that ends the run reads it, and only for a node that hangs.
+        let before = self.user_call.get();
+        self.user_call.set(call as u64 + 1);
+        let result = run();
+        self.user_call.set(before);
+        result
+    }
+
+    /// Returns the call outside of a tick that the node is in; `None` if it is in none.
+    pub(crate) fn user_call(&self) -> Option<UserCall> {
+        // Relaxed: as above.
+        let index = self.user_call.get().checked_sub(1)?;
+        UserCall::ALL.get(index as usize).copied()
     }
 
     /// Sets the budget of a tick, which changes with the rate. `u64::MAX` means that there is none.

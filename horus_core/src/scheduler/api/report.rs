@@ -174,7 +174,8 @@ pub struct NodeReport {
     pub name: String,
     /// The node's position in the order in which the nodes of the scheduler were started.
     pub(crate) position: usize,
-    /// True if the node's last tick did not end, and the scheduler stopped waiting for it.
+    /// True if the node's last tick, or another call of the node, did not end, and the scheduler
+    /// stopped waiting for it.
     pub(crate) hangs: bool,
     /// The class of the node, which says how the scheduler ran it.
     pub class: NodeClass,

@@ -62,11 +62,14 @@ impl RunState {
         self.changed.notify_all();
     }
 
-    /// If a node in `left_behind` hangs, records the first one that hangs as the reason of the
-    /// stop, unless the reason is already a signal or another failure.
+    /// If there are nodes in `left_behind`, records the first one that hangs as the reason of the
+    /// stop, unless the reason is already a signal or another failure. If none hangs visibly, the
+    /// first node is taken, because its thread has not ended.
     pub(crate) fn fail_if_hanging(&self, left_behind: &[NodeReport]) {
-        let hanging = left_behind.iter().filter(|node| node.hangs);
-        let Some(node) = hanging.min_by_key(|node| node.position) else {
+        let first = left_behind
+            .iter()
+            .min_by_key(|node| (!node.hangs, node.position));
+        let Some(node) = first else {
             return;
         };
         let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);

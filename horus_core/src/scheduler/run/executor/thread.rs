@@ -103,15 +103,25 @@ impl NodeReportSource {
         self.position
     }
 
-    /// Returns the report of this node, whose thread has not ended in time.
+    /// Returns the report of this node, whose thread has not ended in time. The node itself hangs
+    /// if it is in a tick or in another call, and otherwise another node of the thread does.
     pub(crate) fn hanging_node_report(&self) -> NodeReport {
+        let is_in_tick = self.metrics.tick_began_ns() != 0;
+        let last_error = match self.metrics.user_call() {
+            _ if is_in_tick => "a tick does not end: its thread was left behind".to_owned(),
+            Some(call) => format!(
+                "{} does not return: its thread was left behind",
+                call.name()
+            ),
+            None => "its thread does not end, and was left behind".to_owned(),
+        };
         NodeReport {
             name: self.name.clone(),
             position: self.position,
-            hangs: self.metrics.tick_began_ns() != 0,
+            hangs: is_in_tick || self.metrics.user_call().is_some(),
             class: self.class,
             metrics: self.metrics.snapshot(),
-            last_error: Some("a tick does not end: its thread was left behind".to_owned()),
+            last_error: Some(last_error),
             refused: Vec::new(),
         }
     }

@@ -5,6 +5,7 @@ use horus_shm::clock::Clock;
 use super::{AfterTurn, NodeState, Runner};
 use crate::message::NodeEvent;
 use crate::scheduler::api::context::Context;
+use crate::scheduler::api::metrics::UserCall;
 use crate::scheduler::api::node::{Node, NodeResult};
 use crate::scheduler::api::plan::NodeClass;
 use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop, error_text};
@@ -20,6 +21,7 @@ impl Runner {
             random,
             tick,
             tick_times,
+            metrics,
             ..
         } = self;
         let mut context = Context {
@@ -34,7 +36,8 @@ impl Runner {
             checkpoints: None,
             random,
         };
-        let outcome = catch_panic(|| node.init(&mut context));
+        let outcome =
+            metrics.during_call(UserCall::Init, || catch_panic(|| node.init(&mut context)));
         drop(scope);
         let now_ns = clock.now_ns();
         self.busy_until_ns = now_ns;
@@ -84,8 +87,8 @@ impl Runner {
     /// Calls `shutdown` of the node, and records a failure of this call.
     pub(crate) fn call_node_shutdown(&mut self) {
         let scope = self.log_scope();
-        let node = &mut self.node;
-        let outcome = catch_panic(|| node.shutdown());
+        let Self { node, metrics, .. } = self;
+        let outcome = metrics.during_call(UserCall::Shutdown, || catch_panic(|| node.shutdown()));
         drop(scope);
         self.record_shutdown(outcome);
     }
@@ -95,7 +98,8 @@ impl Runner {
     pub(crate) fn drop_replaced_node(&mut self, mut node: Box<dyn Node>, is_initialised: bool) {
         if is_initialised {
             let scope = self.log_scope();
-            let outcome = catch_panic(|| node.shutdown());
+            let shut_down = || catch_panic(|| node.shutdown());
+            let outcome = self.metrics.during_call(UserCall::Shutdown, shut_down);
             drop(scope);
             self.record_shutdown(outcome);
         }
@@ -109,7 +113,8 @@ impl Runner {
                 let text = error_text(&*error);
                 self.event_log
                     .record(self.tick, NodeEvent::FAILED, 0, &text);
-                if let Some(panic) = catch_panic_in_drop(error) {
+                let drop_it = || catch_panic_in_drop(error);
+                if let Some(panic) = self.metrics.during_call(UserCall::Drop, drop_it) {
                     self.record_panic(&panic, " in the drop of an error");
                 }
                 self.event_log.set_last_error(&text);
@@ -126,7 +131,8 @@ impl Runner {
 
     /// Drops a value whose drop may run code of the node. If the drop panics, records the panic.
     pub(super) fn drop_value<T>(&mut self, what: T) {
-        if let Some(panic) = catch_panic_in_drop(what) {
+        let drop_it = || catch_panic_in_drop(what);
+        if let Some(panic) = self.metrics.during_call(UserCall::Drop, drop_it) {
             self.record_panic(&panic, " in its drop");
         }
     }

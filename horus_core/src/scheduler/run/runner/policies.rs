@@ -6,7 +6,7 @@ use horus_shm::clock::Clock;
 
 use super::{AfterTurn, BlockingCommands, NodeState, Runner};
 use crate::message::NodeEvent;
-use crate::scheduler::api::metrics::Health;
+use crate::scheduler::api::metrics::{Health, UserCall};
 use crate::scheduler::api::node::{NodeError, NodeResult};
 use crate::scheduler::api::policy::FailureAction;
 use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop, error_text};
@@ -226,11 +226,12 @@ impl Runner {
         }
         self.is_in_safe_state = true;
         self.publish_health();
-        let node = &mut self.node;
-        let reached = catch_panic(|| {
+        let Self { node, metrics, .. } = self;
+        let enter = || {
             node.enter_safe_state();
             node.is_safe_state()
-        });
+        };
+        let reached = metrics.during_call(UserCall::EnterSafeState, || catch_panic(enter));
         match reached {
             Ok(is_reached) => {
                 let text = if is_reached { "" } else { "not reached yet" };
@@ -315,11 +316,13 @@ impl Runner {
         };
         self.event_log
             .record_rate_limited(self.tick, kind, 0, &text);
-        let node = &mut self.node;
-        if let Err(panic) = catch_panic(|| node.on_error(&error)) {
+        let Self { node, metrics, .. } = self;
+        let on_error = || catch_panic(|| node.on_error(&error));
+        if let Err(panic) = metrics.during_call(UserCall::OnError, on_error) {
             self.record_panic(&panic, " in on_error");
         }
-        if let Some(panic) = catch_panic_in_drop(error) {
+        let drop_it = || catch_panic_in_drop(error);
+        if let Some(panic) = self.metrics.during_call(UserCall::Drop, drop_it) {
             self.record_panic(&panic, " in the drop of an error");
         }
         if let Some(probation) = self.probation.take() {

@@ -5,6 +5,7 @@ use horus_shm::clock::Clock;
 
 use super::{NodeState, Runner};
 use crate::message::NodeEvent;
+use crate::scheduler::api::metrics::UserCall;
 use crate::scheduler::run::catch_panic::catch_panic;
 use crate::scheduler::run::pending_swap::{PendingSwap, Probation};
 
@@ -20,7 +21,8 @@ impl Runner {
         self.accept_swap();
         let is_initialised = self.is_initialised();
         let place = &mut self.node;
-        match catch_panic(|| pending_swap.perform(place, is_initialised)) {
+        let perform = || catch_panic(|| pending_swap.perform(place, is_initialised));
+        match self.metrics.during_call(UserCall::Swap, perform) {
             Ok(Ok(probation)) => {
                 self.probation = Some(probation);
                 self.event_log.record(self.tick, NodeEvent::SWAPPED, 0, "");
@@ -74,7 +76,8 @@ impl Runner {
         let (is_old_initialised, is_new_initialised) =
             (probation.is_old_initialised, probation.is_new_initialised);
         let place = &mut self.node;
-        let new = catch_panic(|| probation.roll_back(place, why));
+        let roll_back = || catch_panic(|| probation.roll_back(place, why));
+        let new = self.metrics.during_call(UserCall::Swap, roll_back);
         self.event_log
             .record(self.tick, NodeEvent::SWAP_FAILED, 0, why);
         match new {
