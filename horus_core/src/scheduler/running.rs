@@ -122,6 +122,7 @@ impl Running {
             signals: signals.as_ref().map(Arc::downgrade).unwrap_or_default(),
             on_event,
             is_emergency: false,
+            emergency_stop_ns: 0,
         };
         supervisor.record_start();
         // WHY before any `init`: it may take long, and the supervisor handles signals and commands

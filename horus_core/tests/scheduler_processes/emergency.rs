@@ -1,6 +1,7 @@
 //! An emergency stop, from another process.
 
 use std::path::Path;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use horus_core::message::{CmdVel, EmergencyStop, NodeEvent, NodeMetrics};
@@ -10,7 +11,7 @@ use horus_core::scheduler::{
 use horus_core::topic::Topic;
 
 use super::{Site, is_halted, is_running, monotonic_ns, node_of};
-use crate::actors::{Child, End, arm, exit, hear, namespace_in, say, until};
+use crate::actors::{Child, End, arm, exit, hear, namespace_in, private_dir, say, until};
 
 /// Reports its initialisation and each entry into its safe state.
 struct Machine {
@@ -262,4 +263,57 @@ fn an_emergency_stop_outlives_its_sender_and_applies_before_the_start() {
     });
     assert_runs(&site);
     assert_entered(&mut last, 0);
+}
+
+/// A sender may be delayed between the creation of its message and `send`.
+#[test]
+fn an_older_release_does_not_end_a_newer_emergency_stop() {
+    let dir = private_dir();
+    let mut scheduler = arm(dir.path());
+    let (record, events) = channel();
+    scheduler.on_event(move |event| _ = record.send((event.kind, event.text)));
+    scheduler
+        .node("main")
+        .build(|_: &mut Context<'_>| {})
+        .unwrap();
+    let running = scheduler.start().unwrap();
+    let publisher = || emergency_stop_publisher(&namespace_in(dir.path())).unwrap();
+    let (mut one, mut other) = (publisher(), publisher());
+    // Returns the next event of an emergency stop.
+    let next = || {
+        let kinds = [
+            NodeEvent::EMERGENCY_STOP,
+            NodeEvent::EMERGENCY_OVER,
+            NodeEvent::COMMAND,
+        ];
+        let mut events = std::iter::from_fn(|| events.recv_timeout(Duration::from_secs(120)).ok());
+        let (kind, text) = events.find(|(kind, _)| kinds.contains(kind)).unwrap();
+        (kind, text.as_str().to_owned())
+    };
+    let old = EmergencyStop::release("other", "");
+    one.send(EmergencyStop::engage("one", "")).unwrap();
+    assert_eq!(next().0, NodeEvent::EMERGENCY_STOP);
+    other.send(old).unwrap();
+    let (kind, text) = next();
+    assert_eq!(kind, NodeEvent::COMMAND, "{text}");
+    assert!(text.starts_with("emergency release, older than"), "{text}");
+    assert!(text.contains("by other"), "{text}");
+    // A message without this time, and a newer one, apply.
+    let unstamped = EmergencyStop {
+        monotonic_ns: 0,
+        ..old
+    };
+    other.send(unstamped).unwrap();
+    assert_eq!(next().0, NodeEvent::EMERGENCY_OVER);
+    // A time in the future does not keep later messages from applying.
+    let mut early = EmergencyStop::engage("one", "");
+    early.monotonic_ns = u64::MAX;
+    one.send(early).unwrap();
+    assert_eq!(next().0, NodeEvent::EMERGENCY_STOP);
+    other.send(EmergencyStop::release("other", "")).unwrap();
+    assert_eq!(next().0, NodeEvent::EMERGENCY_OVER);
+    // A stop that comes late is still wanted.
+    other.send(EmergencyStop { engaged: 1, ..old }).unwrap();
+    assert_eq!(next().0, NodeEvent::EMERGENCY_STOP);
+    running.finish().unwrap();
 }

@@ -64,6 +64,9 @@ pub(crate) struct Supervisor {
     pub(crate) signals: Weak<TerminationSignals>,
     pub(crate) on_event: EventCallback,
     pub(crate) is_emergency: bool,
+    /// The greatest `monotonic_ns` of the emergency-stop messages that were applied; 0 if there was
+    /// none.
+    pub(crate) emergency_stop_ns: u64,
 }
 
 impl Supervisor {
@@ -305,6 +308,16 @@ impl Supervisor {
             return;
         };
         let is_engaged = stop.is_engaged();
+        // WHY: a sender may be delayed between the creation of its message and `send`. WHY only
+        // releases: a stop that comes late is still wanted. 0 is a message without this time.
+        if !is_engaged && (1..self.emergency_stop_ns).contains(&stop.monotonic_ns) {
+            let sender = emergency_stop_text(&stop);
+            let text = format!("emergency release, older than the last message: {sender}");
+            return self.record_event(NodeEvent::COMMAND, "", 0, &text);
+        }
+        // WHY at most the present time: a wrong stamp must not keep later messages from applying.
+        let sent_ns = stop.monotonic_ns.min(Clock::kernel().now_ns());
+        self.emergency_stop_ns = self.emergency_stop_ns.max(sent_ns);
         if std::mem::replace(&mut self.is_emergency, is_engaged) == is_engaged {
             return;
         }
