@@ -416,7 +416,8 @@ def test_a_safe_state_is_not_cut_off_by_the_end_of_the_interpreter(directory):
     assert process.stdout.readline() == "ready\n"
     process.send_signal(signal.SIGTERM)
     output, errors = process.communicate(timeout=PATIENCE)
-    assert process.returncode == 128 + signal.SIGTERM, errors
+    assert process.returncode == 1, errors
+    assert "NodeFailedError: node 'hangs' failed: a tick does not end" in errors
     assert output == "first\nsecond\n", errors
 
 
@@ -470,7 +471,7 @@ def test_the_interpreter_does_not_wait_again_for_who_was_left_behind(directory, 
         process.send_signal(signal.SIGTERM)
         over = float(process.stdout.readline())
         output = process.communicate(timeout=PATIENCE)
-        assert process.returncode == 128 + signal.SIGTERM, output
+        assert process.returncode == 1, output
         least = min(least, time.monotonic() - over)
         if least < 0.8:
             return

@@ -15,7 +15,8 @@ pub enum StopReason {
     Requested,
     /// The time for which the scheduler had to run is over, or the program has ended the run.
     DurationElapsed,
-    /// The process received a termination signal; the number is that of the signal.
+    /// The process received a termination signal, and no node has failed; the number is that of the
+    /// signal.
     Signal(i32),
     /// A node failed or was late, and its policy stopped the run; or a tick of the node did not
     /// end.
@@ -81,7 +82,7 @@ impl Report {
     }
 
     /// Returns the exit code with which the process should end: 1 if a node failed, 128 plus the
-    /// number of the signal (as shells do) if a signal stopped the run, else 0.
+    /// number of the signal (as shells do) if a signal stopped the run and no node failed, else 0.
     #[must_use]
     pub fn exit_code(&self) -> u8 {
         match self.reason {

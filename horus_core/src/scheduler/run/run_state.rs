@@ -40,16 +40,18 @@ impl RunState {
     }
 
     /// Makes the run stop for this reason. If the run already stops, the earlier reason is kept,
-    /// except that a signal or the failure of a node replaces a stop that was requested or planned.
+    /// except that a signal replaces a stop that was requested or planned, and the failure of a
+    /// node replaces both.
     pub(crate) fn stop(&self, reason: StopReason) {
         let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
-        // WHY a signal or a failure replaces it: the exit code of the process has to show it.
-        let is_planned = matches!(
-            &*first,
-            Some(StopReason::Requested | StopReason::DurationElapsed)
-        );
-        let is_unplanned = matches!(reason, StopReason::Signal(_) | StopReason::Node { .. });
-        if first.is_none() || (is_planned && is_unplanned) {
+        // WHY it is replaced: the exit code of the process has to show the signal or the failure.
+        let severity = |reason: &StopReason| match reason {
+            StopReason::Requested | StopReason::DurationElapsed => 0,
+            StopReason::Signal(_) => 1,
+            StopReason::Node { .. } => 2,
+        };
+        let is_replaced = |first: &StopReason| severity(&reason) > severity(first);
+        if first.as_ref().is_none_or(is_replaced) {
             *first = Some(reason);
         }
         if let Some((word, number)) = self.stop_word.get() {
@@ -63,24 +65,16 @@ impl RunState {
     }
 
     /// If there are nodes in `left_behind`, records the first one that hangs as the reason of the
-    /// stop, unless the reason is already a signal or another failure. If none hangs visibly, the
-    /// first node is taken, because its thread has not ended.
+    /// stop, unless the reason is already another failure. If none hangs visibly, the first node is
+    /// taken, because its thread has not ended.
     pub(crate) fn fail_if_hanging(&self, left_behind: &[NodeReport]) {
         let first = left_behind
             .iter()
             .min_by_key(|node| (!node.hangs, node.position));
-        let Some(node) = first else {
-            return;
-        };
-        let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
-        if matches!(
-            &*first,
-            None | Some(StopReason::Requested | StopReason::DurationElapsed)
-        ) {
-            let error = node.last_error.clone().unwrap_or_default();
-            *first = Some(StopReason::Node {
+        if let Some(node) = first {
+            self.stop(StopReason::Node {
                 name: node.name.clone(),
-                error,
+                error: node.last_error.clone().unwrap_or_default(),
             });
         }
     }
