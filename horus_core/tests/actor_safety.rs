@@ -398,3 +398,29 @@ fn a_failed_run_ends_in_the_safe_state() {
     scheduler.run().unwrap_err();
     assert_eq!((safe.entered(), other.entered()), (1, 0));
 }
+
+/// The actor whose failure ends the run enters its safe state, too, before it is shut down.
+#[test]
+fn an_actor_whose_failure_is_fatal_enters_its_safe_state() {
+    // On a thread of the group, on the main thread, and in a simulated run.
+    for (threads, is_simulated) in [(1, false), (0, false), (0, true)] {
+        let (private, recorded) = (Private::new(), Recorded::default());
+        let mut scheduler = recorded.scheduler(&private);
+        let actors = scheduler.actors("fleet").threads(threads).build().unwrap();
+        let (failing, other) = (Shown::default(), Shown::default());
+        let spawn = |shown: &Shown| {
+            let options = actors.options().on_failure(FailurePolicy::Fatal);
+            options.safe_state().spawn(Wheel(shown.clone())).unwrap()
+        };
+        let [first, _second] = [&failing, &other].map(spawn);
+        first.tell(Turn::Fail).unwrap();
+        if is_simulated {
+            let report = scheduler.simulate(Duration::from_secs(1), 7, 0);
+            assert_eq!(report.exit_code(), 1, "{report}");
+        } else {
+            scheduler.run().unwrap_err();
+        }
+        let entered = (failing.entered(), other.entered());
+        assert_eq!(entered, (1, 1), "{threads} threads, simulated: {is_simulated}");
+    }
+}

@@ -263,6 +263,8 @@ impl<A: Actor> HostedActor<A> {
             FailureAction::Restart { at_ns } => self.pause_before_restart(at_ns, turn),
             FailureAction::Stop => {
                 if policy == FailurePolicy::Fatal {
+                    // WHY here: the actor is shut down before its worker stops the run.
+                    turn.group().emergency_stop.set_run_failed();
                     turn.worker().fatal_error = Some(report);
                 }
                 extras.error = Some(text);
