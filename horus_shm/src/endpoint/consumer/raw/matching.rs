@@ -140,7 +140,7 @@ impl RawConsumer {
             Mismatch::Type => !wanted.is_same_as(&offered),
             _ => card.mismatch(&self.card()) == Some(cause),
         };
-        differs.then(|| MismatchedPublisher {
+        differs.then_some(MismatchedPublisher {
             topic,
             publisher,
             cause,
