@@ -421,6 +421,10 @@ fn an_actor_whose_failure_is_fatal_enters_its_safe_state() {
             scheduler.run().unwrap_err();
         }
         let entered = (failing.entered(), other.entered());
-        assert_eq!(entered, (1, 1), "{threads} threads, simulated: {is_simulated}");
+        assert_eq!(
+            entered,
+            (1, 1),
+            "{threads} threads, simulated: {is_simulated}"
+        );
     }
 }
