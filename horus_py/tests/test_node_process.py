@@ -236,6 +236,33 @@ else:
     assert python(script) == "left\n0\n"
 
 
+def test_a_child_that_is_forked_while_threads_of_nodes_end_does_not_hang(python):
+    python("""
+import os
+import threading
+import horus
+
+for _ in range(20):
+    scheduler, ticked = horus.Scheduler("robot"), threading.Barrier(5)
+
+    def tick(context):
+        if context.tick == 0:
+            ticked.wait()
+
+    for number in range(4):
+        scheduler.add(horus.Node(f"node {number}", tick=tick, rate=100))
+    scheduler.start()
+    ticked.wait()
+    scheduler.stop()
+    for _ in range(5):
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+    scheduler.finish()
+""")
+
+
 def test_a_child_does_not_wait_for_threads_of_its_parent_when_it_exits(python):
     script = """
 import horus, os, resource, sys, threading, time

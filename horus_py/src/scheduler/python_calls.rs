@@ -7,6 +7,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use horus_core::ForkLocal;
 use pyo3::exceptions::PySystemExit;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -37,7 +38,10 @@ static SAFE_STATE_CALLS: AtomicUsize = AtomicUsize::new(0);
 static IS_PYTHON_CLOSED: AtomicBool = AtomicBool::new(false);
 
 /// The Python ids of the threads that run ticks at present.
-static TICK_THREADS: Mutex<Vec<c_ulong>> = Mutex::new(Vec::new());
+///
+/// WHY a `ForkLocal`: a thread that ends uses the list without the GIL, so that it may hold the
+/// lock when another thread forks.
+static TICK_THREADS: ForkLocal<Mutex<Vec<c_ulong>>> = ForkLocal::new();
 
 /// A guard that registers a thread as one that runs ticks. It has the id that Python gives the
 /// thread.
@@ -65,7 +69,8 @@ impl Drop for TickThreadGuard {
 /// Locks the list of threads that run ticks. The caller must not call Python while the list is
 /// locked.
 fn lock_tick_threads() -> MutexGuard<'static, Vec<c_ulong>> {
-    TICK_THREADS.lock().unwrap_or_else(PoisonError::into_inner)
+    let threads = TICK_THREADS.get();
+    threads.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A guard that counts one call into Python, from before the call until after its return. It stores
@@ -241,7 +246,6 @@ pub(crate) fn stop_python_calls(py: Python<'_>, are_runs_over: bool) {
 /// Resets all counts in the child process after `fork`, because the threads whose calls were
 /// counted do not exist there.
 pub(crate) fn reset_after_fork() {
-    lock_tick_threads().clear();
     // Relaxed: this process has one thread.
     CALLS_IN_PYTHON.store(0, Ordering::Relaxed);
     // Relaxed: as above.
