@@ -519,3 +519,30 @@ assert report.node("arm").last_error is None, report
 def test_a_tick_that_ends_a_failed_run_does_not_keep_the_gil(python, settings):
     for _ in range(3):
         python(END_WITHOUT_THE_GIL.format(settings=settings))
+
+
+REFUSED_CALLS = """
+import threading
+import horus
+
+ticked = threading.Event()
+scheduler = horus.Scheduler("robot")
+scheduler.add(horus.Node("arm", tick=lambda context: ticked.set(), rate=500))
+try:
+    scheduler.finish()
+except horus.SchedulerError as error:
+    assert "does not run: call start" in str(error), error
+scheduler.start()
+assert ticked.wait(60)
+try:
+    scheduler.simulate(1.0)
+except horus.SchedulerError as error:
+    assert "has been started" in str(error), error
+ticked.clear()
+assert ticked.wait(60)
+assert scheduler.finish().reason == "duration_elapsed"
+"""
+
+
+def test_a_call_that_does_not_fit_the_stage_changes_nothing(python):
+    python(REFUSED_CALLS)

@@ -85,7 +85,7 @@ impl PyScheduler {
         on_event: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let mut scheduler = run_detached(py, Scheduler::new);
-        let name = name.map_or_else(|| program_name(py), Ok)?;
+        let name = name.map_or_else(|| settings::program_name(py), Ok)?;
         scheduler.name(&name);
         if let Some(namespace) = &namespace {
             scheduler.namespace(&namespace.get().inner);
@@ -195,7 +195,7 @@ impl PyScheduler {
                 *entered.get() = SchedulerStage::Failed;
                 outcome.map(|_| false)
             }
-            SchedulerStage::New(_) => Err(SchedulerError::new_err("it does not run: call start()")),
+            SchedulerStage::New(_) => Err(not_started_error()),
             SchedulerStage::Failed | SchedulerStage::Over => Err(run_over_error()),
         }
     }
@@ -249,11 +249,13 @@ impl PyScheduler {
         if let SchedulerStage::New(scheduler) = entered.get() {
             self.prepare_run(py, scheduler)?;
         }
-        let SchedulerStage::New(scheduler) = std::mem::replace(entered.get(), SchedulerStage::Over)
-        else {
-            return Err(SchedulerError::new_err(
-                "it has been started: make a new one",
-            ));
+        let scheduler = match std::mem::replace(entered.get(), SchedulerStage::Over) {
+            SchedulerStage::New(scheduler) => scheduler,
+            stage => {
+                *entered.get() = stage;
+                let text = "it has been started: make a new one";
+                return Err(SchedulerError::new_err(text));
+            }
         };
         let report = run_detached(py, || scheduler.simulate(time, seed, epoch_ns));
         self.store_outcome(py, report, None, check)
@@ -458,9 +460,13 @@ impl PyScheduler {
         interrupt: Option<PyErr>,
         check: bool,
     ) -> PyResult<Py<PyReport>> {
-        let SchedulerStage::Running(running) = std::mem::replace(stage, SchedulerStage::Over)
-        else {
-            return Err(run_over_error());
+        let running = match std::mem::replace(stage, SchedulerStage::Over) {
+            SchedulerStage::Running(running) => running,
+            SchedulerStage::New(scheduler) => {
+                *stage = SchedulerStage::New(scheduler);
+                return Err(not_started_error());
+            }
+            SchedulerStage::Failed | SchedulerStage::Over => return Err(run_over_error()),
         };
         // The exception for a failed node is made from the report.
         let report = run_detached(py, || running.finish()).or_else(RunError::into_report);
@@ -527,27 +533,13 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 #[cold]
-fn run_over_error() -> PyErr {
-    SchedulerError::new_err("its run is over: make a new scheduler")
+fn not_started_error() -> PyErr {
+    SchedulerError::new_err("it does not run: call start()")
 }
 
-/// Returns the name of the Python program, taken from `sys.argv`.
-fn program_name(py: Python<'_>) -> PyResult<String> {
-    let arguments = py.import("sys")?.getattr("argv")?;
-    let path: std::path::PathBuf = match arguments.get_item(0) {
-        Ok(path) => path.extract()?,
-        Err(_) => std::path::PathBuf::new(),
-    };
-    let name = path
-        .file_stem()
-        .unwrap_or_default()
-        .to_string_lossy()
-        .into_owned();
-    Ok(if name.is_empty() || name == "-c" {
-        "python".to_owned()
-    } else {
-        name
-    })
+#[cold]
+fn run_over_error() -> PyErr {
+    SchedulerError::new_err("its run is over: make a new scheduler")
 }
 
 /// Ends all running schedulers. Python calls it (`atexit`) while the interpreter still works.

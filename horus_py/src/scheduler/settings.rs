@@ -1,4 +1,5 @@
-//! Applies the settings of a node to its builder. The settings are a Python dictionary.
+//! Applies the settings of a node to its builder. The settings are a Python dictionary. Also
+//! returns the default name of a scheduler.
 
 use std::fmt::Display;
 use std::time::Duration;
@@ -222,4 +223,23 @@ pub(crate) fn parse_failure_policy(value: &Bound<'_, PyAny>) -> PyResult<Failure
             Err(PyValueError::new_err(text))
         }
     }
+}
+
+/// Returns the name of the Python program, taken from `sys.argv`.
+pub(crate) fn program_name(py: Python<'_>) -> PyResult<String> {
+    let arguments = py.import("sys")?.getattr("argv")?;
+    let path: std::path::PathBuf = match arguments.get_item(0) {
+        Ok(path) => path.extract()?,
+        Err(_) => std::path::PathBuf::new(),
+    };
+    let name = path
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy()
+        .into_owned();
+    Ok(if name.is_empty() || name == "-c" {
+        "python".to_owned()
+    } else {
+        name
+    })
 }
