@@ -9,7 +9,10 @@ use std::sync::mpsc;
 use std::thread;
 
 use executors::{LONG, ticks, until};
-use horus_core::scheduler::{Context, Handle, Health, Hertz, Node, NodeResult, Running, SwapState};
+use horus_core::prelude::*;
+use horus_core::scheduler::{
+    CommandError, Handle, Health, Hertz, NodeResult, Running, SwapState,
+};
 use private::Private;
 
 /// A node that calls a function when it is dropped.
@@ -157,4 +160,44 @@ fn the_way_back_of_a_swap_may_panic_in_its_drop() {
         let report = running.finish().unwrap();
         assert_eq!(report.node("n").unwrap().metrics.panics, 1);
     }
+}
+
+/// The subscribers that wake a node are its own, so that a replacement with others is refused. A
+/// new node that takes them over is woken by them.
+#[test]
+fn a_node_that_topics_wake_is_replaced_only_with_its_subscribers() {
+    struct Drains(Subscriber<CmdVel>);
+    impl Node for Drains {
+        fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+            while self.0.recv().is_some() {}
+            Ok(())
+        }
+    }
+    let (mut scheduler, private) = Private::alone();
+    let _group = scheduler.actors("fleet").threads(1).build().unwrap();
+    let mut publisher = private.publisher::<CmdVel>("commands", Qos::reliable());
+    let drains = || Drains(private.subscriber::<CmdVel>("commands", Qos::reliable()));
+    let (alone, shared) = (drains(), drains());
+    let node = scheduler.node("alone").on(&alone.0);
+    node.build(alone).unwrap();
+    let node = scheduler.node("shared").on(&shared.0);
+    node.on_group_threads("fleet").build(shared).unwrap();
+    let running = scheduler.start().unwrap();
+    let handle = running.handle();
+    for name in ["alone", "shared"] {
+        let refused = handle.swap(name, drains()).unwrap_err();
+        let node = name.to_owned();
+        assert_eq!(refused, CommandError::WokenByTopics { node });
+        assert!(refused.to_string().contains("use `swap_with`"), "{refused}");
+        let swap = handle.swap_with(name, |old: Drains| old, |new: Drains| new);
+        let swap = swap.unwrap();
+        assert_eq!(swap.wait_while_pending(LONG), SwapState::OnTrial);
+        let before = ticks(&handle, name);
+        for count in 1..=20 {
+            publisher.send(CmdVel::default()).unwrap();
+            until("it ticks", || ticks(&handle, name) >= before + count);
+        }
+        assert_eq!(swap.wait(LONG), SwapState::Done);
+    }
+    running.finish().unwrap();
 }

@@ -79,9 +79,10 @@ impl PyHandle {
         self.inner()?.set_rate(node, rate).map_err(command_error)
     }
 
-    /// Replaces the node by another `horus.Node` between two ticks. The rate, the policies and the
-    /// topics that wake the node do not change. If the new node's `init` or one of its first ten
-    /// ticks fails, the old node continues.
+    /// Replaces the node by another `horus.Node` between two ticks. The rate and the policies of
+    /// the node do not change. A node that topics wake is refused (`CommandError`): its own
+    /// subscribers wake it. If the new node's `init` or one of its first ten ticks fails, the old
+    /// node continues.
     fn swap(&self, node: &str, replacement: &Bound<'_, PyAny>) -> PyResult<PySwap> {
         let inner = self.inner()?;
         let scheduler = self.scheduler.bind(replacement.py());

@@ -42,6 +42,17 @@ pub enum CommandError {
         /// The name of the node that has no rate.
         node: String,
     },
+    /// Topics wake the node, by subscribers that the node has. A replacement has other subscribers,
+    /// whose messages would not wake it.
+    #[error(
+        "node '{node}' cannot be replaced by `swap`: topics wake it by its own subscribers, and \
+         would not wake a replacement, which has others; in Rust, use `swap_with`, which moves the \
+         subscribers to the new node, or give the node a rate"
+    )]
+    WokenByTopics {
+        /// The name of the node that topics wake.
+        node: String,
+    },
     /// The node cannot run with the setting that the command contains.
     #[error(transparent)]
     Plan(#[from] PlanError),
@@ -181,7 +192,8 @@ impl Handle {
     ///
     /// The replacement has its own endpoints, which receive the messages sent since their creation.
     /// To reuse the old node's endpoints, with the messages that wait there, use
-    /// [`Self::swap_with`].
+    /// [`Self::swap_with`]. A node that topics wake can only be replaced in that way, because the
+    /// subscribers that wake it are its own.
     ///
     /// If the `init` or one of the first ten ticks of the replacement fails, the old node is
     /// restored unchanged. After ten ticks without a failure, the node's thread shuts the old node
@@ -190,9 +202,17 @@ impl Handle {
     ///
     /// # Errors
     ///
-    /// Returns [`CommandError::NoSuchNode`] if the scheduler has no node of this name. The returned
-    /// [`Swap`] reports the outcome of the swap.
+    /// Returns [`CommandError::NoSuchNode`] if the scheduler has no node of this name, and
+    /// [`CommandError::WokenByTopics`] if topics wake the node. The returned [`Swap`] reports the
+    /// outcome of the swap.
     pub fn swap(&self, node: &str, replacement: impl Node) -> Result<Swap, CommandError> {
+        // WHY: messages in the old subscribers would let the new node tick in a loop, and after
+        // its trial, which drops these subscribers, nothing would wake it.
+        if self.with_node_entry(node, |entry| !entry.spec.topics.is_empty())? {
+            return Err(CommandError::WokenByTopics {
+                node: node.to_owned(),
+            });
+        }
         self.request_swap(node, PendingSwap::replace_by(replacement))
     }
 
