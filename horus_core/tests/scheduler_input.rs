@@ -377,3 +377,36 @@ fn the_end_of_a_pause_is_no_input() {
     running.finish().unwrap();
     assert!(recorded.of("driver", NodeEvent::FRESH_INPUT).is_empty());
 }
+
+/// A node with a rate could not receive while it rested: its timeouts start again after that, so
+/// that an input whose messages come in time does not become stale.
+#[test]
+fn the_timeouts_of_a_node_with_a_rate_start_again_after_a_rest() {
+    let private = Private::new();
+    let mut scheduler = private.scheduler();
+    let mut sensor = scheduler.node("sensor").rate(5.hz());
+    let mut output = sensor.publisher::<CmdVel>("input").unwrap();
+    let tick = move |_: &mut Context<'_>| output.send(CmdVel::default()).unwrap();
+    sensor.build(tick).unwrap();
+    let mut builder = scheduler.node("driver").order(1).rate(100.hz());
+    let timeout = Duration::from_millis(500);
+    let mut input: Input<CmdVel> = builder.subscribe_with_timeout("input", timeout).unwrap();
+    let policy = FailurePolicy::Skip {
+        max: 0,
+        cooldown: Duration::from_millis(1050),
+    };
+    let builder = builder.failure_policy(policy).on_miss(MissPolicy::Stop);
+    let tick = move |context: &mut Context<'_>| -> NodeResult {
+        let _ = input.fresh();
+        match context.tick() {
+            50 => Err("on purpose".into()),
+            _ => Ok(()),
+        }
+    };
+    builder.build(tick).unwrap();
+    let report = scheduler.simulate(Duration::from_secs(5), 1, 0);
+    let node = report.node("driver").unwrap();
+    let counts = (node.metrics.failures, node.metrics.misses);
+    assert_eq!(counts, (1, 0), "{report}");
+    assert_eq!(report.reason, StopReason::DurationElapsed);
+}

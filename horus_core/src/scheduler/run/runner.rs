@@ -480,6 +480,8 @@ impl Runner {
                 ticks_next
             }
             NodeState::BackingOff { until_ns } if now_ns >= until_ns => {
+                // WHY: during the pause the node could not receive.
+                self.restart_timeouts(now_ns);
                 self.resume_ticking();
                 true
             }
