@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use horus_core::actor::{self, Actor};
 use horus_core::prelude::*;
-use horus_core::scheduler::{Context, Handle, Hertz, Node, NodeResult, Scheduler};
+use horus_core::scheduler::{Context, FailurePolicy, Handle, Hertz, Node, NodeResult, Scheduler};
 use private::Private;
 
 type Calls = Arc<Mutex<Vec<String>>>;
@@ -201,4 +201,62 @@ fn a_command_sets_the_rate_of_a_simulated_node() {
         let ticks = ["paced", "same"].map(|name| report.node(name).unwrap().metrics.ticks);
         assert_eq!(ticks, [wanted; 2], "{setter}: {report}");
     }
+}
+
+/// Nodes that topics wake need no other node that lets the time advance: not for messages that wait
+/// from the start on, nor for a restart after a failure.
+#[test]
+fn nodes_that_topics_wake_run_without_others() {
+    let (mut scheduler, private) = Private::alone();
+    let mut publisher = private.publisher::<CmdVel>("commands", Qos::reliable());
+    let mut commands = private.subscriber::<CmdVel>("commands", Qos::reliable());
+    for _ in 0..3 {
+        publisher.send(CmdVel::default()).unwrap();
+    }
+    let node = scheduler.node("failing").on(&commands);
+    let node = node.failure_policy(FailurePolicy::Restart {
+        max: 1,
+        backoff: Duration::from_millis(100),
+    });
+    let times = Arc::<Mutex<Vec<u64>>>::default();
+    let noted = Arc::clone(&times);
+    let tick = move |context: &mut Context<'_>| -> NodeResult {
+        assert!(commands.recv().is_some());
+        noted.lock().unwrap().push(context.started_ns());
+        match context.tick() {
+            0 => Err("on purpose".into()),
+            _ => Ok(()),
+        }
+    };
+    node.build(tick).unwrap();
+    let report = scheduler.simulate(Duration::from_secs(10), 7, 0);
+    assert_eq!(report.exit_code(), 0, "{report}");
+    assert_eq!(*times.lock().unwrap(), [0, 100_000_000, 100_000_000]);
+    let metrics = report.node("failing").unwrap().metrics;
+    assert_eq!((metrics.ticks, metrics.failures), (3, 1));
+}
+
+/// Nodes that answer each other without end do so until the end of the run.
+#[test]
+fn nodes_that_answer_each_other_do_so_until_the_end() {
+    let (mut scheduler, private) = Private::alone();
+    let mut first = private.publisher::<CmdVel>("ping", Qos::reliable());
+    let last_ns = Arc::<Mutex<u64>>::default();
+    for (name, from, to) in [("a", "ping", "pong"), ("b", "pong", "ping")] {
+        let mut input = private.subscriber::<CmdVel>(from, Qos::reliable());
+        let mut output = private.publisher::<CmdVel>(to, Qos::reliable());
+        let node = scheduler.node(name).on(&input);
+        let last_ns = Arc::clone(&last_ns);
+        let tick = move |context: &mut Context<'_>| {
+            *last_ns.lock().unwrap() = context.started_ns();
+            while input.recv().is_some() {
+                output.send(CmdVel::default()).unwrap();
+            }
+        };
+        node.build(tick).unwrap();
+    }
+    first.send(CmdVel::default()).unwrap();
+    let report = scheduler.simulate(Duration::from_millis(10), 7, 0);
+    assert_eq!(report.exit_code(), 0, "{report}");
+    assert_eq!(*last_ns.lock().unwrap(), 9_000_000);
 }

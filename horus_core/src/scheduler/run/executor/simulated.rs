@@ -22,6 +22,10 @@ use super::actor_turns;
 /// would never let the time advance.
 const ROUNDS_PER_INSTANT_MAX: u32 = 1024;
 
+/// The time, in nanoseconds, by which the simulated time advances if messages are left after so
+/// many rounds, and nothing else is due earlier.
+const LEFT_MESSAGES_DELAY_NS: u64 = 1_000_000;
+
 /// A node in a simulated run, together with the things that make it run: due times, topics, or the
 /// messages of its actors.
 pub(crate) struct SimulatedNode {
@@ -29,9 +33,6 @@ pub(crate) struct SimulatedNode {
     pub(crate) wake: WaitSet,
     /// The group of actors that the node represents; `None` if it is an ordinary node.
     actors: Option<Arc<ActorGroup>>,
-    /// True once the node has checked for the first time whether its actors have messages or
-    /// timers.
-    has_checked: bool,
     timeline: Option<Timeline>,
     /// True if the node has a timeline and was run at its present due time.
     was_due: bool,
@@ -59,7 +60,6 @@ impl SimulatedNode {
             runner,
             wake,
             actors,
-            has_checked: false,
             timeline,
             was_due: false,
             pause_ns,
@@ -75,17 +75,27 @@ impl SimulatedNode {
                 timeline.due_ns() == now_ns && !std::mem::replace(&mut self.was_due, true)
             }
             None if self.actors.is_some() => self.has_actors_to_run(clock, now_ns),
-            None if now_ns < self.not_before_ns => false,
-            None => self
-                .wake
-                .wait(Duration::ZERO)
-                .is_ok_and(|ready| !ready.is_empty()),
+            None => {
+                let is_blocked = self.runner.is_blocked(clock, now_ns);
+                if !is_blocked && !self.is_woken() && self.runner.pause_end_ns().is_some() {
+                    // Ends the pause of a node whose topics are silent.
+                    *after = most_urgent(*after, self.runner.check_idle_inputs(clock, now_ns));
+                    return true;
+                }
+                !is_blocked && now_ns >= self.not_before_ns && self.is_woken()
+            }
         };
         if is_due {
             self.not_before_ns = now_ns.saturating_add(self.pause_ns);
             *after = most_urgent(*after, self.runner.run_turn(clock, now_ns, now_ns).1);
         }
         is_due
+    }
+
+    /// Returns true if topics of the node have messages for it.
+    fn is_woken(&mut self) -> bool {
+        let ready = self.wake.wait(Duration::ZERO);
+        ready.is_ok_and(|ready| !ready.is_empty())
     }
 
     /// Sets the next due time, after all nodes that were due at `now_ns` have run.
@@ -109,7 +119,6 @@ impl SimulatedNode {
     /// Returns true if the node represents a group with actors to run. In an emergency stop, makes
     /// the actors enter their safe state instead, and returns false.
     fn has_actors_to_run(&mut self, clock: &Clock, now_ns: u64) -> bool {
-        self.has_checked = true;
         self.runner.poll_commands(clock, now_ns);
         self.actors.as_ref().is_some_and(|actors| {
             if actors.emergency_stop.is_engaged() {
@@ -119,24 +128,35 @@ impl SimulatedNode {
         })
     }
 
-    /// Returns the next time at which the node may have to run even if no new message arrives;
-    /// `None` if there is no such time.
-    fn next_due_ns(&self, now_ns: u64) -> Option<u64> {
+    /// Returns the next time, after `now_ns`, at which the node may have to run even if no new
+    /// message arrives; `None` if there is no such time. Called after the rounds at `now_ns`.
+    fn next_due_ns(&mut self, clock: &Clock, now_ns: u64) -> Option<u64> {
+        if let Some(timeline) = &self.timeline {
+            return Some(timeline.due_ns());
+        }
+        let left_ns = now_ns.saturating_add(LEFT_MESSAGES_DELAY_NS);
         if let Some(actors) = &self.actors {
             if actors.is_paused() {
                 return None;
             }
             // WHY not before: a timer may be due at once again and again.
-            let earliest_ns = now_ns + u64::from(self.has_checked);
-            let next_ns = actors.timers.next_due_ns().max(earliest_ns);
-            // WHY only at first: mail that is left after the rounds at one time waits for the next.
-            let has_mail = !self.has_checked && !actors.waiting.is_empty();
-            let next_ns = if has_mail { now_ns } else { next_ns };
+            let timer_ns = actors.timers.next_due_ns().max(now_ns + 1);
+            let has_mail = !actors.waiting.is_empty();
+            let next_ns = if has_mail {
+                timer_ns.min(left_ns)
+            } else {
+                timer_ns
+            };
             return (next_ns != u64::MAX).then_some(next_ns);
         }
-        let next_allowed_ns = (self.not_before_ns > now_ns).then_some(self.not_before_ns);
-        self.timeline
-            .map_or(next_allowed_ns, |timeline| Some(timeline.due_ns()))
+        if let Some(end_ns) = self.runner.pause_end_ns() {
+            return Some(end_ns.max(now_ns + 1));
+        }
+        if self.not_before_ns > now_ns {
+            return Some(self.not_before_ns);
+        }
+        // WHY not if a command forbids ticks: only another node can end that.
+        (!self.runner.is_blocked(clock, now_ns) && self.is_woken()).then_some(left_ns)
     }
 }
 
@@ -152,11 +172,10 @@ pub(crate) fn run_simulation(
 ) -> AfterTurn {
     let mut clock = Clock::simulated(0);
     let mut after = AfterTurn::Continue;
+    // WHY always at 0: messages may wait there.
+    let mut next_ns = Some(0);
     while after == AfterTurn::Continue && !shared.is_stopping() {
-        let due = nodes
-            .iter()
-            .filter_map(|node| node.next_due_ns(clock.now_ns()));
-        let Some(now_ns) = due.min().filter(|now_ns| *now_ns < end_ns) else {
+        let Some(now_ns) = next_ns.filter(|now_ns| *now_ns < end_ns) else {
             break;
         };
         clock.set(now_ns);
@@ -172,6 +191,10 @@ pub(crate) fn run_simulation(
         }
         apply_new_rates(nodes);
         nodes.iter_mut().for_each(|node| node.advance(now_ns));
+        let due = nodes.iter_mut();
+        next_ns = due
+            .filter_map(|node| node.next_due_ns(&clock, now_ns))
+            .min();
     }
     simulate_time(None);
     after
