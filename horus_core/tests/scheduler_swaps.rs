@@ -5,13 +5,15 @@ use horus_testing as _;
 mod executors;
 mod private;
 
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 use std::thread;
+use std::time::Duration;
 
 use executors::{LONG, ticks, until};
 use horus_core::prelude::*;
 use horus_core::scheduler::{
-    CommandError, Handle, Health, Hertz, NodeResult, Running, SwapState,
+    CommandError, FailurePolicy, Handle, Health, Hertz, NodeResult, Running, SwapState,
 };
 use private::Private;
 
@@ -199,5 +201,52 @@ fn a_node_that_topics_wake_is_replaced_only_with_its_subscribers() {
         }
         assert_eq!(swap.wait(LONG), SwapState::Done);
     }
+    running.finish().unwrap();
+}
+
+/// A replacement whose `init` fails does not end the isolation of the old node.
+#[test]
+fn a_swap_that_is_rolled_back_ends_no_isolation() {
+    struct Refuses;
+    impl Node for Refuses {
+        fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+            Err("on purpose".into())
+        }
+
+        fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+            Ok(())
+        }
+    }
+    let (mut scheduler, _private) = Private::alone();
+    scheduler.on_event(|_| {});
+    let is_failing = Arc::new(AtomicBool::new(true));
+    let fails = Arc::clone(&is_failing);
+    let tick = move |_: &mut Context<'_>| -> NodeResult {
+        match fails.load(Ordering::Relaxed) {
+            true => Err("on purpose".into()),
+            false => Ok(()),
+        }
+    };
+    let policy = FailurePolicy::Skip {
+        max: 0,
+        cooldown: Duration::from_secs(3600),
+    };
+    let node = scheduler.node("n").failure_policy(policy);
+    node.build(tick).unwrap();
+    let mut running = scheduler.start().unwrap();
+    let handle = running.handle();
+    until("it rests", || {
+        assert!(running.tick_once().unwrap());
+        handle.metrics("n").unwrap().failures > 0
+    });
+    is_failing.store(false, Ordering::Relaxed);
+    assert!(running.tick_once().unwrap());
+    let before = ticks(&handle, "n");
+    let swap = handle.swap("n", Refuses).unwrap();
+    for _ in 0..3 {
+        assert!(running.tick_once().unwrap());
+    }
+    assert!(matches!(swap.state(), SwapState::RolledBack(_)));
+    assert_eq!(ticks(&handle, "n"), before, "it rests on");
     running.finish().unwrap();
 }

@@ -197,6 +197,7 @@ impl PendingSwap {
                     ticks_left: PROBATION_TICKS,
                     is_old_initialised: is_initialised,
                     is_new_initialised: false,
+                    old_pause_end_ns: None,
                 })
             }
             Err(FailedChange { node, reason }) => {
@@ -227,6 +228,9 @@ pub(crate) struct Probation {
     pub(crate) is_old_initialised: bool,
     /// True once the new node was initialised.
     pub(crate) is_new_initialised: bool,
+    /// The time, in nanoseconds, until which a policy does not let the old node tick; `None` if it
+    /// was allowed to tick when it was replaced.
+    pub(crate) old_pause_end_ns: Option<u64>,
 }
 
 impl Probation {

@@ -23,7 +23,10 @@ impl Runner {
         let place = &mut self.node;
         let perform = || catch_panic(|| pending_swap.perform(place, is_initialised));
         match self.metrics.during_call(UserCall::Swap, perform) {
-            Ok(Ok(probation)) => {
+            Ok(Ok(mut probation)) => {
+                if let NodeState::BackingOff { until_ns } = self.state {
+                    probation.old_pause_end_ns = Some(until_ns);
+                }
                 self.probation = Some(probation);
                 self.event_log.record(self.tick, NodeEvent::SWAPPED, 0, "");
                 // If `init` fails, `init_node` rolls the swap back.
@@ -75,6 +78,7 @@ impl Runner {
     pub(crate) fn roll_back(&mut self, probation: Probation, why: &str, now_ns: u64) {
         let (is_old_initialised, is_new_initialised) =
             (probation.is_old_initialised, probation.is_new_initialised);
+        let old_pause_end_ns = probation.old_pause_end_ns;
         let place = &mut self.node;
         let roll_back = || catch_panic(|| probation.roll_back(place, why));
         let new = self.metrics.during_call(UserCall::Swap, roll_back);
@@ -88,6 +92,10 @@ impl Runner {
         }
         if is_old_initialised {
             self.resume_ticking();
+            if let Some(until_ns) = old_pause_end_ns {
+                self.state = NodeState::BackingOff { until_ns };
+                self.publish_health();
+            }
             // WHY not if the new node was not initialised: the old node is in its safe state.
             if is_new_initialised && std::mem::take(&mut self.is_in_safe_state) {
                 self.enter_safe_state();
