@@ -204,6 +204,46 @@ fn a_node_that_topics_wake_is_replaced_only_with_its_subscribers() {
     running.finish().unwrap();
 }
 
+/// A swap that nobody takes is abandoned: one for a node that was stopped, or that a run has left.
+#[test]
+fn a_swap_that_is_not_taken_before_the_end_of_its_node_is_abandoned() {
+    let (mut scheduler, _private) = Private::alone();
+    let idle = |_: &mut Context<'_>| {};
+    scheduler
+        .node("stopped")
+        .rate(100.hz())
+        .build(idle)
+        .unwrap();
+    scheduler.node("main").build(idle).unwrap();
+    let running = scheduler.start().unwrap();
+    let handle = running.handle();
+    handle.stop_node("stopped").unwrap();
+    until("it is stopped", || {
+        handle.metrics("stopped").unwrap().health == Health::Stopped
+    });
+    let late = handle.swap("stopped", idle).unwrap();
+    assert_eq!(late.wait(LONG), SwapState::Abandoned);
+    let untaken = handle.swap("main", idle).unwrap();
+    assert_eq!(untaken.state(), SwapState::Pending);
+    running.finish().unwrap();
+    assert_eq!(untaken.state(), SwapState::Abandoned);
+    assert_eq!(
+        handle.swap("main", idle).unwrap().state(),
+        SwapState::Abandoned
+    );
+}
+
+/// The same for a node whose tick outlives its run.
+#[test]
+fn a_swap_for_a_node_that_hangs_is_abandoned_at_the_end() {
+    let (running, release, _private) = blocked();
+    let handle = running.handle();
+    let swap = handle.swap("n", |_: &mut Context<'_>| {}).unwrap();
+    running.finish().unwrap_err();
+    assert_eq!(swap.state(), SwapState::Abandoned);
+    drop(release);
+}
+
 /// A replacement whose `init` fails does not end the isolation of the old node.
 #[test]
 fn a_swap_that_is_rolled_back_ends_no_isolation() {

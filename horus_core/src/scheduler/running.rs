@@ -18,6 +18,7 @@ use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::api::report::{NodeReport, Report, RunError, StopReason};
 use crate::scheduler::api::timeline::Timeline;
 use crate::scheduler::remote::recorder::Recorder;
+use crate::scheduler::run::catch_panic::catch_panic_in_drop;
 use crate::scheduler::run::executor::best_effort;
 use crate::scheduler::run::executor::thread::{join_thread, spawn_thread};
 use crate::scheduler::run::handle::Handle;
@@ -349,6 +350,17 @@ impl Running {
         self.shut_down().into_result()
     }
 
+    /// Drops the swaps of nodes whose thread was left behind, so that they do not stay pending.
+    fn abandon_swaps_of_hanging_nodes(&self) {
+        // WHY a copy: a swap contains user code, which may use a handle.
+        let entries = self.shared.node_entries().clone();
+        for entry in entries {
+            if catch_panic_in_drop(entry.commands.close()).is_some() {
+                entry.metrics.count_failure(true);
+            }
+        }
+    }
+
     fn shut_down(&mut self) -> Report {
         if let Some(report) = &self.report {
             return report.clone();
@@ -374,6 +386,7 @@ impl Running {
         runners.iter_mut().rev().for_each(Runner::shut_down);
         // WHY dropped here and not later: the supervisor still reports the events of these drops.
         runners.iter_mut().rev().for_each(Runner::drop_node);
+        self.abandon_swaps_of_hanging_nodes();
         let left_behind = nodes.len();
         for report in runners.iter().map(Runner::report) {
             let is_same = |node: &&mut NodeReport| node.position == report.position;

@@ -55,6 +55,8 @@ pub(crate) struct WantedState {
     /// The requested replacement of the node; `None` if none was requested, or once the node's
     /// thread has taken it.
     pub(crate) pending_swap: Option<PendingSwap>,
+    /// True once the node was shut down or its run is over, so that nothing takes a swap any more.
+    pub(crate) is_closed: bool,
 }
 
 /// The requested mode of a node: whether it runs.
@@ -101,13 +103,7 @@ impl Commands {
     /// `change`. WHY `try_lock` in a loop: with `lock`, this thread might sleep, and the node's
     /// thread would have to wake it with a system call.
     pub(crate) fn change_wanted_state<R>(&self, change: impl FnOnce(&mut WantedState) -> R) -> R {
-        let mut wanted = loop {
-            match self.wanted.try_lock() {
-                Ok(wanted) => break wanted,
-                Err(TryLockError::Poisoned(poisoned)) => break poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) => thread::yield_now(),
-            }
-        };
+        let mut wanted = self.lock();
         let answer = change(&mut wanted);
         // Relaxed: as in `are_pending`. Also set by a change back to normal, which the node's
         // thread does not know yet.
@@ -118,6 +114,24 @@ impl Commands {
         drop(wanted);
         self.wake();
         answer
+    }
+
+    fn lock(&self) -> MutexGuard<'_, WantedState> {
+        loop {
+            match self.wanted.try_lock() {
+                Ok(wanted) => return wanted,
+                Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
+                Err(TryLockError::WouldBlock) => thread::yield_now(),
+            }
+        }
+    }
+
+    /// Records that nothing takes a swap of the node any more. Returns the swap that was not taken,
+    /// which the caller has to drop, so that it is abandoned.
+    pub(crate) fn close(&self) -> Option<PendingSwap> {
+        let mut wanted = self.lock();
+        wanted.is_closed = true;
+        wanted.pending_swap.take()
     }
 
     /// Wakes the thread that runs the node, through the listener. Has no effect if there is no

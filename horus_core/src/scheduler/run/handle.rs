@@ -8,7 +8,8 @@ use crate::scheduler::api::node::Node;
 use crate::scheduler::api::plan::{NodeSpec, PlanError};
 use crate::scheduler::api::rate::Rate;
 use crate::scheduler::api::report::StopReason;
-use crate::scheduler::run::commands::{NodeMode, TickTimes};
+use crate::scheduler::run::catch_panic::catch_panic_in_drop;
+use crate::scheduler::run::commands::{NodeMode, TickTimes, WantedState};
 use crate::scheduler::run::node_entry::NodeEntry;
 use crate::scheduler::run::pending_swap::{PendingSwap, Swap};
 use crate::scheduler::run::run_state::RunState;
@@ -257,14 +258,19 @@ impl Handle {
 
     fn request_swap(&self, node: &str, pending_swap: PendingSwap) -> Result<Swap, CommandError> {
         let swap = pending_swap.handle();
-        let untaken = self.with_node_entry(node, |entry| {
-            entry
-                .commands
-                .change_wanted_state(|wanted| wanted.pending_swap.replace(pending_swap))
+        let (untaken, metrics) = self.with_node_entry(node, |entry| {
+            let replace = |wanted: &mut WantedState| match wanted.is_closed {
+                true => Some(pending_swap),
+                false => wanted.pending_swap.replace(pending_swap),
+            };
+            let untaken = entry.commands.change_wanted_state(replace);
+            (untaken, Arc::clone(&entry.metrics))
         })?;
-        // WHY dropped outside all locks: an earlier swap that was not taken contains user code,
-        // which may use a handle.
-        drop(untaken);
+        // WHY dropped outside all locks: a swap that was not taken contains user code, which may
+        // use a handle.
+        if catch_panic_in_drop(untaken).is_some() {
+            metrics.count_failure(true);
+        }
         Ok(swap)
     }
 

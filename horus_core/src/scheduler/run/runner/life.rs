@@ -145,6 +145,8 @@ impl Runner {
         }
         // If a swap is on probation, the old node is shut down, too.
         self.drop_old_node();
+        let untaken = self.commands.close();
+        self.drop_value(untaken);
         self.state = NodeState::ShutDown;
         self.publish_health();
     }
