@@ -11,8 +11,10 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use horus_core::message::EmergencyStop;
 use horus_core::scheduler::{
-    Context, FailurePolicy, Hertz, Node, NodeClass, NodeResult, RunError, StopReason,
+    Context, FailurePolicy, Hertz, Node, NodeClass, NodeResult, Rate, RunError, StopReason,
+    SwapState, emergency_stop_publisher,
 };
 use private::Private;
 
@@ -325,4 +327,89 @@ fn a_node_that_hangs_is_left_behind_and_all_other_nodes_are_shut_down() {
         "{hangs:?}"
     );
     assert!(report.node("good").unwrap().last_error.is_none());
+}
+
+/// A node that calls a function in its `init`, and in `enter_safe_state`.
+struct Calls<F: FnMut() + Send + 'static>(F);
+
+impl<F: FnMut() + Send + 'static> Node for Calls<F> {
+    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+        (self.0)();
+        Ok(())
+    }
+
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        (self.0)();
+    }
+}
+
+/// The `init` of a node that is swapped in takes one thread of the pool, and no more.
+#[test]
+fn a_swap_of_one_node_does_not_stop_the_others() {
+    let (mut scheduler, _private) = Private::alone();
+    scheduler.compute_threads(2);
+    let fast = Arc::default();
+    // WHY no more: one thread sleeps until the due time, and the other one without a limit.
+    let node = scheduler.node("fast").compute().rate(5.hz());
+    node.build(counting(&fast)).unwrap();
+    let slow = Arc::default();
+    let node = scheduler.node("slow").compute().rate(Rate::hz(0.1));
+    node.build(counting(&slow)).unwrap();
+    let running = scheduler.start().unwrap();
+    assert!(eventually(|| slow.load(Ordering::Relaxed) > 0));
+    thread::sleep(Duration::from_millis(50));
+    let (begins, begun) = mpsc::channel();
+    let (release, released) = mpsc::channel::<()>();
+    let init = move || {
+        begins.send(()).unwrap();
+        assert!(released.recv().is_err());
+    };
+    let swap = running.handle().swap("slow", Calls(init)).unwrap();
+    begun.recv_timeout(PATIENCE).unwrap();
+    let before = fast.load(Ordering::Relaxed);
+    let ticks_on = eventually(|| fast.load(Ordering::Relaxed) > before + 2);
+    drop(release);
+    assert!(ticks_on, "the other thread runs it");
+    assert_ne!(swap.state(), SwapState::Pending);
+    running.finish().unwrap();
+}
+
+/// In an emergency stop, a node whose `enter_safe_state` takes long does not delay that of others.
+#[test]
+fn a_slow_safe_state_does_not_delay_that_of_others() {
+    let (mut scheduler, private) = Private::alone();
+    scheduler.compute_threads(2);
+    let (begins, begun) = mpsc::channel();
+    let releases: Vec<_> = ["a", "b"]
+        .into_iter()
+        .map(|name| {
+            let (release, released) = mpsc::channel::<()>();
+            let (begins, mut calls) = (begins.clone(), 0);
+            let call = move || {
+                calls += 1;
+                // The first call is that of `init`.
+                if calls == 2 {
+                    begins.send(()).unwrap();
+                    assert!(released.recv().is_err());
+                }
+            };
+            let node = scheduler.node(name).compute().rate(Rate::hz(0.1));
+            node.build(Calls(call)).unwrap();
+            release
+        })
+        .collect();
+    let running = scheduler.start().unwrap();
+    let ticks = |name| running.handle().metrics(name).unwrap().ticks;
+    assert!(eventually(|| ticks("a") > 0 && ticks("b") > 0));
+    let mut stop = emergency_stop_publisher(private.namespace()).unwrap();
+    stop.send(EmergencyStop::engage("test", "on purpose"))
+        .unwrap();
+    let both = [(); 2].map(|()| begun.recv_timeout(PATIENCE));
+    drop(releases);
+    assert_eq!(both, [Ok(()); 2]);
+    running.finish().unwrap();
 }

@@ -303,12 +303,6 @@ impl Runner {
         self.blocked_by.is_emergency
     }
 
-    /// Returns true if there are pending commands, or the node is paused or in an emergency stop.
-    /// Costs an atomic load.
-    pub(crate) fn has_pending_commands(&self) -> bool {
-        self.commands.are_pending()
-    }
-
     /// Runs one turn of the node: applies pending commands, and lets the node tick, unless commands
     /// or policies forbid it. The turn was due at `due_ns` and begins at `begin_ns`. Returns the
     /// time at which the turn ended, and what the scheduler has to do next.

@@ -118,9 +118,7 @@ impl SharedJobQueue {
                 Some(due_ns) if due_ns <= now_ns => {
                     let Reverse(job) = queue.jobs.pop()?;
                     queue.running.push(Arc::clone(&job.member));
-                    if queue.wake_ns.is_none() && !queue.jobs.is_empty() {
-                        self.changed.notify_one();
-                    }
+                    self.wake_other_thread(&queue);
                     return Some((job, now_ns));
                 }
                 Some(due_ns) if queue.wake_ns.is_none_or(|wake_ns| due_ns < wake_ns) => {
@@ -144,36 +142,49 @@ impl SharedJobQueue {
         None
     }
 
-    /// Applies pending commands to nodes that are not due soon. Releases the lock while it does so.
+    /// Applies the commands to one node that is not due soon. Releases the lock while it does so.
+    /// If no such node has commands, sets the time of the next check. WHY one node: the call of its
+    /// code may take long, and other threads can apply the commands to the other nodes.
     fn poll_commands<'a>(
         &'a self,
         mut queue: MutexGuard<'a, JobQueue>,
         clock: &Clock,
         now_ns: u64,
     ) -> MutexGuard<'a, JobQueue> {
-        queue.next_poll_ns = now_ns.saturating_add(COMMAND_POLL_PERIOD_NS);
-        let is_meant = |job: &ComputeJob| {
-            job.timeline.due_ns() > now_ns.saturating_add(COMMAND_POLL_PERIOD_NS)
-                && job.runner.has_pending_commands()
+        let next_poll_ns = now_ns.saturating_add(COMMAND_POLL_PERIOD_NS);
+        let is_meant = |Reverse(job): &Reverse<ComputeJob>| {
+            job.timeline.due_ns() > next_poll_ns && job.runner.commands().has_unapplied()
         };
-        if !queue.jobs.iter().any(|Reverse(job)| is_meant(job)) {
+        if !queue.jobs.iter().any(is_meant) {
+            queue.next_poll_ns = next_poll_ns;
             return queue;
         }
-        let jobs = std::mem::take(&mut queue.jobs).into_vec();
-        let (meant, others): (Vec<_>, Vec<_>) =
-            jobs.into_iter().partition(|Reverse(job)| is_meant(job));
-        queue.jobs = others.into();
-        queue
-            .running
-            .extend(meant.iter().map(|Reverse(job)| Arc::clone(&job.member)));
+        let mut jobs = std::mem::take(&mut queue.jobs).into_vec();
+        let meant = jobs.iter().position(is_meant);
+        let meant = meant.map(|index| jobs.swap_remove(index));
+        queue.jobs = jobs.into();
+        let Some(Reverse(mut job)) = meant else {
+            return queue;
+        };
+        queue.running.push(Arc::clone(&job.member));
+        self.wake_other_thread(&queue);
         drop(queue);
-        let mut queue = None;
-        for Reverse(mut job) in meant {
-            drop(queue.take());
-            job.runner.poll_commands(clock, now_ns);
-            queue = Some(self.put_back_job(job));
+        job.runner.poll_commands(clock, now_ns);
+        let is_applied = !job.runner.commands().has_unapplied();
+        let mut queue = self.put_back_job(job);
+        if !is_applied {
+            // WHY: a thread that holds the commands now must not keep this one busy.
+            queue.next_poll_ns = next_poll_ns;
         }
-        queue.unwrap_or_else(|| self.lock())
+        queue
+    }
+
+    /// Wakes a thread that waits without a time limit, unless a thread sleeps until a due time. The
+    /// calling thread is about to run a node, and other nodes may become due meanwhile.
+    fn wake_other_thread(&self, queue: &JobQueue) {
+        if queue.wake_ns.is_none() && !queue.jobs.is_empty() {
+            self.changed.notify_one();
+        }
     }
 
     /// Puts a node back into the queue after its tick. Returns the lock of the queue, which the
