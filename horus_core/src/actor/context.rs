@@ -11,7 +11,7 @@ use crate::actor::behaviour::Actor;
 use crate::actor::children::Child;
 use crate::actor::group::{ActorGroup, ControlMessage};
 use crate::actor::timer::{PendingTimer, Timer, TimerMessage};
-use crate::actor::watch::{ActorId, ActorWatch, ChildEnd, Down, Watcher};
+use crate::actor::watch::{ActorId, ActorWatch, ChildEnd, Down, Watcher, WatchingActor};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::saturating_nanos;
 
@@ -82,6 +82,24 @@ impl<M: Send + 'static> ActivationServices<M> for Activation<'_, M, ActorGroup> 
     }
 }
 
+/// The handle of an actor that watches another one, and the function that makes the control message
+/// with the report.
+struct WatchingHandle<F> {
+    handle: ControlHandle<ActorGroup>,
+    report: F,
+}
+
+impl<F: Fn(Down) -> ControlMessage + Send> WatchingActor for WatchingHandle<F> {
+    fn report(&self, down: Down) {
+        // WHY ignored: the one that watches has ended itself.
+        let _ = self.handle.send((self.report)(down));
+    }
+
+    fn has_ended(&self) -> bool {
+        self.handle.is_disconnected()
+    }
+}
+
 impl<'a, A: Actor> Context<'a, A> {
     pub(super) fn new(
         services: &'a mut dyn ActivationServices<A::Message>,
@@ -127,11 +145,8 @@ impl<'a, A: Actor> Context<'a, A> {
         // WHY: the report of the end may come at once, and is for the workers to handle.
         self.services.worker().has_given_address = true;
         let handle = self.services.control_handle();
-        let report = move |down| {
-            // WHY ignored: the one that watches has ended itself.
-            let _ = handle.send(report(down));
-        };
-        let watch = ActorWatch::new(other.id(), watcher, Box::new(report));
+        let to = Box::new(WatchingHandle { handle, report });
+        let watch = ActorWatch::new(other.id(), watcher, to);
         // WHY ignored: the watch comes back, and is dropped, which reports the end.
         let _ = other.control_handle().send(ControlMessage::Watch(watch));
     }

@@ -76,7 +76,7 @@ impl<M: Send + 'static> HostedInbox<M> {
     ) -> Flow {
         match control {
             ControlMessage::Init(handle) => self.number = turn.group().add_member(handle),
-            ControlMessage::Watch(watch) => self.watches.push(watch),
+            ControlMessage::Watch(watch) => watch.add_to(&mut self.watches),
             ControlMessage::End => return Flow::Stop,
             // WHY nothing: an inbox is not restarted or replaced, and starts no timer or watch. A
             // restart only wakes its owner.

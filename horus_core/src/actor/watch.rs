@@ -83,21 +83,34 @@ pub(crate) struct ActorWatch {
     watched: ActorId,
     watcher: Watcher,
     reason: DownReason,
-    report: Box<dyn FnMut(Down) + Send>,
+    /// The watching actor, to which the report is sent.
+    to: Box<dyn WatchingActor>,
+    /// True if the end of the watched actor is not to be reported.
+    is_discarded: bool,
+}
+
+/// An actor that watches another one, as the watch sees it.
+pub(crate) trait WatchingActor: Send {
+    /// Sends the actor the report that the watched one has ended.
+    fn report(&self, down: Down);
+
+    /// Returns true if the actor has ended itself.
+    fn has_ended(&self) -> bool;
 }
 
 impl ActorWatch {
-    /// Creates the watch of `watcher` over `watched`. `report` sends the report to the watcher.
+    /// Creates the watch of `watcher`, to which `to` leads, over `watched`.
     pub(crate) const fn new(
         watched: ActorId,
         watcher: Watcher,
-        report: Box<dyn FnMut(Down) + Send>,
+        to: Box<dyn WatchingActor>,
     ) -> Self {
         Self {
             watched,
             watcher,
             reason: DownReason::Ended,
-            report,
+            to,
+            is_discarded: false,
         }
     }
 
@@ -109,7 +122,7 @@ impl ActorWatch {
     /// take long.
     pub(crate) fn add_to(self, watches: &mut Vec<Self>) {
         let Watcher::Renewed(id) = self.watcher else {
-            return watches.push(self);
+            return self.push_to(watches);
         };
         let own = [Watcher::First(id), Watcher::Renewed(id)];
         let former = watches
@@ -117,13 +130,24 @@ impl ActorWatch {
             .find(|other| own.contains(&other.watcher));
         match former {
             Some(former) => std::mem::replace(former, self).discard(),
-            None => watches.push(self),
+            None => self.push_to(watches),
         }
+    }
+
+    /// Appends this watch to `watches`. If that list is full, removes the watches of actors that
+    /// have ended first, as each of them holds the memory of its actor.
+    fn push_to(self, watches: &mut Vec<Self>) {
+        if watches.len() == watches.capacity() {
+            watches.retain(|other| !other.to.has_ended());
+            // WHY as many: the time for each watch stays the same, whatever their number.
+            watches.reserve(watches.len().max(4));
+        }
+        watches.push(self);
     }
 
     /// Drops the watch without a report to the watching actor.
     fn discard(mut self) {
-        self.report = Box::new(drop);
+        self.is_discarded = true;
     }
 
     /// Reports to the watching actor that the watched one has ended for the reason `reason`.
@@ -135,10 +159,10 @@ impl ActorWatch {
 impl Drop for ActorWatch {
     fn drop(&mut self) {
         let reason = std::mem::replace(&mut self.reason, DownReason::Ended);
-        (self.report)(Down {
-            id: self.watched,
-            reason,
-        });
+        if !self.is_discarded {
+            let id = self.watched;
+            self.to.report(Down { id, reason });
+        }
     }
 }
 
@@ -147,5 +171,45 @@ impl fmt::Debug for ActorWatch {
         f.debug_struct("ActorWatch")
             .field("watched", &self.watched)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use super::*;
+
+    /// An actor that has ended once the word is true.
+    struct Ending(Arc<AtomicBool>);
+
+    impl WatchingActor for Ending {
+        fn report(&self, _: Down) {}
+
+        fn has_ended(&self) -> bool {
+            self.0.load(Ordering::Relaxed)
+        }
+    }
+
+    /// The list of an actor that many short-lived actors watch holds those that live.
+    #[test]
+    fn watches_of_actors_that_have_ended_are_removed() {
+        let mut watches = Vec::new();
+        let mut watch = |number| {
+            let ended = Arc::<AtomicBool>::default();
+            let to = Box::new(Ending(Arc::clone(&ended)));
+            let watcher = Watcher::First(ActorId(number));
+            ActorWatch::new(ActorId(0), watcher, to).add_to(&mut watches);
+            (ended, watches.len())
+        };
+        let living: Vec<_> = (1..=10).map(|number| watch(number).0).collect();
+        for number in 11..1000 {
+            let (ended, count) = watch(number);
+            assert!(count <= 4 * living.len(), "{count} watches");
+            ended.store(true, Ordering::Relaxed);
+        }
+        let kept = watches.iter().filter(|watch| !watch.to.has_ended());
+        assert_eq!(kept.count(), living.len(), "only those of ended actors");
     }
 }
