@@ -376,6 +376,60 @@ fn nodes_are_shut_down_in_reverse_order_on_any_executor() {
     );
 }
 
+/// Waits in its tick for ever, and logs its calls.
+struct Endless(Arc<Mutex<Vec<&'static str>>>);
+
+impl AsyncNode for Endless {
+    fn tick<'a>(&'a mut self, _: &'a mut Context<'_>) -> TickFuture<'a> {
+        self.0.lock().unwrap().push("tick");
+        Box::pin(std::future::pending())
+    }
+
+    fn on_error(&mut self, _: &horus_core::scheduler::NodeError) {
+        self.0.lock().unwrap().push("on_error");
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.0.lock().unwrap().push("enter_safe_state");
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.0.lock().unwrap().push("shutdown");
+        Ok(())
+    }
+}
+
+/// That the end of the run cuts a tick off is no failure of the node, so no policy applies.
+#[test]
+fn a_node_whose_tick_is_dropped_enters_its_safe_state_before_it_is_shut_down() {
+    let (mut scheduler, _private) = Private::alone();
+    let calls = Arc::default();
+    let node = scheduler
+        .node("motor")
+        .failure_policy(FailurePolicy::Restart {
+            max: 3,
+            backoff: Duration::from_millis(1),
+        });
+    node.async_io()
+        .build(AsyncNodeAdapter::new(Endless(Arc::clone(&calls))))
+        .unwrap();
+    let begun = Arc::clone(&calls);
+    let fails = move |_: &mut Context<'_>| -> NodeResult {
+        match begun.lock().unwrap().is_empty() {
+            true => Ok(()),
+            false => Err("the wheel fell off".into()),
+        }
+    };
+    scheduler.node("wheel").build(fails).unwrap();
+    let report = scheduler.run().unwrap_err().into_report().unwrap();
+    let calls = calls.lock().unwrap();
+    assert_eq!(*calls, ["tick", "enter_safe_state", "shutdown"]);
+    let motor = report.node("motor").unwrap();
+    assert_eq!(motor.metrics.failures, 0);
+    let error = motor.last_error.as_ref().unwrap();
+    assert!(error.contains("the tick was dropped"), "{error}");
+}
+
 #[test]
 fn a_tick_that_blocks_the_thread_is_left_behind() {
     let (mut scheduler, _private) = Private::alone();
