@@ -263,6 +263,33 @@ for _ in range(20):
 """)
 
 
+def test_a_child_that_is_forked_while_nodes_are_dropped_does_not_hang(python):
+    python("""
+import os
+import threading
+import horus
+
+def hook(*arguments):
+    pass
+
+for _ in range(200):
+    scheduler = horus.Scheduler("robot")
+    for number in range(50):
+        node = horus.Node(f"node {number}", tick=hook)
+        node.init = node.shutdown = node.enter_safe_state = node.is_safe_state = hook
+        scheduler.add(node)
+    scheduler.start()
+    ends = threading.Thread(target=scheduler.finish)
+    ends.start()
+    while ends.is_alive():
+        child = os.fork()
+        if child == 0:
+            os._exit(0)
+        os.waitpid(child, 0)
+    ends.join()
+""")
+
+
 def test_a_child_does_not_wait_for_threads_of_its_parent_when_it_exits(python):
     script = """
 import horus, os, resource, sys, threading, time

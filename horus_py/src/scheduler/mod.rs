@@ -6,6 +6,7 @@
 //! this module.
 
 pub(crate) mod context;
+pub(crate) mod drop_attached;
 pub(crate) mod error;
 pub(crate) mod events;
 pub(crate) mod handle;

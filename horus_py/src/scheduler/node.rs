@@ -13,6 +13,7 @@ use pyo3::types::{PyDict, PyTuple};
 
 use crate::error::Error;
 use crate::scheduler::context::PyContext;
+use crate::scheduler::drop_attached::DropAttached;
 use crate::scheduler::held::NodeCalls;
 use crate::scheduler::python_calls::with_python;
 use crate::scheduler::run_exceptions::RunExceptions;
@@ -24,7 +25,7 @@ struct PythonFailure {
     text: String,
     /// The exception that is passed to the node's hook `on_error`; `None` if the node has no such
     /// hook.
-    error: Option<PyErr>,
+    error: DropAttached<Option<PyErr>>,
 }
 
 impl fmt::Display for PythonFailure {
@@ -42,7 +43,7 @@ pub(crate) struct PythonNode {
     /// True if a failure of this node can end the run, according to its failure policy. Its
     /// exceptions are then kept, to be raised to the caller of the run.
     can_be_fatal: bool,
-    pub(super) calls: Arc<NodeCalls>,
+    pub(super) calls: DropAttached<Arc<NodeCalls>>,
     run_exceptions: Arc<RunExceptions>,
 }
 
@@ -81,7 +82,7 @@ impl PythonNode {
             can_be_fatal: settings::failure_policy_of(settings)?.is_none_or(|policy| {
                 matches!(policy, FailurePolicy::Fatal | FailurePolicy::Restart { .. })
             }),
-            calls: Arc::new(calls),
+            calls: DropAttached::new(Arc::new(calls)),
             run_exceptions: Arc::clone(run_exceptions),
         })
     }
@@ -161,6 +162,7 @@ impl PythonNode {
                     .record_failure(&self.name, Some(failure));
             }
             let error = self.calls.on_error.is_some().then_some(error);
+            let error = DropAttached::new(error);
             Some(PythonFailure { text, error })
         });
         match outcome {

@@ -14,6 +14,7 @@ use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 use tokio::time::timeout;
 
+use crate::scheduler::drop_attached::DropAttached;
 use crate::scheduler::held::HeldObject;
 use crate::scheduler::node::{PythonNode, interpreter_ended_error};
 use crate::scheduler::python_calls::with_python;
@@ -25,7 +26,7 @@ struct PythonTask {
     /// The node whose tick resumes the coroutine until the coroutine waits. It calls `Ticks.turn`
     /// of the Python module `horus._loop`.
     node: PythonNode,
-    ticks: Arc<Py<PyAny>>,
+    ticks: DropAttached<Arc<Py<PyAny>>>,
 }
 
 /// A Python object of the class `horus.Node`, converted to a node that the scheduler accepts.
@@ -76,6 +77,7 @@ impl Drop for TickGuard<'_> {
 
 impl PythonTask {
     const fn new(node: PythonNode, ticks: Arc<Py<PyAny>>) -> Self {
+        let ticks = DropAttached::new(ticks);
         Self { node, ticks }
     }
 
