@@ -427,15 +427,7 @@ impl Runner {
                     self.apply_end_checks_and_miss_policy(overrun, begin_ns, end_ns)
                 }
             }
-            failed => {
-                let is_swapped = self.probation.is_some();
-                let after = self.handle_failure(failed, "", end_ns);
-                // WHY: `shutdown` was called, of this node or of the new node of a swap.
-                if is_swapped || matches!(self.state, NodeState::New { .. }) {
-                    self.busy_until_ns = clock.now_ns();
-                }
-                after
-            }
+            failed => self.end_failed_tick(failed, overrun, (begin_ns, end_ns), clock),
         };
         // WHY not before: the events above belong to the tick that has ended.
         self.tick += 1;

@@ -62,6 +62,50 @@ impl Runner {
         self.apply_miss_policy(is_miss, fault, overrun, end_ns)
     }
 
+    /// Applies the failure policy after a tick that failed. If the node goes on with its ticks, now
+    /// or after a pause, also applies the checks of a tick and the miss policy.
+    #[cold]
+    pub(super) fn end_failed_tick(
+        &mut self,
+        failed: Result<NodeResult, String>,
+        overrun: Overrun,
+        (begin_ns, end_ns): (u64, u64),
+        clock: &Clock,
+    ) -> AfterTurn {
+        // WHY not after a panic: the time of the panic hook is not that of the node.
+        let overrun = if failed.is_ok() {
+            overrun
+        } else {
+            Overrun::default()
+        };
+        let is_swapped = self.probation.is_some();
+        let after = self.handle_failure(failed, "", end_ns);
+        if is_swapped || matches!(self.state, NodeState::New { .. }) {
+            // WHY: `shutdown` was called, of this node or of the new node of a swap.
+            self.busy_until_ns = clock.now_ns();
+            return after;
+        }
+        if after != AfterTurn::Continue {
+            return after;
+        }
+        let fault = self.run_tick_check(|tick_checks| tick_checks.end_tick(begin_ns));
+        if !overrun.is_any() && fault.is_none() {
+            // WHY not recorded as in time: failed ticks must not end the safe state of a node.
+            return AfterTurn::Continue;
+        }
+        let before = self.state;
+        let after = self.apply_miss_policy(true, fault, overrun, end_ns);
+        // WHY: the miss policy must not shorten the pause of the failure policy.
+        if let NodeState::BackingOff { until_ns: rest_ns } = before {
+            let until_ns = match self.state {
+                NodeState::BackingOff { until_ns } => until_ns.max(rest_ns),
+                _ => rest_ns,
+            };
+            self.state = NodeState::BackingOff { until_ns };
+        }
+        after
+    }
+
     /// Runs one of the tick checks, and records an event if a fault has begun or ended since the
     /// last check. Returns the fault that the check has found, if any.
     pub(super) fn run_tick_check(
@@ -132,8 +176,9 @@ impl Runner {
         self.tick += 1;
     }
 
-    /// Applies the miss policy of the node. Called after a tick that returned no error, and when
-    /// inputs are stale between ticks. `fault` is the fault that the tick checks found, if any.
+    /// Applies the miss policy of the node. Called after a tick that returned no error, after one
+    /// that failed and was a miss, and when inputs are stale between ticks. `fault` is the fault
+    /// that the tick checks found, if any.
     #[inline]
     pub(super) fn apply_miss_policy(
         &mut self,

@@ -343,6 +343,77 @@ fn a_silent_input_leads_through_all_steps_to_the_end_without_a_message() {
     assert_eq!((runner.metrics.snapshot().misses, entered.get()), (20, 1));
 }
 
+/// A node whose ticks all fail, with an error or a panic. Counts how often it enters its safe state.
+struct AlwaysFailing {
+    panics: bool,
+    entered: Arc<AtomicU64>,
+}
+
+impl Node for AlwaysFailing {
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        assert!(!self.panics, "on purpose, without an input");
+        Err("there is no input".into())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.entered.fetch_add_one();
+    }
+}
+
+/// Returns the runner of a node whose ticks all fail, and the counter of its safe states.
+fn failing(panics: bool, spec: NodeSpec) -> (Runner, Arc<AtomicU64>) {
+    let entered = Arc::default();
+    let node = AlwaysFailing {
+        panics,
+        entered: Arc::clone(&entered),
+    };
+    let (runner, _) = runner_of(node, spec, &Clock::simulated(0));
+    (runner, entered)
+}
+
+#[test]
+fn a_tick_that_fails_because_its_input_is_stale_is_a_miss() {
+    let cooldown = Duration::from_secs(100);
+    for (policy, ticks) in [
+        (FailurePolicy::Ignore, 20),
+        (FailurePolicy::Skip { max: 9, cooldown }, 10),
+        (FailurePolicy::Skip { max: 0, cooldown }, 1),
+    ] {
+        for panics in [false, true] {
+            let mut spec = with_input(MissPolicy::SafeMode);
+            spec.on_failure = policy;
+            let (mut runner, entered) = failing(panics, spec);
+            run_at(&mut runner, 1..=20);
+            let metrics = runner.metrics().snapshot();
+            let found = (metrics.ticks, metrics.failures, metrics.misses);
+            assert_eq!(found, (ticks, ticks, ticks), "{policy:?}, {panics}");
+            assert_eq!(entered.get(), 1, "{policy:?}, {panics}");
+        }
+    }
+}
+
+#[test]
+fn a_tick_that_fails_late_is_a_miss_and_one_in_time_ends_no_safe_state() {
+    let spec = NodeSpec {
+        name: "n".into(),
+        rate: Some(1000.hz()),
+        on_miss: Some(MissPolicy::SafeMode),
+        on_failure: FailurePolicy::Ignore,
+        ..NodeSpec::default()
+    };
+    let (mut runner, entered) = failing(false, spec);
+    let mut turn = |due_ns: u64, now_ns: u64| {
+        let after = runner.run_turn(&Clock::simulated(now_ns), due_ns, now_ns).1;
+        assert_eq!(after, AfterTurn::Continue);
+        (runner.metrics().snapshot().misses, runner.is_in_safe_state)
+    };
+    assert_eq!(turn(SECOND, SECOND + 2_000_000), (1, true));
+    for second in 2..100 {
+        assert_eq!(turn(second * SECOND, second * SECOND), (1, true));
+    }
+    assert_eq!(entered.get(), 1);
+}
+
 /// A node whose `init` takes long. It fails in its first tick, and in its second `init`.
 struct Slow {
     inits: u64,
