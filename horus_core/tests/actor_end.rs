@@ -46,6 +46,8 @@ enum Order {
     Stop,
     /// Blocks until the sender of this has gone.
     Block(mpsc::Receiver<()>),
+    /// Sends a message to another actor, and then blocks.
+    Pass(Address<Order>, mpsc::Receiver<()>),
     Answer(Reply<u64>),
 }
 
@@ -90,9 +92,18 @@ impl Actor for Worker {
                 self.calls.note("block", &self.name);
                 assert!(gone.recv().is_err());
             }
+            Order::Pass(other, gone) => {
+                assert!(other.tell(Order::Note).is_ok());
+                self.calls.note("block", &self.name);
+                assert!(gone.recv().is_err());
+            }
             Order::Answer(reply) => reply.send(self.handled),
         }
         Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.calls.note("safe", &self.name);
     }
 
     fn shutdown(&mut self) -> NodeResult {
@@ -509,6 +520,40 @@ fn actors_that_hang_end_at_last() {
     assert_eq!(actors.counters().alive, 2);
     drop(blocks);
     until("both are shut down", || actors.counters().alive == 0);
+}
+
+/// If the only thread of a group hangs, the actors whose mail it was to handle next enter their safe
+/// state and end: the one to which the hanging handler has sent, and one that waits in the queue.
+#[test]
+fn actors_that_wait_for_a_thread_that_hangs_end() {
+    let (mut scheduler, _private) = Private::alone();
+    let actors = group(&mut scheduler, 1);
+    let calls = Calls::default();
+    let spawn = |name: &str| {
+        let options = actors.options().safe_state();
+        options.spawn(Worker::new(name, &calls)).unwrap()
+    };
+    let [hanging, passed, told] = ["hanging", "passed", "told"].map(spawn);
+    let (block, gone) = mpsc::channel();
+    hanging.tell(Order::Pass(passed.clone(), gone)).unwrap();
+    told.tell(Order::Note).unwrap();
+    let running = scheduler.start().unwrap();
+    calls.until_blocked(1);
+    drop(calls.take());
+    running.finish().unwrap_err();
+    let wanted = [
+        "safe told",
+        "shutdown told",
+        "safe passed",
+        "shutdown passed",
+    ];
+    assert_eq!(calls.take(), wanted);
+    assert!(passed.is_disconnected() && told.is_disconnected());
+    let counters = actors.counters();
+    assert_eq!((counters.alive, counters.undelivered), (1, 2));
+    drop(block);
+    until("it ends at last", || actors.counters().alive == 0);
+    assert!(hanging.is_disconnected());
 }
 
 /// A group that never runs drops its mail with its scheduler.

@@ -11,7 +11,7 @@ use super::injector::{self, InjectorEntry, InjectorMemory};
 use super::run_queue::{self, RunQueueMemory};
 use super::search::{self, SearchMemory, WORKERS_MAX};
 use super::worker::Worker;
-use crate::protocol::sync::{self, Edge};
+use crate::protocol::sync::{self, Edge, PointerWord};
 use crate::wait::{Event, LocalEventcount};
 
 /// Number of slots of each worker's ring. Also the maximum number of entries that a worker keeps
@@ -200,12 +200,15 @@ impl<E: Entry> RunQueues<E> {
     }
 
     /// Closes the injectors. Called when the workers are gone or have stalled. Calls `left` with
-    /// each entry that was sent and that no worker has taken. Entries that are sent later go back
-    /// to their senders; see [`Self::inject`].
+    /// each entry that was sent or put into a queue, and that no worker has begun to run, also if
+    /// its worker still exists. Entries that are sent later go back to their senders; see
+    /// [`Self::inject`].
     pub fn close(&self, mut left: impl FnMut(E)) {
         search::close(&self.0);
+        let stolen = Queue::new();
         for queue in &self.0.queues {
             take_injected_entries(queue, &mut left);
+            steal_entries(queue, &stolen, &mut left);
         }
     }
 
@@ -286,6 +289,30 @@ fn take_injected_entries<E: Entry>(queue: &Queue<E::Target>, mut each: impl FnMu
     }
 }
 
+/// Takes all entries out of the ring and the `lifo_slot` of `queue` as a thief, and calls `each` for
+/// each of them. `own` is an empty queue, which only the caller uses, and which is empty again
+/// afterwards.
+#[cold]
+fn steal_entries<E: Entry>(
+    queue: &Queue<E::Target>,
+    own: &Queue<E::Target>,
+    mut each: impl FnMut(E),
+) {
+    // Relaxed: the exchange decides.
+    let next = queue.lifo_slot.get();
+    if !next.is_null() && run_queue::steal_lifo(queue, next) {
+        // SAFETY: the entry was in the queue, and was taken out.
+        each(unsafe { entry_from_pointer(next) });
+    }
+    // SAFETY: by the contract, this thread is the owner of `own`.
+    while let Some(entry) =
+        unsafe { run_queue::pop_oldest(own).or_else(|| run_queue::steal(queue, own)) }
+    {
+        // SAFETY: as above.
+        each(unsafe { entry_from_pointer(entry) });
+    }
+}
+
 /// Takes an entry out of a queue when the queues are dropped, so that no other thread accesses the
 /// queue any more. Returns `None` if the queue is empty.
 fn take_remaining_entry<T: InjectorEntry>(queue: &Queue<T>) -> Option<*mut T> {
@@ -298,8 +325,7 @@ fn take_remaining_entry<T: InjectorEntry>(queue: &Queue<T>) -> Option<*mut T> {
     }
     if entry.is_null() {
         // SAFETY: this thread acts as the owner.
-        return run_queue::take_lifo(queue, false)
-            .or_else(|| unsafe { run_queue::pop_oldest(queue) });
+        return run_queue::take_lifo(queue).or_else(|| unsafe { run_queue::pop_oldest(queue) });
     }
     Some(entry)
 }
