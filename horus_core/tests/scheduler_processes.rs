@@ -224,7 +224,7 @@ fn faulty(dir: &Path) {
         .rate(100.hz())
         .build(|_: &mut Context<'_>| ())
         .unwrap();
-    scheduler.main_rate(400.hz());
+    scheduler.main_rate(400.hz()).unwrap();
     let mut running = scheduler.start().unwrap();
     say(format_args!("called {}", running.name()));
     running.run_for(Duration::MAX).unwrap();

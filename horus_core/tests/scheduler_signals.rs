@@ -460,7 +460,7 @@ fn stormed(dir: &Path) {
         .node("main")
         .build(|_: &mut Context<'_>| ())
         .unwrap();
-    scheduler.main_rate(Rate::hz(200.0));
+    scheduler.main_rate(Rate::hz(200.0)).unwrap();
     let report = scheduler.run().or_else(RunError::into_report).unwrap();
     for node in &report.nodes {
         assert!(

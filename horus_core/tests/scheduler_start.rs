@@ -43,6 +43,35 @@ impl Node for Noting {
     }
 }
 
+#[test]
+fn an_invalid_main_rate_is_refused_before_any_node_is_initialised() {
+    for (hertz, shown) in [
+        (0.0, "not 0"),
+        (-1.0, "not -1"),
+        (f64::NAN, "not NaN"),
+        (2e6, "not 2000000"),
+    ] {
+        for is_simulated in [false, true] {
+            let (mut scheduler, _private) = Private::alone();
+            let calls = Arc::default();
+            let node = Noting("main", Arc::clone(&calls));
+            scheduler.node("main").build(node).unwrap();
+            let error = scheduler.main_rate(hertz.hz()).unwrap_err().to_string();
+            assert!(error.ends_with(shown), "{error}");
+            assert_eq!(calls.lock().unwrap().len(), 0);
+            // The scheduler has kept its rate.
+            let report = if is_simulated {
+                scheduler.simulate(Duration::from_millis(50), 0, 0)
+            } else {
+                let mut running = scheduler.start().unwrap();
+                running.tick_once().unwrap();
+                running.finish().unwrap()
+            };
+            assert!(report.nodes[0].metrics.ticks > 0, "{report}");
+        }
+    }
+}
+
 /// Returns the bytes of address space that this process uses.
 fn address_bytes() -> u64 {
     let text = std::fs::read_to_string("/proc/self/statm").unwrap();

@@ -126,8 +126,8 @@ impl HorusSchedulerOptions {
             scheduler.namespace(&unsafe { resolve_namespace(self.name_space) }?);
         }
         if self.main_rate_hz != 0.0 {
-            let rate = Rate::hz(self.main_rate_hz).check();
-            scheduler.main_rate(rate.map_err(|error| ffi::invalid_argument(error.to_string()))?);
+            let set = scheduler.main_rate(Rate::hz(self.main_rate_hz));
+            set.map_err(|error| ffi::invalid_argument(error.to_string()))?;
         }
         if self.compute_threads != 0 {
             scheduler.compute_threads(self.compute_threads as usize);

@@ -270,8 +270,13 @@ impl Scheduler {
     }
 
     /// Sets the rate at which nodes without a rate run. Default: 100 Hz.
-    pub const fn main_rate(&mut self, rate: Rate) {
-        self.main_rate = rate;
+    ///
+    /// # Errors
+    ///
+    /// Returns [`RateError`] if the rate is invalid. The scheduler then keeps its rate.
+    pub fn main_rate(&mut self, rate: Rate) -> Result<(), RateError> {
+        self.main_rate = rate.check()?;
+        Ok(())
     }
 
     /// Sets the number of threads that run [`compute`](NodeBuilder::compute) nodes. The number is

@@ -91,9 +91,8 @@ impl PyScheduler {
             scheduler.namespace(&namespace.get().inner);
         }
         if let Some(hertz) = main_rate {
-            let rate = Rate::hz(hertz).check();
-            scheduler
-                .main_rate(rate.map_err(|error| scheduler_error(format!("main_rate: {error}")))?);
+            let set = scheduler.main_rate(Rate::hz(hertz));
+            set.map_err(|error| scheduler_error(format!("main_rate: {error}")))?;
         }
         if let Some(threads) = compute_threads {
             scheduler.compute_threads(threads);

@@ -11,7 +11,7 @@ use std::time::Duration;
 /// assert_eq!(100.hz().period().as_millis(), 10);
 /// assert_eq!(0.5.hz().period().as_secs(), 2);
 /// assert_eq!(1.khz(), 1000.hz());
-/// // An invalid rate is refused when the scheduler is built.
+/// // `build` of a node and `Scheduler::main_rate` refuse an invalid rate.
 /// let error = (-1).hz().check().unwrap_err();
 /// assert!(error.to_string().ends_with("and not -1"), "{error}");
 /// ```

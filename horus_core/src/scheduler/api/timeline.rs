@@ -20,8 +20,11 @@ pub struct Timeline {
 }
 
 impl Timeline {
-    /// Creates due times of which the first is `first_ns`, and the others follow at `rate`. The
-    /// rate must be valid.
+    /// Creates due times of which the first is `first_ns`, and the others follow at `rate`.
+    ///
+    /// # Panics
+    ///
+    /// Panics if the rate is invalid; [`Rate::check`] says whether it is.
     #[must_use]
     pub const fn new(first_ns: u64, rate: Rate) -> Self {
         let (whole_ns, rest, denominator) = rate.period_exact();
