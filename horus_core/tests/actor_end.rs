@@ -522,8 +522,8 @@ fn actors_that_hang_end_at_last() {
     until("both are shut down", || actors.counters().alive == 0);
 }
 
-/// If the only thread of a group hangs, the actors whose mail it was to handle next enter their safe
-/// state and end: the one to which the hanging handler has sent, and one that waits in the queue.
+/// If the only thread of a group hangs, the actors whose mail it was to handle next enter their
+/// safe state and end: the one to which the hanging handler has sent, and one in the queue.
 #[test]
 fn actors_that_wait_for_a_thread_that_hangs_end() {
     let (mut scheduler, _private) = Private::alone();

@@ -289,8 +289,8 @@ fn take_injected_entries<E: Entry>(queue: &Queue<E::Target>, mut each: impl FnMu
     }
 }
 
-/// Takes all entries out of the ring and the `lifo_slot` of `queue` as a thief, and calls `each` for
-/// each of them. `own` is an empty queue, which only the caller uses, and which is empty again
+/// Takes all entries out of the ring and the `lifo_slot` of `queue` as a thief, and calls `each`
+/// for each of them. `own` is an empty queue, which only the caller uses, and which is empty again
 /// afterwards.
 #[cold]
 fn steal_entries<E: Entry>(
