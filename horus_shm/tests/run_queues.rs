@@ -381,9 +381,9 @@ fn closed_queues_keep_no_entry() {
 /// taken once, by the worker or by the thread that closes the queues.
 #[test]
 fn a_worker_that_goes_on_meets_the_close() {
-    for _ in 0..2000 {
+    for round in 0..2000 {
         let log = Log::new(4);
-        let (queues, mut workers) = RunQueues::<Handle>::new(1);
+        let (queues, mut workers) = RunQueues::<Handle>::new(1 + round % 2);
         let mut worker = workers.remove(0);
         (0..3).for_each(|number| worker.push(log.job(number)));
         worker.push_next(log.job(3));

@@ -287,19 +287,22 @@ pub fn put_lifo<M: RunQueueMemory>(memory: &M, item: *mut M::Item) -> Option<*mu
     (!former.is_null()).then_some(former)
 }
 
-/// Takes the entry in the `lifo_slot`, which the owner runs next. Wait-free. Only the owner calls
-/// this function.
-///
-/// WHY an exchange also if there is no other worker: the thread that ends a group takes the entries
-/// of a worker that hangs, which may go on at that moment.
+/// Takes the entry in the `lifo_slot`, which the owner runs next. `has_thieves` must be true if
+/// other threads may take entries. Wait-free. Only the owner calls this function.
 #[inline]
-pub fn take_lifo<M: RunQueueMemory>(memory: &M) -> Option<*mut M::Item> {
+pub fn take_lifo<M: RunQueueMemory>(memory: &M, has_thieves: bool) -> Option<*mut M::Item> {
     let slot = memory.lifo_slot();
-    // Relaxed, both: the owner put the entry there itself; the exchange decides.
-    if slot.get().is_null() {
+    // Relaxed, all: the owner put the entry there itself; the exchange decides.
+    let seen = slot.get();
+    if seen.is_null() {
         return None;
     }
-    let item = slot.swap_relaxed(ptr::null_mut());
+    let null = ptr::null_mut();
+    if !has_thieves {
+        slot.set(null);
+        return Some(seen);
+    }
+    let item = slot.swap_relaxed(null);
     (!item.is_null()).then_some(item)
 }
 

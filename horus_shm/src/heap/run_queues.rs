@@ -203,12 +203,18 @@ impl<E: Entry> RunQueues<E> {
     /// each entry that was sent or put into a queue, and that no worker has begun to run, also if
     /// its worker still exists. Entries that are sent later go back to their senders; see
     /// [`Self::inject`].
+    ///
+    /// If there is only one worker, the entry in its `lifo_slot` stays there. WHY: a worker without
+    /// others takes it without an exchange, and may go on at this moment.
     pub fn close(&self, mut left: impl FnMut(E)) {
         search::close(&self.0);
         let stolen = Queue::new();
         for queue in &self.0.queues {
             take_injected_entries(queue, &mut left);
-            steal_entries(queue, &stolen, &mut left);
+            if self.0.queues.len() > 1 {
+                steal_lifo_entry(queue, &mut left);
+            }
+            steal_ring_entries(queue, &stolen, &mut left);
         }
     }
 
@@ -289,26 +295,32 @@ fn take_injected_entries<E: Entry>(queue: &Queue<E::Target>, mut each: impl FnMu
     }
 }
 
-/// Takes all entries out of the ring and the `lifo_slot` of `queue` as a thief, and calls `each`
-/// for each of them. `own` is an empty queue, which only the caller uses, and which is empty again
-/// afterwards.
+/// Takes the entry out of the `lifo_slot` of `queue` as a thief, and calls `each` for it.
 #[cold]
-fn steal_entries<E: Entry>(
-    queue: &Queue<E::Target>,
-    own: &Queue<E::Target>,
-    mut each: impl FnMut(E),
-) {
+fn steal_lifo_entry<E: Entry>(queue: &Queue<E::Target>, each: impl FnOnce(E)) {
     // Relaxed: the exchange decides.
     let next = queue.lifo_slot.get();
     if !next.is_null() && run_queue::steal_lifo(queue, next) {
         // SAFETY: the entry was in the queue, and was taken out.
         each(unsafe { entry_from_pointer(next) });
     }
-    // SAFETY: by the contract, this thread is the owner of `own`.
-    while let Some(entry) =
-        unsafe { run_queue::pop_oldest(own).or_else(|| run_queue::steal(queue, own)) }
-    {
+}
+
+/// Takes all entries out of the ring of `queue` as a thief, and calls `each` for each of them.
+/// `own` is an empty queue, which only the caller uses, and which is empty again afterwards.
+#[cold]
+fn steal_ring_entries<E: Entry>(
+    queue: &Queue<E::Target>,
+    own: &Queue<E::Target>,
+    mut each: impl FnMut(E),
+) {
+    loop {
+        // SAFETY: by the contract, this thread is the owner of `own`.
+        let oldest = unsafe { run_queue::pop_oldest(own) };
         // SAFETY: as above.
+        let entry = oldest.or_else(|| unsafe { run_queue::steal(queue, own) });
+        let Some(entry) = entry else { return };
+        // SAFETY: the entry was in the queue, and was taken out.
         each(unsafe { entry_from_pointer(entry) });
     }
 }
@@ -325,7 +337,8 @@ fn take_remaining_entry<T: InjectorEntry>(queue: &Queue<T>) -> Option<*mut T> {
     }
     if entry.is_null() {
         // SAFETY: this thread acts as the owner.
-        return run_queue::take_lifo(queue).or_else(|| unsafe { run_queue::pop_oldest(queue) });
+        return run_queue::take_lifo(queue, false)
+            .or_else(|| unsafe { run_queue::pop_oldest(queue) });
     }
     Some(entry)
 }

@@ -170,7 +170,7 @@ impl<E: Entry> Worker<E> {
     /// empty.
     #[inline]
     pub fn pop_next(&mut self) -> Option<E> {
-        let entry = run_queue::take_lifo(self.queue())?;
+        let entry = run_queue::take_lifo(self.queue(), self.has_peers())?;
         self.end_search();
         // SAFETY: taken out of the queue.
         Some(unsafe { entry_from_pointer(entry) })

@@ -85,7 +85,7 @@ pub(crate) fn a_lifo_entry_goes_to_the_owner_or_to_a_thief() {
             let former = run_queue::put_lifo(&*queue, Item::allocate(number));
             received.extend(former.map(Item::receive));
         }
-        received.extend(run_queue::take_lifo(&*queue).map(Item::receive));
+        received.extend(run_queue::take_lifo(&*queue, true).map(Item::receive));
         received.extend(thief.join().unwrap());
         check(received, &[], 2);
     });

@@ -343,7 +343,8 @@ fn a_silent_input_leads_through_all_steps_to_the_end_without_a_message() {
     assert_eq!((runner.metrics.snapshot().misses, entered.get()), (20, 1));
 }
 
-/// A node whose ticks all fail, with an error or a panic. Counts how often it enters its safe state.
+/// A node whose ticks all fail, with an error or a panic. Counts how often it enters its safe
+/// state.
 struct AlwaysFailing {
     panics: bool,
     entered: Arc<AtomicU64>,
