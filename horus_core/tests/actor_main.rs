@@ -80,7 +80,7 @@ impl Actor for Agent {
                 note(format!("number {number} {hops}"));
                 if number == self.fails_at {
                     self.fails_at = u64::MAX;
-                    return Err("on purpose".into());
+                    return Err(format!("on purpose at {number}").into());
                 }
                 if hops > 0
                     && let Some(next) = &self.next
@@ -365,7 +365,7 @@ fn a_wait_for_an_answer_runs_actors() {
     assert_eq!(try_ask(&second), Err(AskError::NoAnswer));
 }
 
-/// An actor that fails while the thread waits stops the scheduler in the next tick.
+/// An actor that fails while the thread waits stops the scheduler.
 #[test]
 fn a_failure_in_a_wait_stops_the_scheduler() {
     let (mut scheduler, _private) = Private::alone();
@@ -379,6 +379,53 @@ fn a_failure_in_a_wait_stops_the_scheduler() {
     assert_eq!(try_ask(&agent), Err(AskError::NoAnswer));
     let error = running.tick_once().unwrap_err();
     assert!(error.to_string().contains("on purpose"), "{error}");
+}
+
+/// Counts how often it enters its safe state.
+struct Bystander(Arc<Mutex<u64>>);
+
+impl scheduler::Node for Bystander {
+    fn tick(&mut self, _: &mut scheduler::Context<'_>) -> NodeResult {
+        Ok(())
+    }
+
+    fn enter_safe_state(&mut self) {
+        *self.0.lock().unwrap() += 1;
+    }
+}
+
+/// The program may end the run before the next tick. The first failure is the reason.
+#[test]
+fn a_failure_in_a_wait_is_not_lost_if_no_tick_follows() {
+    let (mut scheduler, _private) = Private::alone();
+    let actors = scheduler.actors("fleet").threads(0).build().unwrap();
+    let [first, second] = [7, 8].map(|number| {
+        let options = actors.options().on_failure(FailurePolicy::Fatal);
+        options.spawn(lone_agent(number)).unwrap()
+    });
+    let entered = Arc::default();
+    let bystander = Bystander(Arc::clone(&entered));
+    scheduler.node("bystander").build(bystander).unwrap();
+    let mut running = scheduler.start().unwrap();
+    running.tick_once().unwrap();
+    for (agent, number) in [(first, 7), (second, 8)] {
+        agent.tell(Passed::Number(number, 0)).unwrap();
+        assert_eq!(try_ask(&agent), Err(AskError::NoAnswer));
+    }
+    assert!(running.is_stopping());
+    let report = running.finish().unwrap_err().into_report().unwrap();
+    let StopReason::Node { name, error } = &report.reason else {
+        panic!("{report}");
+    };
+    assert!(
+        name == "fleet" && error.contains("on purpose at 7"),
+        "{report}"
+    );
+    assert_eq!(
+        report.node("fleet").unwrap().last_error.as_ref(),
+        Some(error)
+    );
+    assert_eq!(*entered.lock().unwrap(), 1);
 }
 
 /// Asks an agent that may have ended.

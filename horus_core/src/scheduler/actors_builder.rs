@@ -138,7 +138,7 @@ impl<'a> ActorsBuilder<'a> {
         self.spec.core = cores.iter().copied().max();
         self.spec.priority = *priority;
         let group = ActorGroup::new(&self.spec.name, self.threads, self.settings);
-        let node = Box::new(GroupNode::new(&group));
+        let node = Box::new(GroupNode::new(&group, &self.scheduler.shared));
         let none = (WaitSet::new(), Vec::new());
         self.scheduler.add_node(node, self.spec, None, none)?;
         if let Some(entry) = self.scheduler.entries.last_mut() {

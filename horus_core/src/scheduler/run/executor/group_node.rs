@@ -10,6 +10,9 @@ use crate::actor::local;
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::context::Context;
 use crate::scheduler::api::node::{Node, NodeError, NodeResult};
+use crate::scheduler::api::report::StopReason;
+use crate::scheduler::run::catch_panic::error_text;
+use crate::scheduler::run::run_state::RunState;
 
 use super::actor_turns;
 
@@ -29,15 +32,15 @@ struct InlineActorRuns {
     /// thread waits for an answer from one of them.
     worker: Option<WorkerContext>,
     resync_ns: u64,
-    /// The error of an actor that ran while the thread waited for an answer. The next tick of the
-    /// group's node returns it.
+    /// The first error of an actor that ran while the thread waited for an answer. The next tick of
+    /// the group's node returns it, or its `shutdown` if the run ends before.
     error: Option<NodeError>,
 }
 
 impl InlineActorRuns {
-    /// Runs the group's actors, on a thread that waits for an answer from one of them. Returns true
-    /// if an actor had something to do.
-    fn run_actors(&mut self, group: &ActorGroup) -> bool {
+    /// Runs the group's actors, on a thread that waits for an answer from one of them. Stops the run
+    /// if an actor fails and its policy demands it. Returns true if an actor had something to do.
+    fn run_actors(&mut self, group: &ActorGroup, shared: &RunState) -> bool {
         let Some(worker) = &mut self.worker else {
             return false;
         };
@@ -56,7 +59,12 @@ impl InlineActorRuns {
             return false;
         }
         if let Err(error) = actor_turns::run_actors_with_messages(group, worker, now_ns) {
-            self.error = Some(error);
+            // WHY at once: the run may end before the next tick of the group's node.
+            shared.stop(StopReason::Node {
+                name: group.name().to_owned(),
+                error: error_text(&*error),
+            });
+            self.error.get_or_insert(error);
         }
         true
     }
@@ -77,13 +85,15 @@ fn try_lock<T>(mutex: &Mutex<T>) -> Option<MutexGuard<'_, T>> {
 #[derive(Debug)]
 pub(crate) struct GroupNode {
     group: Arc<ActorGroup>,
+    shared: Arc<RunState>,
     turns: Arc<Mutex<InlineActorRuns>>,
 }
 
 impl GroupNode {
-    pub(crate) fn new(group: &Arc<ActorGroup>) -> Self {
+    pub(crate) fn new(group: &Arc<ActorGroup>, shared: &Arc<RunState>) -> Self {
         Self {
             group: Arc::clone(group),
+            shared: Arc::clone(shared),
             turns: Arc::default(),
         }
     }
@@ -98,21 +108,21 @@ impl GroupNode {
         }
         local::add_threadless_group(&self.group, || {
             let (group, turns) = (Arc::clone(&self.group), Arc::clone(&self.turns));
+            let shared = Arc::clone(&self.shared);
             Rc::new(move || {
                 let mut turns = try_lock(&turns)?;
-                (turns.thread == thread).then(|| turns.run_actors(&group))
+                (turns.thread == thread).then(|| turns.run_actors(&group, &shared))
             })
         });
     }
 
     /// Reverts [`Self::allow_runs_while_waiting`]: afterwards, no thread runs the actors while it
-    /// waits for an answer.
-    fn forbid_runs_while_waiting(&self) {
+    /// waits for an answer. Returns the error of an actor that no tick has returned.
+    fn forbid_runs_while_waiting(&self) -> Option<NodeError> {
         local::remove_threadless_group(&self.group);
         // WHY not in vain: a thread that has the lock finds no actor when its handler returns.
-        if let Some(mut turns) = try_lock(&self.turns) {
-            *turns = InlineActorRuns::default();
-        }
+        let mut turns = try_lock(&self.turns)?;
+        std::mem::take(&mut *turns).error
     }
 
     fn run_actors(&self, clock: &Clock) -> NodeResult {
@@ -144,10 +154,10 @@ impl Node for GroupNode {
     }
 
     fn shutdown(&mut self) -> NodeResult {
-        self.forbid_runs_while_waiting();
+        let error = self.forbid_runs_while_waiting();
         self.group.end();
         self.group.publish_counts();
-        Ok(())
+        error.map_or(Ok(()), Err)
     }
 
     fn enter_safe_state(&mut self) {
@@ -165,7 +175,7 @@ impl Node for GroupNode {
 impl Drop for GroupNode {
     fn drop(&mut self) {
         // WHY again: without a run, nobody has shut the node down.
-        self.forbid_runs_while_waiting();
+        drop(self.forbid_runs_while_waiting());
         self.group.end();
     }
 }
