@@ -38,8 +38,9 @@ struct InlineActorRuns {
 }
 
 impl InlineActorRuns {
-    /// Runs the group's actors, on a thread that waits for an answer from one of them. Stops the run
-    /// if an actor fails and its policy demands it. Returns true if an actor had something to do.
+    /// Runs the group's actors, on a thread that waits for an answer from one of them. Stops the
+    /// run if an actor fails and its policy demands it. Returns true if an actor had something to
+    /// do.
     fn run_actors(&mut self, group: &ActorGroup, shared: &RunState) -> bool {
         let Some(worker) = &mut self.worker else {
             return false;
