@@ -75,51 +75,6 @@ fn the_first_message_ends_the_history_of_the_predecessor() {
     }
 }
 
-/// A restart may overlap: the new instance starts before the old one has left, and takes another
-/// lane.
-#[test]
-fn overlapping_runs_of_a_program_leave_one_history() {
-    let private = Private::new();
-    let open =
-        || -> Publisher<CmdVel> { private.publisher("map", Qos::latched().latch_key("map")) };
-    let [mut first, mut second] = [open(), open()];
-    send(&mut first, 1);
-    assert_eq!(late_joiner_gets(&private), [1]);
-    send(&mut second, 2);
-    assert_eq!(late_joiner_gets(&private), [1, 2], "both live");
-    drop(first);
-    assert_eq!(late_joiner_gets(&private), [2], "the first one has left");
-    let third = open();
-    assert_eq!(late_joiner_gets(&private), [2], "the third one is silent");
-    drop((second, third));
-    assert_eq!(late_joiner_gets(&private), [2]);
-    let mut fourth = open();
-    assert_eq!(late_joiner_gets(&private), [2]);
-    send(&mut fourth, 4);
-    assert_eq!(late_joiner_gets(&private), [4]);
-    drop(fourth);
-    assert_eq!(late_joiner_gets(&private), [4]);
-}
-
-#[test]
-fn a_run_that_sent_nothing_ends_no_history() {
-    let private = Private::new();
-    let open = || -> Publisher<CmdVel> { private.publisher("map", KEEPS_TWO) };
-    let [mut first, silent] = [open(), open()];
-    send(&mut first, 1);
-    drop(first);
-    assert_eq!(late_joiner_gets(&private), [1]);
-    drop(silent);
-    for _ in 0..3 {
-        drop(open());
-        assert_eq!(late_joiner_gets(&private), [1]);
-    }
-    let mut last = open();
-    send(&mut last, 2);
-    drop(last);
-    assert_eq!(late_joiner_gets(&private), [2]);
-}
-
 /// A publisher of another message needs slots of another shape.
 #[test]
 fn history_stays_until_the_first_message_also_if_the_lane_grows() {

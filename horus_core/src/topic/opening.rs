@@ -83,8 +83,8 @@ impl OpenSettings {
         if raw.has_displaced_history() {
             ::log::warn!(
                 "{}: the latched messages of an earlier publisher are gone, because this publisher \
-                 had to take its place: let fewer publishers run, raise publishers_max if it is \
-                 set, or remove the topic when none runs",
+                 had to take its place: let fewer publishers run, or remove the topic when none \
+                 does",
                 segment.label()
             );
         }

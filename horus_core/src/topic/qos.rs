@@ -122,8 +122,7 @@ impl Qos {
     }
 
     /// Sets the key that identifies a history that outlives its publisher. The first message of a
-    /// new publisher replaces the history with the same key, also if both publishers were open at
-    /// the same time: then after the older one has left. Histories with other keys stay.
+    /// new publisher replaces the history with the same key. Histories with other keys stay.
     /// Default: the name of the program; in Python that of the script or module, or the text of the
     /// command after `-c`.
     pub const fn latch_key(mut self, key: &str) -> Self {

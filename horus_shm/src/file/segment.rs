@@ -32,7 +32,6 @@ use crate::protocol::sync::Word as _;
 
 mod blocks;
 mod extents;
-mod latched;
 mod present;
 mod topic_file;
 mod unread;

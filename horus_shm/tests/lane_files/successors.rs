@@ -143,37 +143,6 @@ fn a_latched_publisher_does_not_latch_what_another_one_sent() {
     assert_eq!(received(&mut late), [2, 3]);
 }
 
-/// The histories of a log belong together, and one map replaces another one. The publishers run at
-/// the same time, in two lanes, and the program runs again after them.
-#[test]
-fn only_histories_that_continue_each_other_stay_beside_each_other() {
-    for (continues, kept, kept_by_next_run) in [
-        (false, &[2][..], &[3][..]),
-        (true, &[1, 2][..], &[1, 2, 3][..]),
-    ] {
-        let (_dir, namespace) = scene();
-        let mut kept_request = latched();
-        (kept_request.lane_limit, kept_request.continues_history) = (Some(2), continues);
-        let keep = segment(&namespace, &kept_request);
-        let open = || {
-            let raw = RawProducer::new(Arc::clone(&keep), OnStalled::Full).unwrap();
-            Producer::<u64>::new(raw)
-        };
-        let publishers = [open(), open()];
-        for (number, mut publisher) in (1..).zip(publishers) {
-            publisher.send(number).unwrap();
-        }
-        let late = || {
-            let mut numbers = received(&mut reader(&namespace, ReadMode::KeepLast));
-            numbers.sort_unstable();
-            numbers
-        };
-        assert_eq!(late(), kept);
-        send(&namespace, &kept_request, [3]);
-        assert_eq!(late(), kept_by_next_run);
-    }
-}
-
 #[test]
 fn a_reliable_reader_is_not_owed_what_an_unreliable_publisher_sends_in_between() {
     for other in [request(), pinnable(request())] {

@@ -132,8 +132,7 @@ impl RawConsumer {
         }
         let offer = newest.as_ref().map(|(extent, _)| &extent.offer);
         // Relaxed: the owner stored it before its first message.
-        let latched = LatchedHistory::from_word(block.latched.get())
-            .filter(|&kept| session.is_some() || !self.segment.is_superseded(lane, kept));
+        let latched = LatchedHistory::from_word(block.latched.get());
         let floor = match latched {
             Some(latched) if latched.continues => Some(0),
             Some(_) => Some(takeover::history_start(block, head)),

@@ -58,36 +58,6 @@ fn latched_history_in(block: &LaneBlock<AtomicU64>) -> Option<LatchedHistory> {
     LatchedHistory::from_word(block.latched.get())
 }
 
-/// Ends the histories of the key `key` that are out of date, in all lanes without a live owner.
-/// WHY: the caller may be about to take the lane of the history that superseded them, which does so
-/// only while its publisher's own messages are the last ones there.
-fn end_superseded_histories(
-    segment: &Segment,
-    blocks: &[&LaneBlock<AtomicU64>],
-    LatchKey(key): LatchKey,
-) {
-    for (lane, block) in (0..).zip(blocks) {
-        let is_superseded = || {
-            latched_history_in(block)
-                .is_some_and(|found| found.key == key && segment.is_superseded(lane, found))
-        };
-        let is_dead = |owner| segment.is_dead(owner);
-        let claim = || {
-            let owner = [&block.owner].into_iter();
-            owner::claim_first_free(owner, segment.own_owner_word(), is_dead)
-        };
-        if !is_superseded() || claim().is_none() {
-            continue;
-        }
-        // WHY again: another publisher may have held the lane since.
-        if is_superseded() {
-            // Relaxed: the release of the lane orders it.
-            block.latched.set(0);
-        }
-        owner::release_entry(&block.owner);
-    }
-}
-
 /// The order in which a publisher tries the lanes: the least rank first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct LaneRank {
@@ -171,7 +141,7 @@ impl LaneClaim {
         let request = segment.request();
         let limits = segment.shape().lane_limit();
         let limit = request.lane_limit.map_or(limits, |own| own.min(limits));
-        let blocks: Vec<_> = (0..limits)
+        let blocks: Vec<_> = (0..limit)
             .map(|lane| segment.lane_block(lane, Access::Write))
             .collect::<Result<_, _>>()?;
         let records: Vec<_> = (0..limit)
@@ -179,16 +149,13 @@ impl LaneClaim {
             .collect::<Result<_, _>>()?;
         let key = (offer.latched_messages() > 0)
             .then(|| request.latch_key.unwrap_or_else(LatchKey::of_program));
-        if let Some(key) = key {
-            end_superseded_histories(segment, &blocks, key);
-        }
         let rank = |lane: u32| {
             let words = (blocks[lane as usize], records[lane as usize]);
             LaneRank::of(words, key, moves)
         };
         let is_dead = |owner| segment.is_dead(owner);
         let mut claims = 1..=CLAIMS_MAX;
-        let lane = loop {
+        let (lane, found) = loop {
             let mut ranked: Vec<_> = (0..limit).map(|lane| (rank(lane), lane)).collect();
             ranked.sort_unstable();
             let owners = ranked.iter().map(|&(_, lane)| &blocks[lane as usize].owner);
@@ -203,14 +170,12 @@ impl LaneClaim {
             let now = rank(lane);
             claims.next();
             if now <= before || claims.is_empty() {
-                break lane;
+                break (lane, now.found);
             }
             owner::release_entry(&blocks[lane as usize].owner);
         };
         let latched = blocks.iter().filter_map(|block| latched_history_in(block));
         let newest = latched.map(|latched| latched.claim).max();
-        let found = latched_history_in(blocks[lane as usize])
-            .filter(|&history| !segment.is_superseded(lane, history));
         Ok(Self {
             lane,
             latched: key.map(|LatchKey(key)| LatchedHistory {
@@ -219,7 +184,7 @@ impl LaneClaim {
                 continues: request.continues_history,
                 messages: offer.latched_messages().try_into().unwrap_or(u16::MAX),
             }),
-            found: FoundHistory::of(found, key),
+            found,
             moves,
         })
     }
