@@ -335,8 +335,9 @@ impl TopicMemory {
         match &self.backing {
             SegmentBacking::Heap(_) => false,
             SegmentBacking::File(file) => {
-                let owner = Owner::from_bits(owner::process_part(owner));
-                owner != Owner::NOBODY && file.namespace.registry().is_dead(owner)
+                // WHY a word of marks alone is dead: no process stores it, so it is damage.
+                let process = Owner::from_bits(owner::process_part(owner));
+                owner != 0 && file.namespace.registry().is_dead(process)
             }
         }
     }
