@@ -193,7 +193,7 @@ impl ReaderSlot {
     /// readers together can borrow at most [`borrows_max`] messages. Returns false if this reader
     /// cannot borrow so many.
     ///
-    /// What was reserved when all lanes were longer is given back.
+    /// Gives back what was reserved when all lanes were longer.
     pub(crate) fn reserve_pins(&self, borrows: u32, reserves: bool, capacity: u64) -> bool {
         let Ok(block) = self.segment.reader_block(self.index, Access::Write) else {
             return false;

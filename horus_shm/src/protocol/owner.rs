@@ -1,9 +1,9 @@
 //! Owner words. A process stores its id in such a word to claim an *entry*: a lane or a reader
 //! slot.
 //!
-//! What a dead reader announced stays in its slot, and holds writers back, until a process clears
-//! it or continues there. That process first *holds* the slot ([`HELD_BIT`]), so that no two
-//! processes do this at once. It may be stopped meanwhile. So a writer that is held back by a
+//! The announcements of a dead reader stay in its slot, and hold writers back, until a process
+//! clears them or continues there. That process first *holds* the slot ([`HELD_BIT`]), so that no
+//! two processes do this at once. It may be stopped meanwhile. So a writer that is held back by a
 //! slot in this state *abandons* the gate of the dead reader ([`ABANDONED_BIT`]): it goes on, and
 //! no reader may continue at the cursors in the slot any more.
 

@@ -327,7 +327,7 @@ impl DynamicSubscriber {
 
     /// Ignores, from now on, the messages of `publisher`, which is a publisher of the same topic.
     ///
-    /// What is ignored is the publisher's lane. After `publisher` has been dropped, another
+    /// This subscriber ignores the publisher's lane. After `publisher` has been dropped, another
     /// publisher may take the lane, and is ignored, too: call [`Self::include`] before you drop
     /// `publisher` and keep this subscriber.
     pub fn ignore(&mut self, publisher: &DynamicPublisher) {
