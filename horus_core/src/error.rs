@@ -113,10 +113,10 @@ pub enum Error {
     /// A question to an actor was not sent or not answered.
     #[error(transparent)]
     Ask(#[from] AskError),
-    /// An actor was not replaced.
+    /// The attempt to replace an actor failed.
     #[error(transparent)]
     Swap(#[from] SwapError),
-    /// A name was not registered for an actor.
+    /// An actor could not be registered under a name.
     #[error(transparent)]
     Register(#[from] RegisterError),
     /// No actor was found for a name.

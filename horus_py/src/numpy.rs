@@ -58,7 +58,7 @@ type SetBaseObjectFn = unsafe extern "C" fn(*mut ffi::PyObject, *mut ffi::PyObje
 /// The Python module `numpy`, which has been imported, and the functions of its C API that are used
 /// here.
 #[derive(Debug)]
-pub(crate) struct Numpy {
+pub(crate) struct NumpyModule {
     pub(crate) module: Py<PyModule>,
     /// The class `numpy.generic`, which is the base class of numpy's scalars.
     pub(crate) generic: Py<PyAny>,
@@ -69,9 +69,9 @@ pub(crate) struct Numpy {
 }
 
 // SAFETY: the functions and the class live as long as the process; they are used under the GIL.
-unsafe impl Send for Numpy {}
+unsafe impl Send for NumpyModule {}
 // SAFETY: as above.
-unsafe impl Sync for Numpy {}
+unsafe impl Sync for NumpyModule {}
 
 /// Describes the memory of an array's elements: its address, shape and strides.
 #[derive(Debug, Clone, Copy)]
@@ -87,14 +87,14 @@ pub(crate) struct ArrayMemory<'a> {
 /// Returns numpy, which the first call imports; `None` if it is not installed. If the import fails,
 /// returns its exception, and the next call imports numpy again.
 #[inline]
-pub(crate) fn numpy(py: Python<'_>) -> PyResult<Option<&Numpy>> {
-    static NUMPY: PyOnceLock<Option<Numpy>> = PyOnceLock::new();
-    let found = NUMPY.get_or_try_init(py, || Numpy::load_if_installed(py))?;
+pub(crate) fn numpy(py: Python<'_>) -> PyResult<Option<&NumpyModule>> {
+    static NUMPY: PyOnceLock<Option<NumpyModule>> = PyOnceLock::new();
+    let found = NUMPY.get_or_try_init(py, || NumpyModule::load_if_installed(py))?;
     Ok(found.as_ref())
 }
 
 /// Returns numpy, as [`numpy`] does. If it is not installed, returns an error that says so.
-pub(crate) fn required_numpy(py: Python<'_>) -> PyResult<&Numpy> {
+pub(crate) fn required_numpy(py: Python<'_>) -> PyResult<&NumpyModule> {
     let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
     numpy(py)?.ok_or_else(missing)
 }
@@ -106,7 +106,7 @@ fn is_missing_module(py: Python<'_>, error: &PyErr, name: &str) -> bool {
         && has_name(error).is_ok_and(|found| found == name)
 }
 
-impl Numpy {
+impl NumpyModule {
     #[cold]
     fn load_if_installed(py: Python<'_>) -> PyResult<Option<Self>> {
         match Self::load(py) {

@@ -279,10 +279,10 @@ fn plant<T: Pod>(segment: &Segment, oracle: &Oracle) {
         }
         let block = segment.lane_block(index, Access::Write).unwrap();
         block.epoch.store(1, Ordering::Relaxed);
-        let LatchKey(key) = LatchKey::of_program();
+        let LatchKey(key_hash) = LatchKey::of_program();
         let messages = if offer.persists { offer.history } else { 0 };
         let latched = LatchedHistory {
-            key,
+            key_hash,
             claim: 1,
             continues: false,
             messages: messages as u16,

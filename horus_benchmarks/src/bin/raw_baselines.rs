@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fs::File;
 use std::process::ExitCode;
 
-use horus_benchmarks::measure::lines::SharedLines;
+use horus_benchmarks::measure::lines::SharedCacheLines;
 use horus_benchmarks::measure::micro::{self, MicroPlan, MicroResult};
 use horus_benchmarks::measure::payload::size_label;
 use horus_benchmarks::measure::rounds::alternating_order;
@@ -98,7 +98,7 @@ fn measure_same_thread(session: &mut BenchmarkSession) -> Result<(), Box<dyn Err
         .read(true)
         .write(true)
         .open(namespace.directory().join("mapping"))?;
-    let written = SharedLines::map_new(file)?;
+    let written = SharedCacheLines::map_new(file)?;
     let read = written.map_again()?;
 
     let batches = u64::from(session.effort.rounds) * session.effort.samples / 10;

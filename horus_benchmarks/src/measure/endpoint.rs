@@ -33,7 +33,7 @@ pub trait Endpoint<P> {
     /// Receives the next message as [`recv`](Self::recv) does. On a transport whose single ring
     /// serves both directions, also returns the messages that this side sent itself.
     #[inline(always)]
-    fn recv_all(&mut self, message: &mut P) -> bool {
+    fn recv_either_direction(&mut self, message: &mut P) -> bool {
         self.recv(message)
     }
 
@@ -80,8 +80,8 @@ impl<P, T: Endpoint<P>, R: Endpoint<P>> Endpoint<P> for (T, R) {
     }
 
     #[inline(always)]
-    fn recv_all(&mut self, message: &mut P) -> bool {
-        self.1.recv_all(message)
+    fn recv_either_direction(&mut self, message: &mut P) -> bool {
+        self.1.recv_either_direction(message)
     }
 
     #[inline(always)]

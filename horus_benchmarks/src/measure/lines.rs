@@ -28,40 +28,40 @@ const _: () = assert!(size_of::<Line>() == LINE_BYTES);
 
 /// Two lines of memory that several threads or processes share. They lie in a file that is mapped.
 #[derive(Debug)]
-pub struct SharedLines {
+pub struct SharedCacheLines {
     file: File,
     map: MmapRaw,
 }
 
-impl SharedLines {
+impl SharedCacheLines {
     /// Creates and maps an anonymous file (memfd) filled with zeroes. The kernel removes it when
     /// the last process has closed it.
-    pub fn create() -> io::Result<SharedLines> {
+    pub fn create() -> io::Result<SharedCacheLines> {
         let file = memfd_create("horus-bench", MemfdFlags::CLOEXEC)?;
-        SharedLines::map_new(file.into())
+        SharedCacheLines::map_new(file.into())
     }
 
     /// Sets the size of `file`, which must be new and empty, and maps it.
-    pub fn map_new(file: File) -> io::Result<SharedLines> {
+    pub fn map_new(file: File) -> io::Result<SharedCacheLines> {
         file.set_len((LINE_COUNT * LINE_BYTES) as u64)?;
-        SharedLines::map(file)
+        SharedCacheLines::map(file)
     }
 
     /// Maps the two lines at the beginning of `file`. The file must not shrink while the returned
     /// value exists.
-    pub fn map(file: File) -> io::Result<SharedLines> {
+    pub fn map(file: File) -> io::Result<SharedCacheLines> {
         if file.metadata()?.len() < (LINE_COUNT * LINE_BYTES) as u64 {
             return Err(io::Error::other("the file is too short for two lines"));
         }
         let map = memmap2::MmapOptions::new()
             .len(LINE_COUNT * LINE_BYTES)
             .map_raw(&file)?;
-        Ok(SharedLines { file, map })
+        Ok(SharedCacheLines { file, map })
     }
 
     /// Maps the same two lines once more, at another address.
-    pub fn map_again(&self) -> io::Result<SharedLines> {
-        SharedLines::map(self.file.try_clone()?)
+    pub fn map_again(&self) -> io::Result<SharedCacheLines> {
+        SharedCacheLines::map(self.file.try_clone()?)
     }
 
     /// Returns the line with this index, which is 0 or 1.

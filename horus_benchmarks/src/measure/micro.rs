@@ -9,7 +9,7 @@ use std::sync::atomic::{self, AtomicU64};
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::lines::SharedLines;
+use crate::measure::lines::SharedCacheLines;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::TickSource;
 
@@ -80,8 +80,8 @@ pub fn measure_store_load(plan: &MicroPlan) -> MicroResult {
 /// page.
 pub fn measure_mmap_write_read(
     plan: &MicroPlan,
-    written: &SharedLines,
-    read: &SharedLines,
+    written: &SharedCacheLines,
+    read: &SharedCacheLines,
 ) -> MicroResult {
     count_up(plan, &written.line(0).words[0], &read.line(0).words[0])
 }

@@ -213,7 +213,7 @@ impl Samples {
     /// Returns percentiles without outliers, and the number of outliers. Outliers are samples more
     /// than 1.5 interquartile ranges away from the quartiles (Tukey's fences). A report shows these
     /// percentiles in addition to [`percentiles`](Self::percentiles), never alone.
-    pub fn without_outliers(&self, ns_per_unit: f64) -> FilteredPercentiles {
+    pub fn without_outliers(&self, ns_per_unit: f64) -> PercentilesWithoutOutliers {
         let (low, high) = self.tukey_fences();
         let mut kept = Samples::new();
         for (value, count) in self.value_counts() {
@@ -221,7 +221,7 @@ impl Samples {
                 kept.add_bucket(value, count);
             }
         }
-        FilteredPercentiles {
+        PercentilesWithoutOutliers {
             ns: kept.percentiles(ns_per_unit),
             removed: self.count() - kept.count(),
             cv: kept.coefficient_of_variation().map(round_ratio),
@@ -301,7 +301,7 @@ pub struct Percentiles {
 /// Percentiles of the samples that Tukey's filter has kept, and the number of outliers that it has
 /// removed.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
-pub struct FilteredPercentiles {
+pub struct PercentilesWithoutOutliers {
     /// Percentiles of the samples that Tukey's filter has kept.
     #[serde(flatten)]
     pub ns: Percentiles,

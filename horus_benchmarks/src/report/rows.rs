@@ -9,7 +9,7 @@ use serde_json::{Map, Value, json};
 use crate::measure::machine::Machine;
 use crate::measure::micro::MicroResult;
 use crate::measure::spread::Spread;
-use crate::measure::stats::{self, FilteredPercentiles, Percentiles, Ratio, Samples};
+use crate::measure::stats::{self, Percentiles, PercentilesWithoutOutliers, Ratio, Samples};
 use crate::measure::stream::StreamResult;
 use crate::measure::tsc::TscClock;
 use crate::measure::workload::Round;
@@ -37,7 +37,7 @@ pub struct Row {
     /// Percentiles after Tukey's filter in nanoseconds. They are shown next to the percentiles of
     /// all samples.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub filtered_ns: Option<FilteredPercentiles>,
+    pub filtered_ns: Option<PercentilesWithoutOutliers>,
     /// The 95 % confidence interval of the median, and the variation among the rounds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub spread: Option<Spread>,

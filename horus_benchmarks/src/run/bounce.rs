@@ -6,7 +6,7 @@ use std::sync::atomic;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::endpoint::Endpoint;
-use crate::measure::lines::{Line, SharedLines};
+use crate::measure::lines::{Line, SharedCacheLines};
 use crate::measure::payload::Seq;
 use crate::measure::tsc::TickSource;
 use crate::measure::wait::OtherEndWatch;
@@ -68,7 +68,7 @@ macro_rules! over_lines {
 /// Runs the measuring end of a round. Before the call, all words of the lines must be 0, and the
 /// far end must have been given the same job.
 pub fn run_near(
-    memory: &SharedLines,
+    memory: &SharedCacheLines,
     job: &FloorJob,
     watch: &OtherEndWatch,
 ) -> Result<Round, WorkloadError> {
@@ -77,7 +77,7 @@ pub fn run_near(
 
 /// Runs the echoing end of a round of the floor.
 pub fn run_far(
-    memory: &SharedLines,
+    memory: &SharedCacheLines,
     job: &FloorJob,
     watch: &OtherEndWatch,
 ) -> Result<Echo, WorkloadError> {
@@ -105,7 +105,7 @@ struct FloorEnd<'a, const PAUSES: u32> {
 }
 
 impl<'a, const PAUSES: u32> FloorEnd<'a, PAUSES> {
-    fn new(memory: &'a SharedLines, lines: FloorLines, end: EndRole) -> Self {
+    fn new(memory: &'a SharedCacheLines, lines: FloorLines, end: EndRole) -> Self {
         let (first, second) = match lines {
             FloorLines::One => (memory.line(0), memory.line(0)),
             FloorLines::Two => (memory.line(0), memory.line(1)),

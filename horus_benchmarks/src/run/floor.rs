@@ -13,7 +13,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::measure::lines::SharedLines;
+use crate::measure::lines::SharedCacheLines;
 use crate::measure::pin::CpuPair;
 use crate::measure::stats::{self, Samples};
 use crate::measure::tsc::{OffsetCheck, TickSource, TscClock};
@@ -73,7 +73,7 @@ pub struct SpinChoices {
 /// one round. Between rounds, the far end sleeps.
 #[derive(Debug)]
 pub struct Floor {
-    memory: Arc<SharedLines>,
+    memory: Arc<SharedCacheLines>,
     far_end: FarEndHandle<FloorJob, Echo>,
     source: TickSource,
     /// The number of `pause` instructions between two polls that was best at the beginning of the
@@ -98,7 +98,7 @@ impl Floor {
         clock: &TscClock,
         effort: Effort,
     ) -> Result<(Floor, SpinChoices), AnyError> {
-        let memory = Arc::new(SharedLines::create()?);
+        let memory = Arc::new(SharedCacheLines::create()?);
         let spec = ChildSpec {
             role: FLOOR_ROLE,
             cpu: cpus.far,
@@ -241,13 +241,13 @@ impl Floor {
 pub fn serve_child(context: &ChildContext) -> ExitCode {
     far_end::serve(context, || {
         let path = env::var_os(LINES_VARIABLE).ok_or("the floor came without lines")?;
-        let memory = SharedLines::map(File::options().read(true).write(true).open(path)?)?;
+        let memory = SharedCacheLines::map(File::options().read(true).write(true).open(path)?)?;
         Ok(move |job: FloorJob, watch: &OtherEndWatch| serve_round(&memory, &job, watch))
     })
 }
 
 fn serve_round(
-    memory: &SharedLines,
+    memory: &SharedCacheLines,
     job: &FloorJob,
     watch: &OtherEndWatch,
 ) -> Result<Echo, String> {

@@ -117,8 +117,8 @@ fn run(args: Args) -> Outcome {
     Ok(session.finish()?)
 }
 
-/// Measures the streams for a row of the report, each of which takes about `time`. Returns their
-/// results.
+/// Measures all streams of one row of the report, each for about `time`. Returns a result for each
+/// stream.
 fn measure_streams(
     session: &BenchmarkSession,
     workers: &mut Workers,

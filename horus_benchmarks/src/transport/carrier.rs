@@ -378,7 +378,7 @@ impl Carrier {
             Carrier::Udp if bytes > UDP_BYTES_MAX => {
                 Some(format!("a datagram holds {UDP_BYTES_MAX} bytes"))
             }
-            Carrier::MessageQueue => match queue_limit("msgsize_max") {
+            Carrier::MessageQueue => match kernel_mqueue_limit("msgsize_max") {
                 None => Some("this kernel has no message queues".to_owned()),
                 Some(max) if bytes > max => Some(format!("a message holds {max} bytes")),
                 Some(_) => None,
@@ -390,7 +390,7 @@ impl Carrier {
 
 /// Returns the kernel's limit `name` for message queues; `None` if the kernel has no message
 /// queues.
-pub(crate) fn queue_limit(name: &str) -> Option<usize> {
+pub(crate) fn kernel_mqueue_limit(name: &str) -> Option<usize> {
     std::fs::read_to_string(format!("/proc/sys/fs/mqueue/{name}"))
         .ok()?
         .trim()

@@ -77,7 +77,7 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for OtherSideReceiver<R, P> {
     }
 
     #[inline(always)]
-    fn recv_all(&mut self, message: &mut P) -> bool {
+    fn recv_either_direction(&mut self, message: &mut P) -> bool {
         self.end.recv(message)
     }
 
@@ -139,7 +139,7 @@ pub(super) fn exchange<P: Payload>(
 ) -> Result<StreamResult, WorkloadError> {
     let mut message = P::compose(READY_SEQ);
     if first {
-        watch.spin_until(|| end.recv_all(&mut message).then_some(()))?;
+        watch.spin_until(|| end.recv_either_direction(&mut message).then_some(()))?;
         if message.seq() != READY_SEQ {
             return Err(CorruptMessage::new(READY_SEQ, message.seq()).into());
         }
@@ -158,7 +158,7 @@ pub(super) fn exchange<P: Payload>(
             let sent = may_send && next <= plan.last_seq() && end.send(&P::compose(next));
             next += if sent { step } else { 0 };
             let mut received = 0;
-            while received < RECEIVED_PER_SENT && end.recv_all(&mut message) {
+            while received < RECEIVED_PER_SENT && end.recv_either_direction(&mut message) {
                 received += 1;
                 // The own word that this side is ready is no message of the plan.
                 let entered = match message.seq() {

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 pub use topics::time_sends_to_awake_reader;
 
-use crate::measure::lines::SharedLines;
+use crate::measure::lines::SharedCacheLines;
 use crate::measure::payload::Payload;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::{TickSource, Ticks};
@@ -39,7 +39,7 @@ const NOT_BUILT_ERROR: &str = "built without iceoryx2";
 /// Number of topics that a wait set watches. Each message is sent to one of them.
 const WAIT_SET_TOPICS: usize = 4;
 
-type Lines = Arc<SharedLines>;
+type Lines = Arc<SharedCacheLines>;
 
 /// A function that sends a message and thereby wakes the far side.
 type WakeSender = Box<dyn FnMut(Packet16) -> Result<(), AnyError>>;
@@ -64,11 +64,13 @@ pub(super) fn open(mechanism: Mechanism, rendezvous: &Rendezvous<'_>) -> OpenRes
     let mut options = File::options();
     options.read(true).write(true);
     if rendezvous.is_near_end() {
-        let lines = Arc::new(SharedLines::map_new(options.create_new(true).open(file)?)?);
+        let lines = Arc::new(SharedCacheLines::map_new(
+            options.create_new(true).open(file)?,
+        )?);
         let waker = open_waker(mechanism, rendezvous, &lines)?;
         return Ok(near_driver(waker, lines));
     }
-    let lines = Arc::new(SharedLines::map(options.open(file)?)?);
+    let lines = Arc::new(SharedCacheLines::map(options.open(file)?)?);
     let (sleeper, thread) = open_sleeper(mechanism, rendezvous, &lines)?;
     // Relaxed: the near side looks after it was told that this one is open.
     let words = &lines.line(1).words;
@@ -118,7 +120,7 @@ fn open_sleeper(
 
 /// Returns a word in shared memory. In it, the far side stores the number of the next message, just
 /// before it blocks for that message.
-fn awaited_seq(lines: &SharedLines) -> &AtomicU64 {
+fn awaited_seq(lines: &SharedCacheLines) -> &AtomicU64 {
     &lines.line(1).words[0]
 }
 
@@ -200,7 +202,7 @@ struct ThreadState {
 
 impl ThreadState {
     /// Opens the file in which the kernel shows the state of the far side's thread, such as asleep.
-    fn open(lines: &SharedLines) -> io::Result<Self> {
+    fn open(lines: &SharedCacheLines) -> io::Result<Self> {
         // Relaxed: the far side was open before this round began.
         let [pid, thread] =
             [1, 2].map(|index: usize| lines.line(1).words[index].load(atomic::Ordering::Relaxed));

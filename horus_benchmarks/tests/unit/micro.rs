@@ -1,6 +1,6 @@
 //! Every operation is counted and verified.
 
-use horus_benchmarks::measure::lines::SharedLines;
+use horus_benchmarks::measure::lines::SharedCacheLines;
 use horus_benchmarks::measure::micro::*;
 use horus_benchmarks::measure::tsc::TickSource;
 
@@ -25,7 +25,7 @@ fn every_operation_is_counted_and_verified() {
     all_verified(&measure_store_load(&plan()), WORD_OPERATIONS_PER_BATCH);
     all_verified(&measure_memcpy::<8>(&plan(), 64), 64);
     all_verified(&measure_memcpy::<1024>(&plan(), 1), 1);
-    let first = SharedLines::create().unwrap();
+    let first = SharedCacheLines::create().unwrap();
     let second = first.map_again().unwrap();
     all_verified(
         &measure_mmap_write_read(&plan(), &first, &second),
@@ -35,7 +35,7 @@ fn every_operation_is_counted_and_verified() {
 
 #[test]
 fn two_memories_are_not_taken_for_one() {
-    let one = SharedLines::create().unwrap();
-    let other = SharedLines::create().unwrap();
+    let one = SharedCacheLines::create().unwrap();
+    let other = SharedCacheLines::create().unwrap();
     assert_eq!(measure_mmap_write_read(&plan(), &one, &other).verified, 0);
 }

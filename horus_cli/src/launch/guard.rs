@@ -19,7 +19,8 @@ use crate::context::Context;
 /// Name of the hidden command of `horus` that runs the guard process.
 pub(crate) const GUARD_COMMAND: &str = "__guard";
 
-/// A running guard process. The process ends when this value is dropped.
+/// A running guard process, which kills what the launcher has started if the launcher dies. The
+/// guard ends when this value is dropped.
 #[derive(Debug)]
 pub(super) struct Guard(Child);
 

@@ -35,14 +35,15 @@ impl ChannelShared {
     }
 }
 
-/// Gives a counted sender access to the shared state of its channel. It must be dropped after the
-/// sender's other fields: its drop wakes the receivers, which then see the sender's last messages.
+/// Counts a sender in its channel until it is dropped, and gives it the channel's shared state. It
+/// must be dropped after the sender's other fields: its drop wakes the receivers, which then see
+/// the sender's last messages.
 #[derive(Debug)]
 pub(super) struct SenderRegistration(Arc<ChannelShared>);
 
-/// Gives a counted receiver access to the shared state of its channel. It must be dropped after the
-/// receiver's other fields: its drop wakes the senders, which then see the slots that the receiver
-/// freed.
+/// Counts a receiver in its channel until it is dropped, and gives it the channel's shared state.
+/// It must be dropped after the receiver's other fields: its drop wakes the senders, which then
+/// see the slots that the receiver freed.
 #[derive(Debug)]
 pub(super) struct ReceiverRegistration(Arc<ChannelShared>);
 

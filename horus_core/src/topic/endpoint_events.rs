@@ -131,7 +131,7 @@ impl EndpointEvents {
     }
 
     fn collect_changes(&mut self) -> Result<(), EndpointError> {
-        self.files.follow_name();
+        self.files.add_present_file();
         let now = match self.kind {
             EndpointKind::Publisher => self.files.publishers(),
             EndpointKind::Subscriber => self.files.subscribers(),

@@ -73,7 +73,7 @@ impl WantedEndpoints {
             }
             thread::sleep(left.map_or(pause, |left| left.min(pause)));
             pause = CHECK_PAUSE_MAX.min(pause * 2);
-            files.follow_name();
+            files.add_present_file();
         }
     }
 

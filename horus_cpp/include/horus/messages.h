@@ -3126,7 +3126,7 @@ typedef struct horus_log_line_header {
     char node[64];
     /* Name of the logger, such as a module of Rust: text. */
     char target[64];
-    /* End of the path of the source file, empty if unknown: text. */
+    /* Path of the source file, without its beginning if it is long; empty if unknown: text. */
     char source_file[64];
 } horus_log_line_header_t;
 HORUS_ASSERT_LAYOUT(horus_log_line_header_t, 256, 8);

@@ -2921,7 +2921,7 @@ struct alignas(8) LogLineHeader {
     char node[64];
     /// Name of the logger, such as a module of Rust: text.
     char target[64];
-    /// End of the path of the source file, empty if unknown: text.
+    /// Path of the source file, without its beginning if it is long; empty if unknown: text.
     char source_file[64];
     /// Something failed.
     static constexpr std::uint8_t ERROR = 1;

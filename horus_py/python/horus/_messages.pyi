@@ -3291,6 +3291,6 @@ class LogLine(Framed):
     def target(self, value: str | builtins.bytes) -> None: ...
     @property
     def source_file(self) -> str:
-        """End of the path of the source file, empty if unknown: text."""
+        """Path of the source file, without its beginning if it is long; empty if unknown: text."""
     @source_file.setter
     def source_file(self, value: str | builtins.bytes) -> None: ...

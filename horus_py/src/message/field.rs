@@ -371,7 +371,7 @@ fn encode_value(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyRe
         let part = out.get_mut(..count * dtype.size());
         view.copy_to(
             value.py(),
-            part.ok_or_else(|| too_many_error(field, count))?,
+            part.ok_or_else(|| too_many_elements(field, count))?,
         )?;
         return check_length(field, count);
     }
@@ -384,7 +384,7 @@ fn encode_value(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyRe
     for value in value.try_iter()? {
         let element = elements
             .next()
-            .ok_or_else(|| too_many_error(field, found + 1))?;
+            .ok_or_else(|| too_many_elements(field, found + 1))?;
         encode_element(field, &value?, element)?;
         found += 1;
     }
@@ -405,7 +405,7 @@ fn check_length(field: &Field, found: usize) -> PyResult<usize> {
     Err(PyValueError::new_err(text))
 }
 
-fn too_many_error(field: &Field, found: usize) -> PyErr {
+fn too_many_elements(field: &Field, found: usize) -> PyErr {
     PyValueError::new_err(format!("{found} elements or more, and {} fit", field.count))
 }
 

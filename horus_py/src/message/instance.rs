@@ -14,12 +14,12 @@ use crate::message::kind::{Comparison, MessageKind};
 #[repr(C)]
 pub(crate) struct MessageObject {
     head: ffi::PyObject,
-    message: ObjectFields,
+    message: MessageObjectFields,
 }
 
 /// The fields of a message object, which follow the standard header of a Python object in memory.
 #[repr(C)]
-struct ObjectFields {
+struct MessageObjectFields {
     kind: &'static MessageKind,
     data: *mut u8,
     owner: *mut ffi::PyObject,
@@ -123,8 +123,8 @@ fn allocate_object<'py>(
     let object = unsafe { ffi::PyObject_Init(block.cast(), kind.class()) };
     // SAFETY: the block begins with a head, of which nothing but what Python has just written is
     // read before the next lines.
-    let place = unsafe { (&raw mut (*block).message).cast::<ObjectFields>() };
-    let fields = ObjectFields {
+    let place = unsafe { (&raw mut (*block).message).cast::<MessageObjectFields>() };
+    let fields = MessageObjectFields {
         kind,
         data: std::ptr::null_mut(),
         owner: std::ptr::null_mut(),

@@ -59,7 +59,7 @@ pub unsafe fn inject<M: InjectorMemory>(memory: &M, entry: *mut M::Entry) -> boo
         // ORDERING(inject): pairs with the exchange in `take_all`.
         let pushed = memory
             .newest()
-            .compare_exchange_at(newest, entry, edge::INJECT_PUSH);
+            .compare_exchange_at(newest, entry, edge::INJECTOR_PUSH);
         match pushed {
             Ok(()) => return newest.is_null(),
             Err(found) => newest = found,
@@ -85,7 +85,7 @@ pub fn take_all<M: InjectorMemory>(memory: &M) -> *mut M::Entry {
         return null;
     }
     // ORDERING(inject): pairs with the exchange in `inject`.
-    memory.newest().swap_at(null, edge::INJECT_TAKE)
+    memory.newest().swap_at(null, edge::INJECTOR_TAKE)
 }
 
 /// Returns true if the injector had no entry when this function loaded its two pointers.

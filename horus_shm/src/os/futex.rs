@@ -24,7 +24,7 @@ pub(crate) enum FutexScope {
     /// Only the threads of this process.
     Process,
     /// The threads of all processes of the machine; for a barrier, only those that have called
-    /// [`register_for_barriers`].
+    /// [`register_for_membarrier`].
     Machine,
 }
 
@@ -192,7 +192,7 @@ pub(crate) fn monotonic_time() -> Duration {
 
 /// Registers this process with the kernel, so that [`barrier`] affects its threads. Returns false
 /// if the kernel refuses.
-pub(crate) fn register_for_barriers(scope: FutexScope) -> bool {
+pub(crate) fn register_for_membarrier(scope: FutexScope) -> bool {
     membarrier(match scope {
         FutexScope::Process => libc::MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED,
         FutexScope::Machine => libc::MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED,

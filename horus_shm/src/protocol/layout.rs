@@ -269,8 +269,8 @@ pub struct LaneRecord<W> {
 /// available after their publisher has left.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LatchedHistory {
-    /// A hash of the key by which the publisher finds its history again.
-    pub key: u32,
+    /// Hash of the key by which a restarted publisher finds the lane with its earlier messages.
+    pub key_hash: u32,
     /// Number of this claim of the lane. It is higher than the numbers of all earlier claims by
     /// publishers with latched history. It has 15 bits, and stays at the greatest value.
     pub claim: u16,
@@ -303,7 +303,7 @@ impl LatchedHistory {
             return None;
         }
         Some(Self {
-            key: (word >> 32) as u32,
+            key_hash: (word >> 32) as u32,
             claim: (word >> 16) as u16 & Self::CLAIM_MAX,
             continues: word >> 31 & 1 == 1,
             messages,
@@ -314,7 +314,7 @@ impl LatchedHistory {
     #[must_use]
     pub const fn to_word(self) -> u64 {
         let claim = (self.claim & Self::CLAIM_MAX) as u64 | (self.continues as u64) << 15;
-        (self.key as u64) << 32 | claim << 16 | self.messages as u64
+        (self.key_hash as u64) << 32 | claim << 16 | self.messages as u64
     }
 }
 

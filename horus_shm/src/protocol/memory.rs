@@ -509,7 +509,7 @@ impl PinnableLane for RawLane {
         &block.pins[pin as usize % block.pins.len()]
     }
 
-    fn pin_limit(&self, reader: u32) -> &AtomicU64 {
+    fn pin_limit_word(&self, reader: u32) -> &AtomicU64 {
         &self.readers.block(reader).pin_limit
     }
 }

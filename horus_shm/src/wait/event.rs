@@ -51,7 +51,7 @@ fn register_once(scope: FutexScope) -> bool {
         FutexScope::Machine => &registrations.machine,
     };
     *place.get_or_init(|| {
-        let is_registered = futex::register_for_barriers(scope);
+        let is_registered = futex::register_for_membarrier(scope);
         // ORDERING(wake): a barrier before the registration comes before all that this process
         // sends from here on: it will see that waiter's announcement.
         sync::fence(edge::WAKE_LOOK);

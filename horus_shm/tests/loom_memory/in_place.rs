@@ -292,13 +292,13 @@ impl LimitMemory for Borrower {
     type Word = LoomWord;
 
     fn own_limit(&self) -> &LoomWord {
-        self.lane.pin_limit(self.me)
+        self.lane.pin_limit_word(self.me)
     }
 
     fn other_readers(&self) -> impl Iterator<Item = OtherReader<'_, LoomWord>> {
         let others = (0..self.lane.pinning()).filter(|&reader| reader != self.me);
         others.map(|reader| OtherReader {
-            limit: self.lane.pin_limit(reader),
+            limit: self.lane.pin_limit_word(reader),
             pins: self.lane.borrow_pins(reader),
         })
     }

@@ -576,7 +576,7 @@ impl PinnableLane for LoomLane {
         &self.0.pins[reader as usize][pin as usize]
     }
 
-    fn pin_limit(&self, reader: u32) -> &LoomWord {
+    fn pin_limit_word(&self, reader: u32) -> &LoomWord {
         &self.0.pin_limits[reader as usize]
     }
 }

@@ -146,7 +146,7 @@ impl PinnableLane for Lane {
         &self.0.pins[(reader * PINS + pin) as usize]
     }
 
-    fn pin_limit(&self, reader: u32) -> &AtomicU64 {
+    fn pin_limit_word(&self, reader: u32) -> &AtomicU64 {
         &self.0.pin_limits[reader as usize]
     }
 }

@@ -4,7 +4,7 @@ use std::ffi::CString;
 use std::io;
 
 use crate::measure::endpoint::Endpoint;
-use crate::transport::carrier::queue_limit;
+use crate::transport::carrier::kernel_mqueue_limit;
 use crate::transport::packet::Packet;
 use crate::transport::rendezvous::Rendezvous;
 
@@ -30,7 +30,7 @@ impl MessageQueue {
         let flags = libc::O_RDWR | libc::O_NONBLOCK | libc::O_CREAT | libc::O_CLOEXEC;
         // SAFETY: `mq_attr` is plain data, for which all zeroes is a valid value.
         let mut attributes: libc::mq_attr = unsafe { std::mem::zeroed() };
-        attributes.mq_maxmsg = queue_limit("msg_max").unwrap_or(1) as _;
+        attributes.mq_maxmsg = kernel_mqueue_limit("msg_max").unwrap_or(1) as _;
         attributes.mq_msgsize = bytes as _;
         let mode = 0o600 as libc::mode_t;
         let attributes = &raw const attributes;

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use std::sync::atomic::{self, AtomicU64};
 
 use super::{AnyError, Lines, Sleeper, WakeSender, make_sleeper};
-use crate::measure::lines::SharedLines;
+use crate::measure::lines::SharedCacheLines;
 use crate::measure::wait::{STALL_LIMIT, WaitError};
 use crate::transport::kernel::stream;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Rendezvous;
 
 /// Stores a message in the first shared line. Mechanisms that carry no message use it.
-pub(super) fn post_message(lines: &SharedLines, message: Packet16) {
+pub(super) fn post_message(lines: &SharedCacheLines, message: Packet16) {
     let words = &lines.line(0).words;
     // Relaxed: whatever wakes the other end orders them.
     words[1].store(message.words[0], atomic::Ordering::Relaxed);
@@ -21,7 +21,7 @@ pub(super) fn post_message(lines: &SharedLines, message: Packet16) {
 }
 
 /// Returns the message that [`post_message`] stored last.
-pub(super) fn fetch_message(lines: &SharedLines) -> Packet16 {
+pub(super) fn fetch_message(lines: &SharedCacheLines) -> Packet16 {
     let words = &lines.line(0).words;
     // Relaxed: as in `post`.
     Packet16 {
@@ -30,7 +30,7 @@ pub(super) fn fetch_message(lines: &SharedLines) -> Packet16 {
 }
 
 /// Returns the word on which the futex waits. It is the number of messages sent so far.
-fn futex_word(lines: &SharedLines) -> &AtomicU64 {
+fn futex_word(lines: &SharedCacheLines) -> &AtomicU64 {
     &lines.line(0).words[0]
 }
 

@@ -41,7 +41,7 @@ crate::message! {
         pub node: Text<64>,
         /// Name of the logger, such as a module of Rust: text.
         pub target: Text<64>,
-        /// End of the path of the source file, empty if unknown: text.
+        /// Path of the source file, without its beginning if it is long; empty if unknown: text.
         pub source_file: Text<64>,
     }
 

@@ -13,7 +13,8 @@ pub enum StopReason {
     /// Somebody requested the stop: through [`Handle::stop`](crate::scheduler::Handle::stop), in a
     /// tick of a node, or with a command.
     Requested,
-    /// The time for which the scheduler had to run is over, or the program has ended the run.
+    /// The run ended as planned: its duration was over, or the program called
+    /// [`Running::finish`](crate::scheduler::Running::finish).
     DurationElapsed,
     /// The process received a termination signal, and no node has failed; the number is that of the
     /// signal.

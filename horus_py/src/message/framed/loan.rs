@@ -40,9 +40,9 @@ pub(crate) fn live_loan_view<'py>(
     Ok(Some(view).filter(|view| !view.is_none()))
 }
 
-/// Records `array` as the array through which a message on loan is written, unless another array
-/// was recorded and still exists. Returns the recorded array. If `array` is not writeable, or if
-/// the message is not in a loaned slot, returns `array` without recording it.
+/// Records in `object`, a message in a loaned slot, that it is written through `array`, and returns
+/// `array`. If an earlier array is recorded and still exists, returns that one instead. Records
+/// nothing, and returns `array`, if it is not writeable or if the message is in no loaned slot.
 #[inline]
 pub(super) fn record_loan_view<'py>(
     object: &Bound<'py, PyAny>,

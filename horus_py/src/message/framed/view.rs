@@ -13,7 +13,7 @@ use crate::message::framed::data::{
 use crate::message::framed::loan::{live_loan_view, record_loan_view};
 use crate::message::instance;
 use crate::message::kind::MessageKind;
-use crate::numpy::{ArrayMemory, DIMENSIONS_MAX, Numpy, required_numpy};
+use crate::numpy::{ArrayMemory, DIMENSIONS_MAX, NumpyModule, required_numpy};
 
 /// Returns the data of a message as a numpy array, without a copy.
 #[inline]
@@ -92,7 +92,7 @@ type Dimensions = Vec<(isize, isize)>;
 /// are within the data.
 fn structured_layout<'py>(
     object: &Bound<'py, PyAny>,
-    numpy: &Numpy,
+    numpy: &NumpyModule,
 ) -> PyResult<Option<(Bound<'py, PyAny>, Dimensions)>> {
     let py = object.py();
     let kind = instance::kind_of(object);

@@ -40,7 +40,7 @@ use claim::{FoundHistory, LaneClaim};
 use growth::{ClaimedLane, FormerExtent};
 use in_place::SeparateLoan;
 use moving::{FailedMove, PublisherSession};
-use room::RefusalRun;
+use room::RefusalStreak;
 
 /// A producer that handles messages as bytes, so that it can send messages of any type.
 #[derive(Debug)]
@@ -51,7 +51,7 @@ pub struct RawProducer {
     seen_epoch: u64,
     lane: u32,
     on_stalled: OnStalled,
-    refused: Option<RefusalRun>,
+    refused: Option<RefusalStreak>,
     wait: *const WaitBlock<AtomicU64>,
     order: WakeOrder,
     fruitless: u32,

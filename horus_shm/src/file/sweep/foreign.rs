@@ -38,7 +38,7 @@ pub(super) fn remove_foreign_file(place: &TopicPath<'_>) -> Result<bool, OpenErr
     {
         return Ok(false);
     }
-    let removed = remove_while_exclusive(place, &stat);
+    let removed = remove_under_exclusive_lock(place, &stat);
     registry.release_topic_file(stat.ino);
     removed
 }
@@ -46,7 +46,10 @@ pub(super) fn remove_foreign_file(place: &TopicPath<'_>) -> Result<bool, OpenErr
 /// Removes the file whose status is `stat`, unless its name belongs to another file by now. Never
 /// returns false: if the file cannot be removed, returns an error. The caller must have excluded
 /// all other processes that use the locks of this library.
-fn remove_while_exclusive(place: &TopicPath<'_>, stat: &FileStatus) -> Result<bool, OpenError> {
+fn remove_under_exclusive_lock(
+    place: &TopicPath<'_>,
+    stat: &FileStatus,
+) -> Result<bool, OpenError> {
     let dir = place
         .namespace
         .topics_dir()

@@ -43,7 +43,7 @@ pub trait PinnableLane: LaneMemory {
     fn pin_word(&self, reader: u32, pin: u32) -> &Self::Word;
 
     /// Returns the word with the [`PinLimit`] of announced reader number `reader`.
-    fn pin_limit(&self, reader: u32) -> &Self::Word;
+    fn pin_limit_word(&self, reader: u32) -> &Self::Word;
 
     /// Prefetches the part of slot `index` into which a message of `bytes` bytes will be written.
     /// It is only a hint.
@@ -377,7 +377,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
             return None;
         }
         // Relaxed: the fence in `pin_current` orders it after the pin.
-        let limit = PinLimit::from_word(self.memory.pin_limit(pin.reader).get()).limit;
+        let limit = PinLimit::from_word(self.memory.pin_limit_word(pin.reader).get()).limit;
         if limit < pin.in_use.into() {
             clear_pin(self.memory.pin_word(pin.reader, pin.pin));
             return Some(Err(PollOutcome::Busy));

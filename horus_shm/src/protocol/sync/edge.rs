@@ -253,13 +253,13 @@ pub const LIFO_PUT: Edge = Edge::new("lifo/put", Ordering::Release);
 pub const LIFO_STEAL: Edge = Edge::new("lifo/steal", Ordering::Acquire);
 
 /// ORDERING(inject): Release exchange that puts an entry on an injector. Pairs with
-/// [`INJECT_TAKE`]: a worker that takes the stack sees every entry, its link, and what it
+/// [`INJECTOR_TAKE`]: a worker that takes the stack sees every entry, its link, and what it
 /// points to.
-pub const INJECT_PUSH: Edge = Edge::new("inject/push", Ordering::Release);
+pub const INJECTOR_PUSH: Edge = Edge::new("injector/push", Ordering::Release);
 /// ORDERING(inject): Acquire exchange that takes all of an injector's stack. Pairs with
-/// [`INJECT_PUSH`] of every entry, as each exchange continues the release sequences of those
+/// [`INJECTOR_PUSH`] of every entry, as each exchange continues the release sequences of those
 /// before it.
-pub const INJECT_TAKE: Edge = Edge::new("inject/take", Ordering::Acquire);
+pub const INJECTOR_TAKE: Edge = Edge::new("injector/take", Ordering::Acquire);
 
 /// ORDERING(chain): Release store of the entries that a worker took from an injector and did
 /// not keep. Pairs with [`RETURNED_CHAIN_TAKE`]: a thread that takes the chain sees the entries as
@@ -289,8 +289,8 @@ pub const WORKER_EDGES: [Edge; 13] = [
     STOLEN_SEE,
     LIFO_PUT,
     LIFO_STEAL,
-    INJECT_PUSH,
-    INJECT_TAKE,
+    INJECTOR_PUSH,
+    INJECTOR_TAKE,
     RETURNED_CHAIN_PUT,
     RETURNED_CHAIN_TAKE,
     SEARCH_LEAVE,

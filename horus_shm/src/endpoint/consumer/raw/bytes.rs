@@ -64,7 +64,7 @@ impl RawConsumer {
             // SAFETY: as above.
             unsafe { self.recv(buffer, bytes) }
         };
-        (polled == PollOutcome::Message).then(|| self.length_in_buffer(bytes))
+        (polled == PollOutcome::Message).then(|| self.occupied_bytes(bytes))
     }
 
     /// Receives as [`Self::recv_bytes`] does, but waits for a message until `wait_policy` ends.
@@ -77,7 +77,7 @@ impl RawConsumer {
         let bytes = buffer.len().min(self.max_bytes());
         // SAFETY: the buffer is writable for `bytes`, which are at most the payload.
         let polled = unsafe { self.recv_until(wait_policy, buffer.as_mut_ptr(), bytes) };
-        (polled == PollOutcome::Message).then(|| self.length_in_buffer(bytes))
+        (polled == PollOutcome::Message).then(|| self.occupied_bytes(bytes))
     }
 
     /// Copies the newest message that has not been received yet into one of two buffers, as

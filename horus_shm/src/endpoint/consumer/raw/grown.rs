@@ -225,10 +225,14 @@ impl RawConsumer {
         self.last.bytes
     }
 
-    /// Returns the number of bytes that the last message occupies in a buffer of `bytes` bytes.
-    /// `bytes` is at most [`Self::max_bytes`].
+    /// Returns the number of bytes that the last message occupies in a buffer of `buffer_bytes`
+    /// bytes, which are at most [`Self::max_bytes`].
     #[inline(always)]
-    pub(super) const fn length_in_buffer(&self, bytes: usize) -> usize {
-        if self.sized { self.last.bytes } else { bytes }
+    pub(super) const fn occupied_bytes(&self, buffer_bytes: usize) -> usize {
+        if self.sized {
+            self.last.bytes
+        } else {
+            buffer_bytes
+        }
     }
 }

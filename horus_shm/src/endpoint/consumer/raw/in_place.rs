@@ -141,8 +141,7 @@ impl RawConsumer {
             self.spin_back_off();
             return None;
         }
-        (self.confirm_message() == PollOutcome::Message)
-            .then(|| self.length_in_buffer(self.longest))
+        (self.confirm_message() == PollOutcome::Message).then(|| self.occupied_bytes(self.longest))
     }
 
     /// Receives the next message of the lane at index `lane` without copying its bytes. Returns
@@ -395,8 +394,8 @@ impl RawConsumer {
         })
     }
 
-    /// Returns the number of slots of the shortest lane whose slots can be pinned. If there is no
-    /// such lane that has not ended, returns the number for the longest lane.
+    /// Returns the number of slots of the shortest lane that has not ended and whose slots can be
+    /// pinned; if there is none, the greatest number that a lane can have.
     fn least_pinnable_slots(&self) -> u64 {
         let lanes = self.lanes.iter().filter(|followed| !followed.has_ended);
         let shapes = lanes.map(|followed| followed.extent.offer.shape);

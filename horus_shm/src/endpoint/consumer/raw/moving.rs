@@ -154,7 +154,7 @@ impl RawConsumer {
     pub fn topic_files(&self) -> TopicFiles {
         let former = self.former().iter().map(|former| &former.segment);
         let mut files = TopicFiles::new(former, &self.segment);
-        files.follow_name();
+        files.add_present_file();
         files
     }
 
@@ -466,7 +466,7 @@ impl RawConsumer {
             let arrival = this.recv_next_length(lane).ok()?;
             this.count_received_message(lane, arrival);
             (this.confirm_message() == PollOutcome::Message)
-                .then(|| this.length_in_buffer(this.longest))
+                .then(|| this.occupied_bytes(this.longest))
         };
         self.poll_while_draining(Self::recv_length, own)
     }

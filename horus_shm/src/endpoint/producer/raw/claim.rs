@@ -44,7 +44,7 @@ impl FoundHistory {
     fn of(latched: Option<LatchedHistory>, own: Option<LatchKey>) -> Self {
         match latched {
             None => Self::None,
-            Some(latched) if own == Some(LatchKey(latched.key)) => Self::Own,
+            Some(latched) if own == Some(LatchKey(latched.key_hash)) => Self::Own,
             Some(latched) => Self::Other(latched.claim),
         }
     }
@@ -178,8 +178,8 @@ impl LaneClaim {
         let newest = latched.map(|latched| latched.claim).max();
         Ok(Self {
             lane,
-            latched: key.map(|LatchKey(key)| LatchedHistory {
-                key,
+            latched: key.map(|LatchKey(key_hash)| LatchedHistory {
+                key_hash,
                 claim: LatchedHistory::next_claim(newest),
                 continues: request.continues_history,
                 messages: offer.latched_messages().try_into().unwrap_or(u16::MAX),

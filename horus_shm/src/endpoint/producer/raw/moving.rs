@@ -147,7 +147,7 @@ impl RawProducer {
     pub fn topic_files(&self) -> TopicFiles {
         let former = self.awaited.iter().map(|former| &former.segment);
         let mut files = TopicFiles::new(former, &self.segment);
-        files.follow_name();
+        files.add_present_file();
         files
     }
 

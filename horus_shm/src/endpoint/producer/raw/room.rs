@@ -37,9 +37,9 @@ pub enum OnStalled {
     },
 }
 
-/// A run of refused sends of the same message, all because the lane is full.
+/// A streak of refused sends of the same message, all because the lane is full.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct RefusalRun {
+pub(super) struct RefusalStreak {
     position: u64,
     since: Instant,
     /// The time of the last check whether the reader that keeps the lane full is alive.
@@ -200,7 +200,7 @@ impl RawProducer {
 
     /// Counts a refused send, and returns the run of refusals to which it belongs; `None` if the
     /// reader was checked less than [`READER_PROBE_PERIOD`] ago.
-    fn count_refusal(&mut self) -> Option<RefusalRun> {
+    fn count_refusal(&mut self) -> Option<RefusalStreak> {
         let now = Instant::now();
         self.writer.memory().block().refused.fetch_add_one();
         let position = self.position();
@@ -210,7 +210,7 @@ impl RawProducer {
             return None;
         }
         let since = run.map_or(now, |run| run.since);
-        self.refused = Some(RefusalRun {
+        self.refused = Some(RefusalStreak {
             position,
             since,
             probed: now,
