@@ -31,10 +31,10 @@ fn main() -> Result<ExitCode> {
         let latency_us = timestamp_now_ns().saturating_sub(timestamp_ns) as f64 / 1e3;
         if received % SHOWN == 0 {
             let number = subscriber.sequence();
-            let dropped = subscriber.lost();
+            let lost = subscriber.lost();
             println!(
                 "[listener] cmd_vel #{number} linear={linear:.2} angular={angular:.2}  \
-                 latency={latency_us:.1} us  dropped={dropped}"
+                 latency={latency_us:.1} us  lost={lost}"
             );
         }
         received += 1;

@@ -437,7 +437,7 @@ horus_status_t horus_subscriber_latest(horus_subscriber_t subscriber, void *out,
  * Borrows the next message in shared memory: nothing is copied, and the cost does not depend on the
  * size. The data are read-only. The caller owns the sample until horus_sample_release, may pass it
  * to another thread, and may keep it after the subscriber is closed. Keep few: a subscriber can
- * hold seven at a time, and all subscribers together half of the slots, or three of four. Never
+ * hold seven at a time, and all subscribers together half of the slots (three, if it has four). Never
  * blocks.
  *
  * Outcomes: HORUS_EMPTY. Errors: HORUS_E_NOT_PINNABLE, HORUS_E_LIMIT (release one, or receive it),

@@ -115,8 +115,9 @@ class Handle {
 }  // namespace detail
 
 /// Quality of service: what a publisher offers, and what a subscriber requests. No setting belongs
-/// to the topic. Of a subscriber only the reliability counts: without Qos::reliable() it receives
-/// from all publishers, and none waits for it. `horus::Qos::reliable().capacity(64)`.
+/// to the topic. Of a subscriber only the reliability affects publishers: without Qos::reliable() it
+/// receives from all publishers, and none waits for it; strict, strict_schema and subscribers_max of
+/// a subscriber apply to itself. `horus::Qos::reliable().capacity(64)`.
 class Qos {
   public:
     /// The default of each setting: best effort.

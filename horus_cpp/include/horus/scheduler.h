@@ -85,7 +85,7 @@ typedef struct horus_node {
     int32_t (*tick)(void *user, horus_context_t *context);
     /* Called before the first tick, and again after a restart. */
     int32_t (*init)(void *user, horus_context_t *context);
-    /* Called after the last tick. A failure is reported, and has no other effect. */
+    /* Called after the last tick, and before each restart. A failure is reported, and has no other effect. */
     int32_t (*shutdown)(void *user, horus_context_t *context);
     /* Brings the devices of the node into a state that is safe for people and machine. */
     int32_t (*enter_safe_state)(void *user, horus_context_t *context);
@@ -196,7 +196,7 @@ typedef struct horus_scheduler_options {
     int32_t stop_on_signals;      /* HORUS_YES: SIGINT, SIGTERM and SIGHUP stop the run */
     int32_t use_kernel_clock;     /* HORUS_YES: use the kernel's clock, not the CPU's counter */
     /* Called for each event, from another thread, some ms after it. If null, warnings and errors
-     * are printed to stderr. */
+     * are logged if the process has opened its log, and printed to stderr otherwise. */
     void (*on_event)(void *user, const horus_event_t *event);
     void *on_event_user;
 } horus_scheduler_options_t;
@@ -239,7 +239,7 @@ typedef struct horus_metrics {
     uint64_t ticks;
     uint64_t last_ns; /* the duration of the last tick */
     uint64_t max_ns;  /* the duration of the longest tick */
-    uint64_t misses;        /* ticks that were late or too long, faults of checkpoints */
+    uint64_t misses;        /* ticks that were late, too long or too early, faults of checkpoints */
     uint64_t skipped_ticks; /* due times at which no tick began */
     uint64_t failures;
     uint64_t panics;

@@ -32,7 +32,8 @@ struct SchedulerOptions {
     bool use_kernel_clock = false;
     horus_namespace_t name_space{};
     /// Is called for each event, from another thread, some milliseconds after it. If empty,
-    /// warnings and errors are printed to stderr. Exceptions that it throws are ignored.
+    /// warnings and errors are logged if the process has opened its log, and printed to stderr
+    /// otherwise. Exceptions that it throws are ignored.
     std::function<void(const Event &)> on_event{};
 };
 

@@ -372,7 +372,7 @@ class Ext:
 class Stats:
     """The ledger of a subscriber since it joined, in messages.
 
-    `sent == received + malformed + lost + skipped + waiting` while no publisher is sending.
+    `sent == received + malformed + lost + skipped + waiting`, exactly, while no publisher sends.
     """
 
     @property
@@ -652,7 +652,11 @@ class Metrics:
         """The duration of the longest tick."""
     @property
     def misses(self) -> int:
-        """The number of ticks that ended after their deadline or took more than their budget."""
+        """The number of misses.
+
+        These are ticks that ended too late, took too long or began too soon, and faults of
+        checkpoints.
+        """
     @property
     def skipped_ticks(self) -> int:
         """The number of due times without a tick, because the node was still busy or late."""

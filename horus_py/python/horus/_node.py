@@ -187,7 +187,7 @@ class Node:
         """Is called once before the first tick of any node, and again after a restart or swap."""
 
     def shutdown(self) -> object:
-        """Is called once after the last tick."""
+        """Is called after the last tick, and before each restart."""
 
     def enter_safe_state(self) -> object:
         """Brings the devices of the node into a state that is safe for people and machine."""

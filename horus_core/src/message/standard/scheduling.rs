@@ -299,7 +299,8 @@ crate::message! {
         pub last_ns: u64,
         /// Duration of the longest tick: nanoseconds.
         pub max_ns: u64,
-        /// Number of ticks that ended after their deadline, or exceeded their budget: count.
+        /// Number of misses, which are ticks that ended too late, took too long, began too soon or
+        /// passed their checkpoints in a wrong order, and inputs found too old: count.
         pub misses: u64,
         /// Number of ticks that were skipped because the node was still busy or late: count.
         pub skipped_ticks: u64,
