@@ -12,7 +12,7 @@ const MAP: &str = "ARCHITECTURE.md";
 const HISTORY: &str = "CHANGELOG.md";
 
 /// Names of other projects, and of examples, in documents.
-const FOREIGN: [&str; 10] = [
+const FOREIGN: [&str; 11] = [
     "CMAKE_INSTALL_RPATH",
     "RCLCPP_INFO",
     "ROS_DOMAIN_ID",
@@ -22,6 +22,7 @@ const FOREIGN: [&str; 10] = [
     "rqt_graph",
     "rqt_image_view",
     "rqt_plot",
+    "sched_rt_runtime_us",
     "smp_mb()",
 ];
 

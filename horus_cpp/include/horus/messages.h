@@ -2232,7 +2232,10 @@ typedef struct horus_node_metrics {
     uint64_t last_ns;
     /* Duration of the longest tick: nanoseconds. */
     uint64_t max_ns;
-    /* Number of ticks that ended after their deadline, or exceeded their budget: count. */
+    /*
+     * Number of misses, which are ticks that ended too late, took too long, began too soon or
+     * passed their checkpoints in a wrong order, and inputs found too old: count.
+     */
     uint64_t misses;
     /* Number of ticks that were skipped because the node was still busy or late: count. */
     uint64_t skipped_ticks;

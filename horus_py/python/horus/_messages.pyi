@@ -2383,7 +2383,9 @@ class NodeMetrics(Message):
     max_ns: int
     """Duration of the longest tick: nanoseconds."""
     misses: int
-    """Number of ticks that ended after their deadline, or exceeded their budget: count."""
+    """Number of misses, which are ticks that ended too late, took too long, began too soon or
+    passed their checkpoints in a wrong order, and inputs found too old: count.
+    """
     skipped_ticks: int
     """Number of ticks that were skipped because the node was still busy or late: count."""
     failures: int

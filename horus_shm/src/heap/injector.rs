@@ -56,7 +56,7 @@ pub unsafe fn inject<M: InjectorMemory>(memory: &M, entry: *mut M::Entry) -> boo
         let link = unsafe { (*entry).injector_link() };
         // Relaxed: the exchange publishes it.
         link.set(newest);
-        // ORDERING(inject): pairs with the exchange in `take_all`.
+        // ORDERING(injector): pairs with the exchange in `take_all`.
         let pushed = memory
             .newest()
             .compare_exchange_at(newest, entry, edge::INJECTOR_PUSH);
@@ -84,7 +84,7 @@ pub fn take_all<M: InjectorMemory>(memory: &M) -> *mut M::Entry {
     if memory.newest().get().is_null() {
         return null;
     }
-    // ORDERING(inject): pairs with the exchange in `inject`.
+    // ORDERING(injector): pairs with the exchange in `inject`.
     memory.newest().swap_at(null, edge::INJECTOR_TAKE)
 }
 

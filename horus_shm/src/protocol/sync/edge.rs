@@ -252,11 +252,11 @@ pub const LIFO_PUT: Edge = Edge::new("lifo/put", Ordering::Release);
 /// `lifo_slot`. Pairs with [`LIFO_PUT`].
 pub const LIFO_STEAL: Edge = Edge::new("lifo/steal", Ordering::Acquire);
 
-/// ORDERING(inject): Release exchange that puts an entry on an injector. Pairs with
+/// ORDERING(injector): Release exchange that puts an entry on an injector. Pairs with
 /// [`INJECTOR_TAKE`]: a worker that takes the stack sees every entry, its link, and what it
 /// points to.
 pub const INJECTOR_PUSH: Edge = Edge::new("injector/push", Ordering::Release);
-/// ORDERING(inject): Acquire exchange that takes all of an injector's stack. Pairs with
+/// ORDERING(injector): Acquire exchange that takes all of an injector's stack. Pairs with
 /// [`INJECTOR_PUSH`] of every entry, as each exchange continues the release sequences of those
 /// before it.
 pub const INJECTOR_TAKE: Edge = Edge::new("injector/take", Ordering::Acquire);
