@@ -16,7 +16,7 @@ fn the_documents_show_what_their_records_say() {
         ("README.md", "| 2:2, 16 B | "),
         ("README.md", " of the present goals, and misses "),
         ("docs/performance.md", "| topic, 16 B | "),
-        ("docs/performance.md", "| `scheduler_benchmark` | "),
+        ("docs/performance.md", "| `competitor_comparison` | "),
         ("docs/actors.md", "| `create/st` | "),
         (
             "benchmarks/record/amd-epyc/README.md",
