@@ -104,10 +104,11 @@ class Framed:
     def publish(self) -> None:
         """Publishes a message on loan with its present content.
 
-        Raises `BufferError` while an array of it, or an object made from one, can write it.
+        Raises `BufferError` while an array of it, or an object made from one, can write it. Later
+        only the fields can be read, and the data raise `ValueError`: make a `copy()` before.
         """
     def discard(self) -> None:
-        """Ends a loan without publishing it. Raises the same errors as `publish`."""
+        """Ends a loan, if there is one, without publishing it; otherwise as `publish`."""
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]: ...
     def __dlpack__(
         self,

@@ -157,7 +157,7 @@ fn export_array(
         object.clone()
     };
     let layout = data::array_layout(object)?;
-    let (address, is_writeable) = data::data_address(object);
+    let (address, is_writeable) = data::data_address(object)?;
     let mut dimensions = Dimensions {
         shape: [0; TENSOR_DIMENSIONS_MAX],
         strides: [0; TENSOR_DIMENSIONS_MAX],

@@ -10,11 +10,11 @@ use crate::error::{self, SendFailedError};
 use crate::message;
 use crate::message::framed::base::Framed;
 use crate::message::framed::data::{
-    header_and_data, message_with_data, size_mismatch_error, stated_data_bytes,
+    data_bytes, message_with_data, size_mismatch_error, stated_data_bytes,
 };
 use crate::message::framed::draft::{complete_header, describe_shape_and_type, new_draft};
 use crate::message::framed::loan::{end_loan, live_loan_view, loan_of};
-use crate::message::framed::memory::{DataOwner, Loan};
+use crate::message::framed::memory::{DataOwner, Loan, LoanEnd};
 use crate::message::kind::MessageKind;
 use crate::topic::codec::Codec;
 use crate::topic::handles::{PyPublisher, PyTopic};
@@ -50,10 +50,9 @@ fn loan_message<'py>(
     let lent = end.get().lend();
     let slot = lent.map_err(|error| error::from_publisher_loan_error(end.get(), &error))?;
     let address = slot.cast::<u8>().as_ptr().wrapping_add(kind.bytes);
-    let owner = Some(publisher.clone().unbind());
     let _memory = end.get().lent_memory();
     let loan = Loan {
-        publisher: owner,
+        publisher: Ok(publisher.clone().unbind()),
         slot,
         _memory,
         view: None,
@@ -82,7 +81,7 @@ fn publisher_endpoint_of<'a>(publisher: &'a Bound<'_, PyAny>) -> PyResult<&'a Pu
 fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let py = object.py();
     let bytes = stated_data_bytes(object)?;
-    if bytes > header_and_data(object).1.len() {
+    if bytes > data_bytes(object) {
         return Err(size_mismatch_error(object, bytes));
     }
     let Some((publisher, slot)) = loan_of(object) else {
@@ -103,7 +102,9 @@ fn publish(object: &Bound<'_, PyAny>) -> PyResult<()> {
     let published = end.get().publish_lent(header.len() + bytes);
     drop(end);
     publisher_endpoint.set_loan(ptr::null_mut());
-    drop(end_loan(object));
+    let end = published.as_ref();
+    let end = end.map_or(LoanEnd::Discarded, |()| LoanEnd::Published);
+    drop(end_loan(object, end));
     published.map_err(|error| error::from_publish_error(&error))
 }
 
@@ -114,7 +115,7 @@ fn discard(object: &Bound<'_, PyAny>) -> PyResult<()> {
         return Ok(());
     };
     reject_if_exported(object, &publisher, "discard()")?;
-    if let Some(publisher) = end_loan(object) {
+    if let Some(publisher) = end_loan(object, LoanEnd::Discarded) {
         publisher_endpoint_of(&publisher)?.discard_loan(object.py());
     }
     Ok(())
@@ -193,12 +194,14 @@ loan_methods! { PyTopic }
 impl Framed {
     /// Publishes a message on loan with its present content. The message is shortened if its header
     /// now states fewer data bytes. Does not block, and copies nothing. Raises `BufferError` while
-    /// an array of the message, or anything made from such an array, can write to it.
+    /// an array of the message, or anything made from such an array, can write to it. Afterwards
+    /// the data are gone: `to_numpy()`, `copy()` and the like raise `ValueError`.
     fn publish(slf: &Bound<'_, Self>) -> PyResult<()> {
         publish(slf)
     }
 
-    /// Ends a loan without publishing the message. Raises the same errors as `publish`.
+    /// Ends a loan without publishing the message. Does nothing for a message that is not on loan.
+    /// Raises `BufferError` as `publish` does. Afterwards the data are gone, as after `publish`.
     fn discard(slf: &Bound<'_, Self>) -> PyResult<()> {
         discard(slf)
     }

@@ -150,14 +150,14 @@ impl PublisherEndpoint {
         let mut end = self.enter(message.py())?;
         let end = end.get();
         if let Some(timeout) = timeout {
-            let (header, data) = framed::header_and_data(message);
+            let (header, data) = framed::header_and_data(message)?;
             let bytes = (header.len() + data.len()) as u64;
             let wait_policy = WaitPolicy::from_timeout(timeout)?;
             self.wait_for_room(message.py(), end, bytes, wait_policy)?;
             // WHY again: other threads may have changed the header meanwhile.
             framed::check_data_size(message)?;
         }
-        let (header, data) = framed::header_and_data(message);
+        let (header, data) = framed::header_and_data(message)?;
         let bytes = header.len() + data.len();
         reserve_slots(end, bytes as u64)?;
         let mut loan = match end.loan() {
@@ -257,7 +257,7 @@ impl PublisherEndpoint {
                 return;
             }
             self.set_loan(ptr::null_mut());
-            drop(framed::end_loan(&loan));
+            drop(framed::end_loan(&loan, framed::memory::LoanEnd::Closed));
         }
         self.end.close(py);
     }

@@ -63,10 +63,11 @@ impl Framed {
     /// Size of the data, in bytes.
     #[getter]
     fn nbytes(slf: &Bound<'_, Self>) -> usize {
-        data::header_and_data(slf).1.len()
+        data::data_bytes(slf)
     }
 
-    /// True if the data may be written. False for a received message, and after `publish()`.
+    /// True if the data may be written. False for a received message, and after `publish()` or
+    /// `discard()`.
     #[getter]
     fn writeable(slf: &Bound<'_, Self>) -> bool {
         data::is_writeable(slf)
@@ -90,13 +91,13 @@ impl Framed {
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
         let restore = slf.get_type().getattr("from_bytes")?;
-        let bytes = Self::__bytes__(slf);
+        let bytes = Self::__bytes__(slf)?;
         (restore, (bytes,)).into_bound_py_any(slf.py())
     }
 
-    fn __bytes__<'py>(slf: &Bound<'py, Self>) -> Bound<'py, PyBytes> {
-        let (header, data) = data::header_and_data(slf);
-        PyBytes::new(slf.py(), &[header, data].concat())
+    fn __bytes__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyBytes>> {
+        let (header, data) = data::header_and_data(slf)?;
+        Ok(PyBytes::new(slf.py(), &[header, data].concat()))
     }
 
     /// Returns the array for `numpy.asarray(message)`.
@@ -133,7 +134,7 @@ impl Framed {
         let mut text = String::new();
         let module = slf.get_type().module()?;
         field::write_message(&mut text, &module.to_string_lossy(), slf)?;
-        let bytes = data::header_and_data(slf).1.len();
+        let bytes = data::data_bytes(slf);
         text.pop();
         Ok(format!("<{text}) with {bytes} bytes>"))
     }
@@ -147,8 +148,9 @@ impl Framed {
         if !slf.get_type().is(other.get_type()) || !matches!(op, CompareOp::Eq | CompareOp::Ne) {
             return Ok(py.NotImplemented().into_bound(py));
         }
-        let same = instance::are_equal(slf, other)
-            && data::header_and_data(slf).1 == data::header_and_data(other).1;
+        let one = data::header_and_data(slf)?.1;
+        let two = data::header_and_data(other)?.1;
+        let same = instance::are_equal(slf, other) && one == two;
         (same == matches!(op, CompareOp::Eq)).into_bound_py_any(py)
     }
 }
@@ -158,7 +160,8 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     const TO_NUMPY_DOC: &CStr = c"to_numpy($self)
 --
 
-The data as an array, where they lie: nothing is copied. It keeps them alive.";
+The data as an array, where they lie: nothing is copied. It keeps them alive. Raises `ValueError`
+for a message that was on loan, after its `publish()` or `discard()`.";
     module.add_class::<Framed>()?;
     let class = module.py().get_type::<Framed>();
     add_method(&class, c"to_numpy", to_numpy, TO_NUMPY_DOC)?;

@@ -8,7 +8,7 @@ use pyo3::exceptions::{PyAttributeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
-use crate::message::framed::memory::DataOwner;
+use crate::message::framed::memory::{DataOwner, Loan, LoanEnd};
 use crate::message::instance;
 use crate::message::kind::MessageKind;
 
@@ -60,12 +60,66 @@ pub(super) fn framed_kind_of(object: &Bound<'_, PyAny>) -> &'static FramedKind {
 
 /// Returns the bytes of the header and of the data. They must not be used while Python code may
 /// run, because Python code can change them.
-pub(crate) fn header_and_data<'a>(object: &'a Bound<'_, PyAny>) -> (&'a [u8], &'a [u8]) {
+///
+/// # Errors
+///
+/// The same as for [`check_data_is_there`].
+pub(crate) fn header_and_data<'a>(object: &'a Bound<'_, PyAny>) -> PyResult<(&'a [u8], &'a [u8])> {
+    check_data_is_there(object)?;
     let data = data_location_of(object);
     // SAFETY: so many bytes lie there as long as the object lives; only who holds the GIL writes
     // those of a loan and of memory of its own.
     let bytes = unsafe { std::slice::from_raw_parts(data.address, data.bytes) };
-    (instance::message_bytes(object), bytes)
+    Ok((instance::message_bytes(object), bytes))
+}
+
+/// Returns the size of the data, in bytes.
+pub(crate) fn data_bytes(object: &Bound<'_, PyAny>) -> usize {
+    data_location_of(object).bytes
+}
+
+/// Checks that the data still belong to the message.
+///
+/// # Errors
+///
+/// `ValueError` if the message was on loan, and is not any longer.
+///
+/// WHY: the publisher draws its next messages into the same slot, and after its end another process
+/// does. The message would turn into these.
+#[inline]
+fn check_data_is_there(object: &Bound<'_, PyAny>) -> PyResult<()> {
+    match ended_loan_of(object) {
+        None => Ok(()),
+        Some(reason) => Err(ended_loan_error(object, reason)),
+    }
+}
+
+/// Returns the reason why a message is no longer on loan. Returns `None` for a message that is on
+/// loan, or never was.
+#[inline]
+fn ended_loan_of(object: &Bound<'_, PyAny>) -> Option<LoanEnd> {
+    match &data_location_of(object).memory {
+        DataOwner::Loan(Loan {
+            publisher: Err(reason),
+            ..
+        }) => Some(*reason),
+        _ => None,
+    }
+}
+
+/// Returns the error for an access to the data of a message that is no longer on loan.
+#[cold]
+pub(super) fn ended_loan_error(object: &Bound<'_, PyAny>, reason: LoanEnd) -> PyErr {
+    let name = instance::kind_of(object).schema.name;
+    let (end, call) = match reason {
+        LoanEnd::Published => ("it was published", "publish()"),
+        LoanEnd::Discarded => ("it was discarded", "discard()"),
+        LoanEnd::Closed => ("its publisher was closed", "close()"),
+    };
+    PyValueError::new_err(format!(
+        "the data of this {name} are gone: {end}, and its slot in shared memory belongs to other \
+         messages. Make a copy() before {call}"
+    ))
 }
 
 /// Makes a message with a copy of `header`. The data of the message are the `bytes` bytes at
@@ -187,7 +241,7 @@ fn valid_data_bytes(kind: &MessageKind, header: &[u8], found: usize) -> Option<u
 
 /// Returns a copy of the message. The copy owns its data, and can be written.
 pub(crate) fn copy_message<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
-    let (header, data) = header_and_data(object);
+    let (header, data) = header_and_data(object)?;
     let copy = message_with_own_data(object.py(), instance::kind_of(object), header, data.len())?;
     write_data(&copy, data);
     Ok(copy)
@@ -210,9 +264,11 @@ pub(crate) fn ensure_writeable(object: &Bound<'_, PyAny>) -> PyResult<()> {
     if is_writeable(object) {
         return Ok(());
     }
-    Err(PyAttributeError::new_err(
-        "what was received or published is read-only: change a copy()",
-    ))
+    let whole = instance::outermost_message(object);
+    Err(PyAttributeError::new_err(match ended_loan_of(&whole) {
+        None => "a received message is read-only: change a copy()",
+        Some(_) => "a message that was on loan is read-only: make a copy() before publish()",
+    }))
 }
 
 /// Replaces the data of a message by `bytes`. They may have a different length, unless the message
@@ -253,14 +309,14 @@ pub(crate) fn is_writeable(object: &Bound<'_, PyAny>) -> bool {
     match &data_location_of(&whole).memory {
         DataOwner::Own(_) => true,
         DataOwner::Sample(_) | DataOwner::Copy(_) => false,
-        DataOwner::Loan(loan) => loan.publisher.is_some(),
+        DataOwner::Loan(loan) => loan.publisher.is_ok(),
     }
 }
 
 /// Returns true if the message is in a slot that a publisher has loaned. The slot has been neither
 /// published nor returned.
 pub(crate) fn is_on_loan(object: &Bound<'_, PyAny>) -> bool {
-    matches!(&data_location_of(object).memory, DataOwner::Loan(loan) if loan.publisher.is_some())
+    matches!(&data_location_of(object).memory, DataOwner::Loan(loan) if loan.publisher.is_ok())
 }
 
 /// Checks that the message has as many data bytes as its header states.
@@ -308,8 +364,13 @@ pub(crate) fn array_layout(object: &Bound<'_, PyAny>) -> PyResult<ArrayLayout> {
 }
 
 /// Returns the address of the data. The `bool` is true if the data may be written.
-pub(crate) fn data_address(object: &Bound<'_, PyAny>) -> (*mut u8, bool) {
-    (data_location_of(object).address, is_writeable(object))
+///
+/// # Errors
+///
+/// The same as for [`check_data_is_there`].
+pub(crate) fn data_address(object: &Bound<'_, PyAny>) -> PyResult<(*mut u8, bool)> {
+    check_data_is_there(object)?;
+    Ok((data_location_of(object).address, is_writeable(object)))
 }
 
 /// Implements `tp_dealloc` of the class: ends a loan, releases the memory of the data, and frees

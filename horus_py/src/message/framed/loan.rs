@@ -5,16 +5,15 @@ use std::ptr::NonNull;
 use pyo3::prelude::*;
 use pyo3::types::PyWeakrefReference;
 
-use crate::error::SendFailedError;
-use crate::message::framed::data::{data_location_mut, data_location_of};
-use crate::message::framed::memory::{DataOwner, Loan};
+use crate::message::framed::data::{data_location_mut, data_location_of, ended_loan_error};
+use crate::message::framed::memory::{DataOwner, Loan, LoanEnd};
 
 /// Returns the publisher and the slot of a message on loan; `None` if the message is not on loan.
 pub(crate) fn loan_of<'py>(
     object: &Bound<'py, PyAny>,
 ) -> Option<(Bound<'py, PyAny>, NonNull<[u8]>)> {
     let DataOwner::Loan(Loan {
-        publisher: Some(publisher),
+        publisher: Ok(publisher),
         slot,
         ..
     }) = &data_location_of(object).memory
@@ -60,28 +59,30 @@ pub(super) fn record_loan_view<'py>(
     }
     // SAFETY: nobody looks meanwhile.
     match &mut unsafe { data_location_mut(object) }.memory {
-        DataOwner::Loan(loan) if loan.publisher.is_some() => {
+        DataOwner::Loan(Loan {
+            publisher: Err(reason),
+            ..
+        }) => Err(ended_loan_error(object, *reason)),
+        DataOwner::Loan(loan) => {
             let before = loan.view.replace(reference);
             drop(before.map(|before| before.into_bound(object.py())));
             Ok(array)
         }
-        _ => Err(SendFailedError::new_err(
-            "the loan ended while an array of it was made",
-        )),
+        _ => Ok(array),
     }
 }
 
 /// Ends the loan of `object`, and returns the publisher; `None` if the object is not on loan.
-/// Afterwards the slot can only be written through an array that [`live_loan_view`] returned
-/// before.
-pub(crate) fn end_loan<'py>(object: &Bound<'py, PyAny>) -> Option<Bound<'py, PyAny>> {
+/// Afterwards the slot can only be used through an array that [`live_loan_view`] returned before.
+pub(crate) fn end_loan<'py>(
+    object: &Bound<'py, PyAny>,
+    reason: LoanEnd,
+) -> Option<Bound<'py, PyAny>> {
     let py = object.py();
     // SAFETY: nobody looks meanwhile.
     let DataOwner::Loan(loan) = &mut unsafe { data_location_mut(object) }.memory else {
         return None;
     };
     drop(loan.view.take().map(|view| view.into_bound(py)));
-    loan.publisher
-        .take()
-        .map(|publisher| publisher.into_bound(py))
+    loan.end(reason).map(|publisher| publisher.into_bound(py))
 }

@@ -56,11 +56,20 @@ impl From<Buffer> for OwnBuffers {
     }
 }
 
+/// The reason why a message is no longer on loan.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum LoanEnd {
+    Published,
+    Discarded,
+    /// The publisher was closed.
+    Closed,
+}
+
 /// A slot that a publisher has loaned, or had loaned before, to a message.
 pub(crate) struct Loan {
-    /// The publisher that loaned the slot. `None` if the slot was published or discarded, or if the
-    /// publisher was closed.
-    pub(crate) publisher: Option<Py<PyAny>>,
+    /// The publisher that loaned the slot. After the end of the loan, the reason of that end: the
+    /// slot then belongs to other messages, and this message no longer reads it.
+    pub(crate) publisher: Result<Py<PyAny>, LoanEnd>,
     pub(crate) slot: NonNull<[u8]>,
     /// Keeps the memory of the slot mapped, even after the publisher is closed.
     pub(crate) _memory: LoanMemory,
@@ -73,12 +82,20 @@ pub(crate) struct Loan {
 }
 
 impl Loan {
+    /// Ends the loan, and returns the publisher. Returns `None` if the loan has already ended.
+    pub(super) fn end(&mut self, reason: LoanEnd) -> Option<Py<PyAny>> {
+        if self.publisher.is_err() {
+            return None;
+        }
+        std::mem::replace(&mut self.publisher, Err(reason)).ok()
+    }
+
     /// Ends the loan, unless it has already ended. Called when the message is destroyed.
     #[cold]
     pub(super) fn give_back(&mut self) {
         let ended: c_int = run_guarded_attached(-1, |py| {
             drop(self.view.take());
-            if let Some(publisher) = self.publisher.take() {
+            if let Some(publisher) = self.end(LoanEnd::Discarded) {
                 (self.return_slot)(publisher.bind(py))?;
             }
             Ok(0)

@@ -36,7 +36,7 @@ pub(crate) unsafe extern "C" fn get_tail(
             return Ok(array_view(&object)?.into_ptr());
         }
         let primitive = tail_of(&object).primitive;
-        let data = header_and_data(&object).1.to_vec();
+        let data = header_and_data(&object)?.1.to_vec();
         let numbers = data.chunks_exact(primitive.size());
         let numbers: Vec<_> = numbers
             .map(|bytes| number_object(py, primitive, bytes))

@@ -29,7 +29,7 @@ pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
             let (shape, strides): (Vec<_>, Vec<_>) = dimensions.into_iter().unzip();
             // WHY only now: `structured_layout` runs Python code, which may publish a message on
             // loan.
-            let (data, is_writeable) = data_address(object);
+            let (data, is_writeable) = data_address(object)?;
             let memory = ArrayMemory {
                 data,
                 shape: &shape,
@@ -54,7 +54,7 @@ pub(crate) fn array_view<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'py,
                 *to = *from as isize;
             }
             let rank = layout.shape().len();
-            let (data, is_writeable) = data_address(object);
+            let (data, is_writeable) = data_address(object)?;
             let shape = &shape[..rank];
             let strides = &strides[..rank];
             let memory = ArrayMemory {
