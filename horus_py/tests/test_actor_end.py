@@ -205,6 +205,47 @@ def test_a_child_process_does_not_reach_the_actors_of_its_parent(actors):
     assert settle(address) == 0 and inbox.recv() == 1
 
 
+class Ticks:
+    """Keeps its actor alive by a timer, which it starts in `init`."""
+
+    def __init__(self, calls):
+        self.calls = calls
+
+    def init(self, context):
+        self.calls.append("init")
+        context.tell_every(0.001, "tick")
+
+    def handle(self, message, context):
+        pass
+
+    def shutdown(self):
+        self.calls.append("shutdown")
+
+
+def test_a_name_that_is_taken_leaves_no_actor(actors):
+    first = actors.spawn(Collects(), name="motor")
+    calls = []
+    for spawn in (
+        lambda: actors.spawn(Ticks(calls), name="motor"),
+        lambda: actors.spawn_with(lambda: Ticks(calls), name="motor"),
+        lambda: actors.spawn(Ticks(calls), name="\ud800"),
+    ):
+        with pytest.raises(ValueError, match="'motor' belongs to another|surrogates"):
+            spawn()
+    assert calls == [] and actors.counters().alive == 1
+
+    # The name is taken only while `init` runs.
+    class Renames(Ticks):
+        def init(self, context):
+            super().init(context)
+            actors.register("arm", first)
+
+    with pytest.raises(ValueError, match="'arm' belongs to another"):
+        actors.spawn(Renames(calls), name="arm")
+    until(lambda: actors.counters().alive == 1)
+    assert calls == ["init", "shutdown"] and settle(actors.find("motor")) == 0
+
+
 def raises_forked_error(call):
     try:
         call()

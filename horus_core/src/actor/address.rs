@@ -156,6 +156,14 @@ impl<M: Send + 'static> Address<M> {
         ActorId(self.0.id())
     }
 
+    /// Requests the end of the actor, as its parent does. It is shut down, and its mail is dropped.
+    /// This is for the bindings of other languages.
+    #[doc(hidden)]
+    pub fn request_end(&self) {
+        // WHY ignored: it has ended already.
+        drop(self.control_handle().send(ControlMessage::End));
+    }
+
     pub(super) fn control_handle(&self) -> ControlHandle<ActorGroup> {
         self.0.control()
     }

@@ -67,8 +67,9 @@ class Actors:
         The handler is a callable of `(message, context)`, or an object with a method
         `handle(message, context)`, which may also have `init(context)`, `shutdown()`,
         `on_down(down, context)` and `on_error(exception)`. A class is as for `spawn_with`. With
-        `batch`, the handler gets a list of up to so many messages. `name` also registers the actor.
-        Without a `failure_policy`, an actor that fails ends.
+        `batch`, the handler gets a list of up to so many messages. `name` also registers the actor:
+        if another one has the name, raises `ValueError`, and no actor is left. Without a
+        `failure_policy`, an actor that fails ends.
         """
     def spawn_with(
         self,

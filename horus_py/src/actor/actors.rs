@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use horus_core::actor::{ActorCounters, Actors, FindError, Mailbox};
+use horus_core::actor::{ActorCounters, Actors, Address, FindError, Mailbox, RegisterError};
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
@@ -12,6 +12,7 @@ use crate::actor::behaviour::{ActorSpec, FailureReporting, PythonActor};
 use crate::actor::burst::run_burst;
 use crate::actor::error::from_spawn_error;
 use crate::actor::inbox::PyInbox;
+use crate::actor::mail::Mail;
 use crate::error::Error;
 use crate::scheduler::error::PlanError;
 use crate::scheduler::py_scheduler::PyScheduler;
@@ -87,6 +88,12 @@ impl PyActors {
     ) -> PyResult<PyAddress> {
         let py = handler.py();
         let actors = self.actors()?;
+        let name = arguments.name.map(|name| name.to_str()).transpose()?;
+        // WHY first: the handler may start timers and use devices in `init`, and an actor whose
+        // caller gets an error must not run.
+        if let Some(name) = name {
+            check_name_is_free(actors, name)?;
+        }
         let policy = arguments
             .failure_policy
             .map(parse_failure_policy)
@@ -120,12 +127,30 @@ impl PyActors {
             options.spawn(PythonActor::new(handler, Arc::clone(&spec))?.for_spawn())
         };
         let address = spawned.map_err(|error| from_spawn_error(py, &error))?;
-        if let Some(name) = arguments.name {
-            let registered = actors.register(name.to_str()?, &address);
-            registered.map_err(|error| PyValueError::new_err(error.to_string()))?;
+        if let Some(name) = name
+            && let Err(error) = actors.register(name, &address)
+        {
+            // Another thread, or `init`, has taken the name meanwhile.
+            address.request_end();
+            return Err(name_taken_error(&error));
         }
         Ok(PyAddress::new(address, spec))
     }
+}
+
+/// Returns an error if a living actor or inbox of the group has the name.
+fn check_name_is_free(actors: &Actors, name: &str) -> PyResult<()> {
+    let found: Result<Address<Mail>, _> = actors.find(name);
+    if found.is_err() {
+        return Ok(());
+    }
+    let name = name.to_owned();
+    Err(name_taken_error(&RegisterError { name }))
+}
+
+#[cold]
+fn name_taken_error(error: &RegisterError) -> PyErr {
+    PyValueError::new_err(error.to_string())
 }
 
 /// Converts the Python argument `mailbox`: a number, `'unbounded'` or `'latest'`.
@@ -198,7 +223,8 @@ impl PyActors {
     /// it is called to make the handler, as `make` of `spawn_with`.
     ///
     /// With `batch`, the handler gets lists of up to `batch` messages. With `name`, the actor is
-    /// also registered under that name. Without a `failure_policy`, an actor that fails ends.
+    /// also registered under that name; if another one has it, raises `ValueError`, and no actor
+    /// is left. Without a `failure_policy`, an actor that fails ends.
     #[pyo3(signature = (
         handler, *, mailbox = None, batch = None, name = None, failure_policy = None,
     ))]
@@ -262,7 +288,7 @@ impl PyActors {
             None => Arc::clone(&self.spec),
             Some(name) => {
                 let registered = actors.register(name.to_str()?, &address);
-                registered.map_err(|error| PyValueError::new_err(error.to_string()))?;
+                registered.map_err(|error| name_taken_error(&error))?;
                 Arc::new(self.spec.with_name(name))
             }
         };
@@ -274,7 +300,7 @@ impl PyActors {
     /// Raises `ValueError` if another actor or inbox has the name.
     fn register(&self, name: &str, address: &Bound<'_, PyAddress>) -> PyResult<()> {
         let registered = self.actors()?.register(name, &address.get().address);
-        registered.map_err(|error| PyValueError::new_err(error.to_string()))
+        registered.map_err(|error| name_taken_error(&error))
     }
 
     /// Removes a registered name; returns false if no actor or inbox had it.
