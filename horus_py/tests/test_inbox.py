@@ -134,6 +134,26 @@ def test_a_closed_inbox_refuses_mail(actors):
     assert reported == ["closed"]
 
 
+def test_a_loop_over_an_inbox_ends_when_it_is_closed(actors):
+    inbox, received = actors.inbox(), []
+
+    def read():
+        for message in inbox:
+            received.append(message)
+        received.append("end")
+
+    reader = threading.Thread(target=read)
+    reader.start()
+    inbox.tell_all(range(3))
+    while len(received) < 3 and reader.is_alive():
+        time.sleep(0.001)
+    inbox.close()
+    reader.join(PATIENCE)
+    assert received == [0, 1, 2, "end"]
+    # A loop that begins afterwards.
+    assert list(inbox) == []
+
+
 def test_tasks_receive(actors):
     inbox, other = actors.inbox(), actors.inbox()
     echo = actors.spawn(lambda message, context: inbox.tell(message))

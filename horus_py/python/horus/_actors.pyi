@@ -167,7 +167,10 @@ class Inbox(Address):
         One task at a time may wait; a second one gets `BusyError`.
         """
     def close(self) -> None:
-        """Drops the inbox with its mail: senders get `DisconnectedError`."""
+        """Drops the inbox with its mail: senders get `DisconnectedError`.
+
+        A thread or task that waits for it gets `ClosedError`; a `for` or `async for` over it ends.
+        """
     @property
     def closed(self) -> bool:
         """True if the inbox was closed."""

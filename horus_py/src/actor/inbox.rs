@@ -11,7 +11,7 @@ use crate::actor::address::PyAddress;
 use crate::actor::error::from_recv_error;
 use crate::actor::inbox_set::SharedSet;
 use crate::actor::mail::Mail;
-use crate::error::{BusyError, Error};
+use crate::error::{BusyError, ClosedError, Error};
 use crate::topic::endpoint::Exclusive;
 use crate::wait::timeout::WaitPolicy;
 use crate::wait::wakeups::Wakeups;
@@ -148,12 +148,15 @@ impl PyInbox {
         slf
     }
 
-    /// Blocks until there is a message. The iteration ends when the group of the inbox ends.
+    /// Blocks until there is a message. The iteration ends when the inbox is closed, or when the
+    /// group of the inbox ends.
     fn __next__<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        match self.wait_for_message(py, WaitPolicy::unlimited())? {
-            Ok(message) => Ok(Some(message)),
-            Err(RecvTimeoutError::Disconnected) => Ok(None),
-            Err(error) => Err(from_recv_error(error)),
+        match self.wait_for_message(py, WaitPolicy::unlimited()) {
+            Ok(Ok(message)) => Ok(Some(message)),
+            Ok(Err(RecvTimeoutError::Disconnected)) => Ok(None),
+            Ok(Err(error)) => Err(from_recv_error(error)),
+            Err(error) if error.is_instance_of::<ClosedError>(py) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
@@ -178,8 +181,8 @@ impl PyInbox {
     }
 
     /// Drops the inbox with its mail: senders get `DisconnectedError`. A thread that waits for this
-    /// inbox gets `ClosedError` within 50 ms, and a task at once; a thread that waits for a set
-    /// removes the inbox from the set within that time.
+    /// inbox gets `ClosedError` within 50 ms, and a task at once; a `for` or `async for` over it
+    /// ends. A thread that waits for a set removes the inbox from the set within that time.
     fn close(&self, py: Python<'_>) {
         if let Ok(mut entered) = self.end.enter(py)
             && let InboxLocation::InSet(set, id) = entered.get()
