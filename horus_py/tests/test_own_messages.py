@@ -216,6 +216,28 @@ def test_a_received_header_cannot_be_changed_through_its_parts(namespace, change
         change(message.outer)
 
 
+@pytest.mark.parametrize("has_tail", [False, True])
+def test_a_pickle_of_other_fields_is_refused(monkeypatch, has_tail):
+    this = sys.modules[__name__]
+
+    def declare(*names):
+        fields = {**dict.fromkeys(names, horus.f32), "count": horus.u32}
+        if has_tail:
+            fields["values"] = horus.Tail[horus.f32, "count"]
+        made = type("Pair", (), {"__module__": __name__, "__annotations__": fields})
+        monkeypatch.setattr(this, "Pair", horus.message(made), raising=False)
+        return this.Pair
+
+    pair = declare("left", "right")(left=1, right=2)
+    pickled = pickle.dumps(pair)
+    assert pickle.loads(pickled) == pair
+    declare("right", "left")
+    with pytest.raises(ValueError, match="pickled Pair has other fields"):
+        pickle.loads(pickled)
+    with pytest.raises(TypeError, match="Pair has no field 'timestamp_ns'"):
+        this.Pair.now()
+
+
 def test_what_are_no_numbers_changes_nothing(topic):
     sonar = Sonar([1, 2])
     wrong = ["ab", {1: 2}, [None], ["1"], 5, None, np.zeros((2, 2)), [1j]]

@@ -3,14 +3,13 @@
 use horus_core::message::timestamp_now_ns;
 use pyo3::IntoPyObjectExt;
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
 
+use crate::message::bytes::{kind_of_message_class, message_from_checked_bytes, reduce_message};
 use crate::message::dtype::{self, DType};
 use crate::message::field;
 use crate::message::instance::{self, Message};
-use crate::message::kind::{self, MessageKind};
 
 #[pymethods]
 impl Message {
@@ -21,7 +20,7 @@ impl Message {
         bytes: pyo3::buffer::PyBuffer<u8>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let bytes = bytes.to_vec(class.py())?;
-        object_from_checked_bytes(class, kind_of_message_class(class)?, &bytes)
+        message_from_checked_bytes(class.py(), kind_of_message_class(class)?, &bytes)
     }
 
     /// Makes a message with the current time as its `timestamp_ns`, and `monotonic_ns` if it has
@@ -33,10 +32,7 @@ impl Message {
         fields: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
         let kind = kind_of_message_class(class)?;
-        if !kind.has_timestamp() {
-            let text = format!("{} has no field 'timestamp_ns'", kind.schema.name);
-            return Err(PyTypeError::new_err(text));
-        }
+        kind.ensure_has_timestamp()?;
         let message = class.call((), fields)?;
         // SAFETY: nobody else knows the message yet.
         kind.set_timestamps(unsafe { instance::message_bytes_mut(&message) });
@@ -64,14 +60,7 @@ impl Message {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let py = slf.py();
-        let restore = py.import("horus._horus")?.getattr("_restore")?;
-        let bytes = PyBytes::new(py, instance::message_bytes(slf));
-        (
-            restore,
-            (slf.get_type(), instance::kind_of(slf).payload.hash(), bytes),
-        )
-            .into_bound_py_any(py)
+        reduce_message(slf, Self::__bytes__(slf))
     }
 
     /// Returns a view of the message as a structured numpy array of no dimensions: nothing is
@@ -112,28 +101,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for name in ["dtype", "__horus_dtype__"] {
         module.py().get_type::<Message>().setattr(name, DType)?;
     }
-    module.add_function(wrap_pyfunction!(_restore, module)?)?;
     module.add_function(wrap_pyfunction!(py_timestamp_now_ns, module)?)
-}
-
-/// Makes a message of `class` from its bytes, if the class still has this schema hash. `pickle`
-/// calls it.
-#[pyfunction]
-#[pyo3(signature = (class, hash, bytes, /))]
-fn _restore<'py>(
-    class: &Bound<'py, PyAny>,
-    hash: u128,
-    bytes: &[u8],
-) -> PyResult<Bound<'py, PyAny>> {
-    let kind = kind_of_message_class(class)?;
-    if kind.payload.hash() != hash {
-        let text = format!(
-            "the pickled {} has other fields than this one",
-            kind.schema.name
-        );
-        return Err(PyValueError::new_err(text));
-    }
-    object_from_checked_bytes(class, kind, bytes)
 }
 
 /// Returns the time for a message's `timestamp_ns`: CLOCK_REALTIME, in nanoseconds since 1970.
@@ -141,24 +109,4 @@ fn _restore<'py>(
 #[pyo3(name = "timestamp_now_ns")]
 fn py_timestamp_now_ns() -> u64 {
     timestamp_now_ns()
-}
-
-fn kind_of_message_class(class: &Bound<'_, PyAny>) -> PyResult<&'static MessageKind> {
-    let wanted = || PyTypeError::new_err(format!("{class} is not a class of messages"));
-    kind::kind_of_argument(class).ok_or_else(wanted)
-}
-
-fn object_from_checked_bytes<'py>(
-    class: &Bound<'py, PyAny>,
-    kind: &'static MessageKind,
-    bytes: &[u8],
-) -> PyResult<Bound<'py, PyAny>> {
-    if bytes.len() != kind.bytes {
-        let name = kind.schema.name;
-        let found = bytes.len();
-        let wanted = kind.bytes;
-        let text = format!("{found} bytes, and a {name} has {wanted}");
-        return Err(PyValueError::new_err(text));
-    }
-    instance::message_from_bytes(class.py(), kind, bytes)
 }

@@ -11,7 +11,7 @@ use horus_core::message::{
     timestamp_now_ns,
 };
 use horus_core::topic::DynamicType;
-use pyo3::exceptions::PyRuntimeError;
+use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -102,9 +102,14 @@ impl MessageKind {
         Ok(Self::build(schema, default, payload, None))
     }
 
-    /// Returns true if messages of this kind have the field `timestamp_ns`.
-    pub(crate) const fn has_timestamp(&self) -> bool {
-        self.timestamp_offset.is_some()
+    /// Checks that messages of this kind have the field `timestamp_ns`. Raises `TypeError` if they
+    /// have no such field.
+    pub(crate) fn ensure_has_timestamp(&self) -> PyResult<()> {
+        if self.timestamp_offset.is_some() {
+            return Ok(());
+        }
+        let text = format!("{} has no field 'timestamp_ns'", self.schema.name);
+        Err(PyTypeError::new_err(text))
     }
 
     /// Writes the current time to those fields of a message that hold a time.

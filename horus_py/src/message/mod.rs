@@ -4,6 +4,7 @@
 //! crate, and only the files `buffer`, `call`, `error` and `numpy`.
 
 pub(crate) mod base;
+pub(crate) mod bytes;
 pub(crate) mod class;
 pub(crate) mod count_fields;
 pub(crate) mod counts;
@@ -25,6 +26,7 @@ pub(crate) fn register(module: &Bound<'_, PyModule>) -> PyResult<()> {
     base::register(module)?;
     framed::base::register(module)?;
     standard::register(module)?;
+    module.add_function(wrap_pyfunction!(bytes::_restore, module)?)?;
     module.add_function(wrap_pyfunction!(count_fields::_counted_arrays, module)?)?;
     module.add_function(wrap_pyfunction!(declaration::_declare, module)?)
 }

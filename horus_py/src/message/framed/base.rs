@@ -4,18 +4,18 @@ use std::ffi::CStr;
 
 use pyo3::IntoPyObjectExt;
 use pyo3::basic::CompareOp;
-use pyo3::exceptions::{PyTypeError, PyValueError};
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict, PyType};
 
 use crate::call::add_method;
+use crate::message::bytes::{kind_of_message_class, message_from_checked_bytes, reduce_message};
 use crate::message::dlpack;
 use crate::message::field;
 use crate::message::framed::data;
 use crate::message::framed::draft::{construct_message, header_mut};
 use crate::message::framed::view::{array_view, to_numpy};
 use crate::message::instance;
-use crate::message::kind;
 
 /// The base class of messages with trailing data, such as images: a header, whose fields are
 /// attributes, and an array.
@@ -34,8 +34,8 @@ impl Framed {
         data: Option<&Bound<'py, PyAny>>,
         fields: Option<&Bound<'py, PyDict>>,
     ) -> PyResult<Bound<'py, PyAny>> {
-        let wanted = || PyTypeError::new_err(format!("{class} is not a class of messages"));
-        let kind = kind::kind_of_argument(class).ok_or_else(wanted)?;
+        let kind = kind_of_message_class(class)?;
+        kind.ensure_has_timestamp()?;
         let object = construct_message(class.py(), kind, data, fields)?;
         kind.set_timestamps(header_mut(&object));
         Ok(object)
@@ -44,20 +44,7 @@ impl Framed {
     /// Makes a message from a header and data, as `bytes()` returns them.
     #[classmethod]
     fn from_bytes<'py>(class: &Bound<'py, PyType>, bytes: &[u8]) -> PyResult<Bound<'py, PyAny>> {
-        let wanted = || PyTypeError::new_err(format!("{class} is not a class of messages"));
-        let kind = kind::kind_of_argument(class).ok_or_else(wanted)?;
-        let parts =
-            data::split_message(kind, bytes).filter(|parts| parts.0.len() + parts.1 == bytes.len());
-        let Some((header, data)) = parts else {
-            let found = bytes.len();
-            let name = kind.schema.name;
-            return Err(PyValueError::new_err(format!(
-                "{found} bytes that are no {name}"
-            )));
-        };
-        let object = data::message_with_own_data(class.py(), kind, header, data)?;
-        data::write_data(&object, &bytes[header.len()..]);
-        Ok(object)
+        message_from_checked_bytes(class.py(), kind_of_message_class(class)?, bytes)
     }
 
     /// Size of the data, in bytes.
@@ -90,9 +77,7 @@ impl Framed {
     }
 
     fn __reduce__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyAny>> {
-        let restore = slf.get_type().getattr("from_bytes")?;
-        let bytes = Self::__bytes__(slf)?;
-        (restore, (bytes,)).into_bound_py_any(slf.py())
+        reduce_message(slf, Self::__bytes__(slf)?)
     }
 
     fn __bytes__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyBytes>> {

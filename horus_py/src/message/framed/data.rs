@@ -155,7 +155,7 @@ pub(crate) fn message_with_data<'py>(
 }
 
 /// Makes a message that owns its data. All data bytes are 0.
-pub(super) fn message_with_own_data<'py>(
+pub(crate) fn message_with_own_data<'py>(
     py: Python<'py>,
     kind: &'static MessageKind,
     header: &[u8],
@@ -224,7 +224,7 @@ pub(crate) fn message_from_buffer<'py>(
 
 /// Splits the bytes of an untrusted message. Returns the header, and the number of data bytes that
 /// the header states; `None` if the message is not valid.
-pub(super) fn split_message<'a>(
+pub(crate) fn split_message<'a>(
     kind: &MessageKind,
     message: &'a [u8],
 ) -> Option<(&'a [u8], usize)> {
@@ -248,7 +248,7 @@ pub(crate) fn copy_message<'py>(object: &Bound<'py, PyAny>) -> PyResult<Bound<'p
 }
 
 /// Copies `data` to a new message, whose data must have exactly this length.
-pub(super) fn write_data(object: &Bound<'_, PyAny>, data: &[u8]) {
+pub(crate) fn write_data(object: &Bound<'_, PyAny>, data: &[u8]) {
     let to = data_location_of(object).address;
     assert_eq!(
         data.len(),
