@@ -3,6 +3,7 @@
 import array
 import collections
 import enum
+import json
 import math
 import os
 import random
@@ -446,6 +447,25 @@ def test_handles_say_that_they_carry_anything(topic, namespace):
     assert {horus.Ext(3, b"ab")} == {horus.Ext(3, b"ab")}
     with pytest.raises(OverflowError):
         horus.Ext(200, b"")
+
+
+def test_without_numpy_arrays_of_every_type_are_received(python, namespace):
+    publisher = horus.Publisher("arrays", namespace=namespace, history=len(DTYPES))
+    arrays = [np.arange(-3, 3).astype(dtype).reshape(2, 3) for dtype in DTYPES]
+    for array in arrays:
+        publisher.send({"array": array})
+    printed = python(
+        """
+import sys
+sys.modules["numpy"] = None
+import json
+import horus
+subscriber = horus.Subscriber("arrays")
+while (message := subscriber.recv()) is not None:
+    print(json.dumps(message["array"].tolist()))
+"""
+    )
+    assert [json.loads(line) for line in printed.splitlines()] == [one.tolist() for one in arrays]
 
 
 def test_without_numpy_an_array_of_no_elements_is_received(python):

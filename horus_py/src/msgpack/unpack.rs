@@ -1,5 +1,6 @@
 //! Converts untrusted MessagePack to Python objects while reading it once.
 
+use horus_core::message::DType;
 use horus_core::value::{DEPTH_MAX, MsgpackReader, TYPED_ARRAY_EXT, Token, TypedView};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::{PyTypeError, PyValueError};
@@ -211,6 +212,35 @@ fn next_depth(depth: usize) -> Result<usize, UnpackError> {
     }
 }
 
+/// Converts a typed array to a memoryview. Elements of type `F16` become `F32` if the memoryviews
+/// of this Python do not have them.
+fn memoryview_of<'py>(py: Python<'py>, view: &TypedView<'_>, shape: &[isize]) -> UnpackResult<'py> {
+    let bytes = PyBytes::new(py, view.bytes()).into_any();
+    let (bytes, dtype) = match view.dtype() {
+        DType::F16 if py.version_info() < (3, 12) => (halves_to_singles(&bytes)?, DType::F32),
+        dtype => (bytes, dtype),
+    };
+    let bytes = PyMemoryView::from(&bytes)?;
+    let letter = struct_letter_of(dtype);
+    // WHY: Python refuses a shape that has a 0. The other dimensions are lost.
+    if shape.contains(&0) {
+        return Ok(bytes.call_method1("cast", (letter,))?);
+    }
+    Ok(bytes.call_method1("cast", (letter, PyTuple::new(py, shape)?))?)
+}
+
+/// Converts the bytes of numbers of half precision to those of the same numbers of single
+/// precision.
+fn halves_to_singles<'py>(halves: &Bound<'py, PyAny>) -> PyResult<Bound<'py, PyAny>> {
+    let py = halves.py();
+    let format = format!("{}e", halves.len()? / 2);
+    let numbers = py
+        .import("struct")?
+        .call_method1("unpack", (format, halves))?;
+    let singles = py.import("array")?.call_method1("array", ("f", numbers))?;
+    singles.call_method0("tobytes")
+}
+
 /// Converts the payload of a typed array to a numpy array, or to a memoryview if numpy is not
 /// installed.
 fn typed_array<'py>(py: Python<'py>, payload: &[u8]) -> UnpackResult<'py> {
@@ -221,13 +251,7 @@ fn typed_array<'py>(py: Python<'py>, payload: &[u8]) -> UnpackResult<'py> {
     }
     let shape = &shape[..view.shape().len()];
     let Some(numpy) = numpy(py)? else {
-        let bytes = PyMemoryView::from(&PyBytes::new(py, view.bytes()))?;
-        let letter = struct_letter_of(view.dtype());
-        // WHY: Python refuses a shape that has a 0. The other dimensions are lost.
-        if shape.contains(&0) {
-            return Ok(bytes.call_method1("cast", (letter,))?);
-        }
-        return Ok(bytes.call_method1("cast", (letter, PyTuple::new(py, shape)?))?);
+        return memoryview_of(py, &view, shape);
     };
     numpy
         .copy(py, view.dtype(), shape, view.bytes())
