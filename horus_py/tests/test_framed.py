@@ -143,6 +143,8 @@ def test_mistakes_are_named(camera, namespace):
         horus.Image(frame(), colour=1)
     with pytest.raises(TypeError, match="one array"):
         horus.Image(frame(), 1)
+    with pytest.raises(TypeError, match="data of a LidarScan are <class 'list'>: give a numpy"):
+        horus.LidarScan([1.0, 2.0])
     with pytest.raises(TypeError, match="carries Image, not ndarray"):
         camera.send(frame())
     image = horus.Image(frame())

@@ -216,6 +216,39 @@ def test_a_received_header_cannot_be_changed_through_its_parts(namespace, change
         change(message.outer)
 
 
+@horus.message
+class Singles:
+    numbers: horus.Array[horus.f32, 1] = [0.5]
+    texts: horus.Array[horus.Text[4], 1]
+    inners: horus.Array[Inner, 1]
+    number: horus.f32
+
+
+def test_an_array_of_one_element_is_an_array(namespace):
+    singles = Singles(texts=["a"], inners=[Inner(values=range(4))], number=2)
+    assert singles.numbers.tolist() == [0.5]
+    assert (singles.texts, singles.inners) == (("a",), (Inner(values=range(4)),))
+    assert "(numbers=[0.5], texts=['a'], inners=[" in repr(singles)
+    assert "number=2.0)" in repr(singles)
+    singles.numbers[0] = 3
+    singles.texts = ("b",)
+    topic = horus.Topic("singles", Singles, namespace=namespace)
+    topic.send(singles)
+    assert topic.recv() == singles and singles.texts == ("b",)
+    array = singles.to_numpy()
+    assert array["numbers"].tolist() == [3] and array["inners"].shape == (1,)
+    assert array["number"].shape == ()
+    for name, value in (("numbers", 1.0), ("numbers", [1, 2]), ("texts", "a"), ("inners", Inner())):
+        with pytest.raises((TypeError, ValueError), match=f"Singles.{name}"):
+            setattr(singles, name, value)
+    with pytest.raises(TypeError, match="elements of a Tail are numbers"):
+
+        @horus.message
+        class Wrong:
+            count: horus.u32
+            values: horus.Tail[horus.Array[horus.f32, 1], "count"]
+
+
 @pytest.mark.parametrize("has_tail", [False, True])
 def test_a_pickle_of_other_fields_is_refused(monkeypatch, has_tail):
     this = sys.modules[__name__]

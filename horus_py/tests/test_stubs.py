@@ -63,6 +63,7 @@ horus.Publisher("x", horus.CmdVel).send(horus.Imu())
 horus.Publisher("x", horus.CmdVel, depth=4)
 horus.Actors("x").spawn(5)
 horus.Actors("x", mailbox="fast")
+horus.LidarScan([1.0, 2.0])
 """
 
 
@@ -90,6 +91,8 @@ class Gripper(horus.Message):
     label: horus.Text[Literal[20]] = horus.default
     mode: horus.u8 = 3
     _reserved: horus.Array[horus.u8, Literal[3]] = horus.default
+    gain: horus.Array[horus.f32, Literal[1]] = horus.default
+    finger: horus.Array[horus.Text[Literal[4]], Literal[1]] = horus.default
 
     def strength(self) -> float:
         return float(self.force.sum())
@@ -107,6 +110,9 @@ def main() -> None:
     gripper = Gripper(force=[1, 2, 3], label="left", names=["a", "b"], at=[Point(x=1), Point(x=2)])
     assert gripper.strength() == 6
     gripper.force = [3.0, 2.0, 2.0]
+    gripper.gain, gripper.finger = [0.5], ["left"]
+    finger: str = gripper.finger[0]
+    assert gripper.gain.sum() == 0.5 and len(gripper.gain) == 1 and finger == "left"
     label: str = gripper.label
     x: float = gripper.origin.y + gripper.at[1].x + gripper.force[0]
     first: str = gripper.names[0]
@@ -117,7 +123,7 @@ def main() -> None:
     if message is not None:
         assert message.strength() == 7 and message.label == "left"
     assert Gripper.now(label="now").timestamp_ns > 0
-    horus.Publisher("point", Point).send(Point(x=1.0, y=2.0))
+    horus.Publisher("point", Point, qos=None, capacity=None).send(Point(x=1.0, y=2.0))
     sonar = Sonar(strengths=[1.0, 2.0])
     sonar.strengths = [*sonar.strengths, 3.0]
     echoes: int = sonar.echoes
@@ -190,7 +196,7 @@ def test_mistakes_are_found(tmp_path, mypy):
     (tmp_path / "wrong.py").write_text(WRONG)
     _, text = mypy("wrong.py", cwd=tmp_path)
     lines = {line.split(":")[1] for line in text.splitlines() if ": error:" in line}
-    assert lines == {"3", "4", "5", "6", "7"}, text
+    assert lines == {"3", "4", "5", "6", "7", "8"}, text
 
 
 def test_declared_messages_are_typed_and_run(tmp_path, mypy, python):

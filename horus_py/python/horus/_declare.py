@@ -95,23 +95,26 @@ def _split_tail(name, annotations):
         raise TypeError(f"{name}.{tails[0]} is a Tail: put one, and behind all other fields")
     tail = annotations.pop(tails[0])
     element, count = _element(f"{name}.{tails[0]}", tail.element)
-    if count != 1 or not isinstance(element, str) or element.startswith("text:"):
+    if count is not None or not isinstance(element, str) or element.startswith("text:"):
         raise TypeError(f"{name}.{tails[0]}: the elements of a Tail are numbers, as horus.f32")
     return tails[0], element, tail.count
 
 
 def _element(name, annotation):
-    """Returns the type of a field, as the native module expects it, and the number of elements."""
+    """Returns the type of a field, as the native module expects it, and the length of an array.
+
+    The length is None if the field is no array.
+    """
     if isinstance(annotation, Array):
         element, count = _element(name, annotation.element)
-        return element, count * annotation.count
+        return element, (count or 1) * annotation.count
     if isinstance(annotation, Text):
-        return f"text:{annotation.size}", 1
+        return f"text:{annotation.size}", None
     for part in getattr(annotation, "__metadata__", ()):
         if isinstance(part, _Number):
-            return part.name, 1
+            return part.name, None
     if isinstance(annotation, type) and issubclass(annotation, _horus.Message):
-        return annotation, 1
+        return annotation, None
     raise TypeError(
         f"{name}: {annotation!r} cannot be a field of a message: use horus.u8 to u64, i8 to i64, "
         "f32, f64, Text[bytes], Array[type, count] or another message of a fixed size"

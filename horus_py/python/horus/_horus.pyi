@@ -87,7 +87,7 @@ class Framed:
     __horus_hash__: int
     @classmethod
     def now(cls, data: npt.ArrayLike | None = None, /, **fields: Any) -> Self:
-        """Returns a message stamped with the current time."""
+        """Returns a message with the current time. `data`: a buffer; for a `Tail` any sequence."""
     @classmethod
     def from_bytes(cls, bytes: bytes) -> Self:
         """Returns the message with the header and data that `bytes()` returned."""
@@ -653,17 +653,13 @@ class Metrics:
         """The duration of the longest tick."""
     @property
     def misses(self) -> int:
-        """The number of misses.
-
-        These are ticks that ended too late, took too long or began too soon, and faults of
-        checkpoints.
-        """
+        """The number of ticks that broke a time limit or missed a checkpoint, and of stale inputs."""
     @property
     def skipped_ticks(self) -> int:
-        """The number of due times without a tick, because the node was still busy or late."""
+        """The number of due times without a tick: it was busy, or its miss policy skipped them."""
     @property
     def failures(self) -> int:
-        """The number of ticks that raised an exception."""
+        """The number of calls of `tick` and `init` that raised an exception."""
     @property
     def health(self) -> Literal["active", "paused", "backing_off", "safe", "stopped"]:
         """The state of the node."""

@@ -3,10 +3,11 @@
 
 import builtins
 from collections.abc import Iterable
-from typing import ClassVar, Self, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Buffer
 
 from ._horus import Framed, Message
 
@@ -2574,7 +2575,7 @@ class Image(Framed):
     """The header of an `Image`, after `sensor_msgs/Image`: rows of pixels, top row first."""
     def __new__(
         cls,
-        data: npt.ArrayLike | None = None,
+        data: Buffer | npt.NDArray[Any] | None = None,
         /,
         *,
         timestamp_ns: int = ...,
@@ -2625,7 +2626,7 @@ class DepthImage(Framed):
     """
     def __new__(
         cls,
-        data: npt.ArrayLike | None = None,
+        data: Buffer | npt.NDArray[Any] | None = None,
         /,
         *,
         timestamp_ns: int = ...,
@@ -2676,7 +2677,7 @@ class CompressedImage(Framed):
     """
     def __new__(
         cls,
-        data: npt.ArrayLike | None = None,
+        data: Buffer | npt.NDArray[Any] | None = None,
         /,
         *,
         timestamp_ns: int = ...,
@@ -2714,7 +2715,7 @@ class SegmentationMask(Framed):
     """
     def __new__(
         cls,
-        data: npt.ArrayLike | None = None,
+        data: Buffer | npt.NDArray[Any] | None = None,
         /,
         *,
         timestamp_ns: int = ...,
@@ -2781,7 +2782,7 @@ class PointCloud(Framed):
     """
     def __new__(
         cls,
-        data: npt.ArrayLike | None = None,
+        data: Buffer | npt.NDArray[Any] | None = None,
         /,
         *,
         timestamp_ns: int = ...,
@@ -2835,7 +2836,7 @@ class Tensor(Framed):
     """
     def __new__(
         cls,
-        data: npt.ArrayLike | None = None,
+        data: Buffer | npt.NDArray[Any] | None = None,
         /,
         *,
         timestamp_ns: int = ...,
@@ -2923,7 +2924,7 @@ class OccupancyGrid(Framed):
     """
     def __new__(
         cls,
-        data: npt.ArrayLike | None = None,
+        data: Buffer | npt.NDArray[Any] | None = None,
         /,
         *,
         timestamp_ns: int = ...,
@@ -2950,7 +2951,7 @@ class CostMap(Framed):
     """
     def __new__(
         cls,
-        data: npt.ArrayLike | None = None,
+        data: Buffer | npt.NDArray[Any] | None = None,
         /,
         *,
         timestamp_ns: int = ...,
@@ -2986,7 +2987,7 @@ class AudioFrame(Framed):
     """
     def __new__(
         cls,
-        data: npt.ArrayLike | None = None,
+        data: Buffer | npt.NDArray[Any] | None = None,
         /,
         *,
         timestamp_ns: int = ...,
@@ -3023,7 +3024,7 @@ class Bytes(Framed):
     """The header of `Bytes`: any data, with the name of their format."""
     def __new__(
         cls,
-        data: npt.ArrayLike | None = None,
+        data: Buffer | npt.NDArray[Any] | None = None,
         /,
         *,
         timestamp_ns: int = ...,
@@ -3053,7 +3054,7 @@ class SchedulerStatus(Framed):
     STATE_STOPPED: ClassVar[int]
     def __new__(
         cls,
-        data: npt.ArrayLike | None = None,
+        data: Buffer | npt.NDArray[Any] | None = None,
         /,
         *,
         timestamp_ns: int = ...,
@@ -3102,7 +3103,7 @@ class LidarScan(Framed):
     """
     def __new__(
         cls,
-        data: npt.ArrayLike | None = None,
+        data: Buffer | npt.NDArray[Any] | None = None,
         /,
         *,
         timestamp_ns: int = ...,
@@ -3190,7 +3191,7 @@ class JointStateArray(Framed):
     """
     def __new__(
         cls,
-        data: npt.ArrayLike | None = None,
+        data: Buffer | npt.NDArray[Any] | None = None,
         /,
         *,
         timestamp_ns: int = ...,
@@ -3228,7 +3229,7 @@ class LogLine(Framed):
     TRACE: ClassVar[int]
     def __new__(
         cls,
-        data: npt.ArrayLike | None = None,
+        data: Buffer | npt.NDArray[Any] | None = None,
         /,
         *,
         timestamp_ns: int = ...,

@@ -13,13 +13,14 @@ use crate::message::kind::{self, MessageKind};
 
 /// Makes the class of a message. `names` are its module, its name and its docstring.
 ///
-/// A field consists of its name, its type (`"f64"`, `"text:16"`, or a message class) and its number
-/// of elements. A tail consists of its name, its type and the name of the field that counts it.
+/// A field consists of its name, its type (`"f64"`, `"text:16"`, or a message class) and, if it is
+/// an array, its number of elements. A tail consists of its name, its type and the name of the
+/// field that counts it.
 #[pyfunction]
 pub(crate) fn _declare<'py>(
     py: Python<'py>,
     names: (String, String, String),
-    fields: Vec<(String, Bound<'py, PyAny>, usize)>,
+    fields: Vec<(String, Bound<'py, PyAny>, Option<usize>)>,
     tail: Option<(String, String, String)>,
     defaults: &Bound<'py, PyDict>,
 ) -> PyResult<Bound<'py, PyAny>> {
@@ -33,6 +34,9 @@ pub(crate) fn _declare<'py>(
         }
     };
     let kind = Box::leak(Box::new(kind));
+    for (field, (_, _, count)) in kind.fields.iter_mut().zip(&fields) {
+        field.is_array = count.is_some();
+    }
     let mut default = kind.default.to_vec();
     for (field, value) in defaults {
         field::set_default_value(kind, &mut default, field.cast::<PyString>()?, &value)?;
@@ -47,7 +51,7 @@ pub(crate) fn _declare<'py>(
 /// bytes yet.
 fn declared_schema(
     name: &str,
-    fields: &[(String, Bound<'_, PyAny>, usize)],
+    fields: &[(String, Bound<'_, PyAny>, Option<usize>)],
 ) -> PyResult<(Schema, Vec<u8>)> {
     let mut table = Vec::new();
     let mut default = Vec::new();
@@ -63,14 +67,14 @@ fn declared_schema(
             );
             return Err(PyTypeError::new_err(text));
         }
-        if *count == 0 {
+        let count = count.unwrap_or(1);
+        if count == 0 {
             return Err(PyTypeError::new_err(format!(
                 "{name}.{field} is an array of nothing"
             )));
         }
         align = align.max(wanted);
         let offset = default.len();
-        let count = *count;
         table.push(Field {
             name: leak_text(field),
             kind,

@@ -51,9 +51,10 @@ fn make_dtype<'py>(py: Python<'py>, kind: &MessageKind) -> PyResult<Bound<'py, P
                 return Err(pyo3::exceptions::PyRuntimeError::new_err(text));
             }
         };
-        match field.count {
-            1 => Ok(element),
-            count => numpy.call_method1("dtype", ((element, (count,)),)),
+        if field.is_array {
+            numpy.call_method1("dtype", ((element, (field.count,)),))
+        } else {
+            Ok(element)
         }
     };
     let fields = &kind.fields;

@@ -35,16 +35,16 @@ pub(crate) fn get_value<'py>(
     field: &Field,
 ) -> PyResult<Bound<'py, PyAny>> {
     let py = object.py();
-    match (field.kind, field.count) {
-        (FieldKind::Primitive(primitive), 1) => number_object(
+    match (field.kind, field.is_array) {
+        (FieldKind::Primitive(primitive), false) => number_object(
             py,
             primitive,
             &instance::message_bytes(object)[field.offset..],
         ),
-        (FieldKind::Primitive(primitive), _) => array_view(object, field, primitive),
-        (_, 1) => element_object(object, field, 0),
-        (_, count) => {
-            let elements = (0..count).map(|index| element_object(object, field, index));
+        (FieldKind::Primitive(primitive), true) => array_view(object, field, primitive),
+        (_, false) => element_object(object, field, 0),
+        (_, true) => {
+            let elements = (0..field.count).map(|index| element_object(object, field, index));
             let elements: Vec<_> = elements.collect::<PyResult<_>>()?;
             Ok(PyTuple::new(py, elements)?.into_any())
         }
@@ -357,7 +357,7 @@ pub(crate) fn encode_field(
 
 /// Encodes `value` as [`encode_field`] does, but returns errors that do not name the field.
 fn encode_value(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyResult<usize> {
-    if field.count == 1 {
+    if !field.is_array {
         return encode_element(field, value, out).map(|()| 1);
     }
     if let Some(dtype) = field.dtype
@@ -468,7 +468,7 @@ fn write_constructor_call(out: &mut String, module: &str, kind: &MessageKind, by
         }
         push_text(out, format_args!("{separator}{}=", field.name));
         separator = ", ";
-        if let (FieldKind::Primitive(primitive), 2..) = (field.kind, field.count) {
+        if let (FieldKind::Primitive(primitive), true) = (field.kind, field.is_array) {
             write_numbers(out, primitive, bytes);
             continue;
         }
@@ -476,9 +476,10 @@ fn write_constructor_call(out: &mut String, module: &str, kind: &MessageKind, by
         let texts: Vec<_> = elements
             .map(|bytes| element_text(module, field, bytes))
             .collect();
-        match field.count {
-            1 => out.push_str(&texts[0]),
-            _ => write_list(out, texts),
+        if field.is_array {
+            write_list(out, texts);
+        } else {
+            out.push_str(&texts[0]);
         }
     }
     out.push(')');

@@ -53,6 +53,9 @@ pub(crate) struct Field {
     pub(crate) kind: FieldKind,
     pub(crate) offset: usize,
     pub(crate) count: usize,
+    /// True if the value of the field is an array. An array that a program declares may have one
+    /// element.
+    pub(crate) is_array: bool,
     /// The type of the numbers in the field. `None` if the field has no numbers, or numbers of a
     /// type that is not in [`DType`].
     pub(crate) dtype: Option<DType>,
@@ -157,6 +160,7 @@ impl MessageKind {
             kind: field.kind,
             offset: field.offset,
             count: field.count,
+            is_array: field.count > 1,
             dtype: match field.kind {
                 FieldKind::Primitive(primitive) => DType::from_primitive(primitive),
                 _ => None,

@@ -37,7 +37,7 @@ impl Keywords {
         let Some(keywords) = keywords else {
             return Ok(this);
         };
-        if let Some(preset) = keywords.get_item("qos")? {
+        if let Some(preset) = keywords.get_item("qos")?.filter(|preset| !preset.is_none()) {
             let qos = preset.extract::<String>();
             let qos = qos.map_err(|error| error::with_context(preset.py(), "qos", &error))?;
             this.qos = self::preset_named(&qos)?;

@@ -10,10 +10,11 @@ const FILE_HEADER: &str = "\
 
 import builtins
 from collections.abc import Iterable
-from typing import ClassVar, Self, final
+from typing import Any, ClassVar, Self, final
 
 import numpy as np
 import numpy.typing as npt
+from typing_extensions import Buffer
 
 from ._horus import Framed, Message
 
@@ -52,7 +53,7 @@ fn write_class(out: &mut String, schema: &Schema) {
     }
     out.push_str("    def __new__(\n        cls,\n");
     if schema.tail.is_some() {
-        out.push_str("        data: npt.ArrayLike | None = None,\n        /,\n");
+        out.push_str("        data: Buffer | npt.NDArray[Any] | None = None,\n        /,\n");
     }
     out.push_str("        *,\n");
     for field in schema.fields {

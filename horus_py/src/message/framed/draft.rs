@@ -75,7 +75,7 @@ pub(super) fn construct_message<'py>(
     if kind.counted_tail().is_some() {
         return message_with_tail(&draft, kind, &encode_tail(kind, data)?);
     }
-    let view = BufferView::of(data)?;
+    let view = BufferView::of(data).map_err(|error| no_buffer_error(kind, data, error))?;
     describe_array(&draft, data, &view)?;
     let object = message_with_own_data(
         py,
@@ -88,6 +88,20 @@ pub(super) fn construct_message<'py>(
     let place = unsafe { std::slice::from_raw_parts_mut(place.address, place.bytes) };
     view.copy_to(py, place)?;
     Ok(object)
+}
+
+/// Returns the error for data that are no buffer. `error` is what Python reports about them.
+#[cold]
+fn no_buffer_error(kind: &MessageKind, data: &Bound<'_, PyAny>, error: PyErr) -> PyErr {
+    if !error.is_instance_of::<PyTypeError>(data.py()) {
+        return error;
+    }
+    PyTypeError::new_err(format!(
+        "the data of a {} are {}: give a numpy array or another buffer, as \
+         numpy.asarray(data, dtype)",
+        kind.schema.name,
+        data.get_type()
+    ))
 }
 
 /// Makes a message with the header fields of a draft. Its tail are the bytes `numbers`.
