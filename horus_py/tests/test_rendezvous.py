@@ -257,3 +257,36 @@ def test_endpoints_that_come_and_go_make_events(met, directory):
     program.kill()
     event = events.poll(timeout=PATIENCE)
     assert (event.change, event.process_id) == ("died", program.process.pid)
+
+
+def test_one_thread_at_a_time_polls_events_until_they_are_closed(met, namespace):
+    publisher, errors = met(horus.Publisher), []
+    events = publisher.subscriber_events()
+
+    def wait():
+        with pytest.raises(horus.ClosedError, match="EndpointEvents of topic 'met' was closed"):
+            events.poll(timeout=PATIENCE)
+        errors.append("closed")
+
+    waiting = threading.Thread(target=wait)
+    waiting.start()
+    end = time.monotonic() + PATIENCE
+    # Until the other thread is in its call, this one succeeds.
+    with pytest.raises(horus.BusyError, match="another thread uses the EndpointEvents"):
+        while time.monotonic() < end:
+            events.poll()
+            time.sleep(0.001)
+    publisher.close()
+    assert not events.closed and not horus.remove_topic("met", namespace=namespace)
+    events.close()
+    waiting.join(PATIENCE)
+    assert errors == ["closed"] and events.closed
+    with pytest.raises(horus.ClosedError):
+        events.poll()
+    # Without the handle and the events, the topic is in use by nobody.
+    publisher = met(horus.Publisher, persist_after_exit=True)
+    publisher.send(horus.CmdVel())
+    with publisher.subscriber_events() as events:
+        publisher.close()
+        assert not horus.remove_topic("met", namespace=namespace)
+    assert events.closed and horus.remove_topic("met", namespace=namespace)

@@ -331,11 +331,16 @@ class Topic(Generic[_M]):
 
 @final
 class EndpointEvents:
-    """The publishers or subscribers of a topic that join, leave or die. It compares what is there
-    now with what was there at its last look, and costs the others nothing."""
+    """The endpoints of a topic that join, leave or die. It keeps the topic in use until closed."""
 
     def poll(self, timeout: float | None = None) -> EndpointEvent | None:
         """Returns the next event; None if there is none, or none within `timeout` seconds."""
+    def close(self) -> None:
+        """Stops to use the topic. A thread that waits in `poll` gets `ClosedError` within 50 ms."""
+    @property
+    def closed(self) -> bool: ...
+    def __enter__(self) -> Self: ...
+    def __exit__(self, *_exception: object) -> None: ...
 
 @final
 class EndpointEvent:

@@ -5,18 +5,27 @@ use std::time::Duration;
 use horus_core::topic::{EndpointEvent, EndpointEvents};
 use horus_core::{EndpointWaitError, Mismatch};
 use pyo3::prelude::*;
+use pyo3::types::PyTuple;
 
 use crate::error;
+use crate::topic::endpoint::Exclusive;
 use crate::wait::timeout::WaitPolicy;
 
-/// The publishers or subscribers of a topic that join, leave or die.
-#[pyclass(name = "EndpointEvents", module = "horus")]
+/// The publishers or subscribers of a topic that join, leave or die. The topic is in use until this
+/// object is closed or deleted.
+#[pyclass(frozen, name = "EndpointEvents", module = "horus")]
 #[derive(Debug)]
-pub(crate) struct PyEndpointEvents(EndpointEvents);
+pub(crate) struct PyEndpointEvents {
+    end: Exclusive<EndpointEvents>,
+}
 
-impl From<EndpointEvents> for PyEndpointEvents {
-    fn from(events: EndpointEvents) -> Self {
-        Self(events)
+impl PyEndpointEvents {
+    /// Makes the Python object for the events of the topic named `topic`.
+    pub(crate) fn new(events: EndpointEvents, topic: &str) -> Self {
+        let name = format!("the EndpointEvents of topic '{topic}'");
+        Self {
+            end: Exclusive::new(name, events),
+        }
     }
 }
 
@@ -25,18 +34,45 @@ impl PyEndpointEvents {
     /// Returns the next event; `None` if there is none, or none within `timeout` seconds.
     #[pyo3(signature = (timeout = None))]
     fn poll(
-        &mut self,
+        &self,
         py: Python<'_>,
         timeout: Option<&Bound<'_, PyAny>>,
     ) -> PyResult<Option<PyEndpointEvent>> {
-        let wait = |slice: Duration| self.0.wait(slice).transpose();
-        let event = match timeout.map(WaitPolicy::from_timeout).transpose()? {
-            Some(wait_policy) => wait_policy.wait(py, wait, || Ok(()))?.transpose(),
-            None => self.0.poll(),
+        // WHY first: a wrong timeout is an error also while there are events.
+        let wait_policy = timeout.map(WaitPolicy::from_timeout).transpose()?;
+        let mut entered = self.end.enter(py)?;
+        let events = entered.get();
+        let wait = |slice: Duration| events.wait(slice).transpose();
+        let event = match wait_policy {
+            Some(wait_policy) => {
+                let waited = wait_policy.wait(py, wait, || self.end.check_open())?;
+                waited.transpose()
+            }
+            None => events.poll(),
         };
         let event =
             event.map_err(|error| error::from_endpoint_wait_error(&EndpointWaitError::from(error)));
         Ok(event?.map(PyEndpointEvent::from))
+    }
+
+    /// Stops to use the topic. A thread that waits in `poll` gets `ClosedError` within 50 ms.
+    fn close(&self, py: Python<'_>) {
+        self.end.close(py);
+    }
+
+    /// True if it was closed.
+    #[getter]
+    fn closed(&self, py: Python<'_>) -> bool {
+        self.end.is_closed(py)
+    }
+
+    fn __enter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    #[pyo3(signature = (*_exception))]
+    fn __exit__(&self, py: Python<'_>, _exception: &Bound<'_, PyTuple>) {
+        self.close(py);
     }
 }
 

@@ -336,7 +336,7 @@ impl PyPublisher {
         let events = self
             .publisher_endpoint
             .with_endpoint(py, |end| end.subscriber_events())?;
-        Ok(events.into())
+        Ok(PyEndpointEvents::new(events, &self.name))
     }
 
     /// Waits until `count` subscribers are there, in all processes; returns their number. Messages
@@ -393,7 +393,7 @@ impl PySubscriber {
         let events = self
             .subscriber_endpoint
             .with_endpoint(py, |end| end.publisher_events())?;
-        Ok(events.into())
+        Ok(PyEndpointEvents::new(events, &self.name))
     }
 
     /// Waits until `count` publishers are there, in all processes; returns their number. Raises
@@ -449,7 +449,7 @@ impl PyTopic {
         let events = self
             .publisher_endpoint
             .with_endpoint(py, |end| end.subscriber_events())?;
-        Ok(events.into())
+        Ok(PyEndpointEvents::new(events, &self.name))
     }
 
     /// Returns the events of the topic's publishers, in all processes: of those that are there, and
@@ -458,7 +458,7 @@ impl PyTopic {
         let events = self
             .subscriber_endpoint
             .with_endpoint(py, |end| end.publisher_events())?;
-        Ok(events.into())
+        Ok(PyEndpointEvents::new(events, &self.name))
     }
 
     /// Waits until the topic has `count` subscribers besides the one of this handle, as
