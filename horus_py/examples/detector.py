@@ -42,11 +42,22 @@ def heat_by_numpy(image: horus.Image) -> Heat:
     return heat
 
 
+def tensor_by_torch(image: horus.Image) -> Any:
+    """The pixels as a tensor, where they are. Older versions of torch get a copy."""
+    import torch
+
+    try:
+        return torch.from_dlpack(image)
+    except BufferError:
+        # This torch requests DLPack before 1.0, which cannot mark the image as read-only.
+        return torch.from_dlpack(image.copy())
+
+
 def heat_by_torch(image: horus.Image) -> Heat:
     """The same by torch, which also reads the image where it is."""
     import torch
 
-    pixels = torch.from_dlpack(image).permute(2, 0, 1).float()
+    pixels = tensor_by_torch(image).permute(2, 0, 1).float()
     means = torch.nn.functional.avg_pool2d(pixels, CELL).permute(1, 2, 0) / 255
     features = torch.relu(means @ torch.from_numpy(HIDDEN) + torch.from_numpy(HIDDEN_BIAS))
     heat: Heat = torch.sigmoid(features @ torch.from_numpy(OUT) + float(OUT_BIAS)).numpy()

@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import time
+import types
 
 import horus
 import numpy
@@ -81,6 +82,34 @@ def test_torch_and_numpy_agree(directory, example):
     image = topic.recv()
     heat = example.heat_by_torch(image)
     assert numpy.allclose(heat, example.heat_by_numpy(image), atol=1e-4)
+
+
+@pytest.mark.parametrize(("versions", "is_view"), [({}, False), ({"max_version": (1, 0)}, True)])
+def test_a_torch_of_any_version_gets_a_tensor(
+    directory, example, monkeypatch, versions, is_view
+):
+    class Pixels:
+        """Lets numpy consume an image as a version of torch does."""
+
+        def __init__(self, image):
+            self.image = image
+
+        def __dlpack__(self, **_requested):
+            return self.image.__dlpack__(**versions)
+
+        def __dlpack_device__(self):
+            return self.image.__dlpack_device__()
+
+    def from_dlpack(image):
+        return numpy.from_dlpack(Pixels(image))
+
+    monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(from_dlpack=from_dlpack))
+    topic = horus.Topic("camera/rgb", horus.Image)
+    topic.send(horus.Image(numpy.full((2, 2, 3), 7, numpy.uint8)))
+    image = topic.recv()
+    pixels = example.tensor_by_torch(image)
+    assert (pixels == 7).all()
+    assert numpy.shares_memory(pixels, image.to_numpy()) == is_view
 
 
 def test_the_example_is_typed(tmp_path):
