@@ -42,10 +42,20 @@ class Cart:
         return None
 
 
+def positive(text: str) -> int:
+    """Converts an argument to a number of at least 1."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError(f"{number} where at least 1 is wanted")
+    return number
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--carts", type=int, default=1000)
-    parser.add_argument("--deliveries", type=int, default=10_000, help="deliveries until the end")
+    parser.add_argument("--carts", type=positive, default=1000)
+    parser.add_argument(
+        "--deliveries", type=positive, default=10_000, help="deliveries until the end"
+    )
     asked = parser.parse_args()
     with horus.Actors("warehouse") as actors:
         reports = actors.inbox("reports", mailbox="unbounded")

@@ -2,9 +2,11 @@
 
 import csv
 import json
+import runpy
 import subprocess
 import sys
 
+import horus
 import pytest
 from conftest import ROOT
 
@@ -66,6 +68,21 @@ def test_a_section_is_measured_and_written(tmp_path, section):
         assert [row["id"] for row in csv.DictReader(file)] == [row["id"] for row in rows]
     for goal in report["settings"]["goals"]:
         assert goal["verdict"] in ("met", "missed")
+
+
+def test_messages_that_do_not_come_end_the_benchmark_of_actors(directory, monkeypatch):
+    class Silent:
+        def add(self, inbox):
+            pass
+
+        def wait(self, timeout):
+            return []
+
+    monkeypatch.syspath_prepend(BENCHMARKS)
+    monkeypatch.setattr(horus, "InboxSet", Silent)
+    section = runpy.run_path(str(BENCHMARKS / "actors.py"))["pull"](1e-4)
+    with pytest.raises(TimeoutError, match="pull: 0 of 1000 messages came"):
+        list(section)
 
 
 def test_an_option_that_does_not_exist_is_refused():

@@ -1,6 +1,8 @@
 """Each program in the documents runs, in a process of its own."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 from conftest import ROOT
@@ -33,6 +35,15 @@ def test_the_example_of_actors_runs(python):
     arguments = [path, "--carts", "50", "--deliveries", "200"]
     program = f"import runpy, sys\nsys.argv = {arguments}\nrunpy.run_path({path!r}, {{}}, '__main__')"
     assert "has delivered" in python(program)
+
+
+@pytest.mark.parametrize("option", ["--carts", "--deliveries"])
+def test_the_example_of_actors_refuses_to_do_nothing(directory, option):
+    path = ROOT / "horus_py" / "examples" / "actors.py"
+    command = [sys.executable, path, option, "0"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 2
+    assert f"argument {option}: 0 where at least 1 is wanted" in done.stderr
 
 
 def test_the_documents_have_programs():
