@@ -4,7 +4,7 @@
 use std::ffi::CStr;
 use std::ptr;
 
-use horus_core::message::DType;
+use horus_core::message::{Buffer, DType};
 use pyo3::exceptions::{PyMemoryError, PyNotImplementedError, PyTypeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -115,6 +115,12 @@ impl BufferView {
         self.copy_to(py, &mut bytes)?;
         Ok(bytes)
     }
+}
+
+/// Allocates a buffer of `bytes` zeros. Raises `MemoryError` if there is no memory for it.
+pub(crate) fn zeroed_buffer(bytes: usize) -> PyResult<Buffer> {
+    let buffer = Buffer::try_zeroed(bytes);
+    buffer.ok_or_else(|| PyMemoryError::new_err(format!("no memory for {bytes} bytes")))
 }
 
 /// Returns the type of elements that have `size` bytes and the format `format`, which is written as

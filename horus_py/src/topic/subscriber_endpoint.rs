@@ -8,6 +8,7 @@ use horus_core::message::Buffer;
 use horus_core::topic::{DynamicSubscriber, RawSample};
 use pyo3::prelude::*;
 
+use crate::buffer::zeroed_buffer;
 use crate::call;
 use crate::error::{self, BusyError};
 use crate::message;
@@ -43,7 +44,7 @@ pub(crate) struct Receiver {
     ///
     /// WHY copies: any process that may write to the topic can change a message while it is being
     /// decoded.
-    buffers: [Vec<u8>; 2],
+    buffers: [Buffer; 2],
     keys: KeyCache,
 }
 
@@ -176,14 +177,14 @@ impl Receiver {
     ) -> PyResult<Option<(Buffer, usize)>> {
         loop {
             let room = self.end.max_message_bytes();
-            let mut buffer = Buffer::zeroed(room);
+            let mut buffer = zeroed_buffer(room)?;
             let bytes = match mode {
                 ReceiveMode::Next => self.end.recv_into(buffer.as_mut()),
                 ReceiveMode::Within(wait_policy, check) => {
                     recv_within(py, wait_policy, &mut self.end, buffer.as_mut(), check)?
                 }
                 ReceiveMode::Latest => {
-                    let mut second = Buffer::zeroed(room);
+                    let mut second = zeroed_buffer(room)?;
                     let both = [buffer.as_mut(), second.as_mut()];
                     let newest = self.end.latest_into(both);
                     if let Some((1, _)) = newest {
@@ -210,15 +211,16 @@ impl Receiver {
         let [first, second] = buffers;
         loop {
             let room = end.max_message_bytes();
-            grow_buffer(first, room);
+            grow_buffer(first, room)?;
             let found = match mode {
-                ReceiveMode::Next => end.recv_into(first).map(|bytes| (0, bytes)),
+                ReceiveMode::Next => end.recv_into(first.as_mut()).map(|bytes| (0, bytes)),
                 ReceiveMode::Within(wait_policy, check) => {
-                    recv_within(py, wait_policy, end, first, check)?.map(|bytes| (0, bytes))
+                    let found = recv_within(py, wait_policy, end, first.as_mut(), check)?;
+                    found.map(|bytes| (0, bytes))
                 }
                 ReceiveMode::Latest => {
-                    grow_buffer(second, room);
-                    end.latest_into([first, second])
+                    grow_buffer(second, room)?;
+                    end.latest_into([first.as_mut(), second.as_mut()])
                 }
             };
             // WHY again: a publisher began to send longer messages meanwhile.
@@ -233,7 +235,7 @@ impl Receiver {
             let Some((which, bytes)) = self.copy_to_buffer(py, mode)? else {
                 return Ok(None);
             };
-            let message = &self.buffers[which][..bytes];
+            let message = &self.buffers[which].as_ref()[..bytes];
             match unpack(py, message, &mut self.keys) {
                 Ok(object) => return Ok(Some(object)),
                 Err(UnpackError::Python(error)) => return Err(error),
@@ -247,12 +249,13 @@ impl Receiver {
     }
 }
 
-/// If the buffer is shorter than `bytes`, replaces it by a buffer of this length. WHY not `resize`:
-/// it would write to all bytes.
-fn grow_buffer(buffer: &mut Vec<u8>, bytes: usize) {
-    if buffer.len() < bytes {
-        *buffer = vec![0; bytes];
+/// If the buffer is shorter than `bytes`, replaces it by a buffer of this length. Raises
+/// `MemoryError` if there is no memory for it.
+fn grow_buffer(buffer: &mut Buffer, bytes: usize) -> PyResult<()> {
+    if buffer.as_ref().len() < bytes {
+        *buffer = zeroed_buffer(bytes)?;
     }
+    Ok(())
 }
 
 /// Copies the next message into `buffer`, and returns the length of the message. Waits for the

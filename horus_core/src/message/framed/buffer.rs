@@ -21,6 +21,16 @@ impl Buffer {
         }
     }
 
+    /// Allocates a buffer as [`Self::zeroed`] does. Returns `None` if there is no memory for it.
+    #[must_use]
+    pub fn try_zeroed(bytes: usize) -> Option<Self> {
+        let words = bytemuck::allocation::try_zeroed_slice_box(bytes.div_ceil(8)).ok()?;
+        Some(Self {
+            words: words.into_vec(),
+            used: 0..bytes,
+        })
+    }
+
     /// Sets the length to `bytes`. The content is then unspecified. Allocates only if the present
     /// memory is too small.
     pub(crate) fn set_length(&mut self, bytes: usize) {
@@ -94,6 +104,15 @@ mod tests {
             .zip(0..)
             .for_each(|(byte, n)| *byte = n);
         buffer
+    }
+
+    #[test]
+    fn memory_that_is_not_there_is_no_buffer() {
+        assert!(Buffer::try_zeroed(usize::MAX).is_none());
+        for bytes in [0, 1, 8, 1001] {
+            let buffer = Buffer::try_zeroed(bytes).unwrap();
+            assert_eq!(buffer.as_ref(), vec![0; bytes]);
+        }
     }
 
     #[test]

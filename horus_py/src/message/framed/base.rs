@@ -82,7 +82,13 @@ impl Framed {
 
     fn __bytes__<'py>(slf: &Bound<'py, Self>) -> PyResult<Bound<'py, PyBytes>> {
         let (header, data) = data::header_and_data(slf)?;
-        Ok(PyBytes::new(slf.py(), &[header, data].concat()))
+        // WHY without a Rust buffer: it would end the process if there is no memory.
+        PyBytes::new_with(slf.py(), header.len() + data.len(), |bytes| {
+            let (header_part, data_part) = bytes.split_at_mut(header.len());
+            header_part.copy_from_slice(header);
+            data_part.copy_from_slice(data);
+            Ok(())
+        })
     }
 
     /// Returns the array for `numpy.asarray(message)`.

@@ -8,6 +8,7 @@ use pyo3::exceptions::{PyAttributeError, PyValueError};
 use pyo3::ffi;
 use pyo3::prelude::*;
 
+use crate::buffer::zeroed_buffer;
 use crate::message::framed::memory::{DataOwner, Loan, LoanEnd};
 use crate::message::instance;
 use crate::message::kind::MessageKind;
@@ -161,7 +162,7 @@ pub(crate) fn message_with_own_data<'py>(
     header: &[u8],
     bytes: usize,
 ) -> PyResult<Bound<'py, PyAny>> {
-    let mut buffer = Buffer::zeroed(bytes);
+    let mut buffer = zeroed_buffer(bytes)?;
     let address = buffer.as_mut().as_mut_ptr();
     message_with_data(
         py,
@@ -271,23 +272,39 @@ pub(crate) fn ensure_writeable(object: &Bound<'_, PyAny>) -> PyResult<()> {
     }))
 }
 
+/// Returns a new buffer for `bytes` bytes of data, if the memory that the message owns has no room
+/// for them. Raises `MemoryError` if there is no memory for it.
+pub(super) fn grown_buffer(object: &Bound<'_, PyAny>, bytes: usize) -> PyResult<Option<Buffer>> {
+    let data = data_location_of(object);
+    let DataOwner::Own(buffers) = &data.memory else {
+        return Ok(None);
+    };
+    let room = buffers.room_from(data.address);
+    if bytes <= room {
+        return Ok(None);
+    }
+    // WHY twice as long: the message keeps its earlier buffers, and so all of them together are not
+    // longer than the current one, however often the length changes.
+    zeroed_buffer(bytes.max(2 * room)).map(Some)
+}
+
 /// Replaces the data of a message by `bytes`. They may have a different length, unless the message
-/// is on loan.
+/// is on loan. `grown` is the result of [`grown_buffer`] for this length.
 ///
 /// Arrays that were made from the old data keep their length. They show the new data, unless these
 /// did not fit into the memory; then they continue to use the old memory.
-pub(super) fn replace_data(object: &Bound<'_, PyAny>, bytes: &[u8]) {
+pub(super) fn replace_data(object: &Bound<'_, PyAny>, bytes: &[u8], grown: Option<Buffer>) {
     // SAFETY: no other reference is used before this returns.
     let data = unsafe { data_location_mut(object) };
     if let DataOwner::Own(buffers) = &mut data.memory {
-        let room = buffers.room_from(data.address);
-        if bytes.len() > room {
-            // WHY twice as long: the message keeps its earlier buffers, and so all of them together
-            // are not longer than the current one, however often the length changes.
-            let mut buffer = Buffer::zeroed(bytes.len().max(2 * room));
+        if let Some(mut buffer) = grown {
             data.address = buffer.as_mut().as_mut_ptr();
             buffers.replace(buffer);
         }
+        assert!(
+            bytes.len() <= buffers.room_from(data.address),
+            "a buffer that was not grown"
+        );
         data.bytes = bytes.len();
     }
     assert!(

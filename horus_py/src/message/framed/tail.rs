@@ -15,7 +15,7 @@ use crate::call::{run_guarded, run_guarded_attached};
 use crate::error;
 use crate::message::field::{number_object, write_number};
 use crate::message::framed::data::{
-    data_location_of, ensure_writeable, framed_kind_of, header_and_data, replace_data,
+    data_location_of, ensure_writeable, framed_kind_of, grown_buffer, header_and_data, replace_data,
 };
 use crate::message::framed::memory::DataOwner;
 use crate::message::framed::view::array_view;
@@ -78,12 +78,14 @@ pub(crate) unsafe extern "C" fn set_tail(
             return Err(PyValueError::new_err(text));
         }
         let count = (bytes.len() / primitive.size()) as u64;
+        // WHY before the header: without memory, nothing has changed.
+        let grown = grown_buffer(&object, bytes.len())?;
         // SAFETY: no Python code runs, and no other reference to the header exists here.
         let header = unsafe { instance::message_bytes_mut(&object) };
         framed_kind_of(&object)
             .reshape(header, element_type_of(kind), &[count])
             .map_err(PyValueError::new_err)?;
-        replace_data(&object, &bytes);
+        replace_data(&object, &bytes, grown);
         Ok(0)
     })
 }
