@@ -50,10 +50,13 @@ fn a_publisher_of_a_status_is_a_scheduler() {
     let info = schedulers(private.namespace()).unwrap().remove(0);
     assert_eq!((info.name.as_str(), info.is_alive), ("theirs", true));
     assert_eq!(info.process_id, Some(std::process::id()));
+    let own = private.namespace().registry().own_owner_word().to_bits();
+    assert_eq!(info.owner_id, Some(own));
     assert_eq!(info.nodes, [NodeMetrics::new("wheel")]);
     drop(status);
     let info = schedulers(private.namespace()).unwrap().remove(0);
     assert_eq!((info.nodes.len(), info.is_alive), (1, false));
+    assert_eq!(info.owner_id, None);
     let running = private.publisher::<SchedulerStatus>(topic, Qos::new());
     let error = RemoteScheduler::open(private.namespace(), "nobody").unwrap_err();
     assert!(error.to_string().ends_with("there are: theirs"), "{error}");

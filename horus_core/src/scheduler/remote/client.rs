@@ -58,6 +58,10 @@ pub struct SchedulerInfo {
     /// The id of the scheduler's process, as that process sees it in its own PID namespace. If the
     /// scheduler is not alive, this is the id in its last status. `None` if the id is not known.
     pub process_id: Option<u32>,
+    /// The owner id of the scheduler's process, which identifies it within the namespace, as in
+    /// [`Participant::owner_id`](crate::introspect::Participant::owner_id). Processes in different
+    /// containers may have the same `process_id`. `None` if the scheduler is not alive.
+    pub owner_id: Option<u64>,
     /// True if the scheduler is alive. The kernel's file locks show this, so no timeout is
     /// involved.
     pub is_alive: bool,
@@ -175,13 +179,8 @@ fn inspect_scheduler(topics: &SchedulerTopics) -> Result<SchedulerInfo, TopicErr
     let mut living = lanes
         .iter()
         .filter_map(|LaneCounters { publisher, .. }| publisher.as_ref());
-    let (living, is_alive) = match living.next() {
-        Some(participant) => (
-            participant.process.as_ref().map(|process| process.pid),
-            true,
-        ),
-        None => (None, false),
-    };
+    let living = living.next();
+    let living_pid = living.and_then(|participant| Some(participant.process.as_ref()?.pid));
     let last = topics
         .status(0)
         .observer()
@@ -194,8 +193,9 @@ fn inspect_scheduler(topics: &SchedulerTopics) -> Result<SchedulerInfo, TopicErr
         .map(<[_]>::to_vec);
     Ok(SchedulerInfo {
         name: topics.name().to_owned(),
-        process_id: living.or(status.map(|status| status.process_id)),
-        is_alive,
+        process_id: living_pid.or(status.map(|status| status.process_id)),
+        owner_id: living.map(|participant| participant.owner_id),
+        is_alive: living.is_some(),
         status,
         nodes: nodes.unwrap_or_default(),
     })
