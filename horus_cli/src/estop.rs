@@ -17,6 +17,7 @@ use crate::namespace::live::{live_schedulers, scheduler_names, schedulers_elsewh
 use crate::namespace::other_processes;
 use crate::output::Tone;
 use crate::output::format::{date_time, duration, visible};
+use crate::process::ProcessKey;
 use crate::scheduler::liveness::Liveness;
 
 /// Value of the field `source` in the emergency stops that this command sends.
@@ -121,16 +122,17 @@ fn unresponsive_text(
     schedulers: &[SchedulerInfo],
 ) -> Result<Option<String>, Failure> {
     let mut suspended = other_processes(namespace)?;
-    suspended.retain(is_suspended);
+    suspended.retain(|process| is_suspended(&process.info));
     let texts = schedulers.iter().filter_map(|scheduler| {
         let name = visible(&scheduler.name);
         let pid = scheduler.process_id;
-        let process = suspended.iter().find(|process| Some(process.pid) == pid);
+        let key = ProcessKey::of_scheduler(scheduler);
+        let process = suspended.iter().find(|process| Some(process.key) == key);
         if let Some(process) = process {
             return Some(format!(
                 "scheduler '{name}' is suspended with its process, and obeys only when that goes \
                  on: kill -CONT {}",
-                process.pid
+                process.key.pid
             ));
         }
         (Liveness::of(scheduler) == Liveness::NotResponding).then(|| {

@@ -24,6 +24,7 @@ mod namespace;
 mod node;
 mod output;
 mod panics;
+mod process;
 mod random;
 mod sample;
 mod scheduler;

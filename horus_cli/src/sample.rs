@@ -19,6 +19,7 @@ use crate::launch::status::{self, ProgramStatus};
 use crate::namespace::open_listed_namespace;
 use crate::node::metrics::Metrics;
 use crate::output::Tone;
+use crate::process::{OwnerId, ProcessKey};
 use crate::scheduler::liveness::Liveness;
 use crate::topic::info::{Process, Unmatched};
 use crate::topic::latency::Percentiles;
@@ -69,9 +70,13 @@ pub(crate) struct Topic {
     /// `None` if the latency of no message was measured.
     pub(crate) latency: Option<Percentiles>,
     /// The process ids of the publishers.
-    pub(crate) publisher_pids: Vec<u32>,
+    pub(crate) publisher_pids: BTreeSet<u32>,
     /// The process ids of the subscribers.
-    pub(crate) subscriber_pids: Vec<u32>,
+    pub(crate) subscriber_pids: BTreeSet<u32>,
+    /// The owner ids of the processes of the publishers, which identify these processes.
+    pub(crate) publisher_owner_ids: BTreeSet<OwnerId>,
+    /// The owner ids of the processes of the subscribers.
+    pub(crate) subscriber_owner_ids: BTreeSet<OwnerId>,
     /// The pairs of a publisher and a subscriber between which no message passes.
     pub(crate) unmatched: Vec<Unmatched>,
 }
@@ -82,6 +87,8 @@ pub(crate) struct Node {
     #[serde(flatten)]
     pub(crate) metrics: Metrics,
     pub(crate) process_id: Option<u32>,
+    /// The owner id of the node's process; `None` if the scheduler is not alive.
+    pub(crate) owner_id: Option<OwnerId>,
     /// The names of the topics that the node reads; `None` if they are not known. The field
     /// `writes` has the names of the topics that the node writes.
     pub(crate) reads: Option<Vec<String>>,
@@ -318,20 +325,12 @@ impl Topic {
         let latencies = readers
             .iter()
             .map(|reader| Percentiles::of(&reader.latencies));
-        let pids = |ends: Vec<Option<Process>>| {
-            let pids = ends.into_iter().flatten().map(|process| process.pid);
-            pids.collect::<BTreeSet<u32>>().into_iter().collect()
-        };
-        let publishers = lanes
-            .iter()
-            .map(|lane| Process::of(lane.publisher.as_ref()));
-        let subscribers = readers
-            .iter()
-            .map(|reader| Process::of(Some(&reader.subscriber)));
-        let publisher_pids: Vec<u32> = pids(publishers.collect());
-        let subscriber_pids: Vec<u32> = pids(subscribers.collect());
+        let publishers = lanes.iter().filter_map(|lane| lane.publisher.as_ref());
+        let publishers: Vec<_> = publishers.filter_map(ProcessKey::of).collect();
+        let subscribers = readers.iter().map(|reader| &reader.subscriber);
+        let subscribers: Vec<_> = subscribers.filter_map(ProcessKey::of).collect();
         // WHY not always: the pairs cost some system calls.
-        let has_pairs = !publisher_pids.is_empty() && !subscriber_pids.is_empty();
+        let has_pairs = !publishers.is_empty() && !subscribers.is_empty();
         let pairs = has_pairs.then(|| topic.unmatched_pairs());
         Self {
             name,
@@ -343,8 +342,10 @@ impl Topic {
             latency: latencies
                 .filter(|latency| latency.samples > 0)
                 .max_by_key(|latency| latency.p99_ns),
-            publisher_pids,
-            subscriber_pids,
+            publisher_pids: publishers.iter().map(|process| process.pid).collect(),
+            subscriber_pids: subscribers.iter().map(|process| process.pid).collect(),
+            publisher_owner_ids: publishers.iter().map(|process| process.owner_id).collect(),
+            subscriber_owner_ids: subscribers.iter().map(|process| process.owner_id).collect(),
             unmatched: pairs.iter().flatten().map(Unmatched::new).collect(),
             details: TopicSummary::new(topic, counters, Some(reading.rate_hz())),
             settings,
@@ -365,6 +366,7 @@ impl Node {
         Self {
             metrics: Metrics::new(&scheduler.name, Liveness::of(scheduler), node),
             process_id: scheduler.process_id,
+            owner_id: scheduler.owner_id.map(OwnerId),
             reads: topics.map(|node| node.reads.clone()),
             writes: topics.map(|node| node.writes.clone()),
             durations: node.durations,

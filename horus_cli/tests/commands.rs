@@ -7,6 +7,8 @@ mod arguments;
 #[path = "common/browser.rs"]
 mod browser;
 mod common;
+#[path = "commands/containers.rs"]
+mod containers;
 #[path = "commands/doctor.rs"]
 mod doctor;
 #[path = "commands/floods.rs"]

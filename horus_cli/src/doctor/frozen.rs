@@ -1,7 +1,6 @@
 //! The checks for processes that do nothing: those that are suspended, schedulers that publish no
 //! status any more, and schedulers whose processes have died.
 
-use std::fs;
 use std::sync::Arc;
 
 use horus_core::introspect::ProcessInfo;
@@ -13,18 +12,22 @@ use crate::failure::Failure;
 use crate::namespace::live::live_schedulers;
 use crate::namespace::other_processes;
 use crate::output::format::{duration, visible};
+use crate::process::{ProcessKey, ProcessStat};
 use crate::scheduler::liveness::Liveness;
 
 /// Returns a fault for each process of the namespace that is suspended, and for each scheduler of
 /// another process that does not respond.
 pub(super) fn check_frozen_processes(namespace: &Arc<Namespace>) -> Result<Vec<Finding>, Failure> {
     let mut suspended = other_processes(namespace)?;
-    suspended.retain(is_suspended);
-    let mut findings: Vec<Finding> = suspended.iter().map(suspended_fault).collect();
+    suspended.retain(|process| is_suspended(&process.info));
+    let faults = suspended
+        .iter()
+        .map(|process| suspended_fault(&process.info));
+    let mut findings: Vec<Finding> = faults.collect();
     for scheduler in live_schedulers(namespace)? {
         let is_explained = suspended
             .iter()
-            .any(|process| Some(process.pid) == scheduler.process_id);
+            .any(|process| Some(process.key) == ProcessKey::of_scheduler(&scheduler));
         if Liveness::of(&scheduler) != Liveness::NotResponding || is_explained {
             continue;
         }
@@ -72,13 +75,5 @@ fn suspended_fault(process: &ProcessInfo) -> Finding {
 /// Returns true if the process is suspended, for example by SIGSTOP or a debugger. Returns false if
 /// that cannot be found out, as for processes of other containers.
 pub(crate) fn is_suspended(process: &ProcessInfo) -> bool {
-    let stat = fs::read_to_string(format!("/proc/{}/stat", process.pid)).unwrap_or_default();
-    // After the name, which may contain anything, come the state and, as the 20th field, the start
-    // time. WHY the start time: another process may have this id here.
-    let Some((_, fields)) = stat.rsplit_once(')') else {
-        return false;
-    };
-    let fields: Vec<&str> = fields.split_whitespace().collect();
-    let start_time = fields.get(19).and_then(|field| field.parse().ok());
-    matches!(fields.first(), Some(&("T" | "t"))) && start_time == Some(process.start_time)
+    ProcessStat::of(process).is_some_and(ProcessStat::is_suspended)
 }

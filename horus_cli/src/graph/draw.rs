@@ -8,28 +8,19 @@
 //! subscriber that no publisher of its topic matches has no edge from the topic.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt::{self, Write as _};
+use std::fmt::Write as _;
 use std::iter::Sum;
 
 use super::model::{Graph, Topic};
 use crate::output::format::{count, rate, visible};
+use crate::process::ProcessKey;
 
 /// A vertex of the drawn graph that is not a topic.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Vertex {
     Node(usize),
-    /// The vertex for those publishers and subscribers of a process whose node is not known. The
-    /// value is the process id.
-    Process(u32),
-}
-
-impl fmt::Display for Vertex {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Node(node) => write!(f, "n{node}"),
-            Self::Process(pid) => write!(f, "p{pid}"),
-        }
-    }
+    /// The vertex for those publishers and subscribers of a process whose node is not known.
+    Process(ProcessKey),
 }
 
 /// An edge of the drawn graph. The values of an edge between a vertex and a topic are the vertex,
@@ -47,19 +38,21 @@ impl Graph {
         let escape = |text: &str| text.replace('\\', "\\\\").replace('"', "\\\"");
         let mut text = "digraph topics {\n    rankdir = LR\n".to_owned();
         let edges = self.edges();
-        for (pid, vertices) in self.vertices(&edges) {
-            let label = escape(&self.process_label(pid));
-            if vertices == [Vertex::Process(pid)] {
+        for (process, vertices) in self.vertices(&edges) {
+            let label = escape(&self.process_label(process));
+            let id = self.process_identifier(process);
+            if vertices == [Vertex::Process(process)] {
                 // Writing to a string does not fail, here and below.
-                let _ = writeln!(text, "    p{pid} [shape=box, label=\"{label}\"]");
+                let _ = writeln!(text, "    p{id} [shape=box, label=\"{label}\"]");
                 continue;
             }
             let _ = writeln!(
                 text,
-                "    subgraph cluster_{pid} {{\n        label=\"{label}\""
+                "    subgraph cluster_{id} {{\n        label=\"{label}\""
             );
             for vertex in vertices {
                 let label = escape(&self.vertex_name(vertex));
+                let vertex = self.vertex_identifier(vertex);
                 let _ = writeln!(text, "        {vertex} [shape=box, label=\"{label}\"]");
             }
             text += "    }\n";
@@ -68,17 +61,19 @@ impl Graph {
             let label = escape(&topic.topic);
             let _ = writeln!(text, "    t{index} [label=\"{label}\"]");
         }
+        let id = |vertex| self.vertex_identifier(vertex);
         for edge in edges {
             let _ = match edge {
                 Edge::Writes(vertex, topic, label) => {
-                    writeln!(text, "    {vertex} -> t{topic} [label=\"{label}\"]")
+                    writeln!(text, "    {} -> t{topic} [label=\"{label}\"]", id(vertex))
                 }
                 Edge::Reads(topic, vertex, label) => {
-                    writeln!(text, "    t{topic} -> {vertex} [label=\"{label}\"]")
+                    writeln!(text, "    t{topic} -> {} [label=\"{label}\"]", id(vertex))
                 }
                 Edge::Unmatched(from, to, label) => {
                     let label = escape(&label);
                     let style = "style=dashed, color=red, constraint=false";
+                    let (from, to) = (id(from), id(to));
                     writeln!(text, "    {from} -> {to} [{style}, label=\"{label}\"]")
                 }
             };
@@ -93,19 +88,18 @@ impl Graph {
         };
         let mut text = "flowchart LR\n".to_owned();
         let edges = self.edges();
-        for (pid, vertices) in self.vertices(&edges) {
-            let label = escape(&self.process_label(pid));
-            if vertices == [Vertex::Process(pid)] {
-                let _ = writeln!(text, "    p{pid}[\"{label}\"]");
+        for (process, vertices) in self.vertices(&edges) {
+            let label = escape(&self.process_label(process));
+            let id = self.process_identifier(process);
+            if vertices == [Vertex::Process(process)] {
+                let _ = writeln!(text, "    p{id}[\"{label}\"]");
                 continue;
             }
-            let _ = writeln!(text, "    subgraph g{pid}[\"{label}\"]");
+            let _ = writeln!(text, "    subgraph g{id}[\"{label}\"]");
             for vertex in vertices {
-                let _ = writeln!(
-                    text,
-                    "        {vertex}[\"{}\"]",
-                    escape(&self.vertex_name(vertex))
-                );
+                let label = escape(&self.vertex_name(vertex));
+                let vertex = self.vertex_identifier(vertex);
+                let _ = writeln!(text, "        {vertex}[\"{label}\"]");
             }
             text += "    end\n";
         }
@@ -113,18 +107,20 @@ impl Graph {
             let label = escape(&topic.topic);
             let _ = writeln!(text, "    t{index}([\"{label}\"])");
         }
+        let id = |vertex| self.vertex_identifier(vertex);
         for edge in edges {
             let _ = match edge {
                 Edge::Writes(vertex, topic, label) => {
-                    writeln!(text, "    {vertex} -->|\"{label}\"| t{topic}")
+                    writeln!(text, "    {} -->|\"{label}\"| t{topic}", id(vertex))
                 }
                 Edge::Reads(topic, vertex, label) if label.is_empty() => {
-                    writeln!(text, "    t{topic} --> {vertex}")
+                    writeln!(text, "    t{topic} --> {}", id(vertex))
                 }
                 Edge::Reads(topic, vertex, label) => {
-                    writeln!(text, "    t{topic} -->|\"{label}\"| {vertex}")
+                    writeln!(text, "    t{topic} -->|\"{label}\"| {}", id(vertex))
                 }
                 Edge::Unmatched(from, to, label) => {
+                    let (from, to) = (id(from), id(to));
                     writeln!(text, "    {from} -.-x|\"{}\"| {to}", escape(&label))
                 }
             };
@@ -137,9 +133,9 @@ impl Graph {
     fn edges(&self) -> Vec<Edge> {
         let mut edges = Vec::new();
         for (index, topic) in self.topics.iter().enumerate() {
-            let rates = topic.publishers.iter().map(|one| (one.pid, one.rate_hz));
-            for (pid, hertz) in group_by_process(rates) {
-                let endpoints = ProcessEndpoints::of(self.writers(topic, pid), pid, &hertz);
+            let rates = topic.publishers.iter().map(|one| (one.process, one.rate_hz));
+            for (process, hertz) in group_by_process(rates) {
+                let endpoints = ProcessEndpoints::of(self.writers(topic, process), process, &hertz);
                 edges.extend(endpoints.edges().map(|(vertex, hertz)| {
                     let label = rate(hertz) + endpoints.label_suffix();
                     Edge::Writes(vertex, index, label)
@@ -149,9 +145,9 @@ impl Graph {
                 .subscribers
                 .iter()
                 .filter(|one| !topic.is_cut_off(one));
-            let losses = fed.map(|one| (one.pid, one.lost));
-            for (pid, lost) in group_by_process(losses) {
-                let endpoints = ProcessEndpoints::of(self.readers(topic, pid), pid, &lost);
+            let losses = fed.map(|one| (one.process, one.lost));
+            for (process, lost) in group_by_process(losses) {
+                let endpoints = ProcessEndpoints::of(self.readers(topic, process), process, &lost);
                 edges.extend(endpoints.edges().map(|(vertex, lost)| {
                     let label_suffix = if lost > 0 {
                         endpoints.label_suffix()
@@ -168,8 +164,8 @@ impl Graph {
 
     /// Returns an edge for each pair of vertices of the topic between which no message passes.
     fn unmatched_edges(&self, topic: &Topic) -> impl Iterator<Item = Edge> {
-        let vertices = |nodes: Vec<usize>, pid| match nodes.as_slice() {
-            [] => vec![Vertex::Process(pid)],
+        let vertices = |nodes: Vec<usize>, process| match nodes.as_slice() {
+            [] => vec![Vertex::Process(process)],
             nodes => nodes.iter().copied().map(Vertex::Node).collect(),
         };
         let mut pairs = BTreeSet::new();
@@ -178,8 +174,9 @@ impl Graph {
                 let Some(cause) = topic.mismatch(publisher, subscriber) else {
                     continue;
                 };
-                let to = vertices(self.readers(topic, subscriber.pid), subscriber.pid);
-                for from in vertices(self.writers(topic, publisher.pid), publisher.pid) {
+                let to = vertices(self.readers(topic, subscriber.process), subscriber.process);
+                let writers = self.writers(topic, publisher.process);
+                for from in vertices(writers, publisher.process) {
                     pairs.extend(to.iter().map(|to| (from, *to, cause)));
                 }
             }
@@ -191,27 +188,35 @@ impl Graph {
         })
     }
 
-    /// Returns the id of each process, together with the vertices of the process that have edges.
-    fn vertices(&self, edges: &[Edge]) -> Vec<(u32, Vec<Vertex>)> {
+    /// Returns the key of each process, together with the vertices of the process that have edges.
+    fn vertices(&self, edges: &[Edge]) -> Vec<(ProcessKey, Vec<Vertex>)> {
         let endpoints = edges.iter().flat_map(|edge| match edge {
             Edge::Writes(vertex, ..) | Edge::Reads(_, vertex, _) => vec![*vertex],
             Edge::Unmatched(from, to, _) => vec![*from, *to],
         });
         let endpoints: BTreeSet<Vertex> = endpoints.collect();
-        let of_process = |pid: u32| {
+        let of_process = |process: ProcessKey| {
             let vertices = endpoints.iter().copied();
-            vertices.filter(move |vertex| self.vertex_pid(*vertex) == pid)
+            vertices.filter(move |vertex| self.vertex_process(*vertex) == process)
         };
         let processes = self.processes.keys();
         processes
-            .map(|pid| (*pid, of_process(*pid).collect()))
+            .map(|process| (*process, of_process(*process).collect()))
             .collect()
     }
 
-    fn vertex_pid(&self, vertex: Vertex) -> u32 {
+    fn vertex_process(&self, vertex: Vertex) -> ProcessKey {
         match vertex {
-            Vertex::Node(node) => self.nodes[node].pid,
-            Vertex::Process(pid) => pid,
+            Vertex::Node(node) => self.nodes[node].process,
+            Vertex::Process(process) => process,
+        }
+    }
+
+    /// Returns the text that identifies the vertex in the picture.
+    fn vertex_identifier(&self, vertex: Vertex) -> String {
+        match vertex {
+            Vertex::Node(node) => format!("n{node}"),
+            Vertex::Process(process) => format!("p{}", self.process_identifier(process)),
         }
     }
 
@@ -223,10 +228,12 @@ impl Graph {
     }
 }
 
-/// Groups the values of endpoints, such as the rates of publishers, by the id of their process.
-fn group_by_process<T>(endpoints: impl Iterator<Item = (u32, T)>) -> BTreeMap<u32, Vec<T>> {
-    let mut processes = BTreeMap::<u32, Vec<T>>::new();
-    endpoints.for_each(|(pid, end)| processes.entry(pid).or_default().push(end));
+/// Groups the values of endpoints, such as the rates of publishers, by their process.
+fn group_by_process<T>(
+    endpoints: impl Iterator<Item = (ProcessKey, T)>,
+) -> BTreeMap<ProcessKey, Vec<T>> {
+    let mut processes = BTreeMap::<ProcessKey, Vec<T>>::new();
+    endpoints.for_each(|(process, end)| processes.entry(process).or_default().push(end));
     processes
 }
 
@@ -242,9 +249,9 @@ enum ProcessEndpoints<'a, T> {
 }
 
 impl<'a, T: Copy + Sum> ProcessEndpoints<'a, T> {
-    fn of(nodes: Vec<usize>, pid: u32, endpoints: &'a [T]) -> Self {
+    fn of(nodes: Vec<usize>, process: ProcessKey, endpoints: &'a [T]) -> Self {
         match nodes.as_slice() {
-            [] => Self::OfVertex(Vertex::Process(pid), endpoints),
+            [] => Self::OfVertex(Vertex::Process(process), endpoints),
             [node] => Self::OfVertex(Vertex::Node(*node), endpoints),
             _ => Self::OfSeveralNodes(nodes, endpoints.iter().copied().sum()),
         }

@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{count, rate, visible};
 use crate::output::{Cell, Column, Table, Tone};
+use crate::process::ProcessKey;
 use model::{Graph, Publisher, Subscriber, Topic};
 
 /// Show which nodes and processes send to which, with rates and losses
@@ -88,8 +89,10 @@ fn row_cells(
     let nobody = || Cell::toned(Tone::Waiting, "-");
     let lost = subscriber.map_or(0, |subscriber| subscriber.lost);
     let tone = if lost > 0 { Tone::Bad } else { Tone::Plain };
-    let writer = |one: &Publisher| nodes_label(graph, one.pid, &graph.writers(topic, one.pid));
-    let reader = |one: &Subscriber| nodes_label(graph, one.pid, &graph.readers(topic, one.pid));
+    let writer =
+        |one: &Publisher| nodes_label(graph, one.process, &graph.writers(topic, one.process));
+    let reader =
+        |one: &Subscriber| nodes_label(graph, one.process, &graph.readers(topic, one.process));
     [
         publisher.map_or_else(nobody, |one| writer(one).into()),
         topic.topic.as_str().into(),
@@ -107,15 +110,16 @@ fn row_cells(
     ]
 }
 
-/// Returns text that names nodes of the process `pid`, such as `arm/controller (4711)`. If there
+/// Returns text that names nodes of the process, such as `arm/controller (4711)`. If there
 /// are several nodes, joins their names by "or". If there are none, returns the name of the
 /// process.
-fn nodes_label(graph: &Graph, pid: u32, nodes: &[usize]) -> String {
+fn nodes_label(graph: &Graph, process: ProcessKey, nodes: &[usize]) -> String {
     if nodes.is_empty() {
-        return graph.process_label(pid);
+        return graph.process_label(process);
     }
     let names = nodes.iter().map(|node| visible(&graph.nodes[*node].path()));
-    format!("{} ({pid})", names.collect::<Vec<_>>().join(" or "))
+    let names = names.collect::<Vec<_>>().join(" or ");
+    format!("{names} ({})", process.pid)
 }
 
 /// Returns each element of `elements` as `Some`. If `elements` is empty, returns a single `None`.

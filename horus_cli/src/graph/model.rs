@@ -7,11 +7,13 @@ use std::time::Duration;
 use horus_core::introspect::{Participant, topics};
 use horus_core::namespace::Namespace;
 use horus_core::scheduler::{scheduler_graph, schedulers};
-use serde::Serialize;
+use serde::ser::SerializeMap as _;
+use serde::{Serialize, Serializer};
 
 use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::visible;
+use crate::process::{OwnerId, ProcessKey};
 use crate::topic::hz::wait_for_window;
 use crate::topic::info::{MismatchCause, Unmatched};
 use crate::topic::meter::{Meter, per_second};
@@ -20,8 +22,9 @@ use crate::topic::select::is_internal_topic;
 /// The graph of a namespace: its processes, nodes and topics.
 #[derive(Debug, Default, Serialize)]
 pub(super) struct Graph {
-    /// The names of the processes, by process id.
-    pub(super) processes: BTreeMap<u32, String>,
+    /// The names of the processes.
+    #[serde(flatten, serialize_with = "serialize_processes")]
+    pub(super) processes: BTreeMap<ProcessKey, String>,
     pub(super) topics: Vec<Topic>,
     pub(super) nodes: Vec<Node>,
 }
@@ -31,7 +34,8 @@ pub(super) struct Graph {
 pub(super) struct Node {
     pub(super) scheduler: String,
     pub(super) node: String,
-    pub(super) pid: u32,
+    #[serde(flatten)]
+    pub(super) process: ProcessKey,
     pub(super) reads: Vec<String>,
     pub(super) writes: Vec<String>,
 }
@@ -48,14 +52,16 @@ pub(super) struct Topic {
 
 #[derive(Debug, Serialize)]
 pub(super) struct Publisher {
-    pub(super) pid: u32,
+    #[serde(flatten)]
+    pub(super) process: ProcessKey,
     pub(super) lane: u32,
     pub(super) rate_hz: f64,
 }
 
 #[derive(Debug, Serialize)]
 pub(super) struct Subscriber {
-    pub(super) pid: u32,
+    #[serde(flatten)]
+    pub(super) process: ProcessKey,
     pub(super) slot: u32,
     pub(super) lost: u64,
 }
@@ -111,21 +117,29 @@ impl Graph {
         };
         let mut publishers = Vec::new();
         for lane in &reading.lanes {
-            if let Some(pid) = lane
+            if let Some(process) = lane
                 .publisher
                 .as_ref()
                 .and_then(|one| self.add_process(one))
             {
                 let rate_hz = per_second(lane.sent, reading.took);
                 let lane = lane.lane;
-                publishers.push(Publisher { pid, lane, rate_hz });
+                publishers.push(Publisher {
+                    process,
+                    lane,
+                    rate_hz,
+                });
             }
         }
         let mut subscribers = Vec::new();
         for reader in topic.subscribers() {
-            if let Some(pid) = self.add_process(&reader.subscriber) {
+            if let Some(process) = self.add_process(&reader.subscriber) {
                 let (slot, lost) = (reader.slot, reader.lost);
-                subscribers.push(Subscriber { pid, slot, lost });
+                subscribers.push(Subscriber {
+                    process,
+                    slot,
+                    lost,
+                });
             }
         }
         if publishers.is_empty() && subscribers.is_empty() {
@@ -140,20 +154,21 @@ impl Graph {
         });
     }
 
-    /// Adds the process of an endpoint to the graph, and returns its process id; `None` if the
-    /// process is not known.
-    fn add_process(&mut self, participant: &Participant) -> Option<u32> {
-        let process = participant.process.as_ref()?;
-        self.processes.insert(process.pid, process.name.clone());
-        Some(process.pid)
+    /// Adds the process of an endpoint to the graph, and returns its key; `None` if the process is
+    /// not known.
+    fn add_process(&mut self, participant: &Participant) -> Option<ProcessKey> {
+        let key = ProcessKey::of(participant)?;
+        let name = &participant.process.as_ref()?.name;
+        self.processes.insert(key, name.clone());
+        Some(key)
     }
 
     /// Adds the nodes of those processes that are already in the graph.
     fn add_nodes(&mut self, namespace: &Arc<Namespace>) -> Result<(), Failure> {
         let all = schedulers(namespace).map_err(|error| Failure::from_open_error(&error))?;
         for scheduler in all.iter().filter(|scheduler| scheduler.is_alive) {
-            let pid = scheduler.process_id;
-            let Some(pid) = pid.filter(|pid| self.processes.contains_key(pid)) else {
+            let process = ProcessKey::of_scheduler(scheduler);
+            let Some(process) = process.filter(|one| self.processes.contains_key(one)) else {
                 continue;
             };
             let Some(found) = scheduler_graph(namespace, &scheduler.name) else {
@@ -162,7 +177,7 @@ impl Graph {
             self.nodes.extend(found.nodes().iter().map(|node| Node {
                 scheduler: scheduler.name.clone(),
                 node: node.name.clone(),
-                pid,
+                process,
                 reads: node.reads.clone(),
                 writes: node.writes.clone(),
             }));
@@ -170,27 +185,66 @@ impl Graph {
         Ok(())
     }
 
-    /// Returns the indices of those nodes of the process `pid` that write the topic.
-    pub(super) fn writers(&self, topic: &Topic, pid: u32) -> Vec<usize> {
-        self.nodes_with(pid, |node| node.writes.contains(&topic.topic))
+    /// Returns the indices of those nodes of the process that write the topic.
+    pub(super) fn writers(&self, topic: &Topic, process: ProcessKey) -> Vec<usize> {
+        self.nodes_with(process, |node| node.writes.contains(&topic.topic))
     }
 
-    /// Returns the indices of those nodes of the process `pid` that read the topic.
-    pub(super) fn readers(&self, topic: &Topic, pid: u32) -> Vec<usize> {
-        self.nodes_with(pid, |node| node.reads.contains(&topic.topic))
+    /// Returns the indices of those nodes of the process that read the topic.
+    pub(super) fn readers(&self, topic: &Topic, process: ProcessKey) -> Vec<usize> {
+        self.nodes_with(process, |node| node.reads.contains(&topic.topic))
     }
 
-    fn nodes_with(&self, pid: u32, has_topic: impl Fn(&Node) -> bool) -> Vec<usize> {
+    fn nodes_with(&self, process: ProcessKey, has_topic: impl Fn(&Node) -> bool) -> Vec<usize> {
         let nodes = self.nodes.iter().enumerate();
-        let nodes = nodes.filter(|(_, node)| node.pid == pid && has_topic(node));
+        let nodes = nodes.filter(|(_, node)| node.process == process && has_topic(node));
         nodes.map(|(index, _)| index).collect()
     }
 
     /// Returns the name and the id of a process as text, such as `imu_driver (4711)`.
-    pub(super) fn process_label(&self, pid: u32) -> String {
-        let name = self.processes.get(&pid).map_or("", String::as_str);
-        format!("{} ({pid})", visible(name))
+    pub(super) fn process_label(&self, process: ProcessKey) -> String {
+        let name = self.processes.get(&process).map_or("", String::as_str);
+        format!("{} ({})", visible(name), process.pid)
     }
+
+    /// Returns a text that identifies a process in a picture: its process id, and a number if
+    /// earlier processes of the graph have the same one.
+    pub(super) fn process_identifier(&self, process: ProcessKey) -> String {
+        let first = ProcessKey {
+            owner_id: OwnerId(0),
+            ..process
+        };
+        match self.processes.range(first..process).count() {
+            0 => process.pid.to_string(),
+            earlier => format!("{}_{}", process.pid, earlier + 1),
+        }
+    }
+}
+
+/// Writes the fields `processes`, which has the names by process id, and `process_list`, which also
+/// has the processes with the same process id.
+fn serialize_processes<S: Serializer>(
+    processes: &BTreeMap<ProcessKey, String>,
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct NamedProcess<'a> {
+        #[serde(flatten)]
+        key: ProcessKey,
+        name: &'a str,
+    }
+    let names: BTreeMap<u32, &str> = processes
+        .iter()
+        .map(|(key, name)| (key.pid, name.as_str()))
+        .collect();
+    let list = processes.iter();
+    let list: Vec<_> = list
+        .map(|(&key, name)| NamedProcess { key, name })
+        .collect();
+    let mut fields = serializer.serialize_map(Some(2))?;
+    fields.serialize_entry("processes", &names)?;
+    fields.serialize_entry("process_list", &list)?;
+    fields.end()
 }
 
 impl Node {
@@ -198,5 +252,46 @@ impl Node {
     /// `arm/controller`.
     pub(super) fn path(&self) -> String {
         format!("{}/{}", self.scheduler, self.node)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use horus_core::introspect::processes;
+    use horus_core::namespace::{NamespaceConfig, NamespaceName};
+
+    use super::*;
+
+    /// Processes of two containers often have the same process id.
+    #[test]
+    fn processes_with_the_same_id_stay_apart() {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::default());
+        let namespace = Namespace::open(&config).unwrap();
+        let one = processes(&namespace).unwrap().remove(0);
+        let mut other = one.clone();
+        other.owner_id += 1;
+        other.process.as_mut().unwrap().name = "other".to_owned();
+        let mut graph = Graph::default();
+        let keys = [&one, &other].map(|process| graph.add_process(process).unwrap());
+        graph.add_process(&one);
+        let label = |key: ProcessKey| (graph.process_label(key), graph.process_identifier(key));
+        let process = one.process.unwrap();
+        let pid = process.pid;
+        assert_eq!(
+            keys.map(label),
+            [
+                (format!("{} ({pid})", process.name), pid.to_string()),
+                (format!("other ({pid})"), format!("{pid}_2")),
+            ]
+        );
+        let json = serde_json::to_string(&graph).unwrap();
+        let list = format!(
+            "\"process_list\":[{{\"pid\":{pid},\"owner_id\":\"{:016x}\",\"name\":\"{}\"}},",
+            one.owner_id, process.name
+        );
+        assert!(json.contains(&list), "{json}");
+        let by_pid = format!("{{\"processes\":{{\"{pid}\":\"other\"}},");
+        assert!(json.starts_with(&by_pid), "{json}");
     }
 }

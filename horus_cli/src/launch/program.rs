@@ -17,6 +17,7 @@ use super::log::{ReadingGate, start_line_reader};
 use super::printer::Printer;
 use super::restart::RestartCount;
 use super::status::{ProgramState, ProgramStatus};
+use crate::process::ProcessStat;
 
 /// A program of a launch file, with its state. It may be running or not.
 #[derive(Debug)]
@@ -50,6 +51,8 @@ pub(super) enum State {
 #[derive(Debug)]
 pub(super) struct Process {
     child: Child,
+    /// The start time of the process, as in [`ProcessStat`]; `None` if it could not be read.
+    start_time: Option<u64>,
     /// Holds back the lines of the program; `None` after [`Self::print_output`].
     output: Option<[ReadingGate; 2]>,
     /// The process that reads the output if the launcher dies; `None` if there is a guard.
@@ -101,10 +104,15 @@ impl<'a> Program<'a> {
             State::Ended if self.has_failed => (ProgramState::Failed, None),
             State::Ended => (ProgramState::Ended, None),
         };
+        let start_time = match &self.state {
+            State::Running(process) => process.start_time,
+            State::Waiting(_) | State::Ended => None,
+        };
         ProgramStatus {
             program: self.name.to_owned(),
             state,
             pid,
+            start_time,
             restarts: self.starts.saturating_sub(1),
             started_ns: self.started_ns,
             exit_code: self.last_exit.and_then(|end| end.code()),
@@ -169,6 +177,8 @@ impl Process {
             guard.add(child.id());
         }
         Ok(Self {
+            // WHY here: the id is that of this process until somebody has waited for it.
+            start_time: ProcessStat::read(child.id()).map(|stat| stat.start_time),
             child,
             output: Some(output),
             _drain: drain,

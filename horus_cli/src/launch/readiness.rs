@@ -1,7 +1,6 @@
 //! Readiness: a program is ready when its processes have opened the topics that the launch file
 //! lists.
 
-use std::fs;
 use std::sync::Arc;
 
 use horus_core::OpenError;
@@ -11,6 +10,7 @@ use horus_core::namespace::Namespace;
 use super::file::ReadyCondition;
 use crate::failure::error_chain_text;
 use crate::output::format::{participant, visible};
+use crate::process::ProcessStat;
 
 /// Returns a text that names the first topic of `ready` which no process of the program publishes
 /// or subscribes to yet. The processes of the program are those of the process group `group`.
@@ -87,16 +87,33 @@ fn describe_lack(
     Some(format!("it does not {action}{}", other.unwrap_or_default()))
 }
 
+/// Returns true if the process of an endpoint is in the process group `group`. WHY not by its id
+/// alone: a process of another container may have the same one.
 fn is_in_group(end: &Participant, group: u32) -> bool {
-    let process = end.process.as_ref();
-    process
-        .is_some_and(|process| process.pid == group || process_group_of(process.pid) == Some(group))
+    let stat = end.process.as_ref().and_then(ProcessStat::of);
+    stat.is_some_and(|stat| stat.group == group)
 }
 
-/// Returns the id of the process group of the process `pid`; `None` if the process does not exist.
-fn process_group_of(pid: u32) -> Option<u32> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name of the program may contain anything, but the last parenthesis ends it.
-    let (_, rest) = stat.rsplit_once(") ")?;
-    rest.split(' ').nth(2)?.parse().ok()
+#[cfg(test)]
+mod tests {
+    use horus_core::introspect::processes;
+    use horus_core::namespace::{NamespaceConfig, NamespaceName};
+
+    use super::*;
+
+    /// A process of another container may have the id of a process of the program.
+    #[test]
+    fn a_process_with_the_same_id_is_not_in_the_group() {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::default());
+        let namespace = Namespace::open(&config).unwrap();
+        let mut own = processes(&namespace).unwrap().remove(0);
+        let pid = own.process.as_ref().unwrap().pid;
+        let group = ProcessStat::read(pid).unwrap().group;
+        assert!(is_in_group(&own, group), "{own:?}");
+        own.process.as_mut().unwrap().start_time += 1;
+        for group in [group, pid] {
+            assert!(!is_in_group(&own, group), "{own:?}");
+        }
+    }
 }

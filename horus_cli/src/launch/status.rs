@@ -42,6 +42,11 @@ pub(crate) struct ProgramStatus {
     pub(crate) state: ProgramState,
     /// The process id of the program; `None` while it does not run.
     pub(crate) pid: Option<u32>,
+    /// The start time of this process, in clock ticks since boot, which distinguishes it from a
+    /// process of another container with the same id; `None` while it does not run, and in the
+    /// status of a launcher of an earlier version.
+    #[serde(default)]
+    pub(crate) start_time: Option<u64>,
     /// Number of times that the launcher has started the program after its first start.
     pub(crate) restarts: u32,
     /// The time of the program's last start, in nanoseconds since 1970; 0 before its first start.

@@ -1,17 +1,18 @@
 //! Warnings at the start of a launch: the programs are started all the same.
 
-use std::collections::BTreeSet;
 use std::fs;
 use std::sync::Arc;
 
+use horus_core::introspect::ProcessInfo;
 use horus_core::namespace::Namespace;
 
 use super::program::Program;
-use super::status::{self, LaunchStatus, ProgramState};
+use super::status::{self, LaunchStatus, ProgramState, ProgramStatus};
 use crate::context::Context;
 use crate::estop::read_last_message;
 use crate::namespace::other_processes;
 use crate::output::format::{date_time, visible};
+use crate::process::ProcessStat;
 
 /// Prints a warning for each other launcher of the namespace that runs programs with the same names
 /// as this launcher. `own` is the status that this launcher has published.
@@ -62,13 +63,11 @@ pub(super) fn warn_of_left_programs(
         return;
     };
     let launches = status::read_statuses(namespace);
-    let launched = launches.iter().flat_map(|launch| &launch.programs);
-    let launched: BTreeSet<u32> = launched.filter_map(|program| program.pid).collect();
-    for process in processes {
-        let words = command_line_of(process.pid);
+    for process in processes.iter().map(|process| &process.info) {
+        let words = command_line_of(process);
         let mut programs = programs.iter();
         let program = programs.find(|program| is_command_line_of(&words, &program.spec.command));
-        let Some(program) = program.filter(|_| !launched.contains(&process.pid)) else {
+        let Some(program) = program.filter(|_| !is_launched(process, &launches)) else {
             continue;
         };
         context.print_note(format_args!(
@@ -83,9 +82,26 @@ pub(super) fn warn_of_left_programs(
     }
 }
 
-/// Returns the words of the command that a process executes; an empty list if it has ended.
-fn command_line_of(pid: u32) -> Vec<Vec<u8>> {
+/// Returns true if the process is that of a program of one of the launchers.
+fn is_launched(process: &ProcessInfo, launches: &[LaunchStatus]) -> bool {
+    let is_process_of = |program: &ProgramStatus| {
+        let start_time = program.start_time;
+        program.pid == Some(process.pid)
+            && start_time.is_none_or(|start_time| start_time == process.start_time)
+    };
+    let mut launched = launches.iter().flat_map(|launch| &launch.programs);
+    launched.any(is_process_of)
+}
+
+/// Returns the words of the command that a process executes; an empty list if it has ended, or runs
+/// in another container.
+fn command_line_of(process: &ProcessInfo) -> Vec<Vec<u8>> {
+    let pid = process.pid;
     let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+    // WHY after the read: then the line is that of this process, if it still exists.
+    if ProcessStat::of(process).is_none() {
+        return Vec::new();
+    }
     let line = line.strip_suffix(b"\0").unwrap_or(&line);
     line.split(|byte| *byte == 0).map(<[u8]>::to_vec).collect()
 }
@@ -121,4 +137,42 @@ pub(super) fn warn_of_emergency_stop(namespace: &Arc<Namespace>, context: &Conte
          safe states, and nothing moves until 'horus estop release -N {name}'",
         visible(&stop.to_string()),
     ));
+}
+
+#[cfg(test)]
+mod tests {
+    use horus_core::introspect::processes;
+    use horus_core::namespace::{NamespaceConfig, NamespaceName};
+
+    use super::*;
+
+    /// A launcher in another container may have a program with the id of a left process.
+    #[test]
+    fn a_process_is_launched_only_if_its_start_time_is_that_of_a_program() {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::default());
+        let namespace = Namespace::open(&config).unwrap();
+        let mut process = processes(&namespace).unwrap().remove(0).process.unwrap();
+        let launch = |start_time| LaunchStatus {
+            programs: vec![ProgramStatus {
+                program: "camera".to_owned(),
+                state: ProgramState::Running,
+                pid: Some(process.pid),
+                start_time,
+                restarts: 0,
+                started_ns: 0,
+                exit_code: None,
+                signal: None,
+            }],
+            ..LaunchStatus::default()
+        };
+        let known = [launch(Some(process.start_time))];
+        let of_earlier_version = [launch(None)];
+        assert!(is_launched(&process, &known));
+        assert!(!command_line_of(&process).is_empty());
+        process.start_time += 1;
+        assert!(!is_launched(&process, &known));
+        assert!(is_launched(&process, &of_earlier_version));
+        assert!(command_line_of(&process).is_empty());
+    }
 }

@@ -1,8 +1,6 @@
 //! The command `horus namespace list`: lists the namespaces in the directory, with their topics and
 //! processes.
 
-use std::collections::BTreeSet;
-
 use clap::Args;
 use horus_core::introspect::{Inspector, topics};
 use horus_core::namespace::{NamespaceConfig, NamespaceName};
@@ -38,9 +36,9 @@ struct NamespaceRow {
 #[derive(Debug, Serialize)]
 pub(crate) struct NamespaceSummary {
     topics: usize,
-    /// The ids of the processes that have opened the namespace. The process of this command is not
-    /// included.
-    pub(crate) processes: BTreeSet<u32>,
+    /// The sorted ids of the processes that have opened the namespace, one for each process, even
+    /// if several have the same id. The process of this command is not included.
+    pub(crate) processes: Vec<u32>,
     allocated_bytes: u64,
 }
 
@@ -78,12 +76,14 @@ impl NamespaceSummary {
             )));
         };
         let names = topics(&namespace).map_err(|error| Failure::from_open_error(&error))?;
+        let mut processes: Vec<u32> = other_processes(&namespace)?
+            .iter()
+            .map(|one| one.key.pid)
+            .collect();
+        processes.sort_unstable();
         let mut summary = Self {
             topics: names.len(),
-            processes: other_processes(&namespace)?
-                .iter()
-                .map(|one| one.pid)
-                .collect(),
+            processes,
             allocated_bytes: 0,
         };
         // A topic that cannot be opened was removed meanwhile, or is not one of this version.

@@ -9,11 +9,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Subcommand;
-use horus_core::introspect::{self, ProcessInfo};
+use horus_core::introspect;
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName, SweepReport};
 
 use crate::context::{Context, namespace_failure};
 use crate::failure::Failure;
+use crate::process::LiveProcess;
 
 /// Name of a file that the directory of every namespace contains. A directory without it is not a
 /// namespace.
@@ -38,11 +39,11 @@ impl Command {
 
 /// Returns the live processes that have opened the namespace. The process of this command is not
 /// included.
-pub(crate) fn other_processes(namespace: &Namespace) -> Result<Vec<ProcessInfo>, Failure> {
+pub(crate) fn other_processes(namespace: &Namespace) -> Result<Vec<LiveProcess>, Failure> {
     let own = namespace.registry().own_owner_word().to_bits();
     let all = introspect::processes(namespace).map_err(|error| Failure::from_open_error(&error))?;
     let others = all.into_iter().filter(|process| process.owner_id != own);
-    Ok(others.filter_map(|process| process.process).collect())
+    Ok(others.filter_map(LiveProcess::of).collect())
 }
 
 /// Returns the sorted names of the namespaces in a directory, which need not exist.

@@ -71,7 +71,7 @@ fn in_use_failure(namespace: &Namespace, error: &NamespaceRemoveError) -> Failur
         let error = visible(&error.to_string());
         return Failure::refused(format_args!("{error}: end it first"));
     }
-    let names = users.iter().map(|one| visible(&one.to_string()));
+    let names = users.iter().map(|one| visible(&one.info.to_string()));
     Failure::refused(format_args!(
         "the namespace {} is in use by {}: end {} first",
         namespace_path(namespace.config()).display(),

@@ -11,6 +11,7 @@ use super::state::{KeyMode, KeyRequest, NodeCommand, NodeCommandVerb, TopState};
 use super::view;
 use crate::launch::status::{ProgramState, ProgramStatus};
 use crate::node::metrics::Metrics;
+use crate::process::OwnerId;
 use crate::sample::{Node, Program, Sample, SchedulerEvent, Topic};
 use crate::scheduler::liveness::Liveness;
 use crate::topic::info::Process;
@@ -51,8 +52,10 @@ fn topic(name: &str, message_type: &str, rate_hz: f64, lost_per_second: f64) -> 
             p99_ns: Some(8192),
             max_ns: Some(65536),
         }),
-        publisher_pids: vec![4711],
-        subscriber_pids: vec![4712, 4713],
+        publisher_pids: [4711].into(),
+        subscriber_pids: [4712, 4713].into(),
+        publisher_owner_ids: [OwnerId(1)].into(),
+        subscriber_owner_ids: [OwnerId(2), OwnerId(3)].into(),
         unmatched: Vec::new(),
     }
 }
@@ -75,6 +78,7 @@ fn node(name: &str, period_ns: u64, state: u8, last_error: &str) -> Node {
     Node {
         metrics: Metrics::new("arm", Liveness::Alive, &metrics),
         process_id: Some(4711),
+        owner_id: Some(OwnerId(1)),
         reads: last_error
             .is_empty()
             .then(|| vec!["imu".to_owned(), "scan".to_owned()]),
@@ -94,7 +98,7 @@ fn sample(timestamp_ns: u64) -> Sample {
     let process = |pid| Process {
         pid,
         name: "robot".to_owned(),
-        owner_id: 0,
+        owner_id: OwnerId(u64::from(pid) - 4710),
     };
     Sample {
         namespace: "default".to_owned(),
@@ -208,6 +212,7 @@ fn program(name: &str, state: ProgramState, pid: Option<u32>, exit_code: Option<
             program: name.to_owned(),
             state,
             pid,
+            start_time: None,
             restarts: if exit_code.is_some() { 3 } else { 0 },
             started_ns: NOON_NS - 90_000_000_000,
             exit_code,
@@ -253,10 +258,12 @@ fn details_show_participants_messages_and_histograms() {
     check("top_echo", &drawn(&mut top, 80, 24));
     press(&mut top, "<esc><tab><enter>");
     check("top_node", &drawn(&mut top, 80, 24));
+    // A process of another container with the same id.
+    top.sample.topics[0].publisher_owner_ids = [OwnerId(9)].into();
     press(&mut top, "<esc><end><enter>");
     let unknown = drawn(&mut top, 80, 24);
     assert!(
-        unknown.contains("its process publishes: camera/rgb, imu"),
+        unknown.contains("its process publishes: imu, a/very"),
         "{unknown}"
     );
     press(&mut top, "?");

@@ -1,5 +1,6 @@
 //! Draws the screen of `horus top`.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ratatui::Frame;
@@ -13,6 +14,7 @@ use super::{headline, tables};
 use crate::launch::status::ProgramState;
 use crate::output::format::{count, duration, visible};
 use crate::output::{COLUMN_GAP, Cell, Table, Tone};
+use crate::process::OwnerId;
 use crate::sample::{Node, Program, Topic};
 
 /// Number of columns and number of rows of the smallest screen on which `horus top` draws its
@@ -279,10 +281,13 @@ fn node_topic_lines<'a>(node: &Node, top: &TopState) -> [Line<'a>; 2] {
         let names: Vec<&str> = topics.map(|topic| topic.name.as_str()).collect();
         Line::raw(format!("its process {role}: {}", names.join(", ")))
     };
-    let has = |pids: &[u32]| node.process_id.is_some_and(|pid| pids.contains(&pid));
+    let has = |processes: &BTreeSet<OwnerId>| {
+        let process = node.owner_id.as_ref();
+        process.is_some_and(|process| processes.contains(process))
+    };
     [
-        topics("publishes", &|topic| has(&topic.publisher_pids)),
-        topics("subscribes to", &|topic| has(&topic.subscriber_pids)),
+        topics("publishes", &|topic| has(&topic.publisher_owner_ids)),
+        topics("subscribes to", &|topic| has(&topic.subscriber_owner_ids)),
     ]
 }
 

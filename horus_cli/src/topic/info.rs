@@ -16,6 +16,7 @@ use crate::context::Context;
 use crate::failure::Failure;
 use crate::output::format::{bytes, clock, count, duration, visible};
 use crate::output::{Cell, Column, Table, Tone};
+use crate::process::OwnerId;
 
 /// Show all about a topic: settings, publishers and subscribers
 #[derive(Debug, Args)]
@@ -34,8 +35,7 @@ pub(crate) struct Process {
     pub(crate) name: String,
     /// The id of the process in its namespace. It differs even between processes with the same pid,
     /// which can run in different containers.
-    #[serde(skip)]
-    pub(crate) owner_id: u64,
+    pub(crate) owner_id: OwnerId,
 }
 
 #[derive(Debug, Serialize)]
@@ -166,7 +166,7 @@ impl Process {
         Some(Self {
             pid: process.pid,
             name: process.name.clone(),
-            owner_id: participant.owner_id,
+            owner_id: OwnerId(participant.owner_id),
         })
     }
 

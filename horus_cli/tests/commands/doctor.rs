@@ -12,7 +12,7 @@ use crate::common::{Ran, Robot, until};
 use crate::golden::{check_json_except, check_text};
 
 /// A process that is killed when dropped.
-struct Peer(Child);
+pub(crate) struct Peer(Child);
 
 impl Peer {
     fn spawn(command: &mut Command) -> Self {
@@ -193,7 +193,7 @@ fn a_peer_whose_namespace_was_removed_has_to_be_restarted() {
 
 /// Starts the command behind a border that `unshare` makes, with a memory of its own; `None` if
 /// that is not allowed.
-fn contained(robot: &Robot, options: &[&str], script: &str) -> Option<Peer> {
+pub(crate) fn contained(robot: &Robot, options: &[&str], script: &str) -> Option<Peer> {
     let mut command = Command::new("unshare");
     command.args(options).args(["sh", "-c", script]);
     let allowed = Command::new("unshare")

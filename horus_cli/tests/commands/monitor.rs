@@ -232,6 +232,8 @@ fn the_address_and_a_sample_are_json() {
         "timestamp_ns",
         "publisher_pids",
         "subscriber_pids",
+        "publisher_owner_ids",
+        "subscriber_owner_ids",
         "process_id",
         "ticks",
         "misses",

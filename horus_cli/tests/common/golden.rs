@@ -3,8 +3,10 @@
 use std::path::Path;
 
 /// The keys of JSON objects whose values differ from run to run.
-const VARYING: [&str; 16] = [
+const VARYING: [&str; 18] = [
     "pid",
+    "owner_id",
+    "start_time",
     "name",
     "file_bytes",
     "allocated_bytes",

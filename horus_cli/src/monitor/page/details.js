@@ -1,7 +1,7 @@
 // Details of the selected topic or node.
 
 import { element, setChildren, setClass, setText } from "./dom.js";
-import { bytes, count, duration, rate, unmatchedText } from "./format.js";
+import { bytes, count, duration, processLabels, rate, unmatchedText } from "./format.js";
 import { FIGURES } from "./history.js";
 import { Picture } from "./picture.js";
 
@@ -223,15 +223,15 @@ export class Details {
       this.facts.show([["state", "it is gone", "bad"]]);
       return;
     }
-    const names = new Map(state.processes.map(({ pid, name }) => [pid, name]));
-    const processes = (pids) => pids.map((pid) => `${names.get(pid) ?? ""} (${pid})`).join(", ");
+    const labels = processLabels(state);
+    const processes = (owners) => owners.map((owner) => labels.get(owner) ?? "unknown").join(", ");
     const figure = (field) => () => this.#plotButton(field);
     const tone = (number) => (number > 0 ? "bad" : "");
     this.facts.show([
       ["type", `${topic.message_type}, ${topic.is_sized ? "up to " : ""}${bytes(topic.message_bytes)}`],
       ["quality", `${topic.reliability}, ${count(topic.capacity)} slots, ${topic.backend}`],
-      ["publishers", processes(topic.publisher_pids) || "none"],
-      ["subscribers", processes(topic.subscriber_pids) || "none"],
+      ["publishers", processes(topic.publisher_owner_ids) || "none"],
+      ["subscribers", processes(topic.subscriber_owner_ids) || "none"],
       ["rate", rate(topic.rate_hz), "", figure("rate_hz")],
       ["bytes/s", bytes(topic.bytes_per_second), "", figure("bytes_per_second")],
       ["lost", count(topic.lost), tone(topic.lost), figure("lost_per_second")],
@@ -262,7 +262,7 @@ export class Details {
     const node = state.nodes[index];
     const tone = (number) => (number > 0 ? "bad" : "");
     const topics = (key) => {
-      const found = state.topics.filter((topic) => topic[key].includes(node.process_id));
+      const found = state.topics.filter((topic) => topic[key].includes(node.owner_id));
       return found.map((topic) => topic.topic).join(", ") || "nothing";
     };
     this.facts.show([
@@ -275,8 +275,8 @@ export class Details {
       ["failed", count(node.failures), tone(node.failures)],
       ["panicked", count(node.panics), tone(node.panics)],
       ["last error", node.last_error || "none", node.last_error ? "bad" : ""],
-      ["its process publishes", topics("publisher_pids")],
-      ["and subscribes to", topics("subscriber_pids")],
+      ["its process publishes", topics("publisher_owner_ids")],
+      ["and subscribes to", topics("subscriber_owner_ids")],
     ]);
     const { durations, lateness } = state.histograms[index];
     setChildren(this.charts, [

@@ -55,6 +55,12 @@ export function number(value) {
   return String(Number.isInteger(value) ? value : Number(value.toPrecision(5)));
 }
 
+/** Returns the texts that name the processes of a sample, by their owner ids: two processes may
+ * have the same process id. */
+export function processLabels(state) {
+  return new Map(state.processes.map((one) => [one.owner_id, `${one.name} (${one.pid})`]));
+}
+
 /** Returns a sentence about a publisher and a subscriber that do not match. */
 export function unmatchedText({ publisher, subscriber, cause }) {
   const process = (one) => (one ? `${one.name} (${one.pid})` : "a process that is gone");

@@ -1,7 +1,7 @@
 // The graph: processes that publish, their topics, and processes that subscribe.
 
 import { element, setChildren, setClass, setText, shape } from "./dom.js";
-import { count, rate, unmatchedText } from "./format.js";
+import { count, processLabels, rate, unmatchedText } from "./format.js";
 
 const ROW = 46;
 const BOX = 34;
@@ -30,8 +30,8 @@ function box(kind, y, title, subtitle) {
 }
 
 /** Returns the text of an edge to a subscriber, about the publishers that it does not match. */
-function edgeTitle(topic, pid) {
-  const pairs = topic.unmatched.filter(({ subscriber }) => subscriber?.pid === pid);
+function edgeTitle(topic, owner) {
+  const pairs = topic.unmatched.filter(({ subscriber }) => subscriber?.owner_id === owner);
   return pairs.map(unmatchedText).join("\n");
 }
 
@@ -61,13 +61,17 @@ export class Graph {
 
   show(state) {
     const topics = state.topics.filter(
-      (topic) => topic.publisher_pids.length + topic.subscriber_pids.length > 0,
+      (topic) => topic.publisher_owner_ids.length + topic.subscriber_owner_ids.length > 0,
     );
-    const names = new Map(state.processes.map(({ pid, name }) => [pid, name]));
+    const labels = processLabels(state);
     const seen = JSON.stringify([
-      topics.map((topic) => [topic.topic, topic.publisher_pids, topic.subscriber_pids]),
-      [...names],
-      state.nodes.map((node) => [node.process_id, node.scheduler, node.node]),
+      topics.map((topic) => [
+        topic.topic,
+        topic.publisher_owner_ids,
+        topic.subscriber_owner_ids,
+      ]),
+      [...labels],
+      state.nodes.map((node) => [node.owner_id, node.scheduler, node.node]),
       topics.map((topic) => topic.unmatched),
     ]);
     if (seen !== this.drawn) {
@@ -76,7 +80,7 @@ export class Graph {
       if (topics.length === 0) {
         setChildren(this.parent, [element("p", { class: "empty" }, "nothing is connected")]);
       } else {
-        this.#draw([...topics], names, state.nodes);
+        this.#draw([...topics], labels, state.nodes);
       }
     }
     this.#update(topics);
@@ -102,32 +106,33 @@ export class Graph {
       if (lost > 0) {
         outgoing.forEach((line) => setClass(line, "edge bad"));
       }
-      const unmatchedPids = new Set(topic.unmatched.map(({ subscriber }) => subscriber?.pid));
-      topic.subscriber_pids.forEach((pid, index) => {
-        if (unmatchedPids.has(pid)) {
+      const unmatched = new Set(topic.unmatched.map(({ subscriber }) => subscriber?.owner_id));
+      topic.subscriber_owner_ids.forEach((owner, index) => {
+        if (unmatched.has(owner)) {
           setClass(outgoing[index], "edge bad unmatched");
         }
       });
     }
   }
 
-  #draw(topics, names, nodes) {
-    const publishers = [...new Set(topics.flatMap((topic) => topic.publisher_pids))];
-    const subscribers = [...new Set(topics.flatMap((topic) => topic.subscriber_pids))];
+  #draw(topics, labels, nodes) {
+    const publishers = [...new Set(topics.flatMap((topic) => topic.publisher_owner_ids))];
+    const subscribers = [...new Set(topics.flatMap((topic) => topic.subscriber_owner_ids))];
     const sortBy = (items, key) => {
       const keys = new Map(items.map((item, index) => [item, key(item, index)]));
       items.sort((a, b) => keys.get(a) - keys.get(b));
     };
     // Two rounds leave few crossings.
     for (let round = 0; round < 2; round += 1) {
-      const left = new Map(publishers.map((pid, index) => [pid, index / publishers.length]));
-      sortBy(topics, (topic, index) =>
-        mean(topic.publisher_pids.map((pid) => left.get(pid)), 1 + index / topics.length),
-      );
-      const places = (key, pid) =>
-        topics.map((topic, index) => (topic[key].includes(pid) ? index : undefined));
-      sortBy(publishers, (pid) => mean(places("publisher_pids", pid), 0));
-      sortBy(subscribers, (pid) => mean(places("subscriber_pids", pid), 0));
+      const left = new Map(publishers.map((owner, index) => [owner, index / publishers.length]));
+      sortBy(topics, (topic, index) => {
+        const positions = topic.publisher_owner_ids.map((owner) => left.get(owner));
+        return mean(positions, 1 + index / topics.length);
+      });
+      const places = (key, owner) =>
+        topics.map((topic, index) => (topic[key].includes(owner) ? index : undefined));
+      sortBy(publishers, (owner) => mean(places("publisher_owner_ids", owner), 0));
+      sortBy(subscribers, (owner) => mean(places("subscriber_owner_ids", owner), 0));
     }
     const rows = Math.max(publishers.length, topics.length, subscribers.length);
     const place = (items) => {
@@ -135,15 +140,15 @@ export class Graph {
       return new Map(items.map((item, index) => [item, (index + 0.5) * space - BOX / 2 + 4]));
     };
     const [left, middle, right] = [place(publishers), place(topics), place(subscribers)];
-    const process = (kind, pid, y) => {
-      const own = nodes.filter((node) => node.process_id === pid);
+    const process = (kind, owner, y) => {
+      const own = nodes.filter((node) => node.owner_id === owner);
       const listed = own.map((node) => node.node).join(", ");
-      const title = `${names.get(pid) ?? "process"} (${pid})`;
+      const title = labels.get(owner) ?? "process";
       return box(kind, y, title, listed ? `nodes: ${listed}` : "no nodes").root;
     };
     const boxes = [
-      ...publishers.map((pid) => process("publisher", pid, left.get(pid))),
-      ...subscribers.map((pid) => process("subscriber", pid, right.get(pid))),
+      ...publishers.map((owner) => process("publisher", owner, left.get(owner))),
+      ...subscribers.map((owner) => process("subscriber", owner, right.get(owner))),
     ];
     const edges = [];
     for (const topic of topics) {
@@ -151,11 +156,11 @@ export class Graph {
       const { root, text } = box("topic", y, topic.topic, "");
       root.addEventListener("click", () => this.selectTopic(topic.topic));
       boxes.push(root);
-      const incoming = topic.publisher_pids.map((pid) =>
-        edge("publisher", left.get(pid), "topic", y),
+      const incoming = topic.publisher_owner_ids.map((owner) =>
+        edge("publisher", left.get(owner), "topic", y),
       );
-      const outgoing = topic.subscriber_pids.map((pid) =>
-        edge("topic", y, "subscriber", right.get(pid), edgeTitle(topic, pid)),
+      const outgoing = topic.subscriber_owner_ids.map((owner) =>
+        edge("topic", y, "subscriber", right.get(owner), edgeTitle(topic, owner)),
       );
       edges.push(...incoming, ...outgoing);
       this.parts.set(topic.topic, { box: root, text, incoming, outgoing });
