@@ -42,7 +42,9 @@ HORUS_FRAMED(Picture, data);
 
 namespace {
 
-using Clock = std::chrono::high_resolution_clock;
+using Clock = std::chrono::steady_clock;
+// WHY: a clock that is set in between would make samples longer, shorter, or negative.
+static_assert(Clock::is_steady);
 using namespace horus::literals;
 
 /// Samples of a row; fewer with --quick, which only checks that the benchmark works.
