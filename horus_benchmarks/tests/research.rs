@@ -91,7 +91,7 @@ fn every_program_runs_and_leaves_a_record_that_is_on_the_page() {
         for row in &program.rows {
             assert!(page.contains(&row.id), "{}", row.id);
             assert!(csv.contains(&format!("{name},{},", row.id)), "{}", row.id);
-            assert_eq!(row.sent, row.received + row.lost, "{}", row.id);
+            assert_eq!(row.sent(), row.received() + row.lost(), "{}", row.id);
         }
     }
 }

@@ -18,6 +18,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <unistd.h>
 #include <vector>
@@ -86,10 +87,11 @@ struct Samples {
 };
 
 /// Prints a row of the table; returns the median.
-double row(const char *id, const char *name, Samples samples) {
+double row(const char *id, const char *name, Samples samples,
+           std::optional<Counts> counts = std::nullopt) {
     auto &all = samples.all;
     std::sort(all.begin(), all.end());
-    recorded.push_back({id, name, all, samples.operations});
+    recorded.push_back({id, name, all, samples.operations, counts});
     double sum = 0, squares = 0;
     for (const double ns : all) {
         sum += ns;
@@ -123,12 +125,16 @@ Samples single(Call call) {
     return {std::move(all), 1};
 }
 
-/// Times batches of calls, including the loop and a thousandth of the cost of timing.
-template <class Call>
-Samples batched(Call call) {
+/// Times batches of calls, including the loop and a thousandth of the cost of timing. Calls `begun`
+/// after the warm-up.
+template <class Call, class Begun>
+Samples batched(Call call, Begun begun) {
     std::vector<double> all;
     all.reserve(static_cast<std::size_t>(samples));
     for (int i = -warm_up / 10; i < samples; i++) {
+        if (i == 0) {
+            begun();
+        }
         const auto begin = Clock::now();
         for (int j = 0; j < batch; j++) {
             call();
@@ -139,6 +145,11 @@ Samples batched(Call call) {
         }
     }
     return {std::move(all), batch};
+}
+
+template <class Call>
+Samples batched(Call call) {
+    return batched(call, [] {});
 }
 
 void head(const char *title) {
@@ -169,23 +180,30 @@ double lend(const char *id, const char *name, std::size_t bytes) {
     }));
 }
 
-/// Sends messages, receives and compares each; returns the median.
+/// Sends numbered messages, receives and compares each; returns the median.
 double send_and_receive() {
     horus::Publisher<CmdVel> publisher("cmd_vel");
     horus::Subscriber<CmdVel> subscriber("cmd_vel");
     CmdVel sent{}, received{};
+    Counts counts{};
     std::uint64_t wrong = 0;
-    const double median = row("cpp/send_recv/16B", "send + recv, 16 bytes", batched([&] {
+    sent.angular = 0.25F;
+    const auto exchange = [&] {
         sent.timestamp_ns++;
-        (void)publisher.send(sent);
-        wrong += !subscriber.recv(received) || received.timestamp_ns != sent.timestamp_ns;
-    }));
-    if (wrong != 0) {
-        std::printf("error: %llu messages are not as they were sent\n",
+        sent.linear += 0.5F;
+        counts.sent += publisher.send(sent);
+        counts.received += subscriber.recv(received);
+        wrong += std::memcmp(&received, &sent, sizeof sent) != 0;
+    };
+    auto all = batched(exchange, [&] { counts = {}; });
+    if (wrong != 0 || counts.sent != counts.received) {
+        std::printf("error: of %llu messages %llu were received, and %llu were not as sent\n",
+                    static_cast<unsigned long long>(counts.sent),
+                    static_cast<unsigned long long>(counts.received),
                     static_cast<unsigned long long>(wrong));
         std::exit(1);
     }
-    return median;
+    return row("cpp/send_recv/16B", "send + recv, 16 bytes", std::move(all), counts);
 }
 
 /// Compares the median of a row with its limit.

@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <fstream>
+#include <optional>
 #include <sched.h>
 #include <sstream>
 #include <string>
@@ -20,11 +21,18 @@ inline double percentile(const std::vector<double> &sorted, double share) {
     return sorted[static_cast<std::size_t>(std::lround(share * last))];
 }
 
-/// A row: samples in nanoseconds, sorted, each of which is the mean of `operations` operations.
+/// The messages of a row, without the warm-up.
+struct Counts {
+    std::uint64_t sent, received;
+};
+
+/// A row: samples in nanoseconds, sorted, each of which is the mean of `operations` operations. It
+/// has no counts if its operations move no messages.
 struct Recorded {
     std::string id, basis;
     std::vector<double> sorted;
     std::uint64_t operations;
+    std::optional<Counts> counts;
 };
 
 /// A goal of a row: its limit, the measured value, and `met` or `missed`.
@@ -136,7 +144,6 @@ inline std::string machine_json(double timer_ns) {
     return out.str();
 }
 
-/// WHY nothing is lost: a message with wrong content ends the program with an error.
 inline std::string row_json(const Recorded &row) {
     double sum = 0;
     for (const double ns : row.sorted) {
@@ -144,8 +151,13 @@ inline std::string row_json(const Recorded &row) {
     }
     const auto count = row.sorted.size() * row.operations;
     std::ostringstream out;
-    out << "{\"id\": " << quoted(row.id) << ", \"sent\": " << count << ", \"received\": " << count
-        << ", \"lost\": 0, \"ns\": {\"min\": " << row.sorted.front();
+    out << "{\"id\": " << quoted(row.id) << ", \"operations\": " << count;
+    if (row.counts) {
+        const auto [sent, received] = *row.counts;
+        out << ", \"sent\": " << sent << ", \"received\": " << received
+            << ", \"lost\": " << sent - received;
+    }
+    out << ", \"ns\": {\"min\": " << row.sorted.front();
     const struct {
         const char *name;
         double share;

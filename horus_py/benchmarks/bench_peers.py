@@ -18,6 +18,28 @@ def made(kind):
     return (getattr(horus, kind),), getattr(horus, kind)()
 
 
+def number(message, value):
+    """Gives a message a number, by which it differs from all others."""
+    if isinstance(message, dict):
+        message[next(iter(message))] = float(value)
+    else:
+        message.timestamp_ns = value
+
+
+class Order:
+    """The order of the messages of a stream: those of each producer are numbered from 0 on."""
+
+    def __init__(self, producers=1):
+        self.next = [0] * producers
+
+    def check(self, message):
+        """Ends the program unless the message is the next one of its producer."""
+        producer = int(message.linear)
+        if message.timestamp_ns != self.next[producer]:
+            sys.exit(f"{message!r} came, wanted number {self.next[producer]} of its producer")
+        self.next[producer] += 1
+
+
 def polled(recv):
     """Returns the next message; polls without sleeping."""
     end = time.monotonic() + PATIENCE_S
@@ -47,34 +69,41 @@ def echo(kind, how):
                 send(message)
 
 
-def produce(kind, count):
-    """Sends `count` messages as fast as there is room, after `go` is sent."""
+def send_numbered(publisher, message, count, producer=0):
+    """Sends `count` messages as fast as there is room, which `Order` can check."""
+    send = publisher.send
+    message.linear = float(producer)
+    for value in range(count):
+        message.timestamp_ns = value
+        try:
+            send(message)
+        except horus.FullError:
+            send(message, timeout=PATIENCE_S)
+
+
+def produce(kind, count, producer):
+    """Sends `count` numbered messages as fast as there is room, after `go` is sent."""
     types, message = made(kind)
     publisher = horus.Publisher("stream", *types, qos="reliable")
     go = horus.Subscriber("go", horus.CmdVel)
     print("ready", flush=True)
     go.recv(timeout=PATIENCE_S)
-    send = publisher.send
-    for _ in range(int(count)):
-        try:
-            send(message)
-        except horus.FullError:
-            send(message, timeout=PATIENCE_S)
+    send_numbered(publisher, message, int(count), int(producer))
     print("done", flush=True)
     sys.stdin.read()
 
 
 def consume(kind, count):
-    """Receives `count` messages; prints the time of the last one, and the number lost."""
+    """Receives `count` messages and checks each; prints the time of the last one, and how many."""
     types, _ = made(kind)
     subscriber = horus.Subscriber("stream", *types, qos="reliable")
     print("ready", flush=True)
-    recv = subscriber.recv
+    recv, check = subscriber.recv, Order().check
     received = 0
     while received < int(count):
-        polled(recv)
+        check(polled(recv))
         received += 1
-    print(time.monotonic_ns(), subscriber.lost, flush=True)
+    print(time.monotonic_ns(), received, flush=True)
 
 
 def main():

@@ -56,8 +56,11 @@ class Row:
     """One result. Fields that do not apply are absent."""
 
     id: str
-    sent: int
-    received: int
+    # Number of operations that were measured, each with or without a message.
+    operations: int | None = None
+    # Numbers of messages, in rows that move any.
+    sent: int | None = None
+    received: int | None = None
     # Percentiles of samples that were timed one by one, including the timer's overhead.
     ns: dict | None = None
     # Means of untimed loops, one per round.
@@ -78,9 +81,17 @@ class Row:
         """Returns the same by the CPU time of the thread, which excludes other threads."""
         return statistics.median(self.cpu_loops) if self.cpu_loops else None
 
+    @property
+    def lost(self):
+        """Returns the number of messages that never arrived; None in rows that move none."""
+        return None if self.sent is None else self.sent - self.received
+
     def as_json(self):
-        row = {"id": self.id, "sent": self.sent, "received": self.received}
-        row["lost"] = self.sent - self.received
+        row = {"id": self.id}
+        if self.operations is not None:
+            row["operations"] = self.operations
+        if self.sent is not None:
+            row |= {"sent": self.sent, "received": self.received, "lost": self.lost}
         if self.ns is not None:
             row["ns"] = self.ns
         if self.loops:
@@ -171,9 +182,12 @@ class Report:
         percent = round(100 * stolen / all_time, 2) if all_time else 0.0
         self.machine["steal_percent"] = percent
         if percent > STEAL_PERCENT_MAX:
-            text = f"the hypervisor took {percent:.1f} % of the pinned CPUs' time"
-            self.machine["warnings"].append(text)
-            print(f"WARNING {text}")
+            self.warn(f"the hypervisor took {percent:.1f} % of the pinned CPUs' time")
+
+    def warn(self, text):
+        """Records and prints a circumstance that makes the results less reliable."""
+        self.machine["warnings"].append(text)
+        print(f"WARNING {text}")
 
     def write_json(self, path):
         self.settings["not_measured"] = self.absent
@@ -196,8 +210,8 @@ class Report:
                 extras = [row.ns[name] if row.ns else "" for name in names]
                 loop = "" if row.mean_ns is None else row.mean_ns
                 rate = "" if row.msgs_per_s is None else row.msgs_per_s
-                lost = row.sent - row.received
-                writer.writerow([row.id, row.sent, lost, *extras, loop, loop_cpu, "ns", rate])
+                counts = [row.id, row.sent, row.lost]
+                writer.writerow([*counts, *extras, loop, loop_cpu, "ns", rate])
 
 
 def line(row):
@@ -210,8 +224,8 @@ def line(row):
         text += f"  loop {duration(row.mean_ns):>8} (CPU {duration(row.cpu_ns)})"
     if row.msgs_per_s is not None:
         text += f"  {row.msgs_per_s / 1e6:.2f} M/s"
-    if row.sent != row.received:
-        text += f"  lost {row.sent - row.received:,}"
+    if row.lost:
+        text += f"  lost {row.lost:,}"
     for name, value in row.extras.items():
         text += f"  {name} {value:,.1f}" if isinstance(value, float) else f"  {name} {value}"
     return text

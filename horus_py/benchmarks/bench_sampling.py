@@ -68,12 +68,19 @@ class Views:
 
 
 class Exchanges:
-    """Repeats sending and receiving a message in one thread."""
+    """Repeats sending and receiving a message in one thread.
 
-    def __init__(self, topic, message, check):
+    The messages that are timed one by one are numbered, and each one that was received is compared
+    with the one that was sent. The first of them follows a loop, so it also shows whether a message
+    of the loop has come late.
+    """
+
+    def __init__(self, topic, message, check, number=lambda message, number: None):
         self.topic = topic
         self.message = message
         self.check = check
+        self.number = number
+        self.singles = 0
 
     def loop(self, times):
         send, recv, message = self.topic.send, self.topic.recv, self.message
@@ -87,6 +94,8 @@ class Exchanges:
 
     def single(self):
         send, recv, message = self.topic.send, self.topic.recv, self.message
+        self.singles += 1
+        self.number(message, self.singles)
         begin = clock()
         send(message)
         received = recv()

@@ -18,7 +18,7 @@ import tempfile
 
 import horus
 from bench_report import Goal, Report
-from bench_sections import SECTIONS, mean, minus, rate
+from bench_sections import SECTIONS, UNPINNED, mean, minus, on_cpu, rate
 
 
 def goals():
@@ -92,9 +92,15 @@ def main():
             f"{report.machine['timer_overhead_ns']:.0f} ns (not subtracted)"
         )
         for name, section in SECTIONS.items():
-            if asked.filter in name:
-                print(f"\n{name}: {section.__doc__.splitlines()[0]}")
+            if asked.filter not in name:
+                continue
+            print(f"\n{name}: {section.__doc__.splitlines()[0]}")
+            if name in UNPINNED:
+                report.warn(UNPINNED[name])
                 section(report, asked.duration)
+            else:
+                with on_cpu(report.machine["pinned"]["near"]):
+                    section(report, asked.duration)
         report.note_steal()
         report.judge(goals())
     if asked.csv:

@@ -25,12 +25,10 @@ const BASIS_KEY: &str = "basis";
 pub struct Row {
     /// The id of the row, which is a path such as `one_way/cross_process/spsc_shm/16B`.
     pub id: String,
-    /// Number of messages or other operations that were sent, without the warm-up.
-    pub sent: u64,
-    /// Number of messages that were received and verified.
-    pub received: u64,
-    /// Number of messages that never arrived: `sent - received`.
-    pub lost: u64,
+    /// Number of messages. `None` if the row measures operations that move no messages, as some
+    /// rows of Python and C++ do.
+    #[serde(flatten)]
+    pub counts: Option<Counts>,
     /// Percentiles of all samples of the row in nanoseconds. No samples were removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ns: Option<Percentiles>,
@@ -81,6 +79,17 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
+/// Number of messages of a row, without the warm-up.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Number of messages or other operations that were sent.
+    pub sent: u64,
+    /// Number of messages that were received and verified.
+    pub received: u64,
+    /// Number of messages that never arrived: `sent - received`.
+    pub lost: u64,
+}
+
 /// Times of the `send` call alone, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
@@ -95,8 +104,6 @@ impl Row {
     pub fn from_samples(id: &str, samples: &Samples, ns_per_unit: f64) -> Row {
         Row {
             id: id.to_owned(),
-            sent: samples.count(),
-            received: samples.count(),
             ns: Some(samples.percentiles(ns_per_unit)),
             filtered_ns: Some(samples.without_outliers(ns_per_unit)),
             spread: Spread::from_samples(samples, ns_per_unit),
@@ -106,6 +113,22 @@ impl Row {
             }),
             ..Row::default()
         }
+        .with_counts(samples.count(), samples.count())
+    }
+
+    /// Returns the number of messages that were sent; 0 if the row has none.
+    pub fn sent(&self) -> u64 {
+        self.counts.unwrap_or_default().sent
+    }
+
+    /// Returns the number of messages that were received; 0 if the row has none.
+    pub fn received(&self) -> u64 {
+        self.counts.unwrap_or_default().received
+    }
+
+    /// Returns the number of messages that were lost; 0 if the row has none.
+    pub fn lost(&self) -> u64 {
+        self.counts.unwrap_or_default().lost
     }
 
     /// Creates a row from timed batches. Its percentiles are percentiles of the batches' means.
@@ -136,12 +159,13 @@ impl Row {
 
     /// Returns the row with these numbers of messages. Those that were not received are lost.
     pub fn with_counts(self, sent: u64, received: u64) -> Row {
-        Row {
+        let lost = sent - received;
+        let counts = Some(Counts {
             sent,
             received,
-            lost: sent - received,
-            ..self
-        }
+            lost,
+        });
+        Row { counts, ..self }
     }
 
     /// Returns the row with its ratio to the floor set to `ratio`, including the confidence

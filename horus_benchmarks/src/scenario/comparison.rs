@@ -305,7 +305,7 @@ impl<'a> Comparison<'a> {
             );
             let rows = [ours, theirs].map(|one| report.row(&group.id(measure, one)));
             let sum = |field: fn(&Row) -> u64| rows.iter().flatten().map(|row| field(row)).sum();
-            let row = row.with_counts(sum(|row| row.sent), sum(|row| row.received));
+            let row = row.with_counts(sum(|row| row.sent()), sum(|row| row.received()));
             let row = row.with_busy_threads(BUSY_THREADS);
             report.push(row, "medians of rounds next to each other");
         }
@@ -357,7 +357,7 @@ pub fn compare_in_same_thread(
     for (micro, transport) in all.iter().flatten().zip(transports) {
         let id = format!("one_way/same_thread/{}", transport.id());
         let row = Row::from_micro(&id, micro, &session.clock);
-        count += row.received;
+        count += row.received();
         let basis = format!("{}; batches of {}", transport.carrier.basis(), micro.batch);
         session.report.push(row, &basis);
     }

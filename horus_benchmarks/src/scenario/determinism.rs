@@ -287,7 +287,7 @@ mod tests {
         assert_eq!(runs[1].standard_deviation(), 0.0);
         // The deadline is 8 ticks.
         let row = row_of_runs("x", &runs, SampleUnit { ns: 125.0, step: 1 });
-        assert_eq!(row.sent, 12);
+        assert_eq!(row.sent(), 12);
         assert_eq!(row.figures.deadline_misses, Some(5));
         assert_eq!(row.figures.deadline_miss_share, Some(5.0 / 12.0));
         // Means 5 and 10: 5 / sqrt(2) by 7.5.

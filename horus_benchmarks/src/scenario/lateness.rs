@@ -234,7 +234,7 @@ impl Lateness {
         let there_were = (wall_ns - later_ns) * f64::from(plan.hz) / 1e9;
         row.figures.cpu_percent = Some(cpu_ns / wall_ns * 100.0);
         // WHY minus 1: between `sent` due times there are `sent - 1` periods.
-        row.figures.drift_ticks = Some(row.sent.saturating_sub(1) as f64 - there_were);
+        row.figures.drift_ticks = Some(row.sent().saturating_sub(1) as f64 - there_were);
         row
     }
 
@@ -242,7 +242,7 @@ impl Lateness {
     /// none.
     fn quiet_row(&self, id: &str, plan: &LatenessPlan, windows: &StealWindows) -> Option<Row> {
         let row = self.row_of_selected(id, plan, |due_ns| windows.is_quiet_at(due_ns));
-        (row.sent > 0).then_some(row)
+        (row.sent() > 0).then_some(row)
     }
 
     fn row_of_selected(&self, id: &str, plan: &LatenessPlan, wanted: impl Fn(u64) -> bool) -> Row {
@@ -278,7 +278,7 @@ impl Lateness {
     /// Returns the number of due times between the first and the last tick at which the thread did
     /// not begin.
     fn skipped_due_times(&self, plan: &LatenessPlan) -> u64 {
-        self.row_of_selected("", plan, |_| true).lost
+        self.row_of_selected("", plan, |_| true).lost()
     }
 }
 
@@ -466,7 +466,7 @@ mod tests {
     #[test]
     fn the_figures_are_those_of_the_formulas() {
         let row = lateness().row("x", &plan());
-        assert_eq!((row.sent, row.received, row.lost), (10, 8, 2));
+        assert_eq!((row.sent(), row.received(), row.lost()), (10, 8, 2));
         assert_eq!(row.figures.cpu_percent, Some(5.0));
         assert_eq!(row.figures.drift_ticks, Some(0.0));
         let ns = row.ns.unwrap();
@@ -487,7 +487,7 @@ mod tests {
             ..lateness()
         }
         .row("x", &plan());
-        assert_eq!((row.sent, row.received, row.lost), (4, 2, 2));
+        assert_eq!((row.sent(), row.received(), row.lost()), (4, 2, 2));
         let ns = row.ns.unwrap();
         let us = [ns.min, ns.p50, ns.mean, ns.max].map(|ns| (ns / 1e3).round());
         // 100, 400, 1100 and 1400.
@@ -500,7 +500,7 @@ mod tests {
         let row = |windows| lateness().quiet_row("x", &plan(), &windows);
         assert!(row(quiet(vec![])).is_none());
         let row = row(quiet(vec![5_000_000..7_000_000, 12_500_000..15_000_000])).unwrap();
-        assert_eq!((row.sent, row.received, row.lost), (4, 3, 1));
+        assert_eq!((row.sent(), row.received(), row.lost()), (4, 3, 1));
         assert_eq!((row.ns.unwrap().max / 1e3).round(), 1500.0);
     }
 
@@ -513,7 +513,7 @@ mod tests {
             measure_lateness_of_sleep(plan()).unwrap(),
         ] {
             let row = lateness.row("x", &plan());
-            assert!(row.sent >= plan().ticks && row.received == lateness.begun.len() as u64);
+            assert!(row.sent() >= plan().ticks && row.received() == lateness.begun.len() as u64);
             assert!(row.figures.cpu_percent.unwrap() > 0.0);
         }
     }

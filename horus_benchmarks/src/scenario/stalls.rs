@@ -113,7 +113,7 @@ mod tests {
         stalls.record_gap(20_000);
         stalls.record_gap(40_000);
         let row = stalls.row("x");
-        assert_eq!((row.sent, row.ns.unwrap().max), (2, 40_000.0));
+        assert_eq!((row.sent(), row.ns.unwrap().max), (2, 40_000.0));
         assert_eq!(row.figures.stalled_percent, Some(2.0));
     }
 

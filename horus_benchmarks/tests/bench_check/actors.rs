@@ -75,7 +75,7 @@ fn every_workload_is_verified_on_one_thread_and_on_several() {
         for row in timed {
             assert_row_is_sound(row);
             let sent = ROUNDS * SAMPLES * messages;
-            assert_eq!((row.sent, row.lost), (sent, 0), "{}", row.id);
+            assert_eq!((row.sent(), row.lost()), (sent, 0), "{}", row.id);
             assert!(row.figures.peak_mib.unwrap() > 0.0, "{}", row.id);
             assert!(!report.basis(&row.id).is_empty(), "{}", row.id);
         }

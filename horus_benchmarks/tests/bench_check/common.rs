@@ -77,8 +77,8 @@ pub(crate) fn run_to_json(binary: &str, json: &Path, arguments: &[&str]) -> (Out
 
 pub(crate) fn assert_row_is_sound(row: &Row) {
     let id = &row.id;
-    assert!(row.received > 0, "{id}");
-    assert_eq!(row.sent, row.received + row.lost, "{id}");
+    assert!(row.received() > 0, "{id}");
+    assert_eq!(row.sent(), row.received() + row.lost(), "{id}");
     let ns = row.ns.unwrap_or_else(|| panic!("{id} has no percentiles"));
     let low = [ns.p1, ns.p5, ns.p25].map(|percentile| percentile.expect("new records have it"));
     let high = [ns.p90, ns.p95, ns.p99, ns.p99_9, ns.p99_99, ns.max];
@@ -89,7 +89,7 @@ pub(crate) fn assert_row_is_sound(row: &Row) {
         .filtered_ns
         .unwrap_or_else(|| panic!("{id} has no filtered view"));
     assert!(
-        filtered.ns.max <= ns.max && filtered.removed < row.sent,
+        filtered.ns.max <= ns.max && filtered.removed < row.sent(),
         "{id}"
     );
     let spread = row
@@ -121,16 +121,16 @@ fn assert_path_row_is_sound(row: &Row, settings: &Value) {
     let id = &row.id;
     let is_stream = id.starts_with("throughput/");
     if is_stream {
-        assert_eq!(row.sent, row.received + row.lost, "{id}");
-        assert!(row.received > 0 && row.msgs_per_s.unwrap() > 0.0, "{id}");
+        assert_eq!(row.sent(), row.received() + row.lost(), "{id}");
+        assert!(row.received() > 0 && row.msgs_per_s.unwrap() > 0.0, "{id}");
         assert!(row.ns.is_none() && row.send_ns.is_none(), "{id}");
     } else {
         assert_row_is_sound(row);
-        assert_eq!(row.lost, 0, "{id}");
+        assert_eq!(row.lost(), 0, "{id}");
         assert!(row.msgs_per_s.is_none(), "{id}");
     }
     if LOSSLESS.iter().any(|ring| id.contains(ring)) {
-        assert_eq!(row.lost, 0, "{id}");
+        assert_eq!(row.lost(), 0, "{id}");
     }
     let between_two = id.contains("/cross_");
     assert_eq!(

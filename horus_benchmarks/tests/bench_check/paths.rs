@@ -122,7 +122,7 @@ fn two_processes_that_publish_and_subscribe_account_for_every_message() {
         .filter(|row| row.id.starts_with("throughput/"))
     {
         assert!(
-            row.sent.is_multiple_of(2),
+            row.sent().is_multiple_of(2),
             "{}: what one gets, the other gets too",
             row.id
         );
@@ -172,7 +172,7 @@ fn iceoryx2_is_compared_on_every_path() {
     ] {
         let row = report.row(id).unwrap_or_else(|| panic!("no {id}"));
         assert!(
-            row.sent == row.received + row.lost && row.received > 0,
+            row.sent() == row.received() + row.lost() && row.received() > 0,
             "{id}"
         );
         let figures = row.figures;

@@ -39,11 +39,11 @@ fn least(binary: &str, arguments: &[&str]) -> (Report, String) {
 /// Checks a row of a comparison.
 fn assert_sound(report: &Report, row: &Row, is_lossless: bool) {
     let id = &row.id;
-    assert_eq!(row.sent, row.received + row.lost, "{id}");
+    assert_eq!(row.sent(), row.received() + row.lost(), "{id}");
     assert!(
-        row.received > 0 && (row.lost == 0 || !is_lossless),
+        row.received() > 0 && (row.lost() == 0 || !is_lossless),
         "{id}: {} lost",
-        row.lost
+        row.lost()
     );
     assert!(!report.basis(id).is_empty(), "{id} does not say how");
     if id.starts_with("vs_") {
@@ -150,7 +150,7 @@ fn large_messages_are_copied_and_lent_beside_a_copy() {
     let ids = ids(&report);
     for row in &report.rows {
         assert_row_is_sound(row);
-        assert_eq!((row.sent, row.lost), (4, 0), "{}", row.id);
+        assert_eq!((row.sent(), row.lost()), (4, 0), "{}", row.id);
         assert!(report.basis(&row.id).contains("GB/s"), "{}", row.id);
     }
     for size in ["4KB", "64KB", "1024KB", "8192KB"] {
@@ -182,7 +182,7 @@ fn crowds_receive_or_lose_what_is_sent_and_say_if_they_want_more_cpus() {
             let id = format!("cost/{subject}/{count}");
             let row = report.row(&id).unwrap_or_else(|| panic!("no {id}"));
             assert_row_is_sound(row);
-            assert!(row.sent > 0 && row.lost == 0, "{id}");
+            assert!(row.sent() > 0 && row.lost() == 0, "{id}");
         }
     }
     let costs = subjects.iter().map(|(_, counts)| counts.len());

@@ -200,12 +200,8 @@ fn what_a_goal_limits_is_compared_too() {
 
 #[test]
 fn a_goal_that_is_missed_now_and_new_losses_are_named() {
-    let run = |cpu: &str, verdict: &str, goal: &str, lost| {
-        let row = Row {
-            lost,
-            sent: 10,
-            ..timed("t", 100..110)
-        };
+    let run = |cpu: &str, verdict: &str, goal: &str, lost: u64| {
+        let row = timed("t", 100..110).with_counts(10, 10 - lost);
         let mut run = run(cpu, vec![row]);
         let verdict = json!({ "id": "t", "goal": goal, "measured": "9 ns", "verdict": verdict });
         let settings = &mut run.programs[0].settings;

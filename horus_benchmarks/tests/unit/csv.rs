@@ -42,6 +42,8 @@ fn every_row_is_a_line_with_all_columns() {
         "{}",
         lines[1]
     );
+    // It has no messages.
+    assert!(lines[2].starts_with("x,b,,,,,"), "{}", lines[2]);
     assert!(lines[2].contains(",2000000,"), "{}", lines[2]);
     let columns = |line: &str| line.split(',').count();
     assert_eq!(columns(lines[0]), columns(lines[2]));

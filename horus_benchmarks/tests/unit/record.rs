@@ -14,7 +14,7 @@ fn what_cannot_be_read_and_what_failed_is_kept() {
         r#"{"machine": {"cpu": "x", "warnings": ["hot"]}, "commit": "abc",
             "settings": {"basis": {"a": "RTT/2"}},
             "rows": [{"id": "a", "sent": 1, "received": 1, "lost": 0, "ratio": 2.5,
-                      "ratio_ci": [2.0, 3.0]}, {"id": "b"}]}"#,
+                      "ratio_ci": [2.0, 3.0]}, {"id": "b", "ns": 7}]}"#,
     );
     write("bad.json", "{");
     write("notes.txt", "");

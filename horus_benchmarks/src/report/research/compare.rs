@@ -230,16 +230,17 @@ fn list_missed_goals(old: &RunRecord, new: &RunRecord) -> Vec<String> {
 
 /// Returns a text for each row that lost messages in the new run and none in the old one.
 fn list_new_losses(old: &RunRecord, new: &RunRecord) -> Vec<String> {
-    let lossless = old.rows().filter(|(_, row)| row.lost == 0);
+    let lossless = old.rows().filter(|(_, row)| row.lost() == 0);
     let lines = lossless.filter_map(|(program, row)| {
-        let (_, Row { sent, lost, .. }) = find_row(new, program, row)?;
+        let (_, found) = find_row(new, program, row)?;
+        let (sent, lost) = (found.sent(), found.lost());
         let line = || {
             format!(
                 "{}: {}  {lost} of {sent}, none before",
                 program.name, row.id
             )
         };
-        (*lost > 0).then(line)
+        (lost > 0).then(line)
     });
     lines.collect()
 }

@@ -140,7 +140,7 @@ fn percentile_curve(program: &ProgramRecord, row: &Row) -> Vec<(f64, f64)> {
         (0.99, Some(ns.p99)),
         (0.999, Some(ns.p99_9)),
         (0.9999, Some(ns.p99_99)),
-        (1.0 - 1.0 / row.sent.max(2) as f64, Some(ns.max)),
+        (1.0 - 1.0 / row.sent().max(2) as f64, Some(ns.max)),
     ];
     points
         .into_iter()
