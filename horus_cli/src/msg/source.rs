@@ -11,6 +11,7 @@ use horus_core::introspect::Inspector;
 use horus_core::message::import::{ImportError, Imported, Importer};
 use horus_core::message::{STANDARD, Schema};
 use horus_core::namespace::Namespace;
+use horus_core::{OpenError, TopicError};
 
 use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
@@ -63,6 +64,14 @@ fn open_namespace_if_exists(context: &Context) -> Result<Option<Arc<Namespace>>,
     context.open_if_exists(&context.namespace_config()?)
 }
 
+/// Returns true if a topic could not be opened because there is none of this name.
+fn is_no_topic(error: &TopicError) -> bool {
+    matches!(
+        error.as_open_error(),
+        Some(OpenError::NotFound { .. } | OpenError::Name(_))
+    )
+}
+
 /// A message type, in the form in which it was found.
 pub(super) enum FoundType {
     /// A standard message of the library.
@@ -103,8 +112,11 @@ impl<'a> TypeFinder<'a> {
         let mut carriers = Vec::new();
         if let Some(namespace) = open_namespace_if_exists(context)? {
             let name = without_leading_slash(wanted);
-            if let Ok(topic) = Inspector::open_in(&namespace, name) {
-                return Ok(FoundType::Text(topic.schema().to_owned()));
+            match Inspector::open_in(&namespace, name) {
+                Ok(topic) => return Ok(FoundType::Text(topic.schema().to_owned())),
+                // WHY no failure: it may be the name of a type.
+                Err(error) if is_no_topic(&error) => {}
+                Err(error) => return Err(Failure::from_topic_error(&error)),
             }
             carriers = topics_with_type(&namespace, |_, name| name == wanted)?;
         }
@@ -134,9 +146,8 @@ impl<'a> TypeFinder<'a> {
         {
             return self.import(path).map(FoundType::Imported);
         }
-        let text = fs::read_to_string(path).map_err(|error| {
-            Failure::not_found(format_args!("cannot read {}: {error}", path.display()))
-        })?;
+        let text = fs::read_to_string(path)
+            .map_err(|error| Failure::unreadable_file(path.display(), &error))?;
         Schema::parse(&text)
             .map_err(|error| Failure::usage(format_args!("{}: {error}", path.display())))?;
         Ok(FoundType::Text(text))

@@ -149,6 +149,30 @@ fn message_types_are_compared() {
     );
 }
 
+/// A topic and a file that cannot be read are no absent ones.
+#[test]
+fn a_type_that_cannot_be_read_is_not_missing() {
+    let robot = Robot::new();
+    let broken = robot.namespace().topics_path().join("broken");
+    std::fs::write(&broken, [0x5a; 200]).unwrap();
+    let bytes = robot.dir().join("bytes.txt");
+    std::fs::write(&bytes, [0xff; 8]).unwrap();
+    let bytes = bytes.display();
+    for command in ["msg show", "msg hash", "msg diff CmdVel"] {
+        let ran = robot.run(&format!("{command} broken"));
+        ran.failed(5, &["topic 'broken': ", "must be a topic file"]);
+        let ran = robot.run(&format!("{command} {bytes}"));
+        ran.failed(2, &[&format!("cannot read {bytes}: ")]);
+        // An invalid name of a topic may be that of a type.
+        robot
+            .run(&format!("{command} no//topic"))
+            .failed(3, &["is called 'no//topic'"]);
+    }
+    let missing = robot.dir().join("missing.txt");
+    let ran = robot.run(&format!("msg show --file {}", missing.display()));
+    ran.failed(3, &["cannot read "]);
+}
+
 mod own {
     horus_core::message! {
         /// A message that only a program has.
