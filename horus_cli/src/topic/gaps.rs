@@ -1,5 +1,6 @@
 //! Gaps: the times between successive messages of a topic, which an observer measures.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -24,6 +25,8 @@ const KEPT_TIMES_MAX: usize = 1 << 16;
 #[derive(Debug)]
 pub(super) struct GapMeter {
     observer: Observer,
+    /// The number of the last message of each lane, by which missed messages are noticed.
+    last_numbers: BTreeMap<u32, u64>,
     times: MessageTimes,
 }
 
@@ -37,14 +40,18 @@ struct MessageTimes {
     /// there was none. The next gap begins at this time.
     last: Option<u64>,
     gaps: Samples<u64>,
+    /// Number of messages that the observer has missed.
+    missed: u64,
 }
 
 /// The gaps, which are times between successive messages, in one window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(super) struct Gaps {
-    /// Number of gaps that were measured. The observer may lose messages, so it can be smaller than
-    /// the number of messages sent.
+    /// Number of gaps that were measured. A gap in which the observer has missed messages does not
+    /// count.
     gaps: u64,
+    /// Number of messages that were overwritten before the observer read them.
+    missed: u64,
     min_ns: Option<u64>,
     p50_ns: Option<u64>,
     p99_ns: Option<u64>,
@@ -59,6 +66,7 @@ impl GapMeter {
     ) -> Result<Self, Failure> {
         Ok(Self {
             observer: Observer::open(context, namespace, name)?,
+            last_numbers: BTreeMap::new(),
             times: MessageTimes::default(),
         })
     }
@@ -72,8 +80,14 @@ impl GapMeter {
         let kind = subscriber.message_type().clone();
         let begin = Instant::now();
         while let Some(message) = subscriber.recv_bytes() {
-            self.times
-                .add_time(message_time_ns(&kind, message).unwrap_or_else(now_ns));
+            let time = message_time_ns(&kind, message).unwrap_or_else(now_ns);
+            if let Some(arrival) = subscriber.last_arrival()
+                && let Some(last) = self.last_numbers.insert(arrival.lane, arrival.number)
+                && arrival.number != last + 1
+            {
+                self.times.skip(arrival.number.saturating_sub(last + 1));
+            }
+            self.times.add_time(time);
             if begin.elapsed() >= READ_TIME_MAX {
                 return;
             }
@@ -94,6 +108,14 @@ impl MessageTimes {
         }
     }
 
+    /// Records that `missed` messages were sent before the next one, and were not read. WHY: the
+    /// time between two messages that are not successive is no gap.
+    fn skip(&mut self, missed: u64) {
+        self.compute_gaps();
+        self.last = None;
+        self.missed += missed;
+    }
+
     /// Computes the gaps between the newest messages, and drops their times.
     fn compute_gaps(&mut self) {
         self.newest.extend(self.last);
@@ -112,6 +134,7 @@ impl MessageTimes {
         let [p50_ns, p99_ns] = gaps.percentiles([50.0, 99.0]);
         Gaps {
             gaps: gaps.count(),
+            missed: std::mem::take(&mut self.missed),
             min_ns: gaps.min(),
             p50_ns,
             p99_ns,
@@ -126,8 +149,12 @@ impl Gaps {
         let time = |ns: Option<u64>| {
             ns.map_or_else(|| "-".to_owned(), |ns| duration(Duration::from_nanos(ns)))
         };
+        let missed = match self.missed {
+            0 => String::new(),
+            missed => format!("  ({} messages not seen)", count(missed)),
+        };
         format!(
-            "{} gaps: min {}  p50 {}  p99 {}  max {}",
+            "{} gaps: min {}  p50 {}  p99 {}  max {}{missed}",
             count(self.gaps),
             time(self.min_ns),
             time(self.p50_ns),
@@ -173,6 +200,25 @@ mod tests {
         times.add_time(48);
         assert_eq!(times.take().max_ns, Some(7));
         assert_eq!(times.take().max_ns, None);
+    }
+
+    /// The observer looks once a millisecond, and messages may come faster than a lane holds them.
+    #[test]
+    fn there_is_no_gap_where_messages_were_missed() {
+        let mut times = MessageTimes::default();
+        [10, 20].into_iter().for_each(|time| times.add_time(time));
+        times.skip(47);
+        [500, 511].into_iter().for_each(|time| times.add_time(time));
+        let gaps = times.take();
+        assert_eq!((gaps.gaps, gaps.missed), (2, 47));
+        assert_eq!((gaps.min_ns, gaps.max_ns), (Some(10), Some(11)));
+        let text = gaps.text();
+        assert!(text.ends_with("  (47 messages not seen)"), "{text}");
+        times.skip(3);
+        times.add_time(900);
+        let gaps = times.take();
+        assert_eq!((gaps.gaps, gaps.missed), (0, 3));
+        assert_eq!(times.take().missed, 0);
     }
 
     #[test]

@@ -287,6 +287,20 @@ fn gaps_lie_between_observed_messages() {
     assert!(text.contains(" gaps: min "), "{text}");
 }
 
+/// The observer looks once a millisecond: a burst overwrites what it has not read.
+#[test]
+fn messages_that_were_missed_are_counted_apart_from_gaps() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish best_effort cmd_vel");
+    let stream = robot.stream("topic hz cmd_vel --jitter -w 0.2 --for 100 --json");
+    stream.line();
+    program.tell("send cmd_vel 1");
+    program.begin("send cmd_vel 300000");
+    let missed = || number(&stream.line(), "missed");
+    until("messages were missed", || missed() > 0.0);
+}
+
 #[test]
 fn a_rate_has_limits() {
     let robot = Robot::new();
