@@ -115,7 +115,7 @@ impl MeasurementSpan {
             .and_then(|duration| begin.checked_add(duration));
         let mut due = begin;
         loop {
-            due += length;
+            due = next_due(due, length, Instant::now());
             let next = end.map_or(due, |end| end.min(due));
             if !wait(context, deadline.or_earlier(next)) {
                 return match end {
@@ -133,6 +133,15 @@ impl MeasurementSpan {
             }
         }
     }
+}
+
+/// Returns the end of the window that follows the one which was due to end at `last`.
+///
+/// WHY not always `length` later: after the process was stopped, as by Ctrl-Z, all windows that it
+/// has missed would be printed at once, measured over microseconds.
+fn next_due(last: Instant, length: Duration, now: Instant) -> Instant {
+    let next = last + length;
+    if next > now { next } else { now + length }
 }
 
 /// Sleeps for the duration `window`, in which meters count messages. Returns a failure if the limit
@@ -316,5 +325,20 @@ fn check_limits(
         Ok(())
     } else {
         Err(Failure::answer_no_because(faults.join("; ")))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn windows_that_were_missed_are_left_out() {
+        let (begin, second) = (Instant::now(), Duration::from_secs(1));
+        // A line that is printed a little late does not move the next one.
+        let late = begin + second / 10;
+        assert_eq!(next_due(begin, second, late), begin + second);
+        let stopped = begin + 60 * second;
+        assert_eq!(next_due(begin, second, stopped), stopped + second);
     }
 }
