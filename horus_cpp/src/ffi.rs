@@ -65,6 +65,21 @@ pub(crate) fn invalid_argument(text: impl Into<String>) -> Failure {
 /// A time of 0 ns, for settings in which the number 0 stands for the default.
 pub const HORUS_TIME_ZERO: u64 = 1 << 63;
 
+/// The number 0, for settings in which the number 0 stands for the default.
+pub const HORUS_COUNT_ZERO: u32 = u32::MAX;
+
+/// The priority 0, which every call refuses. WHY: the number 0 stands for no priority.
+pub const HORUS_PRIORITY_ZERO: i32 = i32::MIN;
+
+/// Returns the number that a caller has set, or `None` if it is 0, which stands for the default.
+pub(crate) fn optional_count(number: u64) -> Option<u64> {
+    match number {
+        0 => None,
+        _ if number == u64::from(HORUS_COUNT_ZERO) => Some(0),
+        number => Some(number),
+    }
+}
+
 /// Returns the time of `ns` nanoseconds, or `None` if `ns` is 0, which stands for the default. A
 /// number above `i64::MAX` is an error that contains `name`: a caller converted a negative number.
 pub(crate) fn optional_time(name: &str, ns: u64) -> Result<Option<Duration>, Failure> {

@@ -11,7 +11,9 @@ use horus_core::scheduler::{
 
 use crate::callback::InCallback;
 use crate::context::HorusContext;
-use crate::ffi::{self, NAME_BYTES_MAX, SizedStruct, invalid_argument, optional_time};
+use crate::ffi::{
+    self, HORUS_PRIORITY_ZERO, NAME_BYTES_MAX, SizedStruct, invalid_argument, optional_time,
+};
 use crate::status::{Failure, HORUS_E_NULL};
 use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
 use crate::{HORUS_NO, HORUS_UNSET, HORUS_YES};
@@ -174,8 +176,13 @@ impl HorusNodeOptions {
             let priority = u8::try_from(self.priority)
                 .ok()
                 .filter(|it| (1..=99).contains(it));
-            let no_priority =
-                || invalid_argument(format!("priority is {}, not 1 to 99", self.priority));
+            let no_priority = || {
+                let found = match self.priority {
+                    HORUS_PRIORITY_ZERO => 0,
+                    other => other,
+                };
+                invalid_argument(format!("priority is {found}, not 1 to 99"))
+            };
             node = node.priority(priority.ok_or_else(no_priority)?);
         }
         if parse_flag("is_pinned", self.is_pinned)? {

@@ -2,7 +2,7 @@
 
 use horus_core::topic::{OnStalled, Qos, Reliability, WakeBarrier};
 
-use crate::ffi::{SizedStruct, invalid_argument, optional_time};
+use crate::ffi::{SizedStruct, invalid_argument, optional_count, optional_time};
 use crate::status::Failure;
 
 /// Value of a setting in the quality of service: the setting keeps its default.
@@ -104,14 +104,10 @@ impl HorusQos {
             HORUS_HISTORY_NONE => qos.history(0),
             messages => qos.history(messages),
         };
-        let set = |number: u32| Some(number).filter(|number| *number != 0);
-        qos = if self.capacity == 0 {
-            qos
-        } else {
-            qos.capacity(self.capacity)
-        };
-        qos = set(self.publishers_max).map_or(qos, |max| qos.publishers_max(max));
-        qos = set(self.subscribers_max).map_or(qos, |max| qos.subscribers_max(max));
+        let limit = |number: u32| optional_count(number.into()).map(|number| number as u32);
+        qos = optional_count(self.capacity).map_or(qos, |slots| qos.capacity(slots));
+        qos = limit(self.publishers_max).map_or(qos, |max| qos.publishers_max(max));
+        qos = limit(self.subscribers_max).map_or(qos, |max| qos.subscribers_max(max));
         let detach_after = optional_time("detach_after_ns", self.detach_after_ns)?;
         Ok(detach_after.map_or(qos, |after| qos.on_stalled(OnStalled::Detach { after })))
     }

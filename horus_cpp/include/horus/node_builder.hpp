@@ -42,7 +42,8 @@ class NodeBuilder {
     }
     /// Limits the rate of a node that topics wake.
     NodeBuilder &at_most(Rate rate) { return options_.at_most_hz = detail::given_hz(rate), *this; }
-    /// Declares another topic that the node reads (`writes`: a topic that it writes).
+    /// Declares another topic that the node reads (`writes`: a topic that it writes), of which
+    /// `build` takes at most 128.
     NodeBuilder &reads(std::string topic) { return reads_.push_back(std::move(topic)), *this; }
     NodeBuilder &writes(std::string topic) { return writes_.push_back(std::move(topic)), *this; }
     /// Runs the node in a pool of threads, for a node that takes long and may be late.
@@ -79,7 +80,10 @@ class NodeBuilder {
     NodeBuilder &safe_state(std::function<void()> enter) {
         return safe_state_ = std::move(enter), *this;
     }
-    NodeBuilder &priority(std::int32_t priority) { return options_.priority = priority, *this; }
+    /// Sets the SCHED_FIFO priority of the node's thread, from 1 to 99, if the system allows it.
+    NodeBuilder &priority(std::int32_t priority) {
+        return options_.priority = priority == 0 ? HORUS_PRIORITY_ZERO : priority, *this;
+    }
     NodeBuilder &core(std::uint32_t core) {
         options_.is_pinned = HORUS_YES;
         options_.core = core;

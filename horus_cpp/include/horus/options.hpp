@@ -82,6 +82,14 @@ constexpr std::uint64_t given_ns(std::chrono::nanoseconds time) noexcept {
     return time.count() == 0 ? HORUS_TIME_ZERO : time_ns(time);
 }
 
+/// Converts a number for a setting where 0 stands for the default, which no number selects.
+constexpr std::uint32_t given_count(std::uint32_t number) noexcept {
+    return number == 0 ? HORUS_COUNT_ZERO : number;
+}
+constexpr std::uint64_t given_count(std::uint64_t number) noexcept {
+    return number == 0 ? HORUS_COUNT_ZERO : number;
+}
+
 /// The owner of a handle. It can be moved, and the destructor closes the handle.
 template <class Raw, horus_status_t (*Close)(Raw)>
 class Handle {
@@ -133,9 +141,10 @@ class Qos {
     /// Late joiners get the last message, even if its publisher has been closed.
     static constexpr Qos latched() noexcept { return Qos(HORUS_QOS_LATCHED); }
 
-    /// The number of slots of each publisher, rounded up to a power of two.
+    /// The number of slots of each publisher, rounded up to a power of two. Opening refuses 0, as a
+    /// maximum and as a length, too.
     constexpr Qos capacity(std::uint64_t slots) const noexcept {
-        return with(&horus_qos_t::capacity, slots);
+        return with(&horus_qos_t::capacity, detail::given_count(slots));
     }
     /// The number of old messages that a late joiner gets, at most seven eighths of the slots.
     constexpr Qos history(std::uint32_t messages) const noexcept {
@@ -152,12 +161,12 @@ class Qos {
     /// Sets the maximum number of publishers with this setting that can be open at a time: at most
     /// 64, which is the default.
     constexpr Qos publishers_max(std::uint32_t max) const noexcept {
-        return with(&horus_qos_t::publishers_max, max);
+        return with(&horus_qos_t::publishers_max, detail::given_count(max));
     }
     /// Sets the same maximum for subscribers. With 1, a subscriber declares that the topic has no
     /// other one, which makes streams of small messages faster on some CPUs (docs/performance.md).
     constexpr Qos subscribers_max(std::uint32_t max) const noexcept {
-        return with(&horus_qos_t::subscribers_max, max);
+        return with(&horus_qos_t::subscribers_max, detail::given_count(max));
     }
     /// Makes opening fail with horus::Errc::type if the topic was created with another message. So
     /// the result depends on which program came first.
@@ -312,7 +321,7 @@ class Options {
     /// slots have this size from the start. Without it, they grow with the messages.
     constexpr Options max_message_bytes(std::uint64_t bytes) const noexcept {
         Options changed = *this;
-        changed.max_message_bytes_ = bytes;
+        changed.max_message_bytes_ = detail::given_count(bytes);
         return changed;
     }
 

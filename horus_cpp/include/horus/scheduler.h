@@ -128,6 +128,9 @@ enum {
     HORUS_FAILURE_IGNORE = 4   /* the failure is counted and reported */
 };
 
+/* A `priority` of 0, which is refused: the number 0 selects none. */
+#define HORUS_PRIORITY_ZERO INT32_MIN
+
 /*
  * The settings of a node. If all are 0, it ticks on the thread that runs the scheduler. A time above
  * INT64_MAX is HORUS_E_ARGUMENT. A budget, deadline or watchdog of HORUS_TIME_ZERO is HORUS_E_NODE.
@@ -155,9 +158,10 @@ typedef struct horus_node_options {
     const char *chain;              /* nodes of the same chain share a thread; may be null */
     const horus_subscriber_t *wake; /* a message on any of these starts a tick; at most 128 */
     size_t wake_count;
-    const char *const *reads; /* other topics that the node reads: their writers tick before it */
+    const char *const *reads; /* other topics that the node reads: their writers tick before it; at
+                                 most 128 */
     size_t reads_count;
-    const char *const *writes; /* topics that the node writes */
+    const char *const *writes; /* topics that the node writes; at most 128 */
     size_t writes_count;
 } horus_node_options_t;
 

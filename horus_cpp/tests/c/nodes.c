@@ -353,6 +353,8 @@ static void wrong_settings(void) {
     REFUSED(HORUS_E_ARGUMENT, on_miss, 6);
     REFUSED(HORUS_E_ARGUMENT, on_failure, -1);
     REFUSED(HORUS_E_ARGUMENT, priority, 100);
+    REFUSED(HORUS_E_ARGUMENT, priority, HORUS_PRIORITY_ZERO);
+    CHECK(strstr(horus_last_error_message(), "priority is 0, not 1 to 99") != NULL);
     REFUSED(HORUS_E_ARGUMENT, is_pinned, 3);
     REFUSED(HORUS_E_NODE, rate_hz, -1);
     REFUSED(HORUS_E_NODE, deadline_ns, 5);

@@ -375,6 +375,16 @@ void wrong_times_are_refused() {
     }
 }
 
+/// A priority that was computed and is 0 by mistake is refused.
+void a_priority_of_0_is_refused() {
+    horus::Scheduler scheduler;
+    auto builder = scheduler.node("planner");
+    builder.rate(100_hz).priority(0);
+    std::error_code error;
+    CHECK(!builder.build([](horus::Context &) {}, error) && error == horus::Errc::argument);
+    CHECK(std::strstr(horus::last_error_message(), "priority is 0") != nullptr);
+}
+
 /// An exception has the text of its own error, although the refused node fails in its destructor.
 void a_refused_node_does_not_replace_the_error() {
     class Fails : public horus::Node {
@@ -502,6 +512,7 @@ void ended_by_a_callback(Ends how) {
 int main() {
     results_of_lambdas();
     wrong_times_are_refused();
+    a_priority_of_0_is_refused();
     a_refused_node_does_not_replace_the_error();
     run_for_takes_every_time();
     for (const Ends how : {Ends::by_destruction, Ends::by_assignment, Ends::on_another_thread,

@@ -341,6 +341,22 @@ void errors_say_what_is_wrong() {
     wheels.check();
 }
 
+/// A number that was computed may be 0 by mistake, and must not select the default.
+void a_number_of_0_is_no_default() {
+    const auto refused = [](const horus::Options &options, const char *part) {
+        try {
+            horus::Publisher<robot::Pair> publisher("of.zero", options);
+        } catch (const horus::Error &error) {
+            return std::string(error.what()).find(part) != std::string::npos;
+        }
+        return false;
+    };
+    CHECK(refused(horus::Qos().capacity(0), "capacity is 0"));
+    CHECK(refused(horus::Qos().publishers_max(0), "publishers_max is 0"));
+    CHECK(refused(horus::Qos().subscribers_max(0), "subscribers_max is 0"));
+    CHECK(refused(horus::Options().max_message_bytes(0), "max_message_bytes is 0"));
+}
+
 void a_tool_sees_who_takes_part() {
     std::error_code error;
     CHECK(!horus::inspect("seen.by.tools", error) && error == horus::Errc::not_found);
@@ -385,6 +401,7 @@ int main() {
     one_thread_waits_for_all();
     namespaces_are_apart();
     errors_say_what_is_wrong();
+    a_number_of_0_is_no_default();
     a_tool_sees_who_takes_part();
     CHECK(horus::version()[0] != 0);
     return 0;
