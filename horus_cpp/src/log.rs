@@ -72,6 +72,25 @@ pub unsafe extern "C" fn horus_log_from(
     text: *const c_char,
     bytes: usize,
 ) -> i32 {
+    // SAFETY: the caller's contract is the same.
+    unsafe { horus_log_prefix(node, level, file, line, text, bytes, 0) }
+}
+
+/// The C function `horus_log_prefix`: see `log.h`.
+///
+/// # Safety
+///
+/// The arguments are as `log.h` requires.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn horus_log_prefix(
+    node: *const c_char,
+    level: u32,
+    file: *const c_char,
+    line: u32,
+    text: *const c_char,
+    bytes: usize,
+    left_out: usize,
+) -> i32 {
     // WHY `run_guarded`: printing to stderr is a cancellation point.
     run_guarded(|| {
         // SAFETY: the caller's contract: `text` is null, or readable for `bytes` bytes and not
@@ -90,7 +109,7 @@ pub unsafe extern "C" fn horus_log_from(
             source: file.map(|file| (file, line)),
             ..LogEntry::new(parse_level(level)?)
         };
-        log::write_bytes(&entry, text);
+        log::write_prefix(&entry, text, left_out as u64);
         Ok(HORUS_OK)
     })
 }

@@ -61,6 +61,7 @@ fn the_lines_of_a_killed_program_are_kept() {
                 line(LogLineHeader::ERROR, "camera", ""),
                 line(LogLineHeader::WARN, "planner", "bytes\0\u{fffd}\u{1b}[2J"),
                 line(LogLineHeader::INFO, "camera", "formatted 7 0.2"),
+                line(LogLineHeader::INFO, "camera", &"x".repeat(752)),
                 line(LogLineHeader::WARN, "arm", "in tick 0"),
                 line(LogLineHeader::WARN, "arm", "in tick 1"),
                 line(LogLineHeader::WARN, "arm", "in tick 2"),
@@ -70,6 +71,9 @@ fn the_lines_of_a_killed_program_are_kept() {
         );
         assert_eq!(lines[3].line.source_file, *"plan.c");
         assert_eq!(lines[3].line.source_line, 7);
+        // All of the text that is not in the line, also what was left out before it was logged.
+        assert_eq!(lines[5].line.cut_bytes, 5000 - 752);
+        assert!(lines[5].line.source_file.as_str().ends_with("log.cpp"));
         if standard == "-std=c++20" {
             assert!(lines[0].line.source_file.as_str().ends_with("log.cpp"));
         }

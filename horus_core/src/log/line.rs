@@ -29,6 +29,11 @@ impl TextBuffer {
         buffer
     }
 
+    /// Records that `bytes` more bytes of the text were left out by the caller.
+    pub(super) fn leave_out(&mut self, bytes: u64) {
+        self.cut = self.cut.saturating_add(bytes);
+    }
+
     /// Formats a text into the buffer. Bytes beyond the maximum length are cut off.
     pub(super) fn format(&mut self, text: fmt::Arguments<'_>) {
         if let Some(text) = text.as_str() {

@@ -161,10 +161,18 @@ pub fn write(entry: &LogEntry<'_>, text: fmt::Arguments<'_>) {
 /// Logs a line as [`write()`] does. `text` was formatted by a program in another language, and may
 /// contain any bytes.
 pub fn write_bytes(entry: &LogEntry<'_>, text: &[u8]) {
+    write_prefix(entry, text, 0);
+}
+
+/// Logs a line as [`write_bytes`] does. `text` is the beginning of its text, and `left_out` the
+/// number of bytes that the caller has left out behind it. The line counts them as cut off.
+pub fn write_prefix(entry: &LogEntry<'_>, text: &[u8], left_out: u64) {
     let Some(sink) = sink::current_sink() else {
         return;
     };
     if sink.is_enabled(entry) {
-        sink.write(entry, &TextBuffer::from_bytes(text));
+        let mut buffer = TextBuffer::from_bytes(text);
+        buffer.leave_out(left_out);
+        sink.write(entry, &buffer);
     }
 }

@@ -58,6 +58,13 @@ horus_status_t horus_log(uint32_t level, const char *text, size_t bytes);
 horus_status_t horus_log_from(const char *node, uint32_t level, const char *file, uint32_t line,
                               const char *text, size_t bytes);
 
+/*
+ * Like horus_log_from, for a text of which only the first `bytes` bytes are at hand. `left_out` is
+ * the number of bytes that follow them in the whole text, which the line counts as left out.
+ */
+horus_status_t horus_log_prefix(const char *node, uint32_t level, const char *file, uint32_t line,
+                                const char *text, size_t bytes, size_t left_out);
+
 /* Returns the least important level that is logged; 0 if nothing is. It tells whether to format. */
 uint32_t horus_log_level(void);
 

@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <system_error>
+#include <type_traits>
 #include <utility>
 
 #include "error.hpp"
@@ -87,19 +88,39 @@ inline void log_from(Name node, LogLevel level, std::string_view text) noexcept 
                          text.size());
 }
 
-#if defined(__cpp_lib_format)
-/// Formats a line as std::format does, and logs it. Formats nothing if the level is not logged, and
-/// allocates nothing. A text of more than 1024 bytes is cut to that length before it is logged.
+#if defined(__cpp_lib_format) && defined(__cpp_lib_source_location)
+namespace detail {
+
+/// A format and the position of the call in the source.
 template <class... Args>
-void logf(LogLevel level, std::format_string<Args...> format, Args &&...args) {
+struct LogFormat {
+    template <class Text>
+    consteval LogFormat(const Text &text,
+                        std::source_location from = std::source_location::current())
+        : format(text), source(from) {}
+
+    std::format_string<Args...> format;
+    std::source_location source;
+};
+
+}  // namespace detail
+
+/// Formats a line as std::format does, and logs it as `log` does. Formats nothing if the level is
+/// not logged, and allocates nothing.
+template <class... Args>
+void logf(LogLevel level, detail::LogFormat<std::type_identity_t<Args>...> format,
+          Args &&...args) {
     if (!is_log_enabled(level)) {
         return;
     }
+    // WHY no longer: the log cuts a text after 752 bytes.
     char text[1024];
-    const auto end =
-        std::format_to_n(text, sizeof text, format, std::forward<Args>(args)...).out;
-    (void)horus_log(static_cast<std::uint32_t>(level), text,
-                    static_cast<std::size_t>(end - text));
+    const auto formatted =
+        std::format_to_n(text, sizeof text, format.format, std::forward<Args>(args)...);
+    const auto bytes = static_cast<std::size_t>(formatted.out - text);
+    const auto all = static_cast<std::size_t>(formatted.size);
+    (void)horus_log_prefix(nullptr, static_cast<std::uint32_t>(level), format.source.file_name(),
+                           format.source.line(), text, bytes, all - bytes);
 }
 #endif
 

@@ -16,7 +16,7 @@ const KINDS: [&str; 7] = [
 ];
 
 /// Pointers that may be null: the function, or any if empty, and the parameter.
-const MAY_BE_NULL: [(&str, &str); 14] = [
+const MAY_BE_NULL: [(&str, &str); 16] = [
     ("", "options"),
     ("", "out_bytes"),
     ("horus_namespace_open", "directory"),
@@ -26,6 +26,8 @@ const MAY_BE_NULL: [(&str, &str); 14] = [
     ("horus_namespace_open_group", "group"),
     ("horus_log_from", "file"),
     ("horus_log_from", "node"),
+    ("horus_log_prefix", "file"),
+    ("horus_log_prefix", "node"),
     ("horus_log_open", "filter"),
     ("horus_log_open", "node"),
     ("horus_namespace_sweep", "out_removed"),

@@ -32,8 +32,11 @@ int main() {
           HORUS_OK);
 #if defined(__cpp_lib_format)
     horus::logf(horus::LogLevel::info, "formatted {} {:.1f}", 7, 0.25);
+    horus::logf(horus::LogLevel::info, "{}", std::string(5000, 'x'));
 #else
     horus::log(horus::LogLevel::info, "formatted 7 0.2");
+    CHECK(horus_log_prefix(nullptr, HORUS_LOG_INFO, "log.cpp", 1,
+                           std::string(1024, 'x').c_str(), 1024, 3976) == HORUS_OK);
 #endif
 
     horus::Scheduler scheduler;
