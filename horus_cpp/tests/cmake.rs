@@ -66,6 +66,26 @@ fn other_projects_find_the_library() {
     cmake(&mut configure);
     cmake(Command::new("cmake").arg("--build").arg(&part));
     talk(&mut Command::new(part.join("talker_cpp17")));
+    // The project installs itself, and not this library, unless it wants that.
+    for (setting, is_installed) in [("OFF", false), ("ON", true)] {
+        if is_installed {
+            let mut configure = Command::new("cmake");
+            configure
+                .arg(&part)
+                .arg(format!("-DHORUS_INSTALL={setting}"));
+            cmake(&mut configure);
+        }
+        let prefix = dir.path().join(setting);
+        let mut install = Command::new("cmake");
+        install
+            .arg("--install")
+            .arg(&part)
+            .arg("--prefix")
+            .arg(&prefix);
+        cmake(&mut install);
+        let found = find(&prefix, "horus.h").is_some();
+        assert_eq!(found, is_installed, "HORUS_INSTALL {setting}");
+    }
 }
 
 /// Some systems install the library or the headers outside of the prefix.
