@@ -7,6 +7,7 @@
 //! The latency is the time from the message's timestamp to its arrival here. The listener sleeps
 //! until there is a message, and most of the latency is the wake-up; the benchmarks measure both.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 
 use horus_core::message::timestamp_now_ns;
@@ -32,10 +33,15 @@ fn main() -> Result<ExitCode> {
         if received % SHOWN == 0 {
             let number = subscriber.sequence();
             let lost = subscriber.lost();
-            println!(
-                "[listener] cmd_vel #{number} linear={linear:.2} angular={angular:.2}  \
-                 latency={latency_us:.1} us  lost={lost}"
+            let text = format!("linear={linear:.2} angular={angular:.2}");
+            let printed = writeln!(
+                io::stdout(),
+                "[listener] cmd_vel #{number} {text}  latency={latency_us:.1} us  lost={lost}"
             );
+            // WHY not `println!`: it panics if nobody reads the output any more, as after `| head`.
+            if printed.is_err() {
+                break;
+            }
         }
         received += 1;
     }

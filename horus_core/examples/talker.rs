@@ -8,6 +8,7 @@
 //! instruction. For a listener, the next talker continues where this one stopped. Files that no
 //! process uses any more are removed by the next start.
 
+use std::io::{self, Write};
 use std::process::ExitCode;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -29,10 +30,15 @@ fn main() -> Result<ExitCode> {
         publisher.send(command)?;
         if turn % u64::from(RATE_HZ) == 0 {
             let (number, CmdVel { linear, .. }) = (publisher.sequence(), command);
-            println!("[talker] cmd_vel  #{number}  linear={linear:.2} angular={angular:.2}");
+            let text = format!("linear={linear:.2} angular={angular:.2}");
+            // WHY not `println!`: it panics if nobody reads the output any more, as after `| head`.
+            if writeln!(io::stdout(), "[talker] cmd_vel  #{number}  {text}").is_err() {
+                break;
+            }
         }
-        // WHY until a deadline, not for a period: a period would add the length of each turn.
-        deadline += Duration::from_secs(1) / RATE_HZ;
+        // WHY until a deadline, not for a period: a period would add the length of each turn. WHY
+        // not before now: after a stop, as by Ctrl-Z, all missed commands would be sent at once.
+        deadline = Instant::now().max(deadline + Duration::from_secs(1) / RATE_HZ);
         thread::sleep(deadline.saturating_duration_since(Instant::now()));
     }
     Ok(ExitCode::SUCCESS)

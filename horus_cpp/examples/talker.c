@@ -15,10 +15,15 @@ int main(int argc, char **argv) {
         clock_gettime(CLOCK_REALTIME, &now);
         const uint64_t now_ns = (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
         const counter_t counter = {now_ns, count};
-        if (horus_publisher_send(publisher, &counter, sizeof counter) < 0) {
+        const horus_status_t status = horus_publisher_send(publisher, &counter, sizeof counter);
+        if (status < 0) {
             return failed("cannot send");
         }
-        printf("sent %llu\n", (unsigned long long)count);
+        if (status == HORUS_OK) {
+            printf("sent %llu\n", (unsigned long long)count);
+        } else {
+            fprintf(stderr, "talker: a reliable listener is too slow\n");
+        }
         nanosleep(&(struct timespec){0, 100000000}, NULL);
     }
     horus_publisher_close(publisher);

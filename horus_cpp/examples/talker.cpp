@@ -10,10 +10,11 @@ int main(int argc, char **argv) try {
     horus::Publisher<Counter> publisher("counter", horus::Qos::latched());
     for (std::uint64_t count = 1; count <= messages; ++count) {
         const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();
-        if (!publisher.send({static_cast<std::uint64_t>(now.count()), count})) {
+        if (publisher.send({static_cast<std::uint64_t>(now.count()), count})) {
+            std::cout << "sent " << count << std::endl;
+        } else {
             std::cerr << "talker: a reliable listener is too slow\n";
         }
-        std::cout << "sent " << count << std::endl;
         std::this_thread::sleep_for(std::chrono::milliseconds(100));
     }
     return 0;

@@ -6,7 +6,63 @@ mod compiler;
 
 use std::process::Stdio;
 
-use compiler::Program;
+use compiler::{Program, root};
+use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
+use horus_core::topic::{Qos, Topic};
+
+horus_core::message! {
+    /// The message of the talkers.
+    pub struct Counter {
+        /// The time at which the message was sent.
+        pub timestamp_ns: u64,
+        /// The number of the message, from 1 on.
+        pub count: u64,
+    }
+}
+
+/// Programs that are copied from the examples may offer reliable messages.
+#[test]
+fn a_message_that_is_refused_is_not_sent() {
+    let copies = tempfile::tempdir().unwrap();
+    let edits = [
+        ("talker.c", "", ""),
+        (
+            "counter.h",
+            ".preset = HORUS_QOS_LATCHED,",
+            ".preset = HORUS_QOS_RELIABLE, .capacity = 2,",
+        ),
+        (
+            "talker.cpp",
+            "horus::Qos::latched()",
+            "horus::Qos::reliable().capacity(2)",
+        ),
+        ("counter.hpp", "", ""),
+    ];
+    for (file, from, to) in edits {
+        let text = std::fs::read_to_string(root().join("examples").join(file)).unwrap();
+        assert!(text.contains(from), "{file}");
+        std::fs::write(copies.path().join(file), text.replacen(from, to, 1)).unwrap();
+    }
+    let path = |file: &str| copies.path().join(file).display().to_string();
+    let talkers = [
+        Program::c(&path("talker.c")),
+        Program::cpp(&path("talker.cpp"), &["-std=c++17"]),
+    ];
+    for talker in &talkers {
+        let config = NamespaceConfig::new(talker.shm_dir(), NamespaceName::default());
+        let namespace = Namespace::open(&config).unwrap();
+        let topic = Topic::<Counter>::builder("counter").namespace(&namespace);
+        let _listener = topic.qos(Qos::reliable()).subscriber().unwrap();
+        let talked = talker.command().arg("4").output().unwrap();
+        assert!(talked.status.success(), "{talked:?}");
+        assert_eq!(
+            String::from_utf8(talked.stdout).unwrap(),
+            "sent 1\nsent 2\n"
+        );
+        let errors = String::from_utf8(talked.stderr).unwrap();
+        assert_eq!(errors.lines().count(), 2, "{errors}");
+    }
+}
 
 /// Every listener receives from a talker of its own language and of the other.
 #[test]

@@ -1,7 +1,6 @@
 // The node that sends a command in each of its ticks.
 #include <algorithm>
 #include <chrono>
-#include <cstdio>
 #include <stdexcept>
 
 #include <horus/msg.hpp>
@@ -21,11 +20,6 @@ class Steering : public horus::Node {
   public:
     Steering(const State &state, std::uint64_t &sent) : state_(state), sent_(sent) {}
 
-    /// Reports the last sequence number of its lane: not 0 if a killed publisher has used the lane.
-    void init(horus::Context &) override {
-        std::printf("{\"Ready\":{\"sequence\":%llu}}\n",
-                    static_cast<unsigned long long>(commands_.info().sequence));
-    }
     void tick(horus::Context &) override {
         horus::CmdVel command{};
         const std::chrono::nanoseconds now = std::chrono::system_clock::now().time_since_epoch();

@@ -12,7 +12,7 @@ use crate::report::Report;
 const TICK_MAX: Duration = Duration::from_secs(1);
 
 /// Creates a node with `build` and runs it at `rate` until the process receives SIGTERM or SIGINT.
-/// Then reports the node's number of ticks as the number of messages sent on `topic`.
+/// Then reports the number of ticks that did not fail as the number of messages sent on `topic`.
 pub(crate) fn run_node(
     name: &str,
     topic: &str,
@@ -27,7 +27,10 @@ pub(crate) fn run_node(
     build(scheduler.node(name).rate(rate).watchdog(TICK_MAX))?;
     // The count is reported after a failure too.
     let report = scheduler.run().or_else(RunError::into_report)?;
-    let sent = report.nodes.iter().map(|node| node.metrics.ticks).sum();
+    let nodes = report.nodes.iter();
+    let sent = nodes
+        .map(|node| sent_count(node.metrics.ticks, node.metrics.failures))
+        .sum();
     Report::Published {
         topic: topic.into(),
         sent,
@@ -35,4 +38,23 @@ pub(crate) fn run_node(
     .print();
     report.into_result()?;
     crate::report::check_ledgers()
+}
+
+/// Returns the number of ticks that have sent a message. A tick ends with the sending, so one that
+/// failed has not sent its message. A failure may also be one of another method.
+const fn sent_count(ticks: u64, failures: u64) -> u64 {
+    ticks.saturating_sub(failures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_failed_tick_has_sent_nothing() {
+        assert_eq!(sent_count(7, 0), 7);
+        assert_eq!(sent_count(7, 1), 6);
+        // The node has failed in its `init`.
+        assert_eq!(sent_count(0, 1), 0);
+    }
 }
