@@ -110,6 +110,9 @@ impl Graph {
         let id = |vertex| self.vertex_identifier(vertex);
         for edge in edges {
             let _ = match edge {
+                Edge::Writes(vertex, topic, label) if label.is_empty() => {
+                    writeln!(text, "    {} --> t{topic}", id(vertex))
+                }
                 Edge::Writes(vertex, topic, label) => {
                     writeln!(text, "    {} -->|\"{label}\"| t{topic}", id(vertex))
                 }
@@ -133,11 +136,15 @@ impl Graph {
     fn edges(&self) -> Vec<Edge> {
         let mut edges = Vec::new();
         for (index, topic) in self.topics.iter().enumerate() {
-            let rates = topic.publishers.iter().map(|one| (one.process, one.rate_hz));
+            let rates = topic
+                .publishers
+                .iter()
+                .map(|one| (one.process, one.rate_hz));
             for (process, hertz) in group_by_process(rates) {
                 let endpoints = ProcessEndpoints::of(self.writers(topic, process), process, &hertz);
                 edges.extend(endpoints.edges().map(|(vertex, hertz)| {
-                    let label = rate(hertz) + endpoints.label_suffix();
+                    let label = hertz.map(|hertz| rate(hertz) + endpoints.label_suffix());
+                    let label = label.unwrap_or_default();
                     Edge::Writes(vertex, index, label)
                 }));
             }

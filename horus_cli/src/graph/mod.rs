@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     /// Also show the library's own topics, horus/…
     #[arg(short, long)]
     all: bool,
-    /// Seconds for which rates are measured
+    /// Seconds for which rates are measured; with 0, there are none
     #[arg(short, long, value_name = "S", default_value = "1", value_parser = parse_seconds)]
     window: Duration,
 }
@@ -97,7 +97,7 @@ fn row_cells(
         publisher.map_or_else(nobody, |one| writer(one).into()),
         topic.topic.as_str().into(),
         visible(&topic.message_type).into(),
-        publisher.map_or_else(|| "-".into(), |one| rate(one.rate_hz).into()),
+        rate_cell(publisher),
         subscriber.map_or_else(nobody, |one| reader(one).into()),
         Cell::toned(tone, count(lost)),
         match (publisher, subscriber) {
@@ -108,6 +108,11 @@ fn row_cells(
             _ => nobody(),
         },
     ]
+}
+
+fn rate_cell(publisher: Option<&Publisher>) -> Cell {
+    let rate_hz = publisher.and_then(|publisher| publisher.rate_hz);
+    rate_hz.map_or_else(|| "-".into(), |hertz| rate(hertz).into())
 }
 
 /// Returns text that names nodes of the process, such as `arm/controller (4711)`. If there

@@ -16,6 +16,7 @@ use crate::output::format::visible;
 use crate::process::{OwnerId, ProcessKey};
 use crate::topic::hz::wait_for_window;
 use crate::topic::info::{MismatchCause, Unmatched};
+use crate::topic::list::SHORTEST_PERIOD;
 use crate::topic::meter::{Meter, per_second};
 use crate::topic::select::is_internal_topic;
 
@@ -55,7 +56,8 @@ pub(super) struct Publisher {
     #[serde(flatten)]
     pub(super) process: ProcessKey,
     pub(super) lane: u32,
-    pub(super) rate_hz: f64,
+    /// The rate; `None` if the user wants none to be measured.
+    pub(super) rate_hz: Option<f64>,
 }
 
 #[derive(Debug, Serialize)]
@@ -90,7 +92,8 @@ impl Topic {
 
 impl Graph {
     /// Reads the graph of the namespace, and measures the rates of topics for the duration
-    /// `window`. Includes the library's internal topics if `all` is true.
+    /// `window`, or not at all if that is 0. Includes the library's internal topics if `all` is
+    /// true.
     pub(super) fn read(all: bool, window: Duration, context: &Context) -> Result<Self, Failure> {
         let deadline = context.deadline();
         let mut graph = Self::default();
@@ -102,15 +105,18 @@ impl Graph {
         // A topic that cannot be opened was removed meanwhile, or is not one of this version.
         let meters = names.filter_map(|name| Meter::open(&namespace, name).ok());
         let mut meters: Vec<_> = meters.collect();
-        wait_for_window(window, deadline, context)?;
+        let has_rates = !window.is_zero();
+        if has_rates {
+            wait_for_window(window.max(SHORTEST_PERIOD), deadline, context)?;
+        }
         for meter in &mut meters {
-            graph.add_topic(meter);
+            graph.add_topic(meter, has_rates);
         }
         graph.add_nodes(&namespace)?;
         Ok(graph)
     }
 
-    fn add_topic(&mut self, meter: &mut Meter) {
+    fn add_topic(&mut self, meter: &mut Meter, has_rates: bool) {
         let reading = meter.read();
         let Some(topic) = meter.inspector() else {
             return;
@@ -122,7 +128,7 @@ impl Graph {
                 .as_ref()
                 .and_then(|one| self.add_process(one))
             {
-                let rate_hz = per_second(lane.sent, reading.took);
+                let rate_hz = has_rates.then(|| per_second(lane.sent, reading.took));
                 let lane = lane.lane;
                 publishers.push(Publisher {
                     process,

@@ -27,7 +27,7 @@ const DEFAULT_WINDOW: &str = "1";
 
 /// Minimum time between two lists with the option `--watch`, and minimum duration for which rates
 /// are measured.
-const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
+pub(crate) const SHORTEST_PERIOD: Duration = Duration::from_millis(10);
 
 /// List topics
 ///

@@ -37,11 +37,11 @@ fn publishers_with_the_same_process_id_are_two_processes() {
     let list = robot.answer("namespace list --json");
     let processes = format!("\"processes\":[1,1,{own}]");
     assert!(list.contains(&processes), "{list}");
-    let dot = robot.answer("graph --dot -w 0");
+    let dot = robot.answer("graph --dot -w 0.01");
     for vertex in ["    p1 -> t0 [", "    p1_2 -> t0 ["] {
         assert!(dot.contains(vertex), "no '{vertex}' in {dot}");
     }
-    let mermaid = robot.answer("graph --mermaid -w 0");
+    let mermaid = robot.answer("graph --mermaid -w 0.01");
     for vertex in ["    p1 -->|", "    p1_2 -->|"] {
         assert!(mermaid.contains(vertex), "no '{vertex}' in {mermaid}");
     }

@@ -475,13 +475,13 @@ fn a_graph_shows_who_sends_to_whom() {
         reader.as_str(),
     ];
     check_text("graph", &robot.answer("graph -w 0.05"), &varying);
-    check_text("graph_dot", &robot.answer("graph -w 0 --dot"), &varying);
+    check_text("graph_dot", &robot.answer("graph -w 0.01 --dot"), &varying);
     check_text(
         "graph_mermaid",
-        &robot.answer("graph -w 0 --mermaid"),
+        &robot.answer("graph -w 0.01 --mermaid"),
         &varying,
     );
-    let json = robot.answer("graph -w 0 --json");
+    let json = robot.answer("graph -w 0.01 --json");
     let process = format!("\"{sender}\":\"{sender_name}\"");
     assert!(json.contains(&process), "{json}");
     let publisher = format!("\"publishers\":[{{\"pid\":{sender},\"owner_id\":\"");
@@ -489,6 +489,23 @@ fn a_graph_shows_who_sends_to_whom() {
     // WHY not the processes: their ids are keys.
     let (_, topics) = json.split_once("],\"topics\":").unwrap();
     check_json("graph", topics);
+}
+
+/// Between two reads without a wait, any rate would be 0, or thousands.
+#[test]
+fn a_graph_without_a_window_has_no_rates() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel cmd_vel");
+    let json = robot.answer("graph -w 0 --json");
+    assert!(json.contains("\"rate_hz\":null"), "{json}");
+    for format in ["", " --dot", " --mermaid"] {
+        let shown = robot.answer(&format!("graph -w 0{format}"));
+        assert!(
+            shown.contains("cmd_vel") && !shown.contains("Hz"),
+            "{shown}"
+        );
+    }
 }
 
 #[test]
@@ -499,15 +516,15 @@ fn a_graph_marks_pairs_between_which_no_message_passes() {
     other.tell("subscribe reliable cmd_vel");
     third.tell("publish imu cmd_vel");
     let [from, to, imu] = [&one, &other, &third].map(|program| program.id().to_string());
-    let rows = robot.answer("graph -w 0");
+    let rows = robot.answer("graph -w 0.01");
     let verdict = |from: &str| {
         let row = rows.lines().find(|row| row.contains(&format!("({from})")));
         row.unwrap().rsplit("  ").next().unwrap().to_owned()
     };
     assert_eq!(verdict(&from), "no: reliability", "{rows}");
     assert_eq!(verdict(&imu), "no: type", "{rows}");
-    let dot = robot.answer("graph -w 0 --dot");
-    let mermaid = robot.answer("graph -w 0 --mermaid");
+    let dot = robot.answer("graph -w 0.01 --dot");
+    let mermaid = robot.answer("graph -w 0.01 --mermaid");
     let reliability = "cmd_vel: no message passes (reliability)";
     let kind = "cmd_vel: no message passes (type)";
     for (from, label) in [(&from, reliability), (&imu, kind)] {
@@ -519,17 +536,17 @@ fn a_graph_marks_pairs_between_which_no_message_passes() {
     }
     assert!(!dot.contains(&format!("t0 -> p{to}")), "{dot}");
     assert!(!mermaid.contains(&format!("t0 --> p{to}")), "{mermaid}");
-    let json = robot.answer("graph -w 0 --json");
+    let json = robot.answer("graph -w 0.01 --json");
     for cause in ["type", "reliability"] {
         let cause = format!("\"cause\":\"{cause}\"");
         assert!(json.contains(&cause), "no '{cause}' in {json}");
     }
     // A publisher that matches it.
     other.tell("publish reliable cmd_vel");
-    let dot = robot.answer("graph -w 0 --dot");
+    let dot = robot.answer("graph -w 0.01 --dot");
     assert!(dot.contains(&format!("t0 -> p{to}")), "{dot}");
     assert_eq!(dot.matches("style=dashed").count(), 2, "{dot}");
-    assert_eq!(robot.answer("graph -w 0").matches("  yes").count(), 1);
+    assert_eq!(robot.answer("graph -w 0.01").matches("  yes").count(), 1);
 }
 
 #[test]
@@ -543,15 +560,15 @@ fn a_graph_shows_nodes_where_they_are_known() {
     let (name, reader_name) = (nodes.name(), other.name());
     let varying = [&*name, &*reader_name, &*pid, &*reader];
     // Nodes of one process that write the same topic cannot be told apart.
-    check_text("graph_nodes", &robot.answer("graph -w 0"), &varying);
+    check_text("graph_nodes", &robot.answer("graph -w 0.01"), &varying);
     check_text(
         "graph_nodes_dot",
-        &robot.answer("graph -w 0 --dot"),
+        &robot.answer("graph -w 0.01 --dot"),
         &varying,
     );
-    let mermaid = robot.answer("graph -w 0 --mermaid");
+    let mermaid = robot.answer("graph -w 0.01 --mermaid");
     check_text("graph_nodes_mermaid", &mermaid, &varying);
-    let json = robot.answer("graph -w 0 --json");
+    let json = robot.answer("graph -w 0.01 --json");
     let (_, found) = json.split_once(",\"nodes\":").unwrap();
     check_json("graph_nodes", found);
     let info = robot.answer("node info wheels");
@@ -563,6 +580,6 @@ fn a_graph_shows_nodes_where_they_are_known() {
     nodes.kill();
     let info = robot.answer("node info planner");
     assert!(info.contains("  reads nothing; writes cmd_vel\n"), "{info}");
-    let json = robot.answer("graph -w 0 --json");
+    let json = robot.answer("graph -w 0.01 --json");
     assert!(json.contains("\"nodes\":[]"), "{json}");
 }
