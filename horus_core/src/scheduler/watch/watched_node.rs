@@ -26,6 +26,10 @@ const NO_LIMIT_NS: u64 = u64::MAX;
 const GIVE_UP_AFTER_STUCK_LIMITS: u64 = 10;
 /// The shortest duration of a tick, in nanoseconds, after which the tick may end the run.
 const GIVE_UP_NS_MIN: u64 = 1_000_000_000;
+/// The largest part of the time between two checks, in nanoseconds, that counts as time in which
+/// the supervisor has watched a tick. WHY not the whole time: if the process was stopped meanwhile
+/// (SIGSTOP, a debugger, a frozen container), the tick could not end either.
+const WATCHED_NS_PER_CHECK_MAX: u64 = 50_000_000;
 
 /// The time, in nanoseconds, that a panic hook gets after its tick has exceeded the limit. If the
 /// hook still runs then, the safe-state callback is called. WHY: printing a backtrace takes less
@@ -62,6 +66,12 @@ pub(crate) struct WatchedNode {
     /// if there was none.
     safe_state_tick_ns: u64,
     stuck_ns: Option<u64>,
+    /// The time of the last check, in nanoseconds.
+    checked_ns: u64,
+    /// The start, in nanoseconds, of the tick that the last check has found; 0 if there was none.
+    watched_tick_ns: u64,
+    /// The time, in nanoseconds, for which the supervisor has watched that tick.
+    watched_ns: u64,
     last_error: Text<128>,
     /// The subscribers of the node that its builder created, or that were declared to the builder.
     subscriptions: Vec<Subscription>,
@@ -100,6 +110,9 @@ impl WatchedNode {
             safe_state_result: None,
             safe_state_tick_ns: 0,
             stuck_ns: None,
+            checked_ns: 0,
+            watched_tick_ns: 0,
+            watched_ns: 0,
             last_error: Text::default(),
             subscriptions,
         }
@@ -161,10 +174,23 @@ impl WatchedNode {
         over_ns.max(now_ns.saturating_add(interval_ns))
     }
 
+    /// Adds the time since the last check to the time for which the supervisor has watched the
+    /// present tick. `busy_ns` is how long the tick has lasted by the clock.
+    fn count_watched_time(&mut self, now_ns: u64, busy_ns: u64) {
+        let began_ns = self.metrics.tick_began_ns();
+        if std::mem::replace(&mut self.watched_tick_ns, began_ns) != began_ns {
+            self.watched_ns = 0;
+        }
+        let from_ns = std::mem::replace(&mut self.checked_ns, now_ns).max(began_ns);
+        let passed_ns = now_ns.saturating_sub(from_ns).min(WATCHED_NS_PER_CHECK_MAX);
+        self.watched_ns = self.watched_ns.saturating_add(passed_ns).min(busy_ns);
+    }
+
     /// Checks the node's present tick. Returns what has changed since the last check; `None` if
     /// nothing has.
     pub(crate) fn check_tick(&mut self, now_ns: u64) -> Option<TickFinding> {
         let busy_ns = self.metrics.busy_time(now_ns).map_or(0, saturating_nanos);
+        self.count_watched_time(now_ns, busy_ns);
         let lasted_ns = self.metrics.time_in_tick_ns(now_ns);
         let was_stuck_ns = self.stuck_ns;
         // WHY not `busy_ns` in both cases: `busy_ns` is 0 during a panic, but a tick that was stuck
@@ -188,9 +214,9 @@ impl WatchedNode {
                 busy_ns,
                 checkpoint: self.describe_checkpoint(),
             }),
-            // WHY `busy_ns` and not the whole time: a tick that panics ends by itself after its
-            // panic hook, and the panic explains more.
-            (Some(_), Some(_)) if busy_ns > self.give_up_limit_ns() => {
+            // WHY not the whole time: a tick that panics ends by itself after its panic hook, and
+            // the panic explains more.
+            (Some(_), Some(_)) if self.watched_ns > self.give_up_limit_ns() => {
                 self.may_give_up = false;
                 Some(TickFinding::GivenUp {
                     busy_ns,
@@ -369,6 +395,29 @@ mod tests {
         ));
         metrics.begin_tick(6000 * MS, 6000 * MS);
         assert!(watched_node.claim_safe_state_call());
+    }
+
+    /// Only the time in which the supervisor runs counts: if the process was stopped, a tick gets
+    /// its time after that.
+    #[test]
+    fn a_process_that_was_stopped_does_not_make_a_tick_endless() {
+        let (mut watched_node, metrics) = watched(NodeSpec {
+            rate: Some(crate::scheduler::api::rate::Hertz::hz(100)),
+            ..NodeSpec::default()
+        });
+        let mut is_given_up = |now_ms: u64| {
+            matches!(
+                watched_node.check_tick(now_ms * MS),
+                Some(TickFinding::GivenUp { .. })
+            )
+        };
+        metrics.begin_tick(100 * MS, 100 * MS);
+        assert!(!is_given_up(120));
+        // Stopped for a minute.
+        assert!((60_120..61_000).all(|now_ms| !is_given_up(now_ms)));
+        assert!((61_000..61_200).any(&mut is_given_up), "it is endless");
+        metrics.end_tick(100 * MS, 61_200 * MS);
+        assert!(!is_given_up(61_200));
     }
 
     #[test]
