@@ -3,6 +3,8 @@
 
 use horus_testing as _;
 
+#[path = "scheduler_watchdog/emergency.rs"]
+mod emergency;
 mod executors;
 #[path = "scheduler_watchdog/misses.rs"]
 mod misses;

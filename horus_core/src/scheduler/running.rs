@@ -124,6 +124,7 @@ impl Running {
             on_event,
             is_emergency: false,
             emergency_stop_ns: 0,
+            unchecked_stop_ns: None,
         };
         supervisor.record_start();
         // WHY before any `init`: it may take long, and the supervisor handles signals and commands

@@ -36,8 +36,8 @@ pub(crate) struct LiveMetrics {
     skipped_ticks: AtomicU64,
     failures: AtomicU64,
     panics: AtomicU64,
-    /// The node's [`Health`], as its index in `Health::ALL`, combined with [`PAUSED_BIT`]. WHY in
-    /// one word: both change together.
+    /// The node's [`Health`], as its index in `Health::ALL`, combined with [`PAUSED_BIT`];
+    /// [`HEALTH_UNKNOWN`] until it is first set. WHY in one word: both change together.
     health: AtomicU64,
     /// The longest time that a tick may take at the present rate; `u64::MAX` if the node has no
     /// budget.
@@ -60,7 +60,7 @@ impl Default for LiveMetrics {
             skipped_ticks: zero(),
             failures: zero(),
             panics: zero(),
-            health: zero(),
+            health: AtomicU64::new(HEALTH_UNKNOWN),
             budget_ns: AtomicU64::new(u64::MAX),
             durations: [const { AtomicU64::new(0) }; HISTOGRAM_BUCKETS],
             lateness: [const { AtomicU64::new(0) }; HISTOGRAM_BUCKETS],
@@ -70,6 +70,9 @@ impl Default for LiveMetrics {
 
 /// The bit of [`LiveMetrics::health`] that is set while the node is paused by a command.
 const PAUSED_BIT: u64 = 1 << 63;
+
+/// The value of [`LiveMetrics::health`] before the first call of [`LiveMetrics::set_health`].
+const HEALTH_UNKNOWN: u64 = !PAUSED_BIT;
 
 /// The state of a node: whether it ticks and, if it does not, the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -230,10 +233,16 @@ impl LiveMetrics {
 
     /// Returns the health of the node, and a bool that is true if a command has paused the node.
     pub(crate) fn health(&self) -> (Health, bool) {
+        self.published_health().unwrap_or_default()
+    }
+
+    /// Returns the same as [`Self::health`]; `None` if the health was never set, because the node
+    /// was not initialised yet and has got no command.
+    pub(crate) fn published_health(&self) -> Option<(Health, bool)> {
         // Relaxed: a counter.
         let word = self.health.get();
-        let health = Health::ALL.get((word & !PAUSED_BIT) as usize).copied();
-        (health.unwrap_or_default(), word & PAUSED_BIT != 0)
+        let health = *Health::ALL.get((word & !PAUSED_BIT) as usize)?;
+        Some((health, word & PAUSED_BIT != 0))
     }
 
     pub(crate) fn count_miss(&self) {

@@ -20,7 +20,7 @@ use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
 use crate::scheduler::run::handle::{CommandError, Handle};
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::watch::lost_wake_check::LostWakeCheck;
-use crate::scheduler::watch::watched_group::WatchedGroup;
+use crate::scheduler::watch::watched_group::{NAMED_MAX, SAFE_STATE_ENTRY_NS_MAX, WatchedGroup};
 use crate::scheduler::watch::watched_node::{TickFinding, WatchedNode};
 use crate::topic::WaitSet;
 
@@ -67,6 +67,9 @@ pub(crate) struct Supervisor {
     /// The greatest `monotonic_ns` of the emergency-stop messages that were applied; 0 if there was
     /// none.
     pub(crate) emergency_stop_ns: u64,
+    /// The time at which the present emergency stop began, in nanoseconds, until the supervisor has
+    /// checked that all nodes have entered their safe state; `None` otherwise.
+    pub(crate) unchecked_stop_ns: Option<u64>,
 }
 
 impl Supervisor {
@@ -102,11 +105,8 @@ impl Supervisor {
             self.make_left_behind_nodes_safe();
             self.poll_safe_state_results(Duration::ZERO);
             self.poll_emergency_stop(now_ns);
-            for group in &mut self.groups {
-                let events = group.check_activations(now_ns).into_iter();
-                let events = events.chain(group.check_safe_states(now_ns));
-                events.for_each(|event| self.recorder.record(event));
-            }
+            self.check_safe_states(now_ns);
+            self.check_groups(now_ns);
             self.poll_commands(now_ns);
             self.report_events();
             printer.start_if_needed();
@@ -212,6 +212,42 @@ impl Supervisor {
                 }
             }
         }
+    }
+
+    fn check_groups(&mut self, now_ns: u64) {
+        for group in &mut self.groups {
+            let events = group.check_activations(now_ns).into_iter();
+            let events = events.chain(group.check_safe_states(now_ns));
+            events.for_each(|event| self.recorder.record(event));
+        }
+    }
+
+    /// Records a failure if some nodes are not in their safe state [`SAFE_STATE_ENTRY_NS_MAX`]
+    /// nanoseconds after an emergency stop has begun.
+    fn check_safe_states(&mut self, now_ns: u64) {
+        // WHY: a node whose thread has ended applies no command, and is shut down soon.
+        if self.shared.is_stopping() {
+            return;
+        }
+        let is_due =
+            |began_ns: &mut u64| now_ns.saturating_sub(*began_ns) >= SAFE_STATE_ENTRY_NS_MAX;
+        let Some(began_ns) = self.unchecked_stop_ns.take_if(is_due) else {
+            return;
+        };
+        let nodes = self.nodes.iter().filter(|node| !node.is_group());
+        let missing = nodes.clone().filter(|node| !node.is_safe());
+        let missing: Vec<_> = missing.map(WatchedNode::name).collect();
+        if missing.is_empty() {
+            return;
+        }
+        let text = format!(
+            "{} of {} nodes are not in their safe state: {}",
+            missing.len(),
+            nodes.count(),
+            missing[..missing.len().min(NAMED_MAX)].join(", ")
+        );
+        let lasted_ns = now_ns.saturating_sub(began_ns);
+        self.record_event(NodeEvent::FAILED, "", lasted_ns, &text);
     }
 
     /// Records an event for each subscriber of a node whose state has changed since the last check.
@@ -326,6 +362,7 @@ impl Supervisor {
                 .commands
                 .change_wanted_state(|wanted| wanted.is_emergency = is_engaged);
         }
+        self.unchecked_stop_ns = is_engaged.then_some(now_ns);
         for group in &mut self.groups {
             group.set_emergency_start(is_engaged.then_some(now_ns));
         }

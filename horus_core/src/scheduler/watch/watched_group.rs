@@ -10,12 +10,12 @@ use crate::actor::group::ActorGroup;
 use crate::actor::worker_activity::LongActivation;
 use crate::message::NodeEvent;
 
-/// The time, in nanoseconds, after which actors that have not confirmed their safe state are
-/// reported.
-const SAFE_STATE_ENTRY_NS_MAX: u64 = 100_000_000;
+/// The time, in nanoseconds, after which nodes and actors that have not entered their safe state
+/// are reported.
+pub(super) const SAFE_STATE_ENTRY_NS_MAX: u64 = 100_000_000;
 
-/// Largest number of actors whose names one event contains.
-const NAMED_ACTORS_MAX: usize = 4;
+/// Largest number of nodes or actors whose names one event contains.
+pub(super) const NAMED_MAX: usize = 4;
 
 /// A group of actors, as the supervisor watches it.
 pub(crate) struct WatchedGroup {
@@ -95,7 +95,7 @@ impl WatchedGroup {
         let names: Vec<_> = missing
             .into_iter()
             .filter_map(name)
-            .take(NAMED_ACTORS_MAX)
+            .take(NAMED_MAX)
             .collect();
         let names = names.join(", ");
         let text = format!("{count} of {all} actors are not in their safe state: {names}");

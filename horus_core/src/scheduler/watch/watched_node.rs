@@ -8,7 +8,7 @@ use horus_shm::clock::Clock;
 
 use crate::message::{DiagnosticStatus, NodeEvent, NodeMetrics, Text};
 use crate::scheduler::api::checkpoints::LastCheckpoint;
-use crate::scheduler::api::metrics::{Health, LiveMetrics};
+use crate::scheduler::api::metrics::{Health, LiveMetrics, UserCall};
 use crate::scheduler::api::plan::NodeClass;
 use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::api::rate::Rate;
@@ -225,6 +225,23 @@ impl WatchedNode {
             }
             (Some(busy_ns), None) => Some(TickFinding::Recovered { busy_ns }),
             _ => None,
+        }
+    }
+
+    /// Returns true if this node represents a group of actors.
+    pub(super) fn is_group(&self) -> bool {
+        self.class == NodeClass::Actors
+    }
+
+    /// Returns true if the node has entered its safe state, or was stopped. A node that was not
+    /// initialised yet is safe, too: it has moved nothing.
+    pub(super) fn is_safe(&self) -> bool {
+        match self.metrics.user_call() {
+            Some(UserCall::Init | UserCall::EnterSafeState) => false,
+            _ => match self.metrics.published_health() {
+                None => true,
+                Some((health, _)) => matches!(health, Health::Safe | Health::Stopped),
+            },
         }
     }
 
