@@ -370,7 +370,7 @@ fn closed_queues_keep_no_entry() {
     // The worker keeps 256, and returns the others as a chain.
     workers[0].pop_injected_entry().unwrap().run();
     workers[0].push_next(log.job(1001));
-    queues.close(|job| job.run());
+    queues.close(|_| false, |job| job.run());
     assert_eq!(log.ran(), 1001);
     assert!(!workers[0].has_own_entry() && workers[1].pop_injected_entry().is_none());
     queues.inject(1, log.job(1000), |job| job.run());
@@ -395,10 +395,77 @@ fn a_worker_that_goes_on_meets_the_close() {
                 std::iter::from_fn(next).for_each(|job| job.run());
             });
             start.wait();
-            queues.close(|job| job.run());
+            queues.close(|_| false, |job| job.run());
         });
         log.check(1);
     }
+}
+
+/// The only worker of a group may return from an entry that seemed to hang, while its group ends.
+/// The entry that it was to run next is then taken once, by the worker or by the thread that closes
+/// the queues.
+#[test]
+fn an_only_worker_that_goes_on_meets_the_close() {
+    let mut taken_by_close = 0;
+    for round in 0..4000 {
+        let log = Log::new(2);
+        let (queues, mut workers) = RunQueues::<Handle>::new(1);
+        let mut worker = workers.remove(0);
+        let (start, is_running) = (Barrier::new(2), AtomicBool::new(true));
+        worker.begin_activation();
+        worker.push_next(log.job(0));
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                start.wait();
+                (0..round % 64).for_each(|_| std::hint::spin_loop());
+                for number in [1, 2] {
+                    is_running.store(false, Ordering::Relaxed);
+                    if let Some(job) = worker.pop_next() {
+                        worker.begin_activation();
+                        is_running.store(true, Ordering::Relaxed);
+                        job.run();
+                    }
+                    if number == 1 {
+                        worker.push_next(log.job(number));
+                    }
+                }
+            });
+            start.wait();
+            let is_running = |_| is_running.load(Ordering::Relaxed);
+            queues.close(is_running, |job| {
+                taken_by_close += 1;
+                job.run();
+            });
+        });
+        drop((worker, queues));
+        log.check(1);
+    }
+    println!("the close has taken {taken_by_close} entries");
+}
+
+/// If the only worker of a group runs an entry, the close takes the entry that it was to run next.
+#[test]
+fn the_close_takes_the_next_entry_of_an_only_worker_that_hangs() {
+    let log = Log::new(2);
+    let (queues, mut workers) = RunQueues::<Handle>::new(1);
+    workers[0].push_next(log.job(0));
+    queues.close(
+        |_| false,
+        |_| panic!("the worker may take it at this moment"),
+    );
+    workers[0].begin_activation();
+    let mut taken = 0;
+    queues.close(
+        |_| true,
+        |job| {
+            taken += 1;
+            job.run();
+        },
+    );
+    assert_eq!((taken, workers[0].pop_next().is_none()), (1, true));
+    workers[0].push_next(log.job(1));
+    workers[0].pop_next().unwrap().run();
+    log.check(1);
 }
 
 /// Each entry that threads send while the queues are closed is taken once, by the thread that
@@ -421,7 +488,7 @@ fn entries_that_meet_the_close_are_taken_once() {
                 });
             }
             start.wait();
-            queues.close(|job| job.run());
+            queues.close(|_| false, |job| job.run());
         });
         log.check(1);
     }

@@ -53,6 +53,12 @@ impl WorkerActivity {
         self.began_ns.set(now_ns);
     }
 
+    /// Returns true if the worker runs an actor.
+    pub(super) fn is_running(&self) -> bool {
+        // Relaxed: the caller executes barriers before and after it.
+        self.began_ns.get() != 0
+    }
+
     /// Records that the worker has stopped running an actor. Only the worker calls this.
     #[inline]
     pub(crate) fn end_activation(&self) {

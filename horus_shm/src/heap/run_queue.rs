@@ -325,7 +325,7 @@ mod tests {
 
     #[test]
     fn a_thief_leaves_the_ring_to_the_one_before() {
-        let (queue, entry) = (Queue::<u64>::new(), ptr::dangling_mut());
+        let (queue, entry) = (Queue::<u64>::new(true), ptr::dangling_mut());
         for _ in 0..4 {
             // SAFETY: this thread is the owner.
             assert!(unsafe { append_entry(&queue, entry) });

@@ -11,8 +11,8 @@ use super::injector::{self, InjectorEntry, InjectorMemory};
 use super::run_queue::{self, RunQueueMemory};
 use super::search::{self, SearchMemory, WORKERS_MAX};
 use super::worker::Worker;
-use crate::protocol::sync::{self, Edge, PointerWord};
-use crate::wait::{Event, LocalEventcount};
+use crate::protocol::sync::{self, Edge, PointerWord, Word};
+use crate::wait::{Event, LocalEventcount, barrier_in_process};
 
 /// Number of slots of each worker's ring. Also the maximum number of entries that a worker keeps
 /// when it takes an injector's stack.
@@ -48,6 +48,9 @@ pub(super) struct Queue<T> {
     heads: AtomicU64,
     tail: AtomicU64,
     lifo_slot: AtomicPtr<T>,
+    /// 1 if other threads may take the entry in the `lifo_slot`, so that the owner has to take it
+    /// by an exchange; 0 otherwise.
+    has_thieves: AtomicU64,
     /// Number of times that the worker has begun to run an entry. Only the worker stores this word.
     pub(super) activations: AtomicU64,
     chain: AtomicPtr<T>,
@@ -61,19 +64,46 @@ pub(super) struct Queue<T> {
 struct InjectorHead<T>(AtomicPtr<T>);
 
 impl<T> Queue<T> {
-    pub(super) fn new() -> Self {
+    /// Creates an empty queue. `has_thieves` says whether other threads may take the entry in its
+    /// `lifo_slot`.
+    pub(super) fn new(has_thieves: bool) -> Self {
         let null = ptr::null_mut();
         let [heads, tail, activations] = [0; 3].map(AtomicU64::new);
+        let has_thieves = AtomicU64::new(has_thieves.into());
         let [lifo_slot, chain, newest] = [null; 3].map(AtomicPtr::new);
         Self {
             heads,
             tail,
             lifo_slot,
+            has_thieves,
             activations,
             chain,
             injected: InjectorHead(newest),
             slots: [const { UnsafeCell::new(ptr::null_mut()) }; RING_SLOTS as usize],
         }
+    }
+
+    /// Returns true if other threads may take the entry in the `lifo_slot`.
+    #[inline(always)]
+    pub(super) fn has_thieves(&self) -> bool {
+        // Relaxed: see `admit_thieves`.
+        self.has_thieves.get() != 0
+    }
+
+    /// Allows the calling thread to take the entry in the `lifo_slot` of the only worker of a
+    /// group. Returns false if that is not possible now. `is_running` returns true if the worker
+    /// runs an entry.
+    ///
+    /// WHY two barriers: the owner loads `has_thieves` and stores the empty slot without an
+    /// exchange, but only while it runs no entry. If that began before the first barrier, and has
+    /// not ended at the second one, `is_running` returned false.
+    #[cold]
+    fn admit_thieves(&self, is_running: impl FnOnce() -> bool) -> bool {
+        // Relaxed: the barrier makes it visible.
+        self.has_thieves.set(1);
+        // ORDERING(lifo_close): barriers on all CPUs. Pairs with the order of the accesses in
+        // `Worker::pop_next` and `Worker::begin_activation`.
+        barrier_in_process() && is_running() && barrier_in_process()
     }
 }
 
@@ -168,7 +198,7 @@ impl<E: Entry> RunQueues<E> {
             "a group has 1 to {WORKERS_MAX} workers, not {workers}"
         );
         let queues = Arc::new(Self(QueueGroup {
-            queues: (0..workers).map(|_| Queue::new()).collect(),
+            queues: (0..workers).map(|_| Queue::new(workers > 1)).collect(),
             state: PaddedWord(AtomicU64::new(0)),
             events: (0..workers)
                 .map(|_| LocalEventcount::with_fences())
@@ -204,14 +234,16 @@ impl<E: Entry> RunQueues<E> {
     /// its worker still exists. Entries that are sent later go back to their senders; see
     /// [`Self::inject`].
     ///
-    /// If there is only one worker, the entry in its `lifo_slot` stays there. WHY: a worker without
-    /// others takes it without an exchange, and may go on at this moment.
-    pub fn close(&self, mut left: impl FnMut(E)) {
+    /// `is_running` is called with the index of a worker. It has to return true only if the worker
+    /// runs an entry: after [`Worker::begin_activation`], and before it takes the next entry. If
+    /// there is only one worker and it runs none, the entry in its `lifo_slot` stays there. WHY: a
+    /// worker without others takes it without an exchange.
+    pub fn close(&self, is_running: impl Fn(usize) -> bool, mut left: impl FnMut(E)) {
         search::close(&self.0);
-        let stolen = Queue::new();
-        for queue in &self.0.queues {
+        let stolen = Queue::new(true);
+        for (index, queue) in self.0.queues.iter().enumerate() {
             take_injected_entries(queue, &mut left);
-            if self.0.queues.len() > 1 {
+            if self.0.queues.len() > 1 || queue.admit_thieves(|| is_running(index)) {
                 steal_lifo_entry(queue, &mut left);
             }
             steal_ring_entries(queue, &stolen, &mut left);

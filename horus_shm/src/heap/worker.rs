@@ -10,7 +10,7 @@ use super::injector::{self, InjectorMemory};
 use super::run_queue::{self, RunQueueMemory};
 use super::run_queues::{Entry, Queue, RING_SLOTS, RunQueues, entry_from_pointer};
 use super::search::{self, SleepEnd};
-use crate::protocol::sync::{PointerWord, Word};
+use crate::protocol::sync::{self, PointerWord, Word};
 
 /// Time in nanoseconds between two checks of the watcher, an idle worker that looks for workers
 /// that have stalled.
@@ -161,6 +161,8 @@ impl<E: Entry> Worker<E> {
     pub fn begin_activation(&mut self) {
         // WHY: a timer gives an entry, too, and nobody is woken while one searches.
         self.end_search();
+        // ORDERING(lifo_close): for the compiler only, as in `pop_next`.
+        sync::keep_compiler_order();
         let activations = &self.queue().activations;
         // Relaxed, both: only the owner stores it, and thieves only compare it.
         activations.set(activations.get() + 1);
@@ -170,7 +172,11 @@ impl<E: Entry> Worker<E> {
     /// empty.
     #[inline]
     pub fn pop_next(&mut self) -> Option<E> {
-        let entry = run_queue::take_lifo(self.queue(), self.has_peers())?;
+        // ORDERING(lifo_close): for the compiler only. Pairs with the barriers in `admit_thieves`:
+        // the worker does this after it has run an entry, and before it runs the next one.
+        sync::keep_compiler_order();
+        let queue = self.queue();
+        let entry = run_queue::take_lifo(queue, queue.has_thieves())?;
         self.end_search();
         // SAFETY: taken out of the queue.
         Some(unsafe { entry_from_pointer(entry) })

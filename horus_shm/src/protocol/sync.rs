@@ -30,7 +30,8 @@ impl Edge {
 }
 
 /// Keeps the compiler from moving writes across this call. WHY: speed depends on the order in which
-/// cache lines are written. Correctness does not depend on this call.
+/// cache lines are written. Correctness depends on this call only where another thread executes a
+/// barrier on all CPUs.
 #[inline(always)]
 pub(crate) fn keep_compiler_order() {
     // ORDERING(copy_order): SeqCst, for the compiler only. Pairs with nothing.

@@ -56,7 +56,9 @@ impl ActorGroup {
         let held = self.emergency_stop.release().into_iter();
         let held = held.chain(self.waiting.take_all());
         tasks.extend(held.map(|task| (task.id(), task)));
-        self.queues.close(|task| _ = tasks.insert(task.id(), task));
+        let is_running = |index| self.worker_activity(index).is_running();
+        self.queues
+            .close(is_running, |task| _ = tasks.insert(task.id(), task));
         collect_tasks(&mut workers, &mut tasks);
         for handle in handles {
             // WHY ignored: it has ended meanwhile.
