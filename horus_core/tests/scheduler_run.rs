@@ -5,7 +5,7 @@ use horus_testing as _;
 mod private;
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use horus_core::prelude::*;
@@ -506,4 +506,38 @@ fn a_late_node_skips_a_tick_or_stops_the_run_by_its_policy() {
         assert!(name == "stops" && error.contains(wanted), "{error}");
         assert_eq!(report.nodes[0].metrics.ticks, 1);
     }
+}
+
+/// Its drop waits until the other end is dropped.
+struct SlowDrop(mpsc::Receiver<()>);
+
+impl Drop for SlowDrop {
+    fn drop(&mut self) {
+        let _ = self.0.recv();
+    }
+}
+
+thread_local! {
+    static SLOW: std::cell::RefCell<Option<SlowDrop>> = const { std::cell::RefCell::new(None) };
+}
+
+/// A thread whose nodes have ended may be kept by the drop of a thread-local value. The end of the
+/// run does not wait for it without a limit, and the node has not failed.
+#[test]
+fn a_thread_local_value_whose_drop_blocks_does_not_block_the_end() {
+    let (mut scheduler, _private) = Private::alone();
+    let (release, released) = mpsc::channel::<()>();
+    let mut kept = Some(released);
+    let keep = move |context: &mut Context<'_>| {
+        if let Some(released) = kept.take() {
+            SLOW.set(Some(SlowDrop(released)));
+            context.stop();
+        }
+    };
+    scheduler.node("keeps").rate(100.hz()).build(keep).unwrap();
+    let report = scheduler.run().unwrap();
+    drop(release);
+    assert_eq!(report.reason, StopReason::Requested);
+    let node = report.node("keeps").unwrap();
+    assert!(node.last_error.is_none(), "{node:?}");
 }

@@ -3,8 +3,7 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use horus_shm::clock::Clock;
 use horus_shm::internals::termination::TerminationSignals;
@@ -20,7 +19,7 @@ use crate::scheduler::api::timeline::Timeline;
 use crate::scheduler::remote::recorder::Recorder;
 use crate::scheduler::run::catch_panic::catch_panic_in_drop;
 use crate::scheduler::run::executor::best_effort;
-use crate::scheduler::run::executor::thread::{join_thread, spawn_thread};
+use crate::scheduler::run::executor::thread::{RunThread, WaitTime, spawn_thread};
 use crate::scheduler::run::handle::Handle;
 use crate::scheduler::run::panics::{self, ThreadNodesGuard};
 use crate::scheduler::run::pending_node::PendingNode;
@@ -65,7 +64,7 @@ pub struct Running {
     /// rate.
     timeline: Timeline,
     workers: Workers,
-    supervisor: Option<JoinHandle<()>>,
+    supervisor: Option<RunThread<()>>,
     signals: Option<Arc<TerminationSignals>>,
     recorder: Recorder,
     /// The report of the run; `None` until all nodes have been shut down.
@@ -370,8 +369,8 @@ impl Running {
         if self.has_failed() {
             self.workers.set_run_failed();
         }
-        let deadline = Instant::now() + LAST_TICK_TIME_MAX;
-        let (mut runners, mut nodes) = self.workers.end(deadline);
+        let mut time = WaitTime::new(LAST_TICK_TIME_MAX);
+        let (mut runners, mut nodes) = self.workers.end(&mut time);
         self.shared.fail_if_hanging(&nodes);
         let reason = self.shared.reason().unwrap_or(StopReason::DurationElapsed);
         for node in &nodes {
@@ -405,11 +404,11 @@ impl Running {
         nodes.sort_by_key(|node| node.position);
         self.shared.mark_ended();
         // The supervisor ends after all nodes, unless a safe-state callback hangs.
-        let deadline = deadline.max(Instant::now() + FINAL_REPORT_TIME);
+        time.extend_to(FINAL_REPORT_TIME);
         let _ = self
             .supervisor
             .take()
-            .map(|supervisor| join_thread(supervisor, deadline));
+            .map(|supervisor| supervisor.join(&mut time));
         if let Some(signal) = self.signals.take().and_then(|signals| signals.received()) {
             self.shared.stop(StopReason::Signal(signal));
         }

@@ -1,4 +1,9 @@
-//! The calling thread in the kernel: its id, its name, and the settings of a thread of the library.
+//! Threads in the kernel: the id and the name of the calling thread, the settings of a thread of
+//! the library, and the end of another thread.
+
+use std::os::unix::thread::JoinHandleExt;
+use std::ptr;
+use std::thread::JoinHandle;
 
 use libc::{c_int, c_ulong};
 
@@ -38,9 +43,70 @@ pub fn become_library_thread() {
     rt::leave_real_time();
 }
 
+/// Waits until `thread` has ended completely, which includes the destructors of its thread-local
+/// values. While the thread has not ended, calls `goes_on` again and again; it has to sleep for a
+/// short time. If it returns false, leaves the thread running and returns false.
+///
+/// WHY not `JoinHandle::join`: it waits without a limit, also if `JoinHandle::is_finished` returns
+/// true, because the destructors run after that.
+pub fn join_while(thread: JoinHandle<()>, mut goes_on: impl FnMut() -> bool) -> bool {
+    let id = thread.into_pthread_t();
+    loop {
+        // SAFETY: the id is that of a thread that was neither joined nor detached. The null pointer
+        // means that its result is not wanted.
+        let error = unsafe { libc::pthread_tryjoin_np(id, ptr::null_mut()) };
+        if error != libc::EBUSY {
+            return error == 0;
+        }
+        if !goes_on() {
+            // SAFETY: as above. The result is 0: the thread can be detached.
+            unsafe { libc::pthread_detach(id) };
+            return false;
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::mpsc::{self, Receiver};
+    use std::time::Duration;
+
     use super::*;
+
+    /// Its drop waits until the sender is dropped.
+    struct SlowDrop(Receiver<()>);
+
+    impl Drop for SlowDrop {
+        fn drop(&mut self) {
+            let _ = self.0.recv();
+        }
+    }
+
+    #[test]
+    fn the_destructors_of_thread_local_values_are_waited_for_and_may_be_left() {
+        std::thread_local! {
+            static SLOW: std::cell::RefCell<Option<SlowDrop>> =
+                const { std::cell::RefCell::new(None) };
+        }
+        for is_left in [false, true] {
+            let (end, ended) = mpsc::channel();
+            let thread = std::thread::spawn(|| SLOW.set(Some(SlowDrop(ended))));
+            while !thread.is_finished() {
+                std::thread::yield_now();
+            }
+            let (mut end, mut rounds) = (Some(end), 0);
+            let has_ended = join_while(thread, || {
+                rounds += 1;
+                if rounds == 3 && !is_left {
+                    drop(end.take());
+                }
+                std::thread::sleep(Duration::from_millis(1));
+                !is_left || rounds < 3
+            });
+            assert_eq!(has_ended, !is_left);
+            assert!(rounds >= 3);
+        }
+    }
 
     #[test]
     fn a_thread_has_an_id_and_a_name_of_its_own() {

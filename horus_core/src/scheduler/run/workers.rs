@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use horus_shm::clock::Clock;
 use horus_shm::internals::wait::{LocalEventcount, WaitPolicy};
@@ -21,7 +21,7 @@ use crate::scheduler::run::executor::async_io::{AsyncIoThread, AsyncTask};
 use crate::scheduler::run::executor::compute::{self, ComputeJob, ComputePool};
 use crate::scheduler::run::executor::shared::{PendingSharedNode, SharedNodes};
 use crate::scheduler::run::executor::spin::SpinTime;
-use crate::scheduler::run::executor::thread::NodeThread;
+use crate::scheduler::run::executor::thread::{NodeThread, WaitTime};
 use crate::scheduler::run::executor::{actor_turns, event, real_time, topic_wait_threads};
 use crate::scheduler::run::pending_node::PendingNode;
 use crate::scheduler::run::run_state::RunState;
@@ -334,17 +334,17 @@ impl Workers {
         });
     }
 
-    /// Waits until the last ticks have ended, but not beyond `deadline`. Returns the runners of the
+    /// Waits until the last ticks have ended, or until `time` is over. Returns the runners of the
     /// nodes, and reports of those nodes whose ticks have not ended. A group of actors may have
     /// both: its node has ended, and one of its threads has not.
-    pub(crate) fn end(&mut self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
+    pub(crate) fn end(&mut self, time: &mut WaitTime) -> (Vec<Runner>, Vec<NodeReport>) {
         let mut runners = std::mem::take(&mut self.main);
         let mut left_behind = Vec::new();
         self.bells.iter().for_each(|bell| bell.notify());
         self.actors.iter().for_each(ActorThreads::wake);
         self.shared.wake();
         for thread in self.threads.drain(..) {
-            match thread.end(deadline) {
+            match thread.end(time) {
                 Ok(mut ended) => runners.append(&mut ended),
                 Err(mut members) => left_behind.append(&mut members),
             }
@@ -356,17 +356,17 @@ impl Workers {
         self.pool
             .take()
             .into_iter()
-            .for_each(|pool| gather(pool.finish(deadline)));
+            .for_each(|pool| gather(pool.finish(time)));
         #[cfg(feature = "async-io")]
         self.async_io
             .take()
             .into_iter()
-            .for_each(|async_io| gather(async_io.finish(deadline)));
+            .for_each(|async_io| gather(async_io.finish(time)));
         for threads in self.actors.drain(..) {
-            threads.end(deadline, &mut runners, &mut left_behind);
+            threads.end(time, &mut runners, &mut left_behind);
         }
         // WHY after the threads: until then, they run the nodes.
-        let (mut ended, mut others) = self.shared.end(deadline);
+        let (mut ended, mut others) = self.shared.end(time);
         runners.append(&mut ended);
         left_behind.append(&mut others);
         runners.sort_by_key(Runner::position);

@@ -2,8 +2,7 @@
 
 use std::io;
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use horus_shm::clock::Clock;
 use horus_shm::internals::heap::{ActivationOutcome, ParkOutcome, Worker};
@@ -21,7 +20,7 @@ use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::Runner;
 
 use super::real_time::pin_and_prioritise;
-use super::thread::{join_thread, spawn_thread};
+use super::thread::{RunThread, WaitTime, spawn_thread};
 
 /// The largest number of messages that an actor handles before the thread runs another actor.
 pub(super) const MESSAGES_PER_ACTIVATION_MAX: u32 = 256;
@@ -94,7 +93,7 @@ impl CommandListener for Arc<ActorGroup> {
 pub(crate) struct ActorThreads {
     group: Arc<ActorGroup>,
     /// The threads, each with the index of its worker, which holds the thread's queue of actors.
-    threads: Vec<(usize, JoinHandle<()>)>,
+    threads: Vec<(usize, RunThread<()>)>,
 }
 
 impl ActorThreads {
@@ -147,13 +146,13 @@ impl ActorThreads {
         self.group.emergency_stop.set_run_failed();
     }
 
-    /// Waits until the threads have ended, but not beyond `deadline`. If the node that represents
-    /// the group is among `runners`, copies the group's counters and last error to that node.
+    /// Waits until the threads have ended, or until `time` is over. If the node that represents the
+    /// group is among `runners`, copies the group's counters and last error to that node.
     /// Otherwise ends the actors of the group. If a thread has not ended, the group has failed, and
     /// its report in `left_behind` says so.
     pub(crate) fn end(
         self,
-        deadline: Instant,
+        time: &mut WaitTime,
         runners: &mut [Runner],
         left_behind: &mut Vec<NodeReport>,
     ) {
@@ -162,7 +161,7 @@ impl ActorThreads {
         let runner = runners.iter_mut().find(is_own);
         let others = threads
             .into_iter()
-            .filter_map(|(index, thread)| join_thread(thread, deadline).is_none().then_some(index));
+            .filter_map(|(index, thread)| thread.join(time).is_none().then_some(index));
         let first = runner.is_none().then_some(GROUP_NODE_WORKER);
         let hanging: Vec<_> = first.into_iter().chain(others).collect();
         for index in &hanging {

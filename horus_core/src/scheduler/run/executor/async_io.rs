@@ -7,7 +7,6 @@ use std::ops::ControlFlow;
 use std::pin::{Pin, pin};
 use std::sync::{Arc, Mutex, PoisonError, mpsc};
 use std::task::Poll;
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
@@ -28,7 +27,7 @@ use crate::scheduler::run::panics::ThreadNodesGuard;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 
-use super::thread::{NodeReportSource, join_thread, spawn_thread};
+use super::thread::{NodeReportSource, RunThread, WaitTime, spawn_thread};
 
 /// The longest time that an asynchronous node sleeps between ticks. After it, the node's task
 /// applies pending commands.
@@ -313,7 +312,7 @@ async fn wait_until_ticks_must_drop(end: &mut watch::Receiver<TickDropDeadline>)
 /// nodes run.
 #[derive(Debug)]
 pub(crate) struct AsyncIoThread {
-    thread: JoinHandle<()>,
+    thread: RunThread<()>,
     end: watch::Sender<TickDropDeadline>,
     members: Vec<NodeReportSource>,
     ended: Arc<Mutex<Vec<Runner>>>,
@@ -353,14 +352,15 @@ impl AsyncIoThread {
         })
     }
 
-    /// Ends the tasks. Drops ticks that have not ended shortly before `deadline`. Returns the
+    /// Ends the tasks. Drops ticks that have not ended shortly before `time` is over. Returns the
     /// runners of the nodes. If a tick blocks the thread, runners are missing, and the reports of
     /// their nodes are returned instead.
-    pub(crate) fn finish(self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
+    pub(crate) fn finish(self, time: &mut WaitTime) -> (Vec<Runner>, Vec<NodeReport>) {
+        let deadline = Instant::now() + time.left();
         let drop_at = deadline.checked_sub(TICK_DROP_MARGIN).unwrap_or(deadline);
         self.end
             .send_replace(Some(time::Instant::from_std(drop_at)));
-        join_thread(self.thread, deadline);
+        self.thread.join(time);
         let mut ended = self.ended.lock().unwrap_or_else(PoisonError::into_inner);
         let runners = std::mem::take(&mut *ended);
         let has_ended = |member: &&NodeReportSource| {

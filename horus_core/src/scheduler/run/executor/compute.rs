@@ -4,8 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use horus_shm::clock::Clock;
 
@@ -15,7 +14,7 @@ use crate::scheduler::run::panics::ThreadNodesGuard;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 
-use super::thread::{NodeReportSource, join_thread, spawn_thread};
+use super::thread::{NodeReportSource, RunThread, WaitTime, spawn_thread};
 
 /// A compute node with its due times. WHY the runner is boxed: the queue moves its entries, and
 /// small values are cheap to move.
@@ -231,7 +230,7 @@ impl SharedJobQueue {
 #[derive(Debug)]
 pub(crate) struct ComputePool {
     shared_queue: Arc<SharedJobQueue>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<RunThread<()>>,
 }
 
 impl ComputePool {
@@ -279,13 +278,13 @@ impl ComputePool {
         self.shared_queue.changed.notify_all();
     }
 
-    /// Ends the threads, but waits for ticks that have begun only until `deadline`. Returns the
+    /// Ends the threads, but waits for ticks that have begun only until `time` is over. Returns the
     /// runners of the nodes, and reports of those nodes whose ticks have not ended by then. The
     /// threads of the latter keep running.
-    pub(crate) fn finish(self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
+    pub(crate) fn finish(self, time: &mut WaitTime) -> (Vec<Runner>, Vec<NodeReport>) {
         self.end_threads();
         for thread in self.threads {
-            join_thread(thread, deadline);
+            thread.join(time);
         }
         let mut queue = self.shared_queue.lock();
         let runners = queue

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use horus_shm::Watch;
 use horus_shm::clock::Clock;
@@ -21,7 +21,7 @@ use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::WaitSet;
 
 use super::event::{BLOCKED_NODE_PAUSE, INPUT_CHECK_PERIOD, pause_until};
-use super::thread::NodeReportSource;
+use super::thread::{NodeReportSource, WaitTime};
 use super::topic_wait_threads::{TopicWaitThreads, WakingTopic};
 
 /// A node that will run on the threads of a group of actors, but does not run yet.
@@ -111,12 +111,12 @@ impl SharedNodes {
         self.wait_threads.iter().for_each(TopicWaitThreads::wake);
     }
 
-    /// Waits until the threads that wait for topics have ended, but not beyond `deadline`. Returns
+    /// Waits until the threads that wait for topics have ended, or until `time` is over. Returns
     /// the runners of the nodes, and reports of those nodes whose ticks have not ended. Before this
     /// call, the caller has to end the threads of the groups.
-    pub(crate) fn end(&mut self, deadline: Instant) -> (Vec<Runner>, Vec<NodeReport>) {
+    pub(crate) fn end(&mut self, time: &mut WaitTime) -> (Vec<Runner>, Vec<NodeReport>) {
         for wait_threads in self.wait_threads.drain(..) {
-            wait_threads.end(deadline);
+            wait_threads.end(time);
         }
         let (mut runners, mut left_behind) = (Vec::new(), Vec::new());
         for (slot, member) in self.nodes.drain(..) {

@@ -1,10 +1,12 @@
-//! Threads that run one node or one chain: starts them, and waits until they have ended or a
-//! deadline has passed.
+//! Threads that run one node or one chain: starts them, and waits until they have ended or a time
+//! is over.
 
 use std::io;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
+
+use horus_shm::internals::thread::join_while;
 
 use crate::log::set_real_time_thread;
 use crate::scheduler::api::metrics::LiveMetrics;
@@ -16,10 +18,15 @@ use crate::scheduler::run::runner::{AfterTurn, Runner};
 
 use super::real_time;
 
+/// The time between two checks whether a thread has ended.
+const END_CHECK_PERIOD: Duration = Duration::from_micros(200);
+/// The largest part of the time between two calls of [`WaitTime::left`] that counts.
+const COUNTED_TIME_MAX: Duration = Duration::from_millis(50);
+
 /// A thread that runs one node, or the nodes of one chain.
 #[derive(Debug)]
 pub(crate) struct NodeThread {
-    thread: JoinHandle<Vec<Runner>>,
+    thread: RunThread<Vec<Runner>>,
     members: Vec<NodeReportSource>,
 }
 
@@ -47,9 +54,7 @@ impl NodeThread {
         // WHY a mutex: if the thread cannot be started, its closure is dropped with all that it
         // owns, and the nodes must not be.
         let given = Arc::new(Mutex::new(runners));
-        let take = |given: &Mutex<Vec<Runner>>| {
-            std::mem::take(&mut *given.lock().unwrap_or_else(PoisonError::into_inner))
-        };
+        let take = |given: &Mutex<Vec<Runner>>| std::mem::take(&mut *lock(given));
         let to_thread = Arc::clone(&given);
         let thread = spawn_thread(&name, move || {
             let mut runners = take(&to_thread);
@@ -73,10 +78,11 @@ impl NodeThread {
     }
 
     /// Waits until the thread has ended, and returns the runners of its nodes. If a tick has not
-    /// ended at `deadline`, leaves the thread running and returns reports of the nodes instead.
-    pub(crate) fn end(self, deadline: Instant) -> Result<Vec<Runner>, Vec<NodeReport>> {
+    /// ended when `time` is over, leaves the thread running and returns reports of the nodes
+    /// instead.
+    pub(crate) fn end(self, time: &mut WaitTime) -> Result<Vec<Runner>, Vec<NodeReport>> {
         let Self { thread, members } = self;
-        join_thread(thread, deadline).ok_or_else(|| {
+        thread.join(time).ok_or_else(|| {
             members
                 .iter()
                 .map(NodeReportSource::hanging_node_report)
@@ -127,22 +133,115 @@ impl NodeReportSource {
     }
 }
 
+/// A thread that a scheduler has started.
+#[derive(Debug)]
+pub(crate) struct RunThread<R> {
+    thread: JoinHandle<()>,
+    /// The result of the thread's function; `None` before it has returned, or if it has panicked.
+    result: Arc<Mutex<Option<R>>>,
+}
+
 /// Starts a thread that calls `work`. Debuggers show `name` as the name of the thread.
 pub(crate) fn spawn_thread<R: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> R + Send + 'static,
-) -> io::Result<JoinHandle<R>> {
-    thread::Builder::new().name(name.to_owned()).spawn(work)
+) -> io::Result<RunThread<R>> {
+    let result = Arc::default();
+    let place = Arc::clone(&result);
+    let run = move || {
+        let result = work();
+        *lock(&place) = Some(result);
+    };
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(run)?;
+    Ok(RunThread { thread, result })
 }
 
-/// Waits for the end of a thread and returns its result. Returns `None` if the thread has not ended
-/// at `deadline`, or has panicked.
-pub(crate) fn join_thread<R>(thread: JoinHandle<R>, deadline: Instant) -> Option<R> {
-    while !thread.is_finished() {
-        if Instant::now() > deadline {
-            return None;
+impl<R> RunThread<R> {
+    /// Waits for the end of the thread and returns the result of its function. Returns `None` if
+    /// the function has not returned when `time` is over, or has panicked.
+    ///
+    /// If the destructor of a thread-local value of the thread blocks until `time` is over, returns
+    /// the result nevertheless.
+    pub(crate) fn join(self, time: &mut WaitTime) -> Option<R> {
+        let Self { thread, result } = self;
+        while !thread.is_finished() {
+            if !time.wait_for_next_check() {
+                return None;
+            }
         }
-        thread::sleep(Duration::from_micros(200));
+        // WHY ignored: a thread whose destructors block has returned its result.
+        let _ = join_while(thread, || time.wait_for_next_check());
+        lock(&result).take()
     }
-    thread.join().ok()
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The time for which the end of a run waits for its threads. WHY not a deadline: if the process is
+/// stopped meanwhile (SIGSTOP, a debugger, a frozen container), its threads need their time after
+/// that.
+#[derive(Debug)]
+pub(crate) struct WaitTime {
+    left: Duration,
+    checked: Instant,
+}
+
+impl WaitTime {
+    pub(crate) fn new(time: Duration) -> Self {
+        Self {
+            left: time,
+            checked: Instant::now(),
+        }
+    }
+
+    /// Returns the time that is left. Of the time since the last call, at most [`COUNTED_TIME_MAX`]
+    /// counts.
+    pub(crate) fn left(&mut self) -> Duration {
+        self.advance_to(Instant::now())
+    }
+
+    fn advance_to(&mut self, now: Instant) -> Duration {
+        let passed = now.saturating_duration_since(self.checked);
+        self.checked = now;
+        self.left = self.left.saturating_sub(passed.min(COUNTED_TIME_MAX));
+        self.left
+    }
+
+    /// Sleeps until the next check whether a thread has ended. Returns false, without a sleep, if
+    /// the time is over.
+    fn wait_for_next_check(&mut self) -> bool {
+        let has_time = !self.left().is_zero();
+        if has_time {
+            thread::sleep(END_CHECK_PERIOD);
+        }
+        has_time
+    }
+
+    /// Makes the time that is left at least as long as `time`.
+    pub(crate) fn extend_to(&mut self, time: Duration) {
+        self.left = self.left().max(time);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_in_which_the_process_was_stopped_does_not_count() {
+        let mut time = WaitTime::new(Duration::from_millis(200));
+        let mut now = time.checked;
+        let mut left_after = |passed_ms| {
+            now += Duration::from_millis(passed_ms);
+            time.advance_to(now).as_millis()
+        };
+        assert_eq!(left_after(10), 190);
+        assert_eq!(left_after(60_000), 140, "it was stopped");
+        assert_eq!(left_after(40), 100);
+        assert_eq!([left_after(50), left_after(50), left_after(1)], [50, 0, 0]);
+        time.extend_to(Duration::from_millis(150));
+        assert!(time.left() <= Duration::from_millis(150));
+    }
 }

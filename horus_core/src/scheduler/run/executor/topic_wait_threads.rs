@@ -3,8 +3,6 @@
 
 use std::io;
 use std::sync::Arc;
-use std::thread::JoinHandle;
-use std::time::Instant;
 
 use horus_shm::Watch;
 use horus_shm::internals::wait::{EVENTS_MAX, LocalEventcount};
@@ -12,7 +10,7 @@ use horus_shm::internals::wait::{EVENTS_MAX, LocalEventcount};
 use crate::actor::Address;
 use crate::scheduler::run::run_state::RunState;
 
-use super::thread::{join_thread, spawn_thread};
+use super::thread::{RunThread, WaitTime, spawn_thread};
 
 /// Largest number of topics for which one sleeping thread can wait. It is one less than the number
 /// of events for which a thread can wait, because the thread also waits for the end of the run.
@@ -28,7 +26,7 @@ const WAIT_THREADS_MAX: usize = 8;
 #[derive(Debug)]
 pub(crate) struct TopicWaitThreads {
     bell: Arc<LocalEventcount>,
-    threads: Vec<JoinHandle<()>>,
+    threads: Vec<RunThread<()>>,
 }
 
 /// A topic, and the actor that has to be woken when a message arrives on the topic.
@@ -97,11 +95,11 @@ impl TopicWaitThreads {
         self.bell.notify();
     }
 
-    /// Waits until the threads that wait for topics have ended, but not beyond `deadline`.
-    pub(crate) fn end(self, deadline: Instant) {
+    /// Waits until the threads that wait for topics have ended, or until `time` is over.
+    pub(crate) fn end(self, time: &mut WaitTime) {
         for thread in self.threads {
             // WHY ignored: the threads run no code of users.
-            let _ = join_thread(thread, deadline);
+            let _ = thread.join(time);
         }
     }
 }
