@@ -43,6 +43,48 @@ impl Node for Noting {
     }
 }
 
+/// Stops the run in its `init`.
+struct StopsInInit(Noting);
+
+impl Node for StopsInInit {
+    fn init(&mut self, context: &mut Context<'_>) -> NodeResult {
+        context.stop();
+        self.0.init(context)
+    }
+
+    fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
+        self.0.tick(context)
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.0.shutdown()
+    }
+}
+
+/// A node that finds in its `init` that there is nothing to do ends the run before any node ticks.
+#[test]
+fn a_node_can_stop_the_run_in_its_init() {
+    for kind in ["main", "timed", "woken", "pooled"] {
+        let (mut scheduler, private) = Private::alone();
+        let calls = Arc::default();
+        let commands = private.subscriber::<CmdVel>("cmd_vel", Qos::new());
+        let node = scheduler.node("a");
+        let node = match kind {
+            "timed" => node.rate(100.hz()),
+            "woken" => node.on(&commands),
+            "pooled" => node.compute().rate(100.hz()),
+            _ => node,
+        };
+        let stops = StopsInInit(Noting("a", Arc::clone(&calls)));
+        node.build(stops).unwrap();
+        let later = Noting("later", Arc::clone(&calls));
+        scheduler.node("later").order(1).build(later).unwrap();
+        let report = scheduler.run_for(Duration::from_millis(200)).unwrap();
+        assert_eq!(report.reason, StopReason::Requested, "{kind}");
+        assert_eq!(*calls.lock().unwrap(), ["a init", "a shutdown"], "{kind}");
+    }
+}
+
 #[test]
 fn an_invalid_main_rate_is_refused_before_any_node_is_initialised() {
     for (hertz, shown) in [

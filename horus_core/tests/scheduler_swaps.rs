@@ -41,6 +41,32 @@ impl Drop for Bomb {
     }
 }
 
+/// A node that stops the run in its `init`.
+struct StopsInInit;
+
+impl Node for StopsInInit {
+    fn init(&mut self, context: &mut Context<'_>) -> NodeResult {
+        context.stop();
+        Ok(())
+    }
+
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Err("it must not tick".into())
+    }
+}
+
+#[test]
+fn a_replacement_can_stop_the_run_in_its_init() {
+    let (mut scheduler, _private) = Private::alone();
+    let idle = |_: &mut Context<'_>| ();
+    scheduler.node("n").rate(100.hz()).build(idle).unwrap();
+    let running = scheduler.start().unwrap();
+    let _swap = running.handle().swap("n", StopsInInit).unwrap();
+    until("the run stops", || running.is_stopping());
+    let report = running.finish().unwrap();
+    assert_eq!(report.node("n").unwrap().metrics.failures, 0, "{report}");
+}
+
 /// Starts a scheduler with a node `n` that blocks in its tick. Returns the run and the end whose
 /// drop lets the node go on.
 fn blocked() -> (Running, mpsc::Sender<()>, Private) {

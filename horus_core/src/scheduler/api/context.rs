@@ -100,7 +100,8 @@ impl Context<'_> {
     }
 
     /// Requests that the scheduler's run ends after this tick. All nodes are then shut down, in the
-    /// reverse of the order in which they were started.
+    /// reverse of the order in which they were started. In `init`, requests that the run ends
+    /// before the node ticks.
     pub const fn stop(&mut self) {
         self.stop = true;
     }

@@ -87,6 +87,9 @@ enum NodeState {
     BackingOff { until_ns: u64 },
     /// The node has to be initialised before it can tick, at a given time or later.
     New { at_ns: u64 },
+    /// The node has requested the end of the run in its `init`. It does not tick any more, and its
+    /// next turn stops the run.
+    StopsRun,
     /// The node could not be initialised, which stops the run.
     Broken,
     /// The node was shut down and does not tick any more.
@@ -474,6 +477,7 @@ impl Runner {
             NodeState::New { at_ns } if now_ns >= at_ns => self.init_node(clock, now_ns),
             NodeState::BackingOff { .. }
             | NodeState::New { .. }
+            | NodeState::StopsRun
             | NodeState::Broken
             | NodeState::ShutDown => false,
         }
@@ -490,6 +494,7 @@ impl Runner {
     const fn result_without_tick(&self) -> AfterTurn {
         match self.state {
             NodeState::Broken => AfterTurn::Abort,
+            NodeState::StopsRun => AfterTurn::Stop,
             _ => AfterTurn::Continue,
         }
     }

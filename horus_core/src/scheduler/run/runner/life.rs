@@ -38,6 +38,7 @@ impl Runner {
         };
         let outcome =
             metrics.during_call(UserCall::Init, || catch_panic(|| node.init(&mut context)));
+        let stop = context.stop;
         drop(scope);
         let now_ns = clock.now_ns();
         self.busy_until_ns = now_ns;
@@ -50,7 +51,10 @@ impl Runner {
                 }
                 self.resume_ticking();
                 self.event_log.record(self.tick, NodeEvent::STARTED, 0, "");
-                true
+                if stop {
+                    self.state = NodeState::StopsRun;
+                }
+                !stop
             }
             failed => {
                 if self.handle_failure(failed, " in init", now_ns) == AfterTurn::Abort {

@@ -135,6 +135,9 @@ impl Runner {
     /// of the node. An input that is older than its timeout counts as a miss. Returns what the
     /// scheduler has to do next.
     pub(crate) fn check_idle_inputs(&mut self, clock: &Clock, now_ns: u64) -> AfterTurn {
+        if self.state == NodeState::StopsRun {
+            return self.result_without_tick();
+        }
         if self.pause_end_ns().is_some_and(|end_ns| now_ns >= end_ns) {
             if matches!(self.state, NodeState::New { .. }) {
                 self.init_node(clock, now_ns);
@@ -313,6 +316,7 @@ impl Runner {
             NodeState::New { .. }
             | NodeState::Active
             | NodeState::Skipping
+            | NodeState::StopsRun
             | NodeState::Halved { .. } => Health::Active,
         };
         let is_paused = self.blocked_by.is_paused && health != Health::Stopped;

@@ -30,11 +30,12 @@ impl Runner {
                 self.probation = Some(probation);
                 self.event_log.record(self.tick, NodeEvent::SWAPPED, 0, "");
                 // If `init` fails, `init_node` rolls the swap back.
-                let is_new = is_initialised && self.init_node(clock, now_ns);
-                // WHY: the new node has to enter its safe state, too.
-                if is_new && self.probation.is_some() && std::mem::take(&mut self.is_in_safe_state)
-                {
-                    self.enter_safe_state();
+                if is_initialised {
+                    self.init_node(clock, now_ns);
+                    // WHY: the new node has to enter its safe state, too.
+                    if self.probation.is_some() && std::mem::take(&mut self.is_in_safe_state) {
+                        self.enter_safe_state();
+                    }
                 }
             }
             Ok(Err(reason)) | Err(reason) => {
