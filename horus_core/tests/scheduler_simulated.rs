@@ -9,7 +9,9 @@ use std::time::Duration;
 
 use horus_core::actor::{self, Actor};
 use horus_core::prelude::*;
-use horus_core::scheduler::{Context, FailurePolicy, Handle, Hertz, Node, NodeResult, Scheduler};
+use horus_core::scheduler::{
+    Context, FailurePolicy, Handle, Hertz, MissPolicy, Node, NodeResult, Scheduler,
+};
 use private::Private;
 
 type Calls = Arc<Mutex<Vec<String>>>;
@@ -259,4 +261,27 @@ fn nodes_that_answer_each_other_do_so_until_the_end() {
     let report = scheduler.simulate(Duration::from_millis(10), 7, 0);
     assert_eq!(report.exit_code(), 0, "{report}");
     assert_eq!(*last_ns.lock().unwrap(), 9_000_000);
+}
+
+/// The due times in a rest after failures, and in an isolation after misses, count as skipped.
+#[test]
+fn due_times_in_a_pause_of_a_policy_are_skipped() {
+    let (mut scheduler, _private) = Private::alone();
+    let fails = |_: &mut Context<'_>| -> NodeResult { Err("on purpose".into()) };
+    let rests = scheduler.node("rests").rate(100.hz());
+    let policy = FailurePolicy::Skip {
+        max: 2,
+        cooldown: Duration::from_millis(300),
+    };
+    rests.failure_policy(policy).build(fails).unwrap();
+    // It never passes its checkpoint, so each tick is a miss.
+    let isolated = scheduler.node("isolated").rate(100.hz()).checkpoints(1);
+    let isolated = isolated.on_miss(MissPolicy::Graduated);
+    isolated.build(|_: &mut Context<'_>| ()).unwrap();
+    let report = scheduler.simulate(Duration::from_secs(2), 1, 0);
+    for name in ["rests", "isolated"] {
+        let metrics = &report.node(name).unwrap().metrics;
+        assert!(metrics.ticks < 100, "{name}: {metrics:?}");
+        assert_eq!(metrics.ticks + metrics.skipped_ticks, 200, "{name}");
+    }
 }

@@ -475,8 +475,11 @@ impl Runner {
                 true
             }
             NodeState::New { at_ns } if now_ns >= at_ns => self.init_node(clock, now_ns),
-            NodeState::BackingOff { .. }
-            | NodeState::New { .. }
+            NodeState::BackingOff { .. } => {
+                self.metrics.count_skipped_ticks(1);
+                false
+            }
+            NodeState::New { .. }
             | NodeState::StopsRun
             | NodeState::Broken
             | NodeState::ShutDown => false,
