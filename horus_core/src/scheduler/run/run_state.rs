@@ -59,8 +59,9 @@ impl RunState {
             // `is_stopping`.
             word.compare_exchange_relaxed(*number, 0);
         }
-        drop(first);
+        // WHY under the lock: a thread in `wait_for_start` that sees the reason must see this, too.
         self.stopping.set(1);
+        drop(first);
         self.changed.notify_all();
     }
 
