@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use executors::{LONG, Recorded};
-use horus_core::actor::{Actor, Actors, Address, AskError, Context, Reply};
+use horus_core::actor::{Actor, Actors, Address, AskError, Context, InboxSet, Mailbox, Reply};
 use horus_core::message::{EmergencyStop, NodeEvent};
 use horus_core::scheduler::{
     self, FailurePolicy, Hertz, NodeClass, NodeResult, Report, Scheduler, StopReason,
@@ -363,6 +363,44 @@ fn a_wait_for_an_answer_runs_actors() {
     assert!(other.join().unwrap().is_ok());
     running.finish().unwrap();
     assert_eq!(try_ask(&second), Err(AskError::NoAnswer));
+}
+
+/// Passes each message on.
+struct Forward(Address<u32>);
+
+impl Actor for Forward {
+    type Message = u32;
+
+    fn handle(&mut self, number: u32, _: &mut Context<'_, Self>) -> NodeResult {
+        Ok(self.0.tell(number)?)
+    }
+}
+
+/// The thread that runs the actors runs them also while it waits for room in a mailbox, for a
+/// message in an inbox, and for one of several inboxes.
+#[test]
+fn a_wait_for_room_or_for_mail_runs_actors() {
+    let (mut scheduler, _private) = Private::alone();
+    let actors = scheduler.actors("fleet").threads(0).build().unwrap();
+    let (address, mut inbox) = actors.inbox(Mailbox::bounded(64)).unwrap();
+    let options = actors.options().mailbox(Mailbox::bounded(1));
+    let forward = options.spawn(Forward(address)).unwrap();
+    let mut running = scheduler.start().unwrap();
+    running.tick_once().unwrap();
+    for number in 0..10 {
+        forward.tell_timeout(number, LONG).unwrap();
+    }
+    for number in 0..10 {
+        assert_eq!(inbox.recv(LONG), Ok(number));
+    }
+    let mut set = InboxSet::new();
+    let id = set.add(inbox);
+    forward.tell(10).unwrap();
+    assert_eq!(set.wait(LONG), [id]);
+    assert_eq!(set.get_mut(id).unwrap().try_recv(), Ok(10));
+    assert_eq!(set.wait(Duration::from_millis(3)), []);
+    running.finish().unwrap();
+    assert!(forward.tell_timeout(11, LONG).is_err());
 }
 
 /// An actor that fails while the thread waits stops the scheduler.

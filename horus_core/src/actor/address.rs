@@ -5,13 +5,12 @@ use std::fmt;
 use std::future::Future;
 use std::pin::Pin;
 use std::task::{Context, Poll};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use horus_shm::WaitPolicy;
 use horus_shm::internals::heap::{
     self, AnswerError, ControlHandle, Refusal, Reply, SendOutcome, WaitRefusal,
 };
-use horus_shm::internals::wait::POLL_INTERVAL;
 
 use crate::actor::behaviour::Actor;
 use crate::actor::error::{
@@ -61,18 +60,42 @@ impl<M: Send + 'static> Address<M> {
     /// [`SendTimeoutError::Timeout`] if the mailbox stayed full, [`SendTimeoutError::Disconnected`]
     /// if the actor has ended, [`SendTimeoutError::InHandler`] if the mailbox is full and the
     /// caller is an actor, which must not wait. The error contains the message.
+    ///
+    /// If the calling thread also runs the actors of a group that has no threads, this call runs
+    /// those actors while it waits, as [`Answer::wait`] does.
     pub fn tell_timeout(&self, message: M, timeout: Duration) -> Result<(), SendTimeoutError<M>> {
+        let message = match self.0.send(message) {
+            Ok(_) => return Ok(()),
+            Err(Refusal::Full(message)) => message,
+            Err(Refusal::Disconnected(message)) => {
+                return Err(SendTimeoutError::Disconnected(message));
+            }
+        };
         // WHY: the thread that waits may be the one that has to make room.
         if local::is_worker() {
-            return self
-                .0
-                .send(message)
-                .map(drop)
-                .map_err(|refusal| match refusal {
-                    Refusal::Full(message) => SendTimeoutError::InHandler(message),
-                    Refusal::Disconnected(message) => SendTimeoutError::Disconnected(message),
-                });
+            return Err(SendTimeoutError::InHandler(message));
         }
+        if !local::has_threadless_groups() {
+            return self.send_wait(message, timeout);
+        }
+        let mut unsent = Some(message);
+        let sent = local::wait_and_run_actors(timeout, |time| {
+            match self.send_wait(unsent.take()?, time) {
+                Err(SendTimeoutError::Timeout(message)) => {
+                    unsent = Some(message);
+                    None
+                }
+                sent => Some(sent),
+            }
+        });
+        match (sent, unsent) {
+            (Some(sent), _) => sent,
+            (None, Some(message)) => Err(SendTimeoutError::Timeout(message)),
+            (None, None) => unreachable!("a message that was not sent came back"),
+        }
+    }
+
+    fn send_wait(&self, message: M, timeout: Duration) -> Result<(), SendTimeoutError<M>> {
         let sent = self.0.send_wait(message, WaitPolicy::with_timeout(timeout));
         sent.map(drop).map_err(|refusal| match refusal {
             WaitRefusal::Timeout(message) => SendTimeoutError::Timeout(message),
@@ -292,26 +315,13 @@ impl<T: Send> Answer<T> {
     /// While the answer has not arrived, runs those actors that the calling thread is responsible
     /// for. Returns the answer.
     fn run_actors_until_answered(&mut self, timeout: Duration) -> Result<T, AnswerError> {
-        let deadline = Instant::now().checked_add(timeout);
-        loop {
-            let has_run = local::run_threadless_groups() == Some(true);
-            if let Some(taken) = self.0.try_take() {
-                return Ok(taken?);
+        let answered = local::wait_and_run_actors(timeout, |time| {
+            match self.0.wait(WaitPolicy::with_timeout(time)) {
+                Err(AnswerError::Timeout) => None,
+                found => Some(found),
             }
-            let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
-            if left == Some(Duration::ZERO) {
-                return Err(AnswerError::Timeout);
-            }
-            if has_run {
-                continue;
-            }
-            // WHY so short: mail of other threads does not wake this one.
-            let slice = left.unwrap_or(POLL_INTERVAL).min(POLL_INTERVAL);
-            match self.0.wait(WaitPolicy::with_timeout(slice)) {
-                Err(AnswerError::Timeout) => {}
-                found => return found,
-            }
-        }
+        });
+        answered.unwrap_or(Err(AnswerError::Timeout))
     }
 
     /// Returns the answer if it has arrived, or an error if it will never arrive; `None` while

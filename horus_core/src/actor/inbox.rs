@@ -198,6 +198,9 @@ impl<M: Send + 'static> Inbox<M> {
     /// [`RecvTimeoutError::Timeout`] if no message arrived, [`RecvTimeoutError::Disconnected`] if
     /// no message can arrive any more, [`RecvTimeoutError::InHandler`] if the inbox is empty and
     /// the caller is an actor, which must not wait.
+    ///
+    /// If the calling thread also runs the actors of a group that has no threads, this call runs
+    /// those actors while it waits, as [`Answer::wait`](crate::actor::Answer::wait) does.
     pub fn recv(&mut self, timeout: Duration) -> Result<M, RecvTimeoutError> {
         let (refusal, timeout) = match local::is_worker() {
             true => (RecvTimeoutError::InHandler, Duration::ZERO),
@@ -205,13 +208,20 @@ impl<M: Send + 'static> Inbox<M> {
             false => (RecvTimeoutError::Timeout, timeout),
         };
         let queue = Arc::clone(&self.queue);
-        let received = queue.wait_until(WaitPolicy::with_timeout(timeout), || {
-            match self.try_recv() {
-                Ok(message) => Some(Ok(message)),
-                Err(TryRecvError::Empty) => None,
-                Err(TryRecvError::Disconnected) => Some(Err(RecvTimeoutError::Disconnected)),
-            }
-        });
+        let mut receive = |timeout| {
+            queue.wait_until(WaitPolicy::with_timeout(timeout), || {
+                match self.try_recv() {
+                    Ok(message) => Some(Ok(message)),
+                    Err(TryRecvError::Empty) => None,
+                    Err(TryRecvError::Disconnected) => Some(Err(RecvTimeoutError::Disconnected)),
+                }
+            })
+        };
+        let received = if timeout.is_zero() || !local::has_threadless_groups() {
+            receive(timeout)
+        } else {
+            local::wait_and_run_actors(timeout, receive)
+        };
         received.unwrap_or(Err(refusal))
     }
 

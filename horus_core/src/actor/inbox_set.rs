@@ -126,22 +126,24 @@ impl<M: Send + 'static> InboxSet<M> {
     ///
     /// If the mail of an inbox is not received, the next call returns that inbox again. An inbox
     /// that can get no more mail is returned only once.
+    ///
+    /// If the calling thread also runs the actors of a group that has no threads, this call runs
+    /// those actors while it waits, as [`Answer::wait`](crate::actor::Answer::wait) does.
     pub fn wait(&mut self, timeout: Duration) -> Vec<ActorId> {
         let timeout = if local::is_worker() {
             Duration::ZERO
         } else {
             timeout
         };
-        let wait_policy = WaitPolicy::with_timeout(timeout);
         let mut ready = std::mem::take(&mut self.returned);
         ready.retain(|id| self.has_mail(*id));
         loop {
-            let policy = if ready.is_empty() {
-                wait_policy
+            let timeout = if ready.is_empty() {
+                timeout
             } else {
-                WaitPolicy::with_timeout(Duration::ZERO)
+                Duration::ZERO
             };
-            let woken = self.wait_for_inboxes(policy);
+            let woken = self.wait_and_run_actors(timeout);
             let is_over = woken.is_empty();
             ready.extend(woken.into_iter().filter(|id| self.has_mail(*id)));
             if is_over || !ready.is_empty() {
@@ -164,6 +166,22 @@ impl<M: Send + 'static> InboxSet<M> {
 }
 
 impl<M> InboxSet<M> {
+    /// Waits up to `timeout` until at least one inbox is awake, and returns these inboxes, as
+    /// [`Self::wait_for_inboxes`] does. Meanwhile, runs those actors that the calling thread is
+    /// responsible for.
+    fn wait_and_run_actors(&mut self, timeout: Duration) -> Vec<ActorId> {
+        let mut wait = |timeout| {
+            let woken = self.wait_for_inboxes(WaitPolicy::with_timeout(timeout));
+            (!woken.is_empty()).then_some(woken)
+        };
+        let woken = if timeout.is_zero() || !local::has_threadless_groups() {
+            wait(timeout)
+        } else {
+            local::wait_and_run_actors(timeout, wait)
+        };
+        woken.unwrap_or_default()
+    }
+
     /// Waits until at least one inbox is awake, and gives each such inbox its task. Returns these
     /// inboxes.
     fn wait_for_inboxes(&mut self, wait_policy: WaitPolicy) -> Vec<ActorId> {

@@ -2,8 +2,10 @@
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
+use std::time::{Duration, Instant};
 
 use horus_shm::internals::heap::{Address, ControlHandle, Worker};
+use horus_shm::internals::wait::POLL_INTERVAL;
 
 use crate::actor::group::{ActorGroup, ControlMessage, Task};
 
@@ -149,6 +151,40 @@ pub(crate) fn run_threadless_groups() -> Option<bool> {
                 index += 1;
             }
             None => remove_group(group),
+        }
+    }
+}
+
+/// Returns true if the calling thread runs the actors of a group without threads.
+pub(crate) fn has_threadless_groups() -> bool {
+    // WHY false: a thread that ends runs no actors any more.
+    let any = THREADLESS_GROUPS.try_with(|turns| !turns.borrow().is_empty());
+    any.unwrap_or(false)
+}
+
+/// Waits until `poll` returns a value, but at most for `timeout`. `poll` waits itself, up to the
+/// time that it gets. Between its calls, this function runs those actors that the calling thread is
+/// responsible for, because the value may depend on them. Returns `None` after `timeout`.
+pub(crate) fn wait_and_run_actors<R>(
+    timeout: Duration,
+    mut poll: impl FnMut(Duration) -> Option<R>,
+) -> Option<R> {
+    let deadline = Instant::now().checked_add(timeout);
+    loop {
+        if let Some(found) = poll(Duration::ZERO) {
+            return Some(found);
+        }
+        let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
+        if left == Some(Duration::ZERO) {
+            return None;
+        }
+        if run_threadless_groups() == Some(true) {
+            continue;
+        }
+        // WHY so short: mail of other threads does not wake this one.
+        let slice = left.unwrap_or(POLL_INTERVAL).min(POLL_INTERVAL);
+        if let Some(found) = poll(slice) {
+            return Some(found);
         }
     }
 }
