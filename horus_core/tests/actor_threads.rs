@@ -264,6 +264,64 @@ fn a_handler_that_does_not_return_is_reported() {
     }
 }
 
+/// Starts a timer whose function does not return until the other end is dropped.
+struct Timed(Option<(mpsc::Sender<()>, mpsc::Receiver<()>)>);
+
+impl Actor for Timed {
+    type Message = ();
+
+    fn init(&mut self, context: &mut Context<'_, Self>) -> NodeResult {
+        if let Some((began, until)) = self.0.take() {
+            context.tell_every(Duration::from_millis(1), move || {
+                let _ = began.send(());
+                let _ = until.recv();
+            });
+        }
+        Ok(())
+    }
+
+    fn handle(&mut self, (): (), _: &mut Context<'_, Self>) -> NodeResult {
+        Ok(())
+    }
+}
+
+/// The function of a timer is code of its actor, and is watched like a handler.
+#[test]
+fn a_timer_whose_function_does_not_return_is_reported() {
+    let (private, recorded) = (Private::new(), Recorded::default());
+    for threads in [0, 1, 2] {
+        let mut scheduler = recorded.scheduler(&private);
+        let name = format!("fleet of {threads}");
+        let group = scheduler.actors(&name).threads(threads);
+        let actors = group.watchdog(Duration::from_millis(50)).build().unwrap();
+        let (began, begun) = mpsc::channel();
+        let (release, until_released) = mpsc::channel();
+        let timed = Timed(Some((began, until_released)));
+        actors
+            .register("clock", &actors.spawn(timed).unwrap())
+            .unwrap();
+        let mut running = scheduler.start().unwrap();
+        let handle = running.handle();
+        let main = thread::spawn(move || {
+            running.run_for(LONG).unwrap();
+            running.finish()
+        });
+        begun.recv_timeout(LONG).unwrap();
+        until("it is reported", || {
+            recorded.count(&name, NodeEvent::STUCK) > 0
+        });
+        let event = recorded.of(&name, NodeEvent::STUCK)[0];
+        let text = event.text.as_str();
+        assert!(text.starts_with("actor 'clock' on thread"), "{event}");
+        drop(release);
+        until("its return is reported", || {
+            recorded.count(&name, NodeEvent::RECOVERED) > 0
+        });
+        handle.stop();
+        main.join().unwrap().unwrap();
+    }
+}
+
 /// Settings of threads that do not exist are refused, and not ignored.
 #[test]
 fn a_group_without_threads_has_no_settings_of_threads() {

@@ -209,7 +209,7 @@ impl<'a, A: Actor> Context<'a, A> {
     ) -> Timer {
         // WHY an address: it keeps the actor alive.
         let (address, handle) = (self.address(), self.services.control_handle());
-        let generation = self.generation;
+        let (generation, id) = (self.generation, handle.id());
         let send = move |timer| {
             let _keeps = &address;
             let message = make();
@@ -218,7 +218,7 @@ impl<'a, A: Actor> Context<'a, A> {
                 handle.send(ControlMessage::Timer(due)).is_ok()
             })
         };
-        let pending = PendingTimer::new((delay_ns, period_ns), Box::new(send));
+        let pending = PendingTimer::new((delay_ns, period_ns), Box::new(send)).of_actor(id);
         let timer = pending.timer();
         let at_ns = self.now_ns().saturating_add(delay_ns);
         self.services.group().start_timer(at_ns, pending);

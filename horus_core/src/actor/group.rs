@@ -327,13 +327,19 @@ impl ActorGroup {
     }
 
     /// Sends the messages of all timers that are due. If the pause of an actor is over, returns
-    /// that actor, which the caller has to run.
+    /// that actor, which the caller has to run. `activity` belongs to the worker of the calling
+    /// thread.
     #[cold]
-    pub(crate) fn run_due_timers(&self, now_ns: u64) -> Option<Task> {
+    pub(crate) fn run_due_timers(&self, now_ns: u64, activity: &WorkerActivity) -> Option<Task> {
         while let Some(due) = self.timers.take_due(now_ns) {
             match due {
                 TimerEntry::Pause(task) => return Some(task),
-                TimerEntry::Timer(timer, due_ns) => self.send_timer_message(timer, due_ns, now_ns),
+                TimerEntry::Timer(timer, due_ns) => {
+                    // WHY: the function of a timer is code of its actor, and may not return.
+                    activity.begin_activation(timer.actor(), now_ns);
+                    self.send_timer_message(timer, due_ns, now_ns);
+                    activity.end_activation();
+                }
             }
         }
         None

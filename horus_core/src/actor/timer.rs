@@ -52,6 +52,8 @@ type SendTimerMessage = Box<dyn FnMut(Timer) -> bool + std::marker::Send>;
 /// A timer that is stored in its group until its next message is due.
 pub(crate) struct PendingTimer {
     timer: Timer,
+    /// The id of the actor that started the timer; 0 if it is not known.
+    actor: usize,
     send: SendTimerMessage,
     /// The time between two messages of the timer, in nanoseconds; 0 if the timer sends only one
     /// message.
@@ -74,10 +76,22 @@ impl PendingTimer {
     pub(crate) fn new((delay_ns, period_ns): (u64, u64), send: SendTimerMessage) -> Self {
         Self {
             delay_ns,
+            actor: 0,
             timer: Timer(Arc::default()),
             send,
             period_ns,
         }
+    }
+
+    /// Records which actor has started the timer. `id` is its id.
+    pub(crate) const fn of_actor(mut self, id: usize) -> Self {
+        self.actor = id;
+        self
+    }
+
+    /// Returns the id of the actor that started the timer; 0 if it is not known.
+    pub(crate) const fn actor(&self) -> usize {
+        self.actor
     }
 
     /// Returns the time from the start of the timer to its first message, in nanoseconds.

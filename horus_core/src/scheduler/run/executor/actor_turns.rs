@@ -36,7 +36,8 @@ pub(crate) fn run_actors_with_messages(
             break;
         }
         let is_due = now_ns >= group.timers.next_due_ns();
-        let due = is_due.then(|| group.run_due_timers(now_ns)).flatten();
+        let run = || group.run_due_timers(now_ns, group.worker_activity(0));
+        let due = is_due.then(run).flatten();
         let Some(task) = due.or_else(|| group.waiting.pop()) else {
             break;
         };

@@ -319,11 +319,15 @@ impl<'a> ActorThread<'a> {
     fn next(&mut self) -> Option<Task> {
         let timer_ns = self.group.timers.next_due_ns();
         let has_timers = timer_ns != u64::MAX;
-        if self.now_ns >= timer_ns
-            && let Some(task) = self.group.run_due_timers(self.now_ns)
-        {
+        if self.now_ns >= timer_ns {
+            // WHY: a timer may call a function of its actor, which may not return. Another thread
+            // then has to take the mail, and to keep the other timers.
             local::with_worker_of_this_thread(|local| local.begin_activation(has_timers));
-            return Some(task);
+            let woken = self.group.run_due_timers(self.now_ns, self.activity);
+            if woken.is_some() {
+                local::with_worker_of_this_thread(|local| local.begin_activation(has_timers));
+                return woken;
+            }
         }
         if has_timers {
             // WHY: otherwise, timers are late by the time that the handlers before them take.
