@@ -431,6 +431,49 @@ fn a_message_of_a_timer_may_panic_when_it_is_dropped() {
     assert_eq!((calls.shutdowns(), actors.counters().panics), (2, 2));
 }
 
+/// Fails without a bomb, and drops what it has with itself.
+struct Frail(Option<Bomb>);
+
+impl Actor for Frail {
+    type Message = Option<Bomb>;
+
+    fn handle(&mut self, bomb: Option<Bomb>, _: &mut Context<'_, Self>) -> NodeResult {
+        self.0 = bomb;
+        Err("told to fail".into())
+    }
+}
+
+#[test]
+fn panics_outside_of_handlers_are_counted() {
+    let failures = |actors: &Actors| (actors.counters().failures, actors.counters().panics);
+    // In the drop of an actor, and of a message that nobody handles.
+    let (scheduler, actors, _private) = group(1);
+    let _frail = actors.spawn(Frail(Some(Bomb))).unwrap();
+    let other = actors.spawn(Frail(None)).unwrap();
+    assert!(other.tell(Some(Bomb)).is_ok());
+    drop(scheduler);
+    assert_eq!(failures(&actors), (2, 2));
+    // In the function that makes an actor again.
+    let (scheduler, actors, _private) = group(1);
+    let mut made = 0;
+    let make = move || {
+        made += 1;
+        assert!(made < 2, "on purpose");
+        Frail(None)
+    };
+    let policy = FailurePolicy::Restart {
+        max: 1,
+        backoff: Duration::ZERO,
+    };
+    let frail = actors.options().on_failure(policy).spawn_with(make);
+    let frail = frail.unwrap();
+    let running = scheduler.start().unwrap();
+    assert!(frail.tell(None).is_ok());
+    until("it has ended", || frail.is_disconnected());
+    until("both are counted", || failures(&actors) == (2, 1));
+    running.finish().unwrap();
+}
+
 /// `on_down` is called by a worker, and not by the thread that spawns the actor that watches.
 #[test]
 fn the_end_of_a_watched_actor_is_handled_after_the_start() {

@@ -7,7 +7,8 @@
 pub struct ActorCounters {
     /// Number of actors and inboxes that exist.
     pub alive: u64,
-    /// Number of messages that were handled, including those whose handler failed.
+    /// Number of messages that were handled, including those whose handler failed, and of the ends
+    /// of other actors that were reported to a watcher.
     pub handled: u64,
     /// Number of errors and panics in the code of actors, such as a handler or `shutdown`.
     pub failures: u64,

@@ -558,6 +558,18 @@ impl ActorGroup {
         *lock(&self.last_error) = Some(error.to_owned());
     }
 
+    /// Counts the panics in the drops of messages that an actor has left when it ended, and records
+    /// them as one event.
+    pub(crate) fn record_drop_panics(&self, panics: u64) {
+        for _ in 1..panics {
+            self.failures.fetch_add_one();
+            self.panics.fetch_add_one();
+        }
+        if panics > 0 {
+            self.record_failure(true, "an undelivered message panicked in its drop");
+        }
+    }
+
     pub(crate) fn last_error(&self) -> Option<String> {
         lock(&self.last_error).clone()
     }

@@ -175,12 +175,12 @@ impl<A: Actor> HostedActor<A> {
         };
         self.number = number;
         match self.init(turn) {
-            (Ok(()), true) => {
+            Ok(true) => {
                 self.state = HostedState::Active;
                 Flow::Stop
             }
             // WHY: other threads may have sent messages, which the workers have to handle.
-            (Ok(()), false) => {
+            Ok(false) => {
                 self.state = HostedState::Active;
                 if turn.worker().has_given_address {
                     Flow::Yield
@@ -188,7 +188,7 @@ impl<A: Actor> HostedActor<A> {
                     Flow::Continue
                 }
             }
-            (Err(error), _) => {
+            Err((error, _)) => {
                 turn.worker().init_error = Some(error);
                 Flow::Stop
             }
@@ -204,14 +204,11 @@ impl<A: Actor> HostedActor<A> {
         let Some(make) = make else {
             return Err(Flow::Stop);
         };
-        let made = catch_panic(make).map_err(NodeError::from);
+        let made = catch_panic(make).map_err(|panic| (NodeError::from(panic), true));
         let result = made.and_then(|actor| {
             let former = std::mem::replace(&mut self.actor, actor);
             drop_actor(former, turn.group());
-            match self.init(turn) {
-                (Ok(()), true) => Ok(true),
-                (result, _) => result.map(|()| false),
-            }
+            self.init(turn)
         });
         match result {
             Ok(true) => Err(Flow::Stop),
@@ -219,7 +216,7 @@ impl<A: Actor> HostedActor<A> {
                 self.state = HostedState::Active;
                 Ok(())
             }
-            Err(error) => Err(self.apply_failure_policy(&error, false, turn)),
+            Err((error, is_panic)) => Err(self.apply_failure_policy(&error, is_panic, turn)),
         }
     }
 
@@ -273,14 +270,19 @@ impl<A: Actor> HostedActor<A> {
         }
     }
 
-    /// Calls the `init` of the actor. Returns the result of `init`, and true if the actor wants to
-    /// end.
-    fn init(&mut self, turn: &mut Activation<'_, A::Message, ActorGroup>) -> (NodeResult, bool) {
+    /// Calls the `init` of the actor. Returns true if the actor wants to end. If `init` fails,
+    /// returns the error, and true if it was a panic.
+    fn init(
+        &mut self,
+        turn: &mut Activation<'_, A::Message, ActorGroup>,
+    ) -> Result<bool, (NodeError, bool)> {
         let mut context = Context::new(turn, &mut self.extras, self.generation);
         let actor = &mut self.actor;
-        let result = catch_panic(|| actor.init(&mut context));
-        let result = result.unwrap_or_else(|panic| Err(NodeError::from(panic)));
-        (result, context.stop)
+        match catch_panic(|| actor.init(&mut context)) {
+            Ok(Ok(())) => Ok(context.stop),
+            Ok(Err(error)) => Err((error, false)),
+            Err(panic) => Err((NodeError::from(panic), true)),
+        }
     }
 
     /// Removes a child that has ended. If the child has failed and was not restarted, this actor
@@ -559,6 +561,7 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
         if let Some(trial) = self.take_swap_trial() {
             shut_down_version(trial.abandon(), group);
         }
+        group.record_drop_panics(end.panics);
         let mut end = *end;
         if let Some(extras) = &mut self.extras {
             for kept in extras.stash.take_all() {
@@ -578,5 +581,9 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
                 watch.report_end(reason.clone());
             }
         }
+    }
+
+    fn handle_drop_panic(group: &ActorGroup) {
+        group.record_failure(true, "an actor panicked in its drop");
     }
 }

@@ -131,6 +131,7 @@ impl<M: Send + 'static> Behaviour<ActorGroup> for HostedInbox<M> {
         group: &ActorGroup,
         _: Option<&mut WorkerContext>,
     ) {
+        group.record_drop_panics(end.panics);
         if let Some(number) = self.number {
             group.remove_member(number, end);
         }

@@ -176,6 +176,9 @@ pub trait Behaviour<G: Group>: Send + 'static {
     /// dropped, and before `self` is dropped. `worker` is `None` if the actor ended because its
     /// [`Runnable`] was dropped.
     fn handle_end(&mut self, _end: &ActorEndReport, _group: &G, _worker: Option<&mut G::Worker>) {}
+
+    /// Handles a panic in the drop of a behaviour that has ended.
+    fn handle_drop_panic(_group: &G) {}
 }
 
 /// A report about an actor that has ended. [`Behaviour::handle_end`] receives it.

@@ -109,15 +109,17 @@ impl<A: Actor> HostedActor<A> {
         };
         let generation = self.begin_generation();
         let old = std::mem::replace(&mut self.actor, actor);
-        let (result, stop) = self.init(turn);
-        if let Err(error) = result {
-            let text = error_text(&*error);
-            turn.group().record_failure(false, &text);
-            self.return_to_generation(generation);
-            drop_actor(std::mem::replace(&mut self.actor, old), turn.group());
-            request.refuse(&text);
-            return Flow::Continue;
-        }
+        let stop = match self.init(turn) {
+            Ok(stop) => stop,
+            Err((error, is_panic)) => {
+                let text = error_text(&*error);
+                turn.group().record_failure(is_panic, &text);
+                self.return_to_generation(generation);
+                drop_actor(std::mem::replace(&mut self.actor, old), turn.group());
+                request.refuse(&text);
+                return Flow::Continue;
+            }
+        };
         let extras = self.extras.get_or_insert_default();
         extras.trial = Some(request.begin_trial(old, generation));
         if stop { Flow::Stop } else { Flow::Continue }

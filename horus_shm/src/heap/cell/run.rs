@@ -574,7 +574,9 @@ unsafe fn end_actor<B: Behaviour<G>, G: Group>(
     let behaviour = unsafe { &mut *state };
     drop_catching_panic(|| behaviour.handle_end(&end, &header.group, worker));
     // SAFETY: as above; it is not used after this, as the mailbox refuses all that would wake it.
-    drop_catching_panic(|| unsafe { core::ptr::drop_in_place(state) });
+    if drop_catching_panic(|| unsafe { core::ptr::drop_in_place(state) }) {
+        drop_catching_panic(|| B::handle_drop_panic(&header.group));
+    }
     // SAFETY: the hold of the actor's life ends with it.
     unsafe { cell.remove_hold() };
 }
