@@ -36,6 +36,11 @@ pub(crate) trait CommandListener: Send + Sync {
     fn wake(&self);
 }
 
+/// The number of times that a thread yields its CPU to the holder of the lock before it sleeps.
+const YIELDS_MAX: u32 = 16;
+/// The time for which a thread sleeps before it tries to take the lock again.
+const LOCK_RETRY_PERIOD: Duration = Duration::from_micros(50);
+
 /// The value of `pending` while there is a command that the node's thread has not applied yet.
 const COMMANDS_UNAPPLIED: u64 = 2;
 
@@ -117,11 +122,18 @@ impl Commands {
     }
 
     fn lock(&self) -> MutexGuard<'_, WantedState> {
+        let mut yields = 0;
         loop {
             match self.wanted.try_lock() {
                 Ok(wanted) => return wanted,
                 Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
-                Err(TryLockError::WouldBlock) => thread::yield_now(),
+                Err(TryLockError::WouldBlock) if yields < YIELDS_MAX => {
+                    yields += 1;
+                    thread::yield_now();
+                }
+                // WHY: if this thread has a real-time priority, it yields to no thread without one,
+                // and such a thread may hold the lock on the same core.
+                Err(TryLockError::WouldBlock) => thread::sleep(LOCK_RETRY_PERIOD),
             }
         }
     }
@@ -226,6 +238,40 @@ mod tests {
         commands.change_wanted_state(|wanted| wanted.is_emergency = true);
         commands.try_with_wanted_state(|_| ());
         assert!(commands.are_pending());
+    }
+
+    /// Returns how often the thread with this id has given up its CPU because it had to wait.
+    fn waits_of(thread: u32) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/self/task/{thread}/status")).unwrap();
+        let is_meant = |line: &&str| line.starts_with("voluntary_ctxt_switches:");
+        let line = status.lines().find(is_meant).unwrap();
+        line.split_whitespace().nth(1).unwrap().parse().unwrap()
+    }
+
+    /// The holder of the lock may need the CPU of a sender with a real-time priority, which would
+    /// get it back at once if it only yielded.
+    #[test]
+    fn a_sender_that_waits_for_another_one_sleeps() {
+        let commands = Commands::default();
+        let wanted = commands.lock();
+        thread::scope(|scope| {
+            let (tell, told) = std::sync::mpsc::channel();
+            let commands = &commands;
+            scope.spawn(move || {
+                tell.send(horus_shm::internals::thread::id()).unwrap();
+                commands.change_wanted_state(|_| ());
+            });
+            let sender = told.recv().unwrap();
+            let before = waits_of(sender);
+            let end = std::time::Instant::now() + Duration::from_secs(60);
+            let mut waits = 0;
+            while waits < 20 && std::time::Instant::now() < end {
+                thread::sleep(Duration::from_millis(1));
+                waits = waits_of(sender) - before;
+            }
+            drop(wanted);
+            assert_eq!(waits.min(20), 20, "it yields, and does not sleep");
+        });
     }
 
     #[test]
