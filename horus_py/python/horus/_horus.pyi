@@ -575,6 +575,8 @@ class Handle:
         """Replaces the node by another one between two ticks.
 
         If the `init` of the new node or one of its first ten ticks fails, the old node is restored.
+        A node that topics wake is replaced only by one with the same subscribers in its `on`:
+        `subs={"scan": old.subscriber("scan")}, on="scan"`.
         """
 
 _NodeClass = Literal[

@@ -80,18 +80,26 @@ impl PyHandle {
     }
 
     /// Replaces the node by another `horus.Node` between two ticks. The rate and the policies of
-    /// the node do not change. A node that topics wake is refused (`CommandError`): its own
-    /// subscribers wake it. If the new node's `init` or one of its first ten ticks fails, the old
-    /// node continues.
+    /// the node do not change. If topics wake the node, the new node has to have the subscribers of
+    /// the old one in its `on`; otherwise it is refused (`CommandError`). If the new node's `init`
+    /// or one of its first ten ticks fails, the old node continues.
     fn swap(&self, node: &str, replacement: &Bound<'_, PyAny>) -> PyResult<PySwap> {
         let inner = self.inner()?;
         let scheduler = self.scheduler.bind(replacement.py());
         let run_exceptions = scheduler.get().run_exceptions();
         take_node(scheduler, replacement, Purpose::Replacement, |settings| {
+            let woken_nodes = scheduler.get().woken_nodes();
+            let shares_wakers = woken_nodes.share_subscribers(node, settings)?;
+            if shares_wakers {
+                woken_nodes.add(node, replacement, settings)?;
+            }
             // The garbage collector need not know them: a scheduler that runs is not garbage.
             let mut held = Vec::new();
             let swap = match PreparedNode::new(replacement, settings, run_exceptions, &mut held)? {
                 PreparedNode::Task(replacement) => inner.swap(node, replacement),
+                PreparedNode::Plain(replacement) if shares_wakers => {
+                    inner.swap_with_same_wakers(node, replacement)
+                }
                 PreparedNode::Plain(replacement) => inner.swap(node, replacement),
             };
             swap.map(PySwap).map_err(command_error)

@@ -1,8 +1,10 @@
 //! The scheduler that has a Python node. WHY it is known: the node has one set of topics, so that
-//! only one scheduler at a time may run it.
+//! only one scheduler at a time may run it. Also the nodes of a scheduler that topics wake.
+
+use std::sync::{Mutex, PoisonError};
 
 use pyo3::prelude::*;
-use pyo3::types::{PyDict, PyWeakrefReference};
+use pyo3::types::{PyDict, PyWeakrefMethods, PyWeakrefReference};
 
 use crate::scheduler::error::PlanError;
 use crate::scheduler::py_scheduler::PyScheduler;
@@ -70,4 +72,70 @@ fn check_is_free(
          for this scheduler",
         owner.get().name()
     )))
+}
+
+/// The nodes of a scheduler that topics wake, each with the name by which the scheduler knows it. A
+/// node and its replacements have the same name, and share the subscribers that wake them.
+#[derive(Debug, Default)]
+pub(crate) struct WokenNodes(Mutex<Vec<WokenNode>>);
+
+/// The name and the Python object of a node. WHY weak: the scheduler keeps a node alive as long as
+/// it runs it.
+type WokenNode = (String, Py<PyWeakrefReference>);
+
+impl WokenNodes {
+    /// Adds `node`, which has these settings, unless no topic wakes it.
+    pub(super) fn add(
+        &self,
+        name: &str,
+        node: &Bound<'_, PyAny>,
+        settings: &Bound<'_, PyDict>,
+    ) -> PyResult<()> {
+        if waking_subscribers(settings)?.is_empty() {
+            return Ok(());
+        }
+        let added = PyWeakrefReference::new(node)?.unbind();
+        let mut nodes = std::mem::take(&mut *self.lock());
+        // WHY without the lock: a look at a node may drop it, which runs Python code.
+        nodes.retain(|(_, node_or_gone)| node_or_gone.bind(node.py()).upgrade().is_some());
+        nodes.push((name.to_owned(), added));
+        self.lock().append(&mut nodes);
+        Ok(())
+    }
+
+    /// Returns true if topics wake the node `name`, and if the same subscribers wake a node with
+    /// these settings.
+    pub(super) fn share_subscribers(
+        &self,
+        name: &str,
+        settings: &Bound<'_, PyDict>,
+    ) -> PyResult<bool> {
+        let py = settings.py();
+        let new = waking_subscribers(settings)?;
+        let is_meant = |(known, node): &WokenNode| (known == name).then(|| node.clone_ref(py));
+        let known: Vec<_> = self.lock().iter().filter_map(is_meant).collect();
+        let nodes = known.iter().filter_map(|node| node.bind(py).upgrade());
+        let mut is_known = false;
+        // WHY all: which of them runs at present is not known here.
+        for node in nodes {
+            is_known = true;
+            let old: Vec<Bound<'_, PyAny>> = node.call_method0("_waking_subscribers")?.extract()?;
+            let is_old = |one: &Bound<'_, PyAny>| old.iter().any(|other| one.is(other));
+            if old.len() != new.len() || !new.iter().all(is_old) {
+                return Ok(false);
+            }
+        }
+        Ok(is_known)
+    }
+
+    fn lock(&self) -> std::sync::MutexGuard<'_, Vec<WokenNode>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Returns the Python objects of the subscribers that wake a node with these settings.
+fn waking_subscribers<'py>(settings: &Bound<'py, PyDict>) -> PyResult<Vec<Bound<'py, PyAny>>> {
+    settings
+        .get_item("on")?
+        .map_or(Ok(Vec::new()), |on| on.extract())
 }

@@ -15,7 +15,7 @@ use crate::namespace::PyNamespace;
 use crate::scheduler::error::{PlanError, SchedulerError, scheduler_error};
 use crate::scheduler::events::{join_event_thread, start_event_thread};
 use crate::scheduler::held::HeldObjects;
-use crate::scheduler::node_owner::{Purpose, take_node};
+use crate::scheduler::node_owner::{Purpose, WokenNodes, take_node};
 use crate::scheduler::python_calls::{self, TickThreadGuard};
 use crate::scheduler::report::{self, PyReport};
 use crate::scheduler::run_exceptions::{
@@ -64,6 +64,7 @@ pub(crate) struct PyScheduler {
     /// The Python function `on_event`, until the run starts.
     on_event: Mutex<Option<Py<PyAny>>>,
     held: HeldObjects,
+    woken_nodes: WokenNodes,
     generation: usize,
 }
 
@@ -120,6 +121,7 @@ impl PyScheduler {
             event_thread: Mutex::default(),
             on_event: Mutex::new(on_event),
             held: HeldObjects::default(),
+            woken_nodes: WokenNodes::default(),
             generation: python_calls::fork_generation(),
         })
     }
@@ -157,7 +159,7 @@ impl PyScheduler {
                 };
                 built.map_err(|error| PlanError::new_err(error.to_string()))?;
                 this.held.add(held);
-                Ok(())
+                this.woken_nodes.add(&name, &node, settings)
             })
         })?;
         Ok(node)
@@ -348,6 +350,10 @@ impl PyScheduler {
 
     pub(crate) const fn run_exceptions(&self) -> &Arc<RunExceptions> {
         &self.run_exceptions
+    }
+
+    pub(super) const fn woken_nodes(&self) -> &WokenNodes {
+        &self.woken_nodes
     }
 
     /// Checks that this process created the scheduler.

@@ -48,7 +48,8 @@ pub enum CommandError {
     #[error(
         "node '{node}' cannot be replaced by `swap`: topics wake it by its own subscribers, and \
          would not wake a replacement, which has others; in Rust, use `swap_with`, which moves the \
-         subscribers to the new node, or give the node a rate"
+         subscribers to the new node; in Python, give the new node the subscribers that wake the \
+         old one (subs={{'scan': old.subscriber('scan')}}, on='scan')"
     )]
     WokenByTopics {
         /// The name of the node that topics wake.
@@ -214,6 +215,18 @@ impl Handle {
                 node: node.to_owned(),
             });
         }
+        self.swap_with_same_wakers(node, replacement)
+    }
+
+    /// Does the same as [`Self::swap`], also if topics wake the node. The caller has to make sure
+    /// that `replacement` receives by the same subscribers, and only by those, what wakes the old
+    /// node. This is for the bindings of languages in which two nodes can share a subscriber.
+    #[doc(hidden)]
+    pub fn swap_with_same_wakers(
+        &self,
+        node: &str,
+        replacement: impl Node,
+    ) -> Result<Swap, CommandError> {
         self.request_swap(node, PendingSwap::replace_by(replacement))
     }
 
