@@ -376,10 +376,7 @@ class Ext:
 
 @final
 class Stats:
-    """The ledger of a subscriber since it joined, in messages.
-
-    `sent == received + malformed + lost + skipped + waiting`, exactly, while no publisher sends.
-    """
+    """The ledger of a subscriber: `sent == received + malformed + lost + skipped + waiting`."""
 
     @property
     def received(self) -> int: ...
