@@ -5,6 +5,8 @@
 
 use horus_testing as _;
 
+#[path = "moving/again.rs"]
+mod again;
 #[path = "moving/claims.rs"]
 mod claims;
 mod common;

@@ -25,18 +25,18 @@ impl Called {
 
 impl Scene {
     /// Renames the topic's file away, and lets its endpoints notice that.
-    fn rename_away(&self) {
+    pub(super) fn rename_away(&self) {
         fs::rename(self.path(), self.away()).unwrap();
         check_names_now();
     }
 
     /// Renames the topic's file back, over the file that has its name meanwhile.
-    fn rename_back(&self) {
+    pub(super) fn rename_back(&self) {
         fs::rename(self.away(), self.path()).unwrap();
         check_names_now();
     }
 
-    fn away(&self) -> std::path::PathBuf {
+    pub(super) fn away(&self) -> std::path::PathBuf {
         self.namespace.topics_path().with_file_name("away")
     }
 }

@@ -9,6 +9,7 @@ mod in_place;
 mod join;
 mod latest;
 mod ledger;
+mod left;
 mod matching;
 mod moving;
 mod polling;

@@ -176,8 +176,20 @@ impl RawConsumer {
 
     /// Returns how many messages of a lane wait for this reader, and how many were lost although
     /// this reader has not noticed it yet.
-    fn unread_counts_in(&self, lane: u32, followed: Option<&FollowedLane>) -> UnreadCounts {
-        let LaneStart { position, number } = self.starts[lane as usize];
+    pub(super) fn unread_counts_in(
+        &self,
+        lane: u32,
+        followed: Option<&FollowedLane>,
+    ) -> UnreadCounts {
+        // WHY not `starts` in a lane that it does not read yet: it may have received the first
+        // messages of the lane in another file.
+        let start = match followed {
+            Some(_) => Some(self.starts[lane as usize]),
+            None => self.start_in(lane).ok().flatten(),
+        };
+        let Some(LaneStart { position, number }) = start else {
+            return UnreadCounts::default();
+        };
         let Ok(block) = self.segment.lane_block(lane, Access::Read) else {
             return UnreadCounts::default();
         };

@@ -9,7 +9,8 @@
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use super::join::{LaneStart, StartOrigin};
+use super::join::StartOrigin;
+use super::left::LeftFile;
 use super::sessions::{SessionProgress, lane_sessions};
 use super::{FollowedLane, MessageInfo, NO_LANE, RawConsumer, ReadMode, ReadStats};
 use crate::endpoint::sample::{BorrowError, RawSample};
@@ -48,6 +49,8 @@ pub(super) struct FormerFiles {
     /// For each publisher in the files that the reader has left: how far the reader has read its
     /// messages.
     pub(super) sessions: Vec<SessionProgress>,
+    /// The files that the reader has left, from the first one that it left to the last.
+    pub(super) left: Vec<LeftFile>,
     /// Used only in the reader of a former file: the files before that file, each with a bit mask
     /// of the lanes that were ignored there.
     pub(super) earlier: Vec<(Weak<Segment>, u64)>,
@@ -60,7 +63,8 @@ pub(super) struct FormerFiles {
     /// publisher there, but a lane with messages that could not be mapped; `None` if there is no
     /// such lane.
     unmapped_since: Option<Instant>,
-    /// True if the reader never moves to another file, even if its file loses its name.
+    /// True if the reader is an observer of one lane. It never moves to another file, even if its
+    /// file loses its name.
     stays: bool,
     /// True if the reader receives again from publishers that it ignored in former files.
     pub(super) includes_all: bool,
@@ -82,6 +86,14 @@ impl FormerFiles {
             includes_all: self.includes_all,
             ..Self::default()
         }
+    }
+
+    /// Adds to the publisher sessions that the reader remembers from elsewhere than the files that
+    /// it reads.
+    pub(super) fn remember_sessions(&mut self, found: impl Iterator<Item = SessionProgress>) {
+        self.sessions.extend(found);
+        let forgotten = self.sessions.len().saturating_sub(SESSIONS_MAX);
+        self.sessions.drain(..forgotten);
     }
 }
 
@@ -127,8 +139,8 @@ impl RawConsumer {
     /// Returns true if the topic's name no longer leads to this reader's file, and the reader has
     /// not moved to another file yet.
     fn has_to_move(&self) -> bool {
-        let stays = self.past.as_ref().is_some_and(|past| past.stays);
-        self.segment.is_name_lost() && !self.progress.has_moved() && !stays
+        let is_lost = self.segment.is_name_lost() && !self.progress.has_moved();
+        is_lost && !self.observes_one_lane()
     }
 
     /// Returns true while this reader still reads files that no longer have the topic's name.
@@ -141,6 +153,11 @@ impl RawConsumer {
     /// Returns a counter that changes whenever this reader joins or leaves a topic file.
     pub(super) fn file_changes(&self) -> u64 {
         self.past.as_ref().map_or(0, |past| past.changes)
+    }
+
+    /// Returns true if this reader is an observer of one lane, which reads all that is in the lane.
+    pub(super) fn observes_one_lane(&self) -> bool {
+        self.past.as_ref().is_some_and(|past| past.stays)
     }
 
     /// Returns one reader for each former file that is still being read.
@@ -210,6 +227,7 @@ impl RawConsumer {
         former.progress.set_watch_of_next_file(self.watch());
         former.note_own_epoch();
         past.former.push(former);
+        self.begin_behind_past(&past);
         self.past = Some(past);
         self.map_and_announce()?;
         self.announce_present_file();
@@ -223,43 +241,6 @@ impl RawConsumer {
         if let Ok(seen_epoch) = self.segment.check_health() {
             self.note_epoch(seen_epoch);
         }
-    }
-
-    /// Finds the place in a new lane at which this reader begins to read. Returns false if the
-    /// reader must not read it now: it ignores the lane if it ignored its session in a former file,
-    /// and first reads what the publisher sent before.
-    pub(super) fn find_start_in(&mut self, lane: u32) -> Result<bool, OpenError> {
-        let segment = Arc::clone(&self.segment);
-        let block = segment.lane_block(lane, Access::Read)?;
-        // Relaxed: the load of the changes ordered it.
-        let session = block.session.get();
-        let reached = self.session_progress(session, lane);
-        let includes = self.past.as_ref().is_some_and(|past| past.includes_all);
-        if reached.is_some_and(|reached| reached.is_ignored && !includes) {
-            self.ignore(lane);
-            return Ok(false);
-        }
-        if self.must_wait_for_former_lane(session, lane) {
-            self.has_later = true;
-            return Ok(false);
-        }
-        let begun = segment.lane_beginning(lane);
-        // WHY also the publisher that began the lane: it may have moved here, and be dead, and
-        // another one have the lane. It had sent its history once more before the lane was shown.
-        let reached = reached.or_else(|| self.session_progress(begun?.session, lane));
-        let first = reached.map(|reached| reached.number);
-        let first = first.or(begun.map(|begun| begun.position));
-        // WHY not back: it may have begun to receive from the lane again.
-        if let Some(position) = first
-            && self.starts[lane as usize].position < position
-        {
-            self.starts[lane as usize] = LaneStart {
-                position,
-                number: Some(position),
-            };
-            self.publish_start(lane);
-        }
-        Ok(true)
     }
 
     /// Calls `old` for each former file, and then `own` for each lane of the present file, until a
@@ -330,23 +311,27 @@ impl RawConsumer {
             return;
         }
         past.looked = Some(Instant::now());
-        let ended = past.former.extract_if(.., Self::is_file_finished);
-        let ended: Vec<_> = ended.collect();
+        let mut ledger = past.ended;
+        let is_finished = |former: &mut Self| {
+            let found = former.ledger_if_finished();
+            ledger = found.map_or(ledger, |found| ledger.plus(found.final_ledger()));
+            found.is_some()
+        };
+        let ended: Vec<_> = past.former.extract_if(.., is_finished).collect();
         if ended.is_empty() {
             return;
         }
         let _uncancelled = NoCancelGuard::new();
         past.changes += ended.len() as u64;
+        past.ended = ledger;
         for former in &ended {
-            past.ended = past.ended.plus(former.stats().final_ledger());
+            past.remember_file(former);
             let sessions = lane_sessions(&former.segment, former.ignored);
-            past.sessions.extend(sessions.map(|found| SessionProgress {
+            past.remember_sessions(sessions.map(|found| SessionProgress {
                 lane: None,
                 ..found
             }));
         }
-        let forgotten = past.sessions.len().saturating_sub(SESSIONS_MAX);
-        past.sessions.drain(..forgotten);
         // WHY before they go: publishers that moved from there have their lanes here already, and
         // these readers find their sessions there.
         past.former.iter_mut().for_each(Self::look_for_lanes);
@@ -354,11 +339,11 @@ impl RawConsumer {
         self.note_own_epoch();
     }
 
-    /// Returns true if no publisher can send to this reader's file any more, and all readable
-    /// messages have been read.
-    fn is_file_finished(&mut self) -> bool {
+    /// Returns this reader's ledger if no publisher can send to its file any more, and all readable
+    /// messages have been read; otherwise `None`.
+    fn ledger_if_finished(&mut self) -> Option<ReadStats> {
         if self.segment.check_health().is_err() {
-            return true;
+            return Some(self.stats());
         }
         // ORDERING(leave): pairs with the fence in `LaneClaim::in_named_file`.
         fence(edge::LEAVE_LOOK);
@@ -372,21 +357,23 @@ impl RawConsumer {
             is_read && owner.is_ok_and(|owner| owner != 0 && !self.segment.is_dead(owner))
         };
         if (0..self.starts.len() as u32).any(is_owned) {
-            return false;
+            return None;
         }
-        if self.stats().waiting == 0 {
-            return true;
+        let ledger = self.stats();
+        if ledger.waiting == 0 {
+            return Some(ledger);
         }
         let has_message = |followed: &FollowedLane| followed.reader.has_message();
         let is_readable = self.unmapped_lanes() == 0 || self.lanes.iter().any(has_message);
         let past = self.past.get_or_insert_default();
         if is_readable {
             past.unmapped_since = None;
-            return false;
+            return None;
         }
         // What waits is in lanes that cannot be mapped.
         let since = *past.unmapped_since.get_or_insert_with(Instant::now);
-        !self.lacks_memory() || since.elapsed() >= MEMORY_WAIT_MAX
+        let is_over = !self.lacks_memory() || since.elapsed() >= MEMORY_WAIT_MAX;
+        is_over.then_some(ledger)
     }
 
     /// Returns true if a lane could not be mapped at the last attempt because of a limit of this

@@ -1,9 +1,12 @@
-//! Sessions: how far a reader has read the messages of a publisher that moved. A publisher keeps
-//! the number of its session, and its count of messages, when it moves to another lane.
+//! Sessions: how far a reader has read the messages of a publisher that moved, and where it begins
+//! in the publisher's next lane. A publisher keeps the number of its session, and its count of
+//! messages, when it moves to another lane.
 
 use std::sync::Arc;
 
 use super::RawConsumer;
+use super::join::LaneStart;
+use crate::file::error::OpenError;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
 use crate::protocol::lane;
@@ -46,7 +49,7 @@ impl RawConsumer {
     /// Returns how far this reader has read the messages of a publisher session in lanes to which
     /// the publisher came before it came to `lane`: in former files, or else in the same file.
     /// `None` if it did not read them there.
-    pub(super) fn session_progress(&self, session: u64, lane: u32) -> Option<SessionProgress> {
+    fn session_progress(&self, session: u64, lane: u32) -> Option<SessionProgress> {
         let past = self.past.as_deref().filter(|_| session != 0);
         let former = past.map_or(&[][..], |past| &past.former).iter();
         let former = former.map(|former| (Arc::clone(&former.segment), former.ignored));
@@ -66,32 +69,96 @@ impl RawConsumer {
         before.max_by_key(|found| found.number)
     }
 
-    /// Returns how far this reader has read the messages of a publisher session in another lane of
-    /// its file, from which the publisher moved to another file. It came back to `lane`.
-    pub(super) fn progress_in_file(&self, session: u64, lane: u32) -> Option<SessionProgress> {
+    /// Returns how far this reader has read the messages of a publisher session in the other lanes
+    /// of its file from which the publisher moved to another file, before it came back to `lane`.
+    fn progress_in_file(
+        &self,
+        session: u64,
+        lane: u32,
+    ) -> impl Iterator<Item = SessionProgress> + use<'_> {
         // WHY the lane, too: a publisher that comes back claims one that was never used, and may
         // have sent nothing since.
         let place = |lane| (self.first_position(lane), lane);
-        let came_before = |found: &SessionProgress| {
+        let came_before = move |found: &SessionProgress| {
             let at = found.lane.filter(|&found| found != lane);
             found.id == session && at.is_some_and(|at| place(at) < place(lane))
         };
         let sessions = lane_sessions(&self.segment, self.ignored);
-        let before = sessions.filter(|_| session != 0).filter(came_before);
-        before.max_by_key(|found| found.number)
+        sessions.filter(move |found| session != 0 && came_before(found))
+    }
+
+    /// Returns the place at which this reader begins in a lane that it does not read yet; `None` if
+    /// it ignores the lane's publisher.
+    pub(super) fn start_in(&self, lane: u32) -> Result<Option<LaneStart>, OpenError> {
+        let joined = self.starts[lane as usize];
+        let block = self.segment.lane_block(lane, Access::Read)?;
+        // Relaxed, both: the load of the changes ordered them.
+        if block.generation.get() == 0 {
+            return Ok(Some(joined));
+        }
+        let begun = self.segment.lane_beginning(lane);
+        let reached = if self.observes_one_lane() {
+            None
+        } else {
+            let reached = self.session_progress(block.session.get(), lane);
+            let includes = self.past.as_ref().is_some_and(|past| past.includes_all);
+            if reached.is_some_and(|reached| reached.is_ignored && !includes) {
+                return Ok(None);
+            }
+            // WHY also the publisher that began the lane: it may have moved here, and be dead, and
+            // another one have the lane. It had sent its history once more before the lane was
+            // shown.
+            reached.or_else(|| self.session_progress(begun?.session, lane))
+        };
+        let first = reached.map(|reached| reached.number);
+        let first = first.or(begun.map(|begun| begun.position));
+        let first = first.filter(|&position| position > joined.position);
+        Ok(Some(first.map_or(joined, |position| LaneStart {
+            position,
+            number: Some(position),
+        })))
+    }
+
+    /// Finds the place in a new lane at which this reader begins to read. Returns false if the
+    /// reader must not read it now: it ignores the lane if it ignored its session in a former file,
+    /// and first reads what the publisher sent before.
+    pub(super) fn find_start_in(&mut self, lane: u32) -> Result<bool, OpenError> {
+        let Some(start) = self.start_in(lane)? else {
+            self.ignore(lane);
+            return Ok(false);
+        };
+        if self.must_wait_for_former_lane(lane) {
+            self.has_later = true;
+            return Ok(false);
+        }
+        if start.position != self.starts[lane as usize].position {
+            self.begin_at(lane, start);
+            self.publish_counters();
+        }
+        Ok(true)
     }
 
     /// Returns true if this reader must not read a lane yet, because its publisher came back to
     /// this file, and sent other messages before that: here, or in the file to which this reader
     /// moved, too. This reader returns from there as soon as this process has noticed that the file
     /// has its name again.
-    pub(super) fn must_wait_for_former_lane(&self, session: u64, lane: u32) -> bool {
-        let before = self.progress_in_file(session, lane);
-        let Some(before) = before.and_then(|before| before.lane) else {
+    fn must_wait_for_former_lane(&self, lane: u32) -> bool {
+        if self.observes_one_lane() {
             return false;
+        }
+        let block = self.segment.lane_block(lane, Access::Read);
+        // Relaxed: as in `start_in`.
+        let session = block.map_or(0, |block| block.session.get());
+        let before = self.progress_in_file(session, lane);
+        let before = before.filter(|before| !before.is_ignored);
+        let before: Vec<_> = before.filter_map(|before| before.lane).collect();
+        let waits_here = || {
+            before
+                .iter()
+                .any(|&lane| self.waiting_messages_in(lane) > 0)
         };
         let waits_elsewhere = || self.progress.has_moved() && !self.segment.is_name_lost_now();
-        self.waiting_messages_in(before) > 0 || waits_elsewhere()
+        !before.is_empty() && (waits_here() || waits_elsewhere())
     }
 
     /// Returns the position at which a lane begins; 0 if that is not known.
