@@ -141,6 +141,26 @@ fn a_reader_that_comes_to_a_file_late_gets_no_message_twice() {
     }
 }
 
+/// A thread that waits is told of a message that its reader takes only after others.
+#[test]
+fn a_watch_shows_a_message_of_a_publisher_that_came_back() {
+    let scene = Scene::new(0);
+    let mut reader = scene.reader();
+    let mut producer = scene.producer();
+    send_there_and_back(&scene, &mut producer, [0..1, 1..2, 2..3]);
+    let mut watch = reader.watch();
+    let mut message = [0; 8];
+    for number in [0_u64, 2] {
+        watch.follow_consumer();
+        assert!(watch.has_message(), "message {number} waits");
+        assert_eq!(reader.recv_bytes(&mut message), Some(8));
+        assert_eq!(u64::from_le_bytes(message), number);
+    }
+    assert_eq!(receive(&mut reader), []);
+    watch.follow_consumer();
+    assert!(!watch.has_message());
+}
+
 #[test]
 fn repeated_history_that_a_reader_has_is_not_waiting_for_it() {
     let scene = Scene::new(4);

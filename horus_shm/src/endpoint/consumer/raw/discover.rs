@@ -94,10 +94,11 @@ impl RawConsumer {
     }
 
     /// Returns true if this reader may get messages from a lane before the change counter changes
-    /// again. True for a lane that it ignores, because it may stop ignoring the lane.
+    /// again. True for a lane that it ignores, because it may stop ignoring the lane, and for one
+    /// that it reads only after another one.
     fn may_receive_from(&self, lane: u32) -> bool {
-        let is_followed = self.lanes.iter().any(|followed| followed.lane == lane);
-        self.ignored & 1 << lane != 0 || is_followed && self.unmatched_in(lane).is_none()
+        let has_extent = matches!(self.newest_extent(lane), Ok(Some(_)));
+        self.ignored & 1 << lane != 0 || has_extent && self.unmatched_in(lane).is_none()
     }
 
     /// Begins to read a lane that this reader has not read so far, or moves on to the next extent
