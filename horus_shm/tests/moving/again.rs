@@ -141,6 +141,45 @@ fn a_reader_that_comes_to_a_file_late_gets_no_message_twice() {
     }
 }
 
+#[test]
+fn a_publisher_that_came_back_leaves_no_older_latched_message() {
+    let scene = Scene::new(1);
+    let mut producer = scene.latching_producer();
+    send_there_and_back(&scene, &mut producer, [0..10, 10..11, 11..12]);
+    assert_eq!(scene.received_late(), [11]);
+    drop(producer);
+    assert_eq!(scene.received_late(), [11], "the publisher has left");
+    let mut producer = scene.latching_producer();
+    assert_eq!(scene.received_late(), [11], "the next one is there");
+    send(&mut producer, 12..13);
+    assert_eq!(scene.received_late(), [12], "it has sent a message");
+}
+
+/// The publisher still has its first lane when it comes back, because a reliable reader has not
+/// been called since.
+#[test]
+fn a_publisher_that_came_back_offers_one_history() {
+    for persists in [false, true] {
+        let scene = Scene::new(1);
+        let mut request = scene.request();
+        request.reliability = Some(Reliability::Reliable);
+        request.persists = Some(persists);
+        let open = || scene.open_with(&request);
+        let [_idle, mut called] =
+            [(); 2].map(|()| RawConsumer::new(open(), ReadMode::Gated).unwrap());
+        let mut producer = RawProducer::new(open(), OnStalled::Full).unwrap();
+        send(&mut producer, 0..10);
+        assert_eq!(receive(&mut called).len(), 10);
+        scene.rename_away();
+        send(&mut producer, 10..11);
+        assert_eq!(receive(&mut called), [10]);
+        scene.rename_back();
+        send(&mut producer, 11..12);
+        assert_eq!(scene.received_late(), [11], "persists: {persists}");
+        assert_eq!(receive(&mut called), [11], "persists: {persists}");
+    }
+}
+
 /// A thread that waits is told of a message that its reader takes only after others.
 #[test]
 fn a_watch_shows_a_message_of_a_publisher_that_came_back() {

@@ -26,8 +26,9 @@ use crate::os::region::Access;
 use crate::protocol::identity::TypeIdentity;
 use crate::protocol::layout::LaneBlock;
 use crate::protocol::memory::LaneMemory;
-use crate::protocol::owner::HELD_BIT;
+use crate::protocol::owner::{self, HELD_BIT};
 use crate::protocol::sync::{Word, edge};
+use crate::protocol::takeover::end_session;
 
 /// Maximum time for which closing a publisher waits for readers that still have to move. Each
 /// process checks the names of its topics ten times a second.
@@ -196,7 +197,56 @@ impl RawProducer {
         record.moved_session.set(self.session);
         moved.segment.publish_extent(moved.extent.id)?;
         moved.wake_after_publication();
+        if !messages.is_empty() {
+            moved.end_histories_left_by(self);
+        }
         Ok(Some(moved))
+    }
+
+    /// Ends the histories that `former`, from which this publisher has just moved here, left in
+    /// other lanes of this file when it moved away from here. WHY: this lane repeats what is left of
+    /// them, and nobody would ever end them, so that readers that join would get old messages. WHY
+    /// not when it moves away: the file may come back without the publisher.
+    fn end_histories_left_by(&self, former: &Self) {
+        for lane in 0..self.segment.shape().lane_limit() {
+            let (Ok(block), Ok(record)) = (
+                self.segment.lane_block(lane, Access::Write),
+                self.segment.lane_record(lane, Access::Write),
+            ) else {
+                return;
+            };
+            // Relaxed, all: this publisher stored them, and the claim below orders what the next
+            // owner of the lane stored.
+            let is_left = || {
+                let session = block.session.get();
+                session == former.session && record.moved_session.get() == session
+            };
+            if lane == self.lane || !is_left() {
+                continue;
+            }
+            // WHY: a reliable publisher may still have the lane, until its readers have moved.
+            let mut awaited = former.awaited.iter();
+            let is_own =
+                awaited.any(|own| own.lane == lane && own.segment.is_same_file(&self.segment));
+            if is_own {
+                block.latched.set(0);
+                end_session(block);
+                continue;
+            }
+            if block.latched.get() == 0 {
+                continue;
+            }
+            let is_dead = |owner| self.segment.is_dead(owner);
+            let owner = [&block.owner].into_iter();
+            let me = self.segment.own_owner_word();
+            if owner::claim_first_free(owner, me, is_dead).is_some() {
+                // WHY again: another publisher may have used the lane since.
+                if is_left() {
+                    block.latched.set(0);
+                }
+                owner::release_entry(&block.owner);
+            }
+        }
     }
 
     /// Sends `messages` again, which this publisher had already sent in a former file.
