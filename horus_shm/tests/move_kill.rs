@@ -60,16 +60,21 @@ fn send(producer: &mut RawProducer, sender: u64, numbers: std::ops::Range<u64>) 
 fn child_role() {
     match common::role().as_deref() {
         Some("life") => live(),
-        Some("heir's life") => inherit(),
+        Some("heir's life") => inherit(&request()),
+        Some("life of the heir of lane 0") => {
+            let mut request = request();
+            request.lane_limit = Some(1);
+            inherit(&request);
+        }
         Some("claim") => claims::claim(),
         _ => {}
     }
 }
 
 /// Opens the topic again, and sends.
-fn inherit() {
+fn inherit(request: &Request) {
     be_traced();
-    let segment = open(&spawn::inherited_namespace());
+    let segment = open_with(&spawn::inherited_namespace(), request);
     mark();
     let mut producer = RawProducer::new(segment, OnStalled::Full).unwrap();
     mark();

@@ -1,13 +1,14 @@
 //! Publishers that are stopped while they claim a lane. Another publisher uses the lane meanwhile,
 //! and leaves.
 
+use std::fs;
 use std::sync::Arc;
 
 use horus_shm::internals::sync::Word as _;
-use horus_shm::internals::{Blocks as _, forbid_name_watch_thread};
+use horus_shm::internals::{Blocks as _, check_names_now, forbid_name_watch_thread};
 use horus_shm::{Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Segment};
 
-use super::{MESSAGES, Scene, is_long, open, receive, send};
+use super::{MESSAGES, Scene, TOPIC, is_long, open, receive, send};
 use crate::common::park;
 use crate::spawn;
 use crate::tracer::{Victim, be_traced, mark};
@@ -101,4 +102,44 @@ fn a_publisher_stopped_while_it_claims_a_lane_to_move_continues_its_numbers() {
             assert_eq!((stats.lost, stats.waiting), (0, 0), "{reading:?}");
         }
     }
+}
+
+/// The publisher whose lane is taken over lives on in another file of the topic.
+#[test]
+fn a_publisher_stopped_after_any_change_by_a_takeover_hides_no_publisher() {
+    forbid_name_watch_thread();
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let _kept = open(&namespace);
+    let mut producer = RawProducer::new(open(&namespace), OnStalled::Full).unwrap();
+    send(&mut producer, 1, 0..1);
+    let topic = namespace.topics_path().join(TOPIC);
+    let away = namespace.topics_path().with_file_name("away");
+    fs::rename(&topic, &away).unwrap();
+    check_names_now();
+    send(&mut producer, 1, 1..2);
+    fs::rename(&away, &topic).unwrap();
+    check_names_now();
+    let files = producer.topic_files();
+    let is_shown = || {
+        let publishers = files.publishers();
+        let mut files = publishers.iter().map(|publisher| &publisher.file);
+        files.any(|file| file.is_same_file(producer.segment()))
+    };
+    assert!(is_shown() && !files.newest().is_same_file(producer.segment()));
+    let mut heir = Victim::spawn("life of the heir of lane 0", dir.path());
+    let block = files.newest().lane_block(0, Access::Read).unwrap();
+    let words = || [&block.owner, &block.session, &block.epoch_owner].map(|word| word.get());
+    let mut changes = 0;
+    let mut before = words();
+    while heir.step(1) == 1 {
+        let now = words();
+        if now != before {
+            before = now;
+            changes += 1;
+            assert!(is_shown(), "{changes} changes: {now:x?}");
+        }
+    }
+    assert_eq!(changes, 3);
+    assert_eq!(files.publishers().len(), 2);
 }

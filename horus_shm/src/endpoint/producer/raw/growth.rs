@@ -87,13 +87,14 @@ impl ClaimedLane {
             Some(Err(error)) if is_lack_of_memory(error.errno_or(0)) => return Err(error),
             found => found.and_then(Result::ok),
         };
+        // WHY before the takeover: an onlooker that finds this publisher there must not take it for
+        // the predecessor. Relaxed: the takeover publishes it. A reader that does not know the
+        // session, or finds that of the predecessor, starts where the lane began.
+        block.session.set(session.id);
         let position = match &found {
             Some(extent) => take_over(&writer_lane(segment, extent)?, segment.own_owner_word()),
             None => lane::count_messages(block).1.max(session.number),
         };
-        // WHY not before: until then, the messages that readers find are of the predecessor.
-        // Relaxed: a reader that finds the session of the predecessor starts behind that.
-        block.session.set(session.id);
         let is_taken_over = found.is_some();
         if let Some(extent) = found {
             if segment.request().permits_extent(&extent.offer, offer) {
