@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use horus_core::message::{Bytes, BytesHeader, CmdVel};
-use horus_core::topic::{Publisher, Qos, Reason, Subscriber, WaitSet};
+use horus_core::topic::{Publisher, Qos, Reason, Subscriber, Topic, WaitSet};
 use horus_core::{RecvError, RecvTimeoutError, SendError};
+use horus_shm::internals::check_names_now;
 use private::Private;
 
 /// Removes the file of a topic, as `rm` does.
@@ -328,6 +329,62 @@ fn a_handle_with_both_ends_still_ignores_its_own_messages() {
     let (mut publisher, mut subscriber) = own.split();
     publisher.send(message(8)).unwrap();
     assert_eq!(subscriber.recv().unwrap().timestamp_ns, 8);
+}
+
+/// Receives all, and checks that nothing comes but the messages after the split.
+fn expect_own_after_split(own: Topic<CmdVel>, sent: u64, what: &str) {
+    let (mut publisher, mut subscriber) = own.split();
+    publisher.send(message(sent)).unwrap();
+    publisher.send(message(sent + 1)).unwrap();
+    // WHY many calls: one moves, and each other may find that a file is read whole.
+    let received: Vec<_> = (0..64).filter_map(|_| subscriber.recv()).collect();
+    let received: Vec<_> = received.iter().map(|own| own.timestamp_ns).collect();
+    assert_eq!(received, [sent, sent + 1], "{what}");
+    let stats = subscriber.stats();
+    let found = (stats.sent, stats.received, stats.lost);
+    assert_eq!(found, (2, 2, 0), "{what}");
+}
+
+/// The publisher has moved, and the subscriber has not.
+#[test]
+fn a_handle_that_is_split_while_it_moves_receives_its_own_messages() {
+    let private = Private::new();
+    let other: Publisher<CmdVel> = private.builder("own").publisher().unwrap();
+    let builder = private.builder::<CmdVel>("own");
+    let mut own = builder.topic().unwrap().ignore_own();
+    own.send(message(0)).unwrap();
+    remove(&private, "own");
+    check_names_now();
+    own.send(message(1)).unwrap();
+    assert!(file_of(&private, "own").exists());
+    expect_own_after_split(own, 2, "in the next file");
+    drop(other);
+}
+
+/// The publisher has two lanes in the file to which it has come back.
+#[test]
+fn a_handle_that_is_split_after_it_came_back_receives_its_own_messages() {
+    for is_called in [false, true] {
+        let private = Private::new();
+        let builder = private.builder::<CmdVel>("own");
+        let mut own = builder.topic().unwrap().ignore_own();
+        let topic = file_of(&private, "own");
+        let away = private.namespace().topics_path().with_file_name("away");
+        own.send(message(0)).unwrap();
+        for number in [1, 2] {
+            let [from, to] = match number {
+                1 => [&topic, &away],
+                _ => [&away, &topic],
+            };
+            fs::rename(from, to).unwrap();
+            check_names_now();
+            own.send(message(number)).unwrap();
+            if is_called {
+                assert_eq!(own.recv(), None);
+            }
+        }
+        expect_own_after_split(own, 3, &format!("called: {is_called}"));
+    }
 }
 
 #[test]

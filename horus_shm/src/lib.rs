@@ -48,6 +48,7 @@ pub use endpoint::consumer::{
 };
 pub use endpoint::loan::{Loan, LoanError, RawLoan};
 pub use endpoint::producer::{LoanMemory, OnStalled, Producer, RawProducer, SendError};
+pub use endpoint::publisher_progress::PublisherProgress;
 pub use endpoint::reader_slot::BORROWS_MAX;
 pub use endpoint::ring;
 pub use endpoint::ring::{FanoutShm, MpscShm, PodShm, RingOptions, SpscShm};

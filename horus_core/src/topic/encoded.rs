@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use horus_shm::internals::wait::WaitPolicy;
-use horus_shm::{OpenError, RawConsumer, RawProducer, TypeInfo};
+use horus_shm::{OpenError, PublisherProgress, RawConsumer, RawProducer, TypeInfo};
 
 use super::SendError;
 use super::payload::{Inbox, Outbox};
@@ -211,12 +211,12 @@ impl<T: Encoded> Inbox<T> for MessageDecoder {
         &self.raw
     }
 
-    fn ignore_lane(&mut self, lane: u32) {
-        self.raw.ignore(lane);
+    fn ignore_publisher(&mut self, publisher: PublisherProgress<'_>) {
+        self.raw.ignore_publisher(publisher);
     }
 
-    fn include_lane(&mut self, lane: u32) -> Result<(), OpenError> {
-        self.raw.include(lane)
+    fn include_publisher(&mut self, publisher: PublisherProgress<'_>) -> Result<(), OpenError> {
+        self.raw.include_publisher(publisher)
     }
 
     fn recv(&mut self) -> Option<T> {

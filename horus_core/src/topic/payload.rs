@@ -3,7 +3,9 @@
 use std::fmt::Debug;
 
 use horus_shm::internals::wait::WaitPolicy;
-use horus_shm::{Consumer, OpenError, Producer, RawConsumer, RawProducer, TypeInfo};
+use horus_shm::{
+    Consumer, OpenError, Producer, PublisherProgress, RawConsumer, RawProducer, TypeInfo,
+};
 
 use super::SendError;
 use super::time_fields::TimeFields;
@@ -56,8 +58,8 @@ pub trait Outbox<T>: Debug + Send + Unpin {
 pub trait Inbox<T>: Debug + Send + Unpin {
     fn new(raw: RawConsumer) -> Self;
     fn raw(&self) -> &RawConsumer;
-    fn ignore_lane(&mut self, lane: u32);
-    fn include_lane(&mut self, lane: u32) -> Result<(), OpenError>;
+    fn ignore_publisher(&mut self, publisher: PublisherProgress<'_>);
+    fn include_publisher(&mut self, publisher: PublisherProgress<'_>) -> Result<(), OpenError>;
     fn recv(&mut self) -> Option<T>;
     fn drain(&mut self, each: impl FnMut(T)) -> usize;
     fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<T>;
@@ -121,12 +123,12 @@ impl<T: Message> Inbox<T> for Consumer<T> {
         self.raw()
     }
 
-    fn ignore_lane(&mut self, lane: u32) {
-        self.ignore(lane);
+    fn ignore_publisher(&mut self, publisher: PublisherProgress<'_>) {
+        self.ignore_publisher(publisher);
     }
 
-    fn include_lane(&mut self, lane: u32) -> Result<(), OpenError> {
-        self.include(lane)
+    fn include_publisher(&mut self, publisher: PublisherProgress<'_>) -> Result<(), OpenError> {
+        self.include_publisher(publisher)
     }
 
     #[inline(always)]

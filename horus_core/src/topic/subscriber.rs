@@ -357,15 +357,15 @@ impl<T: Payload> Subscriber<T> {
     /// Makes this subscriber receive again from `publisher`, which is the other end of its topic
     /// handle.
     pub(super) fn include_own_publisher(&mut self, publisher: &Publisher<T>) {
-        // WHY it cannot fail: the lane was read before, so its memory is already mapped.
-        let included = self.inbox.include_lane(publisher.raw().lane());
+        // WHY it cannot fail: its lanes were read before, so their memory is already mapped.
+        let included = self.inbox.include_publisher(publisher.raw().progress());
         debug_assert!(included.is_ok(), "{included:?}");
     }
 
     /// Makes this subscriber receive nothing from `publisher`, which is the other end of its topic
     /// handle.
     pub(super) fn ignore_own_publisher(&mut self, publisher: &Publisher<T>) {
-        self.inbox.ignore_lane(publisher.raw().lane());
+        self.inbox.ignore_publisher(publisher.raw().progress());
     }
 
     pub(super) fn raw(&self) -> &RawConsumer {

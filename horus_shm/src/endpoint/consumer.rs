@@ -15,6 +15,7 @@ pub(crate) use raw::PrivateCopies;
 pub use raw::{Key, RawConsumer, ReadMode, ReadStats};
 pub use watch::{LaneWatch, Watch};
 
+use crate::endpoint::publisher_progress::PublisherProgress;
 use crate::file::error::{OpenError, RecvError};
 use crate::protocol::lane::PollOutcome;
 use crate::wait::WaitPolicy;
@@ -224,6 +225,21 @@ impl<T: Pod> Consumer<T> {
     /// [`OpenError::Io`] if a system call fails; the lane is still ignored then.
     pub fn include(&mut self, lane: u32) -> Result<(), OpenError> {
         self.raw.include(lane)
+    }
+
+    /// Stops receiving from `publisher`, in all files of the topic, wherever the two move.
+    pub fn ignore_publisher(&mut self, publisher: PublisherProgress<'_>) {
+        self.raw.ignore_publisher(publisher);
+    }
+
+    /// Receives from `publisher` again after [`Self::ignore_publisher`], beginning with messages
+    /// sent after this call. Does nothing if the publisher is not ignored.
+    ///
+    /// # Errors
+    ///
+    /// [`OpenError::Io`] if a system call fails; the publisher is still ignored then.
+    pub fn include_publisher(&mut self, publisher: PublisherProgress<'_>) -> Result<(), OpenError> {
+        self.raw.include_publisher(publisher)
     }
 
     /// Returns the untyped consumer that this typed consumer wraps.

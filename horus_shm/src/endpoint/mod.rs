@@ -7,6 +7,7 @@
 pub(crate) mod consumer;
 pub(crate) mod loan;
 pub(crate) mod producer;
+pub(crate) mod publisher_progress;
 pub(crate) mod reader_slot;
 pub mod ring;
 pub(crate) mod sample;

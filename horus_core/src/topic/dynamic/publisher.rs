@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{
-    LoanMemory, Namespace, Participant, RawLoan, RawProducer, TopicName, UnmatchedPair,
+    LoanMemory, Namespace, Participant, PublisherProgress, RawLoan, RawProducer, TopicName,
+    UnmatchedPair,
 };
 
 use super::{DynamicBuilder, DynamicType};
@@ -241,13 +242,13 @@ impl DynamicPublisher {
     #[must_use]
     pub fn unmatched_subscribers(&self) -> Vec<UnmatchedPair> {
         let mut pairs = self.raw.segment().unmatched_pairs();
-        pairs.retain(|pair| pair.lane == self.lane());
+        pairs.retain(|pair| pair.lane == self.raw.lane());
         pairs
     }
 
-    /// Returns the index of this publisher's lane in the topic.
-    pub(super) const fn lane(&self) -> u32 {
-        self.raw.lane()
+    /// Returns the progress of this publisher, by which subscribers recognize it.
+    pub(super) const fn progress(&self) -> PublisherProgress<'_> {
+        self.raw.progress()
     }
 
     /// Returns the length in bytes of the longest message that this publisher may send.

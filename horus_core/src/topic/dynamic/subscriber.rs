@@ -331,17 +331,17 @@ impl DynamicSubscriber {
     /// publisher may take the lane, and is ignored, too: call [`Self::include`] before you drop
     /// `publisher` and keep this subscriber.
     pub fn ignore(&mut self, publisher: &DynamicPublisher) {
-        self.inbox.raw.ignore(publisher.lane());
+        self.inbox.raw.ignore_publisher(publisher.progress());
     }
 
     /// Receives from the lane of `publisher` again after [`Self::ignore`]: what is sent in it after
-    /// this call. Does nothing if the lane is not ignored.
+    /// this call. Does nothing if `publisher` is not ignored.
     ///
     /// # Errors
     ///
-    /// Returns [`TopicError`] if a system call fails. The lane is still ignored then.
+    /// Returns [`TopicError`] if a system call fails. The publisher is still ignored then.
     pub fn include(&mut self, publisher: &DynamicPublisher) -> Result<(), TopicError> {
-        let included = self.inbox.raw.include(publisher.lane());
+        let included = self.inbox.raw.include_publisher(publisher.progress());
         included.map_err(|error| TopicError::new(self.name(), error))
     }
 

@@ -5,6 +5,7 @@ mod bytes;
 mod discover;
 mod follow;
 mod grown;
+mod ignoring;
 mod in_place;
 mod join;
 mod latest;

@@ -12,6 +12,7 @@ use std::sync::atomic::AtomicU64;
 use std::time::Instant;
 
 use super::SendError;
+use crate::endpoint::publisher_progress::PublisherProgress;
 use crate::endpoint::reader_slot::{self, FRUITLESS_WAKES_MAX};
 use crate::file::card::EndpointCard;
 use crate::file::counters::Participant;
@@ -374,6 +375,19 @@ impl RawProducer {
     #[must_use]
     pub const fn position(&self) -> u64 {
         self.writer.next_message_number()
+    }
+
+    /// Returns the progress of this producer, by which [`RawConsumer::ignore_publisher`] recognizes
+    /// it.
+    ///
+    /// [`RawConsumer::ignore_publisher`]: crate::RawConsumer::ignore_publisher
+    #[must_use]
+    pub const fn progress(&self) -> PublisherProgress<'_> {
+        PublisherProgress {
+            session: self.session,
+            segment: &self.segment,
+            number: self.position(),
+        }
     }
 
     /// Returns the card (settings) of this producer. [`EndpointCard::mismatch`] compares it with

@@ -1,11 +1,10 @@
 //! Joins a topic as a reader: claims a reader slot, and determines where to start in each lane.
 
-use std::cmp::Ordering;
 use std::ops::Range;
 use std::sync::Arc;
 
 use super::waits::PublisherWaker;
-use super::{FollowedLane, NO_LANE, RawConsumer, ReadMode, discover};
+use super::{FollowedLane, RawConsumer, ReadMode};
 use crate::endpoint::consumer::watch::ConsumerProgress;
 use crate::endpoint::reader_slot::ReaderSlot;
 use crate::file::error::OpenError;
@@ -16,7 +15,7 @@ use crate::file::segment::{Blocks as _, SEARCHED_EXTENTS_MAX};
 use crate::os::region::Access;
 use crate::protocol::gate;
 use crate::protocol::lane;
-use crate::protocol::layout::{LatchedHistory, POSITION_MAX};
+use crate::protocol::layout::LatchedHistory;
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::{Word, edge};
 use crate::protocol::takeover;
@@ -253,7 +252,11 @@ impl RawConsumer {
     /// Returns the place after the last message of a pinnable lane: its position, and the sequence
     /// number of the next message. `ended` is the memory of the lane if the session of its
     /// publisher has ended; otherwise `None`.
-    fn start_at_end(&self, lane: u32, ended: Option<&RawLane>) -> Result<LaneStart, OpenError> {
+    pub(super) fn start_at_end(
+        &self,
+        lane: u32,
+        ended: Option<&RawLane>,
+    ) -> Result<LaneStart, OpenError> {
         let (number, position) = match ended {
             Some(memory) => lane::count_all_messages(memory),
             None => lane::count_messages(self.segment.lane_block(lane, Access::Read)?),
@@ -293,7 +296,7 @@ impl RawConsumer {
     }
 
     /// Returns the control block and the cursors of a lane, without mapping any slots.
-    fn lane_control(&self, lane: u32) -> Result<RawLane, OpenError> {
+    pub(super) fn lane_control(&self, lane: u32) -> Result<RawLane, OpenError> {
         let readers = self.progress.readers();
         let parts = self.segment.lane_control(lane, Access::Read, readers)?;
         // SAFETY: block and cursors are mapped by the segment; no slot is accessed.
@@ -327,83 +330,5 @@ impl RawConsumer {
     pub fn offer_in(&self, lane: u32) -> Option<Offer> {
         let newest = self.newest_extent(lane).ok()??;
         self.segment.offer_of(newest)
-    }
-
-    /// Returns the bit that stands for lane `lane` in bit masks; `None` if no topic can have a lane
-    /// with this index.
-    fn lane_bit(&self, lane: u32) -> Option<u64> {
-        ((lane as usize) < self.starts.len()).then(|| 1 << lane)
-    }
-
-    /// Stops receiving from lane `lane`, and leaves its messages out of the ledger (counters). A
-    /// participant that also publishes uses this so that it does not receive its own messages.
-    /// Does nothing if the topic cannot have a lane of this index.
-    pub fn ignore(&mut self, lane: u32) {
-        let Some(bit) = self.lane_bit(lane).filter(|bit| self.ignored & bit == 0) else {
-            return;
-        };
-        self.ignored |= bit;
-        if let Some(at) = self.lanes.iter().position(|followed| followed.lane == lane) {
-            let FollowedLane { reader, .. } = self.lanes.remove(at);
-            let start = self.starts[lane as usize];
-            let passed = match reader.accounted_numbers() {
-                Some((first, next)) => next.wrapping_sub(first),
-                None => reader.position().wrapping_sub(start.position),
-            };
-            let skipped = reader.lost().wrapping_add(reader.skipped());
-            let received = passed.wrapping_sub(skipped);
-            self.received = self.received.saturating_sub(received);
-            self.received_at_empty_poll = self.received;
-            self.next = 0;
-            self.last_lane = match self.last_lane.cmp(&at) {
-                Ordering::Less => self.last_lane,
-                Ordering::Equal => NO_LANE,
-                Ordering::Greater if self.last_lane == NO_LANE => NO_LANE,
-                Ordering::Greater => self.last_lane - 1,
-            };
-            self.update_lane_totals();
-        }
-        gate::leave_lane(self.progress.cursor(lane));
-        self.publish_counters();
-    }
-
-    /// Receives from lane `lane` again after [`Self::ignore`], beginning with messages sent after
-    /// this call. Call this when the lane may belong to a different participant.
-    ///
-    /// # Errors
-    ///
-    /// [`OpenError::Io`] if a system call fails; the lane is still ignored then.
-    pub fn include(&mut self, lane: u32) -> Result<(), OpenError> {
-        let Some(bit) = self.lane_bit(lane).filter(|bit| self.ignored & bit != 0) else {
-            return Ok(());
-        };
-        let memory = self.lane_control(lane)?;
-        let position = match self.reading {
-            ReadMode::Gated => gate::join_lane(&memory, self.progress.reader(), u64::MAX),
-            // ORDERING(head): pairs with the store in `LaneWriter::publish`.
-            _ => Word::load(&memory.block().head, edge::HEAD_SEE).min(POSITION_MAX),
-        };
-        let newest = self
-            .newest_extent(lane)?
-            .and_then(|id| self.map_extent(id).ok());
-        // WHY only if it is mapped: as in `lane_start`.
-        let is_plain = newest.is_some_and(|(extent, _)| !extent.offer.shape.request().pinnable);
-        let start = if is_plain {
-            LaneStart {
-                position,
-                number: Some(position),
-            }
-        } else {
-            self.start_at_end(lane, None)?
-        };
-        self.starts[lane as usize] = start;
-        self.publish_start(lane);
-        self.ignored &= !bit;
-        self.publish_counters();
-        self.include_ignored_sessions();
-        // WHY: the next call then looks for lanes.
-        self.known = discover::NEVER_SEARCHED;
-        self.store_failed_mapping(None);
-        Ok(())
     }
 }

@@ -66,8 +66,6 @@ pub(super) struct FormerFiles {
     /// True if the reader is an observer of one lane. It never moves to another file, even if its
     /// file loses its name.
     stays: bool,
-    /// True if the reader receives again from publishers that it ignored in former files.
-    pub(super) includes_all: bool,
     /// Number of times that the reader has joined or left a topic file.
     pub(super) changes: u64,
     /// Time and `errno` of the last attempt to move to another file, if that attempt failed. The
@@ -83,7 +81,6 @@ impl FormerFiles {
         Self {
             sessions: self.sessions.clone(),
             earlier: self.former.iter().map(earlier).collect(),
-            includes_all: self.includes_all,
             ..Self::default()
         }
     }
@@ -526,13 +523,6 @@ impl RawConsumer {
         former.fold((0, 1), |(longest, lap), former| {
             (longest.max(former.longest), lap.max(former.lap))
         })
-    }
-
-    /// Makes this reader receive again from the publisher sessions that it ignored in former files.
-    pub(super) fn include_ignored_sessions(&mut self) {
-        if let Some(past) = &mut self.past {
-            past.includes_all = true;
-        }
     }
 
     /// Returns an error if the topic's namespace was removed, or if this reader cannot move to the

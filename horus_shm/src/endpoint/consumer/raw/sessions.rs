@@ -101,8 +101,7 @@ impl RawConsumer {
             None
         } else {
             let reached = self.session_progress(block.session.get(), lane);
-            let includes = self.past.as_ref().is_some_and(|past| past.includes_all);
-            if reached.is_some_and(|reached| reached.is_ignored && !includes) {
+            if reached.is_some_and(|reached| reached.is_ignored) {
                 return Ok(None);
             }
             // WHY also the publisher that began the lane: it may have moved here, and be dead, and
