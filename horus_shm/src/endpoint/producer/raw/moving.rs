@@ -204,9 +204,9 @@ impl RawProducer {
     }
 
     /// Ends the histories that `former`, from which this publisher has just moved here, left in
-    /// other lanes of this file when it moved away from here. WHY: this lane repeats what is left of
-    /// them, and nobody would ever end them, so that readers that join would get old messages. WHY
-    /// not when it moves away: the file may come back without the publisher.
+    /// other lanes of this file when it moved away from here. WHY: this lane repeats what is left
+    /// of them, and nobody would ever end them, so that readers that join would get old messages.
+    /// WHY not when it moves away: the file may come back without the publisher.
     fn end_histories_left_by(&self, former: &Self) {
         for lane in 0..self.segment.shape().lane_limit() {
             let (Ok(block), Ok(record)) = (
