@@ -77,7 +77,8 @@ models! {
         a_pin_given_back_elsewhere_can_be_used_again,
         a_reader_whose_limit_was_taken_borrows_nothing,
         two_limits_raised_at_once_are_both_counted,
-        a_limit_lowered_by_a_third_reader_hides_no_pin;
+        a_limit_lowered_by_a_third_reader_hides_no_pin,
+        a_reader_that_may_borrow_no_more_keeps_no_limit;
     crate::loom_models::presence:
         a_topic_is_never_split,
         a_file_without_its_name_is_not_in_use,

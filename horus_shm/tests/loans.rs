@@ -9,6 +9,8 @@ mod confine;
 mod gated;
 #[path = "loans/latched.rs"]
 mod latched;
+#[path = "loans/private_copies.rs"]
+mod private_copies;
 #[path = "loans/shared_pins.rs"]
 mod shared_pins;
 #[path = "loans/shorter_lanes.rs"]

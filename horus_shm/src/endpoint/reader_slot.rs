@@ -207,16 +207,10 @@ impl ReaderSlot {
             reserved: if reserves { limit } else { reserved },
         };
         let memory = SharedLimits { slot: self, block };
-        let is_raised =
-            limit <= BORROWS_MAX.into() && raise_limit(&memory, wanted, borrows_max(capacity));
+        let is_raised = raise_limit(&memory, wanted, reserved, borrows_max(capacity));
         if is_raised {
             // Relaxed: only the thread that reads uses it.
             self.reserved_beside.set(capacity);
-        } else {
-            let limit = reserved.max(in_use.into());
-            let kept = PinLimit { limit, reserved };
-            // Relaxed: this reader has had no lower limit meanwhile.
-            block.pin_limit.set(kept.to_word());
         }
         is_raised
     }

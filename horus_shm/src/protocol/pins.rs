@@ -57,7 +57,7 @@ pub struct OtherReader<'a, W> {
 impl<W: Word> OtherReader<'_, W> {
     /// Returns the number of messages that the reader has pinned.
     fn pinned(&self) -> u64 {
-        // Relaxed: the caller's fence orders it.
+        // Relaxed: the fences of `store_limit` order it.
         self.pins.iter().filter(|pin| pin.get() != 0).count() as u64
     }
 }
@@ -78,11 +78,33 @@ pub trait LimitMemory {
 }
 
 /// Sets the limit of a reader to `wanted`. If the sum of all limits were more than `max`, lowers
-/// the limits of readers that use less than theirs.
+/// the limits of readers that use less than theirs. `reserved` is the number that the reader has
+/// reserved so far, which must not be more than `wanted.reserved`.
 ///
-/// Returns false if that is not enough. The caller then has to store a limit that this reader had
-/// all the time: the number of its pins in use, or what it has reserved.
-pub fn raise_limit<M: LimitMemory>(memory: &M, wanted: PinLimit, max: u64) -> bool {
+/// Returns false if that is not enough. The reader may then borrow no more than it has reserved.
+/// Messages that it holds beyond that stay pinned.
+pub fn raise_limit<M: LimitMemory>(memory: &M, wanted: PinLimit, reserved: u64, max: u64) -> bool {
+    // WHY not `wanted.reserved` yet: nobody can lower that, and this process may be stopped here.
+    let raised = PinLimit { reserved, ..wanted };
+    let own = memory.own_limit();
+    let is_raised = wanted.limit <= BORROWS_MAX.into()
+        && store_limit(memory, raised, max)
+        // Relaxed: that no reader has lowered the limit meanwhile is the value of the word itself.
+        && (raised == wanted || own.compare_exchange_relaxed(raised.to_word(), wanted.to_word()));
+    if !is_raised {
+        // WHY not the number of pins in use: another reader may have counted, or lowered the limit
+        // to, fewer, because another thread has given a message back. WHY this is no more than any
+        // reader counts: no limit is lowered below what is reserved. Relaxed: as the store in
+        // `store_limit`.
+        let limit = reserved;
+        own.set(PinLimit { limit, reserved }.to_word());
+    }
+    is_raised
+}
+
+/// Stores the limit `wanted` of a reader, and lowers the limits of other readers, as
+/// [`raise_limit`] says. Returns true if the limits and pins of all readers permit `wanted`.
+fn store_limit<M: LimitMemory>(memory: &M, wanted: PinLimit, max: u64) -> bool {
     // Relaxed: the fence orders it before the loads of the others.
     memory.own_limit().set(wanted.to_word());
     // ORDERING(pinlimit): of two readers that raise their limits at once, at least one sees the
@@ -94,7 +116,9 @@ pub fn raise_limit<M: LimitMemory>(memory: &M, wanted: PinLimit, max: u64) -> bo
     for (entry, other) in counted.iter_mut().zip(memory.other_readers()) {
         // Relaxed: as above.
         let limit = PinLimit::from_word(other.limit.get()).limit;
-        sum += limit;
+        // WHY the pins, too: a reader whose attempt to raise its limit failed has a limit below
+        // their number.
+        sum += limit.max(other.pinned());
         *entry = Some((other, limit));
     }
     for (other, limit) in counted.iter_mut().flatten() {
@@ -160,4 +184,125 @@ pub fn free_pin<W: Word>(held: &W, word: &W, pin: u32) {
     clear_pin(word);
     // ORDERING(reuse): pairs with the load in `claim_free_pin`.
     held.clear_bits_at(1 << pin, edge::PIN_FREE);
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::AtomicU64;
+
+    use super::*;
+
+    /// Number of messages that all readers together may borrow.
+    const MAX: u64 = 3;
+
+    /// The limit and the pins of a reader.
+    #[derive(Default)]
+    struct Reader {
+        limit: AtomicU64,
+        pins: [AtomicU64; 2],
+    }
+
+    impl Reader {
+        fn limit(&self) -> PinLimit {
+            PinLimit::from_word(self.limit.get())
+        }
+    }
+
+    /// The readers of a topic, as the first one sees them. It calls `between` where it has lowered
+    /// the limits of the others, and has not yet counted their pins.
+    struct Topic<'a, F> {
+        own: &'a Reader,
+        others: &'a [&'a Reader],
+        between: F,
+    }
+
+    impl<F: Fn()> LimitMemory for Topic<'_, F> {
+        type Word = AtomicU64;
+
+        fn own_limit(&self) -> &AtomicU64 {
+            &self.own.limit
+        }
+
+        fn other_readers(&self) -> impl Iterator<Item = OtherReader<'_, AtomicU64>> {
+            self.others.iter().map(|reader| OtherReader {
+                limit: &reader.limit,
+                pins: &reader.pins,
+            })
+        }
+
+        fn fence(&self, edge: Edge) {
+            if edge.label == "pinlimit/count" {
+                (self.between)();
+            }
+        }
+    }
+
+    /// Raises the limit of `own` to `limit`, and reserves that number if `reserves` is true.
+    fn raise(own: &Reader, others: &[&Reader], limit: u64, reserves: bool) -> bool {
+        raise_while(own, others, (limit, reserves), || {})
+    }
+
+    /// Does the same as [`raise`], and calls `between` as [`Topic`] says.
+    fn raise_while(
+        own: &Reader,
+        others: &[&Reader],
+        (limit, reserves): (u64, bool),
+        between: impl Fn(),
+    ) -> bool {
+        let topic = Topic {
+            own,
+            others,
+            between,
+        };
+        let reserved = own.limit().reserved;
+        let wanted = PinLimit {
+            limit,
+            reserved: if reserves { limit } else { reserved },
+        };
+        raise_limit(&topic, wanted, reserved, MAX)
+    }
+
+    #[test]
+    fn a_reader_that_fails_keeps_only_what_it_has_reserved() {
+        for reserved in [0, 1] {
+            let [one, other] = [(); 2].map(|()| Reader::default());
+            assert!(raise(&one, &[&other], reserved, true));
+            assert!(raise(&other, &[&one], 2, false));
+            other.pins.iter().for_each(|pin| pin.set(1));
+            assert!(!raise(&one, &[&other], 2, false));
+            let kept = PinLimit {
+                limit: reserved,
+                reserved,
+            };
+            assert_eq!(one.limit(), kept);
+            assert!(!raise(&one, &[&other], u64::from(BORROWS_MAX) + 1, true));
+            assert_eq!(one.limit(), kept, "more than its pins");
+        }
+    }
+
+    /// The pins of a reader without a limit take what others may borrow and do not.
+    #[test]
+    fn what_a_reader_without_a_limit_holds_is_taken_from_those_that_use_less() {
+        let [holder, idle, needy] = [(); 3].map(|()| Reader::default());
+        holder.pins[0].set(1);
+        assert!(raise(&idle, &[&holder, &needy], 2, false));
+        assert!(raise(&needy, &[&holder, &idle], 2, false));
+        assert_eq!([&idle, &needy].map(|reader| reader.limit().limit), [0, 2]);
+    }
+
+    /// Nobody waits for a reader that is stopped before it has reserved its pins.
+    #[test]
+    fn pins_that_are_being_reserved_can_be_taken_away() {
+        let [stopped, needy] = [(); 2].map(|()| Reader::default());
+        let reserved = raise_while(&stopped, &[&needy], (3, true), || {
+            assert!(
+                raise(&needy, &[&stopped], 3, false),
+                "{:?}",
+                stopped.limit()
+            );
+        });
+        assert!(!reserved);
+        assert_eq!(stopped.limit(), PinLimit::default());
+        assert_eq!(needy.limit().limit, 3);
+    }
 }

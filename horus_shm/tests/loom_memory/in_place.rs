@@ -140,7 +140,19 @@ impl Borrower {
     /// Raises the limit of this reader to `limit`, if the limits of all readers are at most `max`
     /// then.
     pub(crate) fn raise_limit(&self, limit: u64, max: u64) -> bool {
-        pins::raise_limit(self, PinLimit { limit, reserved: 0 }, max)
+        pins::raise_limit(self, PinLimit { limit, reserved: 0 }, 0, max)
+    }
+
+    /// Borrows one message more than it holds, as a `RawConsumer`: first raises its limit, if the
+    /// limits of all readers are at most `max` then.
+    pub(crate) fn borrow_one_more(self, max: u64) -> Option<Self> {
+        // Relaxed, here and below: as in `ReaderSlot`.
+        let held = self.held.get().count_ones();
+        self.raise_limit(u64::from(held) + 1, max);
+        let limit = PinLimit::from_word(self.own_limit().get()).limit;
+        claim_free_pin(&*self.held, limit as u32)?;
+        let in_use = self.held.get().count_ones();
+        self.borrow_within_limit(in_use)
     }
 
     /// Pins the next message if the limit of this reader is `in_use` or more.

@@ -328,3 +328,22 @@ pub(crate) fn a_limit_lowered_by_a_third_reader_hides_no_pin() {
         expect_one_held_at_most([borrowing.join().unwrap(), needy]);
     });
 }
+
+/// A reader that may not borrow one more message keeps no limit that another one has counted as
+/// less, because a thread gave a message back meanwhile.
+pub(crate) fn a_reader_that_may_borrow_no_more_keeps_no_limit() {
+    explore(3, || {
+        let lane = LoomLane::pinnable((2, 0), 2, CopyOptions::Exclusive, DEAD);
+        let mut lender = Lender::first(&lane);
+        let [mut holder, needy] = [0, 1].map(|reader| Borrower::join(&lane, reader));
+        assert!(lender.send() && lender.send());
+        assert!(holder.raise_limit(1, 1));
+        let borrowed = holder.borrow().unwrap();
+        let held = holder.hand_over(borrowed);
+        let dropping = thread::spawn(move || held.read());
+        let borrowing = thread::spawn(move || needy.borrow_one_more(1));
+        let again = holder.borrow_one_more(1);
+        dropping.join().unwrap();
+        expect_one_held_at_most([again, borrowing.join().unwrap()]);
+    });
+}
