@@ -78,7 +78,9 @@ models! {
         a_reader_whose_limit_was_taken_borrows_nothing,
         two_limits_raised_at_once_are_both_counted,
         a_limit_lowered_by_a_third_reader_hides_no_pin,
-        a_reader_that_may_borrow_no_more_keeps_no_limit;
+        a_reader_that_may_borrow_no_more_keeps_no_limit,
+        a_pin_whose_reaper_is_stopped_is_ignored,
+        the_next_reader_in_a_held_place_keeps_its_pins;
     crate::loom_models::presence:
         a_topic_is_never_split,
         a_file_without_its_name_is_not_in_use,

@@ -7,6 +7,8 @@ mod common;
 mod confine;
 #[path = "loans/gated.rs"]
 mod gated;
+#[path = "loans/held_places.rs"]
+mod held_places;
 #[path = "loans/latched.rs"]
 mod latched;
 #[path = "loans/private_copies.rs"]

@@ -12,7 +12,7 @@ use crate::os::region::Access;
 use crate::protocol::gate;
 use crate::protocol::identity::TypeIdentity;
 use crate::protocol::layout::ReaderBlock;
-use crate::protocol::owner;
+use crate::protocol::owner::{self, HELD_BIT};
 use crate::protocol::pins::{LimitMemory, OtherReader, PinLimit, clear_pin, raise_limit};
 use crate::protocol::sync::{self, Edge, Word, edge};
 use crate::wait::{Event, Sleeper, WakeOrder};
@@ -115,6 +115,9 @@ impl ReaderSlot {
         // Relaxed, both: the claim ordered them.
         let gated = segment.wait_block(Access::Write)?.gated.get() & 1 << index != 0;
         segment.record_subscriber_death(index)?;
+        // WHY while the slot is held: until then writers ignore the pins in it, and this process may
+        // be stopped at any time.
+        clear_announcements_except_gate(segment, index);
         let block = segment.reader_block(index, Access::Write)?;
         let identity = segment.request().type_info.identity();
         let same_type = TypeIdentity::of_reader(block) == identity;
@@ -123,10 +126,8 @@ impl ReaderSlot {
             && predecessor != 0
             && same_type
             && owner::continue_gate(&block.owner, predecessor, me);
-        if resumed {
-            clear_announcements_except_gate(segment, index);
-        } else {
-            clear_announcements(segment, index);
+        if !resumed {
+            clear_gate(segment, index);
         }
         if let Ok(block) = segment.reader_block(index, Access::Write) {
             identity.store(block);
@@ -314,8 +315,12 @@ impl LimitMemory for SharedLimits<'_> {
         (0..segment.shape().reader_limit())
             .filter(|&reader| reader != self.slot.index)
             .filter_map(|reader| segment.reader_block(reader, Access::Write).ok())
-            // Relaxed: the fence in `raise_limit` orders it.
-            .filter(|block| block.owner.get() != 0 && !segment.is_dead(block.owner.get()))
+            .filter(|block| {
+                // Relaxed: the fence in `store_limit` orders it.
+                let owner = block.owner.get();
+                // WHY not a held slot: its reader is dead, and publishers ignore its pins.
+                owner != 0 && owner & HELD_BIT == 0 && !segment.is_dead(owner)
+            })
             .map(|block| OtherReader {
                 limit: &block.pin_limit,
                 pins: &block.pins[..BORROWS_MAX as usize],
@@ -345,13 +350,19 @@ impl Drop for ReaderSlot {
 /// Clears everything that an owner of a reader slot has announced to publishers: that it is gated,
 /// its pins, and that it sleeps. Only the present owner of the slot may call this.
 fn clear_announcements(segment: &Segment, index: u32) {
+    clear_gate(segment, index);
+    clear_announcements_except_gate(segment, index);
+}
+
+/// Clears what makes the reader of a slot gated: its bit, and its cursors. Only the present owner of
+/// the slot may call this.
+fn clear_gate(segment: &Segment, index: u32) {
     if let Ok(wait) = segment.wait_block(Access::Write) {
         gate::withdraw_gated_reader(&wait.gated, index);
     }
     if let Ok(cursors) = segment.cursors(index, Access::Write) {
         cursors.iter().for_each(gate::leave_lane);
     }
-    clear_announcements_except_gate(segment, index);
 }
 
 /// Clears everything that an owner of a reader slot has announced to publishers, except that it is

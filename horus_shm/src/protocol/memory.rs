@@ -10,6 +10,7 @@ use crate::protocol::copy::{self, CACHE_LINE_BYTES, PrefetchIntent};
 use crate::protocol::identity::TypeIdentity;
 use crate::protocol::lane::PinnableLane;
 use crate::protocol::layout::{LaneBlock, ReaderBlock, WaitBlock};
+use crate::protocol::owner;
 use crate::protocol::sync::{self, Edge, Word};
 use crate::protocol::tuning::Tuning;
 
@@ -511,5 +512,10 @@ impl PinnableLane for RawLane {
 
     fn pin_limit_word(&self, reader: u32) -> &AtomicU64 {
         &self.readers.block(reader).pin_limit
+    }
+
+    #[cold]
+    fn is_reader_held(&self, reader: u32) -> bool {
+        owner::is_held(&self.readers.block(reader).owner)
     }
 }

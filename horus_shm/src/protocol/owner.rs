@@ -74,9 +74,9 @@ pub fn hold_with_retries<'a, W: Word + 'a>(
 /// Makes this process the holder of the reader slot with the owner word `word`, which must be
 /// `owner`: that of a dead process, or 0. Returns false if another process was faster.
 fn hold<W: Word>(word: &W, owner: u64, me: u64) -> bool {
-    // ORDERING(owner): pairs with the release in `release_entry`, and as a release with the fence
-    // in `LaneWriter::find_room`: a writer that abandons the gate writes after the reader's last
-    // loads.
+    // ORDERING(owner): pairs with the release in `release_entry`. As a release, it pairs with the
+    // fences in `LaneWriter::find_room` and `claim_unless_pinned`: a writer that abandons the gate,
+    // or ignores the pins, writes after the reader's last loads.
     word.compare_exchange_at(owner, held(owner, me), edge::OWNER_CLAIM)
 }
 
@@ -114,6 +114,15 @@ pub fn abandon_gate<W: Word>(word: &W) -> bool {
     owner & HELD_BIT != 0
         && (owner & ABANDONED_BIT != 0
             || word.compare_exchange_relaxed(owner, owner | ABANDONED_BIT))
+}
+
+/// Returns true if a process holds the reader slot with the owner word `word`. If the caller has
+/// loaded something before that a reader announced in the slot, with Acquire, that reader is dead
+/// or has left. WHY: a reader announces something only after it has removed [`HELD_BIT`].
+pub fn is_held<W: Word>(word: &W) -> bool {
+    // Relaxed: the fence in `LaneWriter::claim_unless_pinned`, which comes before the next write,
+    // is the Acquire for the release in `hold`: the reader has read its last message.
+    word.get() & HELD_BIT != 0
 }
 
 /// Frees the reader slot of `owner`, which is a dead process or `me`. Calls `clear` first, to

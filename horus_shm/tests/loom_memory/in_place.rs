@@ -53,10 +53,17 @@ impl Lender {
         }
     }
 
-    /// Sends the next message, stepping over pinned slots; returns false if all slots are pinned.
+    /// Sends the next message, stepping over pinned slots, except those of a dead reader whose
+    /// place is held; returns false if all slots are pinned.
     pub(crate) fn send(&mut self) -> bool {
         for _ in 0..=self.0.memory().capacity() {
-            match self.0.claim_slot() {
+            let mut claimed = self.0.claim_slot();
+            if let Err(SlotBlocked::Pinned { reader }) = claimed
+                && self.0.ignore_held_reader(reader)
+            {
+                claimed = self.0.claim_slot();
+            }
+            match claimed {
                 Ok(index) => {
                     self.fill(index);
                     return true;

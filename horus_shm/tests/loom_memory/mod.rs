@@ -275,6 +275,8 @@ struct Parts {
     pinners: LoomWord,
     pins: Box<[[LoomWord; PINS as usize]]>,
     pin_limits: Box<[LoomWord]>,
+    /// The owner words of the places for readers that can pin slots.
+    pin_owners: Box<[LoomWord]>,
 }
 
 /// The extent of a lane to which it grows.
@@ -330,7 +332,7 @@ impl LoomLane {
         let readers = (0..gated).map(reader).collect();
         let pin = |_| std::array::from_fn(|_| word(()));
         let pins = (0..pinning).map(pin).collect();
-        let pin_limits = (0..pinning).map(|_| word(())).collect();
+        let [pin_limits, pin_owners] = [(); 2].map(|()| (0..pinning).map(|_| word(())).collect());
         let parts = Shared::new(Parts {
             block,
             slots,
@@ -341,6 +343,7 @@ impl LoomLane {
             pinners: word(()),
             pins,
             pin_limits,
+            pin_owners,
         });
         Self(parts, None)
     }
@@ -378,6 +381,11 @@ impl LoomLane {
     /// Returns the pins of a reader for borrowed messages.
     pub(crate) fn borrow_pins(&self, reader: u32) -> &[LoomWord] {
         &self.0.pins[reader as usize][..PINS as usize - 1]
+    }
+
+    /// Returns the owner word of place `reader` for readers that can pin slots.
+    pub(crate) fn pin_owner(&self, reader: u32) -> &LoomWord {
+        &self.0.pin_owners[reader as usize]
     }
 
     /// Returns the owner word of place `reader`.
@@ -578,5 +586,9 @@ impl PinnableLane for LoomLane {
 
     fn pin_limit_word(&self, reader: u32) -> &LoomWord {
         &self.0.pin_limits[reader as usize]
+    }
+
+    fn is_reader_held(&self, reader: u32) -> bool {
+        owner::is_held(self.pin_owner(reader))
     }
 }

@@ -2,10 +2,11 @@
 
 use std::rc::Rc;
 
+use horus_shm::internals::lane::PinnableLane as _;
 use horus_shm::internals::memory::LaneMemory as _;
-use horus_shm::internals::pins::{claim_free_pin, free_pin};
+use horus_shm::internals::pins::{claim_free_pin, clear_pin, free_pin};
 use horus_shm::internals::sync::Word;
-use horus_shm::internals::takeover;
+use horus_shm::internals::{owner, takeover};
 use loom::thread;
 
 use crate::loom_memory::in_place::{Borrower, Lender};
@@ -345,5 +346,61 @@ pub(crate) fn a_reader_that_may_borrow_no_more_keeps_no_limit() {
         let again = holder.borrow_one_more(1);
         dropping.join().unwrap();
         expect_one_held_at_most([again, borrowing.join().unwrap()]);
+    });
+}
+
+/// A process that is stopped while it frees the place of a dead reader keeps no slot from a writer.
+pub(crate) fn a_pin_whose_reaper_is_stopped_is_ignored() {
+    explore(3, || {
+        let lane = LoomLane::pinnable((1, 0), 1, CopyOptions::Exclusive, DEAD);
+        let [reader, reaper] = [7, 8];
+        lane.pin_owner(0).set(reader);
+        let mut borrower = Borrower::join(&lane, 0);
+        let mut lender = Lender::first(&lane);
+        assert!(lender.send());
+        let dying = thread::spawn(move || borrower.borrow());
+        let theirs = lane.clone();
+        let reaping = thread::spawn(move || {
+            dying.join().unwrap();
+            // Only the exchange by which it holds the place.
+            killed_after(1, || {
+                owner::free_entry(theirs.pin_owner(0), reader, reaper, || {})
+            })
+        });
+        lender.send();
+        reaping.join().unwrap();
+        assert!(lender.send(), "the slot of a dead reader is kept");
+    });
+}
+
+/// The next reader in a place that was held keeps what it has pinned.
+pub(crate) fn the_next_reader_in_a_held_place_keeps_its_pins() {
+    explore(1, || {
+        let lane = LoomLane::pinnable((1, 0), 1, CopyOptions::Exclusive, DEAD);
+        let [dead, next] = [7, 8];
+        lane.pin_owner(0).set(dead);
+        let mut lender = Lender::first(&lane);
+        let mut gone = Borrower::join(&lane, 0);
+        assert!(lender.send());
+        gone.borrow().unwrap();
+        let theirs = lane.clone();
+        let joining = thread::spawn(move || {
+            let place = theirs.pin_owner(0);
+            let is_dead = |owner| owner == dead;
+            assert!(
+                owner::hold_with_retries([place].into_iter(), next, is_dead, || false).is_some()
+            );
+            clear_pin(theirs.pin_word(0, 0));
+            owner::own(place);
+            let mut reader = Borrower::join(&theirs, 0);
+            let borrowed = reader.borrow();
+            (reader, borrowed)
+        });
+        lender.send();
+        lender.send();
+        let (reader, borrowed) = joining.join().unwrap();
+        if let Some((_, pinned)) = borrowed {
+            reader.check(pinned);
+        }
     });
 }

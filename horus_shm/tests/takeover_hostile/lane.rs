@@ -149,6 +149,10 @@ impl PinnableLane for Lane {
     fn pin_limit_word(&self, reader: u32) -> &AtomicU64 {
         &self.0.pin_limits[reader as usize]
     }
+
+    fn is_reader_held(&self, _reader: u32) -> bool {
+        false
+    }
 }
 
 /// Lends the next slot without a pin, and publishes it.

@@ -45,6 +45,9 @@ pub trait PinnableLane: LaneMemory {
     /// Returns the word with the [`PinLimit`] of announced reader number `reader`.
     fn pin_limit_word(&self, reader: u32) -> &Self::Word;
 
+    /// Returns [`is_held`](crate::protocol::owner::is_held) of the place of reader `reader`.
+    fn is_reader_held(&self, reader: u32) -> bool;
+
     /// Prefetches the part of slot `index` into which a message of `bytes` bytes will be written.
     /// It is only a hint.
     fn prefetch_message(&self, index: u64, _bytes: u64) {
@@ -134,7 +137,7 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         let index = self.pos & self.mask;
         // Relaxed: the fence below orders it before the pins, and before the payload.
         self.memory.stamp(index).set(writing_stamp(self.pos));
-        // ORDERING(pin): pairs with the fence in `LaneReader::pin_current`.
+        // ORDERING(pin): pairs with the fence in `LaneReader::pin_current`, and with `owner::hold`.
         self.memory.fence(edge::PIN_SCAN);
         match self.pinning_reader(index, pins) {
             Some(reader) => Err(SlotBlocked::Pinned { reader }),
@@ -143,12 +146,12 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
     }
 
     /// Returns the index of a reader that protects slot `index` by one of its first `pins` pins;
-    /// `None` if there is none.
+    /// `None` if there is none. Leaves out the readers of [`Self::ignore_held_reader`].
     fn pinning_reader(&self, index: u64, pins: u32) -> Option<u32> {
         let tag = pin_value(&self.memory, index);
         // Relaxed: the fence in `claim_unless_pinned` orders it after the stamp.
         let mut readers = self.memory.pinning_readers().get();
-        readers &= u64::MAX >> (64 - self.memory.reader_limit());
+        readers &= u64::MAX >> (64 - self.memory.reader_limit()) & !self.ignored;
         while readers != 0 {
             let reader = readers.trailing_zeros();
             readers &= readers - 1;
@@ -163,6 +166,17 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
         None
     }
 
+    /// Ignores the pins of reader `reader` in the slot of the current position if the reader is
+    /// dead, and a process, which may be stopped, holds its place. Otherwise returns false. Must be
+    /// called after [`Self::claim_slot`] has found a pin of that reader.
+    pub fn ignore_held_reader(&mut self, reader: u32) -> bool {
+        let is_held = self.memory.is_reader_held(reader);
+        // WHY no pin of the next reader in the place is ignored: it finds the stamp of this slot
+        // changed.
+        self.ignored |= u64::from(is_held) << reader;
+        is_held
+    }
+
     /// Publishes the slot that [`Self::claim_slot`] returned. The slot contains a message of
     /// `bytes` bytes.
     pub fn publish_claimed_slot(&mut self, bytes: u64) {
@@ -172,6 +186,7 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
             .message_number(spot.index)
             .set(self.next_message_number());
         spot.memory.message_length(spot.index).set(bytes);
+        self.ignored = 0;
         self.publish(&spot, published_stamp(spot.pos));
         if let Some(index) = self.slot_to_prefetch(&spot) {
             // WHY not the whole slot: most slots are far longer than their messages, and the next
@@ -183,7 +198,7 @@ impl<M: PinnableLane + Clone> LaneWriter<M> {
     /// Publishes the current position as skipped, because a reader has pinned its slot, and moves
     /// on to the next position. Must be called after [`Self::claim_slot`] has found the pin.
     pub fn skip_position(&mut self) {
-        self.skips += 1;
+        (self.skips, self.ignored) = (self.skips + 1, 0);
         let spot = self.next_slot();
         let stamp = published_stamp(spot.pos) | SKIP_BIT;
         let epoch_start = &spot.memory.block().epoch_start;
@@ -434,7 +449,7 @@ impl<M: PinnableLane + Clone> LaneReader<M> {
         // in `LaneWriter::pinning_reader`.
         word.store(pin_value(&self.memory, index), edge::PIN_MOVE);
         // ORDERING(pin): pairs with the fence in `LaneWriter::claim_unless_pinned`, and with
-        // `pinlimit/count` in `raise_limit`.
+        // `pinlimit/count` in `store_limit`.
         self.memory.fence(edge::PIN_HOLD);
         // Relaxed: the fence orders it after the pin.
         let held = self.memory.stamp(index).get() == published_stamp(self.pos);

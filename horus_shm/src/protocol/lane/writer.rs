@@ -34,6 +34,8 @@ pub struct LaneWriter<M> {
     /// Number of positions that this lane's writers have skipped so far, because readers had pinned
     /// the slots.
     pub(super) skips: u64,
+    /// Bit mask of the readers whose pins in the slot of the next position are ignored.
+    pub(super) ignored: u64,
     /// For each reader, the value of its cursor at which the writer stopped waiting for the reader;
     /// 0 if the writer waits for it.
     pub(super) given_up: Box<[u64]>,
@@ -54,7 +56,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         };
         let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
         let last_ticks = 0;
-        let skips = 0;
+        let (skips, ignored) = (0, 0);
         let given_up = vec![0; readers].into();
         Self {
             memory,
@@ -65,6 +67,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
             ahead,
             last_ticks,
             skips,
+            ignored,
             given_up,
         }
     }
@@ -248,6 +251,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         } else {
             self.pos
         };
+        self.ignored = 0;
         self.memory = memory;
     }
 

@@ -120,7 +120,7 @@ pub const WAKE_ANNOUNCE: Edge = Edge::new("wake/announce", Ordering::SeqCst);
 /// reader sees that the slot is being written.
 pub const PIN_HOLD: Edge = Edge::new("pin/hold", Ordering::SeqCst);
 /// ORDERING(pin): SeqCst fence of a writer between the odd stamp and its loads of the pins.
-/// Pairs with [`PIN_HOLD`].
+/// Pairs with [`PIN_HOLD`], and as an Acquire with [`OWNER_CLAIM`].
 pub const PIN_SCAN: Edge = Edge::new("pin/scan", Ordering::SeqCst);
 
 /// ORDERING(pin): Acquire load of the count of skips. Pairs with [`PIN_SCAN`], which is also a

@@ -11,7 +11,7 @@ use crate::file::extent::Extent;
 use crate::os::fault;
 use crate::os::futex::monotonic_time;
 use crate::os::region::Region;
-use crate::protocol::lane::{NoRoom, SlotBlocked};
+use crate::protocol::lane::{LaneWriter, NoRoom, SlotBlocked};
 use crate::protocol::memory::LaneMemory;
 use crate::protocol::telemetry;
 use crate::wait::WaitPolicy;
@@ -86,28 +86,46 @@ impl RawProducer {
     fn take_free_slot(&mut self) -> Result<TakenSlot, NoRoom> {
         let capacity = self.extent.offer.shape.capacity();
         let mut skips = 0;
-        // Every slot is tried twice, and every reader is probed once.
-        for _ in 0..2 * capacity + u64::from(self.segment.shape().reader_limit()) {
+        // Every slot is tried twice.
+        while skips < 2 * capacity {
             let is_alone = skips < capacity;
-            let begun = if is_alone {
-                self.writer.claim_slot()
-            } else {
-                self.writer.claim_slot_over_copies()
-            };
-            match begun {
+            match self.claim_next_slot(is_alone) {
                 Ok(index) => return Ok(TakenSlot { index, is_alone }),
                 Err(SlotBlocked::NoRoom) => return Err(NoRoom),
-                Err(SlotBlocked::Pinned { reader }) => {
-                    // WHY: the pins of dead readers do not count.
-                    if !reader_slot::reap_dead_reader(&self.segment, reader) {
-                        self.writer.skip_position();
-                        skips += 1;
-                    }
+                Err(SlotBlocked::Pinned { .. }) => {
+                    self.writer.skip_position();
+                    skips += 1;
                 }
             }
         }
-        // Every slot is borrowed, which is only possible in a damaged file.
+        // Every slot is borrowed: the file is damaged, or a reader is stopped just after it has
+        // pinned a message, and before it takes the pin back because others hold the rest.
         Err(NoRoom)
+    }
+
+    /// Claims the next slot, also if a dead reader has pinned it. If `is_alone` is false, also if a
+    /// reader has pinned it only for a copy.
+    fn claim_next_slot(&mut self, is_alone: bool) -> Result<u64, SlotBlocked> {
+        let claim = if is_alone {
+            LaneWriter::claim_slot
+        } else {
+            LaneWriter::claim_slot_over_copies
+        };
+        let mut claimed = claim(&mut self.writer);
+        // WHY a limit: every reader may be dead, and the pins are input.
+        for _ in 0..self.segment.shape().reader_limit() {
+            let Err(SlotBlocked::Pinned { reader }) = claimed else {
+                break;
+            };
+            // WHY the second: the process that takes the pins back may be stopped.
+            let is_dead = reader_slot::reap_dead_reader(&self.segment, reader)
+                || self.writer.ignore_held_reader(reader);
+            if !is_dead {
+                break;
+            }
+            claimed = claim(&mut self.writer);
+        }
+        claimed
     }
 
     /// Publishes the slot that [`Self::take_free_slot`] returned, as a message of `bytes` bytes.
