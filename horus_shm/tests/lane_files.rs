@@ -5,6 +5,8 @@ use horus_testing as _;
 mod common;
 #[path = "lane_files/damaged.rs"]
 mod damaged;
+#[path = "lane_files/gone_readers.rs"]
+mod gone_readers;
 #[path = "lane_files/mappings.rs"]
 mod mappings;
 mod spawn;

@@ -19,7 +19,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 use horus_shm::internals::lane::{NoRoom, PollOutcome};
-use horus_shm::internals::memory::LaneMemory;
+use horus_shm::internals::memory::{LaneMemory, ReaderId};
 use horus_shm::internals::owner;
 use horus_shm::internals::presence::{self, PresenceFile};
 use horus_shm::internals::sync::Word;
@@ -182,8 +182,10 @@ impl Topic {
         let owner = word.get();
         if owner == 0 || self.is_dead(owner) {
             lane.free_reader(reader, owner, me);
-        } else if owner::abandon_gate(word) {
-            producer.writer.stop_waiting_for(reader, cursor);
+        } else if owner::abandon_gate(word).is_some() {
+            producer
+                .writer
+                .stop_waiting_for(reader, cursor, ReaderId::default());
         }
     }
 

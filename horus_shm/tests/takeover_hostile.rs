@@ -21,7 +21,7 @@ use horus_shm::internals::lane::{
 use horus_shm::internals::layout::{
     POSITION_MAX, SKIP_BIT, SkipCounter, published_stamp, writing_stamp,
 };
-use horus_shm::internals::memory::LaneMemory;
+use horus_shm::internals::memory::{LaneMemory, ReaderId};
 use horus_shm::internals::pins::clear_pin;
 use horus_shm::internals::takeover::take_over;
 
@@ -316,7 +316,7 @@ fn a_writer_of_any_lane_does_bounded_work_without_a_panic() {
                 if !send(&mut writer, message)
                     && let Some((reader, cursor)) = writer.slowest_reader()
                 {
-                    writer.stop_waiting_for(reader, cursor);
+                    writer.stop_waiting_for(reader, cursor, ReaderId::default());
                 }
                 scribble(&mut rng, lane, &near);
             }
@@ -385,7 +385,7 @@ fn loans_and_borrows_on_any_lane_do_bounded_work_without_a_panic() {
                 if !lend(&mut writer, message)
                     && let Some((reader, cursor)) = writer.slowest_reader()
                 {
-                    writer.stop_waiting_for(reader, cursor);
+                    writer.stop_waiting_for(reader, cursor, ReaderId::default());
                 }
                 scribble_on_pins(&mut rng, lane, &near);
                 let _ = borrow(&mut reader, &mut rng);

@@ -415,7 +415,10 @@ pub(crate) enum GateState {
     Freed,
     /// The reader is dead, and the writer need not wait for it: another process holds the slot, to
     /// free it or to claim it. That process may be stopped.
-    Abandoned,
+    Abandoned {
+        /// The owner word of the slot.
+        owner: u64,
+    },
     /// The reader is alive.
     Live,
 }
@@ -435,11 +438,8 @@ pub(crate) fn release_dead_gate(segment: &Segment, index: u32) -> GateState {
         return GateState::Freed;
     }
     let block = segment.reader_block(index, Access::Write);
-    if block.is_ok_and(|block| owner::abandon_gate(&block.owner)) {
-        GateState::Abandoned
-    } else {
-        GateState::Live
-    }
+    let abandoned = block.ok().and_then(|block| owner::abandon_gate(&block.owner));
+    abandoned.map_or(GateState::Live, |owner| GateState::Abandoned { owner })
 }
 
 /// Returns the owner word of a reader slot and its value if the slot is free or its process is

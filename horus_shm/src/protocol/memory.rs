@@ -103,6 +103,15 @@ pub trait LaneMemory {
         true
     }
 
+    /// Returns the reader that has slot `reader`. The caller must have loaded the reader's cursor
+    /// before, with the ordering [`edge::CURSOR_SEE`]; with a weaker ordering, this may be the
+    /// reader that had the slot before.
+    ///
+    /// [`edge::CURSOR_SEE`]: crate::protocol::sync::edge::CURSOR_SEE
+    fn reader_id(&self, _reader: u32) -> ReaderId {
+        ReaderId::default()
+    }
+
     /// Adds `passed` to the counters in which reader `reader` publishes the messages that it did
     /// not receive. Only that reader calls this function.
     fn note_passed(&self, _reader: u32, _passed: Passed) {}
@@ -352,6 +361,24 @@ impl RawLane {
     }
 }
 
+/// The reader that has a reader slot, as far as the words of its block tell readers apart.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct ReaderId {
+    /// The owner word of the slot.
+    pub owner: u64,
+    /// The number of times that a writer has stopped waiting for this reader because it did not
+    /// read. WHY: the next reader in the slot may be of the same process. It begins at 0.
+    pub detached: u64,
+}
+
+impl ReaderId {
+    /// Returns true if this, of a reader for which a writer stopped waiting, may be the reader
+    /// `now` that has the slot.
+    pub const fn is(self, now: Self) -> bool {
+        self.owner == now.owner && self.detached <= now.detached
+    }
+}
+
 impl LaneMemory for RawLane {
     type Word = AtomicU64;
 
@@ -400,6 +427,16 @@ impl LaneMemory for RawLane {
         // SAFETY: valid and constant by the contract of `new`.
         let own = unsafe { &*self.type_identity };
         own.matches_reader(self.readers.block(reader))
+    }
+
+    #[cold]
+    fn reader_id(&self, reader: u32) -> ReaderId {
+        let block = self.readers.block(reader);
+        // Relaxed, both: the reader stored them before its first cursor.
+        ReaderId {
+            owner: block.owner.get(),
+            detached: block.detached.get(),
+        }
     }
 
     #[cold]

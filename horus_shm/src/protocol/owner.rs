@@ -102,18 +102,19 @@ pub fn own<W: Word>(word: &W) {
 }
 
 /// Abandons the gate of a dead reader: a process holds its slot, and may be stopped, so that the
-/// caller, a writer, does not wait for that reader any more. Returns false if no process holds the
-/// slot.
+/// caller, a writer, does not wait for that reader any more. Returns the owner word then; `None` if
+/// no process holds the slot.
 ///
 /// The caller must have loaded the cursor for which it stops waiting before, with Acquire.
-pub fn abandon_gate<W: Word>(word: &W) -> bool {
+pub fn abandon_gate<W: Word>(word: &W) -> Option<u64> {
     // Relaxed: the fence in `LaneWriter::find_room`, which comes before the next write, is the
     // Acquire for the release in `hold`: the reader has read its last message.
     let owner = word.get();
+    let abandoned = owner | ABANDONED_BIT;
     // Relaxed: the holder learns it by its own exchange of the word.
-    owner & HELD_BIT != 0
-        && (owner & ABANDONED_BIT != 0
-            || word.compare_exchange_relaxed(owner, owner | ABANDONED_BIT))
+    let is_abandoned = owner & HELD_BIT != 0
+        && (owner == abandoned || word.compare_exchange_relaxed(owner, abandoned));
+    is_abandoned.then_some(abandoned)
 }
 
 /// Returns true if a process holds the reader slot with the owner word `word`. If the caller has
@@ -217,11 +218,15 @@ mod tests {
     fn an_abandoned_gate_is_never_continued() {
         let [dead, me, next] = [5, 7, 9];
         let word = AtomicU64::new(dead);
-        assert!(!abandon_gate(&word), "nobody holds the slot");
-        let cleared = clear_dead_entry(&word, dead, me, || assert!(abandon_gate(&word)));
+        assert_eq!(abandon_gate(&word), None, "nobody holds the slot");
+        let abandoned = me | HELD_BIT | ABANDONED_BIT;
+        let cleared = clear_dead_entry(&word, dead, me, || {
+            assert_eq!(abandon_gate(&word), Some(abandoned));
+        });
         assert!(cleared);
         assert_eq!(word.get(), dead | ABANDONED_BIT);
-        assert!(!abandon_gate(&word), "the dead reader has its slot again");
+        let found = abandon_gate(&word);
+        assert_eq!(found, None, "the dead reader has its slot again");
         // The next reader dies before it has cleared the slot.
         for reader in [me, next] {
             let is_dead = |owner| process_part(owner) != next;
@@ -241,10 +246,10 @@ mod tests {
             let held = hold_with_retries([&word].into_iter(), me, |owner| owner == dead, || false);
             assert_eq!(held, Some((0, dead)));
             if is_abandoned {
-                assert!(abandon_gate(&word));
+                assert!(abandon_gate(&word).is_some());
             }
             assert_eq!(continue_gate(&word, dead, me), !is_abandoned);
-            assert_eq!(abandon_gate(&word), is_abandoned);
+            assert_eq!(abandon_gate(&word).is_some(), is_abandoned);
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use horus_shm::internals::lane::{LaneReader, LaneWriter, NoRoom, PollOutcome};
-use horus_shm::internals::memory::LaneMemory;
+use horus_shm::internals::memory::{LaneMemory, ReaderId};
 use horus_shm::internals::sync::Word;
 use horus_shm::internals::{gate, owner, takeover};
 
@@ -83,8 +83,10 @@ impl Producer {
         let Some((reader, cursor)) = self.writer.slowest_reader() else {
             return;
         };
-        if owner::abandon_gate(self.writer.memory().reader_owner(reader)) {
-            self.writer.stop_waiting_for(reader, cursor);
+        let word = self.writer.memory().reader_owner(reader);
+        if owner::abandon_gate(word).is_some() {
+            self.writer
+                .stop_waiting_for(reader, cursor, ReaderId::default());
             let _ = self.send();
         }
     }

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 
 use horus_shm::internals::lane::{NoRoom, PollOutcome};
-use horus_shm::internals::memory::LaneMemory;
+use horus_shm::internals::memory::{LaneMemory, ReaderId};
 use horus_shm::internals::owner;
 use horus_shm::internals::sync::Word;
 use loom::cell::UnsafeCell;
@@ -254,7 +254,9 @@ pub(crate) fn a_detached_reader_counts_exactly_what_it_lost() {
         let reading = thread::spawn(move || consumer.polls(1));
         if producer.send() == Err(NoRoom) {
             let (reader, cursor) = producer.writer.slowest_reader().unwrap();
-            producer.writer.stop_waiting_for(reader, cursor);
+            producer
+                .writer
+                .stop_waiting_for(reader, cursor, ReaderId::default());
             producer.send_all(1);
         }
         let _ = producer.send();
@@ -425,7 +427,7 @@ pub(crate) fn the_next_reader_in_an_abandoned_place_is_awaited() {
         Consumer::adopt(&lane, dead, NOBODY).unwrap();
         killed_after(1, || lane.free_reader(0, dead, reaper));
         // The writer of another lane.
-        assert!(owner::abandon_gate(lane.reader_owner(0)));
+        assert!(owner::abandon_gate(lane.reader_owner(0)).is_some());
         let mut producer = Producer::first(&lane, me);
         producer.send_all(1);
         let theirs = lane.clone();

@@ -4,7 +4,7 @@ use super::{LaneSlot, NoRoom, prefetch_distance};
 use crate::protocol::copy::{self, PrefetchIntent};
 use crate::protocol::gate::JOINING_BIT;
 use crate::protocol::layout::{published_stamp, writing_stamp};
-use crate::protocol::memory::LaneMemory;
+use crate::protocol::memory::{LaneMemory, ReaderId};
 use crate::protocol::sync::{Word, edge};
 
 /// Messages are treated as a *stream* if the time between them is at most this number of ticks,
@@ -36,9 +36,26 @@ pub struct LaneWriter<M> {
     pub(super) skips: u64,
     /// Bit mask of the readers whose pins in the slot of the next position are ignored.
     pub(super) ignored: u64,
-    /// For each reader, the value of its cursor at which the writer stopped waiting for the reader;
-    /// 0 if the writer waits for it.
-    pub(super) given_up: Box<[u64]>,
+    /// For each reader slot, the reader for which the writer has stopped waiting.
+    pub(super) given_up: Box<[GivenUp]>,
+}
+
+/// A reader for which a writer has stopped waiting. The default value stands for none.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct GivenUp {
+    /// The value of the reader's cursor: when it changes, the reader has read.
+    cursor: u64,
+    /// The reader itself, as [`LaneMemory::reader_id`] returns it. WHY: another reader may have the
+    /// slot later, and begin at the same cursor.
+    reader: ReaderId,
+}
+
+impl GivenUp {
+    /// Returns true if this is the reader in slot `reader` of `memory`, with the cursor `cursor`.
+    /// The caller must have loaded the cursor with [`edge::CURSOR_SEE`].
+    fn is<M: LaneMemory>(self, memory: &M, reader: u32, cursor: u64) -> bool {
+        self.cursor != 0 && self.cursor == cursor && self.reader.is(memory.reader_id(reader))
+    }
 }
 
 impl<M: LaneMemory + Clone> LaneWriter<M> {
@@ -57,7 +74,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let ahead = prefetch_distance(memory.slot_lines(), memory.capacity());
         let last_ticks = 0;
         let (skips, ignored) = (0, 0);
-        let given_up = vec![0; readers].into();
+        let given_up = vec![GivenUp::default(); readers].into();
         Self {
             memory,
             mask,
@@ -184,10 +201,19 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         // ORDERING(gated): pairs with the clear in `gate::withdraw_gated_reader`.
         let gated = self.memory.gated_readers().load(edge::GATED_SEE);
         let mut least = self.pos;
-        for (reader, given_up) in self.gated_readers(gated) {
+        let memory = &self.memory;
+        for (reader, given_up) in (0..).zip(&mut self.given_up) {
+            if gated >> reader & 1 == 0 {
+                *given_up = GivenUp::default();
+                continue;
+            }
             // ORDERING(cursor): pairs with the store in `LaneReader::advance_to`.
-            let cursor = self.memory.cursor(reader).load(edge::CURSOR_SEE) & !JOINING_BIT;
-            if cursor != 0 && cursor != given_up && self.memory.is_read_by(reader) {
+            let cursor = memory.cursor(reader).load(edge::CURSOR_SEE) & !JOINING_BIT;
+            if given_up.is(memory, reader, cursor) {
+                continue;
+            }
+            *given_up = GivenUp::default();
+            if cursor != 0 && memory.is_read_by(reader) {
                 least = least.min(cursor - 1);
             }
         }
@@ -199,10 +225,10 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         self.pos < self.limit
     }
 
-    /// Returns the indices of the readers whose bits are set in `gated`, each with the cursor at
-    /// which this writer stopped waiting for the reader (0 if it waits). WHY bits above the number
-    /// of readers are ignored: another process may set any bit.
-    fn gated_readers(&self, gated: u64) -> impl Iterator<Item = (u32, u64)> + use<'_, M> {
+    /// Returns the indices of the readers whose bits are set in `gated`, each with the reader for
+    /// which this writer has stopped waiting in that slot. WHY bits above the number of readers are
+    /// ignored: another process may set any bit.
+    fn gated_readers(&self, gated: u64) -> impl Iterator<Item = (u32, GivenUp)> + use<'_, M> {
         let readers = (0..).zip(self.given_up.iter().copied());
         readers.filter(move |(reader, _)| gated >> reader & 1 != 0)
     }
@@ -216,7 +242,9 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
             // ORDERING(cursor): pairs with the store in `gate::join_lane`: a writer that sees the
             // cursor of a new reader sees that the reader owns its slot (`owner::abandon_gate`).
             let cursor = self.memory.cursor(reader).load(edge::CURSOR_SEE) & !JOINING_BIT;
-            let counts = cursor != 0 && cursor != given_up && self.memory.is_read_by(reader);
+            let counts = cursor != 0
+                && !given_up.is(&self.memory, reader, cursor)
+                && self.memory.is_read_by(reader);
             counts.then_some((reader, cursor))
         });
         cursors.min_by_key(|&(_, cursor)| cursor)
@@ -234,8 +262,10 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let cursors = readers.filter_map(|reader| {
             // ORDERING(cursor): as in `slowest_reader`.
             let cursor = self.memory.cursor(reader).load(edge::CURSOR_SEE) & !JOINING_BIT;
-            let given_up = self.given_up.get(reader as usize).copied();
-            let counts = cursor != 0 && given_up != Some(cursor) && counts(reader);
+            let given_up = self.given_up.get(reader as usize);
+            let is_given_up =
+                given_up.is_some_and(|given_up| given_up.is(&self.memory, reader, cursor));
+            let counts = cursor != 0 && !is_given_up && counts(reader);
             counts.then(|| (reader, cursor - 1))
         });
         cursors.min_by_key(|&(_, position)| position)
@@ -270,10 +300,11 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         }
     }
 
-    /// Stops waiting for reader `reader` for as long as its cursor has the value `cursor`, that is,
-    /// until it reads again.
-    pub fn stop_waiting_for(&mut self, reader: u32, cursor: u64) {
-        self.given_up[reader as usize] = cursor;
+    /// Stops waiting for the reader in slot `index` for as long as its cursor has the value
+    /// `cursor`, that is, until it reads again. `reader` is that reader, or the process that holds
+    /// the slot of the dead reader.
+    pub fn stop_waiting_for(&mut self, index: u32, cursor: u64, reader: ReaderId) {
+        self.given_up[index as usize] = GivenUp { cursor, reader };
     }
 
     /// Returns the position of the next write. It equals the number of positions written so far.

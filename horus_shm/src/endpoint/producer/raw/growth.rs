@@ -343,7 +343,7 @@ impl RawProducer {
                 Some((reader, unread)) if oldest.is_unread(unread) => {
                     match reader_slot::release_dead_gate(&self.segment, reader) {
                         GateState::Freed => {}
-                        GateState::Abandoned => abandoned |= 1 << reader,
+                        GateState::Abandoned { .. } => abandoned |= 1 << reader,
                         GateState::Live => return Some(reader),
                     }
                 }

@@ -11,7 +11,7 @@ use crate::file::segment::Blocks as _;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::region::Access;
 use crate::protocol::lane::NoRoom;
-use crate::protocol::memory::LaneMemory;
+use crate::protocol::memory::{LaneMemory, ReaderId};
 use crate::protocol::sync::Word;
 use crate::wait::{
     Event, POLL_INTERVAL, SLEEP_MAX, Sleeper, WaitPolicy, WakeOrder, wait_in_slices,
@@ -226,8 +226,10 @@ impl RawProducer {
         };
         match reader_slot::release_dead_gate(&self.segment, reader) {
             GateState::Freed => return true,
-            GateState::Abandoned => {
-                self.writer.stop_waiting_for(reader, cursor);
+            GateState::Abandoned { owner } => {
+                // WHY 0: the counters in the slot may still be those of the dead reader.
+                let id = ReaderId { owner, detached: 0 };
+                self.writer.stop_waiting_for(reader, cursor, id);
                 return true;
             }
             GateState::Live => {}
@@ -237,8 +239,9 @@ impl RawProducer {
         };
         match self.on_stalled {
             OnStalled::Detach { after } if stalled >= after => {
-                self.writer.stop_waiting_for(reader, cursor);
                 block.detached.fetch_add_one();
+                let id = self.writer.memory().reader_id(reader);
+                self.writer.stop_waiting_for(reader, cursor, id);
                 true
             }
             _ => false,

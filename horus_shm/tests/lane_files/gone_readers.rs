@@ -1,0 +1,60 @@
+//! Publishers beside the places of reliable readers that are detached, gone or dead.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+use horus_shm::internals::Blocks as _;
+use horus_shm::{
+    Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Reliability, Request, Segment,
+    TypeInfo,
+};
+
+use super::name;
+use crate::spawn;
+
+const CAPACITY: u64 = 4;
+
+/// Opens the topic for messages of any length.
+fn opened(namespace: &Arc<Namespace>, reliability: Reliability) -> Arc<Segment> {
+    let mut request = Request::new(TypeInfo::opaque::<u64>());
+    request.type_info.sized = true;
+    (request.lane_limit, request.capacity) = (Some(1), Some(CAPACITY));
+    request.reliability = Some(reliability);
+    Segment::open_or_create(namespace, &name("gone"), &request).unwrap()
+}
+
+fn reader(segment: &Arc<Segment>) -> RawConsumer {
+    RawConsumer::new(Arc::clone(segment), ReadMode::Gated).unwrap()
+}
+
+fn send(producer: &mut RawProducer, messages: u64) {
+    for _ in 0..messages {
+        producer.send_bytes(&[1; 8]).unwrap();
+    }
+}
+
+/// Also if the next reader in the place begins where the one before was detached, as readers do
+/// that have moved here from another file.
+#[test]
+fn the_next_reader_in_the_place_of_a_detached_one_is_awaited() {
+    let dir = spawn::shm_dir();
+    let segment = opened(&spawn::namespace(dir.path()), Reliability::Reliable);
+    let stalled = reader(&segment);
+    let after = Duration::ZERO;
+    let detach = OnStalled::Detach { after };
+    let mut producer = RawProducer::new(Arc::clone(&segment), detach).unwrap();
+    send(&mut producer, 3 * CAPACITY);
+    let block = segment.reader_block(0, Access::Write).unwrap();
+    assert_eq!(block.detached.load(Relaxed), 1);
+    let cursor = &segment.cursors(0, Access::Write).unwrap()[0];
+    let stalled_at = cursor.load(Relaxed);
+    assert_eq!(stalled_at, 1);
+
+    drop(stalled);
+    let _next = reader(&segment);
+    cursor.store(stalled_at, Relaxed);
+    assert_eq!(block.detached.load(Relaxed), 0);
+    send(&mut producer, 3 * CAPACITY);
+    assert_eq!(block.detached.load(Relaxed), 1, "overtaken, and not detached");
+}
