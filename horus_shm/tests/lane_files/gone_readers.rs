@@ -28,6 +28,15 @@ fn reader(segment: &Arc<Segment>) -> RawConsumer {
     RawConsumer::new(Arc::clone(segment), ReadMode::Gated).unwrap()
 }
 
+/// Makes the reader in a place a dead one: as if this process had its entry since.
+fn kill(segment: &Segment, place: u32) -> u64 {
+    let owner = &segment.reader_block(place, Access::Write).unwrap().owner;
+    let dead = owner.load(Relaxed) ^ 1;
+    assert!(segment.is_dead(dead));
+    owner.store(dead, Relaxed);
+    dead
+}
+
 fn send(producer: &mut RawProducer, messages: u64) {
     for _ in 0..messages {
         producer.send_bytes(&[1; 8]).unwrap();
@@ -57,4 +66,30 @@ fn the_next_reader_in_the_place_of_a_detached_one_is_awaited() {
     assert_eq!(block.detached.load(Relaxed), 0);
     send(&mut producer, 3 * CAPACITY);
     assert_eq!(block.detached.load(Relaxed), 1, "overtaken, and not detached");
+}
+
+/// Also if a dead reader is further behind.
+#[test]
+fn slots_do_not_grow_beyond_a_live_reader_of_the_oldest_ones() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let segment = opened(&namespace, Reliability::Reliable);
+    let [_dead, mut live] = [(); 2].map(|()| reader(&segment));
+    let mut producer = RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap();
+    let lengths = [8, 5_000, 20_000, 80_000];
+    for bytes in lengths {
+        producer.send_bytes(&vec![1; bytes]).unwrap();
+    }
+    kill(&segment, 0);
+    let files = spawn::lane_files(&namespace).len();
+    let sent = producer.send_bytes(&vec![1; 320_000]);
+    assert!(sent.is_err_and(|error| error.is_full()), "it grew once more");
+    assert_eq!(spawn::lane_files(&namespace).len(), files);
+    let mut message = vec![0; live.require_whole_messages()];
+    let received = live.recv_bytes(&mut message);
+    assert_eq!(received, Some(lengths[0]));
+    while live.recv_bytes(&mut message).is_some() {
+        message.resize(live.require_whole_messages(), 0);
+    }
+    producer.send_bytes(&vec![1; 320_000]).unwrap();
 }
