@@ -115,8 +115,8 @@ impl ReaderSlot {
         // Relaxed, both: the claim ordered them.
         let gated = segment.wait_block(Access::Write)?.gated.get() & 1 << index != 0;
         segment.record_subscriber_death(index)?;
-        // WHY while the slot is held: until then writers ignore the pins in it, and this process may
-        // be stopped at any time.
+        // WHY while the slot is held: writers ignore the pins in it only until then, and this
+        // process may be stopped at any time.
         clear_announcements_except_gate(segment, index);
         let block = segment.reader_block(index, Access::Write)?;
         let identity = segment.request().type_info.identity();
@@ -354,8 +354,8 @@ fn clear_announcements(segment: &Segment, index: u32) {
     clear_announcements_except_gate(segment, index);
 }
 
-/// Clears what makes the reader of a slot gated: its bit, and its cursors. Only the present owner of
-/// the slot may call this.
+/// Clears what makes the reader of a slot gated: its bit, and its cursors. Only the present owner
+/// of the slot may call this.
 fn clear_gate(segment: &Segment, index: u32) {
     if let Ok(wait) = segment.wait_block(Access::Write) {
         gate::withdraw_gated_reader(&wait.gated, index);
@@ -438,8 +438,25 @@ pub(crate) fn release_dead_gate(segment: &Segment, index: u32) -> GateState {
         return GateState::Freed;
     }
     let block = segment.reader_block(index, Access::Write);
-    let abandoned = block.ok().and_then(|block| owner::abandon_gate(&block.owner));
+    let abandoned = block
+        .ok()
+        .and_then(|block| owner::abandon_gate(&block.owner));
     abandoned.map_or(GateState::Live, |owner| GateState::Abandoned { owner })
+}
+
+/// Returns the state of a gated reader's slot, as [`release_dead_gate`] does, but changes nothing.
+/// A dead reader counts as [`GateState::Abandoned`], because its slot is not freed.
+pub(crate) fn state_of_gate(segment: &Segment, index: u32) -> GateState {
+    let Ok(block) = segment.reader_block(index, Access::Read) else {
+        return GateState::Live;
+    };
+    // Relaxed: no slot is written because of it.
+    let owner = block.owner.get();
+    if owner == 0 || owner & HELD_BIT != 0 || segment.is_dead(owner) {
+        GateState::Abandoned { owner }
+    } else {
+        GateState::Live
+    }
 }
 
 /// Returns the owner word of a reader slot and its value if the slot is free or its process is

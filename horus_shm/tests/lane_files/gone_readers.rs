@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use horus_shm::internals::Blocks as _;
 use horus_shm::{
-    Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Reliability, Request, Segment,
-    TypeInfo,
+    Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Reliability, Request,
+    Segment, TypeInfo,
 };
 
 use super::name;
@@ -65,7 +65,11 @@ fn the_next_reader_in_the_place_of_a_detached_one_is_awaited() {
     cursor.store(stalled_at, Relaxed);
     assert_eq!(block.detached.load(Relaxed), 0);
     send(&mut producer, 3 * CAPACITY);
-    assert_eq!(block.detached.load(Relaxed), 1, "overtaken, and not detached");
+    assert_eq!(
+        block.detached.load(Relaxed),
+        1,
+        "overtaken, and not detached"
+    );
 }
 
 /// Also if a dead reader is further behind.
@@ -83,7 +87,10 @@ fn slots_do_not_grow_beyond_a_live_reader_of_the_oldest_ones() {
     kill(&segment, 0);
     let files = spawn::lane_files(&namespace).len();
     let sent = producer.send_bytes(&vec![1; 320_000]);
-    assert!(sent.is_err_and(|error| error.is_full()), "it grew once more");
+    assert!(
+        sent.is_err_and(|error| error.is_full()),
+        "it grew once more"
+    );
     assert_eq!(spawn::lane_files(&namespace).len(), files);
     let mut message = vec![0; live.require_whole_messages()];
     let received = live.recv_bytes(&mut message);
@@ -92,4 +99,32 @@ fn slots_do_not_grow_beyond_a_live_reader_of_the_oldest_ones() {
         message.resize(live.require_whole_messages(), 0);
     }
     producer.send_bytes(&vec![1; 320_000]).unwrap();
+}
+
+/// It never waits for a reader, so nothing of a dead one is in its way.
+#[test]
+fn a_best_effort_publisher_that_grows_leaves_the_gate_of_a_dead_reader() {
+    let dir = spawn::shm_dir();
+    let namespace = spawn::namespace(dir.path());
+    let segment = opened(&namespace, Reliability::Reliable);
+    let _dead = reader(&segment);
+    let mut predecessor = RawProducer::new(Arc::clone(&segment), OnStalled::Full).unwrap();
+    for bytes in [8, 5_000, 20_000] {
+        predecessor.send_bytes(&vec![1; bytes]).unwrap();
+    }
+    drop(predecessor);
+    let dead = kill(&segment, 0);
+    let successor = opened(&namespace, Reliability::BestEffort);
+    let mut successor = RawProducer::new(successor, OnStalled::Full).unwrap();
+    for bytes in [80_000, 320_000, 1_280_000] {
+        successor.send_bytes(&vec![2; bytes]).unwrap();
+    }
+    let block = segment.reader_block(0, Access::Write).unwrap();
+    assert_eq!(block.owner.load(Relaxed), dead);
+    let gated = &segment.wait_block(Access::Write).unwrap().gated;
+    assert_eq!(gated.load(Relaxed), 1);
+    assert_eq!(
+        segment.cursors(0, Access::Write).unwrap()[0].load(Relaxed),
+        1
+    );
 }

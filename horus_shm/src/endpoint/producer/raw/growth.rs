@@ -343,7 +343,7 @@ impl RawProducer {
             match self.writer.slowest_reader_where(counts) {
                 // WHY: the gate of a dead reader stays until a writer is in its way.
                 Some((reader, unread)) if oldest.is_unread(unread) => {
-                    match reader_slot::release_dead_gate(&self.segment, reader) {
+                    match self.state_of_gate(reader) {
                         GateState::Freed => {}
                         GateState::Abandoned { .. } => abandoned |= 1 << reader,
                         GateState::Live => return Some(reader),
@@ -353,6 +353,17 @@ impl RawProducer {
             }
         }
         None
+    }
+
+    /// Returns the state of a gated reader. Frees its slot if it is dead and this publisher waits
+    /// for readers. WHY only then: a best-effort publisher is not held back by its cursors, and a
+    /// successor may still continue there.
+    fn state_of_gate(&self, reader: u32) -> GateState {
+        if self.extent.offer.reliability == Reliability::Reliable {
+            reader_slot::release_dead_gate(&self.segment, reader)
+        } else {
+            reader_slot::state_of_gate(&self.segment, reader)
+        }
     }
 
     fn remove_oldest_extent(&mut self) {
