@@ -408,7 +408,11 @@ fn awaits_reader((segment, lane): (&Segment, u32), identity: &TypeIdentity, pres
         let owner = block.owner.get();
         let cursors = segment.cursors(reader, Access::Read);
         // WHY: a handle with both ends may leave out its own lane.
-        let reads_lane = cursors.is_ok_and(|cursors| cursors[lane as usize].get() != 0);
+        let reads_lane = cursors.is_ok_and(|cursors| {
+            // ORDERING(cursor): pairs with the store in `gate::join_lane`: `matches_reader` sees
+            // the type of the reader that has the cursor, not of an earlier one in its slot.
+            Word::load(&cursors[lane as usize], edge::CURSOR_SEE) != 0
+        });
         // WHY 0 in the present file: this publisher came back to a file that the reader has not
         // left, or to which the reader has returned.
         let has_arrived = moved_to == present || moved_to == 0 && is_present;
