@@ -128,6 +128,7 @@ fn first_lane_fault(image: &Image, scene: &Scene) -> Option<&'static str> {
     let header = image.header();
     let faults = [
         (header.lane > 63, "lane"),
+        (header.generation > POSITION_MAX, "generation"),
         (header.base_position > POSITION_MAX, "base position"),
         (header.base_number > header.base_position, "base number"),
         (!header.capacity.is_power_of_two(), "capacity"),

@@ -7,8 +7,8 @@ use crate::file::offer::Offer;
 use crate::file::topic_type::{FieldPrefix, FieldPrefixes, Reliability, TypeInfo};
 use crate::protocol::layout::{
     CAPACITY_MIN, ENDIANNESS, HEADER_BYTES, Header, LANE_MAGIC, LAYOUT_VERSION, MAGIC,
-    PARTICIPANTS_MAX, PLAUSIBLE_POSITION_MAX, SCHEMA_BYTES_MAX, SCHEMA_OFFSET, STRIDE_MAX,
-    TOPIC_NAME_BYTES_MAX, TYPE_NAME_BYTES_MAX,
+    PARTICIPANTS_MAX, PLAUSIBLE_POSITION_MAX, POSITION_MAX, SCHEMA_BYTES_MAX, SCHEMA_OFFSET,
+    STRIDE_MAX, TOPIC_NAME_BYTES_MAX, TYPE_NAME_BYTES_MAX,
 };
 use crate::protocol::shape::{LaneShape, ShapeRequest, TopicShape};
 use crate::wait::WakeBarrier;
@@ -242,6 +242,14 @@ pub fn decode_lane_header(
     check_file_bytes(&header, file_bytes, offer.shape.file_bytes())?;
     if header.lane >= PARTICIPANTS_MAX {
         return Err(damaged_field("lane", header.lane, "0 to 63"));
+    }
+    // WHY not any number: those of later extents must not overflow.
+    if header.generation > POSITION_MAX {
+        return Err(damaged_field(
+            "generation",
+            header.generation,
+            format!("0 to {POSITION_MAX}"),
+        ));
     }
     let base = ExtentBoundary {
         position: header.base_position,

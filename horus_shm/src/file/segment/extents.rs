@@ -11,7 +11,7 @@ use crate::file::header::{ExtentBoundary, ExtentId};
 use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, TopicMemory};
 use crate::os::region::Access;
-use crate::protocol::layout::{LaneBlock, PLAUSIBLE_POSITION_MAX, POSITION_MAX, SkipCounter};
+use crate::protocol::layout::{LaneBlock, PLAUSIBLE_POSITION_MAX, SkipCounter};
 use crate::protocol::sync::{Word, edge};
 
 /// Maximum number of extents (files of slots) of a lane in which a reader's messages are searched.
@@ -267,7 +267,8 @@ impl TopicMemory {
         let of_lane = extents.iter().filter(|extent| extent.id.lane == lane);
         let newest = of_lane.map(|extent| extent.id.generation).max();
         // Relaxed: the caller owns the lane.
-        let stored = Some(block.generation.get()).filter(|&stored| stored <= POSITION_MAX);
+        let stored =
+            Some(block.generation.get()).filter(|&stored| stored <= PLAUSIBLE_POSITION_MAX);
         let generation = newest.max(stored).unwrap_or(0) + 1;
         ExtentId { lane, generation }
     }
