@@ -82,7 +82,8 @@ pub struct ReaderCounters {
     /// while the subscriber is joining.
     pub type_identity: TypeIdentity,
     /// Histogram of the time from the publication of a message to its receipt. Only a sample of the
-    /// messages is measured.
+    /// messages is measured. A message that has waited for more than 18 minutes and 19 seconds
+    /// counts as if it had waited for so much less.
     pub latencies: Latencies,
 }
 

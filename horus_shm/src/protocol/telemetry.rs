@@ -108,6 +108,9 @@ const fn bucket_position(bucket: usize) -> (usize, u32) {
 
 /// A histogram of the latencies of sampled messages, from the call of `send` to the return from
 /// `recv`. The bounds of its buckets are powers of two.
+///
+/// Latencies are known modulo 2^40 ns: a message that has waited for more than 18 minutes and 19
+/// seconds counts as if it had waited for so much less.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Latencies {
     counts: [u16; LATENCY_BUCKETS],
