@@ -23,6 +23,8 @@ use private::Private;
 /// The time limit of a wait that must succeed.
 const GUARD: Duration = Duration::from_secs(60);
 const SHORT: Duration = Duration::from_millis(5);
+/// One more than the number of deaths that a topic remembers.
+const CROWD: usize = 12;
 
 fn numbered(number: u64) -> CmdVel {
     CmdVel {
@@ -236,6 +238,11 @@ fn child_role() {
             say(format!("received {}", message.timestamp_ns));
             while hear().is_some() {}
         }
+        "crowd" => {
+            let _crowd = [(); CROWD].map(|()| builder().subscriber().unwrap());
+            say("open");
+            while hear().is_some() {}
+        }
         other => panic!("no role {other}"),
     }
 }
@@ -412,6 +419,28 @@ fn what_happened_to_a_process_does_not_depend_on_who_has_its_place_since() {
         assert_eq!(changes(&mut subscribers), vec![(Left, None); left]);
         assert_eq!(changes(&mut publishers), vec![(Left, None); left]);
     }
+}
+
+/// A topic remembers eleven deaths.
+#[test]
+fn an_endpoint_whose_death_may_be_forgotten_is_gone() {
+    use EndpointChange::{Died, Gone, Joined, Left};
+    let private = Private::new();
+    let dir = private.namespace().path().parent().unwrap();
+    let publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let mut events = publisher.subscriber_events();
+    let mut child = Child::spawn("crowd", dir);
+    child.await_word("open");
+    assert_eq!(changes(&mut events), [(Joined, None); CROWD]);
+    child.kill();
+    let next: [Subscriber<CmdVel>; CROWD] =
+        [(); CROWD].map(|()| private.subscriber("t", Qos::new()));
+    let mut wanted = vec![(Gone, None)];
+    wanted.extend([(Died, None); CROWD - 1]);
+    wanted.extend([(Joined, None); CROWD]);
+    assert_eq!(changes(&mut events), wanted);
+    drop(next);
+    assert_eq!(changes(&mut events), [(Left, None); CROWD]);
 }
 
 #[test]

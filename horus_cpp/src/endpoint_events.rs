@@ -25,6 +25,9 @@ pub const HORUS_LEFT: i32 = 2;
 /// Value of the member `change` of an endpoint event: the process of the other endpoint ended
 /// without closing the endpoint.
 pub const HORUS_DIED: i32 = 3;
+/// Value of the member `change` of an endpoint event: the other endpoint was closed, or its process
+/// ended without closing it, and it is no longer known which.
+pub const HORUS_GONE: i32 = 4;
 /// Value of the member `mismatch` of an endpoint event: the two endpoints match, so messages pass
 /// between them.
 pub const HORUS_MATCHES: i32 = 0;
@@ -78,6 +81,7 @@ impl HorusEndpointEvent {
                 EndpointChange::Joined => HORUS_JOINED,
                 EndpointChange::Left => HORUS_LEFT,
                 EndpointChange::Died => HORUS_DIED,
+                EndpointChange::Gone => HORUS_GONE,
             },
             mismatch: match event.mismatch {
                 None => HORUS_MATCHES,

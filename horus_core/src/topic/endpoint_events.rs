@@ -5,12 +5,14 @@ use std::fmt;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use horus_shm::{EndpointCard, LiveEndpoint, Mismatch, Participant, Segment, TopicFiles};
+use horus_shm::{
+    EndpointCard, EndpointEnd, LiveEndpoint, Mismatch, Participant, Segment, TopicFiles,
+};
 
 use crate::topic::endpoint_wait::{CHECK_PAUSE_MAX, CHECK_PAUSE_MIN, expect_usable};
 use crate::topic::error::{EndpointError, EndpointKind};
 
-/// An event: an endpoint of a topic has joined, left or died.
+/// An event: an endpoint of a topic has joined, left or died, or is gone.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct EndpointEvent {
@@ -34,6 +36,10 @@ pub enum EndpointChange {
     Left,
     /// The process of the endpoint ended without closing the endpoint.
     Died,
+    /// The endpoint was closed, or its process ended without closing it. Which one is no longer
+    /// known, because the places of too many endpoints that died were taken over since the last
+    /// check: a topic remembers the last eleven of its publishers, and of its subscribers.
+    Gone,
 }
 
 impl fmt::Display for EndpointChange {
@@ -42,6 +48,7 @@ impl fmt::Display for EndpointChange {
             Self::Joined => "joined",
             Self::Left => "left",
             Self::Died => "died",
+            Self::Gone => "gone",
         })
     }
 }
@@ -140,14 +147,14 @@ impl EndpointEvents {
         expect_usable(self.files.newest())?;
         let (joined, gone) = added_and_removed_endpoints(&now, &self.known);
         for end in &gone {
-            let died = match self.kind {
-                EndpointKind::Publisher => end.file.has_publisher_died(end.id),
-                EndpointKind::Subscriber => end.file.has_subscriber_died(end.id),
+            let ended = match self.kind {
+                EndpointKind::Publisher => end.file.end_of_publisher(end.id, end.deaths),
+                EndpointKind::Subscriber => end.file.end_of_subscriber(end.id, end.deaths),
             };
-            let change = if died {
-                EndpointChange::Died
-            } else {
-                EndpointChange::Left
+            let change = match ended {
+                EndpointEnd::Left => EndpointChange::Left,
+                EndpointEnd::Died => EndpointChange::Died,
+                EndpointEnd::Unknown => EndpointChange::Gone,
             };
             self.add_event(end, change, None);
         }
@@ -235,6 +242,7 @@ mod tests {
         let end_in = |file: &Arc<Segment>, place, owner_id| LiveEndpoint {
             file: Arc::clone(file),
             id: EndpointId { place, owner_id },
+            deaths: 0,
         };
         let end = |place, owner_id| end_in(&old, place, owner_id);
         let before = [end(0, 7), end(1, 7), end(2, 8)];

@@ -583,7 +583,9 @@ enum {
 enum {
     HORUS_JOINED = 1, /* it was opened, or was open already at the first look */
     HORUS_LEFT = 2,   /* it was closed */
-    HORUS_DIED = 3    /* its process ended without closing it */
+    HORUS_DIED = 3,   /* its process ended without closing it */
+    HORUS_GONE = 4    /* one of the two, and it is no longer known which: since the last look,
+                         others took the places of more than eleven that had died */
 };
 
 enum {
@@ -596,7 +598,7 @@ enum {
 typedef struct horus_endpoint_event {
     uint32_t struct_bytes;
     int32_t kind;          /* HORUS_PUBLISHER or HORUS_SUBSCRIBER */
-    int32_t change;        /* HORUS_JOINED, HORUS_LEFT or HORUS_DIED */
+    int32_t change;        /* HORUS_JOINED, HORUS_LEFT, HORUS_DIED or HORUS_GONE */
     int32_t mismatch;      /* if it joined: the reason why no message passes, or HORUS_MATCHES */
     uint32_t process_id;   /* 0 if it is not known */
     uint32_t reserved;     /* 0 */

@@ -82,7 +82,8 @@ impl PyEndpointEvents {
 pub(crate) struct PyEndpointEvent {
     /// `"publisher"` or `"subscriber"`.
     kind: String,
-    /// `"joined"`, `"left"` or `"died"`: its process ended without closing it.
+    /// `"joined"`, `"left"` or `"died"`: its process ended without closing it. `"gone"` if it left
+    /// or died, and it is no longer known which.
     change: String,
     /// Id of the endpoint's process, if that is known.
     process_id: Option<u32>,

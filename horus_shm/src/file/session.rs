@@ -41,6 +41,17 @@ pub struct EndpointId {
     pub owner_id: u64,
 }
 
+/// The way in which an endpoint ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EndpointEnd {
+    /// It was closed.
+    Left,
+    /// Its process ended without closing it.
+    Died,
+    /// One of the two: the topic may have forgotten its death, because of later ones.
+    Unknown,
+}
+
 /// Maximum number of times that [`of_one_endpoint`] reads a lane or reader slot.
 const READS_MAX: u32 = 8;
 
@@ -171,36 +182,69 @@ impl TopicMemory {
             .collect()
     }
 
-    /// Returns true if the publisher's process died before the publisher left the topic.
+    /// Returns true if the publisher's process died before the publisher left the topic. The topic
+    /// remembers only the last deaths; see [`Self::end_of_publisher`].
     #[must_use]
     pub fn has_publisher_died(&self, publisher: EndpointId) -> bool {
-        let sessions = self.lane_sessions();
-        let deaths = self.control(Access::Read).map(|block| &block.deaths);
-        self.has_died(publisher, sessions, deaths.ok())
+        self.end_of_publisher(publisher, self.publisher_deaths()) == EndpointEnd::Died
     }
 
-    /// Returns true if the subscriber's process died before the subscriber left the topic.
+    /// Returns how a publisher ended that was alive when [`Self::publisher_deaths`] had returned
+    /// `deaths`.
     #[must_use]
-    pub fn has_subscriber_died(&self, subscriber: EndpointId) -> bool {
-        let sessions = self.reader_sessions();
-        let deaths = self.wait_block(Access::Read).map(|block| &block.deaths);
-        self.has_died(subscriber, sessions, deaths.ok())
+    pub fn end_of_publisher(&self, publisher: EndpointId, deaths: u64) -> EndpointEnd {
+        let sessions = self.lane_sessions();
+        let log = self.control(Access::Read).map(|block| &block.deaths);
+        self.end_of(publisher, sessions, log.ok(), deaths)
     }
 
-    fn has_died(
+    /// Returns how a subscriber ended that was alive when [`Self::subscriber_deaths`] had returned
+    /// `deaths`.
+    #[must_use]
+    pub fn end_of_subscriber(&self, subscriber: EndpointId, deaths: u64) -> EndpointEnd {
+        let sessions = self.reader_sessions();
+        let log = self.wait_block(Access::Read).map(|block| &block.deaths);
+        self.end_of(subscriber, sessions, log.ok(), deaths)
+    }
+
+    /// Returns the number of publishers that died in this file, and whose lanes others have taken
+    /// over since.
+    #[must_use]
+    pub fn publisher_deaths(&self) -> u64 {
+        let control = self.control(Access::Read);
+        control.map_or(0, |block| block.deaths.recorded())
+    }
+
+    /// Returns the number of subscribers that died in this file, and whose reader slots others have
+    /// taken over since.
+    #[must_use]
+    pub fn subscriber_deaths(&self) -> u64 {
+        let wait = self.wait_block(Access::Read);
+        wait.map_or(0, |block| block.deaths.recorded())
+    }
+
+    fn end_of(
         &self,
         end: EndpointId,
         mut sessions: impl Iterator<Item = EndpointSession>,
-        deaths: Option<&DeathLog<AtomicU64>>,
-    ) -> bool {
+        log: Option<&DeathLog<AtomicU64>>,
+        deaths: u64,
+    ) -> EndpointEnd {
         let session = sessions.nth(end.place as usize).unwrap_or_default();
         if session.joined == end.owner_id {
             // WHY the process decides: it may have left, and have taken the same place again.
-            return self.is_dead(end.owner_id);
+            return match self.is_dead(end.owner_id) {
+                true => EndpointEnd::Died,
+                false => EndpointEnd::Left,
+            };
         }
         // WHY not whether the process is dead: it may have left, and ended since. If it had died in
         // the place, the endpoint that came after it would have recorded that.
-        deaths.is_some_and(|deaths| deaths.contains(end.place, end.owner_id))
+        match log {
+            Some(log) if log.contains(end.place, end.owner_id) => EndpointEnd::Died,
+            Some(log) if log.may_have_forgotten(deaths) => EndpointEnd::Unknown,
+            _ => EndpointEnd::Left,
+        }
     }
 
     /// Records the death of the publisher that joined lane `lane` last, unless it has left. The

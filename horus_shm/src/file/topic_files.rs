@@ -20,6 +20,9 @@ pub struct LiveEndpoint {
     pub file: Arc<Segment>,
     /// The lane or reader slot of the endpoint, and its process.
     pub id: EndpointId,
+    /// The number of publishers or subscribers whose deaths had been recorded in the file before
+    /// the endpoint was found.
+    pub deaths: u64,
 }
 
 impl PartialEq for LiveEndpoint {
@@ -107,9 +110,10 @@ impl TopicFiles {
         let mut found: Vec<(LiveEndpoint, u64)> = Vec::new();
         // WHY from the oldest on: a publisher that moves meanwhile is found twice, and not never.
         for file in &self.files {
+            let deaths = file.publisher_deaths();
             let here = file.publishers_with_sessions();
             found.retain(|(_, session)| !here.iter().any(|(_, moved)| moved == session));
-            let live = |(id, session)| (LiveEndpoint::new(file, id), session);
+            let live = |(id, session)| (LiveEndpoint::new(file, id, deaths), session);
             found.extend(here.into_iter().map(live));
         }
         found.into_iter().map(|(end, _)| end).collect()
@@ -121,8 +125,9 @@ impl TopicFiles {
     pub fn subscribers(&self) -> Vec<LiveEndpoint> {
         // WHY from the oldest on, and the check before the look at the next file: as above.
         let live = self.files.iter().flat_map(|file| {
+            let deaths = file.subscriber_deaths();
             let here = file.live_subscribers().into_iter();
-            here.map(|id| LiveEndpoint::new(file, id))
+            here.map(move |id| LiveEndpoint::new(file, id, deaths))
         });
         live.filter(|end| !self.has_moved(end)).collect()
     }
@@ -136,8 +141,8 @@ impl TopicFiles {
 }
 
 impl LiveEndpoint {
-    fn new(file: &Arc<Segment>, id: EndpointId) -> Self {
+    fn new(file: &Arc<Segment>, id: EndpointId, deaths: u64) -> Self {
         let file = Arc::clone(file);
-        Self { file, id }
+        Self { file, id, deaths }
     }
 }

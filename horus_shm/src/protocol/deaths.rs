@@ -52,6 +52,21 @@ impl<W: Word> DeathLog<W> {
         self.recent[(number % DEATHS_KEPT as u64) as usize].set(encode(place, owner));
     }
 
+    /// Returns the number of deaths that were recorded so far.
+    pub fn recorded(&self) -> u64 {
+        // Relaxed: see `may_have_forgotten`.
+        self.count.get()
+    }
+
+    /// Returns true if this log may have had a death that it no longer keeps, of an endpoint that
+    /// was alive when [`Self::recorded`] had returned `before`.
+    pub fn may_have_forgotten(&self, before: u64) -> bool {
+        // Relaxed: the caller has not found the death in the log before. The process that overwrote
+        // it had increased the count; on a weakly ordered CPU this load may miss the last one, if
+        // it is being recorded just now.
+        self.recorded().wrapping_sub(before) > DEATHS_KEPT as u64
+    }
+
     /// Returns true if this log has the death of the endpoint of process `owner` in place `place`.
     pub fn contains(&self, place: u32, owner: u64) -> bool {
         let wanted = encode(place, owner);
@@ -85,6 +100,8 @@ mod tests {
         for generation in 1..=DEATHS_KEPT as u64 + 2 {
             let is_kept = log.contains(3, owner_word(5, generation));
             assert_eq!(is_kept, generation > 2, "death {generation}");
+            // It was alive before its own death was recorded.
+            assert_eq!(log.may_have_forgotten(generation - 1), !is_kept);
         }
     }
 
