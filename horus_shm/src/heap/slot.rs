@@ -400,8 +400,8 @@ impl<T, P: Packing> Slots<T, P> {
         let mask = self.len() - 1;
         while let Some(pos) = self.left.next() {
             let value = self.value(pos & mask);
-            // SAFETY: each position has a value by the contract of `leave`, and this one was just
-            // removed from the range; the exclusive borrow excludes all other access.
+            // SAFETY: each position has a value by the contract of `set_remaining`, and this one
+            // was just removed from the range; the exclusive borrow excludes all other access.
             unsafe { value.drop_in_place() };
         }
     }

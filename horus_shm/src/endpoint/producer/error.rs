@@ -11,6 +11,9 @@ use crate::file::label::TopicLabel;
 pub enum SendError<T> {
     /// The lane is full, because a reliable subscriber has not read its oldest message. Transient:
     /// try again after that subscriber has read.
+    ///
+    /// A publisher that lends slots also returns this error if subscribers hold every slot of the
+    /// lane: if one is stopped within a borrow that it may not complete, or the file is damaged.
     #[error(
         "{topic}: a reliable reader is a whole lane behind: try again, or detach stalled readers"
     )]

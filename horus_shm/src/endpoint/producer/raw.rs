@@ -340,7 +340,7 @@ impl RawProducer {
     /// Wakes the sleeping readers after a new lane was published. Executes a fence first. WHY:
     /// readers may rely on a fence in each send, but this publisher's sends may contain none.
     fn wake_after_publication(&mut self) {
-        // SAFETY: as in `readers`.
+        // SAFETY: as in `readers_event`.
         let block = unsafe { &*self.wait };
         let event = Event::of_messages(block, Sleeper::Counted, WakeOrder::Fences);
         if has_sleepers(&event) {
@@ -435,7 +435,7 @@ impl Drop for RawProducer {
         }
         self.wait_for_moving_readers();
         self.publish_final_counts();
-        // SAFETY: as in `readers`.
+        // SAFETY: as in `readers_event`.
         unsafe { &*self.wait }
             .room_waiters
             .clear_bits_relaxed(1 << self.lane);

@@ -72,7 +72,7 @@ impl Magazine {
     /// As [`Self::pop_block`].
     #[inline(always)]
     pub(super) unsafe fn push_block(&self, block: NonNull<u8>) -> bool {
-        // SAFETY: as in `pop`.
+        // SAFETY: as in `pop_block`.
         let blocks = unsafe { &mut *self.blocks.get() };
         let Some(address) = blocks.addresses.get_mut(blocks.count) else {
             return false;
@@ -88,7 +88,7 @@ impl Magazine {
     ///
     /// As [`Self::pop_block`].
     pub(super) unsafe fn is_empty(&self) -> bool {
-        // SAFETY: as in `pop`.
+        // SAFETY: as in `pop_block`.
         let blocks = unsafe { &*self.blocks.get() };
         blocks.count == 0
     }
