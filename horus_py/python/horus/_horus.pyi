@@ -350,9 +350,7 @@ class EndpointEvent:
     def kind(self) -> Literal["publisher", "subscriber"]: ...
     @property
     def change(self) -> Literal["joined", "left", "died", "gone"]:
-        """`died` if its process ended without closing it. `gone` if it left or died, and it is no
-        longer known which: since the last look, others took the places of more than eleven that
-        had died."""
+        """`died` if its process ended without closing it; `gone` if it left or died."""
     @property
     def process_id(self) -> int | None: ...
     @property
