@@ -1,5 +1,5 @@
 //! Support code for all test binaries of the workspace: a time limit, default actions of signals, a
-//! record of skipped tests, and mutation tests of models.
+//! record of skipped tests, samples of the points of a sweep, and mutation tests of models.
 //!
 //! To set the time limit and the actions, a test binary needs only the line `use horus_testing as
 //! _;`: the library sets them before `main` runs. A tidy test checks that every test binary has
@@ -9,9 +9,11 @@
 #[cfg(not(miri))]
 mod limit;
 pub mod mutation;
+mod points;
 // WHY not with miri: it has no signals.
 #[cfg(not(miri))]
 mod signals;
 mod skips;
 
+pub use points::{PointSample, is_torture};
 pub use skips::{record_skips_of_child, skip};

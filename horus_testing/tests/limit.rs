@@ -1,4 +1,5 @@
-//! A hanging test fails with its name, and a skip is recorded in the requested file.
+//! A hanging test fails with its name, a failing sweep says how to repeat it, and a skip is recorded
+//! in the requested file.
 
 use std::env;
 use std::fs;
@@ -14,11 +15,10 @@ fn play(test: &str, variables: &[(&str, &str)]) -> Output {
     command
         .args([test, "--exact", "--test-threads=2"])
         .env(ROLE_VARIABLE, "child");
-    command
-        .env_remove("HORUS_TEST_SKIPS")
-        .envs(variables.iter().copied())
-        .output()
-        .unwrap()
+    for name in ["HORUS_TEST_SKIPS", "HORUS_TEST_POINTS", "HORUS_TORTURE"] {
+        command.env_remove(name);
+    }
+    command.envs(variables.iter().copied()).output().unwrap()
 }
 
 fn is_child() -> bool {
@@ -39,6 +39,48 @@ fn skip_if_asked() {
     if is_child() {
         horus_testing::skip("there is no such thing:\ninstall it");
     }
+}
+
+/// Not a test of a property: the child that fails at some points of a sweep.
+#[test]
+fn sweep_if_asked() {
+    if is_child() {
+        let sample = horus_testing::PointSample::every(3);
+        let visited: Vec<_> = sample.points().take(3).collect();
+        panic!("visited {visited:?}.");
+    }
+}
+
+#[test]
+fn a_sweep_that_fails_can_be_repeated() {
+    let run = |variables: &[(&str, &str)]| {
+        let output = play("sweep_if_asked", variables);
+        assert!(!output.status.success());
+        let both = [output.stdout, output.stderr].concat();
+        String::from_utf8(both).unwrap()
+    };
+    let part = |text: &str, before: &str, after: char| {
+        let found = text
+            .split_once(before)
+            .and_then(|(_, rest)| rest.split_once(after));
+        found
+            .unwrap_or_else(|| panic!("no '{before}' in: {text}"))
+            .0
+            .to_owned()
+    };
+    let first = run(&[]);
+    let number = part(&first, "HORUS_TEST_POINTS=", '\n');
+    let again = run(&[("HORUS_TEST_POINTS", &number)]);
+    let visited = part(&first, "visited ", '.');
+    assert_eq!(part(&again, "visited ", '.'), visited);
+    for (name, value) in [("HORUS_TORTURE", "1"), ("HORUS_TEST_POINTS", "all")] {
+        assert_eq!(part(&run(&[(name, value)]), "visited ", '.'), "[0, 1, 2]");
+    }
+    let wrong = run(&[("HORUS_TEST_POINTS", "some")]);
+    assert!(
+        wrong.contains("HORUS_TEST_POINTS is 'some': wanted 'all' or a number"),
+        "{wrong}"
+    );
 }
 
 #[test]
