@@ -4,8 +4,6 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
-use horus_testing as _;
-
 mod common;
 mod spawn;
 mod stream;
@@ -21,6 +19,7 @@ use horus_shm::{
     Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Reliability, Request, Segment,
     TopicName, TypeInfo, sweep,
 };
+use horus_testing::{PointSample, is_torture};
 
 use tracer::changes::Changes;
 use tracer::{Stop, Victim, be_traced, mark};
@@ -188,24 +187,20 @@ fn files(dir: &Path) -> Vec<String> {
         .collect()
 }
 
-fn is_long() -> bool {
-    std::env::var_os("HORUS_TORTURE").is_some_and(|value| value == "1")
-}
-
 fn kills() -> u64 {
-    if is_long() { KILLS_LONG } else { KILLS }
+    if is_torture() { KILLS_LONG } else { KILLS }
 }
 
 /// The others go on while it is stopped, and it goes on when it is resumed.
 #[test]
 fn a_publisher_stopped_at_any_system_call_of_growth_holds_nobody_up() {
-    let stride = if is_long() { 1 } else { 9 };
+    let sample = PointSample::every(10);
     let mut stops = 0;
-    loop {
+    for stop in sample.points() {
         let mut scene = Scene::new(ReadMode::Gated);
         let mut victim = Victim::spawn("life", scene.dir.path());
         let mut marks = 0;
-        for _ in 0..=stops {
+        for _ in 0..=stop {
             marks += usize::from(victim.run_to_system_call() == Stop::Mark);
             // WHY: behind its last mark it waits for input, and makes no further stop.
             if marks == MARKS {
@@ -227,39 +222,35 @@ fn a_publisher_stopped_at_any_system_call_of_growth_holds_nobody_up() {
         let mut received: Vec<_> = std::iter::from_fn(|| scene.next()).collect();
         assert!(
             all(2).all(|message| received.contains(&message)),
-            "stop {stops}"
+            "stop {stop}"
         );
         (marks..MARKS).for_each(|_| victim.run_to_mark());
         received.extend(std::iter::from_fn(|| scene.next()));
         received.sort_by_key(|message| message.0);
-        assert!(
-            received.into_iter().eq(all(1).chain(all(2))),
-            "stop {stops}"
-        );
+        assert!(received.into_iter().eq(all(1).chain(all(2))), "stop {stop}");
         victim.kill();
-        stops += stride;
+        stops = stop + 1;
     }
     println!(
         "| stopped at {} of {stops} stops at system calls |",
-        stops / stride
+        stops.div_ceil(sample.stride())
     );
     assert!(stops > 60, "{stops} stops");
 }
 
 #[test]
 fn a_publisher_killed_at_any_system_call_of_growth_has_a_successor() {
+    let sample = PointSample::every(3);
     for reading in [ReadMode::Gated, ReadMode::KeepLast] {
         let mut stops = 0;
-        while stops < STOPS_MAX {
+        for stop in sample.points() {
             let scene = Scene::new(reading);
             let mut victim = Victim::spawn("life", scene.dir.path());
             let mut marks = 0;
-            for _ in 0..=stops {
-                while victim.run_to_system_call() == Stop::Mark {
+            for _ in 0..=stop {
+                // WHY: behind its last mark it waits for input, and makes no further stop.
+                while marks < MARKS && victim.run_to_system_call() == Stop::Mark {
                     marks += 1;
-                    if marks == MARKS {
-                        break;
-                    }
                 }
             }
             if marks >= MARKS {
@@ -267,10 +258,12 @@ fn a_publisher_killed_at_any_system_call_of_growth_has_a_successor() {
             }
             victim.kill();
             scene.check();
-            stops += 1;
+            stops = stop + 1;
+            assert!(stops < STOPS_MAX, "{stops} stops");
         }
-        println!("| {reading:?} | killed at {stops} stops at system calls |");
-        assert!(stops > 60 && stops < STOPS_MAX, "{stops} stops");
+        let killed = stops.div_ceil(sample.stride());
+        println!("| {reading:?} | killed at {killed} of {stops} stops at system calls |");
+        assert!(stops > 60, "{stops} stops");
     }
 }
 
@@ -278,11 +271,12 @@ fn a_publisher_killed_at_any_system_call_of_growth_has_a_successor() {
 #[test]
 fn a_publisher_killed_after_any_change_by_claiming_or_growth_has_a_successor() {
     // WHY: claiming is 400,000 instructions, each of which costs some 60 microseconds.
-    let parts = if is_long() {
+    let parts = if is_torture() {
         &[false, true][..]
     } else {
         &[true]
     };
+    let sample = PointSample::every(3);
     for &is_growth in parts {
         let life = |scene: &Scene| {
             let mut victim = Victim::spawn("life", scene.dir.path());
@@ -293,7 +287,7 @@ fn a_publisher_killed_after_any_change_by_claiming_or_growth_has_a_successor() {
         };
         let scene = Scene::new(ReadMode::Gated);
         let changes = Changes::record(&mut life(&scene), &scene.namespace.topics_path(), &[]);
-        for point in 0..changes.len() {
+        for point in sample.of(0..changes.len()) {
             let scene = Scene::new(ReadMode::Gated);
             let mut victim = life(&scene);
             changes.follow(&mut victim, point);
@@ -346,7 +340,7 @@ fn check_nobody_holds_back(mut scene: Scene, mut producer: RawProducer) {
 /// WHY only in the long form: joining is a million instructions.
 #[test]
 fn a_subscriber_killed_after_any_change_by_joining_holds_nobody_back() {
-    if !is_long() {
+    if !is_torture() {
         return;
     }
     let (scene, _producer) = scene_with_history();
@@ -366,21 +360,21 @@ fn a_subscriber_killed_after_any_change_by_joining_holds_nobody_back() {
 /// The publisher waits for a live gated reader only.
 #[test]
 fn a_subscriber_killed_at_any_system_call_of_joining_holds_nobody_back() {
-    let stride = if is_long() { 1 } else { 9 };
+    let sample = PointSample::every(10);
     let mut stops = 0;
-    loop {
+    for stop in sample.points() {
         let (scene, producer) = scene_with_history();
         let mut victim = Victim::spawn("reader's life", scene.dir.path());
-        if (0..=stops).any(|_| victim.run_to_system_call() == Stop::Mark) {
+        if (0..=stop).any(|_| victim.run_to_system_call() == Stop::Mark) {
             break;
         }
         victim.kill();
         check_nobody_holds_back(scene, producer);
-        stops += stride;
+        stops = stop + 1;
     }
     println!(
         "| killed at {} of {stops} stops at system calls |",
-        stops / stride
+        stops.div_ceil(sample.stride())
     );
     assert!(stops > 30, "{stops} stops");
 }

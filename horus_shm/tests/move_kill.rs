@@ -4,8 +4,6 @@
 
 #![cfg(all(target_os = "linux", target_arch = "x86_64"))]
 
-use horus_testing as _;
-
 #[path = "move_kill/claims.rs"]
 mod claims;
 mod common;
@@ -23,6 +21,7 @@ use horus_shm::{
     Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Reliability, Request,
     Segment, TopicName, TypeInfo, sweep,
 };
+use horus_testing::{PointSample, is_torture};
 
 use tracer::changes::{Changes, open_all};
 use tracer::{Stop, Victim, be_traced, mark};
@@ -209,22 +208,18 @@ impl Scene {
     }
 }
 
-fn is_long() -> bool {
-    std::env::var_os("HORUS_TORTURE").is_some_and(|value| value == "1")
-}
-
 #[test]
 fn a_publisher_killed_at_any_system_call_of_a_move_has_a_successor() {
-    let stride = if is_long() { 1 } else { 4 };
+    let sample = PointSample::every(6);
     // WHY the subscriber first: a publisher that closes the next file before others have opened it
     // takes that file along.
     for reading in [ReadMode::KeepLast, ReadMode::Gated] {
         let mut stops = 0;
         let mut sent = [0; 1 + 2 * MESSAGES as usize];
-        loop {
+        for stop in sample.points() {
             let mut scene = Scene::new(reading);
             let mut victim = scene.victim();
-            let has_ended = (0..=stops).any(|_| victim.run_to_system_call() == Stop::Mark);
+            let has_ended = (0..=stop).any(|_| victim.run_to_system_call() == Stop::Mark);
             victim.kill();
             let messages = scene.check();
             if has_ended {
@@ -232,7 +227,7 @@ fn a_publisher_killed_at_any_system_call_of_a_move_has_a_successor() {
                 break;
             }
             sent[messages as usize] += 1;
-            stops += stride;
+            stops = stop + 1;
         }
         println!("| {reading:?} | {stops} stops, by the number of messages sent: {sent:?} |");
         assert!(stops > 60, "{stops} stops");
@@ -242,7 +237,7 @@ fn a_publisher_killed_at_any_system_call_of_a_move_has_a_successor() {
 /// WHY only in the long form: a move is hundreds of thousands of instructions.
 #[test]
 fn a_publisher_killed_after_any_change_by_a_move_has_a_successor() {
-    if !is_long() {
+    if !is_torture() {
         return;
     }
     for reading in [ReadMode::KeepLast, ReadMode::Gated] {
@@ -266,24 +261,24 @@ fn a_publisher_killed_after_any_change_by_a_move_has_a_successor() {
 /// The others go on while it is stopped, and it goes on when it is resumed.
 #[test]
 fn a_publisher_stopped_at_any_system_call_of_a_move_holds_nobody_up() {
-    let stride = if is_long() { 1 } else { 6 };
+    let sample = PointSample::every(8);
     for reading in [ReadMode::KeepLast, ReadMode::Gated] {
         let mut stops = 0;
-        loop {
+        for stop in sample.points() {
             let mut scene = Scene::new(reading);
             let mut victim = scene.victim();
-            if (0..=stops).any(|_| victim.run_to_system_call() == Stop::Mark) {
+            if (0..=stop).any(|_| victim.run_to_system_call() == Stop::Mark) {
                 break;
             }
             let mut other = RawProducer::new(open(&scene.namespace), OnStalled::Full).unwrap();
             send(&mut other, 3, 0..MESSAGES);
             scene.receive();
             let of_other = scene.received.iter().filter(|message| *message >> 32 == 3);
-            assert_eq!(of_other.count() as u64, MESSAGES, "stop {stops}");
+            assert_eq!(of_other.count() as u64, MESSAGES, "stop {stop}");
             victim.run_to_mark();
             drop(other);
-            assert_eq!(scene.check(), 2 * MESSAGES, "stop {stops}");
-            stops += stride;
+            assert_eq!(scene.check(), 2 * MESSAGES, "stop {stop}");
+            stops = stop + 1;
         }
         println!("| {reading:?} | {stops} stops at system calls |");
         assert!(stops > 60, "{stops} stops");
@@ -322,7 +317,7 @@ fn a_publisher_killed_before_it_tells_readers_of_its_lane_makes_no_watch_due() {
 fn a_publisher_stopped_after_any_change_by_a_takeover_hides_no_messages() {
     // WHY so many: each change is seen by one of them.
     const READERS: usize = 32;
-    let readings = if is_long() {
+    let readings = if is_torture() {
         &[ReadMode::KeepLast, ReadMode::Gated][..]
     } else {
         &[ReadMode::KeepLast]

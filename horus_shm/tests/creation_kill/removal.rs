@@ -7,8 +7,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use horus_shm::{Namespace, NamespaceConfig, NamespaceRemoveError};
+use horus_testing::PointSample;
 
-use super::{STOPS_MAX, open_or_create, said};
+use super::{STOPS_MAX, STRIDE, open_or_create, said};
 use crate::common::{park, say};
 use crate::spawn;
 use crate::tracer::{Stop, Victim, be_traced, mark};
@@ -106,14 +107,13 @@ fn is_locked(path: &Path) -> bool {
 fn a_process_that_enters_stays_in_its_namespace_wherever_a_removal_was_stopped() {
     for scene in [Scene::Unused, Scene::Damaged, Scene::Empty] {
         let (mut stops, mut faults) = (0, Vec::new());
-        while let Some(outcome) = scene.stop_at(stops) {
-            faults.extend(
-                outcome
-                    .err()
-                    .map(|fault| format!("|   at {stops}: {fault}")),
-            );
-            stops += 1;
-            assert!(stops < STOPS_MAX);
+        for stop in PointSample::every(STRIDE).points() {
+            let Some(outcome) = scene.stop_at(stop) else {
+                break;
+            };
+            faults.extend(outcome.err().map(|fault| format!("|   at {stop}: {fault}")));
+            stops = stop + 1;
+            assert!(stops < STOPS_MAX, "{stops} stops");
         }
         println!(
             "| removal of {scene:?} | {stops} stops at system calls | {} faults |",

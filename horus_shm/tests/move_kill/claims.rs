@@ -7,8 +7,9 @@ use std::sync::Arc;
 use horus_shm::internals::sync::Word as _;
 use horus_shm::internals::{Blocks as _, check_names_now, forbid_name_watch_thread};
 use horus_shm::{Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Segment};
+use horus_testing::is_torture;
 
-use super::{MESSAGES, Scene, TOPIC, is_long, open, receive, send};
+use super::{MESSAGES, Scene, TOPIC, open, receive, send};
 use crate::common::park;
 use crate::spawn;
 use crate::tracer::{Victim, be_traced, mark};
@@ -37,7 +38,7 @@ fn run_to_look_at_owner(victim: &mut Victim, earlier: usize) -> bool {
     let mut left = earlier;
     while let Some(call) = victim.next_call() {
         let looks = call.number == libc::SYS_fcntl && call.args[1] == libc::F_OFD_GETLK.into();
-        if looks || is_long() {
+        if looks || is_torture() {
             if left == 0 {
                 return true;
             }
