@@ -21,6 +21,7 @@ use hostile::rounds;
 use spawn::{inherited_namespace, namespace, shm_dir};
 use stream::Tagged;
 use tracer::ends::{Kind, Receiver, Ring, Sender};
+use tracer::route::Route;
 use tracer::{Victim, be_traced, mark};
 
 type Message = [u64; 38];
@@ -153,6 +154,8 @@ struct Swept {
     done: u64,
     lost: u64,
     faults: u64,
+    /// Calls that ended before they came to their point.
+    over: u64,
 }
 
 /// Cuts the file after some `points` of the instructions of `call`, or after all of them if there
@@ -171,7 +174,8 @@ fn sweep(kind: Kind, call: Call, points: u64) -> Swept {
     };
     let mut victim = Victim::spawn(&format!("{kind:?} {call:?}"), dir.path());
     victim.run_to_mark();
-    let instructions = victim.step(u64::MAX);
+    let route = Route::record(&mut victim, |_| true);
+    let instructions = route.instructions();
     cut();
     victim.run_to_mark_through_faults();
     assert_eq!(victim.listen(), "done", "{kind:?} {call:?}: not cut");
@@ -182,13 +186,15 @@ fn sweep(kind: Kind, call: Call, points: u64) -> Swept {
         ..Swept::default()
     };
     let strides = (0..instructions).step_by(stride as usize);
-    let points = strides.map(|begin| begin + rng.u64(..stride));
+    let points = strides.map(|begin| (begin + rng.u64(..stride)).min(instructions - 1));
     // WHY the last one, too: few instructions may follow the last access to the file.
     for at in points.chain([instructions - 1]) {
-        let is_over = victim.step(at) < at;
+        let is_within = route.follow(&mut victim, at);
         cut();
-        if !is_over {
+        if is_within {
             swept.faults += victim.run_to_mark_through_faults();
+        } else {
+            swept.over += 1;
         }
         victim.run_to_mark_through_faults();
         match victim.listen().as_str() {
@@ -198,6 +204,10 @@ fn sweep(kind: Kind, call: Call, points: u64) -> Swept {
         }
         swept.points += 1;
     }
+    assert!(
+        2 * swept.over < swept.points,
+        "{kind:?} {call:?} takes another way each time: {swept:?}"
+    );
     swept
 }
 
@@ -208,10 +218,11 @@ fn report(kind: Kind, call: Call, swept: &Swept) {
         done,
         lost,
         faults,
+        over,
     } = swept;
     let line = format!(
         "\n{kind:?} {call:?}: cut after {points} of {instructions} instructions: \
-         {done} done, {lost} lost, {faults} faults\n"
+         {done} done, {lost} lost, {faults} faults, {over} ended before\n"
     );
     // WHY not `print!`: it is only shown when a test fails, and this is a result.
     std::io::stdout().lock().write_all(line.as_bytes()).unwrap();
