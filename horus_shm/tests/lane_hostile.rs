@@ -478,12 +478,12 @@ fn a_wild_head_makes_no_reader_pass_on() {
 
 #[test]
 fn endpoints_survive_scribbles_on_every_shared_word_between_their_calls() {
-    expect_all_survive(storm_in_turn, 20, rounds(2000, 100_000));
+    expect_all_survive(storm_in_turn, 20, rounds(800, 100_000));
 }
 
 #[test]
 fn endpoints_survive_scribbles_on_every_shared_word_during_their_calls() {
-    expect_all_survive(storm_at_once, 2, rounds(2000, 100_000));
+    expect_all_survive(storm_at_once, 2, rounds(800, 100_000));
 }
 
 /// A receiver of a `u64` gets eight bytes that were written, whatever the length says.

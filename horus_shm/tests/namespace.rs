@@ -17,6 +17,7 @@ use horus_shm::{
     FanoutShm, NameError, Namespace, NamespaceConfig, NamespaceError, NamespaceName,
     NamespaceRemoveError, RingOptions,
 };
+use horus_testing::is_torture;
 
 fn config(dir: &Path) -> NamespaceConfig {
     NamespaceConfig::new(dir, NamespaceName::default())
@@ -28,6 +29,11 @@ fn mode(path: &Path) -> u32 {
 
 fn set_mode(path: &Path, mode: u32) {
     fs::set_permissions(path, PermissionsExt::from_mode(mode)).unwrap();
+}
+
+/// Returns how often processes come and go.
+fn visits() -> u32 {
+    if is_torture() { 1000 } else { 100 }
 }
 
 #[test]
@@ -71,7 +77,7 @@ fn child_role() {
             say(join_fork(child));
         }
         "come and go" => {
-            for _ in 0..300 {
+            for _ in 0..visits() {
                 let namespace = Namespace::current().unwrap();
                 match namespace.remove() {
                     Ok(()) => {}
@@ -84,7 +90,7 @@ fn child_role() {
             say("ok");
         }
         "come and be gone" => {
-            for _ in 0..300 {
+            for _ in 0..visits() {
                 // WHY again: the parent may be in the namespace at this moment.
                 while let Err(error) = Namespace::current().unwrap().remove() {
                     let in_use = matches!(error, NamespaceRemoveError::InUse { .. });

@@ -177,13 +177,13 @@ fn join_late_and_leave(segment: &Arc<Segment>, is_over: &AtomicBool) {
 
 #[test]
 fn every_message_is_accounted_for_while_readers_hold_some() {
-    let messages = rounds(100_000, 10_000_000) as u32;
+    let messages = rounds(40_000, 10_000_000) as u32;
     threads(Reliability::BestEffort, messages / 2);
 }
 
 #[test]
 fn no_message_is_lost_to_reliable_readers_that_hold_some() {
-    let messages = rounds(100_000, RELIABLE_MAX) as u32;
+    let messages = rounds(40_000, RELIABLE_MAX) as u32;
     threads(Reliability::Reliable, messages / 2);
 }
 
