@@ -14,7 +14,7 @@ use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
 
 #[test]
 fn the_lines_of_a_killed_program_are_kept() {
-    for standard in ["-std=c++17", "-std=c++20"] {
+    for standard in compiler::dialects(1) {
         let program = Program::cpp("tests/cpp/log.cpp", &[standard]);
         let mut child = program
             .command()

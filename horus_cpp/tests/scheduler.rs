@@ -1,8 +1,8 @@
 //! Nodes and schedulers from C and C++: policies, exceptions, cancels, signals, translation units.
 
-use horus_testing as _;
-
 mod compiler;
+
+use horus_testing::PointSample;
 
 use compiler::{Program, cxx, root};
 
@@ -16,7 +16,7 @@ fn c_nodes_do_what_the_header_says() {
 #[test]
 fn an_exception_is_a_failure_of_the_node() {
     let elsewhere = root().join("tests/cpp/nodes_elsewhere.cpp");
-    for standard in ["-std=c++17", "-std=c++20"] {
+    for standard in compiler::dialects(1) {
         let flags = [standard, elsewhere.to_str().unwrap()];
         let said = Program::cpp("tests/cpp/nodes.cpp", &flags).run(&[]);
         assert!(said.ends_with("done\n"), "{said}");
@@ -53,7 +53,8 @@ fn nodes_need_no_exceptions() {
 fn a_file_without_exceptions_does_not_change_the_other_files() {
     let dir = tempfile::tempdir().unwrap();
     let object = dir.path().join("mixed_no_exceptions.o");
-    for (standard, level) in [("-std=c++17", "-O0"), ("-std=c++20", "-O1")] {
+    let cases = [("-std=c++17", "-O0"), ("-std=c++20", "-O1")];
+    for (standard, level) in PointSample::every(cases.len()).of(cases) {
         let mut compiler = cxx();
         let source = root().join("tests/cpp/mixed_no_exceptions.cpp");
         compiler.args([standard, level, "-fno-exceptions", "-c"]);
@@ -61,7 +62,7 @@ fn a_file_without_exceptions_does_not_change_the_other_files() {
         let output = output.expect("this test needs a C++ compiler as `c++`");
         let errors = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{errors}");
-        let flags = [standard, object.to_str().unwrap()];
+        let flags = [standard, level, object.to_str().unwrap()];
         Program::cpp("tests/cpp/mixed.cpp", &flags).run(&[]);
     }
 }

@@ -9,12 +9,33 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, ExitStatus, Stdio};
 
+use horus_testing::{PointSample, is_torture};
 use tempfile::TempDir;
 
 pub const WARNINGS: [&str; 4] = ["-Wall", "-Wextra", "-Wpedantic", "-Werror"];
 
 /// Further warnings that the C++ headers do not cause.
 pub const CPP_WARNINGS: [&str; 3] = ["-Wshadow", "-Wconversion", "-Wsign-conversion"];
+
+/// The dialects of C++ that the headers are for.
+const DIALECTS: [&str; 2] = ["-std=c++17", "-std=c++20"];
+
+/// Returns the dialects in which this run compiles the program with this number: one of them,
+/// another one in other runs. With `HORUS_TORTURE=1`, returns all. WHY: the headers are long.
+pub fn dialects(number: usize) -> impl Iterator<Item = &'static str> {
+    let sample = PointSample::every(DIALECTS.len());
+    sample.shifted(number).of(DIALECTS)
+}
+
+/// Returns the flags of optimisation and debug information. WHY none in the usual run: they take as
+/// long as the rest of a compilation, and it takes longer than the programs run.
+fn optimisation() -> &'static [&'static str] {
+    if sanitizer().is_some() || is_torture() {
+        &["-O1", "-g"]
+    } else {
+        &["-O0"]
+    }
+}
 
 pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
@@ -39,11 +60,13 @@ pub fn sanitizer() -> Option<String> {
         .filter(|name| !name.is_empty())
 }
 
-/// Returns the system's C compiler, with English messages.
+/// Returns the system's C compiler, with English messages. A later flag of optimisation replaces its
+/// own one.
 pub fn cc() -> Command {
     let mut cc = Command::new("cc");
     cc.env("LC_ALL", "C")
         .stdin(Stdio::null())
+        .args(optimisation())
         .arg("-I")
         .arg(root().join("include"));
     cc
@@ -54,6 +77,7 @@ pub fn cxx() -> Command {
     let mut cxx = Command::new("c++");
     cxx.env("LC_ALL", "C")
         .stdin(Stdio::null())
+        .args(optimisation())
         .arg("-I")
         .arg(root().join("include"));
     cxx
@@ -165,6 +189,7 @@ impl Program {
     pub fn clang(path: &str, flags: &[&str]) -> Self {
         let mut clang = Command::new("clang++");
         clang
+            .args(optimisation())
             .arg("-I")
             .arg(root().join("include"))
             .args(CPP_WARNINGS)
@@ -185,10 +210,7 @@ impl Program {
                 compiler.arg(root().join("tests/c/tsan.c"));
             }
         }
-        compiler
-            .args(["-O1", "-g", "-pthread"])
-            .args(WARNINGS)
-            .arg(source);
+        compiler.arg("-pthread").args(WARNINGS).arg(source);
         compiler
             .arg("-o")
             .arg(&binary)
