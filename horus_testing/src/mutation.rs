@@ -15,7 +15,15 @@ thread_local! {
     static VISITED_SITES: RefCell<BTreeSet<OrderingSite>> = const { RefCell::new(BTreeSet::new()) };
     static ARE_PANICS_SILENT: Cell<bool> = const { Cell::new(false) };
     static EXECUTIONS: Cell<u64> = const { Cell::new(0) };
+    static EXECUTIONS_MAX: Cell<u64> = const { Cell::new(u64::MAX) };
 }
+
+/// The most executions of each model in the rounds of the search for one that detects a mutant. WHY
+/// rounds: most mutants fail one of the first executions of some model, and others have millions.
+const EXECUTIONS_MAX_BY_ROUND: [u64; 3] = [200, 10_000, u64::MAX];
+
+/// The payload of the panic that ends a run with [`EXECUTIONS_MAX`] executions.
+struct RunIsOver;
 
 /// A line of source code that uses a named memory ordering, or performs a named step of a protocol
 /// (see [`is_step_left_out`]).
@@ -104,8 +112,12 @@ fn is_mutated(site: OrderingSite) -> bool {
     false
 }
 
-/// Adds 1 to the number of executions that the running model has explored.
+/// Adds 1 to the number of executions that the running model has explored. Ends the run by a panic
+/// if there are enough.
 pub fn count_execution() {
+    if EXECUTIONS.get() == EXECUTIONS_MAX.get() {
+        panic::resume_unwind(Box::new(RunIsOver));
+    }
     EXECUTIONS.set(EXECUTIONS.get() + 1);
 }
 
@@ -126,6 +138,8 @@ struct ModelResult {
     took: Duration,
     /// The panic message of the execution that failed; `None` if all executions passed.
     failure: Option<String>,
+    /// The run ended before the model had explored all executions, none of which failed so far.
+    is_cut_off: bool,
 }
 
 impl Model {
@@ -143,15 +157,17 @@ impl Model {
     /// Returns the result of the model without a mutant. Runs the model only at the first call, and
     /// keeps the result.
     fn result_without_mutant(&self) -> &ModelResult {
-        self.sound.get_or_init(|| self.run_with_mutant(None))
+        self.sound
+            .get_or_init(|| self.run_with_mutant(None, u64::MAX))
     }
 
-    /// Runs the model with `mutant`, or without one if `mutant` is `None`. Returns the result of
-    /// the run.
-    fn run_with_mutant(&self, mutant: Option<Mutant>) -> ModelResult {
+    /// Runs the model with `mutant`, or without one if `mutant` is `None`, for at most
+    /// `executions_max` executions. Returns the result of the run.
+    fn run_with_mutant(&self, mutant: Option<Mutant>, executions_max: u64) -> ModelResult {
         silence_panics();
         VISITED_SITES.take();
         EXECUTIONS.set(0);
+        EXECUTIONS_MAX.set(executions_max);
         CURRENT_MUTANT.set(mutant);
         ARE_PANICS_SILENT.set(true);
         let start = Instant::now();
@@ -159,7 +175,8 @@ impl Model {
         let took = start.elapsed();
         ARE_PANICS_SILENT.set(false);
         CURRENT_MUTANT.set(None);
-        let failure = outcome.err().map(|cause| {
+        let is_cut_off = matches!(&outcome, Err(cause) if cause.is::<RunIsOver>());
+        let failure = outcome.err().filter(|_| !is_cut_off).map(|cause| {
             let text = cause.downcast_ref::<String>().cloned();
             text.or_else(|| cause.downcast_ref::<&str>().map(|text| (*text).to_owned()))
                 .unwrap_or_else(|| "a panic without text".to_owned())
@@ -169,12 +186,14 @@ impl Model {
             executions: EXECUTIONS.get(),
             took,
             failure,
+            is_cut_off,
         }
     }
 }
 
 /// Returns the first model that fails with `mutant`, although it does not fail without a mutant,
-/// and the result of that model. Tries the models with the fewest executions first.
+/// and the result of that model. Tries the models with the fewest executions first, and some
+/// executions of each before all of any.
 fn find_killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Model, ModelResult)> {
     let able = |model: &&Model| {
         let sound = model.result_without_mutant();
@@ -182,10 +201,20 @@ fn find_killer(models: &'static [Model], mutant: Mutant) -> Option<(&'static Mod
     };
     let mut able: Vec<_> = models.iter().filter(able).collect();
     able.sort_by_key(|model| model.result_without_mutant().executions);
-    able.into_iter().find_map(|model| {
-        let run = model.run_with_mutant(Some(mutant));
-        run.failure.is_some().then_some((model, run))
-    })
+    for executions_max in EXECUTIONS_MAX_BY_ROUND {
+        let mut cut_off = Vec::new();
+        for model in able {
+            let run = model.run_with_mutant(Some(mutant), executions_max);
+            if run.failure.is_some() {
+                return Some((model, run));
+            }
+            if run.is_cut_off {
+                cut_off.push(model);
+            }
+        }
+        able = cut_off;
+    }
+    None
 }
 
 /// Installs a panic hook that prints no panic messages of explored executions. WHY: with a mutant,
@@ -278,4 +307,50 @@ macro_rules! models {
             )*)*
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Explores `executions` executions that use two orderings; the `failing`-th one fails if the
+    /// second ordering is weakened.
+    fn explore(executions: u64, failing: u64) {
+        for execution in 1..=executions {
+            count_execution();
+            ordering("needless", Ordering::Acquire);
+            let is_sound = ordering("needed", Ordering::Acquire) == Ordering::Acquire;
+            assert!(is_sound || execution != failing, "execution {execution}");
+        }
+    }
+
+    fn fate(models: &'static [Model], label: &'static str) -> Option<(&'static str, u64)> {
+        let killer = find_killer(models, Mutant::Edge(label));
+        killer.map(|(model, run)| (model.name, run.executions))
+    }
+
+    #[test]
+    fn a_mutant_that_fails_early_is_found_before_other_models_are_explored() {
+        static MODELS: [Model; 2] = [
+            Model::new("blind", || explore(u64::MAX, 0)),
+            Model::new("other", || explore(u64::MAX, 3)),
+        ];
+        // WHY set: the run without a mutant would explore all executions, without end.
+        for model in &MODELS {
+            let sound = model.run_with_mutant(None, 5);
+            assert!(sound.is_cut_off && sound.failure.is_none());
+            model.sound.set(sound).unwrap();
+        }
+        assert_eq!(fate(&MODELS, "needed"), Some(("other", 3)));
+    }
+
+    #[test]
+    fn a_mutant_that_fails_late_is_found_and_one_that_never_fails_is_not() {
+        static MODELS: [Model; 2] = [
+            Model::new("blind", || explore(300, 0)),
+            Model::new("late", || explore(20_000, 19_999)),
+        ];
+        assert_eq!(fate(&MODELS, "needed"), Some(("late", 19_999)));
+        assert_eq!(fate(&MODELS, "needless"), None);
+    }
 }
