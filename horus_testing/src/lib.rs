@@ -15,5 +15,5 @@ mod points;
 mod signals;
 mod skips;
 
-pub use points::{PointSample, is_torture};
+pub use points::{PointSample, is_torture, visits_all_points};
 pub use skips::{record_skips_of_child, skip};

@@ -21,6 +21,12 @@ pub fn is_torture() -> bool {
     env::var_os("HORUS_TORTURE").is_some_and(|value| value == "1")
 }
 
+/// Returns true if this run visits all points of all sweeps.
+#[must_use]
+pub fn visits_all_points() -> bool {
+    Selection::current() == Selection::All
+}
+
 /// The points of all sweeps of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Selection {

@@ -421,7 +421,7 @@ pub(crate) fn a_gate_is_continued_or_abandoned() {
 
 /// A writer that finds an abandoned gate waits for the reader that comes next.
 pub(crate) fn the_next_reader_in_an_abandoned_place_is_awaited() {
-    explore(3, || {
+    explore(super::switches(2, 3), || {
         let lane = LoomLane::new(1, 1, CopyOptions::Exclusive, 1);
         let [me, dead, reaper, after] = [1, 7, 8, 9];
         Consumer::adopt(&lane, dead, NOBODY).unwrap();

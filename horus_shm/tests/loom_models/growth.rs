@@ -119,7 +119,7 @@ pub(crate) fn a_reader_accounts_for_all_messages_across_growth() {
 /// A reader that was lapped before the growth does not take the head behind the growth for one of
 /// its own extent.
 pub(crate) fn a_lapped_reader_stays_before_the_growth() {
-    explore(2, || {
+    explore(super::switches(1, 2), || {
         let growing = Growing::new(2, 0, 3);
         let mut producer = Producer::first(&growing.first, 1);
         producer.send_all(2);

@@ -197,7 +197,7 @@ pub(crate) fn the_latest_is_found_behind_skips() {
 /// A reader that cannot pin never gets a torn message either.
 pub(crate) fn an_observer_sees_whole_messages() {
     for latest in [false, true] {
-        explore(3, move || {
+        explore(super::switches(2, 3), move || {
             let lane = LoomLane::pinnable((1, 0), 1, CopyOptions::Racing, DEAD);
             let mut lender = Lender::first(&lane);
             let mut observer = Borrower::join(&lane, 0);
