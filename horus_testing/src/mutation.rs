@@ -313,19 +313,19 @@ macro_rules! models {
 mod tests {
     use super::*;
 
-    /// Explores `executions` executions that use two orderings; the `failing`-th one fails if the
-    /// second ordering is weakened.
+    /// Explores `executions` executions with two steps; the `failing`-th one fails if the second
+    /// step is left out.
     fn explore(executions: u64, failing: u64) {
         for execution in 1..=executions {
             count_execution();
-            ordering("needless", Ordering::Acquire);
-            let is_sound = ordering("needed", Ordering::Acquire) == Ordering::Acquire;
+            is_step_left_out("needless");
+            let is_sound = !is_step_left_out("needed");
             assert!(is_sound || execution != failing, "execution {execution}");
         }
     }
 
     fn fate(models: &'static [Model], label: &'static str) -> Option<(&'static str, u64)> {
-        let killer = find_killer(models, Mutant::Edge(label));
+        let killer = find_killer(models, Mutant::Flaw(label));
         killer.map(|(model, run)| (model.name, run.executions))
     }
 

@@ -1,5 +1,5 @@
-//! A hanging test fails with its name, a failing sweep says how to repeat it, and a skip is recorded
-//! in the requested file.
+//! A hanging test fails with its name, a failing sweep says how to repeat it, and a skip is
+//! recorded in the requested file.
 
 use std::env;
 use std::fs;

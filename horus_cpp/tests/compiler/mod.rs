@@ -60,8 +60,8 @@ pub fn sanitizer() -> Option<String> {
         .filter(|name| !name.is_empty())
 }
 
-/// Returns the system's C compiler, with English messages. A later flag of optimisation replaces its
-/// own one.
+/// Returns the system's C compiler, with English messages. A later flag of optimisation replaces
+/// its own one.
 pub fn cc() -> Command {
     let mut cc = Command::new("cc");
     cc.env("LC_ALL", "C")
