@@ -51,9 +51,12 @@ test: test-tools ## runs all tests side by side; lists the skipped ones at the e
 	echo "SKIPPED $$(sort -u "$(HORUS_TEST_SKIPS)" | wc -l), which this machine cannot run:"; \
 	sort -u "$(HORUS_TEST_SKIPS)" | sed 's/^/  /'; else echo "no test was skipped"; fi
 
-# WHY without LTO: it takes a third of the build, and changes nothing of what the tests see.
+# WHY less optimised than what users install, except in the long form: the tests are to see the same,
+# and optimisation takes half of the build.
 test-python: export CARGO_PROFILE_RELEASE_LTO = off
 test-python: export CARGO_PROFILE_RELEASE_CODEGEN_UNITS = 16
+test-python: export CARGO_PROFILE_RELEASE_DEBUG = none
+test-python: export CARGO_PROFILE_RELEASE_OPT_LEVEL = $(if $(filter 1,$(HORUS_TORTURE)),3,1)
 test-python: install-python
 	$(VENV)/bin/pytest --quiet horus_py/tests
 

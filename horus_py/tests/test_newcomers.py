@@ -65,7 +65,7 @@ def cpp(tmp_path_factory):
     where = library()
     binary = tmp_path_factory.mktemp("newcomer") / "newcomer"
     source = ROOT / "horus_cpp/tests/cpp/newcomer.cpp"
-    command = ["c++", "-std=c++17", "-O1", str(source), "-o", str(binary)]
+    command = ["c++", "-std=c++17", str(source), "-o", str(binary)]
     command += [f"-I{ROOT}/horus_cpp/include", f"-L{where}", "-lhorus_cpp"]
     subprocess.run(command, check=True)
     return [str(binary)], {"LD_LIBRARY_PATH": where}

@@ -16,8 +16,8 @@ import pytest
 import victims
 from victims import KINDS, PATIENCE, checked, made
 
-MORE = 10 if os.environ.get("HORUS_TORTURE") == "1" else 1
-KILLS = {"small": 30 * MORE, "large": 10 * MORE, "image": 20 * MORE}
+MORE = 30 if os.environ.get("HORUS_TORTURE") == "1" else 1
+KILLS = {"small": 10 * MORE, "large": 5 * MORE, "image": 8 * MORE}
 # The longest time in seconds for which a victim streams before it is killed.
 STREAM_MAX_S = 0.004
 
