@@ -67,7 +67,7 @@ pub(super) fn open(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenRes
     }
     let back = large(&back.name).subscriber()?;
     let answers = small(&out.name).publisher()?;
-    Ok(far_driver(back, answers, is_lent))
+    Ok(far_end_driver(back, answers, is_lent))
 }
 
 /// Returns a driver for the near side, which sends large messages. If messages are copied, they are
@@ -112,7 +112,7 @@ fn near_driver(
 }
 
 /// Returns a driver for the far side, which receives large messages and verifies them.
-fn far_driver(
+fn far_end_driver(
     mut back: Subscriber<Bytes>,
     mut answers: Publisher<Packet16>,
     is_lent: bool,

@@ -76,7 +76,7 @@ pub(super) fn open(mechanism: Mechanism, rendezvous: &Rendezvous<'_>) -> OpenRes
     let words = &lines.line(1).words;
     words[1].store(u64::from(std::process::id()), atomic::Ordering::Relaxed);
     words[2].store(u64::from(thread), atomic::Ordering::Relaxed);
-    Ok(far_driver(sleeper, lines))
+    Ok(far_end_driver(sleeper, lines))
 }
 
 fn open_waker(
@@ -154,7 +154,7 @@ fn near_driver(mut waker: WakeSender, lines: Lines) -> Driver {
 
 /// Returns a driver for the side that sleeps. It records the ticks from the send of each message
 /// until the sleep ended.
-fn far_driver(mut sleeper: Sleeper, lines: Lines) -> Driver {
+fn far_end_driver(mut sleeper: Sleeper, lines: Lines) -> Driver {
     Box::new(move |task, timer| {
         let Task::Echo(plan) = task else {
             return Err(WorkloadError::Unsuited);

@@ -22,9 +22,10 @@ use crate::output::format::{count, duration};
 ///
 /// The age is the time since the timestamp_ns in the message, which its sender
 /// set by the system's clock. Looks each millisecond, so an age may be that much
-/// too large. With --exact, it takes a subscriber's place, and is woken at once.
-/// Messages whose timestamp_ns is 0 have no age: they are counted separately. The
-/// exit code is 4 if the time of --for is over and only such messages have come.
+/// too large. With --exact, it is one of the topic's subscribers, and is woken at
+/// once. Messages whose timestamp_ns is 0 have no age: they are counted
+/// separately. The exit code is 4 if the time of --for is over and only such
+/// messages have come.
 #[derive(Debug, Args)]
 pub(crate) struct Arguments {
     /// Name of the topic

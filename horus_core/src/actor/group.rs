@@ -399,7 +399,8 @@ impl ActorGroup {
     }
 
     /// Returns the error text `error` of an actor, with the actor's name in front if it is
-    /// registered and the registered names are few. `actor` is the id of the actor.
+    /// registered. Leaves the name out if more than [`SEARCHED_NAMES_MAX`] names are registered.
+    /// `actor` is the id of the actor.
     pub(crate) fn with_actor_name(&self, actor: usize, error: &str) -> String {
         // WHY: many actors may fail at once, and the search takes a time for each name.
         let is_searched = self.registry.len() <= SEARCHED_NAMES_MAX;

@@ -1715,9 +1715,9 @@ typedef struct horus_region_of_interest {
     uint32_t x_offset;
     /* Top edge: pixels. */
     uint32_t y_offset;
-    /* Height of the part: pixels. */
+    /* Height of the region: pixels. */
     uint32_t height;
-    /* Width of the part: pixels. */
+    /* Width of the region: pixels. */
     uint32_t width;
     /* 1 if it is to be cut from the rectified image: no unit. */
     uint8_t do_rectify;

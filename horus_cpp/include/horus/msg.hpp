@@ -1579,9 +1579,9 @@ struct alignas(4) RegionOfInterest {
     std::uint32_t x_offset;
     /// Top edge: pixels.
     std::uint32_t y_offset;
-    /// Height of the part: pixels.
+    /// Height of the region: pixels.
     std::uint32_t height;
-    /// Width of the part: pixels.
+    /// Width of the region: pixels.
     std::uint32_t width;
     /// 1 if it is to be cut from the rectified image: no unit.
     std::uint8_t do_rectify;

@@ -88,8 +88,8 @@ pub(crate) fn begin_use<W: Word>(
 /// Ends the use of a handle: clears `word`, the hazard word that holds the handle.
 #[inline(always)]
 pub(crate) fn end_use<W: Word>(word: &W) {
-    // ORDERING(left): pairs with the load in `is_used`: the call happens before the closing.
-    word.store(0, edge::LEFT_LEAVE);
+    // ORDERING(last_use): pairs with the load in `is_used`: the call happens before the closing.
+    word.store(0, edge::LAST_USE_END);
 }
 
 /// Marks the entry of `handle` as closed, which sets its state word `state` to 0. Returns false if
@@ -102,8 +102,8 @@ pub(crate) fn mark_handle_closed<W: Word>(state: &W, handle: u64) -> bool {
 /// Returns true if the hazard word `word` holds `handle`. The caller must first call
 /// [`mark_handle_closed`] and execute a barrier.
 pub(crate) fn is_used<W: Word>(word: &W, handle: u64) -> bool {
-    // ORDERING(left): pairs with the store in `leave`.
-    word.load(edge::LEFT_SEE) == handle
+    // ORDERING(last_use): pairs with the store in `end_use`.
+    word.load(edge::LAST_USE_SEE) == handle
 }
 
 /// The hazard words of one thread. A record is never freed. After its thread has ended, another

@@ -48,12 +48,12 @@ pub(crate) mod edge {
     /// table entry and its loads of the hazard words. Pairs with [`HAZARD_ENTER`].
     pub(crate) const HAZARD_CLOSE: Edge = Edge::new("hazard/close", Ordering::SeqCst);
 
-    /// ORDERING(left): Release store of a call that ends, to its hazard word. Pairs with
-    /// [`LEFT_SEE`]: the call's accesses to the value happen before the value is dropped.
-    pub(crate) const LEFT_LEAVE: Edge = Edge::new("left/leave", Ordering::Release);
-    /// ORDERING(left): Acquire load of a hazard word by a thread that closes a handle. Pairs with
-    /// [`LEFT_LEAVE`].
-    pub(crate) const LEFT_SEE: Edge = Edge::new("left/see", Ordering::Acquire);
+    /// ORDERING(last_use): Release store of a call that ends, to its hazard word. Pairs with
+    /// [`LAST_USE_SEE`]: the call's accesses to the value happen before the value is dropped.
+    pub(crate) const LAST_USE_END: Edge = Edge::new("last_use/end", Ordering::Release);
+    /// ORDERING(last_use): Acquire load of a hazard word by a thread that closes a handle. Pairs with
+    /// [`LAST_USE_END`].
+    pub(crate) const LAST_USE_SEE: Edge = Edge::new("last_use/see", Ordering::Acquire);
 
     /// ORDERING(spare): Release exchange that puts an entry into the list of free entries. Pairs
     /// with [`SPARE_POP`]: the old value was taken out before a new one is put in.
@@ -90,8 +90,8 @@ pub(crate) mod edge {
         HANDLE_SEE,
         HAZARD_ENTER,
         HAZARD_CLOSE,
-        LEFT_LEAVE,
-        LEFT_SEE,
+        LAST_USE_END,
+        LAST_USE_SEE,
         SPARE_PUSH,
         SPARE_POP,
     ];

@@ -1879,9 +1879,9 @@ class RegionOfInterest(Message):
     y_offset: int
     """Top edge: pixels."""
     height: int
-    """Height of the part: pixels."""
+    """Height of the region: pixels."""
     width: int
-    """Width of the part: pixels."""
+    """Width of the region: pixels."""
     do_rectify: int
     """1 if it is to be cut from the rectified image: no unit."""
     @property

@@ -8,7 +8,8 @@ use std::path::{Path, PathBuf};
 /// page.
 const MAPS_PER_THREAD: u64 = 4;
 
-/// One of this number of the allowed mappings is reserved for memory that the process maps later.
+/// The share of the allowed mappings that is reserved for memory that the process maps later: they
+/// are divided by this number.
 const RESERVED_MAPS_DIVISOR: u64 = 8;
 
 /// The number of threads that this process can still create, and the system limit that determines

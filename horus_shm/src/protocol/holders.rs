@@ -99,9 +99,9 @@ impl<W: Word> Holders<W> {
         RemovedAddress::Last { must_send_block }
     }
 
-    /// Marks the last-address block, which wakes the actor, as sent, and returns true. Does nothing
-    /// and returns false if there is an address, if the actor has ended, or if the block is marked
-    /// already.
+    /// Marks the last-address block as sent, and returns true: the caller then has to send the
+    /// block, which tells the actor that it has no address any more. Does nothing and returns false
+    /// if there is an address, if the actor has ended, or if the block is marked already.
     fn mark_last_block_sent(&self) -> bool {
         loop {
             // Relaxed: the exchange decides.

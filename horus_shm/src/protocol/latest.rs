@@ -13,8 +13,9 @@ use crate::protocol::sync::{Word, edge};
 pub enum PutOutcome {
     /// The message is in the slot, and a notice of it was put into the mailbox.
     Sent(PushOutcome),
-    /// The message has replaced an older one, which this variant contains. The older message and
-    /// the unused notice belong to the caller.
+    /// The message has replaced an older one, which this variant contains and which belongs to the
+    /// caller. The notice that the caller passed belongs to it again: that of the older message is
+    /// still in the mailbox.
     Replaced(u64),
     /// The actor has ended. The variant contains the message that was in the slot: the caller's
     /// message, or a message of another sender that has replaced it. That message and the notice

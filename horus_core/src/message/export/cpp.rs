@@ -57,7 +57,7 @@ pub(in crate::message) fn cpp_in_namespace(messages: &[Declaration], namespace: 
          <horus/schema.hpp>\n\nnamespace {namespace} {{\n"
     );
     for message in messages {
-        let values = |index, field: &Field| imported_literals(message.values_of(index), field);
+        let values = |index, field: &Field| cpp_literals(message.values_of(index), field);
         write_message(&mut out, message.schema, "::horus::", &values);
     }
     append(
@@ -69,7 +69,7 @@ pub(in crate::message) fn cpp_in_namespace(messages: &[Declaration], namespace: 
 
 /// Returns the default values of a field as C++ literals, which [`write_member`] takes. Returns
 /// `None` if the field has no default values.
-fn imported_literals(values: &[Literal], field: &Field) -> Option<Vec<String>> {
+fn cpp_literals(values: &[Literal], field: &Field) -> Option<Vec<String>> {
     let literal = |value: &Literal| match (value, field.kind) {
         (Literal::Integer(value), _) => integer_literal(*value),
         (Literal::Float(value), FieldKind::Primitive(Primitive::F32)) => {

@@ -335,9 +335,9 @@ crate::message! {
         pub x_offset: u32,
         /// Top edge: pixels.
         pub y_offset: u32,
-        /// Height of the part: pixels.
+        /// Height of the region: pixels.
         pub height: u32,
-        /// Width of the part: pixels.
+        /// Width of the region: pixels.
         pub width: u32,
         /// 1 if it is to be cut from the rectified image: no unit.
         pub do_rectify: u8,
