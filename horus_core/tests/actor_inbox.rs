@@ -233,6 +233,35 @@ fn the_end_of_an_inbox_is_watched() {
     running.finish().unwrap();
 }
 
+/// A watch wakes the thread that waits, and is no mail.
+#[test]
+fn a_wait_for_a_set_ends_in_time_although_its_inbox_is_watched_again_and_again() {
+    const WATCHES_MAX: u64 = 5_000;
+    let (mut scheduler, _private) = Private::alone();
+    let actors = group(&mut scheduler);
+    let (reports, _reported) = open::<String>(&actors, 64);
+    let (address, inbox) = open::<u32>(&actors, 64);
+    let watcher = actors.spawn(Watches(reports)).unwrap();
+    let running = scheduler.start().unwrap();
+    let mut set = InboxSet::new();
+    set.add(inbox);
+    let watches = AtomicU64::new(0);
+    let ready = thread::scope(|scope| {
+        scope.spawn(|| {
+            while watches.fetch_add(1, Ordering::Relaxed) < WATCHES_MAX {
+                let _ = watcher.tell(address.clone());
+                thread::sleep(Duration::from_millis(1));
+            }
+        });
+        let ready = set.wait(Duration::from_millis(100));
+        let begun = watches.swap(WATCHES_MAX, Ordering::Relaxed);
+        assert!(begun < WATCHES_MAX, "the wait has ended after all watches");
+        ready
+    });
+    assert_eq!(ready, []);
+    running.finish().unwrap();
+}
+
 #[test]
 fn a_set_waits_for_ten_thousand_inboxes() {
     const INBOXES: u64 = 10_000;

@@ -335,8 +335,8 @@ impl ActorGroup {
             match due {
                 TimerEntry::Pause(task) => return Some(task),
                 TimerEntry::Timer(timer, due_ns) => {
-                    // WHY: the function of a timer is code of its actor, and may not return.
-                    activity.begin_activation(timer.actor(), now_ns);
+                    // WHY: a timer's function may not return, or take long before the next timer.
+                    activity.begin_activation(timer.actor(), self.clock().now_ns());
                     self.send_timer_message(timer, due_ns, now_ns);
                     activity.end_activation();
                 }
@@ -398,9 +398,8 @@ impl ActorGroup {
         )
     }
 
-    /// Returns the error text `error` of an actor, with the actor's name in front if it is
-    /// registered. Leaves the name out if more than [`SEARCHED_NAMES_MAX`] names are registered.
-    /// `actor` is the id of the actor.
+    /// Returns the error text `error` of the actor with the id `actor`, with its name in front if
+    /// it has one, and at most [`SEARCHED_NAMES_MAX`] names are registered.
     pub(crate) fn with_actor_name(&self, actor: usize, error: &str) -> String {
         // WHY: many actors may fail at once, and the search takes a time for each name.
         let is_searched = self.registry.len() <= SEARCHED_NAMES_MAX;

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use horus_shm::WaitPolicy;
 use horus_shm::internals::heap::PullQueue;
@@ -20,7 +20,7 @@ use crate::actor::watch::ActorId;
 /// # let dir = tempfile::tempdir_in("/dev/shm").unwrap();
 /// # // SAFETY: this program has one thread.
 /// # unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
-/// use std::time::Duration;
+/// use std::time::{Duration, Instant};
 ///
 /// use horus_core::actor::{InboxSet, Mailbox};
 /// use horus_core::scheduler::Scheduler;
@@ -135,13 +135,15 @@ impl<M: Send + 'static> InboxSet<M> {
         } else {
             timeout
         };
+        // WHY one deadline: messages without mail, such as those of a watch, end the waits below.
+        let deadline = Instant::now().checked_add(timeout);
         let mut ready = std::mem::take(&mut self.returned);
         ready.retain(|id| self.has_mail(*id));
         loop {
-            let timeout = if ready.is_empty() {
-                timeout
-            } else {
-                Duration::ZERO
+            let timeout = match deadline {
+                _ if !ready.is_empty() => Duration::ZERO,
+                Some(deadline) => deadline.saturating_duration_since(Instant::now()),
+                None => Duration::MAX,
             };
             let woken = self.wait_and_run_actors(timeout);
             let is_over = woken.is_empty();
