@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use horus_core::message::{Bytes, BytesHeader, CmdVel};
-use horus_core::topic::{Publisher, Qos, Reason, Subscriber, Topic, WaitSet};
+use horus_core::topic::{EndpointChange, Publisher, Qos, Reason, Subscriber, Topic, WaitSet};
 use horus_core::{RecvError, RecvTimeoutError, SendError};
 use horus_shm::internals::check_names_now;
 use private::Private;
@@ -398,6 +398,51 @@ fn a_reliable_handle_that_ignores_itself_does_not_wait_for_itself() {
         own.send(message(0)).unwrap();
     }
     (1..20).for_each(|number| own.send(message(number)).unwrap());
+}
+
+#[test]
+fn a_reliable_handle_that_is_split_while_it_moves_loses_nothing() {
+    let private = Private::new();
+    let builder = private.builder::<CmdVel>("own");
+    let qos = Qos::reliable().capacity(8);
+    let mut own = builder.qos(qos).topic().unwrap().ignore_own();
+    remove(&private, "own");
+    check_names_now();
+    own.send(message(0)).unwrap();
+    assert!(file_of(&private, "own").exists());
+    let (mut publisher, mut subscriber) = own.split();
+    let accepted = (1..20).take_while(|&number| publisher.send(message(number)).is_ok());
+    let accepted = accepted.count() as u64;
+    assert!(accepted >= 4, "{accepted}");
+    assert_eq!(receive(&mut subscriber, 1), 1 + accepted);
+    assert_eq!(subscriber.stats().lost, 0);
+}
+
+/// Each poll looks into the file to which the publisher has come back, and into those before.
+#[test]
+fn a_subscriber_in_a_file_that_comes_back_joins_and_leaves_once() {
+    use EndpointChange::{Joined, Left};
+    let private = Private::new();
+    let topic = file_of(&private, "t");
+    let away = private.namespace().topics_path().with_file_name("away");
+    let mut publisher: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    let idle: Subscriber<CmdVel> = private.subscriber("t", Qos::new());
+    let mut events = publisher.subscriber_events();
+    let mut changes = || {
+        let events = std::iter::from_fn(|| events.poll().unwrap());
+        events.map(|event| event.change).collect::<Vec<_>>()
+    };
+    assert_eq!(changes(), [Joined]);
+    fs::rename(&topic, &away).unwrap();
+    check_names_now();
+    let _other: Publisher<CmdVel> = private.publisher("t", Qos::new());
+    assert_eq!(changes(), []);
+    fs::rename(&away, &topic).unwrap();
+    check_names_now();
+    assert_eq!(changes(), []);
+    publisher.send(message(0)).unwrap();
+    drop(idle);
+    assert_eq!(changes(), [Left]);
 }
 
 #[test]

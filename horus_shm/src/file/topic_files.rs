@@ -62,6 +62,8 @@ impl TopicFiles {
         if let Ok(present) = newest.reopen_if_name_lost(false)
             && !present.is_same_file(newest)
         {
+            // WHY: the file may have been renamed away and back.
+            self.files.retain(|file| !file.is_same_file(&present));
             self.files.push(present);
         }
     }

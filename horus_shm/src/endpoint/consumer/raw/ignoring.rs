@@ -131,6 +131,9 @@ impl RawConsumer {
         if !self.ignores_session(publisher.session) {
             return Ok(());
         }
+        // WHY: the publisher may have moved, and does not wait for a reader that ignores it and is
+        // in another file.
+        self.follow_name();
         // WHY first: in a lane that is found later, this reader would begin with messages that it
         // ignores until now.
         self.for_each_file(|file| {
