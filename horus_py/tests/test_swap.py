@@ -85,3 +85,30 @@ def test_a_node_that_other_topics_wake_is_refused(namespace):
         # In another order.
         right = horus.Node("right", tick=lambda context: None, subs=shared, on=["imu", "scan"])
         assert scheduler.swap("idle", right).state in ("pending", "on_trial")
+
+
+def test_a_node_is_no_replacement_of_itself(namespace):
+    seen = []
+    scheduler = horus.Scheduler("test", namespace)
+    node = scheduler.add(Listener("node", seen))
+    with horus.Publisher("scan", namespace=namespace) as publisher, scheduler:
+        with pytest.raises(horus.CommandError, match="topics wake it"):
+            scheduler.swap("node", node)
+        publisher.send({"number": 0})
+        until(lambda: seen == [("node", 0)])
+
+
+def test_a_refused_swap_leaves_nothing_behind(namespace):
+    async def wait(context):
+        pass
+
+    seen = []
+    scheduler = horus.Scheduler("test", namespace)
+    old = scheduler.add(Listener("old", seen))
+    with scheduler:
+        shared = {"scan": old.subscriber("scan")}
+        bad = horus.Node("bad", tick=wait, subs=shared, on="scan")
+        with pytest.raises(horus.CommandError):
+            scheduler.swap("old", bad)
+        new = Listener("new", seen, shared["scan"])
+        assert scheduler.swap("old", new).state in ("pending", "on_trial")

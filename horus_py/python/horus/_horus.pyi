@@ -660,7 +660,7 @@ class Metrics:
         """The number of ticks that broke a time limit or missed a checkpoint, and of stale inputs."""
     @property
     def skipped_ticks(self) -> int:
-        """The number of due times without a tick: it was busy, or its miss policy skipped them."""
+        """The number of due times without a tick: it was busy, or a policy skipped them."""
     @property
     def failures(self) -> int:
         """The number of calls of `tick` and `init` that raised an exception."""

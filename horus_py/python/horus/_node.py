@@ -273,15 +273,12 @@ class Node:
             # WHY: a hook that does nothing needs no call from the scheduler.
             if getattr(call, "__func__", None) is not getattr(Node, hook):
                 settings[hook] = call
-        settings["on"] = self._waking_subscribers()
+        settings["on"] = [self._subscribers[topic] for topic in self._on]
         settings["writes"] = [end.name for end in self._publishers.values()]
         settings["reads"] = [
             self._subscribers[topic] for topic in self._subs if topic not in self._on
         ]
         return settings
-
-    def _waking_subscribers(self) -> list[Subscriber[Any] | Topic[Any]]:
-        return [self._subscribers[topic] for topic in self._on]
 
     def _open_topics(self, where: dict[str, Any]) -> None:
         self._opened = []

@@ -90,9 +90,6 @@ impl PyHandle {
         take_node(scheduler, replacement, Purpose::Replacement, |settings| {
             let woken_nodes = scheduler.get().woken_nodes();
             let shares_wakers = woken_nodes.share_subscribers(node, settings)?;
-            if shares_wakers {
-                woken_nodes.add(node, replacement, settings)?;
-            }
             // The garbage collector need not know them: a scheduler that runs is not garbage.
             let mut held = Vec::new();
             let swap = match PreparedNode::new(replacement, settings, run_exceptions, &mut held)? {

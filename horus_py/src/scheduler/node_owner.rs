@@ -74,32 +74,26 @@ fn check_is_free(
     )))
 }
 
-/// The nodes of a scheduler that topics wake, each with the name by which the scheduler knows it. A
-/// node and its replacements have the same name, and share the subscribers that wake them.
+/// The nodes of a scheduler that topics wake, each with its name and the subscribers that wake it.
+/// A node and its replacements have the same name, and share these subscribers.
 #[derive(Debug, Default)]
 pub(crate) struct WokenNodes(Mutex<Vec<WokenNode>>);
 
-/// The name and the Python object of a node. WHY weak: the scheduler keeps a node alive as long as
-/// it runs it.
-type WokenNode = (String, Py<PyWeakrefReference>);
+/// The name of a node, and the Python objects of the subscribers that wake it. WHY weak: the node
+/// keeps them open for as long as the scheduler runs it.
+type WokenNode = (String, Vec<Py<PyWeakrefReference>>);
 
 impl WokenNodes {
-    /// Adds `node`, which has these settings, unless no topic wakes it.
-    pub(super) fn add(
-        &self,
-        name: &str,
-        node: &Bound<'_, PyAny>,
-        settings: &Bound<'_, PyDict>,
-    ) -> PyResult<()> {
-        if waking_subscribers(settings)?.is_empty() {
+    /// Adds the node `name`, which has these settings, unless no topic wakes it.
+    pub(super) fn add(&self, name: &str, settings: &Bound<'_, PyDict>) -> PyResult<()> {
+        let subscribers = waking_subscribers(settings)?;
+        if subscribers.is_empty() {
             return Ok(());
         }
-        let added = PyWeakrefReference::new(node)?.unbind();
-        let mut nodes = std::mem::take(&mut *self.lock());
-        // WHY without the lock: a look at a node may drop it, which runs Python code.
-        nodes.retain(|(_, node_or_gone)| node_or_gone.bind(node.py()).upgrade().is_some());
-        nodes.push((name.to_owned(), added));
-        self.lock().append(&mut nodes);
+        let references = subscribers.iter().map(PyWeakrefReference::new);
+        let references = references.map(|reference| reference.map(Bound::unbind));
+        let node = (name.to_owned(), references.collect::<PyResult<_>>()?);
+        self.lock().push(node);
         Ok(())
     }
 
@@ -112,20 +106,17 @@ impl WokenNodes {
     ) -> PyResult<bool> {
         let py = settings.py();
         let new = waking_subscribers(settings)?;
-        let is_meant = |(known, node): &WokenNode| (known == name).then(|| node.clone_ref(py));
-        let known: Vec<_> = self.lock().iter().filter_map(is_meant).collect();
-        let nodes = known.iter().filter_map(|node| node.bind(py).upgrade());
-        let mut is_known = false;
-        // WHY all: which of them runs at present is not known here.
-        for node in nodes {
-            is_known = true;
-            let old: Vec<Bound<'_, PyAny>> = node.call_method0("_waking_subscribers")?.extract()?;
-            let is_old = |one: &Bound<'_, PyAny>| old.iter().any(|other| one.is(other));
-            if old.len() != new.len() || !new.iter().all(is_old) {
-                return Ok(false);
-            }
-        }
-        Ok(is_known)
+        let old: Option<Vec<_>> = {
+            let nodes = self.lock();
+            let node = nodes.iter().find(|(known, _)| known == name);
+            node.map(|(_, old)| old.iter().map(|one| one.clone_ref(py)).collect())
+        };
+        let Some(old) = old else { return Ok(false) };
+        let is_old = |one: &Bound<'_, PyAny>| {
+            let mut alive = old.iter().filter_map(|other| other.bind(py).upgrade());
+            alive.any(|other| one.is(&other))
+        };
+        Ok(old.len() == new.len() && new.iter().all(is_old))
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Vec<WokenNode>> {

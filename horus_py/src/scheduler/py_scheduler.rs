@@ -159,7 +159,7 @@ impl PyScheduler {
                 };
                 built.map_err(|error| PlanError::new_err(error.to_string()))?;
                 this.held.add(held);
-                this.woken_nodes.add(&name, &node, settings)
+                this.woken_nodes.add(&name, settings)
             })
         })?;
         Ok(node)
