@@ -98,6 +98,10 @@ struct LogFormat {
     consteval LogFormat(const Text &text,
                         std::source_location from = std::source_location::current())
         : format(text), source(from) {}
+    /// For functions that pass a format on.
+    LogFormat(std::format_string<Args...> passed,
+              std::source_location from = std::source_location::current())
+        : format(passed), source(from) {}
 
     std::format_string<Args...> format;
     std::source_location source;

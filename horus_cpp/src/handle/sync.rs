@@ -51,8 +51,8 @@ pub(crate) mod edge {
     /// ORDERING(last_use): Release store of a call that ends, to its hazard word. Pairs with
     /// [`LAST_USE_SEE`]: the call's accesses to the value happen before the value is dropped.
     pub(crate) const LAST_USE_END: Edge = Edge::new("last_use/end", Ordering::Release);
-    /// ORDERING(last_use): Acquire load of a hazard word by a thread that closes a handle. Pairs with
-    /// [`LAST_USE_END`].
+    /// ORDERING(last_use): Acquire load of a hazard word by a thread that closes a handle. Pairs
+    /// with [`LAST_USE_END`].
     pub(crate) const LAST_USE_SEE: Edge = Edge::new("last_use/see", Ordering::Acquire);
 
     /// ORDERING(spare): Release exchange that puts an entry into the list of free entries. Pairs

@@ -366,7 +366,7 @@ pub struct TickMetrics {
     pub misses: u64,
     /// Number of due times at which the node did not tick because it was still in a tick, or
     /// because its [`MissPolicy`](crate::scheduler::MissPolicy) or
-    /// [`FailurePolicy`](crate::scheduler::FailurePolicy) skipped them.
+    /// [`FailurePolicy::Skip`](crate::scheduler::FailurePolicy::Skip) skipped them.
     pub skipped_ticks: u64,
     /// Number of failures: calls of the node's methods that panicked, and calls of `tick` and
     /// `init` that returned an error.
