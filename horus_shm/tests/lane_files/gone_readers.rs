@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 use horus_shm::internals::Blocks as _;
+use horus_shm::internals::owner::HELD_BIT;
 use horus_shm::{
     Access, Namespace, OnStalled, RawConsumer, RawProducer, ReadMode, Reliability, Request,
     Segment, TypeInfo,
@@ -72,9 +73,13 @@ fn the_next_reader_in_the_place_of_a_detached_one_is_awaited() {
     );
 }
 
-/// Also if a dead reader is further behind.
+/// Also if a dead reader is further behind, whose place is free or held by a process.
 #[test]
 fn slots_do_not_grow_beyond_a_live_reader_of_the_oldest_ones() {
+    [false, true].map(grow_to_the_reader_of_the_oldest_slots);
+}
+
+fn grow_to_the_reader_of_the_oldest_slots(is_held: bool) {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
     let segment = opened(&namespace, Reliability::Reliable);
@@ -84,12 +89,17 @@ fn slots_do_not_grow_beyond_a_live_reader_of_the_oldest_ones() {
     for bytes in lengths {
         producer.send_bytes(&vec![1; bytes]).unwrap();
     }
-    kill(&segment, 0);
+    let place = segment.reader_block(0, Access::Write).unwrap();
+    if is_held {
+        place.owner.fetch_or(HELD_BIT, Relaxed);
+    } else {
+        kill(&segment, 0);
+    }
     let files = spawn::lane_files(&namespace).len();
     let sent = producer.send_bytes(&vec![1; 320_000]);
     assert!(
         sent.is_err_and(|error| error.is_full()),
-        "it grew once more"
+        "it grew once more; held: {is_held}"
     );
     assert_eq!(spawn::lane_files(&namespace).len(), files);
     let mut message = vec![0; live.require_whole_messages()];
@@ -99,6 +109,9 @@ fn slots_do_not_grow_beyond_a_live_reader_of_the_oldest_ones() {
         message.resize(live.require_whole_messages(), 0);
     }
     producer.send_bytes(&vec![1; 320_000]).unwrap();
+    if is_held {
+        place.owner.fetch_and(!HELD_BIT, Relaxed);
+    }
 }
 
 /// It never waits for a reader, so nothing of a dead one is in its way.

@@ -236,9 +236,20 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// Returns the index and the cursor of the gated reader that is furthest behind; `None` if this
     /// writer waits for no reader.
     pub fn slowest_reader(&self) -> Option<(u32, u64)> {
+        let cursors = self.awaited_readers();
+        cursors.min_by_key(|&(_, cursor)| cursor)
+    }
+
+    /// Returns true if this writer waits for the reader in slot `reader`.
+    pub fn waits_for(&self, reader: u32) -> bool {
+        self.awaited_readers().any(|(awaited, _)| awaited == reader)
+    }
+
+    /// Returns the index and the cursor of each gated reader for which this writer waits.
+    fn awaited_readers(&self) -> impl Iterator<Item = (u32, u64)> + use<'_, M> {
         // Relaxed: it only selects the reader to probe; `find_room` decides.
         let gated = self.memory.gated_readers().get();
-        let cursors = self.gated_readers(gated).filter_map(|(reader, given_up)| {
+        self.gated_readers(gated).filter_map(|(reader, given_up)| {
             // ORDERING(cursor): pairs with the store in `gate::join_lane`: a writer that sees the
             // cursor of a new reader sees that the reader owns its slot (`owner::abandon_gate`).
             let cursor = self.memory.cursor(reader).load(edge::CURSOR_SEE) & !JOINING_BIT;
@@ -246,8 +257,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
                 && !given_up.is(&self.memory, reader, cursor)
                 && self.memory.is_read_by(reader);
             counts.then_some((reader, cursor))
-        });
-        cursors.min_by_key(|&(_, cursor)| cursor)
+        })
     }
 
     /// Returns the index of the gated reader that is furthest behind, and the position that it
@@ -260,7 +270,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let gated = self.memory.gated_readers().get();
         let readers = (0..self.memory.reader_limit()).filter(|reader| gated >> reader & 1 != 0);
         let cursors = readers.filter_map(|reader| {
-            // ORDERING(cursor): as in `slowest_reader`.
+            // ORDERING(cursor): as in `awaited_readers`.
             let cursor = self.memory.cursor(reader).load(edge::CURSOR_SEE) & !JOINING_BIT;
             let given_up = self.given_up.get(reader as usize);
             let is_given_up =

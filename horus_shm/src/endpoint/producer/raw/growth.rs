@@ -319,10 +319,10 @@ impl RawProducer {
         if !self.former.is_empty() && self.has_unmoved_readers() {
             return true;
         }
-        // WHY before the slowest reader: it frees the slots of dead readers.
-        let of_oldest = self.reader_of_oldest();
-        let slowest = self.writer.slowest_reader().map(|(reader, _)| reader);
-        of_oldest.is_some() && slowest == of_oldest
+        // WHY not whether it is the slowest: a dead one may be slower, whose place another process
+        // holds.
+        self.reader_of_oldest()
+            .is_some_and(|reader| self.writer.waits_for(reader))
     }
 
     /// Returns the live reliable reader that is furthest behind among those that still have to read
