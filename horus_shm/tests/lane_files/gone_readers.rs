@@ -76,7 +76,9 @@ fn the_next_reader_in_the_place_of_a_detached_one_is_awaited() {
 /// Also if a dead reader is further behind, whose place is free or held by a process.
 #[test]
 fn slots_do_not_grow_beyond_a_live_reader_of_the_oldest_ones() {
-    [false, true].map(grow_to_the_reader_of_the_oldest_slots);
+    for is_held in [false, true] {
+        grow_to_the_reader_of_the_oldest_slots(is_held);
+    }
 }
 
 fn grow_to_the_reader_of_the_oldest_slots(is_held: bool) {
