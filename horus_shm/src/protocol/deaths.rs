@@ -38,18 +38,37 @@ impl<W: Word> DeathLog<W> {
             // The process that recorded it died before it joined.
             return;
         }
-        let number = loop {
+        let number = self.take_number();
+        self.store(number, encode(place, owner));
+    }
+
+    /// Returns the number of a new death, which determines its entry.
+    fn take_number(&self) -> u64 {
+        loop {
             // Relaxed, both: the counter only gives each death an entry of its own.
             let count = self.count.get();
             if self
                 .count
                 .compare_exchange_relaxed(count, count.wrapping_add(1))
             {
-                break count;
+                return count;
             }
-        };
-        // Relaxed: the caller publishes it.
-        self.recent[(number % DEATHS_KEPT as u64) as usize].set(encode(place, owner));
+        }
+    }
+
+    /// Stores death number `number` in its entry, unless a later death has this entry: the process
+    /// may have been stopped since it took the number.
+    fn store(&self, number: u64, death: u64) {
+        let entry = &self.recent[(number % DEATHS_KEPT as u64) as usize];
+        loop {
+            // Relaxed, all: the caller publishes the entry. The load of the count comes after that
+            // of the entry: a later death has increased the count before it is stored.
+            let seen = entry.get();
+            let is_late = self.recorded().wrapping_sub(number) > DEATHS_KEPT as u64;
+            if is_late || entry.compare_exchange_relaxed(seen, death) {
+                return;
+            }
+        }
     }
 
     /// Returns the number of deaths that were recorded so far.
@@ -103,6 +122,21 @@ mod tests {
             // It was alive before its own death was recorded.
             assert_eq!(log.may_have_forgotten(generation - 1), !is_kept);
         }
+    }
+
+    #[test]
+    fn a_death_that_is_stored_late_displaces_no_later_one() {
+        let log = DeathLog::<AtomicU64>::default();
+        let late = log.take_number();
+        for generation in 1..=DEATHS_KEPT as u64 {
+            log.record(3, owner_word(5, generation));
+        }
+        log.store(late, encode(4, owner_word(6, 1)));
+        for generation in 1..=DEATHS_KEPT as u64 {
+            assert!(log.contains(3, owner_word(5, generation)), "{generation}");
+        }
+        assert!(!log.contains(4, owner_word(6, 1)));
+        assert!(log.may_have_forgotten(late));
     }
 
     #[test]
