@@ -26,7 +26,7 @@ pub struct Args {
     /// CPUs of the two ends (default: on two cores, if there are two).
     #[arg(long, value_name = "A,B", value_parser = parse_cpu_pair)]
     pub cpus: Option<(usize, usize)>,
-    /// LatencyOrThroughput only rows whose id contains this text.
+    /// Measure only rows whose id contains this text.
     #[arg(long, value_name = "SUBSTR")]
     pub filter: Option<String>,
     /// Seconds for each transport, in benchmarks that run for a fixed time.
