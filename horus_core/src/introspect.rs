@@ -70,7 +70,7 @@ pub fn processes(namespace: &Namespace) -> Result<Vec<Participant>, OpenError> {
 }
 
 /// The size in bytes of one block, the unit in which `st_blocks` of stat(2) counts a file's memory.
-const STAT_BLOCK_BYTES: u64 = 512;
+const ST_BLOCKS_UNIT_BYTES: u64 = 512;
 
 /// The total size of a topic's file and its lane files, and the age of the topic's file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -153,8 +153,8 @@ impl Inspector {
         self.type_info.sized
     }
 
-    /// Returns the largest number of messages that a publisher keeps for subscribers that join
-    /// later.
+    /// Returns the history length of the publisher that keeps the most messages for subscribers
+    /// that join later, in messages; 0 without publishers.
     #[must_use]
     pub fn history(&self) -> u32 {
         let offers = self.segment.offers();
@@ -200,7 +200,9 @@ impl Inspector {
         let files = || lanes.iter().chain([&metadata]);
         Ok(TopicFile {
             bytes: files().map(Metadata::len).sum(),
-            allocated_bytes: files().map(|file| file.blocks() * STAT_BLOCK_BYTES).sum(),
+            allocated_bytes: files()
+                .map(|file| file.blocks() * ST_BLOCKS_UNIT_BYTES)
+                .sum(),
             created: metadata.created().ok(),
         })
     }

@@ -116,17 +116,18 @@ impl Row {
         .with_counts(samples.count(), samples.count())
     }
 
-    /// Returns the number of messages that were sent; 0 if the row has none.
+    /// Returns the number of messages that were sent; 0 if the row does not record it.
     pub fn sent(&self) -> u64 {
         self.counts.unwrap_or_default().sent
     }
 
-    /// Returns the number of messages that were received; 0 if the row has none.
+    /// Returns the number of messages that were received; 0 if the row does not
+    /// record it.
     pub fn received(&self) -> u64 {
         self.counts.unwrap_or_default().received
     }
 
-    /// Returns the number of messages that were lost; 0 if the row has none.
+    /// Returns the number of messages that were lost; 0 if the row does not record it.
     pub fn lost(&self) -> u64 {
         self.counts.unwrap_or_default().lost
     }

@@ -23,7 +23,8 @@ struct TypePart<'a> {
     sample: Value,
     /// The path of the part, as the user writes it.
     path: String,
-    /// The names in the path, without indices, as the schema writes them.
+    /// The path without its indices, as the schema writes it: `poses.position.x` for
+    /// `poses[3].position.x`.
     names: String,
 }
 

@@ -185,7 +185,7 @@ class Publisher(Generic[_M]):
     def wait_for_subscribers(self, count: int, timeout: float | None = None) -> int:
         """Waits until `count` subscribers are there; messages sent then reach them."""
     def subscriber_events(self) -> EndpointEvents:
-        """Returns the events of the topic's subscribers: they are there, join, leave or die."""
+        """Returns an event for each subscriber there, then one when any joins, leaves or dies."""
 
 @final
 class Subscriber(Generic[_M]):
@@ -248,7 +248,7 @@ class Subscriber(Generic[_M]):
     def wait_for_publishers(self, count: int, timeout: float | None = None) -> int:
         """Waits until `count` publishers are there, as `Publisher.wait_for_subscribers` does."""
     def publisher_events(self) -> EndpointEvents:
-        """Returns the events of the topic's publishers: they are there, join, leave or die."""
+        """Returns an event for each publisher there, then one when any joins, leaves or dies."""
     def _poll(self, wakeups: _Wakeups, token: int) -> _M | _Wakeups: ...
     def _forget_waker(self) -> None: ...
 
@@ -323,9 +323,9 @@ class Topic(Generic[_M]):
     def wait_for_publishers(self, count: int, timeout: float | None = None) -> int:
         """Waits until `count` publishers are there; its own does not count."""
     def subscriber_events(self) -> EndpointEvents:
-        """Returns the events of the topic's subscribers: they are there, join, leave or die."""
+        """Returns an event for each subscriber there, then one when any joins, leaves or dies."""
     def publisher_events(self) -> EndpointEvents:
-        """Returns the events of the topic's publishers: they are there, join, leave or die."""
+        """Returns an event for each publisher there, then one when any joins, leaves or dies."""
     def _poll(self, wakeups: _Wakeups, token: int) -> _M | _Wakeups: ...
     def _forget_waker(self) -> None: ...
 

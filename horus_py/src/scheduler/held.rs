@@ -56,9 +56,9 @@ impl HeldObject {
     }
 }
 
-/// The Python objects of the nodes of a scheduler that has not been started. It is empty
-/// afterwards: a running scheduler is referenced from outside of Python, and its threads use the
-/// objects.
+/// The Python objects of the nodes of a scheduler that has not been started, which Python's garbage
+/// collector visits. The start empties this list, because from then on the threads of the scheduler
+/// use the objects, and the collector must not clear them.
 #[derive(Debug, Default)]
 pub(crate) struct HeldObjects(Mutex<Vec<HeldObject>>);
 

@@ -330,8 +330,8 @@ impl PyPublisher {
         })
     }
 
-    /// Returns the events of the topic's subscribers, in all processes: of those that are there,
-    /// and that join, leave or die from now on.
+    /// Returns the events of the topic's subscribers, in all processes: first an event for each
+    /// subscriber that is there already, then one whenever a subscriber joins, leaves or dies.
     fn subscriber_events(&self, py: Python<'_>) -> PyResult<PyEndpointEvents> {
         let events = self
             .publisher_endpoint
@@ -387,8 +387,8 @@ impl PySubscriber {
         })
     }
 
-    /// Returns the events of the topic's publishers, in all processes: of those that are there, and
-    /// that join, leave or die from now on.
+    /// Returns the events of the topic's publishers, in all processes: first an event for each
+    /// publisher that is there already, then one whenever a publisher joins, leaves or dies.
     fn publisher_events(&self, py: Python<'_>) -> PyResult<PyEndpointEvents> {
         let events = self
             .subscriber_endpoint
@@ -443,8 +443,8 @@ impl PyTopic {
         })
     }
 
-    /// Returns the events of the topic's subscribers, in all processes: of those that are there,
-    /// and that join, leave or die from now on.
+    /// Returns the events of the topic's subscribers, in all processes: first an event for each
+    /// subscriber that is there already, then one whenever a subscriber joins, leaves or dies.
     fn subscriber_events(&self, py: Python<'_>) -> PyResult<PyEndpointEvents> {
         let events = self
             .publisher_endpoint
@@ -452,8 +452,8 @@ impl PyTopic {
         Ok(PyEndpointEvents::new(events, &self.name))
     }
 
-    /// Returns the events of the topic's publishers, in all processes: of those that are there, and
-    /// that join, leave or die from now on.
+    /// Returns the events of the topic's publishers, in all processes: first an event for each
+    /// publisher that is there already, then one whenever a publisher joins, leaves or dies.
     fn publisher_events(&self, py: Python<'_>) -> PyResult<PyEndpointEvents> {
         let events = self
             .subscriber_endpoint

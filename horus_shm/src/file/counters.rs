@@ -414,7 +414,8 @@ fn lane_claim(block: &LaneBlock<AtomicU64>) -> (EndpointSession, u64) {
     )
 }
 
-/// Returns the reliability that a subscriber requests; `is_gated` is its bit in the wait block.
+/// Returns the reliability that a subscriber requests: `Reliable` if its bit in the word
+/// `WaitBlock::gated` is set (`is_gated`), otherwise `BestEffort`.
 const fn reliability_of(is_gated: bool) -> Reliability {
     if is_gated {
         Reliability::Reliable

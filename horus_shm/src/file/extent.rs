@@ -17,7 +17,7 @@ use crate::file::error::OpenError;
 use crate::file::header::{self, ExtentBoundary, ExtentId, HeaderError, LaneHeader};
 use crate::file::lane_name;
 use crate::file::offer::Offer;
-use crate::file::open::{no_space_or, reserve};
+use crate::file::open::{no_space_or_io_error, reserve};
 use crate::file::segment::TopicFile;
 use crate::os::cancel::NoCancelGuard;
 use crate::os::descriptor::CheckedFd;
@@ -135,7 +135,8 @@ impl Extent {
         let dir = topic.namespace.topics_dir();
         let dir = dir.map_err(place.io_error("creating a lane file of"))?;
         let bytes = offer.shape.file_bytes();
-        let no_space = |operation, source| no_space_or(dir, operation, topic.path(), bytes, source);
+        let no_space =
+            |operation, source| no_space_or_io_error(dir, operation, topic.path(), bytes, source);
         let fd = os::open_unnamed_file(dir)
             .map_err(|error| no_space("creating a lane file of", error))?;
         os::set_len(fd.as_fd(), bytes).map_err(place.io_error("sizing a lane file of"))?;

@@ -177,13 +177,14 @@ pub(crate) fn reserve(
     path: impl Fn() -> PathBuf,
 ) -> Result<(), OpenError> {
     let needed_bytes = range.end - range.start;
-    os::reserve(fd, range.start, needed_bytes)
-        .map_err(|source| no_space_or(fd, "reserving memory of", path(), needed_bytes, source))
+    os::reserve(fd, range.start, needed_bytes).map_err(|source| {
+        no_space_or_io_error(fd, "reserving memory of", path(), needed_bytes, source)
+    })
 }
 
 /// Converts a system error for a file that needs `needed_bytes` on the file system that holds `fd`.
 /// If the error means that space is lacking, returns [`OpenError::NoSpace`].
-pub(crate) fn no_space_or(
+pub(crate) fn no_space_or_io_error(
     fd: BorrowedFd<'_>,
     operation: &'static str,
     path: PathBuf,
@@ -509,7 +510,7 @@ impl TopicPath<'_> {
             .topics_dir()
             .map_err(self.io_error("creating"))?;
         let no_space = |operation, source| {
-            no_space_or(dir, operation, self.path(), shape.file_bytes(), source)
+            no_space_or_io_error(dir, operation, self.path(), shape.file_bytes(), source)
         };
         let fd = os::open_unnamed_file(dir).map_err(|error| no_space("creating", error))?;
         os::set_len(fd.as_fd(), shape.file_bytes()).map_err(self.io_error("sizing"))?;

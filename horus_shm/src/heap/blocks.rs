@@ -154,7 +154,7 @@ impl ThreadMagazines {
             .loaded
             .get()
             .and_then(|loaded| unsafe { loaded.pop_block() });
-        found.unwrap_or_else(|| pair.pop_after_refill(class))
+        found.unwrap_or_else(|| pair.refill_and_pop(class))
     }
 
     #[inline(always)]
@@ -166,7 +166,7 @@ impl ThreadMagazines {
             .get()
             .is_some_and(|loaded| unsafe { loaded.push_block(block) });
         if !is_in {
-            pair.push_after_unload(block, class);
+            pair.unload_and_push(block, class);
         }
     }
 }
@@ -175,7 +175,7 @@ impl MagazinePair {
     /// Takes a block if the thread's first magazine has none or does not exist: replaces the first
     /// magazine by one with blocks, or fills it, before that.
     #[cold]
-    fn pop_after_refill(&self, class: BlockClass) -> NonNull<u8> {
+    fn refill_and_pop(&self, class: BlockClass) -> NonNull<u8> {
         let spare = self.spare.get();
         // SAFETY: the spare magazine is this thread's.
         if spare.is_some_and(|spare| !unsafe { spare.is_empty() }) {
@@ -201,7 +201,7 @@ impl MagazinePair {
     /// Frees a block if the thread's first magazine is full or does not exist: replaces the first
     /// magazine by an empty one before that.
     #[cold]
-    fn push_after_unload(&self, block: NonNull<u8>, class: BlockClass) {
+    fn unload_and_push(&self, block: NonNull<u8>, class: BlockClass) {
         let spare = self.spare.get();
         // SAFETY: the spare magazine is this thread's.
         if spare.is_some_and(|spare| unsafe { spare.is_empty() }) {

@@ -34,7 +34,7 @@ pub(crate) const BLACK_BOX_LANES: usize = 64;
 const BLACK_BOX_LANE_SLOTS: u64 = 256;
 /// Number of the last events of a lane that a reader gets if it opens the black box later. An
 /// eighth of the lane's slots is kept free for the publisher.
-const BLACK_BOX_HISTORY: u32 = 224;
+const BLACK_BOX_HISTORY_EVENTS: u32 = 224;
 /// The largest number of events that [`black_box`](crate::scheduler::black_box) returns. WHY a
 /// limit: otherwise reading would not end while events arrive as fast as they are read.
 pub(crate) const BLACK_BOX_EVENTS_MAX: usize = BLACK_BOX_LANES * BLACK_BOX_LANE_SLOTS as usize;
@@ -135,7 +135,7 @@ impl SchedulerTopics {
     pub(crate) fn events(&self) -> TopicBuilder<NodeEvent> {
         let qos = Qos::sensor_data()
             .capacity(BLACK_BOX_LANE_SLOTS)
-            .history(BLACK_BOX_HISTORY);
+            .history(BLACK_BOX_HISTORY_EVENTS);
         let qos = qos.publishers_max(BLACK_BOX_LANES as u32);
         let qos = qos.persist_after_exit(true).continue_history();
         self.topic_builder(EVENTS_SUFFIX, qos.latch_key(LATCH_KEY))

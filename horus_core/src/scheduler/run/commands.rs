@@ -17,8 +17,9 @@ use crate::scheduler::run::pending_swap::PendingSwap;
 /// The commands to one node that the node's thread has not applied yet or has to remember.
 #[derive(Default)]
 pub(crate) struct Commands {
-    /// [`COMMANDS_UNAPPLIED`] or [`COMMANDS_FORBID_TICKS`] while the node's thread has to read the
-    /// wanted state before each tick; 0 otherwise.
+    /// Tells the node's thread whether it has to read `wanted` before each tick:
+    /// [`COMMANDS_UNAPPLIED`] if a command is not applied yet, [`COMMANDS_FORBID_TICKS`] if the
+    /// wanted state forbids ticks, 0 if it need not.
     pending: AtomicU64,
     wanted: Mutex<WantedState>,
     /// The listener that is notified of each command; empty if the node's executor checks for

@@ -228,8 +228,8 @@ pub(crate) struct Probation {
     pub(crate) is_old_initialised: bool,
     /// True once the new node was initialised.
     pub(crate) is_new_initialised: bool,
-    /// The time, in nanoseconds, until which a policy does not let the old node tick; `None` if it
-    /// was allowed to tick when it was replaced.
+    /// The instant, in nanoseconds of the run's clock, before which the old node must not tick,
+    /// because its failure policy had paused it; `None` if it was not paused when it was replaced.
     pub(crate) old_pause_end_ns: Option<u64>,
 }
 

@@ -197,7 +197,10 @@ impl RawConsumer {
 
     /// Returns the length in bytes of the longest message that this reader can get from the given
     /// lane, after its conversion to the reader's version.
-    pub(super) fn max_bytes_of(&self, FollowedLane { other, shared, .. }: &FollowedLane) -> usize {
+    pub(super) fn max_message_bytes_of(
+        &self,
+        FollowedLane { other, shared, .. }: &FollowedLane,
+    ) -> usize {
         let longest = other
             .as_ref()
             .map_or(0, |other| other.converted_length(*shared));

@@ -379,7 +379,7 @@ impl RawConsumer {
     ) -> Result<HeldMessage, PollOutcome> {
         // WHY not the longest of all lanes: the lanes of other publishers may have grown far.
         let room = match self.sized {
-            true => self.max_bytes_of(&self.lanes[lane]),
+            true => self.max_message_bytes_of(&self.lanes[lane]),
             false => self.longest,
         };
         let other = self.lanes[lane].other.as_mut();

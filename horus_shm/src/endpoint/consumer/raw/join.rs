@@ -309,7 +309,9 @@ impl RawConsumer {
         let offers = || lanes().map(|followed| &followed.extent.offer);
         let own = self.segment.request().type_info.bytes;
         let former = self.former_file_limits();
-        let longest = lanes().map(|followed| self.max_bytes_of(followed)).max();
+        let longest = lanes()
+            .map(|followed| self.max_message_bytes_of(followed))
+            .max();
         self.longest = longest.unwrap_or(0).max(own as usize).max(former.0);
         self.lap = offers()
             .map(|offer| offer.shape.capacity())

@@ -125,7 +125,7 @@ impl RawProducer {
         {
             return Err(self.name_lost_error(failed.errno));
         }
-        match self.open_in_new_file(true) {
+        match self.open_in_named_file(true) {
             Ok(None) => self.check_health(),
             Ok(Some(moved)) => {
                 let mut former = std::mem::replace(self, moved);
@@ -161,9 +161,9 @@ impl RawProducer {
     }
 
     /// Opens this publisher in the file that has the topic's name now. If there is no such file and
-    /// `creates` is true, creates one. Returns `None` if the present file has the name again.
-    fn open_in_new_file(&self, creates: bool) -> Result<Option<Self>, OpenError> {
-        let segment = self.segment.reopen(creates)?;
+    /// `may_create` is true, creates one. Returns `None` if it is the file that this publisher uses.
+    fn open_in_named_file(&self, may_create: bool) -> Result<Option<Self>, OpenError> {
+        let segment = self.segment.reopen(may_create)?;
         if segment.is_same_file(&self.segment) {
             return Ok(None);
         }
@@ -381,7 +381,7 @@ impl RawProducer {
             let _uncancelled = NoCancelGuard::new();
             // WHY the error is ignored: nobody could act on it.
             if let Ok(Some(mut moved)) =
-                self.open_in_new_file(self.extent.offer.latched_messages() > 0)
+                self.open_in_named_file(self.extent.offer.latched_messages() > 0)
             {
                 moved.has_moved = true;
             }
