@@ -100,12 +100,13 @@ lint: lint-tools ## checks formatting, lints, documentation and, with cargo-deny
 	@# With the runtimes that actors are compared with, which no test needs.
 	$(CARGO) clippy --workspace --all-targets --features "$(FEATURES),horus_benchmarks/actor_peers" \
 		--locked -- -D warnings
-	$(CARGO) clippy -p horus_core --all-targets --no-default-features --locked -- -D warnings
+	$(CARGO) clippy -p horus_core --no-default-features --locked -- -D warnings
 	$(CARGO) clippy -p horus_py --no-default-features --locked -- -D warnings
 	@# These compile only with a sanitizer's setting, so no other step notices if they do not.
 	for tool in address thread realtime; do RUSTC_BOOTSTRAP=1 $(CARGO) rustc -p horus_shm --test sanitizer_teeth \
 		--profile check --locked -- --cfg "horus_sanitizer=\"$$tool\"" || exit 1; done
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --features horus_core/async-io --locked
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps \
+		--features "$(FEATURES),horus_benchmarks/actor_peers" --locked
 	@if $(CARGO) deny --version >/dev/null 2>&1; then $(CARGO) deny --locked check; \
 	else echo "SKIP cargo deny: not installed (cargo install --locked cargo-deny)"; fi
 	@if $(OLDEST_INSTALL); then $(MAKE) oldest; \
