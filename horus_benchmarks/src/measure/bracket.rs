@@ -1,5 +1,5 @@
-//! Measured rounds that each lie between two rounds of the floor, for machines whose floor changes
-//! with time. The floor is the fastest exchange that this machine can do, without any ring.
+//! Measured rounds that each lie between two rounds of the floor, the fastest exchange that this
+//! machine can do without any ring.
 //!
 //! A hypervisor can move a virtual machine at any moment between cores that are near each other and
 //! cores that are not. If the floor before a round differs from the floor after it, it is unknown
@@ -10,8 +10,7 @@ use crate::measure::stats::{self, Ratio};
 use crate::measure::tsc::TscClock;
 use crate::measure::workload::Round;
 
-/// Maximum ratio of the slower to the faster of the two floor rounds around a measured round. If
-/// the ratio is larger, the measured round is repeated.
+/// Maximum ratio of the slower to the faster floor round around a measured round that counts.
 pub const STEADY_FLOOR_RATIO_MAX: f64 = 1.2;
 
 /// Maximum number of attempts to measure each requested round.
@@ -20,22 +19,19 @@ const ATTEMPTS_MAX: u32 = 3;
 /// A measured round, together with the medians of the floor rounds before and after it.
 #[derive(Debug, Clone)]
 pub struct BracketedRound<S> {
-    /// Median one-way time of the floor round just before the measured round, in nanoseconds. The
-    /// floor is the fastest exchange that this machine can do, without any ring.
+    /// Median one-way time of the floor round just before, in nanoseconds.
     pub before_ns: f64,
-    /// Median one-way time of the floor round just after the measured round, in nanoseconds.
+    /// Median one-way time of the floor round just after, in nanoseconds.
     pub after_ns: f64,
     /// The result of the measured round.
     pub subject: S,
-    /// True if figures and ratios are computed from this round. This is so if the floor was steady
-    /// around the round, or if too few rounds had a steady floor.
+    /// True if figures are computed from this round: if the floor was steady around it, or if too
+    /// few rounds had a steady floor.
     pub counts: bool,
 }
 
 impl<S> BracketedRound<S> {
-    /// Returns an estimate of the floor during the measured round, in nanoseconds: the mean of the
-    /// medians before and after the round. The floor is the fastest exchange that this machine can
-    /// do.
+    /// Returns the mean of the floor before and after the round, in nanoseconds.
     pub fn floor_ns(&self) -> f64 {
         (self.before_ns + self.after_ns) / 2.0
     }
@@ -50,40 +46,35 @@ impl<S> BracketedRound<S> {
 /// The results of measured rounds, each of which lies between two rounds of the floor.
 #[derive(Debug, Clone)]
 pub struct BracketedRounds<S> {
-    /// All measured rounds, in the order in which they were measured.
+    /// All rounds, in the order in which they were measured.
     pub all: Vec<BracketedRound<S>>,
     /// All rounds of the floor, merged into one; `None` if there were none.
     pub floor: Option<Round>,
     /// Number of rounds that were repeated because the floor changed during them.
     pub repeated: u32,
-    /// Number of rounds that count although the floor changed around them. They count if too many
-    /// rounds had to be repeated; those with the smallest change are chosen.
+    /// Number of rounds that count although the floor changed around them.
     pub unsteady: u32,
 }
 
 impl<S> BracketedRounds<S> {
-    /// Returns the rounds from which figures and ratios are computed, which are those with a true
-    /// `counts`.
+    /// Returns the rounds from which figures are computed.
     pub fn rounds_that_count(&self) -> impl Iterator<Item = &BracketedRound<S>> {
         self.all.iter().filter(|bracket| bracket.counts)
     }
 
     /// Returns the smallest, the median and the largest floor of the rounds that count, in
-    /// nanoseconds. Returns `None` if no rounds count. The floor is the time of the fastest
-    /// exchange between the two cores.
+    /// nanoseconds; `None` if there are none.
     pub fn floor_range_ns(&self) -> Option<[f64; 3]> {
-        let mut floors: Vec<f64> = self
-            .rounds_that_count()
-            .map(BracketedRound::floor_ns)
-            .collect();
-        let least = floors.iter().copied().reduce(f64::min)?;
-        let largest = floors.iter().copied().reduce(f64::max)?;
+        let floors = self.rounds_that_count().map(BracketedRound::floor_ns);
+        let mut floors: Vec<f64> = floors.collect();
+        floors.sort_by(f64::total_cmp);
+        let (least, largest) = (*floors.first()?, *floors.last()?);
         Some([least, stats::median(&mut floors), largest])
     }
 
-    /// Returns the ratio of the medians of the rounds that count to the floors around these rounds.
-    /// Also returns that ratio for each state that the machine was in. `p50_ns` computes the median
-    /// of a round in nanoseconds.
+    /// Returns the ratio of the rounds that count to the floors around them, for all of them and
+    /// for each state that the machine was in. `p50_ns` returns the median of a round in
+    /// nanoseconds.
     pub fn floor_ratio(&self, p50_ns: impl Fn(&S) -> f64) -> (Option<Ratio>, Vec<MachineState>) {
         let rounds = self.rounds_that_count();
         let pairs = rounds.map(|bracket| (bracket.floor_ns(), p50_ns(&bracket.subject)));
@@ -97,16 +88,11 @@ impl<S> BracketedRounds<S> {
     /// count.
     fn count_steadiest(&mut self, rounds: u32) {
         let counting = self.rounds_that_count().count();
-        let mut others: Vec<_> = self
-            .all
-            .iter_mut()
-            .filter(|bracket| !bracket.counts)
-            .collect();
+        let others = self.all.iter_mut().filter(|bracket| !bracket.counts);
+        let mut others: Vec<_> = others.collect();
         others.sort_by(|a, b| a.unsteadiness().total_cmp(&b.unsteadiness()));
-        for bracket in others
-            .into_iter()
-            .take((rounds as usize).saturating_sub(counting))
-        {
+        let missing = (rounds as usize).saturating_sub(counting);
+        for bracket in others.into_iter().take(missing) {
             bracket.counts = true;
             self.unsteady += 1;
         }
@@ -114,12 +100,9 @@ impl<S> BracketedRounds<S> {
     }
 }
 
-/// Runs `subject` repeatedly, with a round of the floor before and after each run. Stops after
-/// `rounds` runs whose two floor rounds differ by a ratio of at most [`STEADY_FLOOR_RATIO_MAX`], or
-/// after three times `rounds` runs. In the latter case the runs with the steadiest floor count as
-/// well.
-///
-/// The floor round after one run is also the floor round before the next run.
+/// Runs `subject` repeatedly, with a round of the floor between two runs. Stops after `rounds` runs
+/// around which the floor was steady ([`STEADY_FLOOR_RATIO_MAX`]), or after three times `rounds`
+/// runs. In the latter case the runs with the steadiest floor count as well.
 pub fn run_between_floors<S, E>(
     rounds: u32,
     clock: &TscClock,
@@ -159,8 +142,7 @@ pub fn run_between_floors<S, E>(
     Ok(measured)
 }
 
-/// Merges `round`, which is a round of the floor, into `all`. Returns the median of `round` in
-/// nanoseconds.
+/// Merges a round of the floor into `all`, and returns the median of the round in nanoseconds.
 fn merge_floor_round(all: &mut Option<Round>, round: Round, clock: &TscClock) -> f64 {
     let p50_ns = round.p50_ns(clock);
     match all {

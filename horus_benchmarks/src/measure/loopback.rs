@@ -9,29 +9,24 @@ use crate::measure::tsc::TickSource;
 use crate::measure::wait::OtherEndWatch;
 use crate::measure::workload::WorkloadError;
 
-/// Maximum total size of the messages of a batch, in bytes. WHY: a batch of this size fits into the
-/// first-level cache.
+/// Maximum size of all messages of a batch, in bytes. WHY: they fit into the first-level cache.
 const BATCH_BYTES_MAX: usize = 24 * 1024;
 
-/// Maximum number of operations in a batch. An operation is one send and one receive.
+/// Maximum number of operations in a batch, each of which is a send and a receive.
 const BATCH_OPERATIONS_MAX: usize = 256;
 
 /// Number of messages that a stream sends before it receives them. Every ring has more slots.
 pub const BURST_MESSAGES: u64 = 64;
 
-/// Returns the number of operations in a batch, for messages of `bytes` bytes. The time of one
-/// batch is one sample.
+/// Returns the number of operations in a batch, for messages of `bytes` bytes.
 pub fn batch_operations(bytes: usize) -> u64 {
     (1 << (BATCH_BYTES_MAX / bytes)
         .clamp(1, BATCH_OPERATIONS_MAX)
         .ilog2()) as u64
 }
 
-/// Repeatedly sends a message and receives it, and measures the time of each batch of such
-/// operations.
-///
-/// Messages are composed before a batch and verified after it. They are numbered from `first_seq`
-/// on.
+/// Repeatedly sends a message and receives it, and measures the time of each batch. Messages are
+/// composed before a batch and verified after it. They are numbered from `first_seq` on.
 pub fn send_and_receive<P: Payload>(
     end: &mut impl Endpoint<P>,
     plan: &MicroPlan,

@@ -1,5 +1,4 @@
-//! Describes the machine on which the numbers were measured, and the circumstances that make the
-//! numbers worse.
+//! Describes the machine on which the numbers were measured, and what makes the numbers worse.
 
 use std::fs;
 use std::process::{Command, Stdio};
@@ -11,68 +10,59 @@ use horus_core::machine::Tuning;
 use crate::measure::pin::{self, CpuPair, PinError};
 use crate::measure::tsc::{TickSource, TscClock, tsc_is_invariant};
 
-/// Maximum load average without a warning. Above it, a report warns that other work disturbs the
-/// figures.
+/// Maximum load average without a warning.
 const LOAD_MAX: f64 = 0.5;
 
-/// Maximum percentage of CPU time taken by the hypervisor without a warning. Above it, a report
-/// warns.
+/// Maximum percentage of CPU time taken by the hypervisor without a warning.
 const STEAL_PERCENT_MAX: f64 = 1.0;
 
-/// Text that replaces a property of the machine if the system does not report that property.
+/// Text for a property that the system does not report.
 const UNKNOWN: &str = "unknown";
 
 /// The description of the machine and of the build, and their state at the time of the measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[expect(
+    missing_docs,
+    reason = "the names say it, and they are those of the JSON"
+)]
 pub struct Machine {
     /// The name of the CPU, with its family and model.
     pub cpu: String,
     /// Number of CPUs that are online.
     pub cores: usize,
-    /// The numbers of the CPUs that this process may use.
     pub allowed_cpus: Vec<usize>,
-    /// The two CPUs to which the two ends of the connection are pinned.
     pub pinned: CpuPair,
     /// Frequency governor of the CPU of the measuring end; `None` if it has no governor.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub governor: Option<String>,
-    /// The numbers of the CPUs that were isolated from the scheduler at boot.
+    /// The CPUs that were isolated from the scheduler at boot.
     pub isolated_cpus: Vec<usize>,
-    /// The release of the kernel.
     pub kernel: String,
     /// The name of the hypervisor that the firmware reports; `None` on bare metal.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hypervisor: Option<String>,
-    /// The version of the compiler that built this binary.
     pub rustc: String,
-    /// The flags for code generation with which this binary was built, in addition to the usual
-    /// ones.
+    /// The additional flags for code generation with which this binary was built.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub rustflags: String,
-    /// Text that describes how our library copies messages and pauses in spin loops on this
-    /// machine. The library chooses these settings to suit the machine.
+    /// Text that describes how our library copies messages and pauses on this machine.
     #[serde(skip_serializing_if = "String::is_empty", default)]
     pub tuning: String,
-    /// The build profile of this binary: `release` or `debug`.
+    /// The build profile: `release` or `debug`.
     pub profile: String,
-    /// The source of the ticks in which times are measured.
     pub timer: TickSource,
-    /// Rate of the timer in ticks per second, as measured by the calibration.
+    /// Rate of the timer in ticks per second.
     pub timer_hz: f64,
-    /// Median time between two consecutive readings of the timer, in nanoseconds. It is not
-    /// subtracted from any value.
+    /// Median time between two consecutive readings of the timer, in nanoseconds.
     pub timer_overhead_ns: f64,
-    /// The step in which the timer advances, in nanoseconds. Every measured time is a multiple of
-    /// it.
+    /// The step in which the timer advances, in nanoseconds.
     pub timer_resolution_ns: f64,
-    /// True if the time-stamp counter of the CPU has a constant rate and never stops.
     pub invariant_tsc: bool,
     /// The clock source that the kernel uses, such as `tsc`.
     pub clocksource: String,
-    /// Load average of the machine over the minute before the run, as a number of running threads.
+    /// Load average of the minute before the run, as a number of running threads.
     pub load_average: f64,
-    /// Percentage of the run's time in which a pinned CPU had something to run, but the hypervisor
-    /// ran something else. `None` if the kernel does not report it.
+    /// Percentage of the pinned CPUs' time that the hypervisor took, if the kernel reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub steal_percent: Option<f64>,
     /// One sentence for each circumstance that makes the numbers worse than they could be.
@@ -80,19 +70,20 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// Reads the properties of the machine. Must be called before the thread is pinned, because it
-    /// also reads the affinity mask.
-    ///
-    /// It only reads files, and starts no process.
+    /// Reads the properties of the machine from files. Must be called before the thread is pinned,
+    /// because it also reads the affinity mask.
     pub fn probe(cpus: CpuPair, clock: &TscClock) -> Result<Machine, PinError> {
         let cpuinfo = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let mut machine = Machine {
             cpu: read_cpu_model(&cpuinfo),
-            cores: read_list("/sys/devices/system/cpu/online").len(),
+            cores: pin::read_cpu_list("/sys/devices/system/cpu/online").len(),
             allowed_cpus: pin::allowed_cpus()?,
             pinned: cpus,
-            governor: read_governor(cpus.near),
-            isolated_cpus: read_list("/sys/devices/system/cpu/isolated"),
+            governor: read_word(&format!(
+                "/sys/devices/system/cpu/cpu{}/cpufreq/scaling_governor",
+                cpus.near
+            )),
+            isolated_cpus: pin::read_cpu_list("/sys/devices/system/cpu/isolated"),
             kernel: read_word("/proc/sys/kernel/osrelease").unwrap_or(UNKNOWN.to_owned()),
             hypervisor: read_hypervisor(&cpuinfo),
             rustc: env!("HORUS_BENCH_RUSTC").to_owned(),
@@ -113,7 +104,7 @@ impl Machine {
                 "/sys/devices/system/clocksource/clocksource0/current_clocksource",
             )
             .unwrap_or(UNKNOWN.to_owned()),
-            load_average: read_load_average(),
+            load_average: read_load_average().unwrap_or(0.0),
             steal_percent: None,
             warnings: Vec::new(),
         };
@@ -124,15 +115,14 @@ impl Machine {
     /// Returns the number of CPUs that busy threads of a benchmark can use: one if both ends share
     /// a CPU, otherwise all CPUs that this process may use.
     pub fn usable_cpus(&self) -> usize {
-        if self.pinned.is_oversubscribed() {
-            1
-        } else {
-            self.allowed_cpus.len()
+        match self.pinned.is_oversubscribed() {
+            true => 1,
+            false => self.allowed_cpus.len(),
         }
     }
 
-    /// Stores the percentage of CPU time that the hypervisor took between the readings `before` and
-    /// `after`. Adds a warning if it is large.
+    /// Stores the percentage of CPU time that the hypervisor took between two readings. Adds a
+    /// warning if it is large.
     pub fn record_steal(&mut self, before: Option<CpuTimes>, after: Option<CpuTimes>) {
         let percent = before.and_then(|before| after?.steal_percent_since(before));
         let Some(percent) = percent else { return };
@@ -157,8 +147,7 @@ fn describe_tuning() -> String {
 pub struct CpuTimes {
     /// Total time of the CPUs in all states, in kernel ticks.
     pub all: u64,
-    /// Time in which the CPUs had something to run but the hypervisor did not let them run, in
-    /// kernel ticks.
+    /// Time in which the hypervisor did not run a CPU that had something to run, in kernel ticks.
     pub steal: u64,
 }
 
@@ -169,8 +158,7 @@ impl CpuTimes {
         CpuTimes::parse(&fs::read_to_string("/proc/stat").ok()?, cpus)
     }
 
-    /// Returns the percentage of the time since `before` that the hypervisor took; `None` if no
-    /// time passed.
+    /// Returns the percentage of the time since `before` that the hypervisor took, if time passed.
     pub fn steal_percent_since(self, before: CpuTimes) -> Option<f64> {
         let all = self.all.saturating_sub(before.all);
         let stolen = self.steal.saturating_sub(before.steal);
@@ -195,17 +183,13 @@ impl CpuTimes {
     }
 }
 
-/// Returns the resident memory of this process in bytes, without the pages of files. Returns 0 if
-/// the kernel does not report it.
-///
-/// WHY without the pages of files: the kernel maps pages of the program's file when code runs for
-/// the first time.
+/// Returns the resident memory of this process in bytes; 0 if the kernel does not report it. WHY
+/// without the pages of files: the kernel maps those of the program when code runs first.
 pub fn resident_bytes() -> u64 {
     status_bytes("RssAnon:")
 }
 
-/// Returns the maximum of the resident memory of this process so far, in bytes. Returns 0 if the
-/// kernel does not report it.
+/// Returns the largest resident memory of this process so far, in bytes; 0 if it is not known.
 pub fn peak_resident_bytes() -> u64 {
     status_bytes("VmHWM:")
 }
@@ -218,9 +202,7 @@ fn status_bytes(field: &str) -> u64 {
 }
 
 /// Returns the commit of the working directory, with `-dirty` appended if tracked files were
-/// changed. Returns "unknown" outside of a repository, or before its first commit.
-///
-/// It starts `git`, so it must be called before the thread is pinned.
+/// changed; "unknown" without a commit. Starts `git`, so the thread must not be pinned yet.
 pub fn git_commit() -> String {
     let Some(hash) = run_git(&["rev-parse", "--short=12", "HEAD"]) else {
         return UNKNOWN.to_owned();
@@ -275,10 +257,8 @@ fn find_warnings(machine: &Machine, share_core: bool) -> Vec<String> {
     found.map(|(_, text)| text.to_owned()).collect()
 }
 
-/// Returns the name of the CPU, on x86 with its family and model.
-///
-/// WHY family and model: virtual machines with different CPUs may report the same name, such as
-/// "AMD EPYC".
+/// Returns the name of the CPU, on x86 with its family and model. WHY: virtual machines with
+/// different CPUs may report the same name, such as "AMD EPYC".
 fn read_cpu_model(cpuinfo: &str) -> String {
     let name = ["model name", "Model", "Hardware"]
         .iter()
@@ -290,8 +270,7 @@ fn read_cpu_model(cpuinfo: &str) -> String {
     }
 }
 
-/// Returns the value in the first line of `text` that has the form `key : value`; `None` if there
-/// is no line with that key.
+/// Returns the value in the first line of `text` that has the form `key : value`.
 fn field_value(text: &str, key: &str) -> Option<String> {
     text.lines().find_map(|line| {
         let (name, value) = line.split_once(':')?;
@@ -307,29 +286,14 @@ fn read_hypervisor(cpuinfo: &str) -> Option<String> {
     Some(read_word("/sys/class/dmi/id/sys_vendor").unwrap_or(UNKNOWN.to_owned()))
 }
 
-fn read_governor(cpu: usize) -> Option<String> {
-    read_word(&format!(
-        "/sys/devices/system/cpu/cpu{cpu}/cpufreq/scaling_governor"
-    ))
-}
-
-fn read_load_average() -> f64 {
-    let text = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-    text.split_whitespace()
-        .next()
-        .and_then(|first| first.parse().ok())
-        .unwrap_or(0.0)
+fn read_load_average() -> Option<f64> {
+    let text = read_word("/proc/loadavg")?;
+    text.split_whitespace().next()?.parse().ok()
 }
 
 fn read_word(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
-}
-
-fn read_list(path: &str) -> Vec<usize> {
-    fs::read_to_string(path)
-        .map(|list| pin::parse_cpu_list(&list))
-        .unwrap_or_default()
 }
 
 #[cfg(test)]

@@ -13,8 +13,7 @@ use crate::measure::lines::SharedCacheLines;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::TickSource;
 
-/// Number of operations in a batch, for operations that take about a nanosecond. The time of one
-/// batch is one sample.
+/// Number of operations in a batch, for operations that take about a nanosecond.
 pub const WORD_OPERATIONS_PER_BATCH: u64 = 1024;
 
 /// The result of a micro-benchmark: the times of its batches, and the number of operations.
@@ -31,11 +30,7 @@ pub struct MicroResult {
 }
 
 impl MicroResult {
-    /// Adds the result of another run with batches of the same length to this one.
-    ///
-    /// # Panics
-    ///
-    /// If the lengths of the batches differ.
+    /// Adds the result of another run. Panics if its batches have another length.
     pub fn merge(&mut self, other: &MicroResult) {
         assert_eq!(self.batch, other.batch, "batches of two lengths do not mix");
         self.batches.merge(&other.batches);
@@ -44,7 +39,7 @@ impl MicroResult {
     }
 }
 
-/// The plan of a micro-benchmark: the number of batches, and the counter that times them.
+/// The plan of a micro-benchmark.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct MicroPlan {
@@ -55,8 +50,7 @@ pub struct MicroPlan {
 }
 
 impl MicroPlan {
-    /// Creates a plan with `batches` timed batches, or with one if `batches` is 0. There is one
-    /// warm-up batch for every ten timed batches.
+    /// Creates a plan with `batches` timed batches, at least one, and a tenth of that as warm-up.
     pub fn new(source: TickSource, batches: u64) -> MicroPlan {
         let batches = batches.max(1);
         MicroPlan {
@@ -104,8 +98,8 @@ pub fn measure_memcpy<const N: usize>(plan: &MicroPlan, batch: u64) -> MicroResu
     })
 }
 
-/// Repeatedly loads a number from `read` and stores that number plus 1 to `written`. The two
-/// references are to the same word, through one mapping or through two.
+/// Repeatedly loads a number from `read` and stores that number plus 1 to `written`, which is the
+/// same word, through one mapping or through two.
 fn count_up(plan: &MicroPlan, written: &AtomicU64, read: &AtomicU64) -> MicroResult {
     run_batches(plan, WORD_OPERATIONS_PER_BATCH, |number| {
         let start = plan.source.start();
@@ -125,8 +119,8 @@ fn count_up(plan: &MicroPlan, written: &AtomicU64, read: &AtomicU64) -> MicroRes
     })
 }
 
-/// Runs the batches of `plan` by calling `one_batch` with the number of each batch. `one_batch`
-/// returns the ticks that the batch took, and true if the result of the batch was correct.
+/// Calls `one_batch` with the number of each batch of `plan`. It returns the ticks that the batch
+/// took, and true if the result of the batch was correct.
 pub(crate) fn run_batches(
     plan: &MicroPlan,
     batch: u64,

@@ -11,8 +11,7 @@ use serde::{Deserialize, Serialize};
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum PinError {
-    /// The CPU is not in this process's affinity mask, or does not exist. `allowed` has the CPUs in
-    /// the mask.
+    /// The CPU is not in the affinity mask `allowed`, or does not exist.
     #[error("cpu {cpu} is not allowed here; allowed: {allowed:?}")]
     NotAllowed { cpu: usize, allowed: Vec<usize> },
     #[error("cannot read or set the cpu affinity")]
@@ -35,8 +34,7 @@ impl CpuPair {
     }
 
     /// Returns `requested` if it is given. Otherwise `near` is the first CPU that this process may
-    /// use, and `far` is on another core if possible. If the process may use only one CPU, both are
-    /// that CPU.
+    /// use, and `far` is on another core if possible, else another CPU, else the same one.
     pub fn choose(requested: Option<(usize, usize)>) -> Result<CpuPair, PinError> {
         let allowed = allowed_cpus()?;
         let Some((near, far)) = requested else {
@@ -50,8 +48,7 @@ impl CpuPair {
         Ok(CpuPair { near, far })
     }
 
-    /// Returns true if both ends share one CPU. They then run in turn, so the figures measure the
-    /// scheduler of the kernel.
+    /// Returns true if both ends share one CPU. They then run in turn.
     pub fn is_oversubscribed(&self) -> bool {
         self.near == self.far
     }
@@ -70,7 +67,7 @@ pub fn allowed_cpus() -> Result<Vec<usize>, PinError> {
         .collect())
 }
 
-/// Pins the calling thread, and the threads and processes that it starts from now on, to `cpu`.
+/// Pins the calling thread, and what it starts from now on, to `cpu`.
 pub fn pin_current_thread(cpu: usize) -> Result<(), PinError> {
     match rt::pin_thread_to(cpu) {
         Err(error) if error.kind() == io::ErrorKind::InvalidInput => Err(PinError::NotAllowed {
@@ -81,7 +78,7 @@ pub fn pin_current_thread(cpu: usize) -> Result<(), PinError> {
     }
 }
 
-/// Allows the calling thread, and the threads that it starts from now on, to run on all of `cpus`.
+/// Allows the calling thread, and what it starts from now on, to run on all of `cpus`.
 pub fn allow_cpus(cpus: &[usize]) -> io::Result<()> {
     let mut set = CpuSet::new();
     let possible = cpus.iter().filter(|&&cpu| cpu < CpuSet::MAX_CPU);
@@ -102,13 +99,16 @@ pub fn parse_cpu_list(list: &str) -> Vec<usize> {
         .collect()
 }
 
-/// Returns the hardware threads of the core to which `cpu` belongs, including `cpu`; empty if they
-/// are not known.
+/// Returns the list of CPUs in a file of the kernel; empty if there is no such file.
+pub(crate) fn read_cpu_list(path: &str) -> Vec<usize> {
+    parse_cpu_list(&std::fs::read_to_string(path).unwrap_or_default())
+}
+
+/// Returns the hardware threads of the core to which `cpu` belongs, including `cpu`.
 fn hardware_threads_of(cpu: usize) -> Vec<usize> {
-    let path = format!("/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list");
-    std::fs::read_to_string(path)
-        .map(|list| parse_cpu_list(&list))
-        .unwrap_or_default()
+    read_cpu_list(&format!(
+        "/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"
+    ))
 }
 
 fn default_pair(allowed: &[usize], hardware_threads_of: impl Fn(usize) -> Vec<usize>) -> CpuPair {

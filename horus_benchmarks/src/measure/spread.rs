@@ -1,5 +1,4 @@
-//! The uncertainty of a median: its 95 % confidence interval, and the variation among samples and
-//! among rounds.
+//! The uncertainty of a median: its 95 % confidence interval, and the variation among samples.
 
 use serde::{Deserialize, Serialize};
 
@@ -8,12 +7,10 @@ use crate::measure::stats::{
     round_ratio,
 };
 
-/// Minimum number of rounds for computing a confidence interval from the medians of the rounds.
-/// With fewer rounds, it is computed from single samples.
+/// Minimum number of rounds for a confidence interval from their medians.
 const ROUNDS_MIN: usize = 5;
 
-/// Half the width of the range around the mean that contains 95 % of a normal distribution, in
-/// standard deviations.
+/// Half the width of the range that contains 95 % of a normal distribution, in standard deviations.
 const NORMAL_95_HALF_WIDTH: f64 = 1.959_964;
 
 /// The uncertainty of the median in a row of results.
@@ -21,21 +18,19 @@ const NORMAL_95_HALF_WIDTH: f64 = 1.959_964;
 pub struct Spread {
     /// 95 % confidence interval of the median in nanoseconds, from 10 000 bootstrap resamples.
     pub p50_ci: [f64; 2],
-    /// The values that were resampled for the confidence interval: medians of rounds, or single
-    /// samples.
+    /// The values that were resampled for the confidence interval.
     pub resampled: Resampled,
     /// Number of rounds or runs from which the samples come.
     pub rounds: usize,
     /// Coefficient of variation of all samples: standard deviation divided by mean. A single sample
     /// with an interrupt can dominate it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cv: Option<f64>,
-    /// Coefficient of variation of the rounds' medians: standard deviation divided by mean. It is
-    /// small if all rounds have similar medians.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Coefficient of variation of the rounds' medians.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds_cv: Option<f64>,
-    /// Coefficient of variation of the rounds' means: standard deviation divided by mean.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Coefficient of variation of the rounds' means.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rounds_cv_mean: Option<f64>,
 }
 
@@ -43,18 +38,16 @@ pub struct Spread {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Resampled {
-    /// The confidence interval was computed from the medians of the rounds. If the machine does not
-    /// change, the median of another run of this length is likely to lie in the interval.
+    /// Medians of rounds. If the machine does not change, the median of another run of this length
+    /// is likely to lie in the interval.
     Rounds,
-    /// The confidence interval was computed from single samples, because there were too few rounds.
-    /// This assumes that samples are independent of each other. They are not, so the true interval
-    /// is wider.
+    /// Single samples, because there were too few rounds. This assumes that samples are independent
+    /// of each other. They are not, so the true interval is wider.
     Samples,
 }
 
 impl Spread {
-    /// Returns the spread of `samples`, whose unit is `ns_per_unit` nanoseconds; `None` if there
-    /// are no samples.
+    /// Returns the spread of `samples`, if there are any. Their unit is `ns_per_unit` nanoseconds.
     pub fn from_samples(samples: &Samples, ns_per_unit: f64) -> Option<Spread> {
         let parts = samples.round_summaries();
         if parts.is_empty() {
@@ -63,10 +56,8 @@ impl Spread {
         let medians: Vec<f64> = parts.iter().map(|part| part.p50).collect();
         let means: Vec<f64> = parts.iter().map(|part| part.mean).collect();
         let (resampled, (low, high)) = if parts.len() >= ROUNDS_MIN {
-            (
-                Resampled::Rounds,
-                bootstrap_median_interval(&medians, BOOTSTRAP_SEED),
-            )
+            let interval = bootstrap_median_interval(&medians, BOOTSTRAP_SEED);
+            (Resampled::Rounds, interval)
         } else {
             (Resampled::Samples, median_interval_of(samples))
         };
@@ -84,9 +75,9 @@ impl Spread {
 /// Returns the 95 % interval of the median that a bootstrap with infinitely many resamples of
 /// single samples would give.
 ///
-/// WHY it draws no random resamples: the number of values in a resample that are below a given
-/// value follows a binomial distribution, so the distribution of the medians is known exactly.
-/// Drawing 10 000 resamples of a million samples would take longer than the benchmark.
+/// WHY it draws none: the number of values in a resample that are below a given value follows a
+/// binomial distribution, so the distribution of the medians is known. Drawing 10 000 resamples of
+/// a million samples would take longer than the benchmark.
 fn median_interval_of(samples: &Samples) -> (f64, f64) {
     let reach = NORMAL_95_HALF_WIDTH * 0.5 / (samples.count() as f64).sqrt();
     let at = |quantile: f64| samples.quantile(quantile.clamp(0.0, 1.0)) as f64;

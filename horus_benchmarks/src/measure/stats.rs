@@ -8,23 +8,21 @@ use serde::{Deserialize, Serialize};
 /// The random seed of every bootstrap, so that the same samples give the same confidence interval.
 pub const BOOTSTRAP_SEED: u64 = 7;
 
-/// Number of random resamples from which the bootstrap computes each confidence interval.
+/// Number of random resamples for each confidence interval.
 pub const BOOTSTRAP_RESAMPLES: usize = 10_000;
 
 /// Number of significant decimal digits with which a histogram stores a sample. Percentiles are
 /// within 0.05 % of the exact ones.
 const SIGNIFICANT_DIGITS: u8 = 3;
 
-/// Maximum value that a histogram stores for a sample. A larger sample is stored as this value;
-/// only the maximum of all samples remains exact.
+/// Maximum value that a histogram stores for a sample. A larger sample is stored as this value.
 pub const SAMPLE_VALUE_MAX: u64 = 1 << 42;
 
 /// A histogram of samples in their own unit, such as the ticks of one operation or of a batch.
 /// Samples are never removed.
 ///
-/// Minimum, maximum, mean and standard deviation are exact; percentiles are within 0.05 %.
-/// Recording does not allocate. A merged set keeps the median and the mean of each of its parts, so
-/// that rounds can be compared with each other.
+/// Minimum, maximum, mean and standard deviation are exact; percentiles are within 0.05 %. A merged
+/// set keeps the median and the mean of each of its parts.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Samples {
     #[serde(with = "value_pairs")]
@@ -36,7 +34,7 @@ pub struct Samples {
     parts: Vec<RoundSummary>,
 }
 
-/// Median and mean of one round or run, which is one of the sets of samples that were merged.
+/// Median and mean of one of the sets of samples that were merged: a round or a run.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct RoundSummary {
@@ -56,7 +54,7 @@ impl Default for Samples {
 }
 
 impl Samples {
-    /// Creates an empty set of samples.
+    /// Creates an empty set.
     pub fn new() -> Samples {
         Samples {
             histogram: empty_histogram(),
@@ -75,12 +73,11 @@ impl Samples {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         self.sum = self.sum.saturating_add(value);
-        self.sum_of_squares = self
-            .sum_of_squares
-            .saturating_add(u128::from(value) * u128::from(value));
+        let square = u128::from(value) * u128::from(value);
+        self.sum_of_squares = self.sum_of_squares.saturating_add(square);
     }
 
-    /// Adds all samples of `other`, and keeps the median and the mean of each of the two sets.
+    /// Adds all samples of `other`.
     pub fn merge(&mut self, other: &Samples) {
         self.parts = [self.round_summaries(), other.round_summaries()].concat();
         self.histogram
@@ -92,8 +89,8 @@ impl Samples {
         self.sum_of_squares = self.sum_of_squares.saturating_add(other.sum_of_squares);
     }
 
-    /// Returns the median and the mean of each set that was merged, in the order of merging.
-    /// Returns one element if nothing was merged, and none if there are no samples.
+    /// Returns the median and the mean of each set that was merged, in the order of merging; those
+    /// of this set if nothing was merged.
     pub fn round_summaries(&self) -> Vec<RoundSummary> {
         if self.parts.is_empty() && self.count() > 0 {
             return vec![RoundSummary {
@@ -105,7 +102,7 @@ impl Samples {
     }
 
     /// Returns each recorded value and the number of samples with that value, in ascending order.
-    /// The values are within 0.05 % of the exact ones; the smallest and the largest are exact.
+    /// The smallest and the largest are exact.
     pub fn value_counts(&self) -> impl Iterator<Item = (u64, u64)> + '_ {
         self.histogram.iter_recorded().map(|bucket| {
             let value = self.histogram.median_equivalent(bucket.value_iterated_to());
@@ -113,36 +110,29 @@ impl Samples {
         })
     }
 
-    /// Returns the number of samples that were recorded.
+    /// Returns the number of samples.
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// Returns the exact value of the smallest sample; 0 if there are no samples.
+    /// Returns the smallest sample; 0 if there are none.
     pub fn min(&self) -> u64 {
         if self.count() == 0 { 0 } else { self.min }
     }
 
-    /// Returns the exact value of the largest sample; 0 if there are no samples.
+    /// Returns the largest sample; 0 if there are none.
     pub fn max(&self) -> u64 {
         self.max
     }
 
-    /// Returns the exact mean of the samples; 0 if there are no samples.
+    /// Returns the mean of the samples; 0 if there are none.
     pub fn mean(&self) -> f64 {
-        if self.count() == 0 {
-            0.0
-        } else {
-            self.sum as f64 / self.count() as f64
-        }
+        self.sum as f64 / self.count().max(1) as f64
     }
 
-    /// Returns the exact standard deviation of the samples; 0 if there are no samples.
+    /// Returns the standard deviation of the samples; 0 if there are none.
     pub fn standard_deviation(&self) -> f64 {
-        let count = u128::from(self.count());
-        if count == 0 {
-            return 0.0;
-        }
+        let count = u128::from(self.count().max(1));
         // WHY integers: a small deviation is the difference of two large sums, which floats round.
         let square = u128::from(self.sum).saturating_mul(u128::from(self.sum));
         let scaled = count
@@ -151,14 +141,12 @@ impl Samples {
         (scaled as f64).sqrt() / count as f64
     }
 
-    /// Returns the coefficient of variation of the samples, which is the standard deviation divided
-    /// by the mean. Returns `None` if the mean is 0.
+    /// Returns the standard deviation divided by the mean; `None` if the mean is 0.
     pub fn coefficient_of_variation(&self) -> Option<f64> {
         (self.sum > 0).then(|| self.standard_deviation() / self.mean())
     }
 
-    /// Returns the smallest value that is not exceeded by the fraction `quantile` of the samples.
-    /// `quantile` is between 0 and 1.
+    /// Returns the smallest value that the fraction `quantile` of the samples does not exceed.
     pub fn quantile(&self, quantile: f64) -> u64 {
         let value = self.histogram.value_at_quantile(quantile);
         self.histogram
@@ -166,8 +154,8 @@ impl Samples {
             .clamp(self.min(), self.max)
     }
 
-    /// Returns the median of the samples; 0 if there are none. `step` is the step in which the
-    /// timer advances. Interpolates within that step, as is usual for grouped data.
+    /// Returns the median of the samples; 0 if there are none. Interpolates within the `step` in
+    /// which the timer advances, as is usual for grouped data.
     ///
     /// WHY: the timer's steps may be larger than the differences of interest. The number of samples
     /// on either side of a step still shows such differences.
@@ -189,8 +177,7 @@ impl Samples {
         middle as f64 + (share - 0.5) * 2.0 * half
     }
 
-    /// Returns percentiles of all samples in nanoseconds. `ns_per_unit` is the duration of the
-    /// samples' unit, in nanoseconds.
+    /// Returns percentiles in nanoseconds. The unit of the samples is `ns_per_unit` nanoseconds.
     pub fn percentiles(&self, ns_per_unit: f64) -> Percentiles {
         let at = |quantile| round_ns(self.quantile(quantile) as f64 * ns_per_unit);
         Percentiles {
@@ -210,11 +197,13 @@ impl Samples {
         }
     }
 
-    /// Returns percentiles without outliers, and the number of outliers. Outliers are samples more
-    /// than 1.5 interquartile ranges away from the quartiles (Tukey's fences). A report shows these
-    /// percentiles in addition to [`percentiles`](Self::percentiles), never alone.
+    /// Returns percentiles without outliers: samples more than 1.5 interquartile ranges away from
+    /// the quartiles (Tukey's fences). A report shows them beside
+    /// [`percentiles`](Self::percentiles), never alone.
     pub fn without_outliers(&self, ns_per_unit: f64) -> PercentilesWithoutOutliers {
-        let (low, high) = self.tukey_fences();
+        let [q1, q3] = [0.25, 0.75].map(|quantile| self.quantile(quantile) as f64);
+        let reach = 1.5 * (q3 - q1);
+        let (low, high) = (q1 - reach, q3 + reach);
         let mut kept = Samples::new();
         for (value, count) in self.value_counts() {
             if low <= value as f64 && value as f64 <= high {
@@ -226,13 +215,6 @@ impl Samples {
             removed: self.count() - kept.count(),
             cv: kept.coefficient_of_variation().map(round_ratio),
         }
-    }
-
-    fn tukey_fences(&self) -> (f64, f64) {
-        let q1 = self.quantile(0.25) as f64;
-        let q3 = self.quantile(0.75) as f64;
-        let reach = 1.5 * (q3 - q1);
-        (q1 - reach, q3 + reach)
     }
 
     fn add_bucket(&mut self, value: u64, count: u64) {
@@ -247,8 +229,7 @@ impl Samples {
     }
 }
 
-/// The form in which a child process sends a histogram: pairs of a value and the number of samples
-/// with that value.
+/// The form in which a child process sends a histogram: pairs of a value and its count.
 mod value_pairs {
     use hdrhistogram::Histogram;
     use serde::{Deserialize, Deserializer, Serializer};
@@ -298,17 +279,15 @@ pub struct Percentiles {
     pub mean: f64,
 }
 
-/// Percentiles of the samples that Tukey's filter has kept, and the number of outliers that it has
-/// removed.
+/// Percentiles of the samples that Tukey's filter has kept.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct PercentilesWithoutOutliers {
-    /// Percentiles of the samples that Tukey's filter has kept.
+    /// The percentiles in nanoseconds.
     #[serde(flatten)]
     pub ns: Percentiles,
-    /// Number of samples that Tukey's filter has removed as outliers.
+    /// Number of samples that were removed as outliers.
     pub removed: u64,
-    /// Coefficient of variation of the samples that Tukey's filter has kept: standard deviation
-    /// divided by mean.
+    /// Coefficient of variation of the samples that were kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cv: Option<f64>,
 }
@@ -330,20 +309,16 @@ impl Ratio {
 }
 
 /// Returns the ratio of the medians in `subject` to those in `floor`, each of which was measured
-/// next to the one with the same index. Returns `None` if there are none.
-///
-/// Other work on the machine slows both rounds of a pair. So the ratio is reliable even if the
-/// times are not.
+/// next to the one with the same index; `None` if there are none. Other work on the machine slows
+/// both, so the ratio is reliable even if the times are not.
 pub fn ratio_of_medians(floor: &[f64], subject: &[f64]) -> Option<Ratio> {
     let pairs: Vec<(f64, f64)> = floor.iter().copied().zip(subject.iter().copied()).collect();
     paired_ratio(&pairs, BOOTSTRAP_SEED)
 }
 
 /// Returns the median of `subject / floor` over `(floor, subject)` pairs, and its 95 % confidence
-/// interval from [`BOOTSTRAP_RESAMPLES`] bootstrap resamples (percentile method). The same `seed`
-/// gives the same interval.
-///
-/// Ignores pairs whose floor is not above 0. Returns `None` if no pair remains.
+/// interval as [`bootstrap_median_interval`] computes it. Ignores pairs whose floor is not above 0.
+/// Returns `None` if no pair remains.
 pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
     let mut ratios: Vec<f64> = pairs
         .iter()
@@ -361,12 +336,8 @@ pub fn paired_ratio(pairs: &[(f64, f64)], seed: u64) -> Option<Ratio> {
     })
 }
 
-/// Returns the median of `values`. For an even number of values, it is the mean of the middle two.
-/// Reorders `values`.
-///
-/// # Panics
-///
-/// If `values` is empty.
+/// Returns the median of `values`, which is the mean of the middle two if their number is even.
+/// Reorders `values`. Panics if there are none.
 pub fn median(values: &mut [f64]) -> f64 {
     assert!(!values.is_empty(), "no median of nothing");
     let middle = values.len() / 2;
@@ -380,11 +351,8 @@ pub fn median(values: &mut [f64]) -> f64 {
 }
 
 /// Returns the 95 % confidence interval of the median of `values`, from [`BOOTSTRAP_RESAMPLES`]
-/// bootstrap resamples (percentile method). The same `seed` gives the same interval.
-///
-/// # Panics
-///
-/// If `values` is empty.
+/// bootstrap resamples (percentile method). The same `seed` gives the same interval. Panics if
+/// there are no values.
 pub fn bootstrap_median_interval(values: &[f64], seed: u64) -> (f64, f64) {
     let mut rng = Rng::with_seed(seed);
     let mut resample = vec![0.0; values.len()];
@@ -410,13 +378,13 @@ pub fn round_ns(ns: f64) -> f64 {
     (ns * 1e3).round() / 1e3
 }
 
-/// Rounds a ratio to six decimal places, for a report.
+/// Rounds a ratio to six decimal places.
 pub fn round_ratio(ratio: f64) -> f64 {
     (ratio * 1e6).round() / 1e6
 }
 
 /// Returns the coefficient of variation of a few values: the sample standard deviation divided by
-/// the mean. Returns `None` for fewer than two values, or if the mean is not above 0.
+/// the mean. There is none of fewer than two values, or if the mean is not above 0.
 pub fn coefficient_of_variation(values: &[f64]) -> Option<f64> {
     let count = values.len() as f64;
     let mean = values.iter().sum::<f64>() / count;

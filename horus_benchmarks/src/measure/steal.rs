@@ -1,5 +1,4 @@
-//! Measures steal time: CPU time that a hypervisor takes while a benchmark runs. Intervals in which
-//! it took almost nothing are as good as on a machine without a hypervisor.
+//! Measures steal time: CPU time that a hypervisor takes while a benchmark runs.
 
 use std::error::Error;
 use std::ops::Range;
@@ -11,15 +10,15 @@ use horus_shm::clock::Clock;
 
 use crate::measure::machine::CpuTimes;
 
-/// Length of a window: a span of time for which the steal time (CPU time that the hypervisor took)
-/// is determined. WHY not shorter: the kernel counts steal time in hundredths of a second.
+/// Length of a window, for which the steal time is determined. WHY not shorter: the kernel counts
+/// steal time in hundredths of a second.
 pub const WINDOW_DURATION: Duration = Duration::from_secs(5);
 
-/// Maximum steal time of a quiet window, in hundredths of a second. WHY so little: the hypervisor
-/// takes the time in many short intervals, each of which can delay a thread.
+/// Maximum steal time of a quiet window, in hundredths of a second. WHY so little: it consists of
+/// many short intervals, each of which can delay a thread.
 pub const QUIET_TICKS_MAX: u64 = 1;
 
-/// A reading of the steal time that a CPU has had since the system started.
+/// A reading of the steal time of a CPU.
 #[derive(Debug, Clone, Copy)]
 struct StealReading {
     /// The time of the reading, in nanoseconds of CLOCK_MONOTONIC.
@@ -30,7 +29,7 @@ struct StealReading {
 /// A running thread that reads the steal time at the end of every window.
 #[derive(Debug)]
 pub struct StealWatch {
-    /// The sending end of a channel to the thread. When it is dropped, the thread ends.
+    /// The sender whose drop ends the thread.
     stop: Sender<()>,
     thread: JoinHandle<Vec<StealReading>>,
 }
@@ -61,20 +60,17 @@ impl StealWatch {
     /// Stops the thread, and returns all windows that were complete by then.
     pub fn stop(self) -> Result<StealWindows, Box<dyn Error>> {
         drop(self.stop);
-        let readings = self
-            .thread
-            .join()
-            .map_err(|_| "the thread that watches panicked")?;
+        let readings = self.thread.join();
+        let readings = readings.map_err(|_| "the thread that watches panicked")?;
         Ok(StealWindows::from_readings(&readings))
     }
 }
 
-/// The quiet windows of a run, which is divided into consecutive windows of length
-/// [`WINDOW_DURATION`].
+/// The quiet windows of a run, which is divided into windows of length [`WINDOW_DURATION`].
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct StealWindows {
-    /// The quiet windows, in which the hypervisor took at most [`QUIET_TICKS_MAX`] hundredths of a
-    /// second. Each has its start and its end in nanoseconds of CLOCK_MONOTONIC.
+    /// The windows in which the hypervisor took at most [`QUIET_TICKS_MAX`] hundredths of a second,
+    /// in nanoseconds of CLOCK_MONOTONIC.
     pub quiet: Vec<Range<u64>>,
     /// Number of all windows of the run, quiet or not.
     pub all: usize,
@@ -103,8 +99,7 @@ impl StealWindows {
     /// Returns a summary of the windows, such as `3 of 12 windows of 5s, in which at most 1/100 s
     /// of the CPU was taken`.
     pub fn describe(&self) -> String {
-        let quiet = self.quiet.len();
-        let all = self.all;
+        let (quiet, all) = (self.quiet.len(), self.all);
         format!(
             "{quiet} of {all} windows of {WINDOW_DURATION:?}, in which at most \
              {QUIET_TICKS_MAX}/100 s of the CPU was taken"

@@ -1,5 +1,4 @@
-//! Time measured with the processor's time-stamp counter: reading it, calibrating it, and detecting
-//! when it cannot be trusted.
+//! Time measured with the processor's time-stamp counter, if it can be trusted.
 
 use std::collections::BTreeMap;
 use std::hint::black_box;
@@ -12,19 +11,17 @@ use crate::measure::stats::Samples;
 /// Number of pairs of consecutive readings from which the cost of one reading is measured.
 const OVERHEAD_SAMPLES: u64 = 100_000;
 
-/// Number of delays that are timed to find the step in which the counter advances. Each delay is a
+/// Number of delays that are timed to find the step in which the counter advances. Each is a
 /// fraction of a nanosecond longer than the one before.
 const RESOLUTION_DELAYS: u64 = 256;
 
 /// Number of times that each of the [`RESOLUTION_DELAYS`] delays is timed.
 const RESOLUTION_REPEATS: u32 = 32;
 
-/// Minimum number of times that a measured duration must occur to be considered. Rarer durations
-/// may be caused by interrupts.
+/// Minimum number of times that a duration must occur. Rarer ones may be caused by interrupts.
 const RESOLUTION_SEEN_MIN: u32 = 8;
 
-/// Number of attempts to read the counter and the kernel's clock at the same moment. The attempt
-/// with the shortest time between the two readings counts.
+/// Number of attempts to read the counter and the kernel's clock at the same moment.
 const PAIRING_ATTEMPTS: u32 = 32;
 
 /// A number of ticks of a [`TickSource`]. [`TscClock::to_ns`] converts it to nanoseconds.
@@ -32,16 +29,14 @@ const PAIRING_ATTEMPTS: u32 = 32;
 pub struct Ticks(pub u64);
 
 impl Ticks {
-    /// Returns the ticks from `earlier` to `self`. Returns `None` if the counter seems to have run
-    /// backwards. This happens between cores whose counters differ by more than the time that has
-    /// passed.
+    /// Returns the ticks from `earlier` to `self`; `None` if the counter seems to have run
+    /// backwards, which happens between cores whose counters differ.
     #[inline(always)]
     pub fn checked_since(self, earlier: Ticks) -> Option<u64> {
         self.0.checked_sub(earlier.0)
     }
 
-    /// Returns the ticks from `earlier` to `self`, or 0 if the difference is negative. It is meant
-    /// for two readings on the same core.
+    /// Returns the ticks from `earlier` to `self`, or 0 if the difference is negative.
     #[inline(always)]
     pub fn since(self, earlier: Ticks) -> u64 {
         self.0.saturating_sub(earlier.0)
@@ -54,26 +49,21 @@ impl Ticks {
 pub enum TickSource {
     /// The invariant time-stamp counter of an x86-64 processor.
     Tsc,
-    /// The nanoseconds of `CLOCK_MONOTONIC_RAW`, for all processors without an invariant time-stamp
-    /// counter.
+    /// The nanoseconds of `CLOCK_MONOTONIC_RAW`, for all other processors.
     Monotonic,
 }
 
 impl TickSource {
-    /// Returns the time-stamp counter if it is invariant, which means that it has a constant rate
-    /// and never stops. Otherwise returns the monotonic clock.
+    /// Returns the time-stamp counter if it is invariant, otherwise the monotonic clock.
     pub fn detect() -> TickSource {
-        if tsc_is_invariant() {
-            TickSource::Tsc
-        } else {
-            TickSource::Monotonic
+        match tsc_is_invariant() {
+            true => TickSource::Tsc,
+            false => TickSource::Monotonic,
         }
     }
 
     /// Reads the counter before the work to be timed, after all earlier instructions have
-    /// completed.
-    ///
-    /// Does not block. Takes about 10 to 30 ns.
+    /// completed. Takes about 10 to 30 ns.
     #[inline(always)]
     pub fn start(self) -> Ticks {
         #[cfg(target_arch = "x86_64")]
@@ -85,8 +75,7 @@ impl TickSource {
 
     /// Reads the counter after the work to be timed. At that moment, the loads of that work are
     /// complete and no later instruction has begun. Its stores may not have reached the cache yet.
-    ///
-    /// Does not block. Takes about 10 to 30 ns.
+    /// Takes about 10 to 30 ns.
     #[inline(always)]
     pub fn stop(self) -> Ticks {
         #[cfg(target_arch = "x86_64")]
@@ -97,8 +86,7 @@ impl TickSource {
     }
 }
 
-/// A [`TickSource`] whose rate was calibrated. It converts ticks to nanoseconds and knows the cost
-/// of a reading.
+/// A [`TickSource`] whose rate was calibrated.
 #[derive(Debug, Clone)]
 pub struct TscClock {
     source: TickSource,
@@ -108,9 +96,8 @@ pub struct TscClock {
 }
 
 impl TscClock {
-    /// Measures the rate of the counter with `CLOCK_MONOTONIC_RAW` over `window`, and the cost of a
-    /// reading. Sleeps for `window`. A `window` of 50 ms gives an accuracy of about 2 parts per
-    /// million.
+    /// Measures the rate of the counter while it sleeps for `window`, and the cost of a reading. A
+    /// `window` of 50 ms gives an accuracy of about 2 parts per million.
     pub fn calibrate(window: Duration) -> TscClock {
         let source = TickSource::detect();
         let ns_per_tick = match source {
@@ -122,16 +109,15 @@ impl TscClock {
                 (last_ns - first_ns) as f64 / last.since(first).max(1) as f64
             }
         };
-        let resolution_ticks = measure_resolution(source);
         TscClock {
             source,
             ns_per_tick,
+            resolution_ticks: measure_resolution(source),
             overhead: measure_overhead(source),
-            resolution_ticks,
         }
     }
 
-    /// Returns the source of the ticks that this clock converts.
+    /// Returns the source of the ticks.
     pub fn source(&self) -> TickSource {
         self.source
     }
@@ -152,26 +138,24 @@ impl TscClock {
     }
 
     /// Returns samples of the ticks between a start and a stop with no work in between. Every
-    /// measured sample includes this overhead, which is not subtracted.
+    /// measured sample includes this overhead.
     pub fn reading_overhead(&self) -> &Samples {
         &self.overhead
     }
 
     /// Returns the step in which the counter advances, in ticks. On some CPUs it is much more than
-    /// one tick, for example 10 ns on recent AMD CPUs. Every sample is a multiple of it.
+    /// one tick, for example 10 ns on recent AMD CPUs.
     pub fn resolution_ticks(&self) -> u64 {
         self.resolution_ticks
     }
 
-    /// Returns the median cost of a reading in nanoseconds: the median of
-    /// [`reading_overhead`](Self::reading_overhead).
+    /// Returns the median of [`reading_overhead`](Self::reading_overhead) in nanoseconds.
     pub fn overhead_p50_ns(&self) -> f64 {
         self.to_ns(self.overhead.quantile(0.5))
     }
 }
 
-/// Measures the step in which the counter advances: times work whose length grows slowly, and finds
-/// the step in which the measured times grow.
+/// Times work whose length grows slowly, and returns the step in which the measured times grow.
 fn measure_resolution(source: TickSource) -> u64 {
     let mut seen = BTreeMap::new();
     for delay in 0..RESOLUTION_DELAYS {
@@ -187,44 +171,36 @@ fn measure_resolution(source: TickSource) -> u64 {
     step_of(seen.into_keys())
 }
 
-/// Returns the usual distance between neighbours in `values`, which are in ascending order. Returns
-/// 1 if there is none. Neighbours with a distance of 1 count as one value that was rounded
-/// differently.
+/// Returns the usual distance between neighbours in `values`, which are in ascending order; 1 if
+/// there is none. Neighbours with a distance of 1 count as one value, rounded differently.
 fn step_of(values: impl Iterator<Item = u64>) -> u64 {
-    let mut gaps = Vec::new();
-    let mut last: Option<u64> = None;
-    for value in values {
-        if let Some(gap) = last.map(|last| value - last).filter(|&gap| gap > 1) {
-            gaps.push(gap);
-        }
-        last = Some(value);
-    }
+    let values: Vec<u64> = values.collect();
+    let gaps = values.windows(2).map(|pair| pair[1] - pair[0]);
+    let mut gaps: Vec<u64> = gaps.filter(|&gap| gap > 1).collect();
     gaps.sort_unstable();
     gaps.get(gaps.len() / 2).copied().unwrap_or(1)
 }
 
-/// The result of checking whether the counters of two cores agree. Only then can one-way times be
-/// measured with both. The check compares the median message times in the two directions.
+/// The result of checking whether the counters of two cores agree, so that one-way times can be
+/// measured with both. Compares the median message times in the two directions.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct OffsetCheck {
-    /// Median one-way time from the near core to the far core in nanoseconds, measured with both
-    /// counters.
+    /// Median one-way time from the near core to the far core in nanoseconds.
     pub forward_p50_ns: f64,
-    /// Median one-way time from the far core to the near core in nanoseconds, measured with both
-    /// counters.
+    /// Median one-way time from the far core to the near core in nanoseconds.
     pub backward_p50_ns: f64,
     /// Number of messages that, according to the counters, arrived before they were sent.
     pub backwards: u64,
-    /// Estimated lead of the far core's counter over the near core's, in nanoseconds. It is the
-    /// error of one-way times. The estimate assumes that both directions take equally long.
+    /// Estimated lead of the far core's counter in nanoseconds, which is the error of one-way
+    /// times. The estimate assumes that both directions take equally long.
     pub offset_ns: f64,
-    /// True if the counters agree, so that one-way times measured with both may be reported.
+    /// True if the counters agree: no message arrived before it was sent, and the offset is at most
+    /// half of the one-way time.
     pub sane: bool,
 }
 
 impl OffsetCheck {
-    /// Compares the median times of both directions. The counters agree if no message arrived
-    /// before it was sent and the estimated offset is at most half of the one-way time.
+    /// Compares the median times of both directions.
     pub fn new(forward_p50_ns: f64, backward_p50_ns: f64, backwards: u64) -> OffsetCheck {
         let offset_ns = (forward_p50_ns - backward_p50_ns) / 2.0;
         let one_way_ns = (forward_p50_ns + backward_p50_ns) / 2.0;
@@ -278,8 +254,7 @@ fn read_counter_at_end() -> Ticks {
     ticks
 }
 
-/// Reads `CLOCK_MONOTONIC_RAW` in nanoseconds. The clock is the same in all processes, and NTP does
-/// not adjust it.
+/// Reads `CLOCK_MONOTONIC_RAW` in nanoseconds, which NTP does not adjust.
 fn monotonic_raw_ns() -> u64 {
     clock_ns(libc::CLOCK_MONOTONIC_RAW)
 }
@@ -295,8 +270,8 @@ pub fn clock_ns(clock: libc::clockid_t) -> u64 {
     now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
 }
 
-/// Reads the kernel's clock and the counter at the same moment. Makes several attempts, and returns
-/// the two readings with the shortest time between them.
+/// Reads the kernel's clock and the counter at the same moment: the attempt with the shortest time
+/// between the two readings counts.
 fn clock_and_counter(source: TickSource) -> (u64, Ticks) {
     let mut best = (u64::MAX, 0, Ticks(0));
     for _ in 0..PAIRING_ATTEMPTS {

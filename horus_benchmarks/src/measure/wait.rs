@@ -4,16 +4,14 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-/// Maximum time of a wait without progress. After this time, the other end counts as stuck.
+/// Maximum time of a wait without progress.
 pub const STALL_LIMIT: Duration = Duration::from_secs(10);
 
-/// Number of polls in one inner loop of a wait. Such a loop takes a few microseconds, and most
-/// waits succeed before it ends. If both ends share a CPU, the loop polls only once and then yields
-/// the CPU.
+/// Number of polls in one inner loop of a wait, which takes a few microseconds. If both ends share
+/// a CPU, the loop polls only once and then yields the CPU.
 const POLLS_PER_LOOP: u32 = 4096;
 
-/// Number of inner loops of [`POLLS_PER_LOOP`] polls between two checks. Each check compares the
-/// time with the limit and tests whether the other end has died, which may need a system call.
+/// Number of inner loops between two checks, which may need a system call.
 const LOOPS_PER_CHECK: u32 = 256;
 
 /// The reason why a wait for the other end failed.
@@ -46,11 +44,9 @@ impl fmt::Debug for OtherEndWatch {
 }
 
 impl OtherEndWatch {
-    /// Creates a watch for the other end. `gone` must return true when the other end has ended;
-    /// waits then fail with [`WaitError::PeerGone`]. A wait calls `gone` about once per
-    /// millisecond.
-    ///
-    /// `share_cpu` must be true if both ends run on one CPU. Each wait then yields the CPU.
+    /// Creates a watch for the other end. Waits fail with [`WaitError::PeerGone`] when `gone`
+    /// returns true, which a wait calls about once per millisecond. `share_cpu` must be true if
+    /// both ends run on one CPU. Each wait then yields the CPU.
     pub fn new(share_cpu: bool, gone: impl Fn() -> bool + Send + Sync + 'static) -> OtherEndWatch {
         OtherEndWatch {
             gone: Arc::new(gone),
@@ -64,8 +60,7 @@ impl OtherEndWatch {
         OtherEndWatch { limit, ..self }
     }
 
-    /// Calls `poll` repeatedly until it returns a value. Executes no `pause` instruction; a `poll`
-    /// that needs one has to execute it.
+    /// Calls `poll` repeatedly until it returns a value. Executes no `pause` instruction.
     #[inline(always)]
     pub fn spin_until<T>(&self, mut poll: impl FnMut() -> Option<T>) -> Result<T, WaitError> {
         let mut wait = WaitState {
@@ -103,7 +98,7 @@ impl OtherEndWatch {
     }
 }
 
-/// The state of one wait, used when it takes longer than one loop of [`POLLS_PER_LOOP`] polls.
+/// The state of a wait that takes longer than one inner loop.
 struct WaitState {
     looks: u32,
     since: Option<Instant>,

@@ -1,8 +1,6 @@
 //! The ping-pong: one side sends a message and the other side returns it. Only one message is under
-//! way at a time, and each is timed and verified.
-//!
-//! The floor, the rings and the competitors all run through the same loop, so that they differ only
-//! in how they send and poll.
+//! way at a time, and each is timed and verified. The floor, the rings and the competitors all run
+//! through the same loop, so that they differ only in how they send and poll.
 
 use serde::{Deserialize, Serialize};
 
@@ -12,29 +10,27 @@ use crate::measure::stats::Samples;
 use crate::measure::tsc::{TickSource, Ticks, TscClock};
 use crate::measure::wait::{OtherEndWatch, WaitError};
 
-/// The part of each message's way that a round times: from which moment to which.
+/// The part of each message's way that a round times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Timing {
-    /// The time from before `send` until the echo was received, measured with the counter of one
-    /// core. Half of it is the one-way time.
+    /// The time from before `send` until the echo was received. Half of it is the one-way time.
     RoundTrip,
-    /// The time from before `send` on one core until after `poll` on the other core, measured with
+    /// The time from before `send` on one core until after `recv` on the other core, measured with
     /// the counters of both cores.
     OneWay,
     /// The duration of the `send` call alone, which is not a latency.
     SendCall,
 }
 
-/// The plan of one round of ping-pong, which sends messages back and forth. Both ends get the same
-/// plan.
+/// The plan of one round of ping-pong. Both ends get the same plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RoundPlan {
     /// The part of each message's way that is timed.
     pub timing: Timing,
-    /// Number of messages at the beginning of the round that are verified but not timed.
+    /// Number of messages that are verified but not timed, at the beginning.
     pub warm_up: u64,
-    /// Number of messages that are timed, after the warm-up.
+    /// Number of messages that are timed.
     pub samples: u64,
     /// Sequence number of the first message, at least 1. Later rounds continue the numbering, so
     /// that a message left over from an earlier round is detected.
@@ -47,8 +43,7 @@ impl RoundPlan {
         self.warm_up + self.samples
     }
 
-    /// Returns true if the message with the sequence number `number` is timed, and false if it
-    /// belongs to the warm-up.
+    /// Returns true if the message with the sequence number `number` is timed.
     pub fn is_timed(&self, number: u64) -> bool {
         number >= self.first_seq + self.warm_up
     }
@@ -59,14 +54,12 @@ impl RoundPlan {
     }
 }
 
-/// The reason why a round failed. A failed round must not be retried, because the ends no longer
-/// agree on which message is next.
+/// The reason why a round failed. The ends then no longer agree on which message is next.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 #[expect(missing_docs, reason = "the messages say it")]
 pub enum WorkloadError {
-    /// The other end has ended, or sends nothing. The loss of a message in a ping-pong also causes
-    /// this error.
+    /// The other end has ended or sends nothing, or a message was lost.
     #[error(transparent)]
     Wait(#[from] WaitError),
     #[error(transparent)]
@@ -76,13 +69,7 @@ pub enum WorkloadError {
     #[error("refused: {0}")]
     Refused(String),
     #[error("{lost} messages did not arrive, and the ring says that it lost {counted}")]
-    Miscounted {
-        /// Number of messages that are missing, according to the sequence numbers of the received
-        /// messages.
-        lost: u64,
-        /// Number of lost messages according to the count of the ring.
-        counted: u64,
-    },
+    Miscounted { lost: u64, counted: u64 },
 }
 
 /// Returns the error for a library that refused a call, with its reason.
@@ -90,40 +77,34 @@ pub(crate) fn refused_by_library(error: impl ToString) -> WorkloadError {
     WorkloadError::Refused(error.to_string())
 }
 
-/// The measurements of the near end in one round, or in several merged rounds. Warm-up messages are
-/// not included.
+/// The measurements of the near end in one or several rounds, without the warm-up.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Round {
     /// The part of each message's way that was timed.
     pub timing: Timing,
-    /// The measured times of the messages, in ticks. `timing` says what was timed: the round trip,
-    /// the way to the near end, or the send call.
+    /// The measured times in ticks: of the round trip, the way to the near end, or the send call.
     pub ticks: Samples,
     /// Number of messages that the near end sent.
     pub sent: u64,
     /// Number of echoes that the near end received and verified.
     pub received: u64,
-    /// Number of echoes that, according to the counters, arrived before they were sent. Counted
-    /// only with [`Timing::OneWay`].
+    /// Number of echoes that, according to the counters, arrived before they were sent.
     pub backwards: u64,
 }
 
 impl Round {
     /// Creates the result of a round in which every message arrived.
     pub fn complete(plan: &RoundPlan, ticks: Samples) -> Round {
-        let timing = plan.timing;
-        let counted = plan.samples;
         Round {
-            timing,
+            timing: plan.timing,
             ticks,
-            sent: counted,
-            received: counted,
+            sent: plan.samples,
+            received: plan.samples,
             backwards: 0,
         }
     }
 
-    /// Returns the one-way time in nanoseconds that one tick of the recorded times stands for. For
-    /// round trips, it is half the duration of a tick.
+    /// Returns the one-way time in nanoseconds that one tick of the recorded times stands for.
     pub fn ns_per_unit(&self, clock: &TscClock) -> f64 {
         match self.timing {
             Timing::RoundTrip => clock.ns_per_tick() / 2.0,
@@ -131,17 +112,13 @@ impl Round {
         }
     }
 
-    /// Returns the median one-way time in nanoseconds; for [`Timing::SendCall`], the median time of
-    /// the call. It is interpolated within the timer's steps. Ratios are computed from it.
+    /// Returns the median one-way time, or the median time of the call, in nanoseconds. It is
+    /// interpolated within the timer's steps.
     pub fn p50_ns(&self, clock: &TscClock) -> f64 {
         self.ticks.median_within_steps(clock.resolution_ticks()) * self.ns_per_unit(clock)
     }
 
-    /// Merges `rounds` into one round; returns `None` if there are none.
-    ///
-    /// # Panics
-    ///
-    /// If the rounds have different timings.
+    /// Merges `rounds`, if there are any. Panics if they have different timings.
     pub fn merge_all<'a>(rounds: impl IntoIterator<Item = &'a Round>) -> Option<Round> {
         let mut rounds = rounds.into_iter();
         let mut all = rounds.next()?.clone();
@@ -149,11 +126,7 @@ impl Round {
         Some(all)
     }
 
-    /// Adds the samples and counts of another round with the same timing.
-    ///
-    /// # Panics
-    ///
-    /// If the two rounds have different timings.
+    /// Adds the samples and counts of another round. Panics if it has another timing.
     pub fn merge(&mut self, other: &Round) {
         assert_eq!(self.timing, other.timing, "samples of two kinds do not mix");
         self.ticks.merge(&other.ticks);
@@ -163,14 +136,12 @@ impl Round {
     }
 }
 
-/// The measurements of the far end in one round. A far end in a child process sends them to the
-/// near end.
+/// The measurements of the far end in one round.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Echo {
     /// Number of messages that the far end sent back, including the warm-up.
     pub echoed: u64,
-    /// One-way times from the near end to the far end, in ticks. Empty unless the round timed
-    /// [`Timing::OneWay`].
+    /// One-way times from the near end in ticks, if the round timed [`Timing::OneWay`].
     pub forward: Samples,
     /// Number of messages that, according to the counters, arrived before they were sent.
     pub backwards: u64,
@@ -188,11 +159,8 @@ impl Echo {
 }
 
 /// Runs the measuring end of a round: sends a message, waits for the echo and verifies it,
-/// `plan.messages()` times.
-///
-/// Messages are composed and verified outside the measured time. The function spins, and each wait
-/// has a limit. WHY not inlined: the caller's code must not influence the use of registers in the
-/// loop.
+/// `plan.messages()` times. Spins. Messages are composed and verified outside the measured time.
+/// WHY not inlined: the caller's code must not influence the use of registers in the loop.
 #[inline(never)]
 pub fn run_near_end<P: Payload>(
     end: &mut impl Endpoint<P>,
@@ -248,11 +216,7 @@ pub fn run_far_end<P: Payload>(
     source: TickSource,
     watch: &OtherEndWatch,
 ) -> Result<Echo, WorkloadError> {
-    let mut echo = Echo {
-        echoed: 0,
-        forward: Samples::new(),
-        backwards: 0,
-    };
+    let mut echo = Echo::complete(plan, Samples::new());
     let mut message = P::compose(0);
     for number in 0..plan.messages() {
         watch.spin_until(|| end.recv(&mut message).then_some(()))?;
@@ -270,7 +234,6 @@ pub fn run_far_end<P: Payload>(
         watch.spin_until(|| end.send(&message).then_some(()))?;
         // WHY here: the echo is on its way, so this does not delay it.
         end.verify_copies(plan.first_seq + number)?;
-        echo.echoed += 1;
     }
     Ok(echo)
 }
