@@ -37,12 +37,11 @@ pub struct Args {
     pub runtimes: Option<Vec<String>>,
 }
 
-/// A setting with two values: a smaller one for short runs (`--quick`), and one for all other runs.
+/// A setting with two values: one for short runs (`--quick`), and one for all other runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[expect(missing_docs, reason = "the text above says it")]
 pub struct QuickOrFull<T> {
-    /// The value with `--quick`.
     pub quick: T,
-    /// The value without `--quick`.
     pub full: T,
 }
 
@@ -54,8 +53,8 @@ impl Args {
         Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
-    /// Sets the number of rounds and the number of samples in each round, unless the command line
-    /// gives them. Returns the number of rounds.
+    /// Sets the numbers of rounds and of samples in each round, unless the command line gives them.
+    /// Returns the number of rounds.
     pub fn set_default_rounds(&mut self, rounds_and_samples: QuickOrFull<(u32, u64)>) -> u32 {
         let (rounds, samples) = self.quick_or_full(rounds_and_samples);
         self.samples.get_or_insert(samples);
@@ -64,10 +63,9 @@ impl Args {
 
     /// Returns the value of a setting in this run.
     pub fn quick_or_full<T>(&self, setting: QuickOrFull<T>) -> T {
-        if self.quick {
-            setting.quick
-        } else {
-            setting.full
+        match self.quick {
+            true => setting.quick,
+            false => setting.full,
         }
     }
 
@@ -80,7 +78,7 @@ impl Args {
 /// The effort of a run: the number of rounds, and the numbers of messages in each round.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Effort {
-    /// Number of rounds. Rounds of the floor and rounds of the measured transport alternate.
+    /// Number of rounds.
     pub rounds: u32,
     /// Number of messages in each round that are verified but not timed.
     pub warm_up: u64,
@@ -89,21 +87,16 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// Returns the effort that the command line requests. The default is 60 rounds of 50 000 timed
-    /// messages, or with `--quick` 20 rounds of 20 000. In addition to the timed messages, each
-    /// round has warm-up messages: a tenth of that number.
+    /// Returns the effort that the command line requests, by default 60 rounds of 50 000 timed
+    /// messages, or with `--quick` 20 rounds of 20 000.
     pub fn new(args: &Args) -> Effort {
-        Effort::or_default(
-            args,
-            QuickOrFull {
-                quick: (VERDICT_ROUNDS, 20_000),
-                full: (60, 50_000),
-            },
-        )
+        let quick = (VERDICT_ROUNDS, 20_000);
+        let full = (60, 50_000);
+        Effort::or_default(args, QuickOrFull { quick, full })
     }
 
-    /// Returns the effort that the command line requests. `rounds_and_samples` has the default
-    /// numbers of rounds and of timed messages in each round.
+    /// Returns the effort that the command line requests, with these defaults for the numbers of
+    /// rounds and of timed messages in each round. The warm-up is a tenth of the latter.
     pub fn or_default(args: &Args, rounds_and_samples: QuickOrFull<(u32, u64)>) -> Effort {
         let (rounds, samples) = args.quick_or_full(rounds_and_samples);
         let samples = args.samples.unwrap_or(samples);

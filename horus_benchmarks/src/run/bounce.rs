@@ -1,5 +1,4 @@
-//! The two ends of the floor. One end writes a word to shared memory; the other end polls the word
-//! and writes an answer.
+//! The two ends of the floor: one writes a word to shared memory, the other polls it and answers.
 
 use std::sync::atomic;
 
@@ -25,26 +24,23 @@ pub enum FloorLines {
     Two,
 }
 
-/// Maximum number of `pause` instructions between two polls of the watched word. The floor tries
-/// every number from 0 to this one.
+/// Maximum number of `pause` instructions between two polls. The floor tries every number from 0.
 pub const PAUSES_MAX: u32 = 3;
 
-/// A job for the far end of the floor: the description of one round.
+/// The description of one round of the floor, which both ends get.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the types say it")]
 pub struct FloorJob {
-    /// The cache lines that the two ends write.
     pub lines: FloorLines,
     /// Number of `pause` instructions after each load that found nothing new, at most
     /// [`PAUSES_MAX`].
     pub pauses: u32,
-    /// The plan of the round: its messages, and what is timed of each.
     pub plan: RoundPlan,
-    /// The counter with which the round is timed.
     pub source: TickSource,
 }
 
-/// Runs a timed loop over one end of the floor. There is a compiled loop for each number of pauses
-/// and each message type; the macro selects the one that suits the job.
+/// Runs a timed loop over one end of the floor: the one that was compiled for the job's number of
+/// pauses and type of messages.
 macro_rules! over_lines {
     ($run:ident, $memory:expr, $job:expr, $end:expr, $watch:expr) => {{
         macro_rules! with {
@@ -65,8 +61,8 @@ macro_rules! over_lines {
     }};
 }
 
-/// Runs the measuring end of a round. Before the call, all words of the lines must be 0, and the
-/// far end must have been given the same job.
+/// Runs the measuring end of a round. All words of the lines must be 0, and the far end must have
+/// the same job.
 pub fn run_near(
     memory: &SharedCacheLines,
     job: &FloorJob,
@@ -90,17 +86,14 @@ enum EndRole {
     Far,
 }
 
-/// One end of the floor. It has a line that it writes and a line that it watches, which may be the
-/// same line.
+/// One end of the floor. The line that it writes and the line that it watches may be the same.
 struct FloorEnd<'a, const PAUSES: u32> {
     out: &'a Line,
     back: &'a Line,
-    /// The lowest bit of every word that this end writes. It distinguishes the words of the two
-    /// ends if both use one line.
+    /// The lowest bit of every word that this end writes, which distinguishes the two ends.
     mark: u64,
     one_line: bool,
-    /// The value that the watched word has while there is no new message. It is the last value that
-    /// this end read from the word or wrote to it.
+    /// The value of the watched word while there is no new message.
     last_word: u64,
 }
 
@@ -110,16 +103,14 @@ impl<'a, const PAUSES: u32> FloorEnd<'a, PAUSES> {
             FloorLines::One => (memory.line(0), memory.line(0)),
             FloorLines::Two => (memory.line(0), memory.line(1)),
         };
-        let (out, back) = if end == EndRole::Near {
-            (first, second)
-        } else {
-            (second, first)
+        let (out, back) = match end {
+            EndRole::Near => (first, second),
+            EndRole::Far => (second, first),
         };
-        let mark = u64::from(end == EndRole::Far);
         FloorEnd {
             out,
             back,
-            mark,
+            mark: u64::from(end == EndRole::Far),
             one_line: lines == FloorLines::One,
             last_word: 0,
         }
@@ -165,8 +156,7 @@ impl<const PAUSES: u32> Endpoint<Seq> for FloorEnd<'_, PAUSES> {
     }
 }
 
-/// Sends and receives messages with a stamp, which is stored in the second word of the line. This
-/// works only with two lines.
+/// Messages with a stamp, which is in the second word of the line. This works only with two lines.
 impl<const PAUSES: u32> Endpoint<[u64; 2]> for FloorEnd<'_, PAUSES> {
     #[inline(always)]
     fn send(&mut self, message: &[u64; 2]) -> bool {

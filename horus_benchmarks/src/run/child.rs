@@ -1,5 +1,4 @@
-//! Child processes that run the same binary. Each has a role, is watched by its parent, and ends
-//! together with its parent.
+//! Child processes that run the same binary. Each has a role, and ends together with its parent.
 
 use std::ffi::OsString;
 use std::io::{self, BufRead, BufReader, Write};
@@ -39,15 +38,12 @@ pub struct ChildSpec<'a> {
     pub role: &'a str,
     pub cpu: usize,
     pub share_cpu: bool,
-    /// Environment variables that are added for the child, such as those that select the private
-    /// namespace.
+    /// Environment variables that are added for the child.
     pub env: &'a [(String, OsString)],
 }
 
-/// A running child process. It is killed and reaped when this value is dropped.
-///
-/// The kernel also kills the child when the thread that spawned it ends (`PR_SET_PDEATHSIG`). So it
-/// must be spawned from the main thread.
+/// A running child process. It is killed and reaped when this value is dropped. The kernel also
+/// kills it when the thread that spawned it ends, which should therefore be the main thread.
 #[derive(Debug)]
 pub struct ChildProcess {
     process: Child,
@@ -105,8 +101,8 @@ impl ChildProcess {
             .map_or_else(|e| Err(ChildError::Pipe(e)), |s| Err(ChildError::Died(s)))
     }
 
-    /// Returns a function that returns true if the child has ended. Any thread can call that
-    /// function, but only while this object exists.
+    /// Returns a function that returns true if the child has ended. It may be called while this
+    /// object exists.
     pub fn death_watch(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let pid = Pid::from_child(&self.process);
         move || has_ended(pid)
@@ -133,36 +129,32 @@ impl Drop for ChildProcess {
 pub struct ChildContext {
     pub(crate) role: String,
     pub(crate) cpu: usize,
-    /// True if the parent runs on the same CPU as this child. Waits then yield the CPU.
     pub(crate) share_cpu: bool,
 }
 
 impl ChildContext {
-    /// Returns the settings of the child if this process is a child process; otherwise `None`. The
-    /// `main` function of every benchmark calls this first.
+    /// Returns the settings of this process if it is a child process. The `main` function of every
+    /// benchmark calls this first.
     pub fn enter() -> Option<ChildContext> {
         let mut args = std::env::args().skip(1);
         if args.next()? != CHILD_ARGUMENT {
             return None;
         }
-        let context = ChildContext {
+        Some(ChildContext {
             role: args.next()?,
             cpu: args.next()?.parse().ok()?,
             share_cpu: args.next()?.parse().ok()?,
-        };
-        Some(context)
+        })
     }
 
-    /// Returns a function that returns true if the parent has ended. A child calls it while it
-    /// waits, so that it does not outlive its parent.
+    /// Returns a function that returns true if the parent has ended.
     pub fn orphan_watch(&self) -> impl Fn() -> bool + Send + Sync + 'static {
         let parent = parent_id();
         move || parent_id() != parent
     }
 }
 
-/// Waits until `fd` has something to read, or until its other end is closed. Returns false if
-/// neither happens within `limit`.
+/// Waits until `fd` has something to read or its other end is closed. Returns false after `limit`.
 fn readable_within(fd: &impl AsFd, limit: Duration) -> io::Result<bool> {
     let deadline = Instant::now() + limit;
     loop {
@@ -175,10 +167,8 @@ fn readable_within(fd: &impl AsFd, limit: Duration) -> io::Result<bool> {
     }
 }
 
-/// Returns true if the child process `pid` has ended. Does not reap it.
-///
-/// WHY not other calls: `kill(pid, 0)` also succeeds for a zombie, and `Child::try_wait` needs
-/// exclusive access to the child.
+/// Returns true if the child process `pid` has ended. Does not reap it. WHY not other calls:
+/// `kill(pid, 0)` also succeeds for a zombie, and `Child::try_wait` needs exclusive access.
 fn has_ended(pid: Pid) -> bool {
     let options = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
     // An error means that there is no such child any more: it was reaped.

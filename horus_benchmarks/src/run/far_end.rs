@@ -1,8 +1,7 @@
 //! The far end of a benchmark: a pinned thread or a pinned child process that runs jobs.
 //!
 //! Between jobs a far end sleeps in the kernel. So several far ends can share one CPU if only one
-//! of them works at a time. For the same reason, rounds of a ring can alternate with rounds of the
-//! floor.
+//! of them works at a time: rounds of a ring alternate with rounds of the floor.
 
 use std::error::Error;
 use std::io::{self, BufRead, Write};
@@ -17,6 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::measure::pin;
 use crate::measure::wait::{OtherEndWatch, STALL_LIMIT};
 use crate::run::child::{ChildContext, ChildError, ChildProcess, ChildSpec};
+use crate::run::session;
 
 /// The reason why a far end has returned no result for a job.
 #[derive(Debug, thiserror::Error)]
@@ -27,7 +27,6 @@ pub enum FarEndError {
     Thread(#[source] io::Error),
     #[error(transparent)]
     Child(#[from] ChildError),
-    /// The far thread has ended, because it panicked or could not be pinned.
     #[error("the far thread ended early")]
     ThreadEnded,
     #[error("no answer from the far thread within {} s", STALL_LIMIT.as_secs())]
@@ -57,11 +56,9 @@ impl Placement {
     }
 }
 
-/// The near end's handle of a far end. The far end runs jobs of type `J`, one at a time, and
-/// returns results of type `R`.
-///
-/// When this value is dropped, the far end ends as well: a process is killed, and a thread is
-/// stopped and joined.
+/// The near end's handle of a far end, which runs jobs of type `J`, one at a time, and returns
+/// results of type `R`. When this value is dropped, the far end ends as well: a process is killed,
+/// and a thread is stopped and joined.
 #[derive(Debug)]
 pub struct FarEndHandle<J, R> {
     far: FarEnd<J, R>,
@@ -79,9 +76,9 @@ where
     J: Serialize + DeserializeOwned + Send + 'static,
     R: Serialize + DeserializeOwned + Send + 'static,
 {
-    /// Starts a far end that is pinned to the CPU that `spec` names. In a thread of this process,
-    /// `make` creates a service, which then answers each job. In a child process, the `main`
-    /// function of this binary must call [`serve`] for the role that `spec` names.
+    /// Starts a far end that is pinned to the CPU of `spec`. In a thread of this process, `make`
+    /// creates a service, which then answers each job. In a child process, the `main` function of
+    /// this binary must call [`serve`] for the role of `spec`.
     pub fn launch<S>(
         placement: Placement,
         spec: &ChildSpec<'_>,
@@ -101,10 +98,9 @@ where
         })
     }
 
-    /// Starts a thread that is pinned to `cpu`, as [`launch`](Self::launch) does.
-    ///
-    /// The service gets an [`OtherEndWatch`] for its waits, which end when the handle is dropped.
-    /// The service need not be `Send`. `share_cpu` is true if the caller runs on the same CPU.
+    /// Starts a thread that is pinned to `cpu`. Its service gets an [`OtherEndWatch`] for its
+    /// waits, which end when the handle is dropped. `share_cpu` is true if the caller runs on the
+    /// same CPU.
     pub fn start_thread<S>(
         cpu: usize,
         share_cpu: bool,
@@ -115,8 +111,7 @@ where
     {
         let (jobs, inbox) = mpsc::channel::<J>();
         let (outbox, answers) = mpsc::channel();
-        // Each end holds one of these values, and the other end sees when it is gone: after a
-        // return, and after a panic.
+        // Each end holds one of these values, and the other end sees when it is gone.
         let (near_end, far_end) = (Arc::new(()), Arc::new(()));
         let (near_life, far_life) = (Arc::downgrade(&near_end), Arc::downgrade(&far_end));
         let work = move || {
@@ -149,13 +144,13 @@ where
         })
     }
 
-    /// Returns a watch for waits of the near end. The watch ends a wait if the far end has died.
+    /// Returns a watch that ends waits of the near end if the far end has died.
     pub fn watch(&self) -> OtherEndWatch {
         self.watch.clone()
     }
 
-    /// Starts a job on the far end and returns at once. [`finish_job`](Self::finish_job) must be
-    /// called before the next job is started.
+    /// Starts a job on the far end. [`finish_job`](Self::finish_job) must be called before the next
+    /// job is started.
     pub fn start_job(&mut self, job: J) -> Result<(), FarEndError> {
         match &mut self.far {
             FarEnd::Thread(thread) => thread.send(job),
@@ -172,9 +167,7 @@ where
         answer.map_err(FarEndError::Failed)
     }
 
-    /// Starts a job and waits for its result, as [`start_job`](Self::start_job) and
-    /// [`finish_job`](Self::finish_job) do. It is meant for jobs during which the near end has
-    /// nothing to do, such as opening a topic.
+    /// Starts a job during which the near end has nothing to do, and waits for its result.
     pub fn run_job(&mut self, job: J) -> Result<R, FarEndError> {
         self.start_job(job)?;
         self.finish_job()
@@ -182,10 +175,8 @@ where
 }
 
 /// Runs jobs in a child process: pins the process, then answers each job from standard input with
-/// the service that `make` creates. Returns when the parent closes the pipe.
-///
-/// An error outside of a job is printed to standard error, and the returned exit code then reports
-/// a failure.
+/// the service that `make` creates. Returns when the parent closes the pipe, or after an error
+/// outside of a job, which is printed.
 pub fn serve<J, R, S>(
     context: &ChildContext,
     make: impl FnOnce() -> Result<S, Box<dyn Error>>,
@@ -207,20 +198,13 @@ where
         }
         Ok(())
     };
-    match answer_jobs() {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("child process '{}': {error}", context.role);
-            ExitCode::FAILURE
-        }
-    }
+    session::exit_code(&format!("child process '{}'", context.role), answer_jobs())
 }
 
 /// A thread that runs jobs until the near end stops it.
 #[derive(Debug)]
 struct FarThread<J, R> {
-    /// The sender of jobs, and a value that the thread watches: when it is dropped, the thread
-    /// ends, even during a job.
+    /// The sender of jobs, and a value whose drop ends the thread, even during a job.
     near: Option<(Sender<J>, Arc<()>)>,
     answers: Receiver<Result<R, String>>,
     handle: Option<JoinHandle<()>>,
@@ -237,12 +221,11 @@ impl<J, R> FarThread<J, R> {
     }
 
     fn receive(&mut self) -> Result<Result<R, String>, FarEndError> {
-        self.answers
-            .recv_timeout(STALL_LIMIT)
-            .map_err(|error| match error {
-                RecvTimeoutError::Timeout => FarEndError::ThreadSilent,
-                RecvTimeoutError::Disconnected => FarEndError::ThreadEnded,
-            })
+        let answer = self.answers.recv_timeout(STALL_LIMIT);
+        answer.map_err(|error| match error {
+            RecvTimeoutError::Timeout => FarEndError::ThreadSilent,
+            RecvTimeoutError::Disconnected => FarEndError::ThreadEnded,
+        })
     }
 }
 

@@ -1,8 +1,10 @@
 //! The hardware floor: the time in which two cores exchange one word. No message between them can
 //! be faster.
 //!
-//! ```text two lines   near writes line 0, far answers on line 1     what a ring with two lanes
-//! does one line    near and far write the same word              a single line changes hands ```
+//! ```text
+//! two lines   near writes line 0, far answers on line 1     what a ring with two lanes does
+//! one line    near and far write the same word              a single line changes hands
+//! ```
 
 use std::collections::VecDeque;
 use std::env;
@@ -15,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::lines::SharedCacheLines;
 use crate::measure::pin::CpuPair;
-use crate::measure::stats::{self, Samples};
+use crate::measure::stats;
 use crate::measure::tsc::{OffsetCheck, TickSource, TscClock};
 use crate::measure::wait::OtherEndWatch;
 use crate::measure::workload::{Echo, Round, RoundPlan, Timing};
@@ -26,42 +28,35 @@ use crate::run::child::{ChildContext, ChildSpec};
 pub use crate::run::far_end::Placement;
 use crate::run::far_end::{self, FarEndHandle};
 
-/// Name of the role of a child process that is the floor's far end. [`serve_child`] performs the
-/// role.
+/// Name of the role of a child process that is the floor's far end.
 pub const FLOOR_ROLE: &str = "floor";
 
-/// Number of rounds that are measured at the beginning of a run with each number of `PAUSE`
-/// instructions between two polls, to find the number with which the floor is lowest. If the run
-/// itself has fewer rounds, only that many are measured.
+/// Maximum number of rounds that are measured at the beginning of a run with each number of pauses,
+/// to find the one with which the floor is lowest.
 const CHOICE_ROUNDS: u32 = 25;
 
-/// Number of recent rounds that are remembered. Their medians decide which number of pauses is
-/// best.
-const ROUNDS_REMEMBERED: usize = 5;
-
-/// Number of messages that are timed in each of the [`CHOICE_ROUNDS`] rounds. If the rounds of the
-/// run are shorter, these rounds are shorter as well.
+/// Maximum number of messages that are timed in each of the [`CHOICE_ROUNDS`] rounds.
 const CHOICE_SAMPLES: u64 = 4_000;
 
-/// Name of the environment variable of a far end in a child process with the path of the lines.
+/// Number of recent rounds whose medians decide which number of pauses is best.
+const ROUNDS_REMEMBERED: usize = 5;
+
+/// Name of the environment variable of a child process with the path of the lines.
 const LINES_VARIABLE: &str = "HORUS_BENCH_LINES";
 
 type AnyError = Box<dyn Error>;
 
-/// The choice of the number of pauses between two polls with which the floor (fastest exchange
-/// between two cores) is fastest. It is found from rounds with different numbers of pauses, which
-/// alternate.
+/// The choice of the number of `pause` instructions after a poll that found nothing new, from
+/// rounds with different numbers, which alternate.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct SpinChoice {
-    /// Median one-way time in nanoseconds for each number of pauses. The index is the number of
-    /// `pause` instructions after a poll that found nothing new.
+    /// Median one-way time in nanoseconds for each number of pauses.
     pub p50_ns: Vec<f64>,
-    /// The number of `pause` instructions with which the median one-way time is smallest.
+    /// The number of pauses with the smallest median.
     pub pauses: u32,
 }
 
-/// The best numbers of pauses at the beginning of a run: one for the floor with one cache line, and
-/// one for the floor with two.
+/// The best numbers of pauses at the beginning of a run, for one cache line and for two.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct SpinChoices {
@@ -69,29 +64,24 @@ pub struct SpinChoices {
     pub two_lines: SpinChoice,
 }
 
-/// Both ends of the floor, which is the fastest exchange that this machine can do. A method runs
-/// one round. Between rounds, the far end sleeps.
+/// Both ends of the floor. Between rounds, the far end sleeps.
 #[derive(Debug)]
 pub struct Floor {
     memory: Arc<SharedCacheLines>,
     far_end: FarEndHandle<FloorJob, Echo>,
     source: TickSource,
-    /// The number of `pause` instructions between two polls that was best at the beginning of the
-    /// run, for [`FloorLines::Two`].
+    /// The number of pauses that was best at the beginning of the run, for [`FloorLines::Two`].
     pauses: u32,
     resolution_ticks: u64,
-    /// Medians of the recent rounds, in ticks. The first index is the kind of lines, the second one
-    /// is the number of pauses.
+    /// Medians of the recent rounds in ticks, by the kind of lines and the number of pauses.
     recent_medians: [[VecDeque<f64>; PAUSES_MAX as usize + 1]; 2],
     choice: Effort,
 }
 
 impl Floor {
     /// Starts the far end, pinned to `cpus.far`, and measures which number of pauses is best. With
-    /// two CPUs this takes about 100 ms. It measures at most as many rounds as `effort` has.
-    ///
-    /// The caller must be pinned to `cpus.near`, and the `main` of this binary must serve
-    /// [`FLOOR_ROLE`] in a child process.
+    /// two CPUs this takes about 100 ms. The caller must be pinned to `cpus.near`, and the `main`
+    /// of this binary must serve [`FLOOR_ROLE`] in a child process.
     pub fn new(
         placement: Placement,
         cpus: CpuPair,
@@ -175,21 +165,14 @@ impl Floor {
         Ok(round)
     }
 
-    /// Checks whether the counters of the two cores agree. For this, it sends messages with stamps
-    /// in both directions.
+    /// Checks by messages in both directions whether the counters of the two cores agree.
     pub fn check_offset(&mut self, clock: &TscClock) -> Result<OffsetCheck, AnyError> {
         let plan = round_plan(Timing::OneWay, self.choice.warm_up, self.choice.samples * 5);
         let (near, far) = self.run_round(FloorLines::Two, self.pauses, plan)?;
-        let p50_ns = |ticks: &Samples| {
-            ticks.median_within_steps(clock.resolution_ticks()) * clock.ns_per_tick()
-        };
-        let forward = p50_ns(&far.forward);
-        let backward = p50_ns(&near.ticks);
-        Ok(OffsetCheck::new(
-            forward,
-            backward,
-            near.backwards + far.backwards,
-        ))
+        let [forward_ns, backward_ns] = [&far.forward, &near.ticks]
+            .map(|ticks| ticks.median_within_steps(clock.resolution_ticks()) * clock.ns_per_tick());
+        let backwards = near.backwards + far.backwards;
+        Ok(OffsetCheck::new(forward_ns, backward_ns, backwards))
     }
 
     fn choose_pauses(
@@ -204,17 +187,12 @@ impl Floor {
                 rounds[pauses as usize].push(self.run_round(lines, pauses, plan)?.0.p50_ns(clock));
             }
         }
-        let p50_ns: Vec<f64> = rounds
-            .iter_mut()
-            .map(|medians| stats::median(medians))
-            .collect();
-        let best = (0..=PAUSES_MAX)
+        let p50_ns = rounds.iter_mut().map(|medians| stats::median(medians));
+        let p50_ns: Vec<f64> = p50_ns.collect();
+        let pauses = (0..=PAUSES_MAX)
             .min_by(|&a, &b| p50_ns[a as usize].total_cmp(&p50_ns[b as usize]))
             .expect("there is at least one number of pauses");
-        Ok(SpinChoice {
-            p50_ns,
-            pauses: best,
-        })
+        Ok(SpinChoice { p50_ns, pauses })
     }
 
     fn run_round(

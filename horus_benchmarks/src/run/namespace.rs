@@ -15,15 +15,13 @@ const NAMESPACE_NAME: &str = "bench";
 /// Prefix of the names of private directories.
 pub(crate) const DIRECTORY_PREFIX: &str = "horus-bench-";
 
-/// The memory file system in which private directories are made. If it does not exist, they are
-/// made in the temporary directory.
+/// The memory file system in which private directories are made, if it exists.
 const SHARED_MEMORY: &str = "/dev/shm";
 
 /// A private directory for topics, so that a benchmark neither sees nor disturbs a running robot.
 ///
-/// When dropped, it removes the directory. It also removes the files beside the directory whose
-/// names begin with the directory's name, because other libraries create their files there. A run
-/// that is killed leaves all of these behind.
+/// When dropped, it removes the directory, and the files beside it whose names begin with its name:
+/// other libraries create their files there. A run that is killed leaves all of these behind.
 #[derive(Debug)]
 pub struct PrivateNamespace {
     directory: PathBuf,
@@ -43,12 +41,8 @@ impl PrivateNamespace {
             .unwrap_or_default();
         // The process id alone is not enough: containers may share the file system but not ids.
         // WHY not all of the time: names of sockets below it end at 108 bytes.
-        let name = format!(
-            "{DIRECTORY_PREFIX}{}-{:08x}",
-            std::process::id(),
-            now.as_nanos() as u32
-        );
-        let directory = base.join(name);
+        let (process, time) = (std::process::id(), now.as_nanos() as u32);
+        let directory = base.join(format!("{DIRECTORY_PREFIX}{process}-{time:08x}"));
         DirBuilder::new().mode(0o700).create(&directory)?;
         Ok(PrivateNamespace { directory })
     }
@@ -60,11 +54,9 @@ impl PrivateNamespace {
 
     /// Returns the environment variables that select the private namespace in a child process.
     pub fn environment(&self) -> [(String, OsString); 2] {
+        let directory = self.directory.clone().into_os_string();
         [
-            (
-                "HORUS_SHM_DIR".to_owned(),
-                self.directory.clone().into_os_string(),
-            ),
+            ("HORUS_SHM_DIR".to_owned(), directory),
             ("HORUS_NAMESPACE".to_owned(), NAMESPACE_NAME.into()),
         ]
     }
@@ -72,10 +64,8 @@ impl PrivateNamespace {
     /// Opens the namespace in this process. A child process that was started with the variables of
     /// [`environment`](Self::environment) opens it with [`Namespace::current`].
     pub fn open(&self) -> Result<Arc<Namespace>, NamespaceError> {
-        Namespace::open(&NamespaceConfig::new(
-            &self.directory,
-            NamespaceName::new(NAMESPACE_NAME)?,
-        ))
+        let name = NamespaceName::new(NAMESPACE_NAME)?;
+        Namespace::open(&NamespaceConfig::new(&self.directory, name))
     }
 }
 
@@ -93,8 +83,7 @@ impl Drop for PrivateNamespace {
 }
 
 impl PrivateNamespace {
-    /// Returns the paths of the files in shared memory whose names begin with the name of the
-    /// private directory.
+    /// Returns the files in shared memory whose names begin with that of the private directory.
     fn files_beside(&self) -> impl Iterator<Item = PathBuf> {
         let name = self.directory.file_name().unwrap_or_default().to_owned();
         let entries = fs::read_dir(SHARED_MEMORY).into_iter().flatten().flatten();

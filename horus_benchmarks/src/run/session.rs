@@ -33,16 +33,13 @@ pub struct BenchmarkSession {
     pub effort: Effort,
     /// The report, with the results measured so far.
     pub report: Report,
-    /// The CPU times at the beginning of the run, from which the steal time is computed; `None` if
-    /// the kernel does not report them.
+    /// The CPU times at the beginning of the run, from which the steal time is computed.
     cpu_times: Option<CpuTimes>,
 }
 
 impl BenchmarkSession {
     /// Chooses CPUs, calibrates the timer, reads the machine's properties, and pins the calling
-    /// thread.
-    ///
-    /// Sleeps for 100 ms and runs `git`.
+    /// thread. Sleeps for 100 ms and runs `git`.
     pub fn begin(args: Args) -> Result<BenchmarkSession, PinError> {
         let effort = Effort::new(&args);
         let mut session = BenchmarkSession::begin_with(args, effort)?;
@@ -84,25 +81,21 @@ impl BenchmarkSession {
         })
     }
 
-    /// Stores in the report whether the counters of both CPUs agree. `place` names the placement of
-    /// the two ends. Adds a warning if the counters do not agree.
+    /// Stores in the report whether the counters of both CPUs agree, and warns if they do not.
     pub fn record_offset(&mut self, place: &str, offset: &OffsetCheck) {
         self.report.set(&format!("tsc_offset/{place}"), offset);
         if !offset.sane {
-            let warning = format!(
-                "{place}: the CPUs' counters differ by {:.0} ns",
-                offset.offset_ns
-            );
+            let ns = offset.offset_ns;
+            let warning = format!("{place}: the CPUs' counters differ by {ns:.0} ns");
             self.report.machine.warnings.push(warning);
         }
     }
 
-    /// Prints the report, and the verdicts on the goals, which it also stores in the settings.
-    /// Writes the JSON and the histograms to files if the command line requests them.
+    /// Prints the report and the verdicts on the goals. Writes them and the histograms to files if
+    /// the command line requests it.
     pub fn finish(mut self) -> io::Result<()> {
-        self.report
-            .machine
-            .record_steal(self.cpu_times, CpuTimes::read(&self.cpus.both()));
+        let cpu_times = CpuTimes::read(&self.cpus.both());
+        self.report.machine.record_steal(self.cpu_times, cpu_times);
         let verdicts = goals::verdicts(&self.report.rows, &self.report.settings);
         self.report.set(goals::VERDICTS_KEY, &verdicts);
         println!("{}", table::render(&self.report));
@@ -152,8 +145,7 @@ pub fn exit_code(name: &str, outcome: Result<(), Box<dyn Error>>) -> ExitCode {
 }
 
 /// Creates a progress bar of `steps` steps on standard error, which is removed when it is dropped.
-/// It is drawn only when the benchmark reports a step, so never during a round, and only on a
-/// terminal.
+/// It is drawn only on a terminal, and only when the benchmark reports a step: never in a round.
 pub fn progress_bar(steps: u64) -> ProgressBar {
     let style = ProgressStyle::with_template(PROGRESS_TEMPLATE).expect("a constant template");
     let bar = ProgressBar::new(steps).with_style(style);
