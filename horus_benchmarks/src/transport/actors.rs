@@ -1,8 +1,8 @@
 //! A trait for runtimes of actors. It is implemented for our runtime and for those of other crates.
 //!
-//! A process runs one workload on one runtime, in a few passes. So a runtime needs no handle, and
-//! its functions have no `self`. Actors call these functions, and so does the closure that is
-//! passed to [`Runtime::run_workload`].
+//! A process runs one workload on one runtime, in a few passes, each of which executes the whole
+//! workload. So a runtime needs no handle, and its functions have no `self`. Actors call these
+//! functions, and so does the closure that is passed to [`Runtime::run_workload`].
 
 use std::error::Error;
 use std::future::Future;
@@ -23,14 +23,13 @@ pub type RunResult = Result<(), Box<dyn Error>>;
 
 /// An actor of a workload. Every runtime has an adapter that runs it.
 pub trait WorkloadActor: Send + Sync + Unpin + 'static {
-    /// The type of the messages that the actor handles.
+    /// A message that the actor handles.
     type Message: Send + 'static;
 
-    /// Initialises the actor. The runtime calls it before the actor receives its first message.
+    /// Initialises the actor, before it receives its first message.
     fn handle_start(&mut self) {}
 
-    /// Handles one message. The result is the answer if the message is a question; otherwise it is
-    /// ignored.
+    /// Handles a message. The result is the answer if the message is a question.
     fn handle(&mut self, message: Self::Message) -> u64;
 }
 
@@ -42,10 +41,6 @@ pub trait Runtime: Send + 'static {
     /// Starts the runtime with `threads` threads, calls `work` on the calling thread, waits until
     /// [`GATE`] opens, and ends all actors. With 0 threads, one thread runs the actors and calls
     /// `work`. The result of `work` is not dropped before the gate opens.
-    ///
-    /// # Errors
-    ///
-    /// An error if the runtime cannot start, or if it has failed.
     fn run_workload<T: Send + 'static>(
         threads: usize,
         work: impl FnOnce() -> T + Send + 'static,
@@ -53,23 +48,19 @@ pub trait Runtime: Send + 'static {
 
     /// Runs all actors and the task that `work` returns on one thread. The task does nothing but
     /// ask actors with [`Self::ask_alone`].
-    ///
-    /// # Errors
-    ///
-    /// The same errors as [`Self::run_workload`] returns.
     fn run_alone<F: Future<Output = ()> + Send + 'static>(
         work: impl FnOnce() -> F + Send + 'static,
     ) -> RunResult {
         Self::run_workload(0, move || Self::spawn_task(work()))
     }
 
-    /// Creates the actor `actor` in the runtime, and returns its address.
+    /// Adds an actor to the runtime, and returns its address.
     fn spawn<P: WorkloadActor>(actor: P) -> Self::Address<P>;
 
     /// Sends a message to an actor. Returns false if the actor has ended.
     fn tell<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> bool;
 
-    /// Sends several messages to an actor. Sends them in one call if the runtime supports that.
+    /// Sends several messages to an actor, in one call if the runtime supports that.
     fn tell_all<P: WorkloadActor>(
         address: &Self::Address<P>,
         mut messages: impl Iterator<Item = P::Message>,
@@ -83,8 +74,7 @@ pub trait Runtime: Send + 'static {
         message: P::Message,
     ) -> impl Future<Output = Option<u64>> + Send;
 
-    /// Sends a question to an actor and returns the answer, as [`Self::ask`] does. Works only in
-    /// the task of [`Self::run_alone`].
+    /// Sends a question as [`Self::ask`] does. Works only in the task of [`Self::run_alone`].
     fn ask_alone<P: WorkloadActor>(
         address: &Self::Address<P>,
         message: P::Message,
@@ -92,8 +82,8 @@ pub trait Runtime: Send + 'static {
         Self::ask(address, message)
     }
 
-    /// Sends a question to an actor and blocks until the answer arrives. The calling thread must
-    /// not run actors.
+    /// Sends a question and blocks until the answer arrives. The calling thread must not run
+    /// actors.
     fn ask_and_wait<P: WorkloadActor>(
         address: &Self::Address<P>,
         message: P::Message,
@@ -105,21 +95,19 @@ pub trait Runtime: Send + 'static {
     fn spawn_task(future: impl Future<Output = ()> + Send + 'static);
 }
 
-/// A message to an actor, or a question together with an object through which the answer is sent.
+/// A message to an actor, or a question and the object through which the answer is sent.
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the text above says it")]
 pub enum Mail<M, R> {
-    /// A message that needs no answer.
     Tell(M),
-    /// A question, and the object through which the answer is sent.
     Ask(M, R),
 }
 
-/// A moment at which the state of a run was recorded, with the memory that the process used then.
+/// A time, and the resident memory of the process at that time.
 #[derive(Debug, Clone, Copy)]
+#[expect(missing_docs, reason = "the text above says it")]
 pub struct Moment {
-    /// The time at which the moment was recorded.
     pub at: Instant,
-    /// The resident memory of the process at that time, in bytes.
     pub rss_bytes: u64,
 }
 
@@ -131,16 +119,14 @@ impl Moment {
     }
 }
 
-/// Number of passes in a process. A pass is one execution of the whole workload. The first pass
-/// uses new memory, and the last pass is timed.
+/// Number of passes in a process. The first one uses new memory, and the last one is timed.
 pub const WORKLOAD_PASSES: usize = 2;
 
-/// One value for each pass (execution of the workload), which is set at most once per pass. WHY not
-/// a lock: the value is read for each actor that is spawned.
+/// A value for each pass. WHY not a lock: it is read for each actor that is spawned.
 #[derive(Debug)]
 pub struct PerWorkloadPass<T>([OnceLock<T>; WORKLOAD_PASSES]);
 
-/// The number of the pass (execution of the workload) that is running now.
+/// The number of the pass that is running now.
 static PASS_NUMBER: AtomicUsize = AtomicUsize::new(0);
 
 impl<T> PerWorkloadPass<T> {
@@ -148,17 +134,14 @@ impl<T> PerWorkloadPass<T> {
         Self([const { OnceLock::new() }; WORKLOAD_PASSES])
     }
 
-    /// Returns the cell with the value for the present pass (execution of the workload). The cell
-    /// is empty until the pass has set its value.
+    /// Returns the cell of the present pass.
     fn current_cell(&self) -> &OnceLock<T> {
         // Relaxed: stored before the threads of the pass start.
         &self.0[PASS_NUMBER.load(Ordering::Relaxed)]
     }
 }
 
-/// A gate that is closed and opened once in each pass, that is, each execution of the workload.
-/// When it is closed, the number of parts of the work is set. It opens when that many parts are
-/// done.
+/// A gate that is closed once in each pass, and opens when a number of parts of the work is done.
 #[derive(Debug)]
 pub struct Gate {
     left: AtomicU64,
@@ -168,9 +151,8 @@ pub struct Gate {
     waker: Mutex<Option<Waker>>,
 }
 
-/// The gate of this process, which opens when the work of a pass (execution of the workload) is
-/// done. WHY static: a reference in an actor would take memory, and the memory of actors is
-/// measured.
+/// The gate of this process, which opens when the work of a pass is done. WHY static: a reference
+/// in an actor would take memory, and the memory of actors is measured.
 pub static GATE: Gate = Gate {
     left: AtomicU64::new(0),
     is_wrong: AtomicBool::new(false),
@@ -180,15 +162,13 @@ pub static GATE: Gate = Gate {
 };
 
 impl Gate {
-    /// Begins the pass (execution of the workload) with the number `pass`, which must be less than
-    /// [`WORKLOAD_PASSES`].
+    /// Begins the pass with the number `pass`, which must be less than [`WORKLOAD_PASSES`].
     pub fn begin_pass(&self, pass: usize) {
         // Relaxed: no other thread runs.
         PASS_NUMBER.store(pass, Ordering::Relaxed);
     }
 
-    /// Closes the gate until `parts` parts of the work are done. Records the current moment as the
-    /// beginning of the work.
+    /// Closes the gate until `parts` parts of the work are done, which begins now.
     pub fn close(&self, parts: u64) {
         // Relaxed: the messages order it.
         self.left.store(parts, Ordering::Relaxed);
@@ -213,8 +193,8 @@ impl Gate {
         }
     }
 
-    /// Returns the moments at which the gate was closed and was opened in the current pass. Returns
-    /// `None` if one of the two did not happen, or if the run is wrong.
+    /// Returns the moments at which the gate was closed and opened in this pass, if both happened
+    /// and the run is not wrong.
     pub fn moments(&self) -> Option<[Moment; 2]> {
         let moments = [
             *self.closed.current_cell().get()?,

@@ -15,7 +15,7 @@ use super::{GATE, PerWorkloadPass, RunResult, Runtime, WorkloadActor};
 /// Maximum time to wait for the answer of an actor.
 const ANSWER_MAX: Duration = Duration::from_secs(60);
 
-/// The groups of actors that [`Ours`] creates, one for each pass (execution of the workload).
+/// The groups of actors that [`Ours`] creates.
 static ACTORS: PerWorkloadPass<Actors> = PerWorkloadPass::new();
 
 /// The actor runtime of our library.

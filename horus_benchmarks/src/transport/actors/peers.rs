@@ -17,8 +17,7 @@ use super::{GATE, Mail, PerWorkloadPass, RunResult, Runtime, WorkloadActor};
 #[derive(Debug)]
 pub struct ActorAdapter<P>(P);
 
-/// A message to an [`ActorAdapter`]. Every message is sent as a question. A sender that needs no
-/// answer ignores it.
+/// A message to an [`ActorAdapter`]. A sender that needs no answer ignores it.
 struct Question<M>(M);
 
 /// The actor runtime of the crate actix. With several threads, each thread has an arbiter, and new
@@ -26,20 +25,17 @@ struct Question<M>(M);
 #[derive(Debug)]
 pub struct Actix;
 
-/// The arbiters (event loops of actix) of each pass (execution of the workload), one for each
-/// thread. The list is empty if the actors run on the thread that spawns them.
+/// The arbiters (event loops of actix), one for each thread. There are none if the actors run on
+/// the thread that spawns them.
 static ARBITERS: PerWorkloadPass<Vec<ArbiterHandle>> = PerWorkloadPass::new();
 
 /// Number of actors spawned so far. It selects the thread of the next actor.
 static SPAWNED_ACTORS: AtomicUsize = AtomicUsize::new(0);
 
 fn next_arbiter() -> Option<&'static ArbiterHandle> {
-    let arbiters = ARBITERS
-        .current_cell()
-        .get()
-        .filter(|arbiters| !arbiters.is_empty())?;
-    let index = SPAWNED_ACTORS.fetch_add(1, Ordering::Relaxed) % arbiters.len();
-    arbiters.get(index)
+    let arbiters = ARBITERS.current_cell().get()?;
+    let index = SPAWNED_ACTORS.fetch_add(1, Ordering::Relaxed);
+    arbiters.get(index.checked_rem(arbiters.len())?)
 }
 
 impl<P: WorkloadActor> ::actix::Actor for ActorAdapter<P> {
@@ -110,21 +106,31 @@ impl Runtime for Actix {
     }
 }
 
-/// Starts a tokio runtime, runs `work` on it, and waits for the end of the workload. Used for all
-/// actors that run on tokio, including those of other crates.
-fn block_on<T: Send + 'static>(threads: usize, work: impl FnOnce() -> T) -> RunResult {
-    let runtime = if threads == 0 {
-        Builder::new_current_thread().build()?
-    } else {
-        Builder::new_multi_thread()
-            .worker_threads(threads)
-            .build()?
+/// Defines the functions of [`Runtime`] that all actors on tokio share, including those of other
+/// crates: one starts a tokio runtime, runs `work` on it, and waits for the end of the workload.
+macro_rules! on_tokio {
+    () => {
+        fn run_workload<T: Send + 'static>(
+            threads: usize,
+            work: impl FnOnce() -> T + Send + 'static,
+        ) -> RunResult {
+            let runtime = match threads {
+                0 => Builder::new_current_thread().build()?,
+                _ => Builder::new_multi_thread()
+                    .worker_threads(threads)
+                    .build()?,
+            };
+            runtime.block_on(async {
+                let _kept = work();
+                (&GATE).await;
+            });
+            Ok(())
+        }
+
+        fn spawn_task(future: impl Future<Output = ()> + Send + 'static) {
+            ::tokio::spawn(future);
+        }
     };
-    runtime.block_on(async {
-        let _kept = work();
-        (&GATE).await;
-    });
-    Ok(())
 }
 
 /// The actor runtime whose actors are tokio tasks.
@@ -148,12 +154,7 @@ async fn run_actor<P: WorkloadActor>(
 impl Runtime for Tokio {
     type Address<P: WorkloadActor> = mpsc::UnboundedSender<Mail<P::Message, oneshot::Sender<u64>>>;
 
-    fn run_workload<T: Send + 'static>(
-        threads: usize,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> RunResult {
-        block_on(threads, work)
-    }
+    on_tokio!();
 
     fn spawn<P: WorkloadActor>(actor: P) -> Self::Address<P> {
         let (sender, receiver) = mpsc::unbounded_channel();
@@ -169,10 +170,6 @@ impl Runtime for Tokio {
         let (reply, answer) = oneshot::channel();
         address.send(Mail::Ask(message, reply)).ok()?;
         answer.await.ok()
-    }
-
-    fn spawn_task(future: impl Future<Output = ()> + Send + 'static) {
-        ::tokio::spawn(future);
     }
 }
 
@@ -208,12 +205,7 @@ impl<P: WorkloadActor> ::kameo::message::Message<Question<P::Message>> for Actor
 impl Runtime for Kameo {
     type Address<P: WorkloadActor> = ::kameo::actor::ActorRef<ActorAdapter<P>>;
 
-    fn run_workload<T: Send + 'static>(
-        threads: usize,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> RunResult {
-        block_on(threads, work)
-    }
+    on_tokio!();
 
     fn spawn<P: WorkloadActor>(actor: P) -> Self::Address<P> {
         ActorAdapter::<P>::spawn_with_mailbox(actor, ::kameo::mailbox::unbounded())
@@ -225,10 +217,6 @@ impl Runtime for Kameo {
 
     async fn ask<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
         address.ask(Question(message)).await.ok()
-    }
-
-    fn spawn_task(future: impl Future<Output = ()> + Send + 'static) {
-        ::tokio::spawn(future);
     }
 }
 
@@ -271,12 +259,7 @@ impl<P: WorkloadActor> ::ractor::Actor for RactorAdapter<P> {
 impl Runtime for Ractor {
     type Address<P: WorkloadActor> = ::ractor::ActorRef<Mail<P::Message, RpcReplyPort<u64>>>;
 
-    fn run_workload<T: Send + 'static>(
-        threads: usize,
-        work: impl FnOnce() -> T + Send + 'static,
-    ) -> RunResult {
-        block_on(threads, work)
-    }
+    on_tokio!();
 
     fn spawn<P: WorkloadActor>(actor: P) -> Self::Address<P> {
         let adapter = RactorAdapter(PhantomData);
@@ -292,9 +275,5 @@ impl Runtime for Ractor {
     async fn ask<P: WorkloadActor>(address: &Self::Address<P>, message: P::Message) -> Option<u64> {
         let answer = address.call(|reply| Mail::Ask(message, reply), None).await;
         answer.ok()?.success_or(()).ok()
-    }
-
-    fn spawn_task(future: impl Future<Output = ()> + Send + 'static) {
-        ::tokio::spawn(future);
     }
 }
