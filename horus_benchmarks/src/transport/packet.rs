@@ -10,51 +10,18 @@ pub trait Packet: Payload + Message {}
 
 impl<P: Payload + Message> Packet for P {}
 
-/// Implements [`Payload`] for message types whose content is an array of words.
-macro_rules! payloads {
-    ($($name:ident: $words:ty;)+) => {$(
-        impl Payload for $name {
-            const BYTES: usize = size_of::<$name>();
-
-            #[inline(always)]
-            fn compose(seq: u64) -> Self {
-                bytemuck::cast(<$words>::compose(seq))
-            }
-
-            #[inline(always)]
-            fn set_stamp(&mut self, stamp: u64) {
-                bytemuck::cast_mut::<_, $words>(self).set_stamp(stamp);
-            }
-
-            #[inline(always)]
-            fn stamp(&self) -> u64 {
-                bytemuck::cast_ref::<_, $words>(self).stamp()
-            }
-
-            #[inline(always)]
-            fn seq(&self) -> u64 {
-                bytemuck::cast_ref::<_, $words>(self).seq()
-            }
-
-            #[inline(always)]
-            fn is_intact(&self) -> bool {
-                bytemuck::cast_ref::<_, $words>(self).is_intact()
-            }
-        }
-    )+};
-}
-
 macro_rules! packets {
-    ($($name:ident: $words:literal, $like:literal;)+) => {
-        $(horus_core::message! {
+    ($($name:ident: $words:literal, $like:literal;)+) => {$(
+        horus_core::message! {
             #[doc = concat!("As large as ", $like, ".")]
             pub struct $name {
                 /// The words of the message. [`Payload`] describes their content.
                 pub words: [u64; $words],
             }
-        })+
-        payloads! { $($name: [u64; $words];)+ }
-    };
+        }
+
+        impl Payload for $name {}
+    )+};
 }
 
 packets! {
@@ -68,12 +35,10 @@ packets! {
     Packet65536: 8192, "sixteen pages: 64 KiB";
 }
 
-payloads! {
-    CmdVel: [u64; 2];
-    Imu: [u64; 38];
-    JointCommand: [u64; 116];
-    LaserScan: [u64; 185];
-}
+impl Payload for CmdVel {}
+impl Payload for Imu {}
+impl Payload for JointCommand {}
+impl Payload for LaserScan {}
 
 /// Calls `$open::<P>` with the message type `P` that belongs to the transport's message size. WHY
 /// each call lists its sizes: for every size, a copy of every loop has to be compiled, which takes
