@@ -15,18 +15,17 @@ const LINE_BYTES: usize = 128;
 
 const LINE_COUNT: usize = 2;
 
-/// A line of shared memory, accessed as words. It is two hardware cache lines long, because CPUs
-/// fetch lines in pairs.
+/// A line of shared memory, accessed as words.
 #[repr(C, align(128))]
 #[derive(Debug)]
+#[expect(missing_docs, reason = "the name says it")]
 pub struct Line {
-    /// The atomic words of the line. The floor uses the first one.
     pub words: [AtomicU64; LINE_BYTES / size_of::<AtomicU64>()],
 }
 
 const _: () = assert!(size_of::<Line>() == LINE_BYTES);
 
-/// Two lines of memory that several threads or processes share. They lie in a file that is mapped.
+/// Two lines of shared memory, and perhaps other bytes after them, in a file that is mapped.
 #[derive(Debug)]
 pub struct SharedCacheLines {
     file: File,
@@ -43,19 +42,22 @@ impl SharedCacheLines {
 
     /// Sets the size of `file`, which must be new and empty, and maps it.
     pub fn map_new(file: File) -> io::Result<SharedCacheLines> {
-        file.set_len((LINE_COUNT * LINE_BYTES) as u64)?;
+        SharedCacheLines::map_with_bytes(file, 0)
+    }
+
+    /// Sets the size of `file` to that of the lines and of `more_bytes` after them, and maps it.
+    pub(crate) fn map_with_bytes(file: File, more_bytes: usize) -> io::Result<SharedCacheLines> {
+        file.set_len((LINE_COUNT * LINE_BYTES + more_bytes) as u64)?;
         SharedCacheLines::map(file)
     }
 
-    /// Maps the two lines at the beginning of `file`. The file must not shrink while the returned
-    /// value exists.
+    /// Maps `file`, which begins with the two lines. It must not shrink while the returned value
+    /// exists.
     pub fn map(file: File) -> io::Result<SharedCacheLines> {
         if file.metadata()?.len() < (LINE_COUNT * LINE_BYTES) as u64 {
             return Err(io::Error::other("the file is too short for two lines"));
         }
-        let map = memmap2::MmapOptions::new()
-            .len(LINE_COUNT * LINE_BYTES)
-            .map_raw(&file)?;
+        let map = MmapRaw::map_raw(&file)?;
         Ok(SharedCacheLines { file, map })
     }
 
@@ -69,13 +71,19 @@ impl SharedCacheLines {
     /// # Panics
     ///
     /// If `index` is neither 0 nor 1.
+    #[inline(always)]
     pub fn line(&self, index: usize) -> &Line {
         assert!(index < LINE_COUNT, "line {index} of {LINE_COUNT}");
-        let first = self.map.as_mut_ptr().cast::<Line>();
-        let line = first.wrapping_add(index);
+        let line = self.map.as_mut_ptr().cast::<Line>().wrapping_add(index);
         // SAFETY: `line` is inside the mapping, which is page-aligned and lives as long as `self`;
         // every process reaches these bytes through atomics only, and any bytes are valid ones.
         unsafe { &*line }
+    }
+
+    /// Returns the address of the bytes after the lines.
+    #[inline(always)]
+    pub(crate) fn more_bytes(&self) -> *mut u8 {
+        self.map.as_mut_ptr().wrapping_add(LINE_COUNT * LINE_BYTES)
     }
 
     /// Returns a path at which other processes of this user can open the file of the lines, as long

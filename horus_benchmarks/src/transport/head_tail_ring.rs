@@ -10,18 +10,14 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{self, AtomicU64};
 
-use memmap2::MmapRaw;
-
 use crate::measure::endpoint::Endpoint;
+use crate::measure::lines::SharedCacheLines;
 use crate::transport::packet::Packet;
 
-/// Distance between the head, the tail and the slots, in bytes. WHY 128 and not 64: CPUs fetch
-/// cache lines in pairs.
-const LINE_BYTES: usize = 128;
-
+/// A ring whose head and tail lie in the two lines, and its slots after them.
 #[derive(Debug)]
 struct HeadTailRing<P> {
-    map: MmapRaw,
+    memory: SharedCacheLines,
     mask: u64,
     packet: PhantomData<fn(P)>,
 }
@@ -55,47 +51,29 @@ fn open_ring<P: Packet>(file: &Path, capacity: u64) -> io::Result<HeadTailRing<P
         .truncate(false)
         .open(file)?;
     let slots = capacity.next_power_of_two() as usize;
-    let bytes = 2 * LINE_BYTES + slots * P::BYTES;
-    file.set_len(bytes as u64)?;
-    let map = memmap2::MmapOptions::new().len(bytes).map_raw(&file)?;
     Ok(HeadTailRing {
-        map,
+        memory: SharedCacheLines::map_with_bytes(file, slots * P::BYTES)?,
         mask: slots as u64 - 1,
         packet: PhantomData,
     })
 }
 
 impl<P: Packet> HeadTailRing<P> {
-    fn counter(&self, line: usize) -> &AtomicU64 {
-        let counter = self
-            .map
-            .as_mut_ptr()
-            .wrapping_add(line * LINE_BYTES)
-            .cast::<AtomicU64>();
-        // SAFETY: inside the mapping, which is page-aligned and lives as long as `self`; both
-        // processes reach these bytes through atomics only.
-        unsafe { &*counter }
-    }
-
     /// Returns the head, which is the number of messages sent so far.
     #[inline(always)]
     fn head(&self) -> &AtomicU64 {
-        self.counter(0)
+        &self.memory.line(0).words[0]
     }
 
     /// Returns the tail, which is the number of messages received so far.
     #[inline(always)]
     fn tail(&self) -> &AtomicU64 {
-        self.counter(1)
+        &self.memory.line(1).words[0]
     }
 
     #[inline(always)]
     fn slot(&self, position: u64) -> *mut P {
-        let slots = self
-            .map
-            .as_mut_ptr()
-            .wrapping_add(2 * LINE_BYTES)
-            .cast::<P>();
+        let slots = self.memory.more_bytes().cast::<P>();
         slots.wrapping_add((position & self.mask) as usize)
     }
 }
