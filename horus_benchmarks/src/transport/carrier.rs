@@ -1,5 +1,4 @@
-//! The carriers that transport messages in the benchmarks, and the sizes of the messages. A carrier
-//! is a ring, topic, channel, socket or pipe.
+//! The carriers of messages (a ring, topic, channel, socket or pipe), and the sizes of messages.
 //!
 //! ```text
 //!              near                                       far
@@ -17,25 +16,24 @@
 //! A lane holds the messages of one producer. A gated lane has a consumer for which its producer
 //! waits; an open lane is overwritten when it is full. One thread uses all endpoints of a side, so
 //! that two CPUs are enough. A round trip uses two carriers of the same kind, one for each
-//! direction, so half of its duration is a one-way time. On a duplex carrier, one ring serves both
-//! directions.
+//! direction, except on a duplex carrier, where one ring serves both.
 
 use horus_core::message::{CmdVel, Imu, JointCommand, LaserScan};
 use serde::{Deserialize, Serialize};
 
 use crate::measure::payload::size_label;
 
-/// Number of slots in every lane, and of messages in every channel. The ring that holds only the
-/// latest value is an exception. It is a power of two, as some channels require.
+/// Number of messages that every lane and every channel can hold, except for the ring of the latest
+/// value. It is a power of two, as some channels require.
 pub const CAPACITY: u64 = 256;
 
-/// Number of slots in every lane, and of messages in every channel, for messages of 4 KiB and more.
+/// The same number, for messages of 4 KiB and more.
 pub const CAPACITY_LARGE: u64 = 32;
 
 /// Maximum length of the payload of a UDP datagram, in bytes.
 const UDP_BYTES_MAX: usize = 65_507;
 
-/// Text for the report that describes how the benchmarks call datagram sockets (UDP and Unix).
+/// Texts for the report that describe how the benchmarks call some carriers.
 const DATAGRAM_CALLS: &str = "connected, not blocking, polled, 4 MiB of buffer requested; send; \
 recv, streams received by recvmmsg of up to 64";
 
@@ -45,9 +43,7 @@ const KANAL_CALLS: &str = "bounded; try_send, try_recv; streams received by drai
 const FLUME_CALLS: &str = "bounded; try_send, try_recv; streams received by drain";
 const WAKEUP_CALLS: &str = "TSC of both CPUs; asleep for 50 us before each send";
 
-/// Flags of a carrier: `OURS_FLAG` if it is one of our library, `LOSSLESS_FLAG` if it neither
-/// overwrites nor drops unread messages, `TWO_SENDERS_FLAG` if it has two sending endpoints on each
-/// side, `DUPLEX_FLAG` if one ring serves both directions.
+/// Flags of a carrier, for each of which [`Carrier`] has a function.
 const OURS_FLAG: u8 = 1;
 const LOSSLESS_FLAG: u8 = 2;
 const TWO_SENDERS_FLAG: u8 = 4;
@@ -57,8 +53,7 @@ const DUPLEX_FLAG: u8 = 8;
 /// of its endpoints and timed calls for the report.
 macro_rules! carriers {
     ($($(#[$doc:meta])* $name:ident: $id:literal, $flags:expr, $description:expr;)+) => {
-        /// A carrier of messages: a ring, topic, channel, socket or pipe, with a certain number of
-        /// endpoints.
+        /// A carrier of messages with a certain number of endpoints.
         #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
         #[expect(missing_docs, reason = "the texts of their rows say it")]
         pub enum Carrier {
@@ -94,22 +89,15 @@ carriers! {
          by drain";
     TopicReliable: "topic_reliable", OURS_FLAG | LOSSLESS_FLAG,
         "1:1, reliable topic, subscribers_max(1); send; recv_into, streams received by drain";
-    /// A best-effort topic with one publisher, one subscriber and the default number of slots.
     TopicDefault: "topic_default", OURS_FLAG,
         "1:1, best-effort topic, default capacity; send, recv_into";
     TopicLoan: "topic_loan", OURS_FLAG,
         "1:1, best-effort topic, default capacity; loan, publish, borrow";
-    /// One ring with any number of publishers and subscribers, on which each side both publishes
-    /// and subscribes. Publishers overwrite old messages and do not wait for readers.
     FanoutShmDuplex: "fanout_shm_duplex", OURS_FLAG | DUPLEX_FLAG,
         "2:2 on one ring, both sides publish and subscribe";
-    /// A single best-effort topic on which each side both publishes and subscribes.
     TopicDuplex: "topic_duplex", OURS_FLAG | DUPLEX_FLAG,
         "2:2 on one best-effort topic, both sides publish and subscribe";
-    /// A best-effort topic for large messages, which are copied in and out.
     LargeCopy: "copy", OURS_FLAG, "send, recv, answer of 16 bytes";
-    /// A best-effort topic for large messages, which are written into a loan and read from a
-    /// borrowed sample.
     LargeLoan: "loan", OURS_FLAG, "publish of a filled loan, borrow, answer of 16 bytes";
     HeadTailRing: "head_tail_ring", LOSSLESS_FLAG,
         "head and tail in lines of their own, each endpoint caches the other; streams received in \
@@ -126,17 +114,14 @@ carriers! {
         "not blocking, polled, as many messages as are allowed; mq_send; mq_receive, also of \
          streams: there is no call for several";
     Iceoryx2: "iceoryx2", 0, "1:1, ipc service, buffer of 1 that overflows, loaned ahead";
-    /// The same iceoryx2 service as for small messages, in the comparison with our loans. WHY
-    /// another variant: each comparison measures both of its candidates again, so each candidate
-    /// has separate rows.
+    /// The same service in the comparison with our loans. WHY another variant: each comparison
+    /// measures both of its candidates again, so each candidate has separate rows.
     Iceoryx2Loan: "iceoryx2_loan", 0,
         "1:1, ipc service, buffer of 1 that overflows, loaned ahead";
-    /// The variant of the iceoryx2 service that works only within a process.
     Iceoryx2Local: "iceoryx2_local", 0,
         "1:1, local service, buffer of 1 that overflows, loaned ahead";
     Iceoryx2Stream: "iceoryx2_stream", LOSSLESS_FLAG,
         "1:1, ipc service, buffer of 256, RetryUntilDelivered";
-    /// A single iceoryx2 service on which each side both publishes and subscribes.
     Iceoryx2Duplex: "iceoryx2_duplex", DUPLEX_FLAG,
         "2:2, ipc service, both sides publish and subscribe";
 }
@@ -151,13 +136,11 @@ pub enum Mechanism {
     /// `recv_timeout` on a topic whose waiting readers execute a barrier for all processes
     /// (`membarrier`), so that sends need no fence.
     Topic,
-    /// `recv_timeout` on a topic whose publishers execute a fence for each message, so that readers
-    /// need no `membarrier`.
+    /// `recv_timeout` on a topic whose publishers execute a fence for each message instead.
     TopicFence,
     /// A wait set, with which a thread waits for messages of several topics.
     WaitSet,
-    /// A node of a scheduler that a topic wakes. The measured time ends when the node's tick
-    /// begins.
+    /// A node of a scheduler that a topic wakes, until the node's tick begins.
     EventNode,
     Iceoryx2,
 }
@@ -208,15 +191,14 @@ pub enum ChannelProvider {
 /// The number of senders and the number of receivers of a channel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChannelShape {
-    /// The channel has one sender and one receiver.
+    /// One sender and one receiver.
     OneToOne,
-    /// The channel has two senders, which take turns, and one receiver.
+    /// Two senders, which take turns, and one receiver.
     TwoToOne,
     /// One sender, and two receivers that both get every message. For channels that cannot
     /// broadcast, the sender has a separate channel to each receiver.
     OneToTwo,
-    /// The channel has two senders, which take turns, and two receivers, which both get every
-    /// message.
+    /// Two senders, which take turns, and two receivers that both get every message.
     TwoToTwo,
 }
 
@@ -231,22 +213,22 @@ impl ChannelProvider {
     /// provider.
     const fn properties(self, shape: ChannelShape) -> (&'static str, u8, &'static str) {
         const OUR_CALLS: &str = "try_send_ref, try_recv_into; streams received by drain_in_place";
-        let (id, owner, calls) = match (self, shape) {
+        let (id, owner, calls) = match self {
+            ChannelProvider::Direct => ("direct", OURS_FLAG, "try_send, try_recv"),
+            ChannelProvider::Spsc => ("spsc", OURS_FLAG, OUR_CALLS),
+            ChannelProvider::Spmc => ("spmc", OURS_FLAG, OUR_CALLS),
+            ChannelProvider::Mpsc => ("mpsc", OURS_FLAG, OUR_CALLS),
             // WHY another name: our SPSC channel is compared in two shapes.
-            (ChannelProvider::Fanout, ChannelShape::OneToTwo) => {
+            ChannelProvider::Fanout if matches!(shape, ChannelShape::OneToTwo) => {
                 ("fanout_broadcast", OURS_FLAG, OUR_CALLS)
             }
-            (ChannelProvider::Direct, _) => ("direct", OURS_FLAG, "try_send, try_recv"),
-            (ChannelProvider::Spsc, _) => ("spsc", OURS_FLAG, OUR_CALLS),
-            (ChannelProvider::Spmc, _) => ("spmc", OURS_FLAG, OUR_CALLS),
-            (ChannelProvider::Mpsc, _) => ("mpsc", OURS_FLAG, OUR_CALLS),
-            (ChannelProvider::Fanout, _) => ("fanout", OURS_FLAG, OUR_CALLS),
-            (ChannelProvider::Rtrb, _) => ("rtrb", 0, RTRB_CALLS),
-            (ChannelProvider::Disruptor, _) => ("disruptor", 0, DISRUPTOR_CALLS),
-            (ChannelProvider::Crossbeam, _) => ("crossbeam", 0, "bounded; try_send, try_recv"),
-            (ChannelProvider::Std, _) => ("std", 0, "sync_channel; try_send, try_recv"),
-            (ChannelProvider::Kanal, _) => ("kanal", 0, KANAL_CALLS),
-            (ChannelProvider::Flume, _) => ("flume", 0, FLUME_CALLS),
+            ChannelProvider::Fanout => ("fanout", OURS_FLAG, OUR_CALLS),
+            ChannelProvider::Rtrb => ("rtrb", 0, RTRB_CALLS),
+            ChannelProvider::Disruptor => ("disruptor", 0, DISRUPTOR_CALLS),
+            ChannelProvider::Crossbeam => ("crossbeam", 0, "bounded; try_send, try_recv"),
+            ChannelProvider::Std => ("std", 0, "sync_channel; try_send, try_recv"),
+            ChannelProvider::Kanal => ("kanal", 0, KANAL_CALLS),
+            ChannelProvider::Flume => ("flume", 0, FLUME_CALLS),
         };
         let senders = match shape {
             ChannelShape::TwoToOne | ChannelShape::TwoToTwo => TWO_SENDERS_FLAG,
@@ -276,19 +258,15 @@ impl ChannelShape {
 
     /// Returns the channels of all providers that are compared in this shape.
     pub fn carriers(self) -> Vec<Carrier> {
-        use ChannelProvider::{
-            Crossbeam, Disruptor, Fanout, Flume, Kanal, Mpsc, Rtrb, Spmc, Spsc, Std,
-        };
+        use ChannelProvider::*;
         let makers: &[ChannelProvider] = match self {
             ChannelShape::OneToOne => &[Spsc, Rtrb, Disruptor, Crossbeam, Std, Kanal, Flume],
             ChannelShape::TwoToOne => &[Mpsc, Fanout, Disruptor, Crossbeam, Std, Kanal, Flume],
             ChannelShape::OneToTwo => &[Spmc, Fanout, Disruptor, Crossbeam],
             ChannelShape::TwoToTwo => &[Fanout],
         };
-        makers
-            .iter()
-            .map(|&maker| Carrier::Channel(maker, self))
-            .collect()
+        let carriers = makers.iter().map(|&maker| Carrier::Channel(maker, self));
+        carriers.collect()
     }
 
     const fn basis(self) -> &'static str {
@@ -325,13 +303,12 @@ impl Carrier {
         Carrier::MessageQueue,
     ];
 
-    /// Returns the short name of the carrier (the ring, topic or socket that transports messages),
-    /// which is a part of the id of each row of the results.
+    /// Returns the name of the carrier in the ids of rows.
     pub const fn id(self) -> &'static str {
         self.properties().0
     }
 
-    /// Returns a text for the report: the number of endpoints, and the calls that are timed.
+    /// Returns a text for the report: the numbers of endpoints, and the timed calls.
     pub fn basis(self) -> String {
         let description = self.properties().2;
         match self {
@@ -344,35 +321,29 @@ impl Carrier {
         self.properties().1 & flag != 0
     }
 
-    /// Returns true if this is a carrier of our library. Each carrier of ours is compared with all
-    /// carriers of other libraries.
+    /// Returns true if this is a carrier of our library.
     pub const fn is_ours(self) -> bool {
         self.has_flag(OURS_FLAG)
     }
 
     /// Returns the number of sending endpoints on each side. They send in turn.
     pub const fn producers(self) -> u64 {
-        if self.has_flag(TWO_SENDERS_FLAG) {
-            2
-        } else {
-            1
-        }
+        1 + self.has_flag(TWO_SENDERS_FLAG) as u64
     }
 
-    /// Returns true if the carrier neither overwrites nor drops unread messages. On such a carrier,
-    /// a lost message is an error.
+    /// Returns true if the carrier neither overwrites nor drops unread messages, so that a lost
+    /// message is an error.
     pub const fn is_lossless(self) -> bool {
         self.has_flag(LOSSLESS_FLAG)
     }
 
-    /// Returns true if one ring serves both directions. The benchmarks do not measure such a
-    /// carrier with streams, but with exchanges, in which both sides send at the same time.
+    /// Returns true if one ring serves both directions. Instead of streams, such a carrier has
+    /// exchanges, in which both sides send at the same time.
     pub const fn is_duplex(self) -> bool {
         self.has_flag(DUPLEX_FLAG)
     }
 
-    /// Returns the reason why the carrier cannot transport messages of `bytes` bytes on this
-    /// machine; `None` if it can.
+    /// Returns the reason why the carrier cannot transport messages of `bytes` bytes here, if any.
     pub fn unsupported_reason(self, bytes: usize) -> Option<String> {
         match self {
             Carrier::Udp if bytes > UDP_BYTES_MAX => {
@@ -388,14 +359,10 @@ impl Carrier {
     }
 }
 
-/// Returns the kernel's limit `name` for message queues; `None` if the kernel has no message
-/// queues.
+/// Returns the kernel's limit `name` for message queues, if the kernel has such queues.
 pub(crate) fn kernel_mqueue_limit(name: &str) -> Option<usize> {
-    std::fs::read_to_string(format!("/proc/sys/fs/mqueue/{name}"))
-        .ok()?
-        .trim()
-        .parse()
-        .ok()
+    let text = std::fs::read_to_string(format!("/proc/sys/fs/mqueue/{name}"));
+    text.ok()?.trim().parse().ok()
 }
 
 /// The size of a message: a number of bytes, or the size of a standard message of robots.
@@ -449,17 +416,16 @@ impl MessageSize {
         self.bytes() > size_of::<u64>()
     }
 
-    /// Returns the number of slots or messages that a carrier has for messages of this size.
+    /// Returns the number of messages of this size that a carrier can hold.
     pub const fn capacity(self) -> u64 {
-        if self.bytes() < 4096 {
-            CAPACITY
-        } else {
-            CAPACITY_LARGE
+        match self.bytes() {
+            ..4096 => CAPACITY,
+            _ => CAPACITY_LARGE,
         }
     }
 }
 
-/// The carrier that is used in each of the two directions, and the size of the messages on it.
+/// The carrier of each of the two directions, and the size of its messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct Transport {
