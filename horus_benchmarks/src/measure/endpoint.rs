@@ -7,13 +7,10 @@ use crate::measure::payload::CorruptMessage;
 /// `send` of an endpoint that only receives always returns false, and so does `recv` of an endpoint
 /// that only sends.
 pub trait Endpoint<P> {
-    /// True if the transport may drop the last message of a stream. The sender then repeats that
-    /// message until the receiver has confirmed it.
-    const MAY_DROP_LAST: bool = false;
-
-    /// True if the endpoint counts the messages that it has lost, so that [`lost`](Self::lost) is
-    /// exact.
-    const COUNTS_LOSSES: bool = true;
+    /// True if the transport may drop any message and does not count it, so that
+    /// [`lost`](Self::lost) is not exact. The sender of a stream then repeats the last message
+    /// until the receiver has confirmed it.
+    const MAY_DROP: bool = false;
 
     /// Tries to send a message, and returns true on success. If there is no space for the message
     /// yet, executes a `pause` instruction and returns false.
@@ -24,22 +21,14 @@ pub trait Endpoint<P> {
 
     /// Receives the next message into `message`, and returns true. Returns false if there is no
     /// message; the content of `message` is then unspecified. Executes a `pause` instruction where
-    /// one is useful, so the caller need not do so.
+    /// one is useful.
     #[inline(always)]
     fn recv(&mut self, _message: &mut P) -> bool {
         false
     }
 
-    /// Receives the next message as [`recv`](Self::recv) does. On a transport whose single ring
-    /// serves both directions, also returns the messages that this side sent itself.
-    #[inline(always)]
-    fn recv_either_direction(&mut self, message: &mut P) -> bool {
-        self.recv(message)
-    }
-
     /// Receives all available messages and calls `each` with each of them; returns false if there
-    /// are none. An implementation may use `message` as a buffer. The default implementation
-    /// receives one message.
+    /// are none. An implementation may use `message` as a buffer, or receive only one message.
     #[inline(always)]
     fn drain(&mut self, message: &mut P, each: &mut impl FnMut(&P)) -> bool {
         let found = self.recv(message);
@@ -49,16 +38,14 @@ pub trait Endpoint<P> {
         found
     }
 
-    /// Verifies the additional copies of the message `seq`. An endpoint that receives each message
-    /// more than once stores the copies itself. The benchmark calls this method outside the
-    /// measured times.
+    /// Verifies the additional copies of the message `seq`, which an endpoint stores that receives
+    /// each message more than once. It is called outside the measured times.
     #[inline(always)]
     fn verify_copies(&mut self, _seq: u64) -> Result<(), CorruptMessage> {
         Ok(())
     }
 
-    /// Returns the number of messages lost since the endpoint joined, as far as the endpoint can
-    /// count them.
+    /// Returns the number of messages lost since the endpoint joined.
     fn lost(&self) -> u64 {
         0
     }
@@ -66,8 +53,7 @@ pub trait Endpoint<P> {
 
 /// One side of a two-way connection. The first endpoint of the pair sends, the second one receives.
 impl<P, T: Endpoint<P>, R: Endpoint<P>> Endpoint<P> for (T, R) {
-    const MAY_DROP_LAST: bool = T::MAY_DROP_LAST;
-    const COUNTS_LOSSES: bool = R::COUNTS_LOSSES;
+    const MAY_DROP: bool = T::MAY_DROP;
 
     #[inline(always)]
     fn send(&mut self, message: &P) -> bool {
@@ -77,11 +63,6 @@ impl<P, T: Endpoint<P>, R: Endpoint<P>> Endpoint<P> for (T, R) {
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         self.1.recv(message)
-    }
-
-    #[inline(always)]
-    fn recv_either_direction(&mut self, message: &mut P) -> bool {
-        self.1.recv_either_direction(message)
     }
 
     #[inline(always)]
@@ -99,16 +80,10 @@ impl<P, T: Endpoint<P>, R: Endpoint<P>> Endpoint<P> for (T, R) {
     }
 }
 
-/// An [`Endpoint`] that consists of two closures, one that sends and one that receives:
-/// `Closures(|message| …, || …)`.
+/// An [`Endpoint`] that consists of two closures. The first one tries to send a message, and
+/// returns false if there is no space yet. The second one returns the next message, if any.
 #[derive(Debug)]
-pub struct Closures<S, R>(
-    /// A closure that tries to send a message. It returns false if there is no space for the
-    /// message yet.
-    pub S,
-    /// A closure that returns the next message, or `None` if there is none.
-    pub R,
-);
+pub struct Closures<S, R>(pub S, pub R);
 
 impl<P, S: FnMut(&P) -> bool, R: FnMut() -> Option<P>> Endpoint<P> for Closures<S, R> {
     #[inline(always)]

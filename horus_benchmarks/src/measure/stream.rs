@@ -1,5 +1,4 @@
-//! Streams: messages sent as fast as possible. Each message is verified, and each loss is counted
-//! exactly.
+//! Streams: messages sent as fast as possible. Each is verified, and each loss is counted exactly.
 
 use serde::{Deserialize, Serialize};
 
@@ -16,28 +15,25 @@ pub const PRODUCERS_MAX: usize = 2;
 /// The plan of one stream. Both ends of the connection get the same plan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct StreamPlan {
-    /// Number of messages that the stream consists of.
+    /// Number of messages.
     pub messages: u64,
-    /// Sequence number of the first message of the stream, at least 1. Later streams continue the
-    /// numbering.
+    /// Sequence number of the first message, at least 1. Later streams continue the numbering.
     pub first_seq: u64,
-    /// Number of producers that send in turn: 1 or 2. The messages of each producer stay in order;
-    /// messages of different producers may overtake each other.
+    /// Number of producers that send in turn: 1 or 2. Their messages may overtake each other.
     pub producers: u64,
 }
 
 impl StreamPlan {
-    /// Returns the sequence number of the stream's last message.
+    /// Returns the sequence number of the last message.
     pub fn last_seq(&self) -> u64 {
         self.first_seq + self.messages - 1
     }
 }
 
-/// The measurements of the sending end of a stream: the time that it took.
+/// The measurements of the sending end of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SenderResult {
-    /// Ticks from the moment at which both ends were ready to the moment at which the last message
-    /// was sent.
+    /// Ticks from the moment at which both ends were ready until the last message was sent.
     pub elapsed_ticks: u64,
 }
 
@@ -50,13 +46,12 @@ pub struct StreamResult {
     /// Number of messages that were overwritten before they were read: the gaps in the sequence
     /// numbers.
     pub lost: u64,
-    /// Ticks from the moment at which both ends were ready to the moment at which the last message
-    /// was received and verified.
+    /// Ticks from the moment at which both ends were ready until the last message was verified.
     pub elapsed_ticks: u64,
 }
 
 impl StreamResult {
-    /// Returns the number of messages sent, which is `received + lost`.
+    /// Returns the number of messages sent.
     pub fn sent(&self) -> u64 {
         self.received + self.lost
     }
@@ -70,34 +65,29 @@ impl StreamResult {
         }
     }
 
-    /// Returns the number of messages received per second. `ticks_per_s` is the number of ticks per
-    /// second.
+    /// Returns the number of messages received per second.
     pub fn messages_per_s(&self, ticks_per_s: f64) -> f64 {
         self.received as f64 / self.elapsed_ticks.max(1) as f64 * ticks_per_s
     }
 }
 
-/// The result of a stream that lies between two rounds of the floor, in the form in which a report
-/// stores it.
+/// A stream between two rounds of the floor, in the form in which a report stores it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub struct StreamRecord {
-    /// Median of the floor round before the stream, and median of the floor round after it, in
-    /// nanoseconds.
+    /// Medians of the floor rounds before and after the stream, in nanoseconds.
     pub floor_ns: [f64; 2],
     /// Number of messages received per second.
     pub msgs_per_s: f64,
-    /// Number of messages sent per second. It is larger than the number received if the receiver
-    /// could not keep up.
+    /// Number of messages sent per second. It is larger if the receiver could not keep up.
     pub sent_per_s: f64,
-    /// Number of messages of the stream that were lost.
+    /// Number of messages that were lost.
     pub lost: u64,
-    /// True if the floor was steady around the stream. Otherwise the stream does not contribute to
-    /// the median of its row in the report.
+    /// True if the stream contributes to the median of its row: if the floor was steady around it.
     pub counts: bool,
 }
 
 impl StreamRecord {
-    /// Converts the result of a stream to rates. `ticks_per_s` is the number of ticks per second.
+    /// Converts the result of a stream to rates.
     pub fn new(
         bracket: &BracketedRound<(SenderResult, StreamResult)>,
         ticks_per_s: f64,
@@ -113,8 +103,7 @@ impl StreamRecord {
     }
 }
 
-/// Waits until the receiver reports that it is ready, then sends the whole stream. Spins while
-/// there is no space for a message.
+/// Waits until the receiver reports that it is ready, then sends the whole stream. Spins.
 #[inline(never)]
 pub fn stream_send<P: Payload>(
     end: &mut impl Endpoint<P>,
@@ -135,9 +124,8 @@ pub fn stream_send<P: Payload>(
     Ok(SenderResult { elapsed_ticks })
 }
 
-/// Sends the sender a message that this side is ready, then receives until every message has
-/// arrived or is known to be lost. The last message of a producer is never lost, because a ring
-/// overwrites only its oldest messages.
+/// Reports that this side is ready, then receives until every message has arrived or is known to be
+/// lost. The last message of a producer is never lost: a ring overwrites only its oldest messages.
 #[inline(never)]
 pub fn stream_receive<P: Payload>(
     end: &mut impl Endpoint<P>,
@@ -164,13 +152,13 @@ pub fn stream_receive<P: Payload>(
         outcome?;
     }
     let elapsed_ticks = source.stop().since(start);
-    if may_drop_last::<P, _>(end) {
+    if may_drop::<P, _>(end) {
         end.send(&message);
     }
     Ok(ledger.result(elapsed_ticks))
 }
 
-/// Stores `corrupt` in `outcome`, unless `outcome` already holds an error. WHY a cold function: the
+/// Stores `corrupt` in `outcome`, unless it already holds an error. WHY a cold function: the
 /// measured loop then does not touch `outcome` while all messages are intact.
 #[cold]
 fn keep_first_error(outcome: &mut Result<(), CorruptMessage>, corrupt: CorruptMessage) {
@@ -180,30 +168,23 @@ fn keep_first_error(outcome: &mut Result<(), CorruptMessage>, corrupt: CorruptMe
 /// Maximum number of attempts to deliver the last message of a stream.
 const ATTEMPTS_MAX: u32 = 1000;
 
-fn may_drop_last<P, E: Endpoint<P>>(_end: &E) -> bool {
-    E::MAY_DROP_LAST
+fn may_drop<P, E: Endpoint<P>>(_end: &E) -> bool {
+    E::MAY_DROP
 }
 
-/// If the endpoint may drop the last message of a stream ([`Endpoint::MAY_DROP_LAST`]), sends it
-/// again until the receiver has confirmed it.
+/// If the endpoint may drop messages, sends the last one again until the receiver has confirmed it.
 fn deliver_last<P: Copy>(end: &mut impl Endpoint<P>, last: &P) {
     let mut answer = *last;
-    let mut attempts = if may_drop_last::<P, _>(end) {
-        ATTEMPTS_MAX
-    } else {
-        0
-    };
-    while attempts > 0 && !end.recv(&mut answer) {
-        attempts -= 1;
+    let mut attempts = 0..ATTEMPTS_MAX;
+    while may_drop::<P, _>(end) && !end.recv(&mut answer) && attempts.next().is_some() {
         std::thread::sleep(std::time::Duration::from_millis(1));
         end.send(last);
     }
 }
 
-/// Receives and ignores the superfluous copies of messages that [`deliver_last`] sent. The receiver
-/// calls it before it reports that it is ready.
+/// Receives and ignores the superfluous copies of messages that [`deliver_last`] sent.
 fn discard_last_copies<P>(end: &mut impl Endpoint<P>, into: &mut P) {
-    while may_drop_last::<P, _>(end) && end.recv(into) {}
+    while may_drop::<P, _>(end) && end.recv(into) {}
 }
 
 /// A ledger that counts each message of a stream as either received or lost.
@@ -214,8 +195,7 @@ pub(crate) struct StreamLedger {
     first_seq: u64,
     last_seq: u64,
     messages: u64,
-    /// Number of producers minus 1. It is used as a bit mask: a sequence number masked with it is
-    /// the number of the producer.
+    /// Number of producers minus 1: a sequence number masked with it is that of the producer.
     producer_mask: u64,
     received: u64,
     lost: u64,
@@ -238,8 +218,7 @@ impl StreamLedger {
         }
     }
 
-    /// Verifies a message and counts it as received. Counts the messages that are missing before it
-    /// as lost.
+    /// Verifies a message and counts it as received, and those that are missing before it as lost.
     #[inline(always)]
     pub(crate) fn count_message(&mut self, message: &impl Payload) -> Result<(), CorruptMessage> {
         let seq = message.seq();
@@ -254,7 +233,7 @@ impl StreamLedger {
         Ok(())
     }
 
-    /// Counts the messages of a producer from the expected one up to the one before `seq` as lost.
+    /// Counts the messages of a producer from the expected one to the one before `seq` as lost.
     #[cold]
     fn count_lost_before(&mut self, producer: usize, seq: u64) -> Result<(), CorruptMessage> {
         let due = self.due[producer];
@@ -265,7 +244,7 @@ impl StreamLedger {
         Ok(())
     }
 
-    /// Returns the result of a stream that took `elapsed_ticks`.
+    /// Returns the result of the stream, which took `elapsed_ticks`.
     pub(crate) fn result(&self, elapsed_ticks: u64) -> StreamResult {
         StreamResult {
             received: self.received,

@@ -4,24 +4,29 @@
 //! with the calls that are most similar. For every channel this is faster than blocking, as long as
 //! each side has a CPU. Several senders take turns in one thread, so that two CPUs are enough.
 
+use std::sync::mpsc::sync_channel;
+
 use disruptor::{BusySpin, build_multi_producer, build_single_producer};
 use horus_core::channel::{direct, fanout, mpsc, spmc, spsc};
 
 use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::{Payload, Seq};
+use crate::transport::carrier::Carrier::Channel;
 use crate::transport::carrier::ChannelProvider::{
     Crossbeam, Direct, Disruptor, Fanout, Flume, Kanal, Mpsc, Rtrb, Spmc, Spsc, Std,
 };
 use crate::transport::carrier::ChannelShape::{OneToOne, OneToTwo, TwoToOne, TwoToTwo};
-use crate::transport::carrier::{CAPACITY, Carrier, MessageSize, Transport};
-use crate::transport::driver::{self, Driver};
-use crate::transport::endpoints::{AlternatingSenders, BroadcastReceivers, alternating_clones};
+use crate::transport::carrier::{CAPACITY, MessageSize, Transport};
+use crate::transport::driver;
+use crate::transport::endpoints::kanal;
+use crate::transport::groups::{
+    AlternatingSenders, BroadcastReceivers, BroadcastSenders, alternating_clones,
+};
 use crate::transport::packet::{Packet16, Packet304, Packet1480, with_packet};
-use crate::transport::peer_channels as peers;
 use crate::transport::rendezvous::{OpenResult, Rendezvous, SideRole, unsuited_error};
 
 /// Number of messages that every measured channel can hold.
-pub(super) const SLOTS: usize = CAPACITY as usize;
+const SLOTS: usize = CAPACITY as usize;
 
 /// Returns an endpoint of a channel of ours and a second one like it.
 macro_rules! twice {
@@ -32,17 +37,10 @@ macro_rules! twice {
     }};
 }
 
-/// A message that all measured channels can carry.
-pub(super) trait ChannelMessage: Payload + Send + Sync + 'static {}
+/// An endpoint that may be in another thread.
+trait SendEndpoint<P>: Endpoint<P> + Send + 'static {}
 
-impl<P: Payload + Send + Sync + 'static> ChannelMessage for P {}
-
-/// Reports that the channel is full: always returns false, like an [`Endpoint::send`] that failed.
-#[inline(always)]
-pub(super) fn report_full() -> bool {
-    std::hint::spin_loop();
-    false
-}
+impl<P, E: Endpoint<P> + Send + 'static> SendEndpoint<P> for E {}
 
 /// Opens the near side of a transport, and also creates the driver of the far thread. If both ends
 /// are in one thread, opens both.
@@ -59,171 +57,110 @@ pub(super) fn open(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenRes
 }
 
 /// Creates two channels between two threads, one for each direction.
-fn open_two_threads<P: ChannelMessage, T, R>(
+fn open_two_threads<P: Payload, T: SendEndpoint<P>, R: SendEndpoint<P>>(
     rendezvous: &Rendezvous<'_>,
     make: impl Fn() -> (T, R),
-) -> Driver
-where
-    T: Endpoint<P> + Send + 'static,
-    R: Endpoint<P> + Send + 'static,
-{
+) -> OpenResult {
     let ((there, from_there), (back, from_back)) = (make(), make());
     let far = driver::sendable_driver::<P>((back, from_there));
     rendezvous.far.set(Some(far));
-    driver::sendable_driver::<P>((there, from_back))
+    Ok(driver::sendable_driver::<P>((there, from_back)))
 }
 
 /// Creates two channels between two threads, one for each direction. If both ends are in one
 /// thread, creates only one channel.
-fn open_one_to_one<P: ChannelMessage, T, R>(
+fn open_one_to_one<P: Payload, T: SendEndpoint<P>, R: SendEndpoint<P>>(
     rendezvous: &Rendezvous<'_>,
     make: impl Fn() -> (T, R),
-) -> Driver
-where
-    T: Endpoint<P> + Send + 'static,
-    R: Endpoint<P> + Send + 'static,
-{
+) -> OpenResult {
     match rendezvous.role {
-        SideRole::Loop => driver::both_ends_driver::<P>(make()),
+        SideRole::Loop => Ok(driver::both_ends_driver::<P>(make())),
         _ => open_two_threads::<P, T, R>(rendezvous, make),
     }
 }
 
 /// Opens channels with one receiver. The sender is either used alone, or cloned into two senders
 /// that take turns.
-fn open_to_one<P: ChannelMessage, T, R>(
+fn open_to_one<P: Payload, T: SendEndpoint<P> + Clone, R: SendEndpoint<P>>(
     transport: Transport,
     rendezvous: &Rendezvous<'_>,
     make: impl Fn() -> (T, R),
-) -> OpenResult
-where
-    T: Endpoint<P> + Clone + Send + 'static,
-    R: Endpoint<P> + Send + 'static,
-{
+) -> OpenResult {
     match transport.carrier {
-        Carrier::Channel(_, OneToOne) => Ok(open_one_to_one::<P, T, R>(rendezvous, make)),
-        Carrier::Channel(_, TwoToOne) => Ok(open_two_threads::<P, _, R>(rendezvous, || {
-            alternating_clones(make())
-        })),
+        Channel(_, OneToOne) => open_one_to_one::<P, T, R>(rendezvous, make),
+        Channel(_, TwoToOne) => {
+            open_two_threads::<P, _, R>(rendezvous, || alternating_clones(make()))
+        }
         _ => Err(unsuited_error(transport)),
     }
 }
 
-fn open_ours<P: ChannelMessage>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
-    let Carrier::Channel(maker, shape) = transport.carrier else {
-        return Err(unsuited_error(transport));
-    };
-    Ok(match (maker, shape) {
-        (Direct, OneToOne) if rendezvous.role == SideRole::Loop => {
-            driver::both_ends_driver::<P>(direct::channel(SLOTS))
+fn open_ours<P: Payload>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
+    match transport.carrier {
+        Channel(Direct, OneToOne) if rendezvous.role == SideRole::Loop => {
+            Ok(driver::both_ends_driver::<P>(direct::channel(SLOTS)))
         }
-        (Spsc, OneToOne) => open_one_to_one::<P, _, _>(rendezvous, || spsc::channel(SLOTS)),
-        (Mpsc, TwoToOne) => {
+        Channel(Spsc, OneToOne) => open_one_to_one::<P, _, _>(rendezvous, || spsc::channel(SLOTS)),
+        Channel(Mpsc, TwoToOne) => {
             open_two_threads::<P, _, _>(rendezvous, || alternating_clones(mpsc::channel(SLOTS)))
         }
-        (Spmc, OneToTwo) => open_two_threads::<P, _, _>(rendezvous, || {
+        Channel(Spmc, OneToTwo) => open_two_threads::<P, _, _>(rendezvous, || {
             let (tx, rx) = spmc::channel(SLOTS);
             (tx, BroadcastReceivers::new(twice!(rx)))
         }),
-        (Fanout, TwoToOne) => open_two_threads::<P, _, _>(rendezvous, || {
+        Channel(Fanout, TwoToOne) => open_two_threads::<P, _, _>(rendezvous, || {
             let (tx, rx) = fanout::channel(SLOTS);
             (AlternatingSenders::new(twice!(tx)), rx)
         }),
-        (Fanout, OneToTwo) => open_two_threads::<P, _, _>(rendezvous, || {
+        Channel(Fanout, OneToTwo) => open_two_threads::<P, _, _>(rendezvous, || {
             let (tx, rx) = fanout::channel(SLOTS);
             (tx, BroadcastReceivers::new(twice!(rx)))
         }),
-        (Fanout, TwoToTwo) => open_two_threads::<P, _, _>(rendezvous, || {
+        Channel(Fanout, TwoToTwo) => open_two_threads::<P, _, _>(rendezvous, || {
             let (tx, rx) = fanout::channel(SLOTS);
             let senders = AlternatingSenders::new(twice!(tx));
             (senders, BroadcastReceivers::new(twice!(rx)))
         }),
-        _ => return Err(unsuited_error(transport)),
-    })
+        _ => Err(unsuited_error(transport)),
+    }
 }
 
-fn open_peers<P: ChannelMessage>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
-    let Carrier::Channel(maker, shape) = transport.carrier else {
-        return Err(unsuited_error(transport));
-    };
-    Ok(match (maker, shape) {
-        (Rtrb, OneToOne) => open_one_to_one::<P, _, _>(rendezvous, || rtrb::RingBuffer::new(SLOTS)),
-        (Disruptor, OneToOne) => open_one_to_one::<P, _, _>(rendezvous, || {
-            let builder = build_single_producer(SLOTS, empty_message::<P>, BusySpin);
+fn open_peers<P: Payload>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
+    let empty = || P::compose(0);
+    match transport.carrier {
+        Channel(Rtrb, OneToOne) => {
+            open_one_to_one::<P, _, _>(rendezvous, || rtrb::RingBuffer::new(SLOTS))
+        }
+        Channel(Disruptor, OneToOne) => open_one_to_one::<P, _, _>(rendezvous, || {
+            let builder = build_single_producer(SLOTS, empty, BusySpin);
             let (poller, builder) = builder.new_event_poller();
-            (
-                peers::DisruptorSender(builder.build()),
-                peers::DisruptorReceiver(poller),
-            )
+            (builder.build(), poller)
         }),
-        (Disruptor, TwoToOne) => open_two_threads::<P, _, _>(rendezvous, || {
-            let builder = build_multi_producer(SLOTS, empty_message::<P>, BusySpin);
+        Channel(Disruptor, TwoToOne) => open_two_threads::<P, _, _>(rendezvous, || {
+            let builder = build_multi_producer(SLOTS, empty, BusySpin);
             let (poller, builder) = builder.new_event_poller();
-            alternating_clones((
-                peers::DisruptorSender(builder.build()),
-                peers::DisruptorReceiver(poller),
-            ))
+            alternating_clones((builder.build(), poller))
         }),
-        (Disruptor, OneToTwo) => open_two_threads::<P, _, _>(rendezvous, || {
-            let builder = build_single_producer(SLOTS, empty_message::<P>, BusySpin);
+        Channel(Disruptor, OneToTwo) => open_two_threads::<P, _, _>(rendezvous, || {
+            let builder = build_single_producer(SLOTS, empty, BusySpin);
             let (one, builder) = builder.new_event_poller();
             let (two, builder) = builder.new_event_poller();
-            let pollers = [one, two].map(peers::DisruptorReceiver);
-            (
-                peers::DisruptorSender(builder.build()),
-                BroadcastReceivers::new(pollers),
-            )
+            (builder.build(), BroadcastReceivers::new([one, two]))
         }),
-        (Crossbeam, OneToTwo) => open_two_threads::<P, _, _>(rendezvous, || {
+        Channel(Crossbeam, OneToTwo) => open_two_threads::<P, _, _>(rendezvous, || {
             let (one, from_one) = crossbeam_channel::bounded(SLOTS);
             let (two, from_two) = crossbeam_channel::bounded(SLOTS);
-            let both = peers::BroadcastSenders::new([one, two]);
+            let both = BroadcastSenders::new([one, two]);
             (both, BroadcastReceivers::new([from_one, from_two]))
         }),
-        (Crossbeam, _) => {
-            return open_to_one::<P, _, _>(transport, rendezvous, || {
-                crossbeam_channel::bounded(SLOTS)
-            });
+        Channel(Crossbeam, _) => {
+            open_to_one::<P, _, _>(transport, rendezvous, || crossbeam_channel::bounded(SLOTS))
         }
-        (Std, _) => {
-            return open_to_one::<P, _, _>(transport, rendezvous, || {
-                std::sync::mpsc::sync_channel(SLOTS)
-            });
+        Channel(Std, _) => open_to_one::<P, _, _>(transport, rendezvous, || sync_channel(SLOTS)),
+        Channel(Kanal, _) => open_to_one::<P, _, _>(transport, rendezvous, || kanal(SLOTS)),
+        Channel(Flume, _) => {
+            open_to_one::<P, _, _>(transport, rendezvous, || flume::bounded(SLOTS))
         }
-        (Kanal, _) => return open_to_one::<P, _, _>(transport, rendezvous, peers::kanal),
-        (Flume, _) => {
-            return open_to_one::<P, _, _>(transport, rendezvous, || flume::bounded(SLOTS));
-        }
-        _ => return Err(unsuited_error(transport)),
-    })
+        _ => Err(unsuited_error(transport)),
+    }
 }
-
-/// Returns the value that an event of a disruptor has before anything was published.
-fn empty_message<P: ChannelMessage>() -> P {
-    P::compose(0)
-}
-
-macro_rules! endpoints {
-    ($($module:ident),+) => {$(
-        impl<P: ChannelMessage> Endpoint<P> for $module::Sender<P> {
-            #[inline(always)]
-            fn send(&mut self, message: &P) -> bool {
-                self.try_send_ref(message).is_ok() || report_full()
-            }
-        }
-
-        impl<P: ChannelMessage> Endpoint<P> for $module::Receiver<P> {
-            #[inline(always)]
-            fn recv(&mut self, message: &mut P) -> bool {
-                self.try_recv_into(message).is_ok()
-            }
-
-            #[inline(always)]
-            fn drain(&mut self, _message: &mut P, each: &mut impl FnMut(&P)) -> bool {
-                self.drain_in_place(each) > 0
-            }
-        }
-    )+};
-}
-
-endpoints!(spsc, spmc, mpsc, fanout);

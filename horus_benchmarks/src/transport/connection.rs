@@ -1,5 +1,5 @@
-//! A connection between two sides of a benchmark. The near side is in this thread, the far side is
-//! in another thread or in a child process.
+//! A connection between two sides of a benchmark: the near side in this thread, and the far side in
+//! another thread or in a child process.
 
 use std::fmt;
 use std::process::ExitCode;
@@ -32,8 +32,7 @@ enum ConnectionJob {
     Open {
         transport: Transport,
         number: u64,
-        /// The driver of the far side, which runs its tasks; `None` if the far side has to create
-        /// it.
+        /// The driver of the far side, unless it has to create that itself.
         #[serde(skip)]
         far: Option<SendDriver>,
     },
@@ -44,8 +43,7 @@ enum ConnectionJob {
     Close,
 }
 
-/// The answer of the far side to a job: the result of the task if the job was a task, otherwise
-/// `None`.
+/// The answer of the far side to a job: the result, if the job was a task.
 type Answer = Option<TaskResult>;
 
 /// Both sides of a connection. One transport is open at a time. The far side sleeps between rounds.
@@ -106,8 +104,7 @@ impl Connection {
         })
     }
 
-    /// Opens both sides of `transport`, in both directions. Closes the transport that was open
-    /// before.
+    /// Opens both sides of `transport`. Closes the transport that was open before.
     pub fn open(&mut self, transport: Transport) -> Result<(), AnyError> {
         self.close()?;
         let number = next_connection_number();
@@ -126,8 +123,8 @@ impl Connection {
         Ok(())
     }
 
-    /// Runs one round of ping-pong over the open transport. Spins all the time. After an error, the
-    /// transport cannot be used any longer.
+    /// Runs one round of ping-pong over the open transport. Spins. After an error, the transport
+    /// cannot be used any longer.
     pub fn round(
         &mut self,
         timing: Timing,
@@ -149,21 +146,19 @@ impl Connection {
     }
 
     /// Streams `messages` messages from the near side to the far side. If one ring serves both
-    /// directions, each side sends half of the messages and receives all; the result then covers
+    /// directions, each side sends half of the messages and receives all, and the result covers
     /// both sides.
     pub fn stream(&mut self, messages: u64) -> Result<(SenderResult, StreamResult), AnyError> {
         let near = self.near.as_mut().ok_or(CLOSED_ERROR)?;
         let carrier = near.transport.carrier;
-        let first_seq = near.next_seq;
         let is_duplex = carrier.is_duplex();
-        let (messages, producers) = if is_duplex {
-            (messages.max(2), 2)
-        } else {
-            (messages, carrier.producers())
+        let (messages, producers) = match is_duplex {
+            true => (messages.max(2), 2),
+            false => (messages, carrier.producers()),
         };
         let plan = StreamPlan {
             messages,
-            first_seq,
+            first_seq: near.next_seq,
             producers,
         };
         near.next_seq = plan.last_seq() + 1;
@@ -185,8 +180,8 @@ impl Connection {
         }
     }
 
-    /// Runs a task on each side at the same time. If the near side failed because its wait timed
-    /// out, returns the error of the far side instead, because that error explains the failure.
+    /// Runs a task on each side at the same time. If the wait of the near side timed out, returns
+    /// the error of the far side, because that error explains the failure.
     fn run_tasks(&mut self, near: Task, far: Task) -> Result<(TaskResult, TaskResult), AnyError> {
         let source = self.source;
         let watch = self.far_end.watch();
@@ -219,15 +214,14 @@ fn unexpected_answer(answer: &impl fmt::Debug) -> AnyError {
 
 /// Returns an error if the stream has lost messages although the carrier must not lose any.
 fn check_loss(carrier: Carrier, streamed: &StreamResult) -> Result<(), AnyError> {
-    match streamed.lost {
-        lost if lost > 0 && carrier.is_lossless() => {
-            Err(format!("{lost} messages were lost on a ring that loses none").into())
-        }
-        _ => Ok(()),
+    if streamed.lost > 0 && carrier.is_lossless() {
+        let lost = streamed.lost;
+        return Err(format!("{lost} messages were lost on a ring that loses none").into());
     }
+    Ok(())
 }
 
-/// A transport whose two ends are both in this thread. They use one ring or topic.
+/// A transport whose two ends are both in this thread.
 #[expect(missing_debug_implementations, reason = "a driver is a function")]
 pub struct LoopedTransport {
     driver: Driver,
@@ -243,12 +237,8 @@ impl LoopedTransport {
         source: TickSource,
         private: &PrivateNamespace,
     ) -> Result<LoopedTransport, AnyError> {
-        let namespace = &private.open()?;
-        let driver = transport.open(&Rendezvous::new(
-            namespace,
-            next_connection_number(),
-            SideRole::Loop,
-        ))?;
+        let (namespace, number) = (private.open()?, next_connection_number());
+        let driver = transport.open(&Rendezvous::new(&namespace, number, SideRole::Loop))?;
         let watch = OtherEndWatch::new(false, || false);
         Ok(LoopedTransport {
             driver,
@@ -258,7 +248,7 @@ impl LoopedTransport {
         })
     }
 
-    /// Sends messages and receives each of them, in timed batches that `plan` describes.
+    /// Sends messages and receives each of them, in the timed batches of `plan`.
     pub fn round(&mut self, plan: &MicroPlan) -> Result<MicroResult, AnyError> {
         match (self.driver)(&Task::Loop(*plan, self.next_seq), &self.timer)? {
             TaskResult::MicroResult(micro) => {
@@ -279,15 +269,15 @@ impl LoopedTransport {
         self.next_seq += messages;
         match (self.driver)(&Task::LoopStream(plan), &self.timer)? {
             TaskResult::StreamResult(streamed) => {
-                check_loss(self.carrier, &streamed).map(|()| streamed)
+                check_loss(self.carrier, &streamed)?;
+                Ok(streamed)
             }
             other => Err(unexpected_answer(&other)),
         }
     }
 }
 
-/// Performs the role [`CONNECTION_ROLE`] in a child process, until the parent closes the
-/// connection.
+/// Performs the role [`CONNECTION_ROLE`] in a child process, until the parent closes it.
 pub fn serve_child(context: &ChildContext) -> ExitCode {
     far_end::serve(context, || Ok(make_service(Namespace::current()?)))
 }

@@ -6,14 +6,18 @@ use crate::measure::endpoint::Endpoint;
 use crate::measure::loopback;
 use crate::measure::micro::{MicroPlan, MicroResult};
 use crate::measure::payload::Payload;
+use crate::measure::stats::Samples;
 use crate::measure::stream::{self, SenderResult, StreamPlan, StreamResult};
 use crate::measure::tsc::TickSource;
 use crate::measure::wait::OtherEndWatch;
-use crate::measure::workload::{Echo, Round, RoundPlan, WorkloadError, run_far_end, run_near_end};
+use crate::measure::workload::{
+    Echo, Round, RoundPlan, WorkloadError, refused_by_library, run_far_end, run_near_end,
+};
 use crate::transport::duplex;
+use crate::transport::rendezvous::OpenResult;
 
-/// The counter that times the loops of a driver, and a watch that ends the waits in these loops if
-/// the other side has died.
+/// The counter that times the loops of a driver, and a watch that ends their waits if the other
+/// side has died.
 #[derive(Debug)]
 #[expect(missing_docs, reason = "the names say it")]
 pub struct LoopTimer {
@@ -24,25 +28,22 @@ pub struct LoopTimer {
 /// A task for one side of a connection. The other side runs the matching task.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 pub enum Task {
-    /// Runs the measuring end of a round of ping-pong with [`run_near_end`].
+    /// Runs [`run_near_end`].
     Ping(RoundPlan),
-    /// Runs the echoing end of a round of ping-pong with [`run_far_end`].
+    /// Runs [`run_far_end`].
     Echo(RoundPlan),
-    /// Sends a stream of messages with [`stream::stream_send`].
+    /// Runs [`stream::stream_send`].
     Send(StreamPlan),
-    /// Receives a stream of messages with [`stream::stream_receive`]. Compares the number of lost
-    /// messages with the number that the endpoint has counted.
+    /// Runs [`stream::stream_receive`]. Compares the losses with those that the endpoint counted.
     Receive(StreamPlan),
-    /// Exchanges messages over a ring on which both sides send. This side sends the first message.
-    /// Compares the number of lost messages with the number that the endpoint has counted.
+    /// Exchanges messages over a ring on which both sides send, of which this side sends the first
+    /// one. Compares the losses with those that the endpoint counted.
     ExchangeFirst(StreamPlan),
-    /// Exchanges messages over a ring on which both sides send. This side sends the second message.
-    /// Compares the number of lost messages with the number that the endpoint has counted.
+    /// Exchanges messages as [`Task::ExchangeFirst`] does, but sends the second one.
     ExchangeSecond(StreamPlan),
-    /// Sends messages and receives them in one thread with [`loopback::send_and_receive`]. The
-    /// number is the sequence number of the first message.
+    /// Runs [`loopback::send_and_receive`] from this sequence number on.
     Loop(MicroPlan, u64),
-    /// Sends a stream and receives it in one thread with [`loopback::stream_in_bursts`].
+    /// Runs [`loopback::stream_in_bursts`].
     LoopStream(StreamPlan),
 }
 
@@ -60,24 +61,60 @@ pub enum TaskResult {
 /// The result of a task, or the reason why the task failed.
 pub type DriverResult = Result<TaskResult, WorkloadError>;
 
-/// A function that runs the tasks of one side over its endpoint. For a task that the endpoint does
-/// not support, it returns [`WorkloadError::Unsuited`].
+/// A function that runs the tasks of one side over its endpoint. It returns
+/// [`WorkloadError::Unsuited`] for a task that the endpoint does not support.
 pub type Driver = Box<dyn FnMut(&Task, &LoopTimer) -> DriverResult>;
 
-/// A driver, as [`Driver`] is, that can be sent to another thread.
+/// A driver that can be sent to another thread.
 pub type SendDriver = Box<dyn FnMut(&Task, &LoopTimer) -> DriverResult + Send>;
 
 // WHY several functions: each loop is compiled for every carrier and message size, and most
 // combinations would never run.
 
 /// Returns a driver for `end`, which is one side of a connection.
-pub fn one_side_driver<P: Payload + 'static>(end: impl Endpoint<P> + 'static) -> Driver {
+pub fn one_side_driver<P: Payload>(end: impl Endpoint<P> + 'static) -> Driver {
     Box::new(single_side_driver::<P>(end))
 }
 
-/// Returns a driver for `end`, which is one side of a connection and may be in another thread.
-pub fn sendable_driver<P: Payload + 'static>(end: impl Endpoint<P> + Send + 'static) -> SendDriver {
+/// Returns a driver for `end`, which may be in another thread.
+pub fn sendable_driver<P: Payload>(end: impl Endpoint<P> + Send + 'static) -> SendDriver {
     Box::new(single_side_driver::<P>(end))
+}
+
+/// Returns a driver for a side with a loop of its own: it calls `pass_message` with the number of
+/// each message of a round, and records the ticks that were timed, if any.
+pub(super) fn message_driver(
+    mut pass_message: impl FnMut(u64, &LoopTimer) -> Result<Option<u64>, WorkloadError> + 'static,
+) -> Driver {
+    Box::new(move |task, timer| {
+        let (Task::Ping(plan) | Task::Echo(plan)) = task else {
+            return Err(WorkloadError::Unsuited);
+        };
+        let mut samples = Samples::new();
+        for seq in plan.first_seq..plan.next_seq() {
+            let ticks = pass_message(seq, timer)?;
+            if let Some(ticks) = ticks.filter(|_| plan.is_timed(seq)) {
+                samples.record(ticks);
+            }
+        }
+        Ok(match task {
+            Task::Ping(_) => TaskResult::Round(Round::complete(plan, samples)),
+            _ => TaskResult::Echo(Echo::complete(plan, samples)),
+        })
+    })
+}
+
+/// Returns a driver that calls `open` when the first task arrives. WHY: the near side is opened
+/// first, and some of its objects can be opened only when the far side is open, too.
+pub(super) fn late_driver(open: impl FnOnce() -> OpenResult + 'static) -> Driver {
+    let mut open = Some(open);
+    let mut driver: Option<Driver> = None;
+    Box::new(move |task, timer| {
+        if let Some(open) = open.take() {
+            driver = Some(open().map_err(refused_by_library)?);
+        }
+        driver.as_mut().ok_or(WorkloadError::Unsuited)?(task, timer)
+    })
 }
 
 fn single_side_driver<P: Payload>(
@@ -97,11 +134,10 @@ fn single_side_driver<P: Payload>(
     }
 }
 
-/// Returns a driver for one side of a connection that uses a single ring or topic in both
-/// directions. Each side publishes with `out` and subscribes with `back`, so it also receives its
-/// own messages. `first` must be true for one side and false for the other. It marks the messages
-/// of a side, and the side for which it is true sends first.
-pub fn duplex_side_driver<P: Payload + 'static>(
+/// Returns a driver for one side of a single ring or topic that serves both directions, so that
+/// each side also receives its own messages. `first` marks the messages of a side, and is true for
+/// the side that sends first.
+pub fn duplex_side_driver<P: Payload>(
     (out, back): (impl Endpoint<P> + 'static, impl Endpoint<P> + 'static),
     first: bool,
 ) -> Driver {
@@ -111,13 +147,13 @@ pub fn duplex_side_driver<P: Payload + 'static>(
             return ping_pong::<P>(&mut end, task, timer);
         };
         receive_and_compare_losses::<P, _>(&mut end, |end| {
-            duplex::exchange::<P>(end, plan, first, timer.source, &timer.watch)
+            duplex::exchange(end, plan, first, timer.source, &timer.watch)
         })
     })
 }
 
 /// Returns a driver for a ring whose two ends are both in one thread.
-pub fn both_ends_driver<P: Payload + 'static>(mut ends: impl Endpoint<P> + 'static) -> Driver {
+pub fn both_ends_driver<P: Payload>(mut ends: impl Endpoint<P> + 'static) -> Driver {
     Box::new(move |task, timer| match task {
         Task::Loop(plan, first_seq) => loopback::send_and_receive::<P>(&mut ends, plan, *first_seq)
             .map(TaskResult::MicroResult),
@@ -148,7 +184,7 @@ fn receive_and_compare_losses<P, E: Endpoint<P>>(
     let before = end.lost();
     let streamed = receive(end)?;
     let counted = end.lost() - before;
-    if streamed.lost == counted || !E::COUNTS_LOSSES {
+    if streamed.lost == counted || E::MAY_DROP {
         return Ok(TaskResult::StreamResult(streamed));
     }
     Err(WorkloadError::Miscounted {

@@ -1,5 +1,5 @@
-//! Connections that use one ring for both directions. Each side publishes and subscribes, and every
-//! subscriber receives all messages, including those that its own side sent.
+//! Connections that use one ring for both directions. Each side publishes and subscribes, and also
+//! receives the messages that it sent itself.
 
 use crate::measure::endpoint::Endpoint;
 use crate::measure::payload::{CorruptMessage, Payload};
@@ -8,15 +8,14 @@ use crate::measure::tsc::TickSource;
 use crate::measure::wait::OtherEndWatch;
 use crate::measure::workload::WorkloadError;
 
-/// Sequence number of a message that is not part of the stream: it signals the other side to begin.
+/// Sequence number of the message that signals the other side to begin.
 const READY_SEQ: u64 = 0;
 
-/// Maximum number of attempts to receive a message that this thread has sent itself. It is larger
-/// than the number of slots of any lane.
+/// Maximum number of attempts to receive a message that this thread has sent itself, which is more
+/// than any lane has slots.
 const RECEIVE_ATTEMPTS_MAX: u32 = 1 << 16;
 
-/// Number of messages that a side receives for each message that it sends. Both sides send, and
-/// each receives all messages.
+/// Number of messages that a side receives for each message that it sends.
 const RECEIVED_PER_SENT: u32 = 2;
 
 /// The mark of the side that sent a message: the lowest bit of the message's stamp.
@@ -45,17 +44,15 @@ impl<P: Payload, T: Endpoint<P>> Endpoint<P> for MarkedSender<T> {
     }
 }
 
-/// A receiving end that returns only messages of the other side. It stores the last message of its
-/// own side, which `verify_copies` then verifies.
+/// A receiving end that returns only messages of the other side.
 #[derive(Debug)]
 pub(super) struct OtherSideReceiver<R, P> {
     end: R,
     mark: SideMark,
-    /// The last message that this side has sent and received back; `None` if it has not been
-    /// received yet.
+    /// The last message that this side has sent, once it was received back.
     own: Option<P>,
-    /// A message of the other side that arrived while `verify_copies` waited for the one that this
-    /// side had sent. The next `recv` returns it.
+    /// A message of the other side that arrived while `verify_copies` waited for an own one. The
+    /// next `recv` returns it.
     next: Option<P>,
 }
 
@@ -76,11 +73,6 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for OtherSideReceiver<R, P> {
         true
     }
 
-    #[inline(always)]
-    fn recv_either_direction(&mut self, message: &mut P) -> bool {
-        self.end.recv(message)
-    }
-
     fn verify_copies(&mut self, seq: u64) -> Result<(), CorruptMessage> {
         for _ in 0..RECEIVE_ATTEMPTS_MAX {
             if let Some(own) = self.own.take() {
@@ -88,11 +80,9 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for OtherSideReceiver<R, P> {
             }
             let mut message = P::compose(READY_SEQ);
             if self.end.recv(&mut message) {
-                let is_own = self.mark.marks(&message);
-                let place = if is_own {
-                    &mut self.own
-                } else {
-                    &mut self.next
+                let place = match self.mark.marks(&message) {
+                    true => &mut self.own,
+                    false => &mut self.next,
                 };
                 if let Some(before) = place.replace(message) {
                     return Err(CorruptMessage::new(seq, before.seq()));
@@ -107,8 +97,7 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for OtherSideReceiver<R, P> {
     }
 }
 
-/// Returns the sending and the receiving end of one side of a ring. The sending end marks its
-/// messages, so that the receiving end can distinguish them from those of the other side.
+/// Returns the sending and the receiving end of one side of a ring.
 pub(super) fn duplex_ends<P: Payload, T, R>(
     out: T,
     back: R,
@@ -126,12 +115,11 @@ pub(super) fn duplex_ends<P: Payload, T, R>(
     )
 }
 
-/// Sends every other message of the plan, and at the same time receives the messages of both sides.
-/// If `first` is true, this side sends the first message, the third, and so on; the other side
-/// sends the rest. Verifies each message, and counts each loss.
+/// Sends every other message of the plan, beginning with the first one if `first` is true, and at
+/// the same time receives the messages of both sides. Verifies each, and counts each loss.
 #[inline(never)]
-pub(super) fn exchange<P: Payload>(
-    end: &mut impl Endpoint<P>,
+pub(super) fn exchange<P: Payload, T: Endpoint<P>, R: Endpoint<P>>(
+    (out, OtherSideReceiver { end: back, .. }): &mut (MarkedSender<T>, OtherSideReceiver<R, P>),
     plan: &StreamPlan,
     first: bool,
     source: TickSource,
@@ -139,12 +127,12 @@ pub(super) fn exchange<P: Payload>(
 ) -> Result<StreamResult, WorkloadError> {
     let mut message = P::compose(READY_SEQ);
     if first {
-        watch.spin_until(|| end.recv_either_direction(&mut message).then_some(()))?;
+        watch.spin_until(|| back.recv(&mut message).then_some(()))?;
         if message.seq() != READY_SEQ {
             return Err(CorruptMessage::new(READY_SEQ, message.seq()).into());
         }
     } else {
-        watch.spin_until(|| end.send(&message).then_some(()))?;
+        watch.spin_until(|| out.send(&message).then_some(()))?;
     }
     let start = source.start();
     let mut ledger = StreamLedger::new(plan);
@@ -155,10 +143,10 @@ pub(super) fn exchange<P: Payload>(
     let step = plan.producers;
     while next <= plan.last_seq() || !ledger.is_complete() {
         watch.spin_until(|| {
-            let sent = may_send && next <= plan.last_seq() && end.send(&P::compose(next));
+            let sent = may_send && next <= plan.last_seq() && out.send(&P::compose(next));
             next += if sent { step } else { 0 };
             let mut received = 0;
-            while received < RECEIVED_PER_SENT && end.recv_either_direction(&mut message) {
+            while received < RECEIVED_PER_SENT && back.recv(&mut message) {
                 received += 1;
                 // The own word that this side is ready is no message of the plan.
                 let entered = match message.seq() {

@@ -1,220 +1,217 @@
-//! Implements [`Endpoint`] for our rings and topics, with one or two endpoints on each side.
+//! Implements [`Endpoint`] for our rings, topics and channels, and for the channels of others.
 
+use std::sync::mpsc as std_mpsc;
+
+use disruptor::{
+    EventPoller, MultiConsumerBarrier, MultiProducer, MultiProducerBarrier, Producer as _,
+    SingleConsumerBarrier, SingleProducer, SingleProducerBarrier,
+};
+use horus_core::channel::{direct, fanout, mpsc, spmc, spsc};
 use horus_core::topic::{Publisher, Subscriber};
-use horus_shm::{Consumer, LoanError, Producer};
+use horus_shm::{Consumer, Producer, SendError};
 
 use crate::measure::endpoint::Endpoint;
-use crate::measure::payload::{CorruptMessage, Payload};
-use crate::measure::stream::PRODUCERS_MAX;
+use crate::measure::payload::Payload;
 use crate::transport::packet::Packet;
 
-/// Implements [`Endpoint`] for the ends of a ring or topic. The arguments of the macro are the call
-/// that sends a message by reference, and the call that counts losses.
-macro_rules! endpoints {
-    ($sender:ident::$send:ident, $receiver:ident, |$end:ident| $lost:expr) => {
-        impl<P: Packet> Endpoint<P> for $sender<P> {
+/// Implements [`Endpoint`] for sending ends. Each line has the type of an end, and an expression
+/// that sends a message and is true on success.
+macro_rules! senders {
+    ($bound:ident: $($end:ty => |$tx:ident, $message:ident| $sent:expr;)+) => {$(
+        impl<P: $bound> Endpoint<P> for $end {
             #[inline(always)]
-            fn send(&mut self, message: &P) -> bool {
-                match $sender::$send(self, message) {
-                    Ok(()) => true,
-                    Err(error) => handle_refusal(error.is_full()),
+            fn send(&mut self, $message: &P) -> bool {
+                let $tx = self;
+                let sent: bool = $sent;
+                sent || report_full()
+            }
+        }
+    )+};
+}
+
+/// Implements [`Endpoint`] for receiving ends. Each line has the type of an end, and an expression
+/// that receives a message into a variable and is true on success. It may also have an expression
+/// that calls a function with each available message and is true if there was one, and one that
+/// counts the lost messages.
+macro_rules! receivers {
+    ($bound:ident: $($end:ty => |$rx:ident, $message:ident| $received:expr
+        $(, drain |$each:ident| $drained:expr)? $(, lost $lost:expr)?;)+) => {$(
+        impl<P: $bound> Endpoint<P> for $end {
+            #[inline(always)]
+            fn recv(&mut self, $message: &mut P) -> bool {
+                let $rx = self;
+                $received
+            }
+
+            $(
+                #[inline(always)]
+                fn drain(&mut self, _message: &mut P, $each: &mut impl FnMut(&P)) -> bool {
+                    let $rx = self;
+                    $drained
                 }
-            }
+            )?
+
+            $(
+                fn lost(&self) -> u64 {
+                    let $rx = self;
+                    $lost
+                }
+            )?
         }
+    )+};
+}
 
-        impl<P: Packet> Endpoint<P> for $receiver<P> {
-            #[inline(always)]
-            fn recv(&mut self, message: &mut P) -> bool {
-                self.recv_into(message)
-            }
+/// Reports that there is no space: always returns false, like an [`Endpoint::send`] that failed.
+#[inline(always)]
+fn report_full() -> bool {
+    std::hint::spin_loop();
+    false
+}
 
-            #[inline(always)]
-            fn drain(&mut self, _message: &mut P, each: &mut impl FnMut(&P)) -> bool {
-                $receiver::drain(self, |message| each(&message)) > 0
-            }
+/// Returns true if a message was sent, and false if the ring is full. Panics for any other error,
+/// because the benchmark cannot continue.
+#[inline(always)]
+fn is_sent<M>(result: Result<(), SendError<M>>) -> bool {
+    match result {
+        Ok(()) => true,
+        Err(error) => refuse_unless(error.is_full()),
+    }
+}
 
-            fn lost(&self) -> u64 {
-                let $end = self;
-                $lost
-            }
+#[inline(always)]
+fn refuse_unless(is_full: bool) -> bool {
+    assert!(
+        is_full,
+        "the ring is not ours any more, or its memory is gone"
+    );
+    false
+}
+
+senders! { Packet:
+    Publisher<P> => |tx, message| is_sent(tx.send(message));
+    LoanPublisher<P> => |tx, message| match tx.0.loan() {
+        Ok(mut loan) => {
+            *loan = *message;
+            loan.publish().is_ok() || refuse_unless(false)
         }
+        Err(error) => refuse_unless(error.is_full()),
     };
 }
 
-endpoints!(Producer::send_ref, Consumer, |end| end.stats().lost);
-endpoints!(Publisher::send, Subscriber, |end| Subscriber::lost(end));
+senders! { Payload:
+    Producer<P> => |tx, message| is_sent(tx.send_ref(message));
+    direct::Sender<P> => |tx, message| tx.try_send(*message).is_ok();
+    spsc::Sender<P> => |tx, message| tx.try_send_ref(message).is_ok();
+    spmc::Sender<P> => |tx, message| tx.try_send_ref(message).is_ok();
+    mpsc::Sender<P> => |tx, message| tx.try_send_ref(message).is_ok();
+    fanout::Sender<P> => |tx, message| tx.try_send_ref(message).is_ok();
+    rtrb::Producer<P> => |tx, message| tx.push(*message).is_ok();
+    crossbeam_channel::Sender<P> => |tx, message| tx.try_send(*message).is_ok();
+    std_mpsc::SyncSender<P> => |tx, message| tx.try_send(*message).is_ok();
+    kanal::Sender<P> => |tx, message| matches!(tx.try_send(*message), Ok(true));
+    flume::Sender<P> => |tx, message| tx.try_send(*message).is_ok();
+    SingleProducer<P, SingleConsumerBarrier> =>
+        |tx, message| tx.try_publish(|slot| *slot = *message).is_ok();
+    SingleProducer<P, MultiConsumerBarrier> =>
+        |tx, message| tx.try_publish(|slot| *slot = *message).is_ok();
+    MultiProducer<P, SingleConsumerBarrier> =>
+        |tx, message| tx.try_publish(|slot| *slot = *message).is_ok();
+}
+
+receivers! { Packet:
+    Subscriber<P> => |rx, message| rx.recv_into(message),
+        drain |each| Subscriber::drain(rx, |message| each(&message)) > 0,
+        lost Subscriber::lost(rx);
+    BorrowSubscriber<P> => |rx, message| {
+        let sample = rx.0.borrow().expect("the topic can lend, and one message is borrowed");
+        sample.map(|sample| *message = *sample).is_some()
+    }, lost Subscriber::lost(&rx.0);
+}
+
+receivers! { Payload:
+    Consumer<P> => |rx, message| rx.recv_into(message),
+        drain |each| Consumer::drain(rx, |message| each(&message)) > 0,
+        lost rx.stats().lost;
+    LatestConsumer<P> => |rx, message| rx.0.latest_into(message),
+        lost rx.0.stats().lost + rx.0.stats().skipped;
+    direct::Receiver<P> =>
+        |rx, message| rx.try_recv().map(|found| *message = found).is_ok();
+    spsc::Receiver<P> => |rx, message| rx.try_recv_into(message).is_ok(),
+        drain |each| rx.drain_in_place(each) > 0;
+    spmc::Receiver<P> => |rx, message| rx.try_recv_into(message).is_ok(),
+        drain |each| rx.drain_in_place(each) > 0;
+    mpsc::Receiver<P> => |rx, message| rx.try_recv_into(message).is_ok(),
+        drain |each| rx.drain_in_place(each) > 0;
+    fanout::Receiver<P> => |rx, message| rx.try_recv_into(message).is_ok(),
+        drain |each| rx.drain_in_place(each) > 0;
+    rtrb::Consumer<P> => |rx, message| rx.pop().map(|found| *message = found).is_ok(),
+        drain |each| rx.read_chunk(rx.slots()).is_ok_and(|chunk| {
+            let (first, second) = chunk.as_slices();
+            let found = !first.is_empty();
+            first.iter().chain(second).for_each(each);
+            chunk.commit_all();
+            found
+        });
+    crossbeam_channel::Receiver<P> =>
+        |rx, message| rx.try_recv().map(|found| *message = found).is_ok();
+    std_mpsc::Receiver<P> =>
+        |rx, message| rx.try_recv().map(|found| *message = found).is_ok();
+    KanalReceiver<P> =>
+        |rx, message| rx.receiver.try_recv().ok().flatten().map(|found| *message = found).is_some(),
+        drain |each| {
+            let drained = rx.receiver.drain_into(&mut rx.found);
+            rx.found.iter().for_each(each);
+            rx.found.clear();
+            drained.is_ok_and(|count| count > 0)
+        };
+    flume::Receiver<P> => |rx, message| rx.try_recv().map(|found| *message = found).is_ok(),
+        drain |each| {
+            let found = flume::Receiver::drain(rx);
+            let count = found.len();
+            found.for_each(|message| each(&message));
+            count > 0
+        };
+    EventPoller<P, SingleProducerBarrier> => |rx, message| rx.take(1).is_ok_and(|mut events| {
+            (&mut events).next().map(|found| *message = *found).is_some()
+        }),
+        drain |each| rx.poll().map(|mut events| (&mut events).for_each(each)).is_ok();
+    EventPoller<P, MultiProducerBarrier> => |rx, message| rx.take(1).is_ok_and(|mut events| {
+            (&mut events).next().map(|found| *message = *found).is_some()
+        }),
+        drain |each| rx.poll().map(|mut events| (&mut events).for_each(each)).is_ok();
+}
 
 /// A publisher of a topic that supports loans: it writes each message directly into the slot.
 #[derive(Debug)]
 pub(super) struct LoanPublisher<P: Packet>(pub(super) Publisher<P>);
 
-impl<P: Packet> Endpoint<P> for LoanPublisher<P> {
-    #[inline(always)]
-    fn send(&mut self, message: &P) -> bool {
-        match self.0.loan() {
-            Ok(mut loan) => {
-                *loan = *message;
-                loan.publish().is_ok() || handle_refusal(false)
-            }
-            Err(error) => handle_refusal(matches!(error, LoanError::Full { .. })),
-        }
-    }
-}
-
 /// A subscriber of a topic that supports loans: it reads each message in its slot.
 #[derive(Debug)]
 pub(super) struct BorrowSubscriber<P: Packet>(pub(super) Subscriber<P>);
-
-impl<P: Packet> Endpoint<P> for BorrowSubscriber<P> {
-    #[inline(always)]
-    fn recv(&mut self, message: &mut P) -> bool {
-        let sample = self
-            .0
-            .borrow()
-            .expect("the topic can lend, and one message is borrowed");
-        sample.map(|sample| *message = *sample).is_some()
-    }
-
-    fn lost(&self) -> u64 {
-        Subscriber::lost(&self.0)
-    }
-}
-
-/// Handles a send that failed. Returns false if the ring is full, so that the caller tries again.
-/// Otherwise panics, because the benchmark cannot continue.
-#[inline(always)]
-fn handle_refusal(is_full: bool) -> bool {
-    assert!(
-        is_full,
-        "the ring is not ours any more, or its memory is gone"
-    );
-    std::hint::spin_loop();
-    false
-}
 
 /// A consumer that receives the newest message of a ring which holds only the latest value.
 #[derive(Debug)]
 pub(super) struct LatestConsumer<P>(pub(super) Consumer<P>);
 
-impl<P: Packet> Endpoint<P> for LatestConsumer<P> {
-    #[inline(always)]
-    fn recv(&mut self, message: &mut P) -> bool {
-        self.0.latest_into(message)
-    }
-
-    fn lost(&self) -> u64 {
-        let stats = self.0.stats();
-        stats.lost + stats.skipped
-    }
+/// The receiver of a kanal channel, with a buffer for all messages that one call receives.
+pub(super) struct KanalReceiver<P> {
+    receiver: kanal::Receiver<P>,
+    found: Vec<P>,
 }
 
-/// Several sending endpoints that send in turn. Together they are one end of a connection.
-#[derive(Debug)]
-pub(super) struct AlternatingSenders<T> {
-    ends: [T; PRODUCERS_MAX],
-    next: usize,
-}
-
-impl<T> AlternatingSenders<T> {
-    pub(super) fn new(ends: [T; PRODUCERS_MAX]) -> AlternatingSenders<T> {
-        AlternatingSenders { ends, next: 0 }
-    }
-}
-
-impl<P, T: Endpoint<P>> Endpoint<P> for AlternatingSenders<T> {
-    #[inline(always)]
-    fn send(&mut self, message: &P) -> bool {
-        let sent = self.ends[self.next % PRODUCERS_MAX].send(message);
-        self.next += usize::from(sent);
-        sent
-    }
-}
-
-/// Returns two clones of a sender as one sending end, and the receiver. The clones send in turn.
-pub(crate) fn alternating_clones<T: Clone, R>((tx, rx): (T, R)) -> (AlternatingSenders<T>, R) {
-    (AlternatingSenders::new([tx.clone(), tx]), rx)
-}
-
-/// Two endpoints that receive the same messages. A message counts as received once both endpoints
-/// have received it.
-#[derive(Debug)]
-pub(super) struct BroadcastReceivers<R, P> {
-    ends: [R; 2],
-    /// The last message that the first endpoint received. `verify_copies` verifies it.
-    copy: P,
-    first_has_it: bool,
-}
-
-impl<R, P: Payload> BroadcastReceivers<R, P> {
-    pub(super) fn new(ends: [R; 2]) -> BroadcastReceivers<R, P> {
-        BroadcastReceivers {
-            ends,
-            copy: P::compose(0),
-            first_has_it: false,
-        }
-    }
-}
-
-impl<P: Payload, R: Endpoint<P>> Endpoint<P> for BroadcastReceivers<R, P> {
-    #[inline(always)]
-    fn recv(&mut self, message: &mut P) -> bool {
-        if !self.first_has_it {
-            self.first_has_it = self.ends[0].recv(&mut self.copy);
-        }
-        let arrived = self.first_has_it && self.ends[1].recv(message);
-        self.first_has_it &= !arrived;
-        arrived
-    }
-
-    #[inline(always)]
-    fn verify_copies(&mut self, seq: u64) -> Result<(), CorruptMessage> {
-        self.copy.verify(seq)
-    }
-
-    fn lost(&self) -> u64 {
-        self.ends.iter().map(Endpoint::lost).sum()
-    }
+/// Creates a kanal channel for `capacity` messages and returns both of its endpoints.
+pub(super) fn kanal<P: Payload>(capacity: usize) -> (kanal::Sender<P>, KanalReceiver<P>) {
+    let (sender, receiver) = kanal::bounded(capacity);
+    let found = Vec::with_capacity(capacity);
+    (sender, KanalReceiver { receiver, found })
 }
 
 #[cfg(test)]
 mod tests {
-    use horus_shm::{FanoutShm, MpscShm, PodShm, RingOptions};
+    use horus_shm::{PodShm, RingOptions};
 
     use super::*;
     use crate::transport::packet::Packet16;
-
-    #[test]
-    fn ends_in_turn_use_every_lane_and_wait_for_a_full_one() {
-        let ring = MpscShm::<Packet16>::heap(&RingOptions::capacity(4)).unwrap();
-        let mut consumer = ring.consumer().unwrap();
-        let mut out = AlternatingSenders::new([ring.producer().unwrap(), ring.producer().unwrap()]);
-        let sent = (1..20)
-            .take_while(|&seq| out.send(&Packet16::compose(seq)))
-            .count();
-        assert_eq!(sent, 8);
-        let mut message = Packet16::compose(0);
-        assert!(Endpoint::recv(&mut consumer, &mut message) && out.send(&message));
-    }
-
-    #[test]
-    fn a_message_has_arrived_when_both_ends_have_it_whole() {
-        let ring = FanoutShm::<Packet16>::heap(&RingOptions::capacity(8)).unwrap();
-        let mut both =
-            BroadcastReceivers::new([ring.consumer().unwrap(), ring.consumer().unwrap()]);
-        let mut out = ring.producer().unwrap();
-        let mut message = Packet16::compose(0);
-        assert!(!both.recv(&mut message));
-        for seq in 1..20 {
-            assert!(Endpoint::send(&mut out, &Packet16::compose(seq)));
-            assert!(both.recv(&mut message) && !both.recv(&mut Packet16::compose(0)));
-            assert_eq!(
-                (message.verify(seq), both.verify_copies(seq)),
-                (Ok(()), Ok(()))
-            );
-        }
-        both.copy.words[1] ^= 1;
-        assert!(both.verify_copies(19).is_err());
-    }
 
     #[test]
     fn the_latest_message_passes_over_the_ones_before() {

@@ -9,6 +9,7 @@ pub mod connection;
 pub mod driver;
 mod duplex;
 mod endpoints;
+mod groups;
 mod head_tail_ring;
 #[cfg(feature = "iceoryx2")]
 pub mod iceoryx;
@@ -25,6 +26,5 @@ mod kernel {
 pub mod large;
 mod open;
 pub mod packet;
-mod peer_channels;
 pub mod rendezvous;
 pub mod wakeup;

@@ -8,9 +8,8 @@ use crate::measure::payload::Payload;
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
 use crate::transport::channels;
 use crate::transport::driver;
-use crate::transport::endpoints::{
-    AlternatingSenders, BorrowSubscriber, BroadcastReceivers, LatestConsumer, LoanPublisher,
-};
+use crate::transport::endpoints::{BorrowSubscriber, LatestConsumer, LoanPublisher};
+use crate::transport::groups::{AlternatingSenders, BroadcastReceivers};
 use crate::transport::head_tail_ring;
 #[cfg(feature = "iceoryx2")]
 use crate::transport::iceoryx;
@@ -34,23 +33,17 @@ impl Transport {
                     Packet8, Packet16, Packet304, Packet1480, Packet4096, Packet16384, Packet65536
                 )
             }
+            Carrier::SpmcShm | Carrier::FanoutShm2p2s | Carrier::FanoutShmDuplex => {
+                with_packet!(open_shared_ring(self, rendezvous); Packet16, Packet304, Packet1480)
+            }
             Carrier::Topic | Carrier::TopicReliable => with_packet!(
                 open_topic(self, rendezvous);
                 Packet8, Packet16, Packet32, Packet304, Packet1480, Packet4096, Packet16384,
                 Packet65536; CmdVel, Imu, JointCommand, LaserScan
             ),
-            Carrier::TopicDefault | Carrier::TopicLoan => {
-                with_packet!(
-                    open_topic(self, rendezvous);
-                    Packet16, Packet304, Packet1480, Packet65536
-                )
-            }
-            Carrier::SpmcShm
-            | Carrier::FanoutShm2p2s
-            | Carrier::FanoutShmDuplex
-            | Carrier::TopicDuplex => {
-                with_packet!(open_two_endpoints(self, rendezvous); Packet16, Packet304, Packet1480)
-            }
+            Carrier::TopicDefault | Carrier::TopicLoan | Carrier::TopicDuplex => with_packet!(
+                open_topic(self, rendezvous); Packet16, Packet304, Packet1480, Packet65536
+            ),
             Carrier::Wakeup(mechanism) => wakeup::open(mechanism, rendezvous),
             Carrier::LargeCopy | Carrier::LargeLoan => large::open(self, rendezvous),
             Carrier::HeadTailRing
@@ -80,8 +73,8 @@ impl Transport {
 macro_rules! ring {
     ($ring:ident, $options:expr, $rendezvous:expr, $direction:expr) => {
         match $direction.create {
-            true => $ring::<P>::create($rendezvous.namespace, &$direction.name, &$options),
-            false => $ring::<P>::open($rendezvous.namespace, &$direction.name, &$options),
+            true => $ring::<P>::create($rendezvous.namespace, &$direction.name, &$options)?,
+            false => $ring::<P>::open($rendezvous.namespace, &$direction.name, &$options)?,
         }
     };
 }
@@ -90,10 +83,8 @@ macro_rules! ring {
 macro_rules! rings {
     ($ring:ident, $options:expr, $rendezvous:expr) => {{
         let [out, back] = $rendezvous.directions();
-        (
-            ring!($ring, $options, $rendezvous, out)?,
-            ring!($ring, $options, $rendezvous, back)?,
-        )
+        let out = ring!($ring, $options, $rendezvous, out);
+        (out, ring!($ring, $options, $rendezvous, back))
     }};
 }
 
@@ -122,35 +113,22 @@ fn open_ring<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> Op
     })
 }
 
-/// Opens a ring or topic that has two senders, or two receivers.
-fn open_two_endpoints<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
-    let capacity = transport.size.capacity();
-    let options = RingOptions::capacity(capacity);
-    let shared = rendezvous.shared_direction();
-    Ok(match transport.carrier {
-        Carrier::SpmcShm => {
-            let (out, back) = rings!(FanoutShm, options, rendezvous);
-            let consumers = BroadcastReceivers::new([back.consumer()?, back.consumer()?]);
-            driver::one_side_driver::<P>((out.producer()?, consumers))
-        }
-        Carrier::FanoutShm2p2s => {
-            let (out, back) = rings!(FanoutShm, options, rendezvous);
-            let producers = AlternatingSenders::new([out.producer()?, out.producer()?]);
-            let consumers = BroadcastReceivers::new([back.consumer()?, back.consumer()?]);
-            driver::one_side_driver::<P>((producers, consumers))
-        }
-        Carrier::FanoutShmDuplex => {
-            let ring = ring!(FanoutShm, options, rendezvous, shared)?;
-            driver::duplex_side_driver::<P>((ring.producer()?, ring.consumer()?), shared.create)
-        }
-        Carrier::TopicDuplex => {
-            let builder = Topic::<P>::builder(&shared.name).namespace(rendezvous.namespace);
-            let builder = builder.qos(Qos::new().capacity(capacity));
-            let ends = (builder.clone().publisher()?, builder.subscriber()?);
-            driver::duplex_side_driver::<P>(ends, shared.create)
-        }
-        _ => return Err(unsuited_error(transport)),
-    })
+/// Opens an open ring that has two consumers, or that serves both directions.
+fn open_shared_ring<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
+    let options = RingOptions::capacity(transport.size.capacity());
+    if transport.carrier == Carrier::FanoutShmDuplex {
+        let shared = rendezvous.shared_direction();
+        let ring = ring!(FanoutShm, options, rendezvous, shared);
+        let ends = (ring.producer()?, ring.consumer()?);
+        return Ok(driver::duplex_side_driver::<P>(ends, shared.create));
+    }
+    let (out, back) = rings!(FanoutShm, options, rendezvous);
+    let consumers = BroadcastReceivers::new([back.consumer()?, back.consumer()?]);
+    if transport.carrier == Carrier::SpmcShm {
+        return Ok(driver::one_side_driver::<P>((out.producer()?, consumers)));
+    }
+    let producers = AlternatingSenders::new([out.producer()?, out.producer()?]);
+    Ok(driver::one_side_driver::<P>((producers, consumers)))
 }
 
 fn open_topic<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
@@ -159,6 +137,7 @@ fn open_topic<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> O
         // WHY the limit: these rows are compared with transports that have one receiver, too.
         Carrier::Topic => Qos::new().capacity(capacity).subscribers_max(1),
         Carrier::TopicReliable => Qos::reliable().capacity(capacity).subscribers_max(1),
+        Carrier::TopicDuplex => Qos::new().capacity(capacity),
         Carrier::TopicDefault => Qos::new(),
         _ => Qos::new().pinnable(true),
     };
@@ -171,19 +150,26 @@ fn open_topic<P: Packet>(transport: Transport, rendezvous: &Rendezvous<'_>) -> O
     if rendezvous.role == SideRole::Loop {
         // WHY: one thread that has both ends shares a mapping between them. What is stored through
         // one mapping is forwarded late to a load through another (`mmap_write_read`).
-        return Ok(driver::both_ends_driver::<P>(
-            builder(&out.name).topic()?.split(),
-        ));
+        let ends = builder(&out.name).topic()?.split();
+        return Ok(driver::both_ends_driver::<P>(ends));
     }
-    let ends = (
+    if transport.carrier == Carrier::TopicDuplex {
+        let shared = rendezvous.shared_direction();
+        let ends = (
+            builder(&shared.name).publisher()?,
+            builder(&shared.name).subscriber()?,
+        );
+        return Ok(driver::duplex_side_driver::<P>(ends, shared.create));
+    }
+    let (out, back) = (
         builder(&out.name).publisher()?,
         builder(&back.name).subscriber()?,
     );
     Ok(match transport.carrier {
         Carrier::TopicLoan => {
-            driver::one_side_driver::<P>((LoanPublisher(ends.0), BorrowSubscriber(ends.1)))
+            driver::one_side_driver::<P>((LoanPublisher(out), BorrowSubscriber(back)))
         }
-        _ => driver::one_side_driver::<P>(ends),
+        _ => driver::one_side_driver::<P>((out, back)),
     })
 }
 
@@ -192,21 +178,17 @@ fn open_foreign_carrier<P: Packet>(
     transport: Transport,
     rendezvous: &Rendezvous<'_>,
 ) -> OpenResult {
-    Ok(match transport.carrier {
+    match transport.carrier {
         Carrier::HeadTailRing => {
             let capacity = transport.size.capacity();
             let ends = head_tail_ring::open_ends::<P>(rendezvous.paths(), capacity)?;
-            driver::one_side_driver::<P>(ends)
+            Ok(driver::one_side_driver::<P>(ends))
         }
-        Carrier::Udp => driver::one_side_driver::<P>(datagram::open_udp(rendezvous)?),
-        Carrier::UnixDatagram => driver::one_side_driver::<P>(datagram::open_unix(rendezvous)?),
-        Carrier::UnixStream => driver::one_side_driver::<P>(stream::open_unix(rendezvous)?),
-        Carrier::Pipe => driver::one_side_driver::<P>(stream::open_pipes(rendezvous)?),
-        Carrier::MessageQueue => {
-            let open = |name: &str| queue::MessageQueue::open(name, P::BYTES, rendezvous);
-            let [out, back] = rendezvous.directions();
-            driver::one_side_driver::<P>((open(&out.name)?, open(&back.name)?))
-        }
-        _ => return Err(unsuited_error(transport)),
-    })
+        Carrier::Udp => datagram::open_udp::<P>(rendezvous),
+        Carrier::UnixDatagram => datagram::open_unix::<P>(rendezvous),
+        Carrier::UnixStream => stream::open_unix::<P>(rendezvous),
+        Carrier::Pipe => stream::open_pipes::<P>(rendezvous),
+        Carrier::MessageQueue => queue::open::<P>(rendezvous),
+        _ => Err(unsuited_error(transport)),
+    }
 }

@@ -1,5 +1,5 @@
-//! The means by which the two sides of a connection find each other. Two processes use names in a
-//! namespace. Between two threads of a process, one side can create the drivers of both sides.
+//! The means by which the two sides of a connection find each other: names in a namespace or, in
+//! one process, drivers that one side creates for both.
 
 use std::cell::Cell;
 use std::error::Error;
@@ -19,29 +19,26 @@ pub type AnyError = Box<dyn Error>;
 
 pub(crate) type OpenResult = Result<Driver, AnyError>;
 
-/// Returns the error for a transport whose carrier does not support messages of its size between
-/// the two sides of this connection.
+/// Returns the error for a carrier that does not support the size or the role.
 pub(crate) fn unsuited_error(transport: Transport) -> AnyError {
     format!("{transport:?} cannot be opened here").into()
 }
 
-/// Returns a number that no other connection of this process has. It becomes part of the names of a
-/// connection.
+/// Returns a number that no other connection of this process has.
 pub fn next_connection_number() -> u64 {
-    static NEXT_RENDEZVOUS_NUMBER: AtomicU64 = AtomicU64::new(1);
+    static NEXT: AtomicU64 = AtomicU64::new(1);
     // Relaxed: a number, and nothing else.
-    NEXT_RENDEZVOUS_NUMBER.fetch_add(1, Ordering::Relaxed)
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 /// The role of one side when a connection is opened.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SideRole {
-    /// The near side. It is opened first, and creates the carriers of both directions.
+    /// The near side, which is opened first and creates the carriers of both directions.
     Near,
-    /// The far side. It opens the carriers that the near side has created.
+    /// The far side, which opens what the near side has created.
     Far,
-    /// Both ends are in one thread. This role creates one ring and opens it a second time, so that
-    /// the ring is both directions of the connection.
+    /// Both ends in one thread. One ring, which is opened twice, is both directions.
     Loop,
 }
 
@@ -50,12 +47,12 @@ pub enum SideRole {
 pub struct Rendezvous<'a> {
     /// The namespace that contains the names of the connection.
     pub namespace: &'a Arc<Namespace>,
-    /// The number of the connection. It is part of the connection's names.
+    /// The number of the connection, which is part of its names.
     pub number: u64,
-    /// The role of this side in the connection.
+    /// The role of this side.
     pub role: SideRole,
-    /// The driver of the far side, if the near side has created it. The near side does so for
-    /// carriers without names, which only connect threads.
+    /// The driver of the far side, if the near side has created it: carriers without names only
+    /// connect threads.
     pub far: Cell<Option<SendDriver>>,
 }
 
@@ -66,14 +63,13 @@ pub(crate) struct Direction {
 }
 
 impl<'a> Rendezvous<'a> {
-    /// Returns the rendezvous of connection `number`, as seen by the side with this role.
+    /// Returns the rendezvous of connection `number` for the side with this role.
     pub fn new(namespace: &'a Arc<Namespace>, number: u64, role: SideRole) -> Self {
-        let far = Cell::new(None);
         Self {
             namespace,
             number,
             role,
-            far,
+            far: Cell::new(None),
         }
     }
 
@@ -81,8 +77,7 @@ impl<'a> Rendezvous<'a> {
         self.role == SideRole::Near
     }
 
-    /// Returns the two directions of the connection: the one in which this side sends, and the one
-    /// in which it receives.
+    /// Returns the direction in which this side sends, and the one in which it receives.
     pub(crate) fn directions(&self) -> [Direction; 2] {
         let named = |way, create| Direction {
             name: format!("{way}-{}", self.number),
@@ -95,14 +90,14 @@ impl<'a> Rendezvous<'a> {
         }
     }
 
-    /// Returns the direction from the near side to the far side. A ring that serves both directions
-    /// uses the name of this direction, and the near side creates it.
+    /// Returns the direction from the near side to the far side, whose name a ring has that serves
+    /// both directions.
     pub(crate) fn shared_direction(&self) -> Direction {
         let [out, back] = self.directions();
         if self.is_near_end() { out } else { back }
     }
 
-    /// Returns the paths of the files for both directions. The files are in the private directory.
+    /// Returns the paths of the files for both directions, in the private directory.
     pub(crate) fn paths(&self) -> [PathBuf; 2] {
         self.directions()
             .map(|direction| self.directory().join(direction.name))
@@ -114,10 +109,7 @@ impl<'a> Rendezvous<'a> {
     }
 
     /// Returns a driver for `ends` that suits the role of this side.
-    pub(crate) fn make_driver<P: Payload + 'static>(
-        &self,
-        ends: impl Endpoint<P> + 'static,
-    ) -> Driver {
+    pub(crate) fn make_driver<P: Payload>(&self, ends: impl Endpoint<P> + 'static) -> Driver {
         match self.role {
             SideRole::Loop => driver::both_ends_driver::<P>(ends),
             _ => driver::one_side_driver::<P>(ends),

@@ -5,28 +5,37 @@ use std::io;
 
 use crate::measure::endpoint::Endpoint;
 use crate::transport::carrier::kernel_mqueue_limit;
+use crate::transport::driver;
 use crate::transport::packet::Packet;
-use crate::transport::rendezvous::Rendezvous;
+use crate::transport::rendezvous::{OpenResult, Rendezvous};
+
+/// Opens the two queues of this side, one for each direction. Creates them if they do not exist.
+pub(crate) fn open<P: Packet>(rendezvous: &Rendezvous<'_>) -> OpenResult {
+    // WHY part of the directory: queues share one name space, and the directory is this run's.
+    let run = rendezvous.directory().to_string_lossy().replace('/', "-");
+    let [out, back] = rendezvous
+        .directions()
+        .map(|direction| format!("/{run}-{}", direction.name));
+    let is_near_end = rendezvous.is_near_end();
+    Ok(driver::one_side_driver::<P>((
+        MessageQueue::open(out, P::BYTES, is_near_end)?,
+        MessageQueue::open(back, P::BYTES, is_near_end)?,
+    )))
+}
 
 /// One end of a message queue. It is polled and never blocks. The near side removes the name of the
 /// queue.
 #[derive(Debug)]
-pub(crate) struct MessageQueue {
+struct MessageQueue {
     queue: libc::mqd_t,
     name: CString,
     is_near_end: bool,
 }
 
 impl MessageQueue {
-    /// Opens the queue `name` for messages of `bytes` bytes. The near side creates the queue.
-    pub(crate) fn open(
-        name: &str,
-        bytes: usize,
-        rendezvous: &Rendezvous<'_>,
-    ) -> io::Result<MessageQueue> {
-        // WHY part of the directory: queues share one name space, and the directory is this run's.
-        let run = rendezvous.directory().to_string_lossy().replace('/', "-");
-        let name = CString::new(format!("/{run}-{name}"))?;
+    /// Opens the queue `name` for messages of `bytes` bytes. Creates it if it does not exist.
+    fn open(name: String, bytes: usize, is_near_end: bool) -> io::Result<MessageQueue> {
+        let name = CString::new(name)?;
         let flags = libc::O_RDWR | libc::O_NONBLOCK | libc::O_CREAT | libc::O_CLOEXEC;
         // SAFETY: `mq_attr` is plain data, for which all zeroes is a valid value.
         let mut attributes: libc::mq_attr = unsafe { std::mem::zeroed() };
@@ -42,7 +51,7 @@ impl MessageQueue {
         Ok(MessageQueue {
             queue,
             name,
-            is_near_end: rendezvous.is_near_end(),
+            is_near_end,
         })
     }
 }

@@ -12,8 +12,9 @@ use rustix::pipe::fcntl_setpipe_size;
 
 use super::datagram::request_buffers;
 use crate::measure::endpoint::Endpoint;
+use crate::transport::driver::{self, Driver};
 use crate::transport::packet::Packet;
-use crate::transport::rendezvous::Rendezvous;
+use crate::transport::rendezvous::{OpenResult, Rendezvous};
 
 /// Buffer size that a pipe requests, in bytes: the maximum that the kernel allows by default.
 const PIPE_BYTES: usize = 1 << 20;
@@ -22,93 +23,46 @@ const PIPE_BYTES: usize = 1 << 20;
 /// faster, and do not fit into the cache.
 const READ_BYTES: usize = 256 << 10;
 
-/// A Unix stream socket that is polled. On the near side, the connection exists only after the far
-/// side has connected.
-#[derive(Debug)]
-pub(crate) struct PolledSocket {
-    listener: Option<UnixListener>,
-    stream: Option<UnixStream>,
-}
-
-impl PolledSocket {
-    #[inline(always)]
-    fn stream(&mut self) -> io::Result<&mut UnixStream> {
-        if self.stream.is_none() {
-            self.accept()?;
-        }
-        self.stream
-            .as_mut()
-            .ok_or_else(|| io::ErrorKind::WouldBlock.into())
-    }
-
-    #[cold]
-    fn accept(&mut self) -> io::Result<()> {
-        if let Some(listener) = &self.listener {
-            let (stream, _) = listener.accept()?;
-            stream.set_nonblocking(true)?;
-            request_buffers(&stream)?;
-            self.stream = Some(stream);
-        }
-        Ok(())
-    }
-}
-
-impl Write for PolledSocket {
-    #[inline(always)]
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.stream()?.write(bytes)
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
-}
-
-impl Read for PolledSocket {
-    #[inline(always)]
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        self.stream()?.read(bytes)
-    }
-}
-
-/// Opens the two sockets of this side, one for each direction. In each direction, the sending end
-/// connects.
-pub(crate) fn open_unix(
-    rendezvous: &Rendezvous<'_>,
-) -> io::Result<(StreamSender<PolledSocket>, StreamReceiver<PolledSocket>)> {
+/// Opens the two sockets of this side, one for each direction. In each direction, the far side
+/// connects to the near side, because the near side opens first.
+pub(crate) fn open_unix<P: Packet>(rendezvous: &Rendezvous<'_>) -> OpenResult {
     let [out, back] = rendezvous.paths().map(|path| path.with_extension("stream"));
-    // WHY the near side listens on both: it opens first.
-    let open = |path: &Path| -> io::Result<PolledSocket> {
-        if rendezvous.is_near_end() {
-            let listener = UnixListener::bind(path)?;
-            listener.set_nonblocking(true)?;
-            return Ok(PolledSocket {
-                listener: Some(listener),
-                stream: None,
-            });
-        }
-        let stream = UnixStream::connect(path)?;
-        stream.set_nonblocking(true)?;
-        request_buffers(&stream)?;
-        Ok(PolledSocket {
-            listener: None,
-            stream: Some(stream),
-        })
-    };
-    Ok((
-        StreamSender::new(open(&out)?),
-        StreamReceiver::new(open(&back)?),
-    ))
+    if !rendezvous.is_near_end() {
+        let [out, back] = [UnixStream::connect(out)?, UnixStream::connect(back)?];
+        return polled_driver::<P>(out, back);
+    }
+    let [out, back] = [UnixListener::bind(out)?, UnixListener::bind(back)?];
+    Ok(driver::late_driver(move || {
+        polled_driver::<P>(out.accept()?.0, back.accept()?.0)
+    }))
+}
+
+fn polled_driver<P: Packet>(out: UnixStream, back: UnixStream) -> OpenResult {
+    for socket in [&out, &back] {
+        socket.set_nonblocking(true)?;
+        request_buffers(socket)?;
+    }
+    Ok(stream_driver::<P>(out, back))
 }
 
 /// Opens the two pipes of this side, one for each direction. Creates them if they do not exist.
-pub(crate) fn open_pipes(
-    rendezvous: &Rendezvous<'_>,
-) -> io::Result<(StreamSender<File>, StreamReceiver<File>)> {
+pub(crate) fn open_pipes<P: Packet>(rendezvous: &Rendezvous<'_>) -> OpenResult {
     let [out, back] = rendezvous.paths().map(|path| path.with_extension("pipe"));
-    Ok((
-        StreamSender::new(create_pipe(&out)?),
-        StreamReceiver::new(create_pipe(&back)?),
+    Ok(stream_driver::<P>(create_pipe(&out)?, create_pipe(&back)?))
+}
+
+fn stream_driver<P: Packet>(out: impl Write + 'static, back: impl Read + 'static) -> Driver {
+    driver::one_side_driver::<P>((
+        StreamSender {
+            channel: out,
+            sent: 0,
+        },
+        StreamReceiver {
+            channel: back,
+            received: 0,
+            buffer: vec![0; READ_BYTES].into_boxed_slice(),
+            buffered: 0,
+        },
     ))
 }
 
@@ -131,18 +85,11 @@ pub(crate) fn open_fifo(path: &Path, flags: libc::c_int) -> io::Result<File> {
         .open(path)
 }
 
-/// A sending end of a byte stream, with the number of bytes of the current message that have been
-/// sent.
+/// A sending end of a byte stream, and how many bytes of the current message were sent.
 #[derive(Debug)]
-pub(crate) struct StreamSender<B> {
+struct StreamSender<B> {
     channel: B,
     sent: usize,
-}
-
-impl<B> StreamSender<B> {
-    fn new(channel: B) -> Self {
-        StreamSender { channel, sent: 0 }
-    }
 }
 
 impl<P: Packet, B: Write> Endpoint<P> for StreamSender<B> {
@@ -156,33 +103,19 @@ impl<P: Packet, B: Write> Endpoint<P> for StreamSender<B> {
     }
 }
 
-/// A receiving end of a byte stream, with the number of bytes of the current message that have been
-/// received.
+/// A receiving end of a byte stream, and how many bytes of the current message were received.
 #[derive(Debug)]
-pub(crate) struct StreamReceiver<B> {
+struct StreamReceiver<B> {
     channel: B,
     received: usize,
-    /// A buffer for reads. Between two reads, its first `buffered` bytes are the beginning of a
-    /// message whose remaining bytes have not been read yet.
+    /// A buffer for reads. Its first `buffered` bytes are the beginning of the next message.
     buffer: Box<[u8]>,
     buffered: usize,
 }
 
-impl<B> StreamReceiver<B> {
-    fn new(channel: B) -> Self {
-        let buffer = vec![0; READ_BYTES].into_boxed_slice();
-        StreamReceiver {
-            channel,
-            received: 0,
-            buffer,
-            buffered: 0,
-        }
-    }
-}
-
 impl<P: Packet, B: Read> Endpoint<P> for StreamReceiver<B> {
-    /// Receives the next part of a message into `message`. Returns true when the message is
-    /// complete. Until then, the caller must pass the same `message` again.
+    /// Receives a part of a message. Until it is complete, the caller must pass the same `message`
+    /// again.
     #[inline(always)]
     fn recv(&mut self, message: &mut P) -> bool {
         let rest = &mut bytemuck::bytes_of_mut(message)[self.received..];
@@ -221,8 +154,7 @@ impl<P: Packet, B: Read> Endpoint<P> for StreamReceiver<B> {
     }
 }
 
-/// If `count` has reached `bytes`, sets it to 0 and returns true; otherwise returns false. `count`
-/// is the number of bytes of the current message that have been sent or received.
+/// Returns true, and sets `count` to 0, if it has reached the size of a message.
 #[inline(always)]
 fn reset_if_whole(count: &mut usize, bytes: usize) -> bool {
     if *count == bytes {
