@@ -1,20 +1,18 @@
-//! Sends large messages over a topic. They are either copied in and out, or written and read
-//! directly in their slots.
+//! Large messages over a topic, copied in and out, or written and read in their slots.
 //!
-//! The near side sends a large message. The far side answers with a small message as soon as it has
-//! received the large one, then verifies every word of it and sends a second answer. The time is
-//! measured from before the send until after the first answer.
+//! The far side answers with a small message as soon as it has received the large one, then
+//! verifies every word of it and sends a second answer. The time is measured from before the send
+//! until after the first answer.
 
 use std::io;
 
 use horus_core::message::{Bytes, BytesHeader};
 use horus_core::topic::{Publisher, Qos, Subscriber, Topic};
 
-use crate::measure::payload::{CorruptMessage, Payload};
-use crate::measure::stats::Samples;
-use crate::measure::workload::{Echo, Round, WorkloadError, refused_by_library};
+use crate::measure::payload::{CorruptMessage, Payload, filler_word};
+use crate::measure::workload::{WorkloadError, refused_by_library};
 use crate::transport::carrier::{Carrier, Transport};
-use crate::transport::driver::{Driver, Task, TaskResult};
+use crate::transport::driver::{self, Driver};
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::{OpenResult, Rendezvous};
 
@@ -24,27 +22,21 @@ pub const CAPACITY: u64 = 4;
 /// Fills a message with words that are computed from the sequence number `seq`.
 pub fn fill_words(words: &mut [u64], seq: u64) {
     for (index, word) in words.iter_mut().enumerate() {
-        *word = word_of(seq, index);
+        *word = filler_word(seq, index);
     }
 }
 
-/// Verifies that a message has the words that [`fill_words`] computes from the sequence number
-/// `seq`.
+/// Verifies the words that [`fill_words`] computes from the sequence number `seq`.
 pub fn verify_words(words: &[u64], seq: u64) -> Result<(), CorruptMessage> {
     // No early exit, so that the loop becomes vector code.
-    let differs = |difference, (index, word)| difference | (word ^ word_of(seq, index));
+    let differs = |difference, (index, word)| difference | (word ^ filler_word(seq, index));
     match words.iter().enumerate().fold(0, differs) {
         0 => Ok(()),
         _ => Err(CorruptMessage::new(
             seq,
-            words.first().map_or(0, |word| *word),
+            words.first().copied().unwrap_or(0),
         )),
     }
-}
-
-#[inline(always)]
-fn word_of(seq: u64, index: usize) -> u64 {
-    seq.wrapping_add((index as u64) << 32) ^ 0x5bd1_e995_a5a5_c3c3
 }
 
 pub(super) fn open(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenResult {
@@ -70,74 +62,59 @@ pub(super) fn open(transport: Transport, rendezvous: &Rendezvous<'_>) -> OpenRes
     Ok(far_end_driver(back, answers, is_lent))
 }
 
-/// Returns a driver for the near side, which sends large messages. If messages are copied, they are
-/// composed in `buffer`.
+/// Returns a driver for the near side. Messages that are copied are composed in `buffer`.
 fn near_driver(
     mut out: Publisher<Bytes>,
     mut answers: Subscriber<Packet16>,
     mut buffer: Bytes,
     is_lent: bool,
 ) -> Driver {
-    Box::new(move |task, timer| {
-        let Task::Ping(plan) = task else {
-            return Err(WorkloadError::Unsuited);
-        };
+    driver::message_driver(move |seq, timer| {
         let mut await_answer = |seq| -> Result<(), WorkloadError> {
             let answer = timer.watch.spin_until(|| answers.recv())?;
             Ok(answer.verify(seq)?)
         };
-        let mut ticks = Samples::new();
-        for seq in plan.first_seq..plan.next_seq() {
-            let start = if is_lent {
-                let mut loan = out.loan(*buffer).map_err(refused_by_library)?;
-                fill_words(loan.data_as_mut().map_err(refused_by_library)?, seq);
-                let start = timer.source.start();
-                loan.publish().map_err(refused_by_library)?;
-                start
-            } else {
-                fill_words(buffer.data_as_mut().map_err(refused_by_library)?, seq);
-                let start = timer.source.start();
-                out.send(&buffer).map_err(refused_by_library)?;
-                start
-            };
-            await_answer(2 * seq)?;
-            let sample = timer.source.stop().since(start);
-            await_answer(2 * seq + 1)?;
-            if plan.is_timed(seq) {
-                ticks.record(sample);
-            }
-        }
-        Ok(TaskResult::Round(Round::complete(plan, ticks)))
+        let start = if is_lent {
+            let mut loan = out.loan(*buffer).map_err(refused_by_library)?;
+            fill_words(loan.data_as_mut().map_err(refused_by_library)?, seq);
+            let start = timer.source.start();
+            loan.publish().map_err(refused_by_library)?;
+            start
+        } else {
+            fill_words(buffer.data_as_mut().map_err(refused_by_library)?, seq);
+            let start = timer.source.start();
+            out.send(&buffer).map_err(refused_by_library)?;
+            start
+        };
+        await_answer(2 * seq)?;
+        let ticks = timer.source.stop().since(start);
+        await_answer(2 * seq + 1)?;
+        Ok(Some(ticks))
     })
 }
 
-/// Returns a driver for the far side, which receives large messages and verifies them.
+/// Returns a driver for the far side, which verifies the messages.
 fn far_end_driver(
     mut back: Subscriber<Bytes>,
     mut answers: Publisher<Packet16>,
     is_lent: bool,
 ) -> Driver {
-    Box::new(move |task, timer| {
-        let Task::Echo(plan) = task else {
-            return Err(WorkloadError::Unsuited);
-        };
+    driver::message_driver(move |seq, timer| {
         let mut answer = |seq| {
             let sent = answers.send(Packet16::compose(seq));
             sent.map_err(refused_by_library)
         };
-        for seq in plan.first_seq..plan.next_seq() {
-            if is_lent {
-                let message = timer.watch.spin_until(|| back.borrow().transpose())?;
-                let message = message.map_err(refused_by_library)?;
-                answer(2 * seq)?;
-                verify_words(message.data_as().map_err(refused_by_library)?, seq)?;
-            } else {
-                let message = timer.watch.spin_until(|| back.recv())?;
-                answer(2 * seq)?;
-                verify_words(message.data_as().map_err(refused_by_library)?, seq)?;
-            }
-            answer(2 * seq + 1)?;
+        if is_lent {
+            let message = timer.watch.spin_until(|| back.borrow().transpose())?;
+            let message = message.map_err(refused_by_library)?;
+            answer(2 * seq)?;
+            verify_words(message.data_as().map_err(refused_by_library)?, seq)?;
+        } else {
+            let message = timer.watch.spin_until(|| back.recv())?;
+            answer(2 * seq)?;
+            verify_words(message.data_as().map_err(refused_by_library)?, seq)?;
         }
-        Ok(TaskResult::Echo(Echo::complete(plan, Samples::new())))
+        answer(2 * seq + 1)?;
+        Ok(None)
     })
 }

@@ -7,14 +7,14 @@ use horus_core::scheduler::{Context, Handle, Node, NodeResult, Scheduler};
 use horus_core::topic::Subscriber;
 use horus_shm::internals::thread as thread_id;
 
-use super::{AnyError, Sleeper, topics};
+use super::{AnyError, WakeupEnd, topics};
 use crate::measure::tsc::{TickSource, Ticks};
 use crate::measure::wait::STALL_LIMIT;
 use crate::transport::carrier::Mechanism;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Rendezvous;
 
-/// A node that passes on each message, together with the time at which the node's tick began.
+/// A node that passes on each message, and the time at which the node's tick began.
 struct ForwardingNode {
     source: TickSource,
     subscriber: Subscriber<Packet16>,
@@ -43,9 +43,8 @@ struct Running {
     thread: Option<JoinHandle<()>>,
 }
 
-/// Starts a scheduler with a node that waits for messages. Returns a [`Sleeper`] for the node, and
-/// the id of the node's thread.
-pub(super) fn start_event_node(rendezvous: &Rendezvous<'_>) -> Result<(Sleeper, u32), AnyError> {
+/// Starts a scheduler with a node that waits for messages.
+pub(super) fn start(rendezvous: &Rendezvous<'_>) -> Result<WakeupEnd, AnyError> {
     let subscriber = topics::subscriber(rendezvous, Mechanism::EventNode)?;
     let ((messages, woken), (thread, threads)) = (mpsc::channel(), mpsc::channel());
     let mut scheduler = Scheduler::new();
@@ -64,11 +63,11 @@ pub(super) fn start_event_node(rendezvous: &Rendezvous<'_>) -> Result<(Sleeper, 
         thread: Some(thread::spawn(move || _ = scheduler.run())),
     };
     let thread = threads.recv_timeout(STALL_LIMIT)?;
-    let sleeper = Box::new(move |_| {
+    let sleep = move |_| {
         let _kept = &running;
         Ok(woken.recv_timeout(STALL_LIMIT)?)
-    });
-    Ok((sleeper, thread))
+    };
+    Ok(WakeupEnd::Sleeper(Box::new(sleep), thread))
 }
 
 impl Drop for Running {

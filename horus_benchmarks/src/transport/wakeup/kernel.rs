@@ -1,11 +1,13 @@
 //! Mechanisms of the kernel that wake a process: a futex and a pipe.
 
-use std::fs::File;
 use std::io::{Read, Write};
 use std::sync::Arc;
-use std::sync::atomic::{self, AtomicU64};
+use std::sync::atomic::{self, AtomicU32};
 
-use super::{AnyError, Lines, Sleeper, WakeSender, make_sleeper};
+use rustix::thread::Timespec;
+use rustix::thread::futex;
+
+use super::{AnyError, Lines, WakeupEnd};
 use crate::measure::lines::SharedCacheLines;
 use crate::measure::wait::{STALL_LIMIT, WaitError};
 use crate::transport::kernel::stream;
@@ -29,46 +31,30 @@ pub(super) fn fetch_message(lines: &SharedCacheLines) -> Packet16 {
     }
 }
 
-/// Returns the word on which the futex waits. It is the number of messages sent so far.
-fn futex_word(lines: &SharedCacheLines) -> &AtomicU64 {
-    &lines.line(0).words[0]
-}
-
-pub(super) fn futex_waker(lines: &Lines) -> WakeSender {
+/// Opens one side of a bare futex. Its word is the number of messages sent so far.
+pub(super) fn open_futex(rendezvous: &Rendezvous<'_>, lines: &Lines) -> WakeupEnd {
     let lines = Arc::clone(lines);
-    Box::new(move |message| {
-        post_message(&lines, message);
-        // ORDERING(wakeup): Release. Pairs with the Acquire in `futex_sleeper`: a sleeper that sees
-        // the count sees the message.
-        futex_word(&lines).fetch_add(1, atomic::Ordering::Release);
-        let word = futex_word(&lines).as_ptr().cast::<u32>();
-        // SAFETY: the word is mapped; its low half is what the other end sleeps on.
-        unsafe { libc::syscall(libc::SYS_futex, word, libc::FUTEX_WAKE, 1) };
-        Ok(())
-    })
-}
-
-pub(super) fn futex_sleeper(lines: &Lines) -> Sleeper {
-    let lines = Arc::clone(lines);
+    if rendezvous.is_near_end() {
+        return WakeupEnd::waker(move |message| {
+            post_message(&lines, message);
+            // ORDERING(wakeup): Release. Pairs with the Acquire below: a sleeper that sees the
+            // count sees the message.
+            futex_word(&lines).fetch_add(1, atomic::Ordering::Release);
+            futex::wake(futex_word(&lines), futex::Flags::empty(), 1)?;
+            Ok(())
+        });
+    }
     let mut seen = 0;
-    make_sleeper(move || {
-        let timeout = libc::timespec {
-            tv_sec: STALL_LIMIT.as_secs() as _,
-            tv_nsec: 0,
-        };
-        let word = futex_word(&lines).as_ptr().cast::<u32>();
-        let timeout = &raw const timeout;
-        // SAFETY: the word is mapped, and the timeout readable for the call.
-        unsafe {
-            libc::syscall(
-                libc::SYS_futex,
-                word,
-                libc::FUTEX_WAIT,
-                seen as u32,
-                timeout,
-            )
-        };
-        // ORDERING(wakeup): Acquire. Pairs with the Release in `futex_waker`.
+    WakeupEnd::sleeper(move || {
+        let timeout = Timespec::try_from(STALL_LIMIT)?;
+        // WHY ignored: whatever ended the wait, the word says whether a message came.
+        let _ = futex::wait(
+            futex_word(&lines),
+            futex::Flags::empty(),
+            seen,
+            Some(&timeout),
+        );
+        // ORDERING(wakeup): Acquire. Pairs with the Release above.
         let now = futex_word(&lines).load(atomic::Ordering::Acquire);
         if now == seen {
             return Err(WaitError::Stalled.into());
@@ -78,24 +64,22 @@ pub(super) fn futex_sleeper(lines: &Lines) -> Sleeper {
     })
 }
 
-fn open_pipe(rendezvous: &Rendezvous<'_>) -> Result<File, AnyError> {
-    let path = rendezvous
-        .directory()
-        .join(rendezvous.shared_direction().name)
-        .with_extension("pipe");
-    Ok(stream::open_fifo(&path, 0)?)
+fn futex_word(lines: &SharedCacheLines) -> &AtomicU32 {
+    let word = lines.line(0).words[0].as_ptr().cast();
+    // SAFETY: one half of an aligned word of the mapping, which both sides reach only through this
+    // function.
+    unsafe { AtomicU32::from_ptr(word) }
 }
 
-pub(super) fn pipe_waker(rendezvous: &Rendezvous<'_>) -> Result<WakeSender, AnyError> {
-    let mut pipe = open_pipe(rendezvous)?;
-    Ok(Box::new(move |message| {
-        Ok(pipe.write_all(horus_shm::bytes_of(&message))?)
-    }))
-}
-
-pub(super) fn pipe_sleeper(rendezvous: &Rendezvous<'_>) -> Result<Sleeper, AnyError> {
-    let mut pipe = open_pipe(rendezvous)?;
-    Ok(make_sleeper(move || {
+pub(super) fn open_pipe(rendezvous: &Rendezvous<'_>) -> Result<WakeupEnd, AnyError> {
+    let name = rendezvous.shared_direction().name;
+    let path = rendezvous.directory().join(name).with_extension("pipe");
+    let mut pipe = stream::open_fifo(&path, 0)?;
+    if rendezvous.is_near_end() {
+        let send = move |message| Ok(pipe.write_all(horus_shm::bytes_of(&message))?);
+        return Ok(WakeupEnd::waker(send));
+    }
+    Ok(WakeupEnd::sleeper(move || {
         let mut message = Packet16 { words: [0; 2] };
         pipe.read_exact(bytemuck::bytes_of_mut(&mut message))?;
         Ok(message)

@@ -6,7 +6,7 @@ use std::time::Duration;
 use horus_core::topic::{Qos, Subscriber, Topic, TopicBuilder, WaitSet, WakeBarrier};
 use horus_shm::Namespace;
 
-use super::{AnyError, Sleeper, WAIT_SET_TOPICS, WakeSender, make_sleeper};
+use super::{AnyError, WakeupEnd};
 use crate::measure::micro::{self, MicroPlan, MicroResult, WORD_OPERATIONS_PER_BATCH};
 use crate::measure::payload::Payload;
 use crate::measure::wait::{STALL_LIMIT, WaitError};
@@ -14,9 +14,11 @@ use crate::transport::carrier::Mechanism;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::Rendezvous;
 
-/// Time for which a reader sleeps without receiving a message, before the sends to its topic are
-/// timed.
+/// Time for which a reader sleeps before the sends to its topic are timed.
 const SLEEP_WITHOUT_MESSAGE: Duration = Duration::from_millis(1);
+
+/// Number of topics of a wait set. Each message is sent to one of them.
+const WAIT_SET_TOPICS: usize = 4;
 
 fn topic_builder(
     namespace: &Arc<Namespace>,
@@ -33,11 +35,8 @@ fn mechanism_topic(rendezvous: &Rendezvous<'_>, mechanism: Mechanism) -> TopicBu
         Mechanism::TopicFence => WakeBarrier::Fence,
         _ => WakeBarrier::Membarrier,
     };
-    topic_builder(
-        rendezvous.namespace,
-        &rendezvous.shared_direction().name,
-        edge,
-    )
+    let name = rendezvous.shared_direction().name;
+    topic_builder(rendezvous.namespace, &name, edge)
 }
 
 pub(super) fn subscriber(
@@ -49,60 +48,52 @@ pub(super) fn subscriber(
     Ok(subscriber)
 }
 
-pub(super) fn open_waker(
+pub(super) fn open_topic(
     rendezvous: &Rendezvous<'_>,
     mechanism: Mechanism,
-) -> Result<WakeSender, AnyError> {
-    let mut publisher = mechanism_topic(rendezvous, mechanism).publisher()?;
-    Ok(Box::new(move |message| Ok(publisher.send(message)?)))
-}
-
-pub(super) fn open_sleeper(
-    rendezvous: &Rendezvous<'_>,
-    mechanism: Mechanism,
-) -> Result<Sleeper, AnyError> {
+) -> Result<WakeupEnd, AnyError> {
+    if rendezvous.is_near_end() {
+        let mut publisher = mechanism_topic(rendezvous, mechanism).publisher()?;
+        return Ok(WakeupEnd::waker(
+            move |message| Ok(publisher.send(message)?),
+        ));
+    }
     let mut subscriber = subscriber(rendezvous, mechanism)?;
-    Ok(make_sleeper(move || {
+    Ok(WakeupEnd::sleeper(move || {
         Ok(subscriber.recv_timeout(STALL_LIMIT)?)
     }))
 }
 
-/// Returns builders for the topics that a wait set watches.
-fn wait_set_topics(rendezvous: &Rendezvous<'_>) -> impl Iterator<Item = TopicBuilder<Packet16>> {
-    (0..WAIT_SET_TOPICS).map(|index| {
+/// Opens one side of several topics. The near side sends to each of them in turn, and the far side
+/// sleeps in a wait set.
+pub(super) fn open_wait_set(rendezvous: &Rendezvous<'_>) -> Result<WakeupEnd, AnyError> {
+    let topics = (0..WAIT_SET_TOPICS).map(|index| {
         let name = format!("{}-{index}", rendezvous.shared_direction().name);
         topic_builder(rendezvous.namespace, &name, WakeBarrier::Membarrier)
-    })
-}
-
-/// Returns a [`WakeSender`] that sends the messages to the topics of a wait set in turn.
-pub(super) fn open_wait_set_waker(rendezvous: &Rendezvous<'_>) -> Result<WakeSender, AnyError> {
-    let publishers = wait_set_topics(rendezvous).map(|topic| topic.publisher());
-    let mut publishers = publishers.collect::<Result<Vec<_>, _>>()?;
-    Ok(Box::new(move |message| {
-        let index = message.seq() as usize % WAIT_SET_TOPICS;
-        Ok(publishers[index].send(message)?)
-    }))
-}
-
-/// Returns a [`Sleeper`] that sleeps in a wait set, which watches several topics.
-pub(super) fn open_wait_set_sleeper(rendezvous: &Rendezvous<'_>) -> Result<Sleeper, AnyError> {
-    let subscribers = wait_set_topics(rendezvous).map(|topic| topic.subscriber());
+    });
+    if rendezvous.is_near_end() {
+        let publishers = topics.map(|topic| topic.publisher());
+        let mut publishers = publishers.collect::<Result<Vec<_>, _>>()?;
+        return Ok(WakeupEnd::waker(move |message| {
+            let index = message.seq() as usize % WAIT_SET_TOPICS;
+            Ok(publishers[index].send(message)?)
+        }));
+    }
+    let subscribers = topics.map(|topic| topic.subscriber());
     let mut subscribers = subscribers.collect::<Result<Vec<_>, _>>()?;
     let mut set = WaitSet::new();
     set.set_spin(Duration::ZERO);
     for subscriber in &subscribers {
         set.add(subscriber)?;
     }
-    Ok(make_sleeper(move || {
+    Ok(WakeupEnd::sleeper(move || {
         let ready = !set.wait(STALL_LIMIT)?.is_empty();
         let mut found = subscribers.iter_mut().filter(|_| ready);
         Ok(found.find_map(Subscriber::recv).ok_or(WaitError::Stalled)?)
     }))
 }
 
-/// Measures batches of sends while no reader sleeps, on a topic whose reader has slept before. The
-/// reader is in this process.
+/// Measures batches of sends to a reader in this process that is awake, but has slept before.
 pub fn time_sends_to_awake_reader(
     namespace: &Arc<Namespace>,
     edge: WakeBarrier,
