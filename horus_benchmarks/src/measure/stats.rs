@@ -69,12 +69,18 @@ impl Samples {
     /// Adds one sample. Takes a few nanoseconds and does not allocate.
     #[inline]
     pub fn record(&mut self, value: u64) {
-        self.histogram.saturating_record(value);
+        self.record_several(value, 1);
+    }
+
+    #[inline]
+    fn record_several(&mut self, value: u64, count: u64) {
+        self.histogram.saturating_record_n(value, count);
         self.min = self.min.min(value);
         self.max = self.max.max(value);
-        self.sum = self.sum.saturating_add(value);
+        self.sum = self.sum.saturating_add(value.saturating_mul(count));
         let square = u128::from(value) * u128::from(value);
-        self.sum_of_squares = self.sum_of_squares.saturating_add(square);
+        let squares = square.saturating_mul(u128::from(count));
+        self.sum_of_squares = self.sum_of_squares.saturating_add(squares);
     }
 
     /// Adds all samples of `other`.
@@ -207,7 +213,7 @@ impl Samples {
         let mut kept = Samples::new();
         for (value, count) in self.value_counts() {
             if low <= value as f64 && value as f64 <= high {
-                kept.add_bucket(value, count);
+                kept.record_several(value, count);
             }
         }
         PercentilesWithoutOutliers {
@@ -215,17 +221,6 @@ impl Samples {
             removed: self.count() - kept.count(),
             cv: kept.coefficient_of_variation().map(round_ratio),
         }
-    }
-
-    fn add_bucket(&mut self, value: u64, count: u64) {
-        self.histogram.saturating_record_n(value, count);
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
-        self.sum = self.sum.saturating_add(value.saturating_mul(count));
-        let square = u128::from(value) * u128::from(value);
-        self.sum_of_squares = self
-            .sum_of_squares
-            .saturating_add(square.saturating_mul(u128::from(count)));
     }
 }
 
