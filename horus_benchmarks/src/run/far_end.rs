@@ -79,13 +79,13 @@ where
     /// Starts a far end that is pinned to the CPU of `spec`. In a thread of this process, `make`
     /// creates a service, which then answers each job. In a child process, the `main` function of
     /// this binary must call [`serve`] for the role of `spec`.
-    pub fn launch<S>(
+    pub fn launch<S, E: ToString>(
         placement: Placement,
         spec: &ChildSpec<'_>,
         make: impl FnOnce() -> S + Send + 'static,
     ) -> Result<FarEndHandle<J, R>, FarEndError>
     where
-        S: FnMut(J, &OtherEndWatch) -> Result<R, String>,
+        S: FnMut(J, &OtherEndWatch) -> Result<R, E>,
     {
         if placement == Placement::CrossThread {
             return FarEndHandle::start_thread(spec.cpu, spec.share_cpu, make);
@@ -101,13 +101,13 @@ where
     /// Starts a thread that is pinned to `cpu`. Its service gets an [`OtherEndWatch`] for its
     /// waits, which end when the handle is dropped. `share_cpu` is true if the caller runs on the
     /// same CPU.
-    pub fn start_thread<S>(
+    pub fn start_thread<S, E: ToString>(
         cpu: usize,
         share_cpu: bool,
         make: impl FnOnce() -> S + Send + 'static,
     ) -> Result<FarEndHandle<J, R>, FarEndError>
     where
-        S: FnMut(J, &OtherEndWatch) -> Result<R, String>,
+        S: FnMut(J, &OtherEndWatch) -> Result<R, E>,
     {
         let (jobs, inbox) = mpsc::channel::<J>();
         let (outbox, answers) = mpsc::channel();
@@ -124,7 +124,8 @@ where
             let watch = OtherEndWatch::new(share_cpu, move || near_life.strong_count() == 0);
             let mut service = make();
             for job in inbox {
-                if outbox.send(service(job, &watch)).is_err() {
+                let answer = service(job, &watch).map_err(|error| error.to_string());
+                if outbox.send(answer).is_err() {
                     return;
                 }
             }
@@ -177,14 +178,14 @@ where
 /// Runs jobs in a child process: pins the process, then answers each job from standard input with
 /// the service that `make` creates. Returns when the parent closes the pipe, or after an error
 /// outside of a job, which is printed.
-pub fn serve<J, R, S>(
+pub fn serve<J, R, S, E: ToString>(
     context: &ChildContext,
     make: impl FnOnce() -> Result<S, Box<dyn Error>>,
 ) -> ExitCode
 where
     J: DeserializeOwned,
     R: Serialize,
-    S: FnMut(J, &OtherEndWatch) -> Result<R, String>,
+    S: FnMut(J, &OtherEndWatch) -> Result<R, E>,
 {
     let answer_jobs = || -> Result<(), Box<dyn Error>> {
         pin::pin_current_thread(context.cpu)?;
@@ -193,6 +194,7 @@ where
         let mut answers = io::stdout().lock();
         for line in io::stdin().lock().lines() {
             let answer = service(serde_json::from_str(&line?)?, &watch);
+            let answer = answer.map_err(|error| error.to_string());
             writeln!(answers, "{}", serde_json::to_string(&answer)?)?;
             answers.flush()?;
         }

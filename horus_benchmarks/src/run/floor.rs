@@ -100,7 +100,7 @@ impl Floor {
         };
         let lines = memory.clone();
         let far_end = FarEndHandle::launch(placement, &spec, move || {
-            move |job, watch: &OtherEndWatch| serve_round(&lines, &job, watch)
+            move |job, watch: &OtherEndWatch| bounce::run_far(&lines, &job, watch)
         })?;
         let samples = effort.samples.min(CHOICE_SAMPLES);
         let mut floor = Floor {
@@ -220,16 +220,8 @@ pub fn serve_child(context: &ChildContext) -> ExitCode {
     far_end::serve(context, || {
         let path = env::var_os(LINES_VARIABLE).ok_or("the floor came without lines")?;
         let memory = SharedCacheLines::map(File::options().read(true).write(true).open(path)?)?;
-        Ok(move |job: FloorJob, watch: &OtherEndWatch| serve_round(&memory, &job, watch))
+        Ok(move |job: FloorJob, watch: &OtherEndWatch| bounce::run_far(&memory, &job, watch))
     })
-}
-
-fn serve_round(
-    memory: &SharedCacheLines,
-    job: &FloorJob,
-    watch: &OtherEndWatch,
-) -> Result<Echo, String> {
-    bounce::run_far(memory, job, watch).map_err(|error| error.to_string())
 }
 
 fn round_plan(timing: Timing, warm_up: u64, samples: u64) -> RoundPlan {

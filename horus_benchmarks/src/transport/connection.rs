@@ -151,8 +151,7 @@ impl Connection {
     pub fn stream(&mut self, messages: u64) -> Result<(SenderResult, StreamResult), AnyError> {
         let near = self.near.as_mut().ok_or(CLOSED_ERROR)?;
         let carrier = near.transport.carrier;
-        let is_duplex = carrier.is_duplex();
-        let (messages, producers) = match is_duplex {
+        let (messages, producers) = match carrier.is_duplex() {
             true => (messages.max(2), 2),
             false => (messages, carrier.producers()),
         };
@@ -162,11 +161,7 @@ impl Connection {
             producers,
         };
         near.next_seq = plan.last_seq() + 1;
-        let done = match is_duplex {
-            true => self.run_tasks(Task::ExchangeFirst(plan), Task::ExchangeSecond(plan))?,
-            false => self.run_tasks(Task::Send(plan), Task::Receive(plan))?,
-        };
-        match done {
+        match self.run_tasks(Task::Send(plan), Task::Receive(plan))? {
             (TaskResult::SenderResult(sent), TaskResult::StreamResult(streamed)) => {
                 check_loss(carrier, &streamed)?;
                 Ok((sent, streamed))
@@ -285,31 +280,28 @@ pub fn serve_child(context: &ChildContext) -> ExitCode {
 /// Returns a function that runs the jobs of a connection's far side.
 fn make_service(
     namespace: Arc<Namespace>,
-) -> impl FnMut(ConnectionJob, &OtherEndWatch) -> Result<Answer, String> {
+) -> impl FnMut(ConnectionJob, &OtherEndWatch) -> Result<Answer, AnyError> {
     let mut open: Option<Driver> = None;
     move |job, watch| {
-        let watch = watch.clone();
-        let done = || -> Result<Answer, AnyError> {
-            match job {
-                ConnectionJob::Open {
-                    transport,
-                    number,
-                    far,
-                } => {
-                    let rendezvous = Rendezvous::new(&namespace, number, SideRole::Far);
-                    open = Some(match far {
-                        Some(driver) => driver,
-                        None => transport.open(&rendezvous)?,
-                    });
-                }
-                ConnectionJob::Run { task, source } => {
-                    let driver = open.as_mut().ok_or(CLOSED_ERROR)?;
-                    return Ok(Some(driver(&task, &LoopTimer { source, watch })?));
-                }
-                ConnectionJob::Close => open = None,
+        match job {
+            ConnectionJob::Open {
+                transport,
+                number,
+                far,
+            } => {
+                let rendezvous = Rendezvous::new(&namespace, number, SideRole::Far);
+                open = Some(match far {
+                    Some(driver) => driver,
+                    None => transport.open(&rendezvous)?,
+                });
             }
-            Ok(None)
-        };
-        done().map_err(|error| error.to_string())
+            ConnectionJob::Run { task, source } => {
+                let driver = open.as_mut().ok_or(CLOSED_ERROR)?;
+                let watch = watch.clone();
+                return Ok(Some(driver(&task, &LoopTimer { source, watch })?));
+            }
+            ConnectionJob::Close => open = None,
+        }
+        Ok(None)
     }
 }

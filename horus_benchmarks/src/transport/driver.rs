@@ -32,15 +32,12 @@ pub enum Task {
     Ping(RoundPlan),
     /// Runs [`run_far_end`].
     Echo(RoundPlan),
-    /// Runs [`stream::stream_send`].
+    /// Runs [`stream::stream_send`] or, on a ring on which both sides send, the same as
+    /// [`Task::Receive`].
     Send(StreamPlan),
-    /// Runs [`stream::stream_receive`]. Compares the losses with those that the endpoint counted.
+    /// Runs [`stream::stream_receive`] or, on a ring on which both sides send, an exchange.
+    /// Compares the losses with those that the endpoint counted.
     Receive(StreamPlan),
-    /// Exchanges messages over a ring on which both sides send, of which this side sends the first
-    /// one. Compares the losses with those that the endpoint counted.
-    ExchangeFirst(StreamPlan),
-    /// Exchanges messages as [`Task::ExchangeFirst`] does, but sends the second one.
-    ExchangeSecond(StreamPlan),
     /// Runs [`loopback::send_and_receive`] from this sequence number on.
     Loop(MicroPlan, u64),
     /// Runs [`loopback::stream_in_bursts`].
@@ -143,7 +140,7 @@ pub fn duplex_side_driver<P: Payload>(
 ) -> Driver {
     let mut end = duplex::duplex_ends::<P, _, _>(out, back, first);
     Box::new(move |task, timer| {
-        let (Task::ExchangeFirst(plan) | Task::ExchangeSecond(plan)) = task else {
+        let (Task::Send(plan) | Task::Receive(plan)) = task else {
             return ping_pong::<P>(&mut end, task, timer);
         };
         receive_and_compare_losses::<P, _>(&mut end, |end| {

@@ -53,7 +53,7 @@ fn a_near_wait_ends_when_the_far_thread_panics() {
 
 #[test]
 fn an_impossible_cpu_is_the_answer_to_the_first_job() {
-    let service = |(): (), _: &OtherEndWatch| Ok(());
+    let service = |(): (), _: &OtherEndWatch| Ok::<(), String>(());
     let mut peer = FarEndHandle::<(), ()>::start_thread(1 << 20, false, move || service).unwrap();
     assert!(peer.run_job(()).is_err());
 }
