@@ -1,9 +1,8 @@
 //! A receiver that is a node of a scheduler in the far process. A topic wakes the node.
 
 use std::sync::mpsc::{self, Sender};
-use std::thread::{self, JoinHandle};
 
-use horus_core::scheduler::{Context, Handle, Node, NodeResult, Scheduler};
+use horus_core::scheduler::{Context, Node, NodeResult, Scheduler};
 use horus_core::topic::Subscriber;
 use horus_shm::internals::thread as thread_id;
 
@@ -37,12 +36,6 @@ impl Node for ForwardingNode {
     }
 }
 
-/// A scheduler that runs in a separate thread. Dropping this value ends the scheduler.
-struct Running {
-    handle: Handle,
-    thread: Option<JoinHandle<()>>,
-}
-
 /// Starts a scheduler with a node that waits for messages.
 pub(super) fn start(rendezvous: &Rendezvous<'_>) -> Result<WakeupEnd, AnyError> {
     let subscriber = topics::subscriber(rendezvous, Mechanism::EventNode)?;
@@ -58,24 +51,11 @@ pub(super) fn start(rendezvous: &Rendezvous<'_>) -> Result<WakeupEnd, AnyError> 
             messages,
             thread,
         })?;
-    let running = Running {
-        handle: scheduler.handle(),
-        thread: Some(thread::spawn(move || _ = scheduler.run())),
-    };
+    let running = scheduler.start()?;
     let thread = threads.recv_timeout(STALL_LIMIT)?;
     let sleep = move |_| {
         let _kept = &running;
         Ok(woken.recv_timeout(STALL_LIMIT)?)
     };
     Ok(WakeupEnd::Sleeper(Box::new(sleep), thread))
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.handle.stop();
-        if let Some(thread) = self.thread.take() {
-            // It fails only if the scheduler panicked, which the process has said by then.
-            let _ = thread.join();
-        }
-    }
 }
