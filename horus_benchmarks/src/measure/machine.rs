@@ -108,7 +108,7 @@ impl Machine {
             steal_percent: None,
             warnings: Vec::new(),
         };
-        machine.warnings = find_warnings(&machine, cpus.shares_core());
+        machine.warnings = machine.find_warnings(cpus.shares_core());
         Ok(machine)
     }
 
@@ -119,6 +119,39 @@ impl Machine {
             true => 1,
             false => self.allowed_cpus.len(),
         }
+    }
+
+    /// Returns a sentence for each circumstance that makes the numbers worse. `share_core` is true
+    /// if both ends are hardware threads of one core.
+    pub fn find_warnings(&self, share_core: bool) -> Vec<String> {
+        let governor = self.governor.as_deref().unwrap_or("performance");
+        let load = self.load_average;
+        let all = [
+            (self.profile == "debug", "debug build: figures mean nothing"),
+            (
+                self.pinned.is_oversubscribed(),
+                "one CPU for both ends: oversubscribed, figures are those of the scheduler",
+            ),
+            (share_core, "both ends are hardware threads of one core"),
+            (
+                governor != "performance",
+                &format!("frequency governor is '{governor}'"),
+            ),
+            (
+                load > LOAD_MAX,
+                &format!("load average {load:.2}: other work disturbs the figures"),
+            ),
+            (
+                !self.invariant_tsc,
+                "no invariant TSC: timed by the monotonic clock",
+            ),
+            (
+                self.hypervisor.is_some(),
+                "virtual machine: CPUs may be shared, the tail is not representative",
+            ),
+        ];
+        let found = all.into_iter().filter(|(applies, _)| *applies);
+        found.map(|(_, text)| text.to_owned()).collect()
     }
 
     /// Stores the percentage of CPU time that the hypervisor took between two readings. Adds a
@@ -165,7 +198,8 @@ impl CpuTimes {
         (all > 0).then(|| stolen as f64 / all as f64 * 1e2)
     }
 
-    fn parse(stat: &str, cpus: &[usize]) -> Option<CpuTimes> {
+    /// Returns the times in the text of `/proc/stat`, summed over all `cpus`.
+    pub fn parse(stat: &str, cpus: &[usize]) -> Option<CpuTimes> {
         let mut sum = None;
         for line in stat.lines() {
             let mut words = line.split_whitespace();
@@ -223,43 +257,9 @@ fn run_git(arguments: &[&str]) -> Option<String> {
     output.status.success().then_some(text)
 }
 
-fn find_warnings(machine: &Machine, share_core: bool) -> Vec<String> {
-    let governor = machine.governor.as_deref().unwrap_or("performance");
-    let load = machine.load_average;
-    let all = [
-        (
-            machine.profile == "debug",
-            "debug build: figures mean nothing",
-        ),
-        (
-            machine.pinned.is_oversubscribed(),
-            "one CPU for both ends: oversubscribed, figures are those of the scheduler",
-        ),
-        (share_core, "both ends are hardware threads of one core"),
-        (
-            governor != "performance",
-            &format!("frequency governor is '{governor}'"),
-        ),
-        (
-            load > LOAD_MAX,
-            &format!("load average {load:.2}: other work disturbs the figures"),
-        ),
-        (
-            !machine.invariant_tsc,
-            "no invariant TSC: timed by the monotonic clock",
-        ),
-        (
-            machine.hypervisor.is_some(),
-            "virtual machine: CPUs may be shared, the tail is not representative",
-        ),
-    ];
-    let found = all.into_iter().filter(|(applies, _)| *applies);
-    found.map(|(_, text)| text.to_owned()).collect()
-}
-
 /// Returns the name of the CPU, on x86 with its family and model. WHY: virtual machines with
 /// different CPUs may report the same name, such as "AMD EPYC".
-fn read_cpu_model(cpuinfo: &str) -> String {
+pub fn read_cpu_model(cpuinfo: &str) -> String {
     let name = ["model name", "Model", "Hardware"]
         .iter()
         .find_map(|key| field_value(cpuinfo, key))
@@ -294,106 +294,4 @@ fn read_load_average() -> Option<f64> {
 fn read_word(path: &str) -> Option<String> {
     let text = fs::read_to_string(path).ok()?;
     Some(text.trim().to_owned()).filter(|text| !text.is_empty())
-}
-
-#[cfg(test)]
-mod tests {
-    use std::time::Duration;
-
-    use super::*;
-
-    fn machine() -> Machine {
-        let clock = TscClock::calibrate(Duration::from_millis(1));
-        Machine::probe(CpuPair::choose(None).unwrap(), &clock).unwrap()
-    }
-
-    #[test]
-    fn probe_finds_what_every_linux_has() {
-        let machine = machine();
-        assert!(machine.cores >= machine.allowed_cpus.len().min(1));
-        assert!(machine.allowed_cpus.contains(&machine.pinned.near));
-        assert!(machine.rustc.starts_with("rustc "), "{}", machine.rustc);
-        assert_ne!(machine.kernel, UNKNOWN);
-        assert!(!git_commit().is_empty());
-    }
-
-    #[test]
-    fn every_shortcoming_is_warned_of_and_a_good_machine_is_not() {
-        let good = Machine {
-            profile: "release".to_owned(),
-            pinned: CpuPair { near: 0, far: 1 },
-            governor: Some("performance".to_owned()),
-            load_average: 0.1,
-            invariant_tsc: true,
-            hypervisor: None,
-            ..machine()
-        };
-        assert_eq!(find_warnings(&good, false), Vec::<String>::new());
-        let bad = Machine {
-            profile: "debug".to_owned(),
-            pinned: CpuPair { near: 0, far: 0 },
-            governor: Some("powersave".to_owned()),
-            load_average: 1.5,
-            invariant_tsc: false,
-            hypervisor: Some("someone".to_owned()),
-            ..good
-        };
-        assert_eq!(find_warnings(&bad, true).len(), 7);
-    }
-
-    #[test]
-    fn what_the_hypervisor_took_is_of_the_pinned_cpus_and_warned_of() {
-        let stat = |steal: u64| {
-            format!(
-                "cpu 9 9 9 9 9 9 9 9\ncpu0 10 0 0 50 0 0 0 {steal} 3 0\n\
-                 cpu1 5 0 5 20 0 0 0 {steal}\ncpu10 1 1 1 1 1 1 1 1\n"
-            )
-        };
-        let before = CpuTimes::parse(&stat(0), &[0, 1]);
-        let after = CpuTimes::parse(&stat(5), &[0, 1]);
-        assert_eq!(before, Some(CpuTimes { all: 90, steal: 0 }));
-        assert_eq!(
-            after,
-            Some(CpuTimes {
-                all: 100,
-                steal: 10
-            })
-        );
-        assert_eq!(CpuTimes::parse("cpu0 1 2 3", &[0, 1]), None);
-        assert!(CpuTimes::read(&[machine().pinned.near]).is_some());
-
-        let mut machine = Machine {
-            warnings: Vec::new(),
-            ..machine()
-        };
-        machine.record_steal(before, None);
-        assert_eq!(machine.steal_percent, None);
-        machine.record_steal(before, after);
-        assert_eq!(machine.steal_percent, Some(100.0));
-        assert!(
-            machine.warnings[0].contains("hypervisor"),
-            "{:?}",
-            machine.warnings
-        );
-        machine.record_steal(
-            before,
-            Some(CpuTimes {
-                all: 1090,
-                steal: 0,
-            }),
-        );
-        assert_eq!(
-            (machine.steal_percent, machine.warnings.len()),
-            (Some(0.0), 1)
-        );
-    }
-
-    #[test]
-    fn fields_are_found_by_their_whole_name() {
-        let text = "model\t\t: 2\nmodel name\t: A CPU: fast\n";
-        assert_eq!(read_cpu_model(text), "A CPU: fast");
-        let x86 = format!("cpu family\t: 25\n{text}");
-        assert_eq!(read_cpu_model(&x86), "A CPU: fast (family 25, model 2)");
-        assert_eq!(field_value(text, "mod"), None);
-    }
 }

@@ -38,7 +38,7 @@ impl CpuPair {
     pub fn choose(requested: Option<(usize, usize)>) -> Result<CpuPair, PinError> {
         let allowed = allowed_cpus()?;
         let Some((near, far)) = requested else {
-            return Ok(default_pair(&allowed, hardware_threads_of));
+            return Ok(CpuPair::choose_among(&allowed, hardware_threads_of));
         };
         for cpu in [near, far] {
             if !allowed.contains(&cpu) {
@@ -46,6 +46,23 @@ impl CpuPair {
             }
         }
         Ok(CpuPair { near, far })
+    }
+
+    /// Returns the default of [`choose`](Self::choose) for these CPUs.
+    pub fn choose_among(
+        allowed: &[usize],
+        hardware_threads_of: impl Fn(usize) -> Vec<usize>,
+    ) -> CpuPair {
+        let near = allowed.first().copied().unwrap_or(0);
+        let others = || allowed.iter().copied().filter(|&cpu| cpu != near);
+        let same_core = hardware_threads_of(near);
+        let far = others()
+            .find(|cpu| !same_core.contains(cpu))
+            .or_else(|| others().next());
+        CpuPair {
+            near,
+            far: far.unwrap_or(near),
+        }
     }
 
     /// Returns true if both ends share one CPU. They then run in turn.
@@ -109,73 +126,4 @@ fn hardware_threads_of(cpu: usize) -> Vec<usize> {
     read_cpu_list(&format!(
         "/sys/devices/system/cpu/cpu{cpu}/topology/thread_siblings_list"
     ))
-}
-
-fn default_pair(allowed: &[usize], hardware_threads_of: impl Fn(usize) -> Vec<usize>) -> CpuPair {
-    let near = allowed.first().copied().unwrap_or(0);
-    let others = || allowed.iter().copied().filter(|&cpu| cpu != near);
-    let same_core = hardware_threads_of(near);
-    let far = others()
-        .find(|cpu| !same_core.contains(cpu))
-        .or_else(|| others().next());
-    CpuPair {
-        near,
-        far: far.unwrap_or(near),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn default_pair_prefers_another_core_then_a_sibling_then_itself() {
-        let two_per_core = |cpu: usize| vec![cpu / 2 * 2, cpu / 2 * 2 + 1];
-        assert_eq!(
-            default_pair(&[0, 1, 2, 3], two_per_core),
-            CpuPair { near: 0, far: 2 }
-        );
-        assert_eq!(
-            default_pair(&[0, 1], two_per_core),
-            CpuPair { near: 0, far: 1 }
-        );
-        let alone = default_pair(&[5], two_per_core);
-        assert!(alone.is_oversubscribed());
-        assert!(!alone.shares_core());
-    }
-
-    #[test]
-    fn cpu_lists_are_parsed_as_the_kernel_writes_them() {
-        assert_eq!(parse_cpu_list("0-2,5,7-8\n"), vec![0, 1, 2, 5, 7, 8]);
-        assert_eq!(parse_cpu_list("\n"), Vec::<usize>::new());
-    }
-
-    #[test]
-    fn pinning_narrows_the_mask_to_one_cpu() {
-        let cpu = *allowed_cpus().unwrap().last().unwrap();
-        // A thread of its own, so that the test runner's threads keep their freedom.
-        std::thread::spawn(move || {
-            pin_current_thread(cpu).unwrap();
-            assert_eq!(allowed_cpus().unwrap(), vec![cpu]);
-        })
-        .join()
-        .unwrap();
-    }
-
-    #[test]
-    fn pinning_to_an_impossible_cpu_is_a_typed_error() {
-        assert!(matches!(
-            pin_current_thread(1 << 20),
-            Err(PinError::NotAllowed { .. })
-        ));
-        let last = CpuSet::MAX_CPU - 1;
-        if !allowed_cpus().unwrap().contains(&last) {
-            assert!(matches!(
-                pin_current_thread(last),
-                Err(PinError::NotAllowed { .. })
-            ));
-            let pair = CpuPair::choose(Some((0, last)));
-            assert!(matches!(pair, Err(PinError::NotAllowed { .. })));
-        }
-    }
 }

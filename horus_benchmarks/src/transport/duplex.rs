@@ -30,7 +30,7 @@ impl SideMark {
 
 /// A sending end that puts the mark of its side into the stamp of each message.
 #[derive(Debug)]
-pub(super) struct MarkedSender<T> {
+pub struct MarkedSender<T> {
     end: T,
     mark: SideMark,
 }
@@ -46,7 +46,7 @@ impl<P: Payload, T: Endpoint<P>> Endpoint<P> for MarkedSender<T> {
 
 /// A receiving end that returns only messages of the other side.
 #[derive(Debug)]
-pub(super) struct OtherSideReceiver<R, P> {
+pub struct OtherSideReceiver<R, P> {
     end: R,
     mark: SideMark,
     /// The last message that this side has sent, once it was received back.
@@ -98,7 +98,7 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for OtherSideReceiver<R, P> {
 }
 
 /// Returns the sending and the receiving end of one side of a ring.
-pub(super) fn duplex_ends<P: Payload, T, R>(
+pub fn duplex_ends<P: Payload, T, R>(
     out: T,
     back: R,
     first: bool,
@@ -118,7 +118,7 @@ pub(super) fn duplex_ends<P: Payload, T, R>(
 /// Sends every other message of the plan, beginning with the first one if `first` is true, and at
 /// the same time receives the messages of both sides. Verifies each, and counts each loss.
 #[inline(never)]
-pub(super) fn exchange<P: Payload, T: Endpoint<P>, R: Endpoint<P>>(
+pub fn exchange<P: Payload, T: Endpoint<P>, R: Endpoint<P>>(
     (out, OtherSideReceiver { end: back, .. }): &mut (MarkedSender<T>, OtherSideReceiver<R, P>),
     plan: &StreamPlan,
     first: bool,
@@ -162,63 +162,4 @@ pub(super) fn exchange<P: Payload, T: Endpoint<P>, R: Endpoint<P>>(
         })??;
     }
     Ok(ledger.result(source.stop().since(start)))
-}
-
-#[cfg(test)]
-mod tests {
-    use std::thread;
-
-    use horus_shm::{Consumer, FanoutShm, Producer, RingOptions};
-
-    use super::*;
-    use crate::transport::packet::Packet16;
-
-    type Sharing = (
-        MarkedSender<Producer<Packet16>>,
-        OtherSideReceiver<Consumer<Packet16>, Packet16>,
-    );
-
-    /// Returns two sides that use the same ring.
-    fn sides() -> [Sharing; 2] {
-        let ring = FanoutShm::<Packet16>::heap(&RingOptions::capacity(64)).unwrap();
-        [true, false]
-            .map(|first| duplex_ends(ring.producer().unwrap(), ring.consumer().unwrap(), first))
-    }
-
-    #[test]
-    fn a_side_gets_the_others_messages_and_verifies_its_own() {
-        let [mut near, mut far] = sides();
-        let mut message = Packet16::compose(0);
-        for seq in 1..10 {
-            assert!(near.send(&Packet16::compose(seq)));
-            assert!(!near.recv(&mut message), "that was its own");
-            assert!(far.recv(&mut message) && far.send(&message));
-            assert_eq!(
-                (message.verify(seq), far.verify_copies(seq)),
-                (Ok(()), Ok(()))
-            );
-            assert!((0..2).any(|_| near.recv(&mut message)));
-            assert_eq!(
-                (message.verify(seq), near.verify_copies(seq)),
-                (Ok(()), Ok(()))
-            );
-        }
-        assert!(near.verify_copies(10).is_err(), "nothing was sent");
-    }
-
-    #[test]
-    fn both_sides_receive_what_both_sides_send() {
-        let plan = StreamPlan {
-            messages: 2000,
-            first_seq: 1,
-            producers: 2,
-        };
-        let watch = || OtherEndWatch::new(true, || false);
-        let source = TickSource::detect();
-        let [mut near, mut far] = sides();
-        let far = thread::spawn(move || exchange(&mut far, &plan, false, source, &watch()));
-        let near = exchange(&mut near, &plan, true, source, &watch()).unwrap();
-        let far = far.join().unwrap().unwrap();
-        assert_eq!((near.sent(), far.sent()), (2000, 2000));
-    }
 }

@@ -191,7 +191,10 @@ pub(super) struct BorrowSubscriber<P: Packet>(pub(super) Subscriber<P>);
 
 /// A consumer that receives the newest message of a ring which holds only the latest value.
 #[derive(Debug)]
-pub(super) struct LatestConsumer<P>(pub(super) Consumer<P>);
+pub struct LatestConsumer<P>(
+    /// The consumer of the ring.
+    pub Consumer<P>,
+);
 
 /// The receiver of a kanal channel, with a buffer for all messages that one call receives.
 pub(super) struct KanalReceiver<P> {
@@ -204,25 +207,4 @@ pub(super) fn kanal<P: Payload>(capacity: usize) -> (kanal::Sender<P>, KanalRece
     let (sender, receiver) = kanal::bounded(capacity);
     let found = Vec::with_capacity(capacity);
     (sender, KanalReceiver { receiver, found })
-}
-
-#[cfg(test)]
-mod tests {
-    use horus_shm::{PodShm, RingOptions};
-
-    use super::*;
-    use crate::transport::packet::Packet16;
-
-    #[test]
-    fn the_latest_message_passes_over_the_ones_before() {
-        let ring = PodShm::<Packet16>::heap(&RingOptions::default()).unwrap();
-        let mut out = ring.producer().unwrap();
-        let mut back = LatestConsumer(ring.consumer().unwrap());
-        for seq in 1..=3 {
-            assert!(Endpoint::send(&mut out, &Packet16::compose(seq)));
-        }
-        let mut message = Packet16::compose(0);
-        assert!(back.recv(&mut message) && !back.recv(&mut Packet16::compose(0)));
-        assert_eq!((message.verify(3), back.lost()), (Ok(()), 2));
-    }
 }

@@ -6,13 +6,14 @@ use crate::measure::stream::PRODUCERS_MAX;
 
 /// Several sending endpoints that send in turn.
 #[derive(Debug)]
-pub(super) struct AlternatingSenders<T> {
+pub struct AlternatingSenders<T> {
     ends: [T; PRODUCERS_MAX],
     next: usize,
 }
 
 impl<T> AlternatingSenders<T> {
-    pub(super) fn new(ends: [T; PRODUCERS_MAX]) -> AlternatingSenders<T> {
+    /// Returns `ends` as one end.
+    pub fn new(ends: [T; PRODUCERS_MAX]) -> AlternatingSenders<T> {
         AlternatingSenders { ends, next: 0 }
     }
 }
@@ -27,13 +28,13 @@ impl<P, T: Endpoint<P>> Endpoint<P> for AlternatingSenders<T> {
 }
 
 /// Returns two clones of a sender, which send in turn, and the receiver.
-pub(crate) fn alternating_clones<T: Clone, R>((tx, rx): (T, R)) -> (AlternatingSenders<T>, R) {
+pub fn alternating_clones<T: Clone, R>((tx, rx): (T, R)) -> (AlternatingSenders<T>, R) {
     (AlternatingSenders::new([tx.clone(), tx]), rx)
 }
 
 /// Two endpoints that receive the same messages. A message has arrived when both have it.
 #[derive(Debug)]
-pub(super) struct BroadcastReceivers<R, P> {
+pub struct BroadcastReceivers<R, P> {
     ends: [R; 2],
     /// The last message that the first endpoint received.
     copy: P,
@@ -41,7 +42,8 @@ pub(super) struct BroadcastReceivers<R, P> {
 }
 
 impl<R, P: Payload> BroadcastReceivers<R, P> {
-    pub(super) fn new(ends: [R; 2]) -> BroadcastReceivers<R, P> {
+    /// Returns `ends` as one end.
+    pub fn new(ends: [R; 2]) -> BroadcastReceivers<R, P> {
         BroadcastReceivers {
             ends,
             copy: P::compose(0),
@@ -72,13 +74,15 @@ impl<P: Payload, R: Endpoint<P>> Endpoint<P> for BroadcastReceivers<R, P> {
 }
 
 /// A pair of senders, one for each of two receivers of channels that do not broadcast.
-pub(super) struct BroadcastSenders<T> {
+#[derive(Debug)]
+pub struct BroadcastSenders<T> {
     ends: [T; 2],
     first_has_it: bool,
 }
 
 impl<T> BroadcastSenders<T> {
-    pub(super) fn new(ends: [T; 2]) -> Self {
+    /// Returns `ends` as one end.
+    pub fn new(ends: [T; 2]) -> Self {
         let first_has_it = false;
         Self { ends, first_has_it }
     }
@@ -93,46 +97,5 @@ impl<P, T: Endpoint<P>> Endpoint<P> for BroadcastSenders<T> {
         let sent = self.first_has_it && self.ends[1].send(message);
         self.first_has_it &= !sent;
         sent
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use horus_shm::{FanoutShm, MpscShm, RingOptions};
-
-    use super::*;
-    use crate::transport::packet::Packet16;
-
-    #[test]
-    fn ends_in_turn_use_every_lane_and_wait_for_a_full_one() {
-        let ring = MpscShm::<Packet16>::heap(&RingOptions::capacity(4)).unwrap();
-        let mut consumer = ring.consumer().unwrap();
-        let mut out = AlternatingSenders::new([ring.producer().unwrap(), ring.producer().unwrap()]);
-        let sent = (1..20)
-            .take_while(|&seq| out.send(&Packet16::compose(seq)))
-            .count();
-        assert_eq!(sent, 8);
-        let mut message = Packet16::compose(0);
-        assert!(Endpoint::recv(&mut consumer, &mut message) && out.send(&message));
-    }
-
-    #[test]
-    fn a_message_has_arrived_when_both_ends_have_it_whole() {
-        let ring = FanoutShm::<Packet16>::heap(&RingOptions::capacity(8)).unwrap();
-        let mut both =
-            BroadcastReceivers::new([ring.consumer().unwrap(), ring.consumer().unwrap()]);
-        let mut out = ring.producer().unwrap();
-        let mut message = Packet16::compose(0);
-        assert!(!both.recv(&mut message));
-        for seq in 1..20 {
-            assert!(Endpoint::send(&mut out, &Packet16::compose(seq)));
-            assert!(both.recv(&mut message) && !both.recv(&mut Packet16::compose(0)));
-            assert_eq!(
-                (message.verify(seq), both.verify_copies(seq)),
-                (Ok(()), Ok(()))
-            );
-        }
-        both.copy.words[1] ^= 1;
-        assert!(both.verify_copies(19).is_err());
     }
 }

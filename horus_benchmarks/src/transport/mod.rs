@@ -7,9 +7,9 @@ pub mod carrier;
 mod channels;
 pub mod connection;
 pub mod driver;
-mod duplex;
-mod endpoints;
-mod groups;
+pub mod duplex;
+pub mod endpoints;
+pub mod groups;
 mod head_tail_ring;
 #[cfg(feature = "iceoryx2")]
 pub mod iceoryx;
