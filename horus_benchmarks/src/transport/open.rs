@@ -10,7 +10,7 @@ use crate::transport::channels;
 use crate::transport::driver;
 use crate::transport::endpoints::{BorrowSubscriber, LatestConsumer, LoanPublisher};
 use crate::transport::groups::{AlternatingSenders, BroadcastReceivers};
-use crate::transport::head_tail_ring;
+use crate::transport::head_tail_ring::RingEnd;
 #[cfg(feature = "iceoryx2")]
 use crate::transport::iceoryx;
 use crate::transport::kernel::{datagram, queue, stream};
@@ -181,7 +181,11 @@ fn open_foreign_carrier<P: Packet>(
     match transport.carrier {
         Carrier::HeadTailRing => {
             let capacity = transport.size.capacity();
-            let ends = head_tail_ring::open_ends::<P>(rendezvous.paths(), capacity)?;
+            let [out, back] = rendezvous.paths();
+            let ends = (
+                RingEnd::open(&out, capacity)?,
+                RingEnd::open(&back, capacity)?,
+            );
             Ok(driver::one_side_driver::<P>(ends))
         }
         Carrier::Udp => datagram::open_udp::<P>(rendezvous),
