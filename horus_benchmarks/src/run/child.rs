@@ -5,11 +5,11 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::os::fd::AsFd;
 use std::os::unix::process::parent_id;
 use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use horus_shm::internals::child::kill_with_parent;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::io::Errno;
+use rustix::io::retry_on_intr;
 use rustix::process::{Pid, WaitId, WaitIdOptions, waitid};
 
 /// First argument of a child process. The arguments after it are `ROLE CPU SHARE_CPU`.
@@ -154,17 +154,12 @@ impl ChildContext {
     }
 }
 
-/// Waits until `fd` has something to read or its other end is closed. Returns false after `limit`.
+/// Waits until `fd` has something to read or its other end is closed. Returns false after `limit`,
+/// which begins again after a signal.
 fn readable_within(fd: &impl AsFd, limit: Duration) -> io::Result<bool> {
-    let deadline = Instant::now() + limit;
-    loop {
-        let left = deadline.saturating_duration_since(Instant::now());
-        let left = Timespec::try_from(left).map_err(io::Error::other)?;
-        match poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&left)) {
-            Err(Errno::INTR) => {}
-            ready => return Ok(ready? > 0),
-        }
-    }
+    let limit = Timespec::try_from(limit).map_err(io::Error::other)?;
+    let mut fds = [PollFd::new(fd, PollFlags::IN)];
+    Ok(retry_on_intr(|| poll(&mut fds, Some(&limit)))? > 0)
 }
 
 /// Returns true if the child process `pid` has ended. Does not reap it. WHY not other calls:

@@ -67,8 +67,26 @@ pub struct FarEndHandle<J, R> {
 
 #[derive(Debug)]
 enum FarEnd<J, R> {
-    Thread(FarThread<J, R>),
+    Thread {
+        /// The sender of jobs, and a value whose drop ends the thread, even during a job.
+        near: Option<(Sender<J>, Arc<()>)>,
+        answers: Receiver<Result<R, String>>,
+        handle: Option<JoinHandle<()>>,
+    },
     Process(ChildProcess),
+}
+
+impl<J, R> Drop for FarEnd<J, R> {
+    fn drop(&mut self) {
+        let FarEnd::Thread { near, handle, .. } = self else {
+            return;
+        };
+        *near = None;
+        if let Some(handle) = handle.take() {
+            // An error is the thread's panic, which has been printed.
+            let _ = handle.join();
+        }
+    }
 }
 
 impl<J, R> FarEndHandle<J, R>
@@ -134,13 +152,13 @@ where
             .name("far-end".to_owned())
             .spawn(work)
             .map_err(FarEndError::Thread)?;
-        let far = FarThread {
+        let far = FarEnd::Thread {
             near: Some((jobs, near_end)),
             answers,
             handle: Some(handle),
         };
         Ok(FarEndHandle {
-            far: FarEnd::Thread(far),
+            far,
             watch: OtherEndWatch::new(share_cpu, move || far_life.strong_count() == 0),
         })
     }
@@ -154,7 +172,14 @@ where
     /// job is started.
     pub fn start_job(&mut self, job: J) -> Result<(), FarEndError> {
         match &mut self.far {
-            FarEnd::Thread(thread) => thread.send(job),
+            FarEnd::Thread { near, answers, .. } => {
+                let (jobs, _) = near.as_ref().ok_or(FarEndError::ThreadEnded)?;
+                // A thread that has ended may have left the reason as its last answer.
+                jobs.send(job).map_err(|_| match answers.try_recv() {
+                    Ok(Err(reason)) => FarEndError::Failed(reason),
+                    _ => FarEndError::ThreadEnded,
+                })
+            }
             FarEnd::Process(child) => Ok(child.send_line(&serde_json::to_string(&job)?)?),
         }
     }
@@ -162,7 +187,13 @@ where
     /// Waits for the result of the started job, for at most [`STALL_LIMIT`].
     pub fn finish_job(&mut self) -> Result<R, FarEndError> {
         let answer = match &mut self.far {
-            FarEnd::Thread(thread) => thread.receive()?,
+            FarEnd::Thread { answers, .. } => {
+                let answer = answers.recv_timeout(STALL_LIMIT);
+                answer.map_err(|error| match error {
+                    RecvTimeoutError::Timeout => FarEndError::ThreadSilent,
+                    RecvTimeoutError::Disconnected => FarEndError::ThreadEnded,
+                })?
+            }
             FarEnd::Process(child) => serde_json::from_str(&child.receive_line(STALL_LIMIT)?)?,
         };
         answer.map_err(FarEndError::Failed)
@@ -201,42 +232,4 @@ where
         Ok(())
     };
     session::exit_code(&format!("child process '{}'", context.role), answer_jobs())
-}
-
-/// A thread that runs jobs until the near end stops it.
-#[derive(Debug)]
-struct FarThread<J, R> {
-    /// The sender of jobs, and a value whose drop ends the thread, even during a job.
-    near: Option<(Sender<J>, Arc<()>)>,
-    answers: Receiver<Result<R, String>>,
-    handle: Option<JoinHandle<()>>,
-}
-
-impl<J, R> FarThread<J, R> {
-    fn send(&mut self, job: J) -> Result<(), FarEndError> {
-        let (jobs, _) = self.near.as_ref().ok_or(FarEndError::ThreadEnded)?;
-        // A thread that has ended may have left the reason as its last answer.
-        jobs.send(job).map_err(|_| match self.answers.try_recv() {
-            Ok(Err(reason)) => FarEndError::Failed(reason),
-            _ => FarEndError::ThreadEnded,
-        })
-    }
-
-    fn receive(&mut self) -> Result<Result<R, String>, FarEndError> {
-        let answer = self.answers.recv_timeout(STALL_LIMIT);
-        answer.map_err(|error| match error {
-            RecvTimeoutError::Timeout => FarEndError::ThreadSilent,
-            RecvTimeoutError::Disconnected => FarEndError::ThreadEnded,
-        })
-    }
-}
-
-impl<J, R> Drop for FarThread<J, R> {
-    fn drop(&mut self) {
-        self.near = None;
-        if let Some(handle) = self.handle.take() {
-            // An error is the thread's panic, which has been printed.
-            let _ = handle.join();
-        }
-    }
 }

@@ -1,8 +1,8 @@
 //! One run of a benchmark binary: its preparation before the rounds, and its report after them.
 
 use std::error::Error;
-use std::fmt;
 use std::io;
+use std::iter::successors;
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
@@ -114,16 +114,9 @@ impl BenchmarkSession {
 pub const SKIPPED_EXIT_CODE: u8 = 77;
 
 /// The reason why a benchmark measures nothing, and what to do.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
 pub struct Skipped(pub &'static str);
-
-impl fmt::Display for Skipped {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.write_str(self.0)
-    }
-}
-
-impl Error for Skipped {}
 
 /// Returns the exit code of the benchmark `name`: [`SKIPPED_EXIT_CODE`] for the error [`Skipped`].
 /// If the benchmark failed, prints the error with all of its causes to standard error.
@@ -132,10 +125,8 @@ pub fn exit_code(name: &str, outcome: Result<(), Box<dyn Error>>) -> ExitCode {
         return ExitCode::SUCCESS;
     };
     let mut message = format!("{name}: {error}");
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        message.push_str(&format!(": {error}"));
-        cause = error.source();
+    for cause in successors(error.source(), |&cause| cause.source()) {
+        message.push_str(&format!(": {cause}"));
     }
     eprintln!("{message}");
     if error.is::<Skipped>() {
