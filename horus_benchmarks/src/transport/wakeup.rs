@@ -124,13 +124,11 @@ fn far_end_driver(mut sleeper: Sleeper, lines: Lines) -> Driver {
         let (message, end) = sleeper(timer.source).map_err(refused_by_library)?;
         message.verify(number)?;
         let ticks = end.checked_since(Ticks(message.stamp()));
-        Ok(Some(
-            ticks.ok_or_else(|| refused_by_library(BACKWARDS_ERROR))?,
-        ))
+        Ok(Some(ticks.ok_or_else(|| {
+            refused_by_library("it arrived before it was sent")
+        })?))
     })
 }
-
-const BACKWARDS_ERROR: &str = "a message arrived before it was sent, by the counters";
 
 /// Waits until the far side has been asleep for some time in its wait for message `number`.
 fn wait_until_asleep(

@@ -1,7 +1,7 @@
 //! Runs the workloads on actors of our own library.
 
 use std::error::Error;
-use std::future::Future;
+use std::future::{Future, pending};
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context as Polling, Poll, Wake, Waker};
@@ -40,18 +40,6 @@ impl<P: WorkloadActor> Actor for ActorAdapter<P> {
             Mail::Tell(message) => _ = self.0.handle(message),
             Mail::Ask(message, reply) => reply.send(self.0.handle(message)),
         }
-        Ok(())
-    }
-}
-
-/// An actor that calls a function once and stores the result.
-struct CallingActor<F, T>(Option<F>, Option<T>);
-
-impl<T: Send + 'static, F: FnOnce() -> T + Send + 'static> Actor for CallingActor<F, T> {
-    type Message = ();
-
-    fn handle(&mut self, (): (), _: &mut Context<'_, Self>) -> NodeResult {
-        self.1 = self.0.take().map(|work| work());
         Ok(())
     }
 }
@@ -115,8 +103,10 @@ impl Runtime for Ours {
     ) -> RunResult {
         let running = start_actors(threads.max(1))?;
         if threads == 0 {
-            let driver = spawn(CallingActor(Some(work), None));
-            driver.tell(())?;
+            Self::spawn_task(async move {
+                let _kept = work();
+                pending::<()>().await;
+            });
             pollster::block_on(&GATE);
         } else {
             let _kept = work();
