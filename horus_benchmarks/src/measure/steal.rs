@@ -18,13 +18,8 @@ pub const WINDOW_DURATION: Duration = Duration::from_secs(5);
 /// many short intervals, each of which can delay a thread.
 pub const QUIET_TICKS_MAX: u64 = 1;
 
-/// A reading of the steal time of a CPU.
-#[derive(Debug, Clone, Copy)]
-struct StealReading {
-    /// The time of the reading, in nanoseconds of CLOCK_MONOTONIC.
-    now_ns: u64,
-    times: CpuTimes,
-}
+/// The time of a reading in nanoseconds of CLOCK_MONOTONIC, and the times of a CPU.
+type StealReading = (u64, CpuTimes);
 
 /// A running thread that reads the steal time at the end of every window.
 #[derive(Debug)]
@@ -45,10 +40,7 @@ impl StealWatch {
                 let mut readings = Vec::new();
                 loop {
                     let times = CpuTimes::read(&[cpu]);
-                    readings.extend(times.map(|times| StealReading {
-                        now_ns: clock.now_ns(),
-                        times,
-                    }));
+                    readings.extend(times.map(|times| (clock.now_ns(), times)));
                     if stopped.recv_timeout(WINDOW_DURATION) != Err(RecvTimeoutError::Timeout) {
                         return readings;
                     }
@@ -77,18 +69,17 @@ pub struct StealWindows {
 }
 
 impl StealWindows {
-    fn from_readings(readings: &[StealReading]) -> Self {
-        let pairs = || readings.windows(2).map(|pair| (pair[0], pair[1]));
-        let is_quiet = |(begin, end): &(StealReading, StealReading)| {
-            end.times.steal.saturating_sub(begin.times.steal) <= QUIET_TICKS_MAX
-        };
-        let quiet = pairs()
-            .filter(is_quiet)
-            .map(|(begin, end)| begin.now_ns..end.now_ns);
-        Self {
-            quiet: quiet.collect(),
-            all: pairs().count(),
-        }
+    /// Finds the quiet windows between readings.
+    pub fn from_readings(readings: &[StealReading]) -> Self {
+        let all = readings.windows(2);
+        let count = all.len();
+        let quiet = all.filter_map(|pair| {
+            let [(begin_ns, begin), (end_ns, end)] = [pair[0], pair[1]];
+            let is_quiet = end.steal.saturating_sub(begin.steal) <= QUIET_TICKS_MAX;
+            is_quiet.then_some(begin_ns..end_ns)
+        });
+        let quiet = quiet.collect();
+        Self { quiet, all: count }
     }
 
     /// Returns true if the time `ns`, in nanoseconds of CLOCK_MONOTONIC, lies in a quiet window.
@@ -104,44 +95,5 @@ impl StealWindows {
             "{quiet} of {all} windows of {WINDOW_DURATION:?}, in which at most \
              {QUIET_TICKS_MAX}/100 s of the CPU was taken"
         )
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn windows_are_quiet_in_which_next_to_nothing_was_taken() {
-        let reading = |now_ns, all, steal| StealReading {
-            now_ns,
-            times: CpuTimes { all, steal },
-        };
-        let readings = [
-            reading(5, 0, 0),
-            reading(10, 500, 1),
-            reading(15, 1000, 3),
-            reading(20, 1500, 3),
-        ];
-        let windows = StealWindows::from_readings(&readings);
-        assert_eq!(
-            windows,
-            StealWindows {
-                quiet: vec![5..10, 15..20],
-                all: 3
-            }
-        );
-        let quiet = [4, 5, 9, 10, 14, 15, 19, 20].map(|ns| windows.is_quiet_at(ns));
-        assert_eq!(quiet, [false, true, true, false, false, true, true, false]);
-        assert_eq!(StealWindows::from_readings(&[]), StealWindows::default());
-    }
-
-    #[test]
-    fn a_watch_that_is_stopped_at_once_has_no_window() {
-        let cpu = crate::measure::pin::allowed_cpus().unwrap()[0];
-        assert_eq!(
-            StealWatch::start(cpu).unwrap().stop().unwrap(),
-            StealWindows::default()
-        );
     }
 }

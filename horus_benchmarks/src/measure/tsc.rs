@@ -173,7 +173,7 @@ fn measure_resolution(source: TickSource) -> u64 {
 
 /// Returns the usual distance between neighbours in `values`, which are in ascending order; 1 if
 /// there is none. Neighbours with a distance of 1 count as one value, rounded differently.
-fn step_of(values: impl Iterator<Item = u64>) -> u64 {
+pub fn step_of(values: impl Iterator<Item = u64>) -> u64 {
     let values: Vec<u64> = values.collect();
     let gaps = values.windows(2).map(|pair| pair[1] - pair[0]);
     let mut gaps: Vec<u64> = gaps.filter(|&gap| gap > 1).collect();
@@ -222,7 +222,8 @@ pub fn tsc_is_invariant() -> bool {
     cfg!(target_arch = "x86_64") && flags_promise_invariance(&cpuinfo)
 }
 
-fn flags_promise_invariance(cpuinfo: &str) -> bool {
+/// Returns true if the flags in the text of `/proc/cpuinfo` promise that.
+pub fn flags_promise_invariance(cpuinfo: &str) -> bool {
     let flags = cpuinfo
         .lines()
         .find(|line| line.starts_with("flags"))
@@ -272,7 +273,7 @@ pub fn clock_ns(clock: libc::clockid_t) -> u64 {
 
 /// Reads the kernel's clock and the counter at the same moment: the attempt with the shortest time
 /// between the two readings counts.
-fn clock_and_counter(source: TickSource) -> (u64, Ticks) {
+pub fn clock_and_counter(source: TickSource) -> (u64, Ticks) {
     let mut best = (u64::MAX, 0, Ticks(0));
     for _ in 0..PAIRING_ATTEMPTS {
         let before = source.start();
@@ -293,58 +294,4 @@ fn measure_overhead(source: TickSource) -> Samples {
         samples.record(stop.since(start));
     }
     samples
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn calibrated_clock_agrees_with_the_monotonic_clock() {
-        let clock = TscClock::calibrate(Duration::from_millis(20));
-        let (first_ns, first) = clock_and_counter(clock.source());
-        std::thread::sleep(Duration::from_millis(20));
-        let (last_ns, last) = clock_and_counter(clock.source());
-        let ratio = clock.to_ns(last.since(first)) / (last_ns - first_ns) as f64;
-        assert!((ratio - 1.0).abs() < 0.01, "ratio {ratio}");
-        assert_eq!(clock.reading_overhead().count(), OVERHEAD_SAMPLES);
-    }
-
-    #[test]
-    fn resolution_is_the_usual_step_between_values_seen() {
-        assert_eq!(step_of([26, 52, 78, 104, 208].into_iter()), 26);
-        assert_eq!(step_of([25, 26, 51, 52, 77, 78].into_iter()), 25);
-        assert_eq!(step_of([30, 32, 34, 36].into_iter()), 2);
-        assert_eq!(step_of(30..90), 1);
-        assert_eq!(step_of([].into_iter()), 1);
-        assert!(measure_resolution(TickSource::detect()) >= 1);
-    }
-
-    #[test]
-    fn invariance_needs_every_flag() {
-        let all = "processor : 0\nflags : fpu rdtscp constant_tsc nonstop_tsc\n";
-        assert!(flags_promise_invariance(all));
-        for flag in ["rdtscp", "constant_tsc", "nonstop_tsc"] {
-            assert!(
-                !flags_promise_invariance(&all.replace(flag, "other")),
-                "{flag}"
-            );
-        }
-        assert!(!flags_promise_invariance(""));
-    }
-
-    #[test]
-    fn offset_check_refuses_time_travel_and_lopsided_paths() {
-        assert!(OffsetCheck::new(100.0, 110.0, 0).sane);
-        assert!(!OffsetCheck::new(100.0, 110.0, 1).sane);
-        assert!(!OffsetCheck::new(10.0, 200.0, 0).sane);
-        assert_eq!(OffsetCheck::new(120.0, 80.0, 0).offset_ns, 20.0);
-    }
-
-    #[test]
-    fn ticks_do_not_wrap_when_the_counter_runs_backwards() {
-        assert_eq!(Ticks(5).checked_since(Ticks(7)), None);
-        assert_eq!(Ticks(5).since(Ticks(7)), 0);
-        assert_eq!(Ticks(9).checked_since(Ticks(7)), Some(2));
-    }
 }
