@@ -3,10 +3,10 @@
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 
-const ABOUT: &str =
-    "Asks an actor, one question after another, from a task and from a thread outside.";
-
 fn main() -> std::process::ExitCode {
-    let workloads = &[Workload::Ask, Workload::AskTask, Workload::AskOutside];
-    actors::main("actor_ask", ABOUT, workloads)
+    let about = "Asks an actor, one question after another, from a task and from a thread outside.";
+    actors::main(
+        about,
+        &[Workload::Ask, Workload::AskTask, Workload::AskOutside],
+    )
 }

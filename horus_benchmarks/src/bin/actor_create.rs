@@ -2,8 +2,7 @@
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 
-const ABOUT: &str = "Creates actors: how long each takes, and its memory while it is idle.";
-
 fn main() -> std::process::ExitCode {
-    actors::main("actor_create", ABOUT, &[Workload::Create])
+    let about = "Creates actors: how long each takes, and its memory while it is idle.";
+    actors::main(about, &[Workload::Create])
 }

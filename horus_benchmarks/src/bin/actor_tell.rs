@@ -2,8 +2,6 @@
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 
-const ABOUT: &str = "Sends messages to an actor.";
-
 fn main() -> std::process::ExitCode {
-    actors::main("actor_tell", ABOUT, &[Workload::Tell])
+    actors::main("Sends messages to an actor.", &[Workload::Tell])
 }

@@ -4,11 +4,10 @@
 
 use std::process::ExitCode;
 
-use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::floor::Placement;
-use horus_benchmarks::scenario::entry::{self, Outcome};
-use horus_benchmarks::scenario::survey::Survey;
-use horus_benchmarks::transport::carrier::{Carrier, MessageSize, Transport};
+use horus_benchmarks::scenario::entry::Program;
+use horus_benchmarks::scenario::survey::{self, Paths};
+use horus_benchmarks::transport::carrier::{Carrier, MessageSize};
 
 const ABOUT: &str = "Measures the latency, the cost of a send and the throughput of every \
 channel, ring and topic: in one thread, between two threads and between two processes. Latencies \
@@ -22,8 +21,7 @@ const ONE_THREAD_CARRIERS: [Carrier; 5] = [
     Carrier::Topic,
 ];
 
-const CHANNEL_CARRIERS: [Carrier; 4] =
-    [Carrier::SPSC, Carrier::SPMC, Carrier::MPSC, Carrier::FANOUT];
+const CHANNELS: [Carrier; 4] = [Carrier::SPSC, Carrier::SPMC, Carrier::MPSC, Carrier::FANOUT];
 
 const ONE_WAY_CARRIERS: [Carrier; 7] = [
     Carrier::SpscShm,
@@ -35,8 +33,6 @@ const ONE_WAY_CARRIERS: [Carrier; 7] = [
     Carrier::Topic,
 ];
 
-const CHANNEL_STREAMS: [Carrier; 2] = [Carrier::SPSC, Carrier::MPSC];
-
 const STREAM_CARRIERS: [Carrier; 5] = [
     Carrier::SpscShm,
     Carrier::MpscShm,
@@ -46,25 +42,21 @@ const STREAM_CARRIERS: [Carrier; 5] = [
 ];
 
 fn main() -> ExitCode {
-    entry::main("all_paths_latency", ABOUT, &[], run)
-}
-
-fn run(args: Args) -> Outcome {
-    let over = |carriers: &[Carrier]| Transport::combinations(carriers, &MessageSize::ALL);
-    let one_way = over(&ONE_WAY_CARRIERS);
-    let streams = over(&STREAM_CARRIERS);
-    let here = (
-        over(&ONE_THREAD_CARRIERS),
-        [over(&[Carrier::DIRECT, Carrier::SPSC]), streams.clone()].concat(),
-    );
-    let threads = (
-        [over(&CHANNEL_CARRIERS), one_way.clone()].concat(),
-        [over(&CHANNEL_STREAMS), streams.clone()].concat(),
-    );
-    let all = [&here.0, &here.1, &threads.0, &threads.1, &one_way, &streams];
-    let mut survey = Survey::begin(args, all.iter().map(|rows| rows.len()).sum())?;
-    survey.measure_one_thread(&here.0, &here.1)?;
-    survey.measure_two_ends(Placement::CrossThread, &threads.0, &threads.1)?;
-    survey.measure_two_ends(Placement::CrossProcess, &one_way, &streams)?;
-    survey.finish()
+    let with_streams = |channels: [Carrier; 2]| [&channels[..], &STREAM_CARRIERS].concat();
+    let paths = |placement, one_way, streams| Paths {
+        placement,
+        one_way,
+        streams,
+        sizes: &MessageSize::ALL,
+    };
+    let one_thread_streams = with_streams([Carrier::DIRECT, Carrier::SPSC]);
+    let thread_one_way = [&CHANNELS[..], &ONE_WAY_CARRIERS].concat();
+    let thread_streams = with_streams([Carrier::SPSC, Carrier::MPSC]);
+    let [threads, processes] = [Placement::CrossThread, Placement::CrossProcess].map(Some);
+    let all = [
+        paths(None, &ONE_THREAD_CARRIERS, &one_thread_streams),
+        paths(threads, &thread_one_way, &thread_streams),
+        paths(processes, &ONE_WAY_CARRIERS, &STREAM_CARRIERS),
+    ];
+    Program::new(ABOUT, survey::ROUNDS_AND_SAMPLES).main(|session| survey::measure(session, &all))
 }

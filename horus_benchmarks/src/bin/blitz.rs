@@ -2,8 +2,7 @@
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 
-const ABOUT: &str = "Creates many actors, sends each ten messages, and ends all.";
-
 fn main() -> std::process::ExitCode {
-    actors::main("blitz", ABOUT, &[Workload::Blitz])
+    let about = "Creates many actors, sends each ten messages, and ends all.";
+    actors::main(about, &[Workload::Blitz])
 }

@@ -3,12 +3,12 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use horus_benchmarks::run::args::{Args, QuickOrFull};
+use horus_benchmarks::run::args::QuickOrFull;
 use horus_benchmarks::run::floor::Placement;
-use horus_benchmarks::run::namespace::PrivateNamespace;
 use horus_benchmarks::run::session::BenchmarkSession;
-use horus_benchmarks::scenario::comparison::{CandidateGroup, Comparison};
-use horus_benchmarks::scenario::entry::{self, Outcome};
+use horus_benchmarks::scenario::comparison::CandidateGroup;
+use horus_benchmarks::scenario::ends::TwoEnds;
+use horus_benchmarks::scenario::entry::{Outcome, Program};
 use horus_benchmarks::scenario::survey;
 use horus_benchmarks::transport::carrier::{
     CAPACITY, Carrier, ChannelProvider, ChannelShape, MessageSize, Transport,
@@ -19,68 +19,52 @@ kanal and flume: a send and a receive on one thread, latency and throughput betw
 for messages of 8 to 1024 bytes, in rounds that alternate.";
 
 /// Number of rounds, and number of timed messages in each round.
-const ROUNDS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull {
-    quick: (20, 4_000),
-    full: (40, 10_000),
-};
+const ROUNDS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull((20, 4_000), (40, 10_000));
 
 /// Duration of one stream of messages.
 const STREAM_TIME: Duration = Duration::from_millis(1);
 
 /// Number of streams in each round.
-const STREAMS_PER_ROUND: QuickOrFull<u32> = QuickOrFull { quick: 9, full: 31 };
+const STREAMS_PER_ROUND: QuickOrFull<u32> = QuickOrFull(9, 31);
 
-const MESSAGE_SIZES: [usize; 5] = [8, 16, 64, 256, 1024];
+const SIZES: [MessageSize; 5] = [
+    MessageSize::Bytes(8),
+    MessageSize::Bytes(16),
+    MessageSize::Bytes(64),
+    MessageSize::Bytes(256),
+    MessageSize::Bytes(1024),
+];
 
 fn main() -> ExitCode {
-    entry::main("channel_comparison", ABOUT, &[], run)
+    Program::new(ABOUT, ROUNDS_AND_SAMPLES).main(run)
 }
 
-fn run(mut args: Args) -> Outcome {
-    args.set_default_rounds(ROUNDS_AND_SAMPLES);
-    let parts = args.quick_or_full(STREAMS_PER_ROUND);
-    let mut session = BenchmarkSession::begin(args)?;
+fn run(session: &mut BenchmarkSession) -> Outcome {
+    let parts = session.args.quick_or_full(STREAMS_PER_ROUND);
     session.report.set("capacity", CAPACITY);
-    session
-        .report
-        .set("stream_ms", STREAM_TIME.as_millis() as u64);
+    let stream_ms = STREAM_TIME.as_millis() as u64;
+    session.report.set("stream_ms", stream_ms);
     session.report.set("streams_per_round", parts);
-    let private = PrivateNamespace::create()?;
-    compare_in_one_thread(&mut session, &private)?;
-    compare_in_two_threads(&mut session, &private, parts)?;
-    Ok(session.finish()?)
-}
-
-fn compare_in_one_thread(session: &mut BenchmarkSession, private: &PrivateNamespace) -> Outcome {
-    let makers =
-        ChannelProvider::ONE_THREAD.map(|maker| Carrier::Channel(maker, ChannelShape::OneToOne));
-    for size in MESSAGE_SIZES.map(MessageSize::Bytes) {
-        for transport in Transport::combinations(&makers, &[size]) {
-            survey::measure_send_and_receive(session, private, transport, 40, "")?;
+    let providers = ChannelProvider::ONE_THREAD;
+    let steps = SIZES.len() * (providers.len() + 2 * ChannelShape::COMPARED.len());
+    session.progress.inc_length(steps as u64);
+    for size in SIZES {
+        for provider in providers {
+            let carrier = Carrier::Channel(provider, ChannelShape::OneToOne);
+            survey::measure_send_and_receive(session, Transport { carrier, size }, 40, "")?;
         }
     }
-    Ok(())
-}
-
-fn compare_in_two_threads(
-    session: &mut BenchmarkSession,
-    private: &PrivateNamespace,
-    parts: u32,
-) -> Outcome {
-    let steps = 2 * ChannelShape::COMPARED.len() * MESSAGE_SIZES.len();
-    let mut comparison = Comparison::start(session, Placement::CrossThread, private, steps)?;
+    let mut ends = TwoEnds::start(session, Placement::CrossThread)?;
     for shape in ChannelShape::COMPARED {
-        for size in MESSAGE_SIZES.map(MessageSize::Bytes) {
-            let candidates = shape.carriers();
-            let place = shape.id();
+        for size in SIZES {
             let group = CandidateGroup {
-                candidates,
-                place,
+                candidates: shape.carriers(),
+                place: shape.id(),
                 size,
                 versus: None,
             };
-            comparison.measure_latency(&group)?;
-            comparison.measure_throughput(&group, STREAM_TIME, parts)?;
+            group.measure_latency(session, &mut ends)?;
+            group.measure_throughput(session, &mut ends, STREAM_TIME, parts)?;
         }
     }
     Ok(())

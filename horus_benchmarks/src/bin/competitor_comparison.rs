@@ -4,12 +4,12 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use horus_benchmarks::run::args::{Args, QuickOrFull};
+use horus_benchmarks::run::args::QuickOrFull;
 use horus_benchmarks::run::floor::Placement;
-use horus_benchmarks::run::namespace::PrivateNamespace;
 use horus_benchmarks::run::session::BenchmarkSession;
-use horus_benchmarks::scenario::comparison::{CandidateGroup, Comparison};
-use horus_benchmarks::scenario::entry::{self, Outcome};
+use horus_benchmarks::scenario::comparison::CandidateGroup;
+use horus_benchmarks::scenario::ends::TwoEnds;
+use horus_benchmarks::scenario::entry::{Outcome, Program};
 use horus_benchmarks::transport::carrier::{Carrier, MessageSize};
 
 const ABOUT: &str = "Our topics between two processes beside UDP over loopback, Unix datagram and \
@@ -17,56 +17,44 @@ stream sockets, pipes, POSIX message queues and a ring with a head and a tail, a
 and sustained throughput for messages of 8 bytes to 64 KiB, in rounds that alternate.";
 
 /// Number of rounds, and number of timed messages in each round.
-const ROUNDS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull {
-    quick: (20, 500),
-    full: (40, 2_000),
-};
+const ROUNDS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull((20, 500), (40, 2_000));
 
 /// Duration for which each transport streams messages of one size.
-const STREAM_DURATION: QuickOrFull<Duration> = QuickOrFull {
-    quick: Duration::from_millis(200),
-    full: Duration::from_secs(5),
-};
+const STREAM_DURATION: QuickOrFull<Duration> =
+    QuickOrFull(Duration::from_millis(200), Duration::from_secs(5));
 
 const MESSAGE_SIZES: [usize; 7] = [8, 32, 304, 1480, 4096, 16_384, 65_536];
 
 fn main() -> ExitCode {
-    entry::main("competitor_comparison", ABOUT, &[], run)
+    Program::new(ABOUT, ROUNDS_AND_SAMPLES).main(run)
 }
 
-fn run(mut args: Args) -> Outcome {
-    let rounds = args.set_default_rounds(ROUNDS_AND_SAMPLES);
-    let duration = args.duration.unwrap_or(args.quick_or_full(STREAM_DURATION));
-    let mut session = BenchmarkSession::begin(args)?;
-    session
-        .report
-        .set("duration_s_per_transport_and_size", duration.as_secs_f64());
-    let private = PrivateNamespace::create()?;
-    let place = Placement::CrossProcess;
-    let mut comparison = Comparison::start(&mut session, place, &private, 2 * MESSAGE_SIZES.len())?;
+fn run(session: &mut BenchmarkSession) -> Outcome {
+    let default = session.args.quick_or_full(STREAM_DURATION);
+    let duration = session.args.duration.unwrap_or(default);
+    let name = "duration_s_per_transport_and_size";
+    session.report.set(name, duration.as_secs_f64());
+    session.progress.inc_length(2 * MESSAGE_SIZES.len() as u64);
+    let mut ends = TwoEnds::start(session, Placement::CrossProcess)?;
     for size in MESSAGE_SIZES.map(MessageSize::Bytes) {
         let mut candidates = Vec::new();
         for carrier in Carrier::BETWEEN_PROCESSES {
-            match carrier.unsupported_reason(size.bytes()) {
-                None => candidates.push(carrier),
-                Some(reason) => {
-                    comparison.set_for_row(
-                        "left_out",
-                        &format!("{}/{}", carrier.id(), size.id()),
-                        reason,
-                    );
-                }
-            }
+            let Some(reason) = carrier.unsupported_reason(size.bytes()) else {
+                candidates.push(carrier);
+                continue;
+            };
+            let id = format!("{}/{}", carrier.id(), size.id());
+            session.report.set_for_row("left_out", &id, reason);
         }
         let group = CandidateGroup {
             candidates,
-            place: place.id(),
+            place: ends.place,
             size,
             versus: None,
         };
-        comparison.measure_latency(&group)?;
-        comparison.measure_throughput(&group, duration / rounds, 1)?;
+        group.measure_latency(session, &mut ends)?;
+        let time = duration / session.effort.rounds;
+        group.measure_throughput(session, &mut ends, time, 1)?;
     }
-    drop(comparison);
-    Ok(session.finish()?)
+    Ok(())
 }

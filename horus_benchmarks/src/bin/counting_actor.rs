@@ -3,13 +3,7 @@
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 
-const ABOUT: &str =
-    "Sends messages to an actor, one by one and 64 at once, and asks for their number.";
-
 fn main() -> std::process::ExitCode {
-    actors::main(
-        "counting_actor",
-        ABOUT,
-        &[Workload::Counting(1), Workload::Counting(64)],
-    )
+    let about = "Sends messages to an actor, one by one and 64 at once, and asks for their number.";
+    actors::main(about, &[Workload::Counting(1), Workload::Counting(64)])
 }

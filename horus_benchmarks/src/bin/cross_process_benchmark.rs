@@ -2,39 +2,32 @@
 
 use std::process::ExitCode;
 
-use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::floor::Placement;
-use horus_benchmarks::scenario::entry::{self, Outcome};
-use horus_benchmarks::scenario::survey::Survey;
-use horus_benchmarks::transport::carrier::{Carrier, MessageSize, Transport};
+use horus_benchmarks::scenario::entry::Program;
+use horus_benchmarks::scenario::survey::{self, Paths};
+use horus_benchmarks::transport::carrier::{Carrier, MessageSize};
 
 const ABOUT: &str = "Measures the latency, the cost of a send and the throughput between two \
 processes, for messages of 8 bytes to 64 KiB. The latency is half a round trip and, where the \
 counters of both CPUs agree, also one way. It is also shown as a multiple of the floor, an \
 exchange of two cache lines.";
 
-const RING_CARRIERS: [Carrier; 4] = [
+/// The rings. The last one, which holds only the latest value, has no throughput: its readers
+/// receive only the last message of a stream.
+const RINGS: [Carrier; 4] = [
     Carrier::SpscShm,
     Carrier::MpscShm,
     Carrier::FanoutShm,
     Carrier::PodShm,
 ];
 
-const MESSAGE_SIZES: [usize; 7] = [8, 16, 304, 1480, 4096, 16_384, 65_536];
-
-/// The rings whose throughput is measured. The ring that holds only the latest value is missing,
-/// because its readers receive only the last message.
-const STREAM_CARRIERS: [Carrier; 3] = [Carrier::SpscShm, Carrier::MpscShm, Carrier::FanoutShm];
-
 fn main() -> ExitCode {
-    entry::main("cross_process_benchmark", ABOUT, &[], run)
-}
-
-fn run(args: Args) -> Outcome {
-    let sizes = MESSAGE_SIZES.map(MessageSize::Bytes);
-    let one_way = Transport::combinations(&RING_CARRIERS, &sizes);
-    let streams = Transport::combinations(&STREAM_CARRIERS, &sizes);
-    let mut survey = Survey::begin(args, one_way.len() + streams.len())?;
-    survey.measure_two_ends(Placement::CrossProcess, &one_way, &streams)?;
-    survey.finish()
+    let paths = Paths {
+        placement: Some(Placement::CrossProcess),
+        one_way: &RINGS,
+        streams: &RINGS[..3],
+        sizes: &[8, 16, 304, 1480, 4096, 16_384, 65_536].map(MessageSize::Bytes),
+    };
+    Program::new(ABOUT, survey::ROUNDS_AND_SAMPLES)
+        .main(|session| survey::measure(session, &[paths]))
 }

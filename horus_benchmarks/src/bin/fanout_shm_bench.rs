@@ -3,25 +3,24 @@
 
 use std::process::ExitCode;
 
-use horus_benchmarks::run::args::Args;
 use horus_benchmarks::run::floor::Placement;
-use horus_benchmarks::scenario::entry::{self, Outcome};
-use horus_benchmarks::scenario::survey::Survey;
-use horus_benchmarks::transport::carrier::{Carrier, MessageSize, Transport};
+use horus_benchmarks::scenario::entry::Program;
+use horus_benchmarks::scenario::survey::{self, Paths};
+use horus_benchmarks::transport::carrier::{Carrier, MessageSize};
 
 const ABOUT: &str = "Two pinned processes that each publish and subscribe on one ring, or on one \
 topic: half a round trip, cost of send, and the messages that reach both subscribers when both \
 publish as fast as they can.";
 
-const RING_CARRIERS: [Carrier; 2] = [Carrier::FanoutShmDuplex, Carrier::TopicDuplex];
+const CARRIERS: [Carrier; 2] = [Carrier::FanoutShmDuplex, Carrier::TopicDuplex];
 
 fn main() -> ExitCode {
-    entry::main("fanout_shm_bench", ABOUT, &[], run)
-}
-
-fn run(args: Args) -> Outcome {
-    let paths = Transport::combinations(&RING_CARRIERS, &MessageSize::ALL);
-    let mut survey = Survey::begin(args, 2 * paths.len())?;
-    survey.measure_two_ends(Placement::CrossProcess, &paths, &paths)?;
-    survey.finish()
+    let paths = Paths {
+        placement: Some(Placement::CrossProcess),
+        one_way: &CARRIERS,
+        streams: &CARRIERS,
+        sizes: &MessageSize::ALL,
+    };
+    Program::new(ABOUT, survey::ROUNDS_AND_SAMPLES)
+        .main(|session| survey::measure(session, &[paths]))
 }

@@ -4,12 +4,12 @@
 use std::process::ExitCode;
 use std::time::Duration;
 
-use horus_benchmarks::run::args::{Args, QuickOrFull};
-use horus_benchmarks::run::floor::Placement;
-use horus_benchmarks::run::namespace::PrivateNamespace;
+use horus_benchmarks::run::args::QuickOrFull;
+use horus_benchmarks::run::floor::Placement::{self, CrossProcess, CrossThread};
 use horus_benchmarks::run::session::{BenchmarkSession, Skipped};
-use horus_benchmarks::scenario::comparison::{self, CandidateGroup, Comparison};
-use horus_benchmarks::scenario::entry::{self, Outcome};
+use horus_benchmarks::scenario::comparison::{self, CandidateGroup};
+use horus_benchmarks::scenario::ends::TwoEnds;
+use horus_benchmarks::scenario::entry::{Outcome, Program};
 use horus_benchmarks::scenario::wakeup;
 use horus_benchmarks::transport::carrier::{Carrier, Mechanism, MessageSize, Transport};
 
@@ -18,10 +18,7 @@ threads, between two processes, two processes that each publish and subscribe, t
 waking a sleeper. Needs the feature iceoryx2.";
 
 /// Number of rounds, and number of timed messages in each round.
-const ROUNDS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull {
-    quick: (20, 5_000),
-    full: (40, 20_000),
-};
+const ROUNDS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull((20, 5_000), (40, 20_000));
 
 /// Duration of one stream of messages.
 const STREAM_TIME: Duration = Duration::from_millis(50);
@@ -33,107 +30,67 @@ const WAKEUP_SAMPLES_DIVISOR: u64 = 40;
 const SAME_THREAD_ROW: &str = "vs_iceoryx2/same_thread/16B";
 const WAKEUP_ROW: &str = "vs_iceoryx2/wakeup";
 
-type Candidates = [Carrier; 2];
+/// Carriers within one process. The `local` service of iceoryx2 needs no files.
+const IN_PROCESS: [Carrier; 2] = [Carrier::TopicDefault, Carrier::Iceoryx2Local];
+const ONE_TO_ONE: [Carrier; 2] = [Carrier::TopicDefault, Carrier::Iceoryx2];
+/// Carriers that lend the sender memory for each message, so that it is not copied.
+const LOANS: [Carrier; 2] = [Carrier::TopicLoan, Carrier::Iceoryx2Loan];
+const BOTH_WAYS: [Carrier; 2] = [Carrier::TopicDuplex, Carrier::Iceoryx2Duplex];
+const STREAMS: [Carrier; 2] = [Carrier::TopicReliable, Carrier::Iceoryx2Stream];
 
-const ONE_TO_ONE_CANDIDATES: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2];
-/// The two services that are compared within one process, ours and one of iceoryx2. The `local`
-/// service of iceoryx2 needs no files.
-const IN_PROCESS_CANDIDATES: Candidates = [Carrier::TopicDefault, Carrier::Iceoryx2Local];
-/// The two services that are compared for large messages, ours and one of iceoryx2. Both lend the
-/// sender memory for each message, so that it is not copied.
-const LOANS_CANDIDATES: Candidates = [Carrier::TopicLoan, Carrier::Iceoryx2Loan];
-const BOTH_WAYS_CANDIDATES: Candidates = [Carrier::TopicDuplex, Carrier::Iceoryx2Duplex];
-const STREAM_CANDIDATES: Candidates = [Carrier::TopicReliable, Carrier::Iceoryx2Stream];
-
-/// The latencies to measure. For each one: the placement of the two ends, the name in the id of the
-/// row, the candidates, and the message size in bytes.
-const LATENCY_ROWS: [(Placement, &str, Candidates, usize); 6] = [
-    (
-        Placement::CrossThread,
-        "cross_thread",
-        IN_PROCESS_CANDIDATES,
-        16,
-    ),
-    (
-        Placement::CrossProcess,
-        "cross_process",
-        ONE_TO_ONE_CANDIDATES,
-        16,
-    ),
-    (
-        Placement::CrossProcess,
-        "cross_process",
-        ONE_TO_ONE_CANDIDATES,
-        1480,
-    ),
-    (Placement::CrossProcess, "loan", LOANS_CANDIDATES, 1480),
-    (Placement::CrossProcess, "loan", LOANS_CANDIDATES, 65_536),
-    (
-        Placement::CrossProcess,
-        "mpmc_2p2s",
-        BOTH_WAYS_CANDIDATES,
-        16,
-    ),
+/// The rows between two ends. For each group: the placement of the ends, the name in the ids of the
+/// rows, our carrier and that of iceoryx2, and the message sizes in bytes. All rows are latencies
+/// except those of [`THROUGHPUT`].
+const ROWS: [(Placement, &str, [Carrier; 2], &[usize]); 5] = [
+    (CrossThread, "cross_thread", IN_PROCESS, &[16]),
+    (CrossProcess, "cross_process", ONE_TO_ONE, &[16, 1480]),
+    (CrossProcess, "loan", LOANS, &[1480, 65_536]),
+    (CrossProcess, "mpmc_2p2s", BOTH_WAYS, &[16]),
+    (CrossProcess, THROUGHPUT, STREAMS, &[8]),
 ];
 
+const THROUGHPUT: &str = "throughput";
+
 fn main() -> ExitCode {
-    entry::main("iceoryx2_comparison", ABOUT, &[], run)
+    Program::new(ABOUT, ROUNDS_AND_SAMPLES).main(run)
 }
 
-fn run(mut args: Args) -> Outcome {
+fn run(session: &mut BenchmarkSession) -> Outcome {
     if !cfg!(feature = "iceoryx2") {
         let reason = "built without iceoryx2; use: cargo run --release -p horus_benchmarks \
                       --bin iceoryx2_comparison --features iceoryx2";
         return Err(Skipped(reason).into());
     }
-    args.set_default_rounds(ROUNDS_AND_SAMPLES);
-    let mut session = BenchmarkSession::begin(args)?;
-    let private = PrivateNamespace::create()?;
-    if session.args.wants_row(SAME_THREAD_ROW) {
-        let all = IN_PROCESS_CANDIDATES.map(|carrier| Transport {
-            carrier,
-            size: MessageSize::Bytes(16),
-        });
-        comparison::compare_in_same_thread(&mut session, &private, SAME_THREAD_ROW, all)?;
+    let rows = ROWS.iter().map(|(.., sizes)| sizes.len()).sum::<usize>();
+    session.progress.inc_length(2 + rows as u64);
+    if session.begin_row(SAME_THREAD_ROW) {
+        let size = MessageSize::Bytes(16);
+        let all = IN_PROCESS.map(|carrier| Transport { carrier, size });
+        comparison::compare_in_same_thread(session, SAME_THREAD_ROW, all)?;
     }
-    for placement in [Placement::CrossThread, Placement::CrossProcess] {
-        measure_two_ends(&mut session, &private, placement)?;
-    }
-    if session.args.wants_row(WAKEUP_ROW) {
-        measure_wakeup(&mut session, &private)?;
-    }
-    Ok(session.finish()?)
-}
-
-fn measure_two_ends(
-    session: &mut BenchmarkSession,
-    private: &PrivateNamespace,
-    placement: Placement,
-) -> Outcome {
-    let mut comparison = Comparison::start(session, placement, private, LATENCY_ROWS.len() + 1)?;
-    let group = |name, candidates: Candidates, bytes| {
-        let size = MessageSize::Bytes(bytes);
-        CandidateGroup {
-            candidates: candidates.to_vec(),
-            place: placement.id(),
-            size,
-            versus: Some(format!("vs_iceoryx2/{name}/{}", size.id())),
+    for placement in [CrossThread, CrossProcess] {
+        let mut ends = TwoEnds::start(session, placement)?;
+        for (_, name, candidates, sizes) in ROWS.iter().filter(|row| row.0 == placement) {
+            for size in sizes.iter().copied().map(MessageSize::Bytes) {
+                let group = CandidateGroup {
+                    candidates: candidates.to_vec(),
+                    place: ends.place,
+                    size,
+                    versus: Some(format!("vs_iceoryx2/{name}/{}", size.id())),
+                };
+                match *name {
+                    THROUGHPUT => group.measure_throughput(session, &mut ends, STREAM_TIME, 1)?,
+                    _ => group.measure_latency(session, &mut ends)?,
+                }
+            }
         }
-    };
-    for &(_, name, candidates, bytes) in LATENCY_ROWS.iter().filter(|one| one.0 == placement) {
-        comparison.measure_latency(&group(name, candidates, bytes))?;
     }
-    if placement == Placement::CrossProcess {
-        let streams = group("throughput", STREAM_CANDIDATES, 8);
-        comparison.measure_throughput(&streams, STREAM_TIME, 1)?;
+    if session.begin_row(WAKEUP_ROW) {
+        session.effort.samples = session.effort.samples.div_ceil(WAKEUP_SAMPLES_DIVISOR);
+        session.effort.warm_up = session.effort.samples.div_ceil(10);
+        wakeup::check_counters(session)?;
+        let mechanisms = [Mechanism::Topic, Mechanism::Iceoryx2];
+        wakeup::compare_two(session, WAKEUP_ROW, mechanisms)?;
     }
     Ok(())
-}
-
-fn measure_wakeup(session: &mut BenchmarkSession, private: &PrivateNamespace) -> Outcome {
-    session.effort.samples = session.effort.samples.div_ceil(WAKEUP_SAMPLES_DIVISOR);
-    session.effort.warm_up = session.effort.samples.div_ceil(10);
-    wakeup::check_counters(session)?;
-    let mechanisms = [Mechanism::Topic, Mechanism::Iceoryx2];
-    wakeup::compare_two(session, private, WAKEUP_ROW, mechanisms)
 }

@@ -2,12 +2,7 @@
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 
-const ABOUT: &str = "Sends 503 tokens around a ring of 503 actors.";
-
 fn main() -> std::process::ExitCode {
-    actors::main(
-        "parallel_thread_ring",
-        ABOUT,
-        &[Workload::ParallelThreadRing],
-    )
+    let about = "Sends 503 tokens around a ring of 503 actors.";
+    actors::main(about, &[Workload::ParallelThreadRing])
 }

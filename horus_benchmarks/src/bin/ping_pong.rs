@@ -2,8 +2,7 @@
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 
-const ABOUT: &str = "Sends a token to and fro between two actors.";
-
 fn main() -> std::process::ExitCode {
-    actors::main("ping_pong", ABOUT, &[Workload::PingPong])
+    let about = "Sends a token to and fro between two actors.";
+    actors::main(about, &[Workload::PingPong])
 }

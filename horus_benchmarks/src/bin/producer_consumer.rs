@@ -3,12 +3,10 @@
 
 use horus_benchmarks::scenario::actors::{self, Workload};
 
-const ABOUT: &str = "Sends messages from two actors to one, one by one and 64 at once.";
-
 fn main() -> std::process::ExitCode {
+    let about = "Sends messages from two actors to one, one by one and 64 at once.";
     actors::main(
-        "producer_consumer",
-        ABOUT,
+        about,
         &[
             Workload::ProducerConsumer(1),
             Workload::ProducerConsumer(64),

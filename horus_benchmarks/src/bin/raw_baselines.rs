@@ -1,152 +1,114 @@
 //! Measures the hardware floor, which needs no ring: the times for an exchange of a word between
 //! two cores, for a copy, for a shared mapping and for a reading of the timer.
 
-use std::error::Error;
 use std::fs::File;
 use std::process::ExitCode;
 
 use horus_benchmarks::measure::lines::SharedCacheLines;
 use horus_benchmarks::measure::micro::{self, MicroPlan, MicroResult};
-use horus_benchmarks::measure::payload::size_label;
 use horus_benchmarks::measure::rounds::alternating_order;
 use horus_benchmarks::measure::stats::ratio_of_medians;
 use horus_benchmarks::measure::workload::Round;
 use horus_benchmarks::report::rows::Row;
-use horus_benchmarks::run::args::Args;
+use horus_benchmarks::run::args::QuickOrFull;
 use horus_benchmarks::run::bounce::PAUSES_MAX;
-use horus_benchmarks::run::floor::{Floor, FloorLines, Placement, SpinChoice};
-use horus_benchmarks::run::namespace::PrivateNamespace;
-use horus_benchmarks::run::session::{BenchmarkSession, progress_bar};
-use horus_benchmarks::scenario::entry::{self, Outcome};
+use horus_benchmarks::run::floor::{Floor, FloorLines, Placement};
+use horus_benchmarks::run::session::BenchmarkSession;
+use horus_benchmarks::scenario::entry::{Outcome, Program};
 
 const ABOUT: &str = "Measures the hardware without any ring: atomic ping-pong between two cores \
 in one process and in two, store and load, memcpy, a shared mapping, and the timer.";
 
-fn main() -> ExitCode {
-    entry::main("raw_baselines", ABOUT, &[], run)
-}
+/// Number of rounds, and number of timed messages in each round.
+const ROUNDS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull((20, 20_000), (60, 50_000));
 
-fn run(args: Args) -> Outcome {
-    let mut session = BenchmarkSession::begin(args)?;
-    for placement in [Placement::CrossThread, Placement::CrossProcess] {
-        measure_ping_pong(&mut session, placement)?;
-    }
-    measure_same_thread(&mut session)?;
-    measure_timer(&mut session);
-    Ok(session.finish()?)
+fn main() -> ExitCode {
+    Program::new(ABOUT, ROUNDS_AND_SAMPLES).main(|session| {
+        measure_ping_pong(session, Placement::CrossThread)?;
+        measure_ping_pong(session, Placement::CrossProcess)?;
+        measure_same_thread(session)
+    })
 }
 
 /// Measures the exchange of a word between two cores with one cache line and with two, in
 /// alternating rounds.
-fn measure_ping_pong(
-    session: &mut BenchmarkSession,
-    placement: Placement,
-) -> Result<(), Box<dyn Error>> {
-    let id = |lines| format!("floor/{}/{lines}/8B", placement.id());
-    let one_id = id("one_line");
-    let two_id = id("two_lines");
-    if !session.args.wants_row(&one_id) && !session.args.wants_row(&two_id) {
+fn measure_ping_pong(session: &mut BenchmarkSession, placement: Placement) -> Outcome {
+    let place = placement.id();
+    let ids = ["one_line", "two_lines"].map(|lines| format!("floor/{place}/{lines}/8B"));
+    if !ids.iter().any(|id| session.args.wants_row(id)) {
         return Ok(());
     }
     let effort = session.effort;
-    let progress = progress_bar(u64::from(effort.rounds) * 2);
-    progress.set_message(format!("floor/{}", placement.id()));
+    session.progress.inc_length(u64::from(effort.rounds) * 2);
+    session.progress.set_message(format!("floor/{place}"));
     let (mut floor, spin) = Floor::new(placement, session.cpus, &session.clock, effort)?;
     let mut all: [Vec<Round>; 2] = Default::default();
     for number in 0..effort.rounds {
         for index in alternating_order(number, all.len()) {
-            progress.inc(1);
+            session.progress.inc(1);
             let lines = [FloorLines::Two, FloorLines::One][index];
             all[index].push(floor.round(lines, effort.warm_up, effort.samples)?);
         }
     }
     let offset = floor.check_offset(&session.clock)?;
-
-    let place = placement.id();
     session.report.set(&format!("spin/{place}"), &spin);
     session.record_offset(place, &offset);
-    let p50_ns = |rounds: &Vec<Round>| -> Vec<f64> {
-        rounds
-            .iter()
-            .map(|round| round.p50_ns(&session.clock))
-            .collect()
+    let [two, one] = all;
+    let clock = &session.clock;
+    let p50_ns = |rounds: &[Round]| -> Vec<f64> {
+        let rounds = rounds.iter();
+        rounds.map(|round| round.p50_ns(clock)).collect()
     };
-    let ratio = ratio_of_medians(&p50_ns(&all[0]), &p50_ns(&all[1]));
-    let [Some(two), Some(one)] = all.map(|rounds| Round::merge_all(&rounds)) else {
-        return Ok(());
-    };
-    let one = Row::from_rounds(&one_id, &one, &session.clock).with_floor_ratio(ratio);
-    let two = Row::from_rounds(&two_id, &two, &session.clock);
-    add_row(session, one, &spin_basis(&spin.one_line));
-    add_row(session, two, &spin_basis(&spin.two_lines));
+    let ratio = ratio_of_medians(&p50_ns(&two), &p50_ns(&one));
+    let rows = [(one, ratio, spin.one_line), (two, None, spin.two_lines)];
+    for (id, (rounds, ratio, spin)) in ids.iter().zip(rows) {
+        if session.args.wants_row(id) {
+            let round = Round::merge_all(&rounds).ok_or("no rounds")?;
+            let row = Row::from_rounds(id, &round, &session.clock).with_floor_ratio(ratio);
+            let first = spin.pauses;
+            let basis = format!("RTT/2, best of 0 to {PAUSES_MAX} pauses ({first} at first)");
+            session.report.push(row, &basis);
+        }
+    }
     Ok(())
 }
 
-fn spin_basis(choice: &SpinChoice) -> String {
-    format!(
-        "RTT/2, best of 0 to {PAUSES_MAX} pauses ({} at first)",
-        choice.pauses
-    )
-}
-
 /// Measures the minimum times of single operations, such as a store and a load, in one pinned
-/// thread.
-fn measure_same_thread(session: &mut BenchmarkSession) -> Result<(), Box<dyn Error>> {
-    let namespace = PrivateNamespace::create()?;
-    let file = File::options()
-        .create_new(true)
-        .read(true)
-        .write(true)
-        .open(namespace.directory().join("mapping"))?;
-    let written = SharedCacheLines::map_new(file)?;
+/// thread. The last row is the time that a reading of the timer takes, which every sample contains
+/// once.
+fn measure_same_thread(session: &mut BenchmarkSession) -> Outcome {
+    let path = session.private.directory().join("mapping");
+    let written = SharedCacheLines::map_new(File::create_new(path)?)?;
     let read = written.map_again()?;
 
     let batches = u64::from(session.effort.rounds) * session.effort.samples / 10;
     let batches = batches.max(session.effort.samples);
-    let plan = MicroPlan::new(session.clock.source(), batches);
-    micro_row(session, "store_load/8B", || {
-        micro::measure_store_load(&plan)
-    });
-    memcpy_row::<8>(session, &plan, 1024);
-    memcpy_row::<1024>(session, &plan, 64);
-    memcpy_row::<8192>(session, &plan, 16);
-    memcpy_row::<65536>(session, &plan, 1);
-    micro_row(session, "mmap_write_read/8B", || {
-        micro::measure_mmap_write_read(&plan, &written, &read)
-    });
+    let plan = &MicroPlan::new(session.clock.source(), batches);
+    let rows: [(&str, &dyn Fn() -> MicroResult); 6] = [
+        ("store_load/8B", &|| micro::measure_store_load(plan)),
+        ("memcpy/8B", &|| micro::measure_memcpy::<8>(plan, 1024)),
+        ("memcpy/1KB", &|| micro::measure_memcpy::<1024>(plan, 64)),
+        ("memcpy/8KB", &|| micro::measure_memcpy::<8192>(plan, 16)),
+        ("memcpy/64KB", &|| micro::measure_memcpy::<65536>(plan, 1)),
+        ("mmap_write_read/8B", &|| {
+            micro::measure_mmap_write_read(plan, &written, &read)
+        }),
+    ];
+    session.progress.inc_length(rows.len() as u64);
+    for (name, measure) in rows {
+        let id = format!("floor/same_thread/{name}");
+        if session.begin_row(&id) {
+            let micro = measure();
+            let row = Row::from_micro(&id, &micro, &session.clock);
+            let basis = format!("batches of {}", micro.batch);
+            session.report.push(row, &basis);
+        }
+    }
+    let id = "floor/same_thread/timer/overhead";
+    if session.args.wants_row(id) {
+        let clock = &session.clock;
+        let row = Row::from_samples(id, clock.reading_overhead(), clock.ns_per_tick());
+        session.report.push(row, "start to stop");
+    }
     Ok(())
-}
-
-fn memcpy_row<const N: usize>(session: &mut BenchmarkSession, plan: &MicroPlan, batch: u64) {
-    let id = format!("memcpy/{}", size_label(N));
-    micro_row(session, &id, || micro::measure_memcpy::<N>(plan, batch));
-}
-
-fn micro_row(session: &mut BenchmarkSession, id: &str, measure: impl FnOnce() -> MicroResult) {
-    let id = format!("floor/same_thread/{id}");
-    if !session.args.wants_row(&id) {
-        return;
-    }
-    let progress = progress_bar(1);
-    progress.set_message(id.clone());
-    let micro = measure();
-    let row = Row::from_micro(&id, &micro, &session.clock);
-    add_row(session, row, &format!("batches of {}", micro.batch));
-}
-
-/// Measures the time that a reading of the timer takes. Every sample contains that time once.
-fn measure_timer(session: &mut BenchmarkSession) {
-    let clock = &session.clock;
-    let row = Row::from_samples(
-        "floor/same_thread/timer/overhead",
-        clock.reading_overhead(),
-        clock.ns_per_tick(),
-    );
-    add_row(session, row, "start to stop");
-}
-
-fn add_row(session: &mut BenchmarkSession, row: Row, basis: &str) {
-    if session.args.wants_row(&row.id) {
-        session.report.push(row, basis);
-    }
 }

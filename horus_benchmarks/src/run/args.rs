@@ -37,13 +37,10 @@ pub struct Args {
     pub runtimes: Option<Vec<String>>,
 }
 
-/// A setting with two values: one for short runs (`--quick`), and one for all other runs.
+/// A setting with two values: a smaller one for short runs (`--quick`), then one for all other
+/// runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(missing_docs, reason = "the text above says it")]
-pub struct QuickOrFull<T> {
-    pub quick: T,
-    pub full: T,
-}
+pub struct QuickOrFull<T>(pub T, pub T);
 
 impl Args {
     /// Parses the command line of this process. Prints and exits for `--help` (status 0) and for
@@ -53,20 +50,9 @@ impl Args {
         Args::from_arg_matches(&matches).unwrap_or_else(|error| error.exit())
     }
 
-    /// Sets the numbers of rounds and of samples in each round, unless the command line gives them.
-    /// Returns the number of rounds.
-    pub fn set_default_rounds(&mut self, rounds_and_samples: QuickOrFull<(u32, u64)>) -> u32 {
-        let (rounds, samples) = self.quick_or_full(rounds_and_samples);
-        self.samples.get_or_insert(samples);
-        *self.rounds.get_or_insert(rounds)
-    }
-
     /// Returns the value of a setting in this run.
-    pub fn quick_or_full<T>(&self, setting: QuickOrFull<T>) -> T {
-        match self.quick {
-            true => setting.quick,
-            false => setting.full,
-        }
+    pub fn quick_or_full<T>(&self, QuickOrFull(quick, full): QuickOrFull<T>) -> T {
+        if self.quick { quick } else { full }
     }
 
     /// Returns true if the command line selects the row `id`.
@@ -87,17 +73,10 @@ pub struct Effort {
 }
 
 impl Effort {
-    /// Returns the effort that the command line requests, by default 60 rounds of 50 000 timed
-    /// messages, or with `--quick` 20 rounds of 20 000.
-    pub fn new(args: &Args) -> Effort {
-        let quick = (VERDICT_ROUNDS, 20_000);
-        let full = (60, 50_000);
-        Effort::or_default(args, QuickOrFull { quick, full })
-    }
-
-    /// Returns the effort that the command line requests, with these defaults for the numbers of
-    /// rounds and of timed messages in each round. The warm-up is a tenth of the latter.
-    pub fn or_default(args: &Args, rounds_and_samples: QuickOrFull<(u32, u64)>) -> Effort {
+    /// Returns the effort that the command line requests. `rounds_and_samples` has the default
+    /// numbers of rounds and of timed messages in each round. In addition to the timed messages,
+    /// each round has warm-up messages: a tenth of that number.
+    pub fn new(args: &Args, rounds_and_samples: QuickOrFull<(u32, u64)>) -> Effort {
         let (rounds, samples) = args.quick_or_full(rounds_and_samples);
         let samples = args.samples.unwrap_or(samples);
         let rounds = args.rounds.unwrap_or(rounds);

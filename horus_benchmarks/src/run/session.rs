@@ -9,12 +9,13 @@ use std::time::{Duration, SystemTime};
 use indicatif::{ProgressBar, ProgressFinish, ProgressStyle};
 
 use crate::measure::machine::{self, CpuTimes, Machine};
-use crate::measure::pin::{self, CpuPair, PinError};
+use crate::measure::pin::{self, CpuPair};
 use crate::measure::tsc::{OffsetCheck, TscClock};
 use crate::report::goals;
 use crate::report::rows::Report;
 use crate::report::table;
-use crate::run::args::{Args, Effort, VERDICT_ROUNDS};
+use crate::run::args::{Args, Effort, QuickOrFull};
+use crate::run::namespace::PrivateNamespace;
 
 const CALIBRATION_TIME: Duration = Duration::from_millis(100);
 
@@ -33,26 +34,29 @@ pub struct BenchmarkSession {
     pub effort: Effort,
     /// The report, with the results measured so far.
     pub report: Report,
-    /// The CPU times at the beginning of the run, from which the steal time is computed.
+    /// Texts that are printed after the report.
+    pub closing_texts: Vec<String>,
+    /// The namespace for the topics and files of the run.
+    pub private: PrivateNamespace,
+    /// The progress bar on standard error. It is drawn only when the benchmark reports a step, so
+    /// never during a round, and only on a terminal. [`finish`](Self::finish) removes it.
+    pub progress: ProgressBar,
+    /// The CPU times at the beginning of the run, from which the steal time is computed; `None` if
+    /// the kernel does not report them.
     cpu_times: Option<CpuTimes>,
 }
 
 impl BenchmarkSession {
-    /// Chooses CPUs, calibrates the timer, reads the machine's properties, and pins the calling
-    /// thread. Sleeps for 100 ms and runs `git`.
-    pub fn begin(args: Args) -> Result<BenchmarkSession, PinError> {
-        let effort = Effort::new(&args);
-        let mut session = BenchmarkSession::begin_with(args, effort)?;
-        if effort.rounds < VERDICT_ROUNDS {
-            let warning = format!("{} rounds: too few for a verdict on ratios", effort.rounds);
-            session.report.machine.warnings.push(warning);
-        }
-        Ok(session)
-    }
-
-    /// Begins a run like [`begin`](Self::begin), for a benchmark that computes no ratios and sets
-    /// its own `effort`.
-    pub fn begin_with(args: Args, effort: Effort) -> Result<BenchmarkSession, PinError> {
+    /// Chooses CPUs, calibrates the timer, reads the machine's properties, pins the calling thread,
+    /// and creates the private namespace. `rounds_and_samples` has the default numbers of rounds
+    /// and of timed messages in each round.
+    ///
+    /// Sleeps for 100 ms and runs `git`.
+    pub fn begin(
+        args: Args,
+        rounds_and_samples: QuickOrFull<(u32, u64)>,
+    ) -> Result<BenchmarkSession, Box<dyn Error>> {
+        let effort = Effort::new(&args, rounds_and_samples);
         let cpus = CpuPair::choose(args.cpus)?;
         let clock = TscClock::calibrate(CALIBRATION_TIME);
         let machine = Machine::probe(cpus, &clock)?;
@@ -77,11 +81,26 @@ impl BenchmarkSession {
             clock,
             effort,
             report,
+            closing_texts: Vec::new(),
+            private: PrivateNamespace::create()?,
+            progress: progress_bar(),
             cpu_times,
         })
     }
 
-    /// Stores in the report whether the counters of both CPUs agree, and warns if they do not.
+    /// Counts a step of the progress bar. Returns true if the command line selects the row `id`, so
+    /// that it has to be measured; the bar then shows the id.
+    pub fn begin_row(&self, id: &str) -> bool {
+        self.progress.inc(1);
+        let is_wanted = self.args.wants_row(id);
+        if is_wanted {
+            self.progress.set_message(id.to_owned());
+        }
+        is_wanted
+    }
+
+    /// Stores in the report whether the counters of both CPUs agree. `place` names the placement of
+    /// the two ends. Adds a warning if the counters do not agree.
     pub fn record_offset(&mut self, place: &str, offset: &OffsetCheck) {
         self.report.set(&format!("tsc_offset/{place}"), offset);
         if !offset.sane {
@@ -94,13 +113,18 @@ impl BenchmarkSession {
     /// Prints the report and the verdicts on the goals. Writes them and the histograms to files if
     /// the command line requests it.
     pub fn finish(mut self) -> io::Result<()> {
-        let cpu_times = CpuTimes::read(&self.cpus.both());
-        self.report.machine.record_steal(self.cpu_times, cpu_times);
+        self.progress.finish_and_clear();
+        self.report
+            .machine
+            .record_steal(self.cpu_times, CpuTimes::read(&self.cpus.both()));
         let verdicts = goals::verdicts(&self.report.rows, &self.report.settings);
         self.report.set(goals::VERDICTS_KEY, &verdicts);
         println!("{}", table::render(&self.report));
         if let Some(table) = goals::verdict_table(&self.report, &verdicts) {
             println!("\n{table}");
+        }
+        for text in &self.closing_texts {
+            println!("\n{text}");
         }
         match &self.args.json {
             Some(path) => self.report.write_json(path),
@@ -135,10 +159,8 @@ pub fn exit_code(name: &str, outcome: Result<(), Box<dyn Error>>) -> ExitCode {
     ExitCode::FAILURE
 }
 
-/// Creates a progress bar of `steps` steps on standard error, which is removed when it is dropped.
-/// It is drawn only on a terminal, and only when the benchmark reports a step: never in a round.
-pub fn progress_bar(steps: u64) -> ProgressBar {
+fn progress_bar() -> ProgressBar {
     let style = ProgressStyle::with_template(PROGRESS_TEMPLATE).expect("a constant template");
-    let bar = ProgressBar::new(steps).with_style(style);
+    let bar = ProgressBar::new(0).with_style(style);
     bar.with_finish(ProgressFinish::AndClear)
 }

@@ -21,19 +21,19 @@ use crate::report::versus;
 use crate::report::versus::LatencyOrThroughput;
 use crate::run::args::{Args, QuickOrFull};
 use crate::run::child::{ChildContext, ChildProcess, ChildSpec};
-use crate::run::namespace::PrivateNamespace;
-use crate::run::session::{BenchmarkSession, progress_bar};
-use crate::scenario::entry::{self, Outcome};
+use crate::run::session::{self, BenchmarkSession};
+use crate::scenario::entry::{Outcome, Program, program_name};
 use crate::transport::actors;
 
 pub use workload::Workload;
 use workload::{WorkloadJob, WorkloadResult, perform_job};
 
-/// Number of rounds. WHY not 5: a ratio of so few rounds has no interval.
-const ROUNDS: QuickOrFull<u32> = QuickOrFull { quick: 3, full: 7 };
+/// Number of rounds, and number of operations of most workloads. WHY not 5 rounds: a ratio of so
+/// few rounds has no interval.
+const ROUNDS_AND_OPERATIONS: QuickOrFull<(u32, u64)> = QuickOrFull((3, 10_000), (7, 100_000));
 
-/// With `--quick`, the number of operations is divided by this number.
-const QUICK_DIVISOR: u64 = 10;
+/// The number by which the number of operations is divided.
+const OPERATIONS_DIVISOR: QuickOrFull<u64> = QuickOrFull(10, 1);
 
 /// Maximum duration of a round. After this time, the round has failed.
 const ROUND_MAX: Duration = Duration::from_secs(300);
@@ -114,15 +114,14 @@ impl Workload {
     }
 }
 
-/// Runs a benchmark of actors. It is the `main` function of the benchmark binary `name`. `about` is
-/// the help text.
-pub fn main(name: &'static str, about: &str, workloads: &'static [Workload]) -> ExitCode {
+/// Runs a benchmark of actors. It is the `main` function of its binary. `about` is the help text.
+pub fn main(about: &str, workloads: &[Workload]) -> ExitCode {
     let about = format!(
         "{about} Ours beside tokio, actix, ractor and kameo (feature actor_peers), on one thread \
          (st) and on one for each CPU (mt)."
     );
-    let run = |args| run(name, args, workloads);
-    entry::main(name, &about, &[(CHILD_ROLE, serve)], run)
+    let program = Program::new(&about, ROUNDS_AND_OPERATIONS).with_child_role((CHILD_ROLE, serve));
+    program.main(|session| run(session, workloads))
 }
 
 /// Runs one round of a workload in this child process, and sends the result to the parent.
@@ -137,12 +136,12 @@ fn serve(_: &ChildContext) -> ExitCode {
         println!("{}", serde_json::to_string(&perform(&job)?)?);
         Ok(())
     };
-    crate::run::session::exit_code(CHILD_ROLE, round())
+    session::exit_code(CHILD_ROLE, round())
 }
 
 /// Returns the names of the runtimes that the command line selects. Returns an error text if it
 /// selects an unknown one.
-fn wanted_runtimes(name: &str, args: &Args) -> Result<Vec<&'static str>, String> {
+fn wanted_runtimes(args: &Args) -> Result<Vec<&'static str>, String> {
     let Some(wanted) = &args.runtimes else {
         return Ok(RUNTIMES.iter().map(|(name, _)| *name).collect());
     };
@@ -152,7 +151,8 @@ fn wanted_runtimes(name: &str, args: &Args) -> Result<Vec<&'static str>, String>
             if PEERS.contains(&wanted.as_str()) {
                 format!(
                     "built without actor_peers, so without {wanted}; use: cargo run --release \
-                     -p horus_benchmarks --bin {name} --features actor_peers"
+                     -p horus_benchmarks --bin {} --features actor_peers",
+                    program_name()
                 )
             } else {
                 let peers = PEERS.join(", ");
@@ -169,17 +169,14 @@ pub fn has_all_peers(runtimes: &[&str]) -> bool {
     runtimes.first() == Some(&OUR_RUNTIME_NAME) && PEERS.iter().all(|peer| runtimes.contains(peer))
 }
 
-fn run(name: &str, mut args: Args, workloads: &[Workload]) -> Outcome {
-    let runtimes = wanted_runtimes(name, &args)?;
-    let cpus = match args.cpus {
+fn run(session: &mut BenchmarkSession, workloads: &[Workload]) -> Outcome {
+    let runtimes = wanted_runtimes(&session.args)?;
+    let cpus = match session.args.cpus {
         Some((near, far)) => vec![near, far],
-        None => pin::allowed_cpus()?,
+        None => session.report.machine.allowed_cpus.clone(),
     };
-    let rounds = args.quick_or_full(ROUNDS);
-    args.rounds.get_or_insert(rounds);
     let mut benchmark = Benchmark {
-        session: BenchmarkSession::begin(args)?,
-        private: PrivateNamespace::create()?,
+        session,
         runtimes,
         cpus,
     };
@@ -188,27 +185,27 @@ fn run(name: &str, mut args: Args, workloads: &[Workload]) -> Outcome {
         let warnings = &mut benchmark.session.report.machine.warnings;
         warnings.push(warning.to_owned());
     }
-    let progress = progress_bar(2 * workloads.len() as u64);
+    let steps = 2 * workloads.len() as u64;
+    benchmark.session.progress.inc_length(steps);
     for &workload in workloads {
         for is_single_threaded in [true, false] {
-            progress.set_message(workload.describe().0);
+            let name = workload.describe().0;
+            benchmark.session.progress.set_message(name);
             benchmark.measure_workload(workload, is_single_threaded)?;
-            progress.inc(1);
+            benchmark.session.progress.inc(1);
         }
     }
-    drop(progress);
-    Ok(benchmark.session.finish()?)
+    Ok(())
 }
 
 /// A run of one actor benchmark.
-struct Benchmark {
-    session: BenchmarkSession,
-    private: PrivateNamespace,
+struct Benchmark<'a> {
+    session: &'a mut BenchmarkSession,
     runtimes: Vec<&'static str>,
     cpus: Vec<usize>,
 }
 
-impl Benchmark {
+impl Benchmark<'_> {
     /// Measures a workload on all runtimes. If `is_single_threaded` is true, each runtime uses one
     /// thread; otherwise it uses several.
     fn measure_workload(&mut self, workload: Workload, is_single_threaded: bool) -> Outcome {
@@ -224,10 +221,7 @@ impl Benchmark {
             return Ok(());
         }
         let args = &self.session.args;
-        let divisor = args.quick_or_full(QuickOrFull {
-            quick: QUICK_DIVISOR,
-            full: 1,
-        });
+        let divisor = args.quick_or_full(OPERATIONS_DIVISOR);
         let operations = args.samples.unwrap_or(operations / divisor);
         let growth_max = if args.samples.is_some() {
             1
@@ -288,7 +282,7 @@ impl Benchmark {
     fn run_round(&self, job: &WorkloadJob) -> Result<WorkloadResult, Box<dyn Error>> {
         let mut child = ChildProcess::spawn(&ChildSpec {
             role: CHILD_ROLE,
-            env: &self.private.environment(),
+            env: &self.session.private.environment(),
             ..ChildSpec::default()
         })?;
         child.send_line(&serde_json::to_string(job)?)?;

@@ -5,8 +5,6 @@
 
 use std::time::Duration;
 
-use indicatif::ProgressBar;
-
 use crate::measure::micro::{MicroPlan, MicroResult};
 use crate::measure::rounds::alternating_order;
 use crate::measure::state::split_by_state;
@@ -17,14 +15,11 @@ use crate::measure::workload::{Round, Timing};
 use crate::report::goals::FLOOR_RATIO_BY_STATE_KEY;
 use crate::report::rows::Row;
 use crate::report::versus::{self, LatencyOrThroughput};
-use crate::run::args::Effort;
-use crate::run::floor::{Floor, FloorLines, Placement};
-use crate::run::namespace::PrivateNamespace;
-use crate::run::session::{BenchmarkSession, progress_bar};
+use crate::run::session::BenchmarkSession;
+use crate::scenario::ends::TwoEnds;
 use crate::scenario::entry::Outcome;
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
 use crate::transport::connection::{Connection, LoopedTransport};
-use crate::transport::rendezvous::AnyError;
 
 /// Number of messages of a first, short stream. Its duration is used to estimate the number of
 /// messages for the measured streams.
@@ -53,6 +48,14 @@ pub struct CandidateGroup {
     /// The id of the row that compares two candidates. If it is `None`, the id is derived from
     /// their names.
     pub versus: Option<String>,
+}
+
+/// The rounds of one candidate. For each: its results, and its figure, which is the median one-way
+/// time in nanoseconds, or the number of messages per second.
+type CandidateRounds<M> = Vec<(M, f64)>;
+
+fn figures<M>(rounds: &CandidateRounds<M>) -> Vec<f64> {
+    rounds.iter().map(|(_, figure)| *figure).collect()
 }
 
 impl CandidateGroup {
@@ -88,176 +91,73 @@ impl CandidateGroup {
     pub fn pairs(&self) -> Vec<(usize, usize)> {
         let (ours, theirs): (Vec<usize>, Vec<usize>) =
             (0..self.candidates.len()).partition(|&index| self.candidates[index].is_ours());
-        let with = |&one: &usize| {
-            theirs
-                .iter()
-                .map(move |&other| (one, other))
-                .collect::<Vec<_>>()
-        };
-        ours.iter().flat_map(with).collect()
+        let with = |one| theirs.iter().map(move |&other| (one, other));
+        ours.into_iter().flat_map(with).collect()
     }
 
-    /// Returns true if the command line selects at least one row of this group.
-    fn is_wanted(&self, session: &BenchmarkSession, measure: LatencyOrThroughput) -> bool {
+    /// Counts a step of the progress bar. Returns true if the command line selects at least one row
+    /// of this group, so that it has to be measured.
+    fn begin(&self, session: &BenchmarkSession, measure: LatencyOrThroughput) -> bool {
         let all = &self.candidates;
-        let versus = self.pairs().into_iter();
-        let versus = versus.map(|(one, other)| self.versus_id(measure, all[one], all[other]));
+        let pairs = self.pairs().into_iter();
+        let versus = pairs.map(|(one, other)| self.versus_id(measure, all[one], all[other]));
         let rows = all.iter().map(|&one| self.id(measure, one));
-        let rows = rows.filter(|_| self.versus.is_none());
-        versus.chain(rows).any(|id| session.args.wants_row(&id))
-    }
-}
-
-/// A running comparison of several carriers, all of them between the same two ends.
-#[derive(Debug)]
-pub struct Comparison<'a> {
-    session: &'a mut BenchmarkSession,
-    floor: Floor,
-    connection: Connection,
-    progress: ProgressBar,
-}
-
-/// The results of one candidate, with one element for each round.
-struct CandidateResults<M> {
-    rounds: Vec<M>,
-    /// The figure of each round: the median one-way time in nanoseconds, or the number of messages
-    /// per second.
-    figures: Vec<f64>,
-}
-
-impl<'a> Comparison<'a> {
-    /// Starts the far ends of the floor and of the candidates. `steps` is the approximate number of
-    /// steps that the progress bar will have.
-    pub fn start(
-        session: &'a mut BenchmarkSession,
-        placement: Placement,
-        private: &PrivateNamespace,
-        steps: usize,
-    ) -> Result<Comparison<'a>, AnyError> {
-        let cpus = session.cpus;
-        let clock = &session.clock;
-        let (floor, spin) = Floor::new(placement, cpus, clock, session.effort)?;
-        let connection = Connection::start(placement, cpus, clock.source(), private)?;
-        let name = format!("spin/{}", placement.id());
-        session.report.set(&name, spin);
-        let progress = progress_bar(steps as u64);
-        Ok(Comparison {
-            session,
-            floor,
-            connection,
-            progress,
-        })
-    }
-
-    /// Stores `value` for the row `id` in the group `group` of the report's settings.
-    pub fn set_for_row(&mut self, group: &str, id: &str, value: String) {
-        self.session.report.set_for_row(group, id, value);
-    }
-
-    /// Shows the group on the progress bar, and counts a step. Returns true if the command line
-    /// selects a row of the group, so that it has to be measured.
-    fn begin_step(&mut self, group: &CandidateGroup, measure: LatencyOrThroughput) -> bool {
-        self.progress.inc(1);
-        let place = group.place;
-        let size = group.size.id();
-        self.progress
-            .set_message(format!("{place} {size} {}", measure.id()));
-        group.is_wanted(self.session, measure)
+        let mut ids = versus.chain(rows.filter(|_| self.versus.is_none()));
+        let message = format!("{} {} {}", self.place, self.size.id(), measure.id());
+        session.progress.set_message(message);
+        session.progress.inc(1);
+        ids.any(|id| session.args.wants_row(&id))
     }
 
     /// Measures the ping-pong of each candidate in turn, with rounds of the floor between them.
-    pub fn measure_latency(&mut self, group: &CandidateGroup) -> Outcome {
-        if !self.begin_step(group, LatencyOrThroughput::Latency) {
+    pub fn measure_latency(&self, session: &mut BenchmarkSession, ends: &mut TwoEnds) -> Outcome {
+        let measure = LatencyOrThroughput::Latency;
+        if !self.begin(session, measure) {
             return Ok(());
         }
-        let Effort {
-            warm_up, samples, ..
-        } = self.session.effort;
-        let (all, floors) = self.measure_rounds(group, |connection, clock, _| {
-            let (round, _) = connection.round(Timing::RoundTrip, warm_up, samples)?;
+        let effort = session.effort;
+        let (all, floors) = self.measure_rounds(session, ends, |connection, clock, _| {
+            let round = connection
+                .round(Timing::RoundTrip, effort.warm_up, effort.samples)?
+                .0;
             let p50_ns = round.p50_ns(clock);
-            Ok((vec![round], p50_ns))
+            Ok((round, p50_ns))
         })?;
-        for (&one, measured) in group.candidates.iter().zip(&all) {
-            let ratio = stats::ratio_of_medians(&floors, &measured.figures);
-            let pairs: Vec<_> = floors
-                .iter()
-                .copied()
-                .zip(measured.figures.clone())
-                .collect();
-            let merged = Round::merge_all(&measured.rounds).ok_or("no rounds")?;
-            let id = group.id(LatencyOrThroughput::Latency, one);
-            let row = Row::from_rounds(&id, &merged, &self.session.clock);
-            let row = row.with_floor_ratio(ratio);
-            let report = &mut self.session.report;
-            report.set_for_row(
-                FLOOR_RATIO_BY_STATE_KEY,
-                &id,
-                split_by_state(&floors, &pairs),
-            );
-            report.push(row, &format!("RTT/2; {}", one.basis()));
+        for (&one, rounds) in self.candidates.iter().zip(&all) {
+            let figures = figures(rounds);
+            let ratio = stats::ratio_of_medians(&floors, &figures);
+            let pairs: Vec<_> = floors.iter().copied().zip(figures).collect();
+            let merged = Round::merge_all(rounds.iter().map(|(round, _)| round));
+            let id = self.id(measure, one);
+            let row = Row::from_rounds(&id, &merged.ok_or("no rounds")?, &session.clock);
+            let states = split_by_state(&floors, &pairs);
+            session
+                .report
+                .set_for_row(FLOOR_RATIO_BY_STATE_KEY, &id, states);
+            let basis = format!("RTT/2; {}", one.basis());
+            session.report.push(row.with_floor_ratio(ratio), &basis);
         }
-        self.add_comparison_rows(group, LatencyOrThroughput::Latency, &all, &floors);
+        self.add_comparison_rows(session, measure, &all, &floors);
         Ok(())
-    }
-
-    /// Measures one round of the floor and one round of each candidate, again and again. Returns
-    /// the results of each candidate, and the floor of each round in nanoseconds. `round` measures
-    /// one round of a candidate. It gets the figure (the median time or the rate) of the
-    /// candidate's previous round, and returns the results and the figure of the new one.
-    fn measure_rounds<M>(
-        &mut self,
-        group: &CandidateGroup,
-        round: impl Fn(&mut Connection, &TscClock, Option<f64>) -> Result<(Vec<M>, f64), AnyError>,
-    ) -> Result<(Vec<CandidateResults<M>>, Vec<f64>), AnyError> {
-        let none = |_: &Carrier| CandidateResults {
-            rounds: Vec::new(),
-            figures: Vec::new(),
-        };
-        let mut all: Vec<CandidateResults<M>> = group.candidates.iter().map(none).collect();
-        let mut floors = Vec::new();
-        for number in 0..self.session.effort.rounds {
-            // WHY for streams as well: it says which state the machine is in.
-            floors.push(self.measure_floor_ns()?);
-            for index in alternating_order(number, all.len()) {
-                let (carrier, size) = (group.candidates[index], group.size);
-                // WHY: the relative timing of two ends stays the same as long as the memory does.
-                self.connection.open(Transport { carrier, size })?;
-                let results = &mut all[index];
-                let last = results.figures.last().copied();
-                let (rounds, figure) = round(&mut self.connection, &self.session.clock, last)?;
-                results.rounds.extend(rounds);
-                results.figures.push(figure);
-            }
-        }
-        self.connection.close()?;
-        Ok((all, floors))
-    }
-
-    /// Measures one round of the floor. Returns its median in nanoseconds.
-    fn measure_floor_ns(&mut self) -> Result<f64, AnyError> {
-        let effort = self.session.effort;
-        let floor = self
-            .floor
-            .round(FloorLines::Two, effort.warm_up, effort.samples)?;
-        Ok(floor.p50_ns(&self.session.clock))
     }
 
     /// Measures streams of all candidates in turn. Each round has `parts` streams of about `time`,
     /// and its result is their median. WHY several: on a machine with other work to do, both ends
     /// have their CPUs at the same time for short intervals only.
     pub fn measure_throughput(
-        &mut self,
-        group: &CandidateGroup,
+        &self,
+        session: &mut BenchmarkSession,
+        ends: &mut TwoEnds,
         time: Duration,
         parts: u32,
     ) -> Outcome {
-        if !self.begin_step(group, LatencyOrThroughput::Throughput) {
+        let measure = LatencyOrThroughput::Throughput;
+        if !self.begin(session, measure) {
             return Ok(());
         }
         // WHY a limit: a user who only wants to see that all works sets it on the command line.
-        let messages_max = self.session.effort.samples.saturating_mul(STREAM_FACTOR);
-        let (all, floors) = self.measure_rounds(group, |connection, clock, last| {
+        let messages_max = session.effort.samples.saturating_mul(STREAM_FACTOR);
+        let (all, floors) = self.measure_rounds(session, ends, |connection, clock, last| {
             let hz = clock.ticks_per_s();
             let (_, probe) = connection.stream(PROBE_MESSAGES.min(messages_max))?;
             let per_s = probe.sent() as f64 / probe.elapsed_ticks.max(1) as f64 * hz;
@@ -265,49 +165,74 @@ impl<'a> Comparison<'a> {
             let messages =
                 fitting.clamp(STREAM_MESSAGES_MIN, messages_max.max(STREAM_MESSAGES_MIN));
             let streams = (0..parts).map(|_| Ok(connection.stream(messages)?.1));
-            let streams = streams.collect::<Result<Vec<StreamResult>, AnyError>>()?;
+            let streams = streams.collect::<Outcome<Vec<StreamResult>>>()?;
             let rates = streams.iter().map(|stream| stream.messages_per_s(hz));
             let rate = stats::median(&mut rates.collect::<Vec<_>>());
             Ok((streams, rate))
         })?;
-        for (&one, measured) in group.candidates.iter().zip(&all) {
-            let id = group.id(LatencyOrThroughput::Throughput, one);
-            let rate = stats::median(&mut measured.figures.clone());
-            let row = Row::from_streams(&id, &measured.rounds, Some(rate));
-            self.session.report.push(row, &one.basis());
+        for (&one, rounds) in self.candidates.iter().zip(&all) {
+            let streams = rounds.iter().flat_map(|(streams, _)| streams).copied();
+            let rate = stats::median(&mut figures(rounds));
+            let id = self.id(measure, one);
+            let row = Row::from_streams(&id, &streams.collect::<Vec<_>>(), Some(rate));
+            session.report.push(row, &one.basis());
         }
-        self.add_comparison_rows(group, LatencyOrThroughput::Throughput, &all, &floors);
+        self.add_comparison_rows(session, measure, &all, &floors);
         Ok(())
+    }
+
+    /// Measures one round of the floor and one round of each candidate, again and again. Returns
+    /// the rounds of each candidate, and the floor of each round in nanoseconds. `round` measures
+    /// one round of a candidate. It gets the figure (the median time or the rate) of the
+    /// candidate's previous round, and returns the results and the figure of the new one.
+    fn measure_rounds<M>(
+        &self,
+        session: &BenchmarkSession,
+        ends: &mut TwoEnds,
+        round: impl Fn(&mut Connection, &TscClock, Option<f64>) -> Outcome<(M, f64)>,
+    ) -> Outcome<(Vec<CandidateRounds<M>>, Vec<f64>)> {
+        let mut all: Vec<_> = self.candidates.iter().map(|_| Vec::new()).collect();
+        let mut floors = Vec::new();
+        for number in 0..session.effort.rounds {
+            // WHY for streams as well: it says which state the machine is in.
+            floors.push(ends.floor_round(session.effort)?.p50_ns(&session.clock));
+            for index in alternating_order(number, all.len()) {
+                let (carrier, size) = (self.candidates[index], self.size);
+                // WHY: the relative timing of two ends stays the same as long as the memory does.
+                ends.connection.open(Transport { carrier, size })?;
+                let last = all[index].last().map(|(_, figure)| *figure);
+                all[index].push(round(&mut ends.connection, &session.clock, last)?);
+            }
+        }
+        ends.connection.close()?;
+        Ok((all, floors))
     }
 
     /// Adds a row for each pair of a carrier of ours and a carrier of another library. The row
     /// counts the messages of both carriers. `floors_ns` has the floor of each round.
     fn add_comparison_rows<M>(
-        &mut self,
-        group: &CandidateGroup,
+        &self,
+        session: &mut BenchmarkSession,
         measure: LatencyOrThroughput,
-        all: &[CandidateResults<M>],
+        all: &[CandidateRounds<M>],
         floors_ns: &[f64],
     ) {
-        for (one, other) in group.pairs() {
-            let [ours, theirs] = [one, other].map(|index| group.candidates[index]);
-            let id = group.versus_id(measure, ours, theirs);
-            let figures = [one, other].map(|index| &all[index].figures[..]);
+        let report = &mut session.report;
+        for (one, other) in self.pairs() {
+            let [ours, theirs] = [one, other].map(|index| self.candidates[index]);
+            let id = self.versus_id(measure, ours, theirs);
+            let figures = [one, other].map(|index| figures(&all[index]));
+            let figures = [&figures[0][..], &figures[1]];
             let Some(row) = versus::comparison_row(&id, measure, figures) else {
                 continue;
             };
-            let pairs = versus::ratio_pairs(measure, figures);
-            let report = &mut self.session.report;
-            report.set_for_row(
-                FLOOR_RATIO_BY_STATE_KEY,
-                &id,
-                split_by_state(floors_ns, &pairs),
-            );
-            let rows = [ours, theirs].map(|one| report.row(&group.id(measure, one)));
+            let states = split_by_state(floors_ns, &versus::ratio_pairs(measure, figures));
+            report.set_for_row(FLOOR_RATIO_BY_STATE_KEY, &id, states);
+            let rows = [ours, theirs].map(|one| report.row(&self.id(measure, one)));
             let sum = |field: fn(&Row) -> u64| rows.iter().flatten().map(|row| field(row)).sum();
-            let row = row.with_counts(sum(|row| row.sent()), sum(|row| row.received()));
-            let row = row.with_busy_threads(BUSY_THREADS);
-            report.push(row, "medians of rounds next to each other");
+            let row = row.with_counts(sum(Row::sent), sum(Row::received));
+            let basis = "medians of rounds next to each other";
+            report.push(row.with_busy_threads(BUSY_THREADS), basis);
         }
     }
 }
@@ -321,9 +246,9 @@ pub fn add_comparison_row(
     count: u64,
     basis: &str,
 ) -> Outcome {
-    let row =
-        versus::comparison_row(id, LatencyOrThroughput::Latency, figures).ok_or("no rounds")?;
-    session.report.push(row.with_counts(count, count), basis);
+    let row = versus::comparison_row(id, LatencyOrThroughput::Latency, figures);
+    let row = row.ok_or("no rounds")?.with_counts(count, count);
+    session.report.push(row, basis);
     Ok(())
 }
 
@@ -331,18 +256,16 @@ pub fn add_comparison_row(
 /// row for each of the two carriers, and the row `id` that compares them.
 pub fn compare_in_same_thread(
     session: &mut BenchmarkSession,
-    private: &PrivateNamespace,
     id: &str,
     transports: [Transport; 2],
 ) -> Outcome {
-    let effort = session.effort;
     let clock = &session.clock;
-    let open = |transport| LoopedTransport::open(transport, clock.source(), private);
+    let open = |transport| LoopedTransport::open(transport, clock.source(), &session.private);
     let mut ends = [open(transports[0])?, open(transports[1])?];
-    let plan = MicroPlan::new(clock.source(), effort.samples.div_ceil(4));
+    let plan = MicroPlan::new(clock.source(), session.effort.samples.div_ceil(4));
     let mut p50_ns = [Vec::new(), Vec::new()];
     let mut all: [Option<MicroResult>; 2] = [None, None];
-    for round in 0..effort.rounds {
+    for round in 0..session.effort.rounds {
         for turn in alternating_order(round, ends.len()) {
             let micro = ends[turn].round(&plan)?;
             let ticks = micro.batches.median_within_steps(clock.resolution_ticks());
@@ -361,11 +284,6 @@ pub fn compare_in_same_thread(
         let basis = format!("{}; batches of {}", transport.carrier.basis(), micro.batch);
         session.report.push(row, &basis);
     }
-    add_comparison_row(
-        session,
-        id,
-        [&p50_ns[0], &p50_ns[1]],
-        count,
-        "send + recv, in batches",
-    )
+    let figures = [&p50_ns[0][..], &p50_ns[1]];
+    add_comparison_row(session, id, figures, count, "send + recv, in batches")
 }

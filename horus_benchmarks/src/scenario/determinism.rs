@@ -15,13 +15,12 @@ use crate::measure::wait::OtherEndWatch;
 use crate::measure::workload::{RoundPlan, Timing, run_near_end};
 use crate::report::figures::Figures;
 use crate::report::rows::Row;
-use crate::run::args::{Args, Effort, QuickOrFull};
+use crate::run::args::{Effort, QuickOrFull};
 use crate::run::floor::Placement;
-use crate::run::namespace::PrivateNamespace;
-use crate::run::session::{BenchmarkSession, progress_bar};
-use crate::scenario::entry::{self, Outcome};
+use crate::run::session::BenchmarkSession;
+use crate::scenario::ends::connect;
+use crate::scenario::entry::{Outcome, Program};
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
-use crate::transport::connection::Connection;
 use crate::transport::packet::Packet16;
 
 const ABOUT: &str = "Measures how much the times of single messages of 16 bytes vary: within a \
@@ -30,10 +29,7 @@ a channel within the process. Each message is timed by itself, and each round ha
 No sample is left out.";
 
 /// Number of runs, and number of messages in each run.
-const RUNS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull {
-    quick: (10, 20_000),
-    full: (10, 100_000),
-};
+const RUNS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull((10, 20_000), (10, 100_000));
 
 /// Deadline for the delivery of one message, in nanoseconds. Later messages are counted.
 const DEADLINE_NS: f64 = 1000.0;
@@ -54,42 +50,38 @@ const TWO_ENDS_BASIS: &str = "RTT/2, each timed by itself";
 
 /// Runs the benchmark `determinism_benchmark`.
 pub fn main() -> ExitCode {
-    entry::main("determinism_benchmark", ABOUT, &[], run)
-}
-
-fn run(args: Args) -> Outcome {
-    let effort = Effort::or_default(&args, RUNS_AND_SAMPLES);
-    let mut session = BenchmarkSession::begin_with(args, effort)?;
-    session.report.set("deadline_ns", DEADLINE_NS);
-    let private = PrivateNamespace::create()?;
-    measure_one_thread(&mut session, &private)?;
-    measure_two_ends(&mut session, &private)?;
-    Ok(session.finish()?)
+    let program = Program::new(ABOUT, RUNS_AND_SAMPLES).without_ratios();
+    program.main(|session| {
+        session.report.set("deadline_ns", DEADLINE_NS);
+        measure_one_thread(session)?;
+        measure_two_ends(session)
+    })
 }
 
 /// The samples of one run in ticks, or the reason why the run failed. No samples were removed.
 type RunSamples = Result<Samples, Box<dyn Error>>;
 
 /// A subject of the measurement: the id of its row, and the function that makes one run. The
-/// argument of the function is the number of the run.
-type Subject<'a> = (String, Box<dyn FnMut(u32) -> RunSamples + 'a>);
+/// arguments of the function are the session and the number of the run.
+type Subject = (String, Box<dyn FnMut(&BenchmarkSession, u32) -> RunSamples>);
 
 /// Makes one run of each subject in turn, again and again, so that all of them run while the
 /// machine is in the same state. Then adds a row for each subject.
 fn measure_subjects(
     session: &mut BenchmarkSession,
-    subjects: Vec<Subject<'_>>,
+    subjects: Vec<Subject>,
     unit: SampleUnit,
     basis: &str,
 ) -> Outcome {
     let rounds = session.effort.rounds;
-    let progress = progress_bar(u64::from(rounds) * subjects.len() as u64);
+    let steps = u64::from(rounds) * subjects.len() as u64;
+    session.progress.inc_length(steps);
     let mut all: Vec<_> = subjects.into_iter().map(|one| (one, Vec::new())).collect();
     for number in 0..rounds {
         for ((id, run), runs) in &mut all {
-            progress.set_message(id.clone());
-            runs.push(run(number)?);
-            progress.inc(1);
+            session.progress.set_message(id.clone());
+            runs.push(run(session, number)?);
+            session.progress.inc(1);
         }
     }
     for ((id, _), runs) in &all {
@@ -100,7 +92,7 @@ fn measure_subjects(
     Ok(())
 }
 
-fn measure_one_thread(session: &mut BenchmarkSession, private: &PrivateNamespace) -> Outcome {
+fn measure_one_thread(session: &mut BenchmarkSession) -> Outcome {
     let source = session.clock.source();
     let Effort {
         warm_up, samples, ..
@@ -111,14 +103,14 @@ fn measure_one_thread(session: &mut BenchmarkSession, private: &PrivateNamespace
         samples,
         first_seq: 1,
     };
-    let mut subjects: Vec<Subject<'_>> = vec![
+    let mut subjects: Vec<Subject> = vec![
         (
             "determinism/topic/16B".to_owned(),
-            Box::new(|number| run_topic(private, number, &plan, source)),
+            Box::new(move |session, number| run_topic(session, number, &plan, source)),
         ),
         (
             "determinism/spsc/16B".to_owned(),
-            Box::new(|_| run_channel(&plan, source)),
+            Box::new(move |_, _| run_channel(&plan, source)),
         ),
     ];
     subjects.retain(|(id, _)| session.args.wants_row(id));
@@ -127,12 +119,12 @@ fn measure_one_thread(session: &mut BenchmarkSession, private: &PrivateNamespace
 }
 
 fn run_topic(
-    private: &PrivateNamespace,
+    session: &BenchmarkSession,
     number: u32,
     plan: &RoundPlan,
     source: TickSource,
 ) -> RunSamples {
-    let namespace = private.open()?;
+    let namespace = session.private.open()?;
     let name = format!("determinism_{number}");
     let builder = || Topic::<Packet16>::builder(&name).namespace(&namespace);
     let mut publisher = builder().publisher()?;
@@ -165,10 +157,9 @@ fn time_messages(
     Ok(run_near_end::<Packet16>(ends, plan, source, &watch)?.ticks)
 }
 
-fn measure_two_ends(session: &mut BenchmarkSession, private: &PrivateNamespace) -> Outcome {
+fn measure_two_ends(session: &mut BenchmarkSession) -> Outcome {
     let effort = session.effort;
-    let source = session.clock.source();
-    let mut subjects: Vec<Subject<'_>> = Vec::new();
+    let mut subjects: Vec<Subject> = Vec::new();
     for (placement, carrier) in TWO_END_ROWS {
         let size = MessageSize::Bytes(16);
         let transport = Transport { carrier, size };
@@ -176,8 +167,8 @@ fn measure_two_ends(session: &mut BenchmarkSession, private: &PrivateNamespace) 
         if !session.args.wants_row(&id) {
             continue;
         }
-        let mut connection = Connection::start(placement, session.cpus, source, private)?;
-        let run = move |_| -> RunSamples {
+        let mut connection = connect(session, placement)?;
+        let run = move |_: &BenchmarkSession, _| -> RunSamples {
             connection.open(transport)?;
             let (round, _) = connection.round(Timing::RoundTrip, effort.warm_up, effort.samples)?;
             Ok(round.ticks)

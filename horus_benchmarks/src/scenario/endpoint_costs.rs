@@ -12,17 +12,13 @@ use crate::measure::payload::Payload;
 use crate::measure::pin;
 use crate::report::rows::Row;
 use crate::run::args::QuickOrFull;
-use crate::run::namespace::PrivateNamespace;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::AnyError;
 
 /// Number of timed batches of a row.
-const BATCHES: QuickOrFull<u64> = QuickOrFull {
-    quick: 200,
-    full: 2_000,
-};
+const BATCHES: QuickOrFull<u64> = QuickOrFull(200, 2_000);
 
 /// Minimum number of messages in a batch. A batch has at least one message of each topic.
 const BATCH_MESSAGES_MIN: usize = 128;
@@ -68,7 +64,7 @@ struct Endpoints {
 }
 
 /// Adds the rows of all subjects and numbers to the report.
-pub(super) fn measure(session: &mut BenchmarkSession, private: &PrivateNamespace) -> Outcome {
+pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
     pin::pin_current_thread(session.cpus.near)?;
     let batches = session.args.quick_or_full(BATCHES);
     let batches = session
@@ -79,7 +75,7 @@ pub(super) fn measure(session: &mut BenchmarkSession, private: &PrivateNamespace
         for &count in counts {
             let id = format!("cost/{name}/{count}");
             if session.args.wants_row(&id) {
-                let namespace = private.open()?;
+                let namespace = session.private.open()?;
                 let mut endpoints = Endpoints::open(subject, count, &namespace)?;
                 let plan = MicroPlan::new(session.clock.source(), batches);
                 let row = endpoints.measure(&id, plan, session)?;

@@ -3,62 +3,104 @@
 
 use std::env;
 use std::error::Error;
+use std::path::Path;
 use std::process::ExitCode;
 
 use horus_shm::internals;
 
-use crate::run::args::Args;
+use crate::run::args::{Args, QuickOrFull, VERDICT_ROUNDS};
 use crate::run::child::ChildContext;
 use crate::run::floor::{self, FLOOR_ROLE};
-use crate::run::session;
+use crate::run::session::{self, BenchmarkSession};
 use crate::transport::connection::{self, CONNECTION_ROLE};
 
 /// The result of a benchmark, or of a part of it.
-pub type Outcome = Result<(), Box<dyn Error>>;
+pub type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
-/// A role that child processes of some benchmarks have: its name, and the function that performs
-/// it.
+/// A role that child processes of a benchmark have: its name, and the function that performs it.
 pub type ChildRole = (&'static str, fn(&ChildContext) -> ExitCode);
 
 /// Name of the environment variable that replaces the settings for copying messages and for pausing
 /// in spin loops, in this process and in its children.
 const TUNING_VARIABLE: &str = "HORUS_BENCH_TUNING";
 
-fn apply_tuning_variable() -> Result<(), String> {
-    let Some(text) = env::var_os(TUNING_VARIABLE) else {
-        return Ok(());
-    };
-    internals::set_tuning(&text.to_string_lossy())
+/// Returns the file name of this binary, as messages show it.
+pub(super) fn program_name() -> String {
+    let path = env::args_os().next().unwrap_or_default();
+    let name = Path::new(&path).file_name().unwrap_or_default();
+    name.to_string_lossy().into_owned()
 }
 
-/// Parses the command line and runs the benchmark `name`. In a child process, performs the role of
-/// the child instead.
-pub fn main(
-    name: &str,
-    about: &str,
-    roles: &[ChildRole],
-    run: impl FnOnce(Args) -> Outcome,
-) -> ExitCode {
-    if let Err(error) = apply_tuning_variable() {
-        eprintln!("{name}: {TUNING_VARIABLE}: {error}");
-        return ExitCode::from(2);
-    }
-    let Some(child) = ChildContext::enter() else {
-        return session::exit_code(name, run(Args::from_env(about)));
-    };
-    let shared: [ChildRole; 2] = [
-        (FLOOR_ROLE, floor::serve_child),
-        (CONNECTION_ROLE, connection::serve_child),
-    ];
-    match shared
-        .iter()
-        .chain(roles)
-        .find(|(role, _)| *role == child.role)
-    {
-        Some((_, serve)) => serve(&child),
-        None => {
-            eprintln!("{name}: no far end is called '{}'", child.role);
-            ExitCode::FAILURE
+/// A benchmark program.
+#[derive(Debug, Clone, Copy)]
+pub struct Program<'a> {
+    /// The text with which the output of `--help` begins.
+    about: &'a str,
+    /// The default numbers of rounds, and of timed messages in each round.
+    rounds_and_samples: QuickOrFull<(u32, u64)>,
+    /// True if ratios of the program have goals, so that it warns of too few rounds.
+    judges_ratios: bool,
+    /// The role of the child processes that only this program has.
+    child_role: Option<ChildRole>,
+}
+
+impl<'a> Program<'a> {
+    /// Creates a program that judges ratios and has no child role of its own.
+    pub const fn new(about: &'a str, rounds_and_samples: QuickOrFull<(u32, u64)>) -> Program<'a> {
+        Program {
+            about,
+            rounds_and_samples,
+            judges_ratios: true,
+            child_role: None,
         }
+    }
+
+    /// Returns the program as one that judges no ratios.
+    pub const fn without_ratios(mut self) -> Program<'a> {
+        self.judges_ratios = false;
+        self
+    }
+
+    /// Returns the program with a role for its child processes.
+    pub const fn with_child_role(mut self, role: ChildRole) -> Program<'a> {
+        self.child_role = Some(role);
+        self
+    }
+
+    /// Parses the command line, runs the benchmark `run` and writes its report. In a child process,
+    /// performs the role of the child instead.
+    pub fn main(self, run: impl FnOnce(&mut BenchmarkSession) -> Outcome) -> ExitCode {
+        let name = program_name();
+        if let Some(text) = env::var_os(TUNING_VARIABLE)
+            && let Err(error) = internals::set_tuning(&text.to_string_lossy())
+        {
+            eprintln!("{name}: {TUNING_VARIABLE}: {error}");
+            return ExitCode::from(2);
+        }
+        let Some(child) = ChildContext::enter() else {
+            return session::exit_code(&name, self.measure(run));
+        };
+        let own_role = self.child_role.filter(|(role, _)| *role == child.role);
+        match (child.role.as_str(), own_role) {
+            (FLOOR_ROLE, _) => floor::serve_child(&child),
+            (CONNECTION_ROLE, _) => connection::serve_child(&child),
+            (_, Some((_, serve))) => serve(&child),
+            (role, None) => {
+                eprintln!("{name}: no far end is called '{role}'");
+                ExitCode::FAILURE
+            }
+        }
+    }
+
+    fn measure(self, run: impl FnOnce(&mut BenchmarkSession) -> Outcome) -> Outcome {
+        let args = Args::from_env(self.about);
+        let mut session = BenchmarkSession::begin(args, self.rounds_and_samples)?;
+        let rounds = session.effort.rounds;
+        if self.judges_ratios && rounds < VERDICT_ROUNDS {
+            let warning = format!("{rounds} rounds: too few for a verdict on ratios");
+            session.report.machine.warnings.push(warning);
+        }
+        run(&mut session)?;
+        Ok(session.finish()?)
     }
 }

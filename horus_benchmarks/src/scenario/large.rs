@@ -6,18 +6,18 @@ use std::process::ExitCode;
 
 use serde_json::json;
 
-use crate::measure::payload::{CorruptMessage, size_label};
+use crate::measure::payload::CorruptMessage;
 use crate::measure::rounds::Rounds;
 use crate::measure::stats::Samples;
 use crate::measure::tsc::TickSource;
 use crate::measure::workload::Timing;
 use crate::report::goals::RATIOS_KEY;
 use crate::report::rows::Row;
-use crate::run::args::{Args, QuickOrFull};
+use crate::run::args::QuickOrFull;
 use crate::run::floor::Placement;
-use crate::run::namespace::PrivateNamespace;
-use crate::run::session::{BenchmarkSession, progress_bar};
-use crate::scenario::entry::{self, Outcome};
+use crate::run::session::BenchmarkSession;
+use crate::scenario::ends::connect;
+use crate::scenario::entry::{Outcome, Program};
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
 use crate::transport::connection::Connection;
 use crate::transport::large::{CAPACITY, fill_words, verify_words};
@@ -26,55 +26,35 @@ const ABOUT: &str = "Measures messages of 4 KiB to 8 MiB between two processes, 
 send until a small answer has arrived. Each message is copied in and out, or written and read in \
 place. A copy of as many bytes within one process is measured beside it.";
 
-/// Number of rounds, and total size of the messages in each round in bytes.
-const ROUNDS_AND_BYTES: QuickOrFull<(u32, u64)> = QuickOrFull {
-    quick: (20, 16 << 20),
-    full: (40, 64 << 20),
-};
+/// Number of rounds, and maximum number of messages in each round.
+const ROUNDS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull((20, 1_000), (40, 1_000));
 
-/// Minimum and maximum number of messages in a round. Within these limits, it depends on the size
-/// of the messages.
-const MESSAGES_MIN_AND_MAX: (u64, u64) = (3, 1_000);
+/// Total size of the messages in each round in bytes. It limits their number, to 3 at least.
+const ROUND_BYTES: QuickOrFull<u64> = QuickOrFull(16 << 20, 64 << 20);
 
-const MESSAGE_SIZES: [usize; 8] = [
-    4 << 10,
-    16 << 10,
-    64 << 10,
-    256 << 10,
-    1 << 20,
-    2 << 20,
-    4 << 20,
-    8 << 20,
-];
+const MESSAGES_MIN: u64 = 3;
+
+const MESSAGE_SIZES_KIB: [usize; 8] = [4, 16, 64, 256, 1024, 2048, 4096, 8192];
 
 const CARRIERS: [Carrier; 2] = [Carrier::LargeCopy, Carrier::LargeLoan];
 
 /// Runs the benchmark `large_message_benchmark`.
 pub fn main() -> ExitCode {
-    entry::main("large_message_benchmark", ABOUT, &[], run)
+    Program::new(ABOUT, ROUNDS_AND_SAMPLES).main(run)
 }
 
-fn run(mut args: Args) -> Outcome {
-    let (rounds, bytes) = args.quick_or_full(ROUNDS_AND_BYTES);
-    args.rounds.get_or_insert(rounds);
-    let asked = args.samples;
-    let mut session = BenchmarkSession::begin(args)?;
+fn run(session: &mut BenchmarkSession) -> Outcome {
+    let round_bytes = session.args.quick_or_full(ROUND_BYTES);
     session.report.set("capacity", CAPACITY);
-    let private = PrivateNamespace::create()?;
-    let cpus = session.cpus;
-    let source = session.clock.source();
-    let start = || Connection::start(Placement::CrossProcess, cpus, source, &private);
+    let start = || connect(session, Placement::CrossProcess);
     let mut connections = [start()?, start()?];
-    let progress = progress_bar(MESSAGE_SIZES.len() as u64);
-    for size in MESSAGE_SIZES {
-        progress.inc(1);
-        progress.set_message(size_label(size));
-        let fitting = (bytes / size as u64).clamp(MESSAGES_MIN_AND_MAX.0, MESSAGES_MIN_AND_MAX.1);
-        let samples = asked.map_or(fitting, |asked| asked.min(fitting));
-        measure(&mut session, &mut connections, size, samples)?;
+    session.progress.inc_length(MESSAGE_SIZES_KIB.len() as u64);
+    for bytes in MESSAGE_SIZES_KIB.map(|kib| kib << 10) {
+        let fitting = (round_bytes / bytes as u64).max(MESSAGES_MIN);
+        let samples = session.effort.samples.min(fitting);
+        measure(session, &mut connections, bytes, samples)?;
     }
-    drop((progress, connections));
-    Ok(session.finish()?)
+    Ok(())
 }
 
 /// Measures all rows for one message size, in alternating rounds.
@@ -85,15 +65,14 @@ fn measure(
     samples: u64,
 ) -> Outcome {
     let size = MessageSize::Bytes(bytes);
-    let memcpy = (
-        format!("memcpy/{}", size.id()),
-        "one process, warm source".to_owned(),
-    );
-    let large = CARRIERS.map(|carrier| {
+    session.progress.inc(1);
+    session.progress.set_message(size.id());
+    let memcpy_id = format!("memcpy/{}", size.id());
+    let mut names = vec![(memcpy_id.clone(), "one process, warm source".to_owned())];
+    names.extend(CARRIERS.map(|carrier| {
         let id = format!("large/cross_process/{}/{}", carrier.id(), size.id());
         (id, carrier.basis())
-    });
-    let names = [&[memcpy][..], &large].concat();
+    }));
     if !names.iter().any(|(id, _)| session.args.wants_row(id)) {
         return Ok(());
     }
@@ -107,12 +86,8 @@ fn measure(
     for _ in 0..session.effort.rounds {
         let mut all = vec![copies.round(clock.source(), warm_up, samples)?];
         for connection in connections.iter_mut() {
-            all.push(
-                connection
-                    .round(Timing::RoundTrip, warm_up, samples)?
-                    .0
-                    .ticks,
-            );
+            let (round, _) = connection.round(Timing::RoundTrip, warm_up, samples)?;
+            all.push(round.ticks);
         }
         for (rounds, round) in rows.iter_mut().zip(&all) {
             rounds.add(round, clock.resolution_ticks());
@@ -121,13 +96,12 @@ fn measure(
     for ((id, basis), rounds) in names.iter().zip(&rows) {
         let row = Row::from_samples(id, &rounds.samples, session.clock.ns_per_tick());
         let gb_per_s = bytes as f64 / row.ns.map_or(f64::NAN, |ns| ns.p50);
-        session
-            .report
-            .push(row, &format!("{basis}; {gb_per_s:.1} GB/s"));
-    }
-    for ((id, _), rounds) in names.iter().zip(&rows).skip(1) {
-        if let Some(ratio) = rounds.ratio_to(&rows[0]) {
-            let note = json!({ names[0].0.as_str(): ratio.to_array() });
+        let basis = format!("{basis}; {gb_per_s:.1} GB/s");
+        session.report.push(row, &basis);
+        if *id != memcpy_id
+            && let Some(ratio) = rounds.ratio_to(&rows[0])
+        {
+            let note = json!({ memcpy_id.as_str(): ratio.to_array() });
             session.report.set_for_row(RATIOS_KEY, id, note);
         }
     }
@@ -145,10 +119,9 @@ struct BufferCopies {
 impl BufferCopies {
     fn new(bytes: usize) -> BufferCopies {
         let from = vec![0; bytes / size_of::<u64>()];
-        let to = vec![from.clone(); CAPACITY as usize];
         BufferCopies {
+            to: vec![from.clone(); CAPACITY as usize],
             from,
-            to,
             next_seq: 1,
         }
     }

@@ -17,7 +17,6 @@ use crate::measure::tsc::clock_ns;
 use crate::report::goals;
 use crate::report::rows::Row;
 use crate::run::args::QuickOrFull;
-use crate::run::namespace::PrivateNamespace;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 use crate::scenario::stalls::{Stalls, become_real_time};
@@ -25,15 +24,13 @@ use crate::scenario::stalls::{Stalls, become_real_time};
 /// The rates to measure. For each one: its value in hertz, its name in the ids of rows, and the
 /// number of seconds that each row takes.
 const RATES: [(u32, &str, QuickOrFull<u64>); 2] = [
-    (1000, "1kHz", QuickOrFull { quick: 6, full: 60 }),
-    (10_000, "10kHz", QuickOrFull { quick: 6, full: 12 }),
+    (1000, "1kHz", QuickOrFull(6, 60)),
+    (10_000, "10kHz", QuickOrFull(6, 12)),
 ];
 
 /// Duration of the search for stalls.
-const STALLS_TIME: QuickOrFull<Duration> = QuickOrFull {
-    quick: Duration::from_secs(2),
-    full: Duration::from_secs(20),
-};
+const STALLS_TIME: QuickOrFull<Duration> =
+    QuickOrFull(Duration::from_secs(2), Duration::from_secs(20));
 
 /// Priority of the measured threads under the real-time policy SCHED_FIFO.
 const PRIORITY: u8 = 80;
@@ -47,11 +44,7 @@ const WATCHDOG_TIME: Duration = Duration::from_secs(1);
 
 /// Measures nodes that have a rate. Before each node, measures the floor at the same rate: a thread
 /// that only sleeps until each due time.
-pub(super) fn measure(
-    session: &mut BenchmarkSession,
-    private: &PrivateNamespace,
-    ticks_asked: Option<u64>,
-) -> Outcome {
+pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
     if session.args.wants_row(goals::STALLS_ROW) {
         let time = session.args.quick_or_full(STALLS_TIME);
         let stalls = Stalls::find(session.cpus.far, PRIORITY, time)?;
@@ -67,7 +60,11 @@ pub(super) fn measure(
             let seconds = session.args.quick_or_full(seconds);
             let plan = LatenessPlan {
                 hz,
-                ticks: ticks_asked.unwrap_or(seconds * u64::from(hz)).max(2),
+                ticks: session
+                    .args
+                    .samples
+                    .unwrap_or(seconds * u64::from(hz))
+                    .max(2),
                 cpu: session.cpus.far,
                 awake,
             };
@@ -84,7 +81,7 @@ pub(super) fn measure(
             }
             let id = format!("lateness/{rate}{suffix}");
             if session.args.wants_row(&id) {
-                measure_node(session, private, &id, &plan)?;
+                measure_node(session, &id, &plan)?;
             }
         }
     }
@@ -93,14 +90,9 @@ pub(super) fn measure(
 
 /// Adds the row `id` for a node, and a second row for only those due times that lie in quiet
 /// windows. In a quiet window, the hypervisor takes almost no CPU time.
-fn measure_node(
-    session: &mut BenchmarkSession,
-    private: &PrivateNamespace,
-    id: &str,
-    plan: &LatenessPlan,
-) -> Outcome {
+fn measure_node(session: &mut BenchmarkSession, id: &str, plan: &LatenessPlan) -> Outcome {
     let watch = StealWatch::start(plan.cpu)?;
-    let lateness = measure_lateness_of_node(plan, &private.open()?)?;
+    let lateness = measure_lateness_of_node(plan, &session.private.open()?)?;
     let windows = watch.stop()?;
     add_rows(
         session,
@@ -434,6 +426,7 @@ fn sleep_until_due_times(plan: &LatenessPlan) -> Lateness {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::namespace::PrivateNamespace;
 
     fn plan() -> LatenessPlan {
         let cpu = crate::measure::pin::allowed_cpus().unwrap()[0];

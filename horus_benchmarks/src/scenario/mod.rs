@@ -5,6 +5,7 @@ pub mod actors;
 pub mod comparison;
 pub mod determinism;
 mod endpoint_costs;
+pub mod ends;
 pub mod entry;
 pub mod large;
 mod lateness;

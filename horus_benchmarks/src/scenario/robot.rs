@@ -1,11 +1,20 @@
-//! Data about robots: standard messages, their usual rates, and whether control loops have time for
-//! them.
+//! Measures standard messages of robots, and shows whether control loops have time for them.
+
+use std::process::ExitCode;
 
 use serde_json::{Value, json};
 
 use crate::report::rows::Report;
 use crate::report::table::empty_table;
+use crate::run::floor::Placement;
+use crate::run::session::BenchmarkSession;
+use crate::scenario::entry::{Outcome, Program};
+use crate::scenario::survey::{self, Paths};
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
+
+const ABOUT: &str = "Measures the common messages of robots over a topic, between two threads and \
+between two processes: latency, cost of a send, throughput and headroom, and the share of the \
+period of common control loops that they take.";
 
 /// The usual rate of each standard message in a robot, in messages per second.
 const TYPICAL_HZ: [(MessageSize, f64); 4] = [
@@ -25,17 +34,49 @@ const CONTROL_LOOPS: [(&str, f64, MessageSize); 5] = [
     ("40 Hz (lidar)", 40.0, MessageSize::LaserScan),
 ];
 
+const TABLE_HEADER: [&str; 7] = [
+    "loop",
+    "budget us",
+    "message",
+    "p99 ns",
+    "max ns",
+    "budget/p99",
+    "result",
+];
+
 /// The carrier of the messages: the one that programs of a robot use.
-pub const ROBOT_CARRIER: Carrier = Carrier::Topic;
+const CARRIER: Carrier = Carrier::Topic;
+
+/// Runs the benchmark `robotics_messages_benchmark`.
+pub fn main() -> ExitCode {
+    Program::new(ABOUT, survey::ROUNDS_AND_SAMPLES).main(run)
+}
+
+fn run(session: &mut BenchmarkSession) -> Outcome {
+    let places = [Placement::CrossThread, Placement::CrossProcess];
+    let all = places.map(|placement| Paths {
+        placement: Some(placement),
+        one_way: &[CARRIER],
+        streams: &[CARRIER],
+        sizes: &MessageSize::ROBOT_MESSAGES,
+    });
+    survey::measure(session, &all)?;
+    for place in places.map(Placement::id) {
+        add_headroom(&mut session.report, place);
+        let table = real_time_table(&mut session.report, place);
+        session.closing_texts.extend(table);
+    }
+    Ok(())
+}
 
 fn row_id(kind: &str, place: &str, size: MessageSize) -> String {
-    let carrier = ROBOT_CARRIER;
+    let carrier = CARRIER;
     format!("{kind}/{place}/{}", Transport { carrier, size }.id())
 }
 
 /// Adds the headroom to the rows of throughput: the measured rate divided by the usual rate of the
 /// message in a robot.
-pub fn add_headroom(report: &mut Report, place: &str) {
+fn add_headroom(report: &mut Report, place: &str) {
     for (size, typical_hz) in TYPICAL_HZ {
         let id = row_id("throughput", place, size);
         if let Some(row) = report.rows.iter_mut().find(|row| row.id == id) {
@@ -44,22 +85,12 @@ pub fn add_headroom(report: &mut Report, place: &str) {
     }
 }
 
-/// A control loop, with the latency of the message that it waits for.
-struct Suitability {
-    name: &'static str,
-    size: MessageSize,
-    budget_ns: f64,
-    p99_ns: f64,
-    max_ns: f64,
-}
-
-impl Suitability {
-    fn verdict_word(&self) -> &'static str {
-        match (self.p99_ns <= self.budget_ns, self.max_ns <= self.budget_ns) {
-            (true, true) => "PASS",
-            (true, false) => "p99 only",
-            _ => "FAIL",
-        }
+/// Returns the verdict on a control loop: whether its message arrives within the time budget.
+fn verdict_word(budget_ns: f64, p99_ns: f64, max_ns: f64) -> &'static str {
+    match (p99_ns <= budget_ns, max_ns <= budget_ns) {
+        (true, true) => "PASS",
+        (true, false) => "p99 only",
+        _ => "FAIL",
     }
 }
 
@@ -68,45 +99,31 @@ impl Suitability {
 ///
 /// The time budget of a message is the whole period. The maximum was seen in this run and is not a
 /// guaranteed bound.
-pub fn real_time_table(report: &mut Report, place: &str) -> Option<String> {
-    let all: Vec<Suitability> = CONTROL_LOOPS
-        .iter()
-        .filter_map(|&(name, rate_hz, size)| {
-            let ns = report.row(&row_id("one_way", place, size))?.ns?;
-            Some(Suitability {
-                name,
-                size,
-                budget_ns: 1e9 / rate_hz,
-                p99_ns: ns.p99,
-                max_ns: ns.max,
-            })
-        })
-        .collect();
-    let mut table = empty_table(&[
-        "loop",
-        "budget us",
-        "message",
-        "p99 ns",
-        "max ns",
-        "budget/p99",
-        "result",
-    ]);
-    for one in &all {
+fn real_time_table(report: &mut Report, place: &str) -> Option<String> {
+    let mut table = empty_table(&TABLE_HEADER);
+    let mut notes = Vec::new();
+    for (name, rate_hz, size) in CONTROL_LOOPS {
+        let row = report.row(&row_id("one_way", place, size));
+        let Some(ns) = row.and_then(|row| row.ns) else {
+            continue;
+        };
+        let budget_ns = 1e9 / rate_hz;
+        let verdict = verdict_word(budget_ns, ns.p99, ns.max);
         table.add_row([
-            one.name.to_owned(),
-            format!("{:.0}", one.budget_ns / 1e3),
-            one.size.id(),
-            format!("{:.0}", one.p99_ns),
-            format!("{:.0}", one.max_ns),
-            format!("{:.0}x", one.budget_ns / one.p99_ns),
-            one.verdict_word().to_owned(),
+            name.to_owned(),
+            format!("{:.0}", budget_ns / 1e3),
+            size.id(),
+            format!("{:.0}", ns.p99),
+            format!("{:.0}", ns.max),
+            format!("{:.0}x", budget_ns / ns.p99),
+            verdict.to_owned(),
         ]);
+        notes.push(
+            json!({ "loop": name, "message": size.id(), "budget_ns": budget_ns,
+            "p99_ns": ns.p99, "max_ns": ns.max, "result": verdict }),
+        );
     }
-    let notes = all.iter().map(|one| {
-        json!({ "loop": one.name, "message": one.size.id(), "budget_ns": one.budget_ns,
-            "p99_ns": one.p99_ns, "max_ns": one.max_ns, "result": one.verdict_word() })
-    });
-    report.set_for_row("real_time", place, Value::Array(notes.collect()));
+    report.set_for_row("real_time", place, Value::Array(notes));
     (!table.is_empty()).then(|| format!("Real-time suitability, {place}\n{table}"))
 }
 
@@ -114,35 +131,16 @@ pub fn real_time_table(report: &mut Report, place: &str) -> Option<String> {
 mod tests {
     use super::*;
 
-    fn verdict_word(p99_ns: f64, max_ns: f64) -> &'static str {
-        let one = Suitability {
-            name: "x",
-            size: MessageSize::Imu,
-            budget_ns: 1000.0,
-            p99_ns,
-            max_ns,
-        };
-        one.verdict_word()
-    }
-
     #[test]
     fn a_loop_is_judged_by_its_budget_and_the_worst_is_not_hidden() {
-        assert_eq!(
-            [
-                verdict_word(10.0, 900.0),
-                verdict_word(10.0, 1100.0),
-                verdict_word(1100.0, 2000.0)
-            ],
-            ["PASS", "p99 only", "FAIL"]
-        );
+        let latencies = [(10.0, 900.0), (10.0, 1100.0), (1100.0, 2000.0)];
+        let words = latencies.map(|(p99_ns, max_ns)| verdict_word(1000.0, p99_ns, max_ns));
+        assert_eq!(words, ["PASS", "p99 only", "FAIL"]);
     }
 
     #[test]
     fn every_message_of_robots_has_a_usual_rate() {
-        assert!(
-            MessageSize::ROBOT_MESSAGES
-                .iter()
-                .all(|size| TYPICAL_HZ.iter().any(|(one, _)| one == size))
-        );
+        let has_rate = |size: &MessageSize| TYPICAL_HZ.iter().any(|(one, _)| one == size);
+        assert!(MessageSize::ROBOT_MESSAGES.iter().all(has_rate));
     }
 }

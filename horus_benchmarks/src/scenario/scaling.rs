@@ -13,24 +13,23 @@ use horus_shm::Namespace;
 use serde::{Deserialize, Serialize};
 
 use crate::measure::payload::Payload;
-use crate::measure::pin;
 use crate::measure::stats;
 use crate::measure::stream::{StreamLedger, StreamPlan, StreamResult};
 use crate::measure::tsc::TickSource;
 use crate::measure::wait::OtherEndWatch;
 use crate::report::rows::Row;
-use crate::run::args::{Args, Effort, QuickOrFull};
+use crate::run::args::QuickOrFull;
 use crate::run::child::{ChildContext, ChildSpec};
 use crate::run::far_end::{self, FarEndError, FarEndHandle, Placement};
 use crate::run::namespace::PrivateNamespace;
-use crate::run::session::{BenchmarkSession, progress_bar};
+use crate::run::session::BenchmarkSession;
 use crate::scenario::endpoint_costs;
-use crate::scenario::entry::{self, ChildRole, Outcome};
+use crate::scenario::entry::{Outcome, Program};
 use crate::transport::packet::Packet16;
 use crate::transport::rendezvous::AnyError;
 
-/// Name and function of the role of a child process that publishes or subscribes.
-const CHILD_ROLE: ChildRole = ("scaling", serve_child);
+/// Name of the role of a child process that publishes or subscribes.
+const CHILD_ROLE: &str = "scaling";
 
 const ABOUT: &str = "Measures one topic with 1 to 8 publishers and as many subscribers, as \
 threads and as processes: the messages delivered per second, in all and per endpoint, and the \
@@ -43,14 +42,12 @@ const BASIS: &str = "best-effort topic, 16 B; a message counts once for each sub
 /// Number of unread messages that the topic can hold for each publisher.
 const CAPACITY: u64 = 1024;
 
-/// Number of streams for each row.
-const STREAMS_PER_ROW: QuickOrFull<u32> = QuickOrFull { quick: 5, full: 15 };
+/// Number of streams for each row, and maximum number of messages that each publisher sends in one.
+const STREAMS_AND_MESSAGES: QuickOrFull<(u32, u64)> = QuickOrFull((5, 5_000_000), (15, 5_000_000));
 
 /// Approximate duration of a stream.
-const STREAM_TIME: QuickOrFull<Duration> = QuickOrFull {
-    quick: Duration::from_millis(50),
-    full: Duration::from_millis(300),
-};
+const STREAM_TIME: QuickOrFull<Duration> =
+    QuickOrFull(Duration::from_millis(50), Duration::from_millis(300));
 
 /// Number of messages that each publisher sends in a first, short stream, from which the duration
 /// of a stream is estimated.
@@ -59,31 +56,21 @@ const PROBE_MESSAGES: u64 = 5_000;
 /// Position of the lowest bit of the publisher's number in the sequence number of a message.
 const PUBLISHER_SHIFT: u32 = 32;
 
-/// Maximum number of messages that each publisher sends in one stream.
-const MESSAGES_MAX: u64 = 5_000_000;
-
 /// Runs the benchmark `scalability_benchmark`.
 pub fn main() -> ExitCode {
-    entry::main("scalability_benchmark", ABOUT, &[CHILD_ROLE], run)
+    let program = Program::new(ABOUT, STREAMS_AND_MESSAGES).without_ratios();
+    program.with_child_role((CHILD_ROLE, serve_child)).main(run)
 }
 
-fn run(args: Args) -> Outcome {
-    let time = args.quick_or_full(STREAM_TIME);
-    let rounds = args.rounds.unwrap_or(args.quick_or_full(STREAMS_PER_ROW));
-    let samples = args.samples.unwrap_or(MESSAGES_MAX);
-    let cpus = pin::allowed_cpus()?;
-    let mut session = BenchmarkSession::begin_with(
-        args,
-        Effort {
-            rounds,
-            warm_up: 0,
-            samples,
-        },
-    )?;
+fn run(session: &mut BenchmarkSession) -> Outcome {
+    let time = session.args.quick_or_full(STREAM_TIME);
+    session.effort.warm_up = 0;
+    session.report.set("warm_up_per_round", 0);
     session.report.set("capacity", CAPACITY);
     session.report.set("stream_ms", time.as_millis() as u64);
-    let private = PrivateNamespace::create()?;
-    let progress = progress_bar(2 * EndpointCounts::all().count() as u64);
+    session
+        .progress
+        .inc_length(2 * EndpointCounts::all().count() as u64);
     let placements = [
         ("threads", Placement::CrossThread),
         ("processes", Placement::CrossProcess),
@@ -92,29 +79,19 @@ fn run(args: Args) -> Outcome {
         let mut base = None;
         for counts in EndpointCounts::all() {
             let id = format!("scalability/{members}/{}", counts.id());
-            progress.inc(1);
-            progress.set_message(id.clone());
-            if !session.args.wants_row(&id) {
-                continue;
+            if session.begin_row(&id) {
+                let cpus = &session.report.machine.allowed_cpus;
+                let source = session.clock.source();
+                let mut workers =
+                    Workers::start(placement, counts, cpus, source, &session.private)?;
+                let streams = measure_streams(session, &mut workers, time)?;
+                let ticks_per_s = session.clock.ticks_per_s();
+                let row = scaling_row(&id, counts, &streams, ticks_per_s, &mut base);
+                session.report.push(row, BASIS);
             }
-            let source = session.clock.source();
-            let mut workers = Workers::start(placement, counts, &cpus, source, &private)?;
-            let streams = measure_streams(&session, &mut workers, time)?;
-            session.report.push(
-                scaling_row(
-                    &id,
-                    counts,
-                    &streams,
-                    session.clock.ticks_per_s(),
-                    &mut base,
-                ),
-                BASIS,
-            );
         }
     }
-    drop(progress);
-    endpoint_costs::measure(&mut session, &private)?;
-    Ok(session.finish()?)
+    endpoint_costs::measure(session)
 }
 
 /// Measures all streams of one row of the report, each for about `time`. Returns a result for each
@@ -123,18 +100,15 @@ fn measure_streams(
     session: &BenchmarkSession,
     workers: &mut Workers,
     time: Duration,
-) -> Result<Vec<StreamResult>, AnyError> {
-    let Effort {
-        rounds, samples, ..
-    } = session.effort;
+) -> Outcome<Vec<StreamResult>> {
+    let samples = session.effort.samples;
     let probe = PROBE_MESSAGES.min(samples);
-    let seconds = session
-        .clock
-        .to_ns(workers.run_stream(probe)?.elapsed_ticks.max(1))
-        / 1e9;
+    let probe_ticks = workers.run_stream(probe)?.elapsed_ticks.max(1);
+    let seconds = session.clock.to_ns(probe_ticks) / 1e9;
     let fitting = (probe as f64 / seconds * time.as_secs_f64()) as u64;
     let messages = fitting.clamp(probe, samples);
-    (0..rounds).map(|_| workers.run_stream(messages)).collect()
+    let streams = 0..session.effort.rounds;
+    streams.map(|_| workers.run_stream(messages)).collect()
 }
 
 /// Creates the row for a number of publishers and subscribers. `base` stores the rate of the first
@@ -252,7 +226,7 @@ impl Workers {
         let env = &private.environment();
         let member = |number: usize| -> Result<EndpointWorker, FarEndError> {
             let spec = ChildSpec {
-                role: CHILD_ROLE.0,
+                role: CHILD_ROLE,
                 cpu: cpus[number % cpus.len()],
                 share_cpu: counts.members() > cpus.len(),
                 env,
@@ -408,6 +382,7 @@ fn topic_builder(number: u64, namespace: &Arc<Namespace>) -> TopicBuilder<Packet
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::pin;
 
     #[test]
     fn a_crowd_of_threads_receives_or_loses_what_it_sends() {

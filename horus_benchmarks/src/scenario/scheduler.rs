@@ -3,10 +3,8 @@
 
 use std::process::ExitCode;
 
-use crate::run::args::Args;
-use crate::run::namespace::PrivateNamespace;
 use crate::run::session::BenchmarkSession;
-use crate::scenario::entry::{self, Outcome};
+use crate::scenario::entry::{Outcome, Program};
 use crate::scenario::{lateness, swapping, ticking, wakeup};
 use crate::transport::carrier::Mechanism;
 
@@ -17,23 +15,17 @@ messages are sent to it.";
 
 /// Runs the benchmark `scheduler_benchmark`.
 pub fn main() -> ExitCode {
-    entry::main("scheduler_benchmark", ABOUT, &[], run)
+    Program::new(ABOUT, wakeup::ROUNDS_AND_SAMPLES).main(run)
 }
 
-fn run(mut args: Args) -> Outcome {
-    let ticks_asked = args.samples;
-    let samples = args.quick_or_full(wakeup::SAMPLES_PER_ROUND);
-    args.samples.get_or_insert(samples);
-    let mut session = BenchmarkSession::begin(args)?;
-    let private = PrivateNamespace::create()?;
-    ticking::measure(&mut session, &private)?;
-    swapping::measure(&mut session, &private)?;
-    lateness::measure(&mut session, &private, ticks_asked)?;
+fn run(session: &mut BenchmarkSession) -> Outcome {
+    ticking::measure(session)?;
+    swapping::measure(session)?;
+    lateness::measure(session)?;
     if session.args.wants_row(Mechanism::EventNode.id()) {
-        wakeup::check_counters(&mut session)?;
+        wakeup::check_counters(session)?;
         // The futex comes along whatever the filter says: the node is compared with it.
-        let mechanisms = [Mechanism::Futex, Mechanism::EventNode];
-        wakeup::measure(&mut session, &private, &mechanisms)?;
+        wakeup::measure(session, &[Mechanism::Futex, Mechanism::EventNode])?;
     }
-    Ok(session.finish()?)
+    Ok(())
 }

@@ -14,7 +14,6 @@ use crate::measure::pin;
 use crate::measure::stats::{Samples, median};
 use crate::measure::tsc::TickSource;
 use crate::report::rows::Row;
-use crate::run::namespace::PrivateNamespace;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 use crate::transport::packet::Packet16;
@@ -33,12 +32,12 @@ const TOPIC_NAME: &str = "swapping";
 
 /// Measures the time to replace a node, repeatedly and while messages are sent to it. Adds a row to
 /// the report.
-pub(super) fn measure(session: &mut BenchmarkSession, private: &PrivateNamespace) -> Outcome {
+pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
     if !session.args.wants_row(SWAP_ROW) {
         return Ok(());
     }
     pin::pin_current_thread(session.cpus.far)?;
-    let mut swapping = SwapBenchmark::start(&private.open()?)?;
+    let mut swapping = SwapBenchmark::start(&session.private.open()?)?;
     pin::pin_current_thread(session.cpus.near)?;
     let effort = session.effort;
     let clock = &session.clock;
@@ -202,6 +201,7 @@ fn convert_node<const OLD: bool, const NEW: bool>(old: SwappedNode<OLD>) -> Swap
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::namespace::PrivateNamespace;
 
     #[test]
     fn every_message_is_handled_once_and_in_order() {

@@ -1,6 +1,5 @@
 //! Measures the cost of calling nodes: rounds of a scheduler whose nodes do almost nothing.
 
-use std::error::Error;
 use std::hint::black_box;
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicU64};
@@ -14,74 +13,67 @@ use crate::measure::rounds::Rounds;
 use crate::measure::stats::{Samples, median};
 use crate::measure::tsc::TickSource;
 use crate::report::rows::Row;
-use crate::run::namespace::PrivateNamespace;
-use crate::run::session::{BenchmarkSession, progress_bar};
+use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 
 /// Number of scheduler rounds for each sample that the command line requests.
 const TICKS_PER_SAMPLE: u64 = 10;
 
-/// The rows to measure. For each one: the number of nodes, and the id of the row.
-const TICK_ROWS: [(u64, &str); 5] = [
-    (0, "tick/rust/0_nodes"),
-    (1, "tick/rust/1_node"),
-    (10, "tick/rust/10_nodes"),
-    (50, "tick/rust/50_nodes"),
-    (1000, "tick/rust/1000_nodes"),
+/// The rows to measure. For each one: the number of nodes, true if the scheduler uses the kernel's
+/// clock, and the id of the row.
+const TICK_ROWS: [(u64, bool, &str); 6] = [
+    (0, false, "tick/rust/0_nodes"),
+    (1, false, "tick/rust/1_node"),
+    (10, false, "tick/rust/10_nodes"),
+    (50, false, "tick/rust/50_nodes"),
+    (1000, false, "tick/rust/1000_nodes"),
+    (50, true, "tick/rust/50_nodes/kernel_clock"),
 ];
-
-/// The row that is measured with the kernel's clock: the number of nodes, and the id of the row.
-const KERNEL_CLOCK_ROW: (u64, &str) = (50, "tick/rust/50_nodes/kernel_clock");
 
 const TICK_BASIS: &str = "a round of all nodes, each timed by itself";
 
 /// Measures rounds of schedulers whose nodes only count their ticks. Adds rows to the report.
-pub(super) fn measure(session: &mut BenchmarkSession, private: &PrivateNamespace) -> Outcome {
+pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
     let mut all = Vec::new();
     // WHY on the far CPU: a scheduler's supervisor stays where it was started.
     pin::pin_current_thread(session.cpus.far)?;
-    let wanted = TICK_ROWS
-        .into_iter()
-        .map(|row| (row, false))
-        .chain([(KERNEL_CLOCK_ROW, true)]);
-    for ((nodes, id), by_kernel) in wanted {
+    for (nodes, by_kernel, id) in TICK_ROWS {
         if session.args.wants_row(id) {
-            let ticking = TickingScheduler::start(nodes, by_kernel, &private.open()?)?;
+            let namespace = session.private.open()?;
+            let ticking = TickingScheduler::start(nodes, by_kernel, &namespace)?;
             all.push((id, ticking, Rounds::default()));
         }
     }
     pin::pin_current_thread(session.cpus.near)?;
+    if all.is_empty() {
+        return Ok(());
+    }
     let effort = session.effort;
     let clock = &session.clock;
-    let progress = progress_bar(u64::from(effort.rounds) * all.len() as u64);
+    let warm_up = effort.warm_up * TICKS_PER_SAMPLE;
+    let samples = effort.samples * TICKS_PER_SAMPLE;
+    let steps = u64::from(effort.rounds) * all.len() as u64;
+    session.progress.inc_length(steps);
     for _ in 0..effort.rounds {
         // One of each in turn, so that all of them meet the machine in the same state.
         for (id, ticking, rounds) in &mut all {
-            progress.set_message(*id);
-            let [warm_up, samples] =
-                [effort.warm_up, effort.samples].map(|count| count * TICKS_PER_SAMPLE);
-            rounds.add(
-                &ticking.run_rounds(clock.source(), warm_up, samples),
-                clock.resolution_ticks(),
-            );
-            progress.inc(1);
+            session.progress.set_message(*id);
+            let round = ticking.run_rounds(clock.source(), warm_up, samples);
+            rounds.add(&round, clock.resolution_ticks());
+            session.progress.inc(1);
         }
     }
-    drop(progress);
-    if !all.is_empty() {
-        let source = Clock::new().source();
-        session
-            .report
-            .set("scheduler_clock", format!("{source:?}").to_lowercase());
-        if source != ClockSource::Counter {
-            let warning = "the scheduler does not trust the counter here: ticks by the kernel's";
-            session.report.machine.warnings.push(warning.to_owned());
-        }
+    let source = Clock::new().source();
+    let source_name = format!("{source:?}").to_lowercase();
+    session.report.set("scheduler_clock", source_name);
+    if source != ClockSource::Counter {
+        let warning = "the scheduler does not trust the counter here: ticks by the kernel's";
+        session.report.machine.warnings.push(warning.to_owned());
     }
+    let ns_per_tick = session.clock.ns_per_tick();
     for (id, ticking, mut rounds) in all {
-        let nodes = ticking.node_count().max(1) as f64;
+        let nodes = ticking.nodes.max(1) as f64;
         ticking.finish()?;
-        let ns_per_tick = session.clock.ns_per_tick();
         let mut row = Row::from_samples(id, &rounds.samples, ns_per_tick);
         row.figures.ns_per_node = Some(ns_per_tick * median(&mut rounds.medians) / nodes);
         session.report.push(row, TICK_BASIS);
@@ -127,7 +119,7 @@ impl TickingScheduler {
         nodes: u64,
         by_kernel: bool,
         namespace: &Arc<Namespace>,
-    ) -> Result<TickingScheduler, Box<dyn Error>> {
+    ) -> Outcome<TickingScheduler> {
         let mut scheduler = Scheduler::new();
         scheduler.namespace(namespace);
         if by_kernel {
@@ -135,15 +127,12 @@ impl TickingScheduler {
         }
         let counted = Arc::new(AtomicU64::new(0));
         for number in 0..nodes {
-            let node = CountingNode {
-                ticks: 0,
-                counted: Arc::clone(&counted),
-            };
+            let counted = Arc::clone(&counted);
+            let node = CountingNode { ticks: 0, counted };
             scheduler.node(&format!("node_{number}")).build(node)?;
         }
-        let running = scheduler.start()?;
         Ok(TickingScheduler {
-            running,
+            running: scheduler.start()?,
             nodes,
             rounds: 0,
             counted,
@@ -173,14 +162,9 @@ impl TickingScheduler {
         self.rounds += 1;
     }
 
-    /// Returns the number of nodes that the scheduler has.
-    pub fn node_count(&self) -> u64 {
-        self.nodes
-    }
-
     /// Stops the scheduler. Verifies that every node ticked in every round, according to the counts
     /// of the nodes and to the count of the scheduler.
-    pub fn finish(self) -> Result<(), Box<dyn Error>> {
+    pub fn finish(self) -> Outcome {
         let report = self.running.finish()?;
         let told: u64 = report.nodes.iter().map(|node| node.metrics.ticks).sum();
         // Relaxed: the nodes have been shut down.
@@ -201,13 +185,14 @@ impl TickingScheduler {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::namespace::PrivateNamespace;
 
     #[test]
     fn every_node_has_its_turn_in_every_round() {
         let private = PrivateNamespace::create().unwrap();
         for nodes in [0, 1, 7] {
-            let mut ticking =
-                TickingScheduler::start(nodes, false, &private.open().unwrap()).unwrap();
+            let namespace = private.open().unwrap();
+            let mut ticking = TickingScheduler::start(nodes, false, &namespace).unwrap();
             let ticks = ticking.run_rounds(TickSource::detect(), 2, 10);
             assert_eq!(ticks.count(), 10);
             ticking.finish().unwrap();
@@ -220,12 +205,7 @@ mod tests {
         let mut ticking = TickingScheduler::start(3, true, &private.open().unwrap()).unwrap();
         ticking.run_rounds(TickSource::detect(), 0, 10);
         ticking.rounds += 1;
-        assert!(
-            ticking
-                .finish()
-                .unwrap_err()
-                .to_string()
-                .contains("30 times in 11 rounds")
-        );
+        let error = ticking.finish().unwrap_err().to_string();
+        assert!(error.contains("30 times in 11 rounds"), "{error}");
     }
 }

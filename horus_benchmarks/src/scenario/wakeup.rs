@@ -2,7 +2,6 @@
 //! mechanisms.
 
 use std::collections::BTreeMap;
-use std::error::Error;
 use std::process::ExitCode;
 
 use horus_core::topic::WakeBarrier;
@@ -13,26 +12,21 @@ use crate::measure::stats::Samples;
 use crate::measure::workload::Timing;
 use crate::report::goals::RATIOS_KEY;
 use crate::report::rows::Row;
-use crate::run::args::{Args, Effort, QuickOrFull};
+use crate::run::args::{Effort, QuickOrFull};
 use crate::run::floor::{Floor, Placement};
-use crate::run::namespace::PrivateNamespace;
-use crate::run::session::{BenchmarkSession, progress_bar};
+use crate::run::session::BenchmarkSession;
 use crate::scenario::comparison;
-use crate::scenario::entry::{self, Outcome};
+use crate::scenario::ends::connect;
+use crate::scenario::entry::{Outcome, Program};
 use crate::transport::carrier::{Carrier, Mechanism, MessageSize, Transport};
-use crate::transport::connection::Connection;
 use crate::transport::wakeup::time_sends_to_awake_reader;
 
 const ABOUT: &str = "Measures the time to wake a receiver that is blocked in another process, \
 from before the send until its call has returned: for topics, a wait set, a bare futex, a pipe \
 and, with the feature iceoryx2, an iceoryx2 event. Also measures a send while no receiver sleeps.";
 
-/// Number of wake-ups in a round. Each wake-up takes a tenth of a
-/// millisecond.
-pub(super) const SAMPLES_PER_ROUND: QuickOrFull<u64> = QuickOrFull {
-    quick: 200,
-    full: 500,
-};
+/// Number of rounds, and number of wake-ups in each. A wake-up takes a tenth of a millisecond.
+pub(super) const ROUNDS_AND_SAMPLES: QuickOrFull<(u32, u64)> = QuickOrFull((20, 200), (60, 500));
 
 /// The rounds with which the counters of both CPUs are compared. They have enough messages for a
 /// median.
@@ -44,42 +38,32 @@ const COUNTER_CHECK_EFFORT: Effort = Effort {
 
 /// Runs the benchmark `wakeup_benchmark`.
 pub fn main() -> ExitCode {
-    entry::main("wakeup_benchmark", ABOUT, &[], run)
+    Program::new(ABOUT, ROUNDS_AND_SAMPLES).main(run)
 }
 
-fn run(mut args: Args) -> Outcome {
-    let samples = args.quick_or_full(SAMPLES_PER_ROUND);
-    args.samples.get_or_insert(samples);
-    let mut session = BenchmarkSession::begin(args)?;
-    check_counters(&mut session)?;
-    let private = PrivateNamespace::create()?;
-    let wanted = |one: &Mechanism| session.args.wants_row(one.id());
-    let mechanisms: Vec<Mechanism> = Mechanism::ALL.iter().copied().filter(wanted).collect();
-    measure(&mut session, &private, &mechanisms)?;
-    for (edge, name) in [
+fn run(session: &mut BenchmarkSession) -> Outcome {
+    check_counters(session)?;
+    let mut mechanisms = Mechanism::ALL.to_vec();
+    mechanisms.retain(|one| session.args.wants_row(one.id()));
+    measure(session, &mechanisms)?;
+    for (barrier, name) in [
         (WakeBarrier::Membarrier, "topic"),
         (WakeBarrier::Fence, "topic_fence"),
     ] {
-        measure_awake_sends(&mut session, &private, edge, name)?;
+        measure_awake_sends(session, barrier, &format!("send_to_the_awake/{name}/16B"))?;
     }
-    Ok(session.finish()?)
+    Ok(())
 }
 
 /// Adds the row for sends to a topic whose reader is awake during the sends, but has slept before.
-fn measure_awake_sends(
-    session: &mut BenchmarkSession,
-    private: &PrivateNamespace,
-    edge: WakeBarrier,
-    name: &str,
-) -> Outcome {
-    let id = format!("send_to_the_awake/{name}/16B");
-    if !session.args.wants_row(&id) {
+fn measure_awake_sends(session: &mut BenchmarkSession, barrier: WakeBarrier, id: &str) -> Outcome {
+    if !session.args.wants_row(id) {
         return Ok(());
     }
     let batches = u64::from(session.effort.rounds) * session.effort.samples.div_ceil(10);
     let plan = MicroPlan::new(session.clock.source(), batches);
-    let micro = time_sends_to_awake_reader(&private.open()?, edge, &plan)?;
-    let row = Row::from_micro(&id, &micro, &session.clock);
+    let micro = time_sends_to_awake_reader(&session.private.open()?, barrier, &plan)?;
+    let row = Row::from_micro(id, &micro, &session.clock);
     session
         .report
         .push(row, &format!("batches of {}", micro.batch));
@@ -88,95 +72,80 @@ fn measure_awake_sends(
 
 /// Checks whether the time-stamp counters of both CPUs agree, and stores the result in the report.
 pub fn check_counters(session: &mut BenchmarkSession) -> Outcome {
-    let (mut floor, _) = Floor::new(
-        Placement::CrossProcess,
-        session.cpus,
-        &session.clock,
-        COUNTER_CHECK_EFFORT,
-    )?;
-    let offset = floor.check_offset(&session.clock)?;
-    session.record_offset(Placement::CrossProcess.id(), &offset);
+    let place = Placement::CrossProcess;
+    let clock = &session.clock;
+    let (mut floor, _) = Floor::new(place, session.cpus, clock, COUNTER_CHECK_EFFORT)?;
+    let offset = floor.check_offset(clock)?;
+    session.record_offset(place.id(), &offset);
     Ok(())
-}
-
-/// The results of one mechanism in all rounds: the times of the wake-ups, and the times of the
-/// sends.
-pub(super) struct MechanismTimes {
-    mechanism: Mechanism,
-    connection: Connection,
-    latency: Rounds,
-    send: Samples,
 }
 
 /// Compares our mechanism with that of another library, as `measure` does. Adds the row `id` with
 /// their ratio.
 pub fn compare_two(
     session: &mut BenchmarkSession,
-    private: &PrivateNamespace,
     id: &str,
     mechanisms: [Mechanism; 2],
 ) -> Outcome {
-    let all = measure(session, private, &mechanisms)?;
-    let count = all.iter().map(|one| one.latency.samples.count()).sum();
+    let all = measure(session, &mechanisms)?;
+    let count = all.iter().map(|latency| latency.samples.count()).sum();
     let ns_per_tick = session.clock.ns_per_tick();
-    let ns = |one: &MechanismTimes| -> Vec<f64> {
-        let medians = one.latency.medians.iter();
+    let ns = |latency: &Rounds| -> Vec<f64> {
+        let medians = latency.medians.iter();
         medians.map(|p50| p50 * ns_per_tick).collect()
     };
+    let figures = [&ns(&all[0])[..], &ns(&all[1])];
     let basis = Carrier::Wakeup(mechanisms[0]).basis();
-    comparison::add_comparison_row(session, id, [&ns(&all[0]), &ns(&all[1])], count, &basis)
+    comparison::add_comparison_row(session, id, figures, count, &basis)
 }
 
 /// Measures all mechanisms: one round of each, again and again, so that all of them run while the
 /// machine is in the same state. Adds their rows, and the ratios between them, to the report.
+/// Returns the wake-up times of each mechanism.
 pub(super) fn measure(
     session: &mut BenchmarkSession,
-    private: &PrivateNamespace,
     mechanisms: &[Mechanism],
-) -> Result<Vec<MechanismTimes>, Box<dyn Error>> {
+) -> Outcome<Vec<Rounds>> {
     let effort = session.effort;
-    let clock = &session.clock;
-    let mut all = Vec::new();
+    let mut connections = Vec::new();
     for &mechanism in mechanisms {
-        let place = Placement::CrossProcess;
-        let mut connection = Connection::start(place, session.cpus, clock.source(), private)?;
-        connection.open(Transport {
-            carrier: Carrier::Wakeup(mechanism),
-            size: MessageSize::Bytes(16),
-        })?;
-        all.push(MechanismTimes {
-            mechanism,
-            connection,
-            latency: Rounds::default(),
-            send: Samples::new(),
-        });
+        let mut connection = connect(session, Placement::CrossProcess)?;
+        let carrier = Carrier::Wakeup(mechanism);
+        let size = MessageSize::Bytes(16);
+        connection.open(Transport { carrier, size })?;
+        connections.push(connection);
     }
-    let progress = progress_bar(u64::from(effort.rounds) * all.len() as u64);
-    for _ in 0..effort.rounds {
-        for one in &mut all {
-            progress.set_message(one.mechanism.id());
-            let connection = &mut one.connection;
+    let mut latencies = vec![Rounds::default(); mechanisms.len()];
+    let mut sends = vec![Samples::new(); mechanisms.len()];
+    let step = session.clock.resolution_ticks();
+    let rounds = u64::from(effort.rounds);
+    session
+        .progress
+        .inc_length(rounds * mechanisms.len() as u64);
+    for _ in 0..rounds {
+        for (index, connection) in connections.iter_mut().enumerate() {
+            session.progress.set_message(mechanisms[index].id());
             let (send, far) = connection.round(Timing::OneWay, effort.warm_up, effort.samples)?;
-            one.latency.add(&far.forward, clock.resolution_ticks());
-            one.send.merge(&send.ticks);
-            progress.inc(1);
+            latencies[index].add(&far.forward, step);
+            sends[index].merge(&send.ticks);
+            session.progress.inc(1);
         }
     }
-    drop(progress);
-    for one in &all {
-        let id = one.mechanism.id();
-        let ns_per_tick = session.clock.ns_per_tick();
-        let row = Row::from_samples(id, &one.latency.samples, ns_per_tick)
-            .with_send_times(&one.send, ns_per_tick);
-        let basis = Carrier::Wakeup(one.mechanism).basis();
-        session.report.push(row, &basis);
-        let others = all.iter().filter(|other| other.mechanism != one.mechanism);
-        let ratios = others.filter_map(|other| {
-            let ratio = one.latency.ratio_to(&other.latency)?.to_array();
-            Some((other.mechanism.id(), ratio))
+    let ns_per_tick = session.clock.ns_per_tick();
+    for ((mechanism, latency), send) in mechanisms.iter().zip(&latencies).zip(&sends) {
+        let id = mechanism.id();
+        let row = Row::from_samples(id, &latency.samples, ns_per_tick);
+        let basis = Carrier::Wakeup(*mechanism).basis();
+        session
+            .report
+            .push(row.with_send_times(send, ns_per_tick), &basis);
+        let others = mechanisms.iter().zip(&latencies);
+        let ratios = others.filter(|(other, _)| *other != mechanism);
+        let ratios = ratios.filter_map(|(other, other_latency)| {
+            Some((other.id(), latency.ratio_to(other_latency)?.to_array()))
         });
         let ratios: BTreeMap<&str, [f64; 3]> = ratios.collect();
         session.report.set_for_row(RATIOS_KEY, id, ratios);
     }
-    Ok(all)
+    Ok(latencies)
 }

@@ -62,19 +62,21 @@ fn the_filter_is_a_part_of_the_id() {
 
 #[test]
 fn the_command_line_overrides_the_default_effort() {
-    assert_eq!(Effort::new(&Args::default()).rounds, 60);
+    let defaults = QuickOrFull((20, 200), (60, 500));
+    let full = Effort::new(&Args::default(), defaults);
+    assert_eq!((full.rounds, full.warm_up, full.samples), (60, 50, 500));
     let quick = Args {
         quick: true,
         ..Args::default()
     };
-    assert_eq!(Effort::new(&quick).rounds, VERDICT_ROUNDS);
+    assert_eq!(Effort::new(&quick, defaults).rounds, 20);
     let asked = Args {
         rounds: Some(3),
         samples: Some(15),
         ..quick
     };
     assert_eq!(
-        Effort::new(&asked),
+        Effort::new(&asked, defaults),
         Effort {
             rounds: 3,
             warm_up: 2,
