@@ -1,7 +1,6 @@
 //! Measures how much the latencies of messages vary, within a run and between runs. The runs are
 //! repeated with pinned threads and processes.
 
-use std::error::Error;
 use std::process::ExitCode;
 
 use horus_core::channel::spsc;
@@ -16,11 +15,12 @@ use crate::measure::workload::{RoundPlan, Timing, run_near_end};
 use crate::report::figures::Figures;
 use crate::report::rows::Row;
 use crate::run::args::{Effort, QuickOrFull};
-use crate::run::floor::Placement;
+use crate::run::floor::Placement::{self, CrossProcess, CrossThread};
 use crate::run::session::BenchmarkSession;
 use crate::scenario::ends::connect;
 use crate::scenario::entry::{Outcome, Program};
 use crate::transport::carrier::{Carrier, MessageSize, Transport};
+use crate::transport::connection::Connection;
 use crate::transport::packet::Packet16;
 
 const ABOUT: &str = "Measures how much the times of single messages of 16 bytes vary: within a \
@@ -37,54 +37,54 @@ const DEADLINE_NS: f64 = 1000.0;
 /// Number of messages that the channel can hold. Topics have the same number by default.
 const RING_CAPACITY: usize = 16;
 
-/// The rows whose two ends are in different threads or processes. For each one: the placement of
-/// the ends, and the carrier.
-const TWO_END_ROWS: [(Placement, Carrier); 3] = [
-    (Placement::CrossThread, Carrier::Topic),
-    (Placement::CrossThread, Carrier::SPSC),
-    (Placement::CrossProcess, Carrier::Topic),
+/// The rows. For each one: the middle of its id, the placement of the two ends (`None` for one
+/// thread), and the carrier.
+const ROWS: [(&str, Option<Placement>, Carrier); 5] = [
+    ("topic", None, Carrier::Topic),
+    ("spsc", None, Carrier::SPSC),
+    ("cross_thread/topic", Some(CrossThread), Carrier::Topic),
+    ("cross_thread/spsc", Some(CrossThread), Carrier::SPSC),
+    ("cross_process/topic", Some(CrossProcess), Carrier::Topic),
 ];
-
-const ONE_THREAD_BASIS: &str = "send and receive, each timed by itself";
-const TWO_ENDS_BASIS: &str = "RTT/2, each timed by itself";
 
 /// Runs the benchmark `determinism_benchmark`.
 pub fn main() -> ExitCode {
     let program = Program::new(ABOUT, RUNS_AND_SAMPLES).without_ratios();
     program.main(|session| {
         session.report.set("deadline_ns", DEADLINE_NS);
-        measure_one_thread(session)?;
-        measure_two_ends(session)
+        let basis = "send and receive, each timed by itself";
+        measure_rows(session, true, basis)?;
+        measure_rows(session, false, "RTT/2, each timed by itself")
     })
 }
 
-/// The samples of one run in ticks, or the reason why the run failed. No samples were removed.
-type RunSamples = Result<Samples, Box<dyn Error>>;
-
-/// A subject of the measurement: the id of its row, and the function that makes one run. The
-/// arguments of the function are the session and the number of the run.
-type Subject = (String, Box<dyn FnMut(&BenchmarkSession, u32) -> RunSamples>);
-
-/// Makes one run of each subject in turn, again and again, so that all of them run while the
-/// machine is in the same state. Then adds a row for each subject.
-fn measure_subjects(
-    session: &mut BenchmarkSession,
-    subjects: Vec<Subject>,
-    unit: SampleUnit,
-    basis: &str,
-) -> Outcome {
-    let rounds = session.effort.rounds;
-    let steps = u64::from(rounds) * subjects.len() as u64;
+/// Makes one run of each row in turn, again and again, so that all of them run while the machine is
+/// in the same state. Then adds the rows to the report. Measures the rows in one thread, or those
+/// between two ends.
+fn measure_rows(session: &mut BenchmarkSession, in_one_thread: bool, basis: &str) -> Outcome {
+    let effort = session.effort;
+    let mut all = Vec::new();
+    for (name, placement, carrier) in ROWS {
+        let id = format!("determinism/{name}/16B");
+        if placement.is_none() == in_one_thread && session.args.wants_row(&id) {
+            let connection = placement.map(|placement| connect(session, placement));
+            all.push((id, carrier, connection.transpose()?, Vec::new()));
+        }
+    }
+    let steps = u64::from(effort.rounds) * all.len() as u64;
     session.progress.inc_length(steps);
-    let mut all: Vec<_> = subjects.into_iter().map(|one| (one, Vec::new())).collect();
-    for number in 0..rounds {
-        for ((id, run), runs) in &mut all {
+    for number in 0..effort.rounds {
+        for (id, carrier, connection, runs) in &mut all {
             session.progress.set_message(id.clone());
-            runs.push(run(session, number)?);
+            runs.push(match connection {
+                Some(connection) => run_two_ends(connection, *carrier, effort)?,
+                None => run_one_thread(session, *carrier, number)?,
+            });
             session.progress.inc(1);
         }
     }
-    for ((id, _), runs) in &all {
+    let unit = SampleUnit::new(&session.clock, if in_one_thread { 1 } else { 2 });
+    for (id, _, _, runs) in &all {
         let records: Vec<Value> = runs.iter().map(|run| unit.record_of(run)).collect();
         session.report.set_for_row("runs", id, records);
         session.report.push(row_of_runs(id, runs, unit), basis);
@@ -92,57 +92,40 @@ fn measure_subjects(
     Ok(())
 }
 
-fn measure_one_thread(session: &mut BenchmarkSession) -> Outcome {
-    let source = session.clock.source();
-    let Effort {
-        warm_up, samples, ..
-    } = session.effort;
-    let plan = RoundPlan {
-        timing: Timing::RoundTrip,
-        warm_up,
-        samples,
-        first_seq: 1,
-    };
-    let mut subjects: Vec<Subject> = vec![
-        (
-            "determinism/topic/16B".to_owned(),
-            Box::new(move |session, number| run_topic(session, number, &plan, source)),
-        ),
-        (
-            "determinism/spsc/16B".to_owned(),
-            Box::new(move |_, _| run_channel(&plan, source)),
-        ),
-    ];
-    subjects.retain(|(id, _)| session.args.wants_row(id));
-    let unit = SampleUnit::new(&session.clock, 1);
-    measure_subjects(session, subjects, unit, ONE_THREAD_BASIS)
+/// Makes one run between two ends. Returns its samples in ticks, of which none was removed.
+fn run_two_ends(connection: &mut Connection, carrier: Carrier, effort: Effort) -> Outcome<Samples> {
+    let size = MessageSize::Bytes(16);
+    connection.open(Transport { carrier, size })?;
+    let (round, _) = connection.round(Timing::RoundTrip, effort.warm_up, effort.samples)?;
+    Ok(round.ticks)
 }
 
-fn run_topic(
-    session: &BenchmarkSession,
-    number: u32,
-    plan: &RoundPlan,
-    source: TickSource,
-) -> RunSamples {
+/// Makes one run in one thread. Returns its samples in ticks, of which none was removed.
+fn run_one_thread(session: &BenchmarkSession, carrier: Carrier, number: u32) -> Outcome<Samples> {
+    let source = session.clock.source();
+    let plan = RoundPlan {
+        timing: Timing::RoundTrip,
+        warm_up: session.effort.warm_up,
+        samples: session.effort.samples,
+        first_seq: 1,
+    };
+    if carrier == Carrier::SPSC {
+        return run_channel(&plan, source);
+    }
     let namespace = session.private.open()?;
     let name = format!("determinism_{number}");
     let builder = || Topic::<Packet16>::builder(&name).namespace(&namespace);
     let mut publisher = builder().publisher()?;
     let mut subscriber = builder().subscriber()?;
-    let mut ends = Closures(
-        |message: &Packet16| publisher.send(*message).is_ok(),
-        || subscriber.recv(),
-    );
-    time_messages(&mut ends, plan, source)
+    let send = |message: &Packet16| publisher.send(*message).is_ok();
+    time_messages(&mut Closures(send, || subscriber.recv()), &plan, source)
 }
 
-fn run_channel(plan: &RoundPlan, source: TickSource) -> RunSamples {
+fn run_channel(plan: &RoundPlan, source: TickSource) -> Outcome<Samples> {
     let (mut sender, mut receiver) = spsc::channel::<Packet16>(RING_CAPACITY);
-    let mut ends = Closures(
-        |message: &Packet16| sender.try_send(*message).is_ok(),
-        || receiver.try_recv().ok(),
-    );
-    time_messages(&mut ends, plan, source)
+    let send = |message: &Packet16| sender.try_send(*message).is_ok();
+    let receive = || receiver.try_recv().ok();
+    time_messages(&mut Closures(send, receive), plan, source)
 }
 
 /// Sends a message and receives it, again and again in one thread. Times each message from before
@@ -152,31 +135,9 @@ fn time_messages(
     ends: &mut impl Endpoint<Packet16>,
     plan: &RoundPlan,
     source: TickSource,
-) -> RunSamples {
+) -> Outcome<Samples> {
     let watch = OtherEndWatch::new(false, || true);
     Ok(run_near_end::<Packet16>(ends, plan, source, &watch)?.ticks)
-}
-
-fn measure_two_ends(session: &mut BenchmarkSession) -> Outcome {
-    let effort = session.effort;
-    let mut subjects: Vec<Subject> = Vec::new();
-    for (placement, carrier) in TWO_END_ROWS {
-        let size = MessageSize::Bytes(16);
-        let transport = Transport { carrier, size };
-        let id = format!("determinism/{}/{}", placement.id(), transport.id());
-        if !session.args.wants_row(&id) {
-            continue;
-        }
-        let mut connection = connect(session, placement)?;
-        let run = move |_: &BenchmarkSession, _| -> RunSamples {
-            connection.open(transport)?;
-            let (round, _) = connection.round(Timing::RoundTrip, effort.warm_up, effort.samples)?;
-            Ok(round.ticks)
-        };
-        subjects.push((id, Box::new(run)));
-    }
-    let unit = SampleUnit::new(&session.clock, 2);
-    measure_subjects(session, subjects, unit, TWO_ENDS_BASIS)
 }
 
 /// The unit in which a run stores its samples, with the numbers that convert it to nanoseconds.
@@ -188,8 +149,8 @@ struct SampleUnit {
 }
 
 impl SampleUnit {
-    /// Returns the unit of samples that were measured in ticks of the time stamp counter. Each
-    /// sample lasts for `ways` one-way times: 1, or 2 if it is a round trip.
+    /// Returns the unit of samples in ticks of `clock`. Each sample lasts for `ways` one-way times:
+    /// 1, or 2 if it is a round trip.
     fn new(clock: &TscClock, ways: u32) -> SampleUnit {
         SampleUnit {
             ns: clock.ns_per_tick() / f64::from(ways),
