@@ -1,9 +1,7 @@
 //! Measures how late a thread is that has to act at exact times. The thread is either a node of a
 //! scheduler, or only sleeps with the kernel's timer.
 
-use std::error::Error;
 use std::sync::{Arc, mpsc};
-use std::thread;
 use std::time::Duration;
 
 use horus_core::scheduler::{Context, MissPolicy, Node, NodeResult, Rate, Scheduler, Timeline};
@@ -12,14 +10,14 @@ use horus_shm::clock::{Clock, sleep_until};
 use horus_shm::rt::CpuAwakeRequest;
 
 use crate::measure::stats::Samples;
-use crate::measure::steal::{StealWatch, StealWindows};
+use crate::measure::steal::StealWatch;
 use crate::measure::tsc::clock_ns;
 use crate::report::goals;
 use crate::report::rows::Row;
 use crate::run::args::QuickOrFull;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
-use crate::scenario::stalls::{Stalls, become_real_time};
+use crate::scenario::stalls::{Stalls, become_real_time, run_in_thread};
 
 /// The rates to measure. For each one: its value in hertz, its name in the ids of rows, and the
 /// number of seconds that each row takes.
@@ -35,49 +33,35 @@ const STALLS_TIME: QuickOrFull<Duration> =
 /// Priority of the measured threads under the real-time policy SCHED_FIFO.
 const PRIORITY: u8 = 80;
 
-/// Name of the group in the report's settings that stores the thread settings which the kernel
-/// refused.
-const REFUSED_GROUP: &str = "refused";
-
 /// Duration of a tick after which the watchdog of the scheduler considers the node stuck.
 const WATCHDOG_TIME: Duration = Duration::from_secs(1);
 
 /// Measures nodes that have a rate. Before each node, measures the floor at the same rate: a thread
 /// that only sleeps until each due time.
 pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
+    let cpu = session.cpus.far;
     if session.args.wants_row(goals::STALLS_ROW) {
         let time = session.args.quick_or_full(STALLS_TIME);
-        let stalls = Stalls::find(session.cpus.far, PRIORITY, time)?;
+        let stalls = Stalls::find(cpu, PRIORITY, time)?;
         record_refusals(session, goals::STALLS_ROW, &stalls.refused);
-        let basis = format!(
-            "pauses of a thread that only reads the clock; CPU {}, priority {PRIORITY}",
-            session.cpus.far
-        );
+        let basis = "pauses of a thread that only reads the clock";
+        let basis = format!("{basis}; CPU {cpu}, priority {PRIORITY}");
         session.report.push(stalls.row(goals::STALLS_ROW), &basis);
     }
     for (awake, suffix) in [(false, ""), (true, "/awake")] {
         for (hz, rate, seconds) in RATES {
-            let seconds = session.args.quick_or_full(seconds);
+            let ticks = session.args.quick_or_full(seconds) * u64::from(hz);
             let plan = LatenessPlan {
                 hz,
-                ticks: session
-                    .args
-                    .samples
-                    .unwrap_or(seconds * u64::from(hz))
-                    .max(2),
-                cpu: session.cpus.far,
+                ticks: session.args.samples.unwrap_or(ticks).max(2),
+                cpu,
                 awake,
             };
             let floor = format!("floor/nanosleep/{rate}{suffix}");
             if session.args.wants_row(&floor) {
+                let lateness = measure_lateness_of_sleep(plan)?;
                 let basis = "a bare clock_nanosleep, from due to awake";
-                add_rows(
-                    session,
-                    &floor,
-                    &measure_lateness_of_sleep(plan)?,
-                    &plan,
-                    basis,
-                );
+                add_row(session, &floor, &lateness, &plan, basis);
             }
             let id = format!("lateness/{rate}{suffix}");
             if session.args.wants_row(&id) {
@@ -94,22 +78,18 @@ fn measure_node(session: &mut BenchmarkSession, id: &str, plan: &LatenessPlan) -
     let watch = StealWatch::start(plan.cpu)?;
     let lateness = measure_lateness_of_node(plan, &session.private.open()?)?;
     let windows = watch.stop()?;
-    add_rows(
-        session,
-        id,
-        &lateness,
-        plan,
-        "from due to the begin of the tick",
-    );
+    let basis = "from due to the begin of the tick";
+    add_row(session, id, &lateness, plan, basis);
     let quiet = format!("{id}{}", goals::QUIET_SUFFIX);
-    if let Some(row) = lateness.quiet_row(&quiet, plan, &windows) {
+    let row = lateness.row_of_selected(&quiet, plan, |due_ns| windows.is_quiet_at(due_ns));
+    if row.sent() > 0 {
         let basis = format!("of {id}: {}", windows.describe());
         session.report.push(row, &basis);
     }
     Ok(())
 }
 
-fn add_rows(
+fn add_row(
     session: &mut BenchmarkSession,
     id: &str,
     lateness: &Lateness,
@@ -117,22 +97,23 @@ fn add_rows(
     basis: &str,
 ) {
     record_refusals(session, id, &lateness.refused);
-    let LatenessPlan { hz, cpu, awake, .. } = plan;
-    let awake = if *awake {
-        ", processors kept awake"
-    } else {
-        ""
-    };
-    let basis = format!("{basis}; {hz} Hz, CPU {cpu}, priority {PRIORITY}{awake}");
+    let LatenessPlan { hz, cpu, .. } = plan;
+    let mut basis = format!("{basis}; {hz} Hz, CPU {cpu}, priority {PRIORITY}");
+    if plan.awake {
+        basis.push_str(", processors kept awake");
+    }
     session.report.push(lateness.row(id, plan), &basis);
 }
 
+/// Stores the thread settings that the kernel refused, and warns of them.
 fn record_refusals(session: &mut BenchmarkSession, id: &str, refused: &[String]) {
-    session.report.set_for_row(REFUSED_GROUP, id, refused);
-    let warnings = refused
-        .iter()
-        .map(|refused| format!("{id}: refused: {refused}"));
-    session.report.machine.warnings.extend(warnings);
+    session.report.set_for_row("refused", id, refused);
+    let warnings = &mut session.report.machine.warnings;
+    warnings.extend(
+        refused
+            .iter()
+            .map(|refused| format!("{id}: refused: {refused}")),
+    );
 }
 
 /// The plan for a thread that has to act at due times: how often and for how long.
@@ -153,11 +134,15 @@ impl LatenessPlan {
         Rate::hz(f64::from(self.hz))
     }
 
+    fn period_ns(&self) -> u64 {
+        1_000_000_000 / u64::from(self.hz)
+    }
+
     /// Returns the time from the first due time to the last one, in nanoseconds.
     fn duration_ns(&self) -> u64 {
         self.ticks
             .saturating_sub(1)
-            .saturating_mul(1_000_000_000 / u64::from(self.hz))
+            .saturating_mul(self.period_ns())
     }
 
     /// Returns the maximum duration that a scheduler may take for the plan. After it, the
@@ -182,7 +167,7 @@ impl MetDueTime {
 }
 
 /// The lateness of one thread at all of its due times.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 struct Lateness {
     /// The due times at which the thread began, in ascending order.
     begun: Vec<MetDueTime>,
@@ -211,6 +196,29 @@ impl ClockPair {
 }
 
 impl Lateness {
+    /// Creates an empty record with space for `ticks` due times, whose memory pages are already
+    /// allocated.
+    fn preallocate(ticks: u64) -> Lateness {
+        let (due_ns, late_ns) = (1, 1);
+        let mut begun = vec![MetDueTime { due_ns, late_ns }; ticks as usize + 1];
+        begun.clear();
+        Lateness {
+            begun,
+            ..Lateness::default()
+        }
+    }
+
+    /// Records a due time at which the thread began. WHY a limit: a run that goes on must not
+    /// allocate.
+    fn record(&mut self, due_ns: u64, late_ns: u64) {
+        if self.begun.len() < self.begun.capacity() {
+            self.begun.push(MetDueTime { due_ns, late_ns });
+        }
+        if self.begun.len() == 1 {
+            self.ends[0] = ClockPair::now();
+        }
+    }
+
     /// Creates a row. In it, `sent` is the number of due times, `received` the number of due times
     /// at which the thread began, and `lost` the number of those that it skipped. A skipped due
     /// time also has a lateness: the time until the thread next began, even if that was for an
@@ -230,35 +238,33 @@ impl Lateness {
         row
     }
 
-    /// Creates a row from those due times that lie in quiet windows; returns `None` if there are
-    /// none.
-    fn quiet_row(&self, id: &str, plan: &LatenessPlan, windows: &StealWindows) -> Option<Row> {
-        let row = self.row_of_selected(id, plan, |due_ns| windows.is_quiet_at(due_ns));
-        (row.sent() > 0).then_some(row)
-    }
-
-    fn row_of_selected(&self, id: &str, plan: &LatenessPlan, wanted: impl Fn(u64) -> bool) -> Row {
-        let period_ns = 1_000_000_000 / u64::from(plan.hz);
+    /// Creates a row from the due times for which `is_wanted` returns true.
+    fn row_of_selected(
+        &self,
+        id: &str,
+        plan: &LatenessPlan,
+        is_wanted: impl Fn(u64) -> bool,
+    ) -> Row {
+        let period_ns = plan.period_ns();
         let mut samples = Samples::new();
         let mut received = 0;
-        let before = |first: &MetDueTime| MetDueTime {
-            due_ns: first.due_ns - period_ns,
+        let first = self.begun.first().copied().unwrap_or_default();
+        let mut last = MetDueTime {
+            due_ns: first.due_ns.saturating_sub(period_ns),
             late_ns: 0,
         };
-        let mut last = self.begun.first().map(before).unwrap_or_default();
-        for begun in self.begun.iter().copied() {
+        for &begun in &self.begun {
             // WHY half a period: a due time is a whole nanosecond, and may be rounded down.
             let periods = (begun.due_ns - last.due_ns + period_ns / 2) / period_ns;
             for ago in (0..periods.max(1)).rev() {
                 let due_ns = begun.due_ns - ago * period_ns;
-                let next_ns = if last.begin_ns() < due_ns {
+                let next = if last.begin_ns() < due_ns {
                     begun
                 } else {
                     last
-                }
-                .begin_ns();
-                if wanted(due_ns) {
-                    samples.record(next_ns - due_ns);
+                };
+                if is_wanted(due_ns) {
+                    samples.record(next.begin_ns() - due_ns);
                     received += u64::from(ago == 0);
                 }
             }
@@ -266,64 +272,40 @@ impl Lateness {
         }
         Row::from_samples(id, &samples, 1.0).with_counts(samples.count(), received)
     }
-
-    /// Returns the number of due times between the first and the last tick at which the thread did
-    /// not begin.
-    fn skipped_due_times(&self, plan: &LatenessPlan) -> u64 {
-        self.row_of_selected("", plan, |_| true).lost()
-    }
 }
 
 /// A node that records how late each of its ticks starts. It stops the scheduler when it has enough
 /// records.
 struct LatenessRecorder {
-    begun: Vec<MetDueTime>,
-    first: Option<(u64, ClockPair)>,
+    lateness: Lateness,
     duration_ns: u64,
-    told: mpsc::Sender<(Vec<MetDueTime>, [ClockPair; 2])>,
+    told: mpsc::Sender<Lateness>,
 }
 
 impl Node for LatenessRecorder {
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
         let due_ns = context.scheduled_ns();
-        // WHY a limit: a run that goes on must not allocate.
-        if self.begun.len() < self.begun.capacity() {
-            let late_ns = context.lateness().as_nanos() as u64;
-            self.begun.push(MetDueTime { due_ns, late_ns });
-        }
-        let (first_ns, first) = *self.first.get_or_insert_with(|| (due_ns, ClockPair::now()));
+        let lateness = &mut self.lateness;
+        lateness.record(due_ns, context.lateness().as_nanos() as u64);
         // WHY half a period: a due time is a whole nanosecond, and may be rounded down.
         let half = context.period().as_nanos() as u64 / 2;
-        if due_ns + half >= first_ns.saturating_add(self.duration_ns) {
-            let last = ClockPair::now();
+        if due_ns + half >= lateness.begun[0].due_ns.saturating_add(self.duration_ns) {
+            lateness.ends[1] = ClockPair::now();
             context.stop();
-            self.told
-                .send((std::mem::take(&mut self.begun), [first, last]))?;
+            self.told.send(std::mem::take(lateness))?;
         }
         Ok(())
     }
 }
 
-/// Returns an empty vector with space for `ticks` elements, whose memory pages are already
-/// allocated.
-fn preallocate(ticks: u64) -> Vec<MetDueTime> {
-    let mut room = vec![
-        MetDueTime {
-            due_ns: 1,
-            late_ns: 1
-        };
-        ticks as usize + 1
-    ];
-    room.clear();
-    room
-}
-
 /// Measures the lateness of a scheduler's node that has a rate, a core and a priority.
-fn measure_lateness_of_node(
-    plan: &LatenessPlan,
-    namespace: &Arc<Namespace>,
-) -> Result<Lateness, Box<dyn Error>> {
-    let (told, ends) = mpsc::channel();
+fn measure_lateness_of_node(plan: &LatenessPlan, namespace: &Arc<Namespace>) -> Outcome<Lateness> {
+    let (told, answer) = mpsc::channel();
+    let recorder = LatenessRecorder {
+        lateness: Lateness::preallocate(plan.ticks),
+        duration_ns: plan.duration_ns(),
+        told,
+    };
     let mut scheduler = Scheduler::new();
     scheduler.namespace(namespace);
     // The events are not needed: the row has all results.
@@ -331,39 +313,22 @@ fn measure_lateness_of_node(
     let builder = scheduler.node("punctual").rate(plan.rate());
     // WHY so patient: on a machine that stands still now and then, that is to be measured.
     let builder = builder.on_miss(MissPolicy::Warn).watchdog(WATCHDOG_TIME);
-    let builder = if plan.awake {
-        builder.stay_awake()
-    } else {
-        builder
-    };
-    builder
-        .core(plan.cpu)
-        .priority(PRIORITY)
-        .build(LatenessRecorder {
-            begun: preallocate(plan.ticks),
-            first: None,
-            duration_ns: plan.duration_ns(),
-            told,
-        })?;
+    let builder = builder.core(plan.cpu).priority(PRIORITY);
+    match plan.awake {
+        true => builder.stay_awake().build(recorder)?,
+        false => builder.build(recorder)?,
+    }
     let report = scheduler.run_for(plan.limit())?;
-    let node = report
-        .nodes
-        .first()
-        .ok_or("the scheduler does not report the node")?;
-    let (begun, ends) = ends.try_recv().map_err(|_| {
+    let mut lateness = answer.try_recv().map_err(|_| {
         let reason = &report.reason;
         let limit = plan.limit();
         format!("the node was not done after {limit:?} at most: the scheduler ended: {reason:?}")
     })?;
-    let lateness = Lateness {
-        begun,
-        ends,
-        refused: node.refused.clone(),
-    };
-    let seen = (
-        lateness.begun.len() as u64,
-        lateness.skipped_due_times(plan),
-    );
+    let node = report.nodes.first();
+    let node = node.ok_or("the scheduler does not report the node")?;
+    lateness.refused.clone_from(&node.refused);
+    let skipped = lateness.row_of_selected("", plan, |_| true).lost();
+    let seen = (lateness.begun.len() as u64, skipped);
     let told = (node.metrics.ticks, node.metrics.skipped_ticks);
     // The scheduler may have skipped more due times after the last tick that the node recorded.
     if seen.0 != told.0 || seen.1 > told.1 {
@@ -374,26 +339,21 @@ fn measure_lateness_of_node(
 
 /// Measures the floor: the lateness of a thread with the same core and priority as the node. The
 /// thread only sleeps until each due time.
-fn measure_lateness_of_sleep(plan: LatenessPlan) -> Result<Lateness, Box<dyn Error>> {
-    let thread = thread::Builder::new().name("floor".to_owned());
-    let sleeper = thread.spawn(move || sleep_until_due_times(&plan))?;
-    sleeper
-        .join()
-        .map_err(|_| "the floor's thread panicked".into())
+fn measure_lateness_of_sleep(plan: LatenessPlan) -> Outcome<Lateness> {
+    run_in_thread("floor", move || sleep_until_due_times(&plan))
 }
 
 fn sleep_until_due_times(plan: &LatenessPlan) -> Lateness {
-    let mut refused = become_real_time(plan.cpu, PRIORITY);
+    let mut lateness = Lateness::preallocate(plan.ticks);
+    lateness.refused = become_real_time(plan.cpu, PRIORITY);
     let awake = plan.awake.then(CpuAwakeRequest::new).transpose();
     if let Err(error) = &awake {
-        refused.push(format!("processors that stay awake: {error}"));
+        let refused = format!("processors that stay awake: {error}");
+        lateness.refused.push(refused);
     }
     let clock = Clock::kernel();
-    let mut begun = preallocate(plan.ticks);
     let mut skipped = 0;
-    let period_ns = 1_000_000_000 / u64::from(plan.hz);
-    let mut timeline = Timeline::new(clock.now_ns() + period_ns, plan.rate());
-    let mut ends = [ClockPair::default(); 2];
+    let mut timeline = Timeline::new(clock.now_ns() + plan.period_ns(), plan.rate());
     loop {
         let due_ns = timeline.due_ns();
         sleep_until(due_ns);
@@ -402,40 +362,34 @@ fn sleep_until_due_times(plan: &LatenessPlan) -> Lateness {
             // A signal.
             continue;
         }
-        begun.push(MetDueTime {
-            due_ns,
-            late_ns: now_ns - due_ns,
-        });
-        if begun.len() == 1 {
-            ends[0] = ClockPair::now();
-        }
-        if begun.len() as u64 + skipped >= plan.ticks {
+        lateness.record(due_ns, now_ns - due_ns);
+        if lateness.begun.len() as u64 + skipped >= plan.ticks {
             // WHY before `advance`: due times skipped after the last tick are not between `ends`.
-            ends[1] = ClockPair::now();
-            break;
+            lateness.ends[1] = ClockPair::now();
+            return lateness;
         }
         skipped += timeline.advance(now_ns);
-    }
-    Lateness {
-        begun,
-        ends,
-        refused,
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::measure::steal::StealWindows;
     use crate::run::namespace::PrivateNamespace;
 
     fn plan() -> LatenessPlan {
-        let cpu = crate::measure::pin::allowed_cpus().unwrap()[0];
         LatenessPlan {
             hz: 1000,
             ticks: 20,
-            cpu,
+            cpu: crate::measure::pin::allowed_cpus().unwrap()[0],
             awake: false,
         }
+    }
+
+    fn met((due_ms, late_ns): (u64, u64)) -> MetDueTime {
+        let due_ns = due_ms * 1_000_000;
+        MetDueTime { due_ns, late_ns }
     }
 
     /// Returns the lateness of ten due times at 1 kHz, starting at 5 ms. Two of them were skipped.
@@ -443,14 +397,9 @@ mod tests {
     fn lateness() -> Lateness {
         let stamp = |wall_ns, cpu_ns| ClockPair { wall_ns, cpu_ns };
         let ends = [stamp(5_000_000, 100_000), stamp(14_500_000, 575_000)];
-        let begun = |(due_ms, late_ns): (u64, u64)| MetDueTime {
-            due_ns: due_ms * 1_000_000,
-            late_ns,
-        };
         let in_time = (5..12).map(|due_ms| (due_ms, 10));
-        let begun = in_time.chain([(14, 500_010)]).map(begun).collect();
         Lateness {
-            begun,
+            begun: in_time.chain([(14, 500_010)]).map(met).collect(),
             ends,
             refused: Vec::new(),
         }
@@ -470,16 +419,9 @@ mod tests {
     fn what_is_passed_over_is_as_late_as_the_begin_after_it() {
         // Due at 1, 2, 3 and 4 ms: the first begins at 2.4 ms and so late for the second as well,
         // the third is passed over while it runs, and the fourth begins at 4.1 ms.
-        let begun = [(1, 1_400_000), (4, 100_000)];
-        let begun = begun.map(|(due_ms, late_ns)| MetDueTime {
-            due_ns: due_ms * 1_000_000,
-            late_ns,
-        });
-        let row = Lateness {
-            begun: begun.to_vec(),
-            ..lateness()
-        }
-        .row("x", &plan());
+        let mut lateness = lateness();
+        lateness.begun = [(1, 1_400_000), (4, 100_000)].map(met).to_vec();
+        let row = lateness.row("x", &plan());
         assert_eq!((row.sent(), row.received(), row.lost()), (4, 2, 2));
         let ns = row.ns.unwrap();
         let us = [ns.min, ns.p50, ns.mean, ns.max].map(|ns| (ns / 1e3).round());
@@ -490,9 +432,11 @@ mod tests {
     #[test]
     fn a_row_of_quiet_windows_has_what_was_due_in_them() {
         let quiet = |quiet| StealWindows { quiet, all: 3 };
-        let row = |windows| lateness().quiet_row("x", &plan(), &windows);
-        assert!(row(quiet(vec![])).is_none());
-        let row = row(quiet(vec![5_000_000..7_000_000, 12_500_000..15_000_000])).unwrap();
+        let row = |windows: StealWindows| {
+            lateness().row_of_selected("x", &plan(), |due_ns| windows.is_quiet_at(due_ns))
+        };
+        assert_eq!(row(quiet(vec![])).sent(), 0);
+        let row = row(quiet(vec![5_000_000..7_000_000, 12_500_000..15_000_000]));
         assert_eq!((row.sent(), row.received(), row.lost()), (4, 3, 1));
         assert_eq!((row.ns.unwrap().max / 1e3).round(), 1500.0);
     }

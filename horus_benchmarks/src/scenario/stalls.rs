@@ -2,7 +2,6 @@
 //! because the kernel, the firmware or a hypervisor uses the CPU. During a stall, no thread can
 //! start on time.
 
-use std::error::Error;
 use std::thread;
 use std::time::Duration;
 
@@ -11,9 +10,9 @@ use horus_shm::rt;
 
 use crate::measure::stats::Samples;
 use crate::report::rows::Row;
+use crate::scenario::entry::Outcome;
 
-/// Minimum time between two readings of the clock that counts as a stall, in nanoseconds. A stall
-/// is a time in which the CPU does not run the thread.
+/// Minimum time between two readings of the clock that counts as a stall, in nanoseconds.
 const STALL_NS: u64 = 5_000;
 /// Minimum lateness that counts, in nanoseconds. A thread that becomes due during a stall is late
 /// by the remaining duration of the stall.
@@ -25,8 +24,7 @@ const STALL_SEARCH_TIME: Duration = Duration::from_millis(40);
 /// Duration of the sleep after each search for stalls.
 const REST_AFTER_SEARCH: Duration = Duration::from_millis(10);
 
-/// The stalls of a CPU that a thread found by reading the clock continuously. A stall is a time in
-/// which the CPU does not run the thread.
+/// The stalls of a CPU that a thread found by reading the clock continuously.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stalls {
     samples: Samples,
@@ -40,14 +38,10 @@ pub(super) struct Stalls {
 }
 
 impl Stalls {
-    /// Looks for stalls on the processor `cpu` for about `time`. A stall is a time in which the CPU
-    /// does not run the thread. The looking thread has the priority `priority` under SCHED_FIFO.
-    pub(super) fn find(cpu: usize, priority: u8, time: Duration) -> Result<Self, Box<dyn Error>> {
-        let thread = thread::Builder::new().name("stalls".to_owned());
-        let looking = thread.spawn(move || look_for_stalls(cpu, priority, time))?;
-        looking
-            .join()
-            .map_err(|_| "the thread that looks for stalls panicked".into())
+    /// Looks for stalls on the processor `cpu` for about `time`. The looking thread has the
+    /// priority `priority` under SCHED_FIFO.
+    pub(super) fn find(cpu: usize, priority: u8, time: Duration) -> Outcome<Self> {
+        run_in_thread("stalls", move || look_for_stalls(cpu, priority, time))
     }
 
     /// Creates a row with the id `id` from the stalls that were found.
@@ -91,6 +85,17 @@ fn look_for_stalls(cpu: usize, priority: u8, time: Duration) -> Stalls {
         thread::sleep(REST_AFTER_SEARCH);
     }
     stalls
+}
+
+/// Runs `work` in a new thread, and waits for its result.
+pub(super) fn run_in_thread<T: Send + 'static>(
+    name: &str,
+    work: impl FnOnce() -> T + Send + 'static,
+) -> Outcome<T> {
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(work)?;
+    thread
+        .join()
+        .map_err(|_| format!("the thread '{name}' panicked").into())
 }
 
 /// Pins the calling thread to `cpu`, and gives it a priority under SCHED_FIFO. Returns the settings
