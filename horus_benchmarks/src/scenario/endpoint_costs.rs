@@ -7,7 +7,7 @@ use std::time::Duration;
 use horus_core::topic::{Publisher, Qos, Subscriber, Topic, TopicBuilder, WaitSet};
 use horus_shm::Namespace;
 
-use crate::measure::micro::{self, MicroPlan};
+use crate::measure::micro::{self, MicroPlan, MicroResult};
 use crate::measure::payload::Payload;
 use crate::measure::pin;
 use crate::report::rows::Row;
@@ -15,7 +15,6 @@ use crate::run::args::QuickOrFull;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::entry::Outcome;
 use crate::transport::packet::Packet16;
-use crate::transport::rendezvous::AnyError;
 
 /// Number of timed batches of a row.
 const BATCHES: QuickOrFull<u64> = QuickOrFull(200, 2_000);
@@ -41,18 +40,16 @@ enum Subject {
     Subscribers,
 }
 
+/// The numbers of endpoints to measure. WHY at most 64: a topic has no more.
+const ENDPOINTS: &[usize] = &[1, 2, 4, 8, 16, 64];
+
 /// The subjects. For each one: its name in the ids of rows, and the numbers of objects to measure.
-/// WHY at most 64 endpoints: a topic has no more.
 const SUBJECTS: [(Subject, &str, &[usize]); 5] = [
     (Subject::Topics, "topics", &[1, 10, 100, 1000]),
     (Subject::WaitSet, "wait_set", &[1, 2, 8, 32, 128, 1000]),
-    (Subject::Publishers, "publishers", &[1, 2, 4, 8, 16, 64]),
-    (
-        Subject::IdlePublishers,
-        "idle_publishers",
-        &[1, 2, 4, 8, 16, 64],
-    ),
-    (Subject::Subscribers, "subscribers", &[1, 2, 4, 8, 16, 64]),
+    (Subject::Publishers, "publishers", ENDPOINTS),
+    (Subject::IdlePublishers, "idle_publishers", ENDPOINTS),
+    (Subject::Subscribers, "subscribers", ENDPOINTS),
 ];
 
 /// The endpoints of a row. A message goes from a publisher to all of its subscribers.
@@ -71,14 +68,14 @@ pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
         .args
         .samples
         .map_or(batches, |most| batches.min(most));
+    let plan = MicroPlan::new(session.clock.source(), batches);
     for (subject, name, counts) in SUBJECTS {
         for &count in counts {
             let id = format!("cost/{name}/{count}");
             if session.args.wants_row(&id) {
-                let namespace = session.private.open()?;
-                let mut endpoints = Endpoints::open(subject, count, &namespace)?;
-                let plan = MicroPlan::new(session.clock.source(), batches);
-                let row = endpoints.measure(&id, plan, session)?;
+                let mut endpoints = Endpoints::open(subject, count, &session.private.open()?)?;
+                let micro = endpoints.measure(&plan)?;
+                let row = Row::from_micro(&id, &micro, &session.clock);
                 session.report.push(row, subject.basis());
             }
         }
@@ -89,41 +86,36 @@ pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
 impl Subject {
     const fn basis(self) -> &'static str {
         match self {
-            Subject::Topics | Subject::Publishers | Subject::IdlePublishers => {
-                "send + recv in one thread, 16 B, in batches"
-            }
             Subject::WaitSet => "send + wait + recv in one thread, 16 B, in batches",
             Subject::Subscribers => "send + recv by each in one thread, 16 B, in batches",
+            _ => "send + recv in one thread, 16 B, in batches",
         }
     }
 
-    /// Returns the name of the topic with this number. WHY the subject is part of it: rows do not
-    /// share files.
-    fn topic(self, number: usize, namespace: &Arc<Namespace>) -> TopicBuilder<Packet16> {
-        let builder = Topic::<Packet16>::builder(&format!("cost/{self:?}/{number}"));
-        let builder = builder.namespace(namespace);
-        builder.qos(Qos::new().capacity(CAPACITY))
+    /// Returns true if there are several topics, each with one publisher and one subscriber.
+    const fn has_topics(self) -> bool {
+        matches!(self, Subject::Topics | Subject::WaitSet)
     }
 }
 
 impl Endpoints {
-    fn open(
-        subject: Subject,
-        count: usize,
-        namespace: &Arc<Namespace>,
-    ) -> Result<Endpoints, AnyError> {
-        let has_topics = matches!(subject, Subject::Topics | Subject::WaitSet);
-        let publisher_count = if subject == Subject::Subscribers {
-            1
-        } else {
-            count
+    fn open(subject: Subject, count: usize, namespace: &Arc<Namespace>) -> Outcome<Endpoints> {
+        // WHY the subject is part of the name: rows do not share files.
+        let topic = |number: usize| -> TopicBuilder<Packet16> {
+            let number = if subject.has_topics() { number } else { 0 };
+            let builder = Topic::builder(&format!("cost/{subject:?}/{number}"));
+            builder
+                .namespace(namespace)
+                .qos(Qos::new().capacity(CAPACITY))
         };
-        let is_topic_of_many = has_topics || subject == Subject::Subscribers;
-        let subscriber_count = if is_topic_of_many { count } else { 1 };
-        let topic = |number| subject.topic(if has_topics { number } else { 0 }, namespace);
-        let publishers = (0..publisher_count).map(|number| topic(number).publisher());
+        let (publishers, subscribers) = match subject {
+            Subject::Topics | Subject::WaitSet => (count, count),
+            Subject::Publishers | Subject::IdlePublishers => (count, 1),
+            Subject::Subscribers => (1, count),
+        };
+        let publishers = (0..publishers).map(|number| topic(number).publisher());
         let publishers = publishers.collect::<Result<Vec<_>, _>>()?;
-        let subscribers = (0..subscriber_count).map(|number| topic(number).subscriber());
+        let subscribers = (0..subscribers).map(|number| topic(number).subscriber());
         let subscribers = subscribers.collect::<Result<Vec<_>, _>>()?;
         let mut wait_set = WaitSet::new();
         if subject == Subject::WaitSet {
@@ -139,16 +131,17 @@ impl Endpoints {
         })
     }
 
-    fn measure(
-        &mut self,
-        id: &str,
-        plan: MicroPlan,
-        session: &BenchmarkSession,
-    ) -> Result<Row, AnyError> {
+    fn measure(&mut self, plan: &MicroPlan) -> Outcome<MicroResult> {
         let batch = BATCH_MESSAGES_MIN.max(self.publishers.len()) as u64;
+        let receivers = if self.subject.has_topics() {
+            1
+        } else {
+            self.subscribers.len()
+        };
+        let wanted = batch * receivers as u64;
         let mut seq = 1;
         let mut failure = None;
-        let result = micro::run_batches(&plan, batch, |_| {
+        let result = micro::run_batches(plan, batch, |_| {
             let start = plan.source.start();
             let mut arrived = Ok(0);
             for _ in 0..batch {
@@ -156,25 +149,15 @@ impl Endpoints {
                 seq += 1;
             }
             let ticks = plan.source.stop().since(start);
-            let wanted = batch * self.receivers() as u64;
             let is_right = matches!(arrived, Ok(arrived) if arrived == wanted);
             failure = failure.take().or(arrived.err());
             (ticks, is_right)
         });
-        failure.map_or_else(|| Ok(Row::from_micro(id, &result, &session.clock)), Err)
-    }
-
-    /// Returns the number of subscribers that receive a message.
-    fn receivers(&self) -> usize {
-        if self.subject == Subject::Subscribers {
-            self.subscribers.len()
-        } else {
-            1
-        }
+        failure.map_or(Ok(result), Err)
     }
 
     /// Sends message `seq`, and receives it. Returns the number of subscribers that got it.
-    fn pass_message(&mut self, seq: u64) -> Result<u64, AnyError> {
+    fn pass_message(&mut self, seq: u64) -> Outcome<u64> {
         let turn = seq as usize % self.publishers.len();
         let sender = if self.subject == Subject::IdlePublishers {
             self.publishers.len() - 1
@@ -188,8 +171,7 @@ impl Endpoints {
                 return Err(format!("{} topics are ready instead of one", ready.len()).into());
             }
         }
-        let is_of_turn = matches!(self.subject, Subject::Topics | Subject::WaitSet);
-        let receivers = if is_of_turn {
+        let receivers = if self.subject.has_topics() {
             turn..turn + 1
         } else {
             0..self.subscribers.len()

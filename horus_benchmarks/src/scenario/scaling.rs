@@ -20,13 +20,12 @@ use crate::measure::wait::OtherEndWatch;
 use crate::report::rows::Row;
 use crate::run::args::QuickOrFull;
 use crate::run::child::{ChildContext, ChildSpec};
-use crate::run::far_end::{self, FarEndError, FarEndHandle, Placement};
+use crate::run::far_end::{self, FarEndHandle, Placement};
 use crate::run::namespace::PrivateNamespace;
 use crate::run::session::BenchmarkSession;
 use crate::scenario::endpoint_costs;
 use crate::scenario::entry::{Outcome, Program};
 use crate::transport::packet::Packet16;
-use crate::transport::rendezvous::AnyError;
 
 /// Name of the role of a child process that publishes or subscribes.
 const CHILD_ROLE: &str = "scaling";
@@ -166,17 +165,14 @@ impl EndpointCounts {
     }
 }
 
+/// A job for a publisher or a subscriber.
 #[derive(Debug, Clone, Copy, Serialize, Deserialize)]
 enum ScalingJob {
-    Publish(u64),
-    Subscribe(u64),
-    /// Publishes the number of messages that the plan states. `index` is the number of the
-    /// publisher.
-    Send {
-        index: usize,
-        plan: ScalingPlan,
-    },
-    Receive(ScalingPlan),
+    /// Opens an endpoint of the topic with this number.
+    Open { number: u64, publishes: bool },
+    /// Sends or receives the messages of a stream. `index` is the number of the endpoint.
+    Run { index: usize, plan: ScalingPlan },
+    /// Closes the endpoint.
     Close,
 }
 
@@ -200,14 +196,12 @@ impl ScalingPlan {
     }
 }
 
-/// The far end that runs a publisher or a subscriber. A subscriber answers a job with the result of
-/// its stream; a publisher answers with `None`.
-type EndpointWorker = FarEndHandle<ScalingJob, Option<StreamResult>>;
-
 /// The publishers and subscribers of a row. Each sleeps between two jobs.
 struct Workers {
-    producers: Vec<EndpointWorker>,
-    consumers: Vec<EndpointWorker>,
+    /// The publishers, and then the subscribers. A subscriber answers [`ScalingJob::Run`] with the
+    /// result of its stream. All other answers are `None`.
+    members: Vec<FarEndHandle<ScalingJob, Option<StreamResult>>>,
+    counts: EndpointCounts,
     source: TickSource,
     opened: u64,
 }
@@ -221,10 +215,10 @@ impl Workers {
         cpus: &[usize],
         source: TickSource,
         private: &PrivateNamespace,
-    ) -> Result<Workers, AnyError> {
+    ) -> Outcome<Workers> {
         let namespace = private.open()?;
         let env = &private.environment();
-        let member = |number: usize| -> Result<EndpointWorker, FarEndError> {
+        let member = |number: usize| {
             let spec = ChildSpec {
                 role: CHILD_ROLE,
                 cpu: cpus[number % cpus.len()],
@@ -234,17 +228,12 @@ impl Workers {
             let namespace = Arc::clone(&namespace);
             FarEndHandle::launch(placement, &spec, move || make_service(namespace))
         };
-        let producers = (0..counts.producers)
-            .map(&member)
-            .collect::<Result<_, _>>()?;
-        let consumers = (counts.producers..counts.members())
-            .map(&member)
-            .collect::<Result<_, _>>()?;
+        let members = (0..counts.members()).map(member);
         // WHY numbers that begin with the time: all crowds share a namespace, and each stream needs
         // a topic of its own.
         Ok(Workers {
-            producers,
-            consumers,
+            members: members.collect::<Result<_, _>>()?,
+            counts,
             source,
             opened: source.start().0,
         })
@@ -252,40 +241,38 @@ impl Workers {
 
     /// Streams `messages` messages from each publisher on a new topic. A message counts once for
     /// each subscriber. The duration of the stream is that of the slowest subscriber.
-    fn run_stream(&mut self, messages: u64) -> Result<StreamResult, AnyError> {
+    fn run_stream(&mut self, messages: u64) -> Outcome<StreamResult> {
         self.opened += 1;
         let number = self.opened;
-        let source = self.source;
+        let EndpointCounts {
+            producers,
+            consumers,
+        } = self.counts;
         let plan = ScalingPlan {
-            producers: self.producers.len(),
+            producers,
             messages,
-            source,
+            source: self.source,
         };
         // WHY publishers first, and all subscribers before anything is sent: a subscriber gets
         // what is sent after it joined.
-        for member in &mut self.producers {
-            member.run_job(ScalingJob::Publish(number))?;
+        for (index, member) in self.members.iter_mut().enumerate() {
+            let publishes = index < producers;
+            member.run_job(ScalingJob::Open { number, publishes })?;
         }
-        for member in &mut self.consumers {
-            member.run_job(ScalingJob::Subscribe(number))?;
-        }
-        for member in &mut self.consumers {
-            member.start_job(ScalingJob::Receive(plan))?;
-        }
-        for (index, member) in self.producers.iter_mut().enumerate() {
-            member.start_job(ScalingJob::Send { index, plan })?;
+        for index in (producers..self.members.len()).chain(0..producers) {
+            self.members[index].start_job(ScalingJob::Run { index, plan })?;
         }
         let mut all = StreamResult::default();
-        for member in self.producers.iter_mut().chain(&mut self.consumers) {
+        for member in &mut self.members {
             all = all.combine(member.finish_job()?.unwrap_or_default());
         }
-        let sent = messages * (self.producers.len() * self.consumers.len()) as u64;
+        let sent = messages * (producers * consumers) as u64;
         let counted = all.sent();
         if counted != sent {
             let text = format!("{sent} messages were sent, and {counted} accounted for");
             return Err(text.into());
         }
-        for member in self.producers.iter_mut().chain(&mut self.consumers) {
+        for member in &mut self.members {
             member.run_job(ScalingJob::Close)?;
         }
         Ok(all)
@@ -297,37 +284,41 @@ fn serve_child(context: &ChildContext) -> ExitCode {
     far_end::serve(context, || Ok(make_service(Namespace::current()?)))
 }
 
+enum ScalingEndpoint {
+    Publisher(Publisher<Packet16>),
+    Subscriber(Subscriber<Packet16>),
+}
+
 /// Returns a function that runs the jobs of one publisher or subscriber.
 fn make_service(
     namespace: Arc<Namespace>,
 ) -> impl FnMut(ScalingJob, &OtherEndWatch) -> Result<Option<StreamResult>, String> {
-    let mut publisher = None;
-    let mut subscriber = None;
+    let mut endpoint = None;
     move |job, watch| {
-        let mut done = || -> Result<Option<StreamResult>, AnyError> {
+        let mut done = || -> Outcome<Option<StreamResult>> {
             match job {
-                ScalingJob::Publish(number) => {
-                    publisher = Some(topic_builder(number, &namespace).publisher()?)
+                ScalingJob::Open { number, publishes } => {
+                    let builder = topic_builder(number, &namespace);
+                    endpoint = Some(match publishes {
+                        true => ScalingEndpoint::Publisher(builder.publisher()?),
+                        false => ScalingEndpoint::Subscriber(builder.subscriber()?),
+                    });
+                    Ok(None)
                 }
-                ScalingJob::Subscribe(number) => {
-                    subscriber = Some(topic_builder(number, &namespace).subscriber()?);
+                ScalingJob::Run { index, plan } => match &mut endpoint {
+                    Some(ScalingEndpoint::Publisher(publisher)) => {
+                        send_stream(publisher, index, plan).map(|()| None)
+                    }
+                    Some(ScalingEndpoint::Subscriber(subscriber)) => {
+                        receive_stream(subscriber, plan, watch).map(Some)
+                    }
+                    None => Err("no topic is open".into()),
+                },
+                ScalingJob::Close => {
+                    endpoint = None;
+                    Ok(None)
                 }
-                ScalingJob::Send { index, plan } => {
-                    send_stream(
-                        publisher.as_mut().ok_or("this member does not publish")?,
-                        index,
-                        plan,
-                    )?;
-                }
-                ScalingJob::Receive(plan) => {
-                    let subscriber = subscriber
-                        .as_mut()
-                        .ok_or("this member does not subscribe")?;
-                    return receive_stream(subscriber, plan, watch).map(Some);
-                }
-                ScalingJob::Close => (publisher, subscriber) = (None, None),
             }
-            Ok(None)
         };
         done().map_err(|error| error.to_string())
     }
@@ -335,10 +326,9 @@ fn make_service(
 
 /// Sends messages whose sequence numbers contain the number of their publisher, which is `index`.
 fn send_stream(publisher: &mut Publisher<Packet16>, index: usize, plan: ScalingPlan) -> Outcome {
+    let first_seq = plan.of_publisher(index).first_seq;
     for number in 0..plan.messages {
-        publisher.send(Packet16::compose(
-            plan.of_publisher(index).first_seq + number,
-        ))?;
+        publisher.send(Packet16::compose(first_seq + number))?;
     }
     Ok(())
 }
@@ -349,7 +339,7 @@ fn receive_stream(
     subscriber: &mut Subscriber<Packet16>,
     plan: ScalingPlan,
     watch: &OtherEndWatch,
-) -> Result<StreamResult, AnyError> {
+) -> Outcome<StreamResult> {
     let ledgers = (0..plan.producers).map(|index| StreamLedger::new(&plan.of_publisher(index)));
     let mut ledgers: Vec<StreamLedger> = ledgers.collect();
     let mut incomplete = plan.producers;
