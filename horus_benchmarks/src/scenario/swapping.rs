@@ -1,7 +1,6 @@
 //! Measures how long it takes to replace a node by a new version while messages are sent to it. The
 //! replacement is repeated many times.
 
-use std::error::Error;
 use std::sync::Arc;
 use std::sync::atomic::{self, AtomicU64};
 
@@ -28,7 +27,6 @@ const SWAPS_PER_SAMPLE: u64 = 10;
 const MESSAGES_PER_SWAP: u64 = 4;
 
 const NODE_NAME: &str = "handler";
-const TOPIC_NAME: &str = "swapping";
 
 /// Measures the time to replace a node, repeatedly and while messages are sent to it. Adds a row to
 /// the report.
@@ -45,9 +43,10 @@ pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
     let mut samples = Samples::new();
     let mut per_s = Vec::new();
     for _ in 0..effort.rounds {
-        let round = swapping.round(clock.source(), effort.samples * SWAPS_PER_SAMPLE)?;
-        samples.merge(&round.ticks);
-        per_s.push(round.swaps as f64 / clock.to_ns(round.elapsed_ticks) * 1e9);
+        let swaps = effort.samples * SWAPS_PER_SAMPLE;
+        let (ticks, elapsed_ticks) = swapping.round(clock.source(), swaps)?;
+        samples.merge(&ticks);
+        per_s.push(swaps as f64 / clock.to_ns(elapsed_ticks) * 1e9);
     }
     let (sent, received) = swapping.finish();
     if sent != received {
@@ -76,22 +75,9 @@ struct SwapBenchmark {
     handled: Arc<AtomicU64>,
 }
 
-#[derive(Debug)]
-struct SwapTimes {
-    /// Duration of each swap in clock ticks, with the messages that are sent after it and the turn
-    /// of the node that handles them.
-    ticks: Samples,
-    swaps: u64,
-    /// Total duration of all swaps in clock ticks.
-    elapsed_ticks: u64,
-}
-
 /// The node that the benchmark swaps again and again, with its state. `KIND` turns it into two
 /// types. A swap replaces a node of one type by a node of the other type, and moves the state.
-struct SwappedNode<const KIND: bool>(SwappedNodeState);
-
-/// The state of the swapped node, which each swap moves to the new version.
-struct SwappedNodeState {
+struct SwappedNode<const KIND: bool> {
     subscriber: Subscriber<Packet16>,
     expected_seq: u64,
     handled: Arc<AtomicU64>,
@@ -99,48 +85,37 @@ struct SwappedNodeState {
 
 impl<const KIND: bool> Node for SwappedNode<KIND> {
     fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
-        let SwappedNodeState {
-            subscriber,
-            expected_seq,
-            ..
-        } = &mut self.0;
-        while let Some(message) = subscriber.recv() {
-            message.verify(*expected_seq)?;
-            *expected_seq += 1;
+        while let Some(message) = self.subscriber.recv() {
+            message.verify(self.expected_seq)?;
+            self.expected_seq += 1;
         }
         Ok(())
     }
 
     fn shutdown(&mut self) -> NodeResult {
+        let handled = self.expected_seq - 1;
         // Relaxed: read after the scheduler has ended.
-        self.0
-            .handled
-            .fetch_add(self.0.expected_seq - 1, atomic::Ordering::Relaxed);
+        self.handled.fetch_add(handled, atomic::Ordering::Relaxed);
         Ok(())
     }
 }
 
 impl SwapBenchmark {
-    fn start(namespace: &Arc<Namespace>) -> Result<SwapBenchmark, Box<dyn Error>> {
-        let topic = || Topic::<Packet16>::builder(TOPIC_NAME).namespace(namespace);
+    fn start(namespace: &Arc<Namespace>) -> Outcome<SwapBenchmark> {
+        let topic = || Topic::<Packet16>::builder("swapping").namespace(namespace);
         let publisher = topic().publisher()?;
-        let subscriber = topic().subscriber()?;
         let handled = Arc::new(AtomicU64::new(0));
-        let mut scheduler = Scheduler::new();
-        scheduler.namespace(namespace);
-        let handling = SwappedNodeState {
-            subscriber,
+        let node = SwappedNode::<false> {
+            subscriber: topic().subscriber()?,
             expected_seq: 1,
             handled: Arc::clone(&handled),
         };
-        scheduler
-            .node(NODE_NAME)
-            .build(SwappedNode::<false>(handling))?;
-        let handle = scheduler.handle();
-        let running = scheduler.start()?;
+        let mut scheduler = Scheduler::new();
+        scheduler.namespace(namespace);
+        scheduler.node(NODE_NAME).build(node)?;
         Ok(SwapBenchmark {
-            running,
-            handle,
+            handle: scheduler.handle(),
+            running: scheduler.start()?,
             publisher,
             sent: 0,
             swaps: 0,
@@ -148,9 +123,9 @@ impl SwapBenchmark {
         })
     }
 
-    /// Swaps the node `swaps` times, and returns the times of the swaps. Before each swap, sends
-    /// messages that the old node does not receive, so that the new node has to receive them.
-    fn round(&mut self, source: TickSource, swaps: u64) -> Result<SwapTimes, Box<dyn Error>> {
+    /// Swaps the node `swaps` times. Returns the duration of each swap in ticks, with the messages
+    /// that are sent before it and the turn of the node that handles them, and the duration of all.
+    fn round(&mut self, source: TickSource, swaps: u64) -> Outcome<(Samples, u64)> {
         let mut ticks = Samples::new();
         let begin = source.start();
         for _ in 0..swaps {
@@ -158,14 +133,12 @@ impl SwapBenchmark {
             self.swap_once()?;
             ticks.record(source.stop().since(start));
         }
-        Ok(SwapTimes {
-            ticks,
-            swaps,
-            elapsed_ticks: source.stop().since(begin),
-        })
+        Ok((ticks, source.stop().since(begin)))
     }
 
-    fn swap_once(&mut self) -> Result<(), Box<dyn Error>> {
+    /// Sends messages that the old node does not receive, so that the new node has to receive them,
+    /// and swaps the node.
+    fn swap_once(&mut self) -> Outcome {
         for _ in 0..MESSAGES_PER_SWAP {
             self.sent += 1;
             self.publisher.send(Packet16::compose(self.sent))?;
@@ -195,7 +168,11 @@ impl SwapBenchmark {
 }
 
 fn convert_node<const OLD: bool, const NEW: bool>(old: SwappedNode<OLD>) -> SwappedNode<NEW> {
-    SwappedNode(old.0)
+    SwappedNode {
+        subscriber: old.subscriber,
+        expected_seq: old.expected_seq,
+        handled: old.handled,
+    }
 }
 
 #[cfg(test)]
@@ -207,14 +184,14 @@ mod tests {
     fn every_message_is_handled_once_and_in_order() {
         let private = PrivateNamespace::create().unwrap();
         let mut swapping = SwapBenchmark::start(&private.open().unwrap()).unwrap();
+        let mut swapped = 0;
         for swaps in [7, 20] {
-            let round = swapping.round(TickSource::detect(), swaps).unwrap();
-            assert_eq!((round.swaps, round.ticks.count()), (swaps, swaps));
+            let (ticks, _) = swapping.round(TickSource::detect(), swaps).unwrap();
+            assert_eq!((swapping.swaps, ticks.count()), (swapped + swaps, swaps));
+            swapped += swaps;
         }
-        assert_eq!(
-            swapping.finish(),
-            (27 * MESSAGES_PER_SWAP, 27 * MESSAGES_PER_SWAP)
-        );
+        let messages = swapped * MESSAGES_PER_SWAP;
+        assert_eq!(swapping.finish(), (messages, messages));
     }
 
     #[test]
@@ -222,10 +199,8 @@ mod tests {
         let private = PrivateNamespace::create().unwrap();
         let mut swapping = SwapBenchmark::start(&private.open().unwrap()).unwrap();
         swapping.sent += 1;
-        let error = swapping
-            .round(TickSource::detect(), 1)
-            .unwrap_err()
-            .to_string();
+        let error = swapping.round(TickSource::detect(), 1).unwrap_err();
+        let error = error.to_string();
         assert!(error.contains("swap 1 did not take place"), "{error}");
     }
 }
