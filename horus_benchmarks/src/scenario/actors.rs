@@ -4,7 +4,6 @@
 
 mod workload;
 
-use std::error::Error;
 use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,8 +16,7 @@ use crate::measure::stats::{self, Samples};
 use crate::report::figures::Figures;
 use crate::report::goals;
 use crate::report::rows::Row;
-use crate::report::versus;
-use crate::report::versus::LatencyOrThroughput;
+use crate::report::versus::{self, LatencyOrThroughput};
 use crate::run::args::{Args, QuickOrFull};
 use crate::run::child::{ChildContext, ChildProcess, ChildSpec};
 use crate::run::session::{self, BenchmarkSession};
@@ -46,7 +44,7 @@ const ASK_ALONE: &str = "ask/st";
 const ASK_ALONE_BASIS: &str = "a question by `wait`, which runs the actor, and its answer";
 
 type FigureFn = fn(&WorkloadResult) -> f64;
-type PerformFn = fn(&WorkloadJob) -> Result<WorkloadResult, Box<dyn Error>>;
+type PerformFn = fn(&WorkloadJob) -> Outcome<WorkloadResult>;
 
 /// The actor runtimes that this binary was built with, ours first. For each one: its name, and the
 /// function that runs a job on it.
@@ -108,9 +106,14 @@ impl Workload {
         )
     }
 
-    /// Returns true if only our runtime supports the operations of this workload.
-    const fn is_ours_alone(self) -> bool {
-        matches!(self, Self::Counting(2..) | Self::ProducerConsumer(2..))
+    /// Returns true if the workload is measured with one thread, or with several.
+    const fn has_row(self, is_single_threaded: bool) -> bool {
+        match self {
+            Self::AskOutside => !is_single_threaded,
+            // WHY: with several threads, `ask` is already asked by a task.
+            Self::AskTask => is_single_threaded,
+            _ => true,
+        }
     }
 }
 
@@ -120,8 +123,10 @@ pub fn main(about: &str, workloads: &[Workload]) -> ExitCode {
         "{about} Ours beside tokio, actix, ractor and kameo (feature actor_peers), on one thread \
          (st) and on one for each CPU (mt)."
     );
-    let program = Program::new(&about, ROUNDS_AND_OPERATIONS).with_child_role((CHILD_ROLE, serve));
-    program.main(|session| run(session, workloads))
+    let program = Program::new(&about, ROUNDS_AND_OPERATIONS);
+    program
+        .with_child_role((CHILD_ROLE, serve))
+        .main(|session| run(session, workloads))
 }
 
 /// Runs one round of a workload in this child process, and sends the result to the parent.
@@ -142,12 +147,12 @@ fn serve(_: &ChildContext) -> ExitCode {
 /// Returns the names of the runtimes that the command line selects. Returns an error text if it
 /// selects an unknown one.
 fn wanted_runtimes(args: &Args) -> Result<Vec<&'static str>, String> {
+    let all = RUNTIMES.iter().map(|(name, _)| *name);
     let Some(wanted) = &args.runtimes else {
-        return Ok(RUNTIMES.iter().map(|(name, _)| *name).collect());
+        return Ok(all.collect());
     };
     let find = |wanted: &String| {
-        let found = RUNTIMES.iter().find(|(name, _)| name == wanted);
-        found.map(|(name, _)| *name).ok_or_else(|| {
+        all.clone().find(|name| name == wanted).ok_or_else(|| {
             if PEERS.contains(&wanted.as_str()) {
                 format!(
                     "built without actor_peers, so without {wanted}; use: cargo run --release \
@@ -171,190 +176,161 @@ pub fn has_all_peers(runtimes: &[&str]) -> bool {
 
 fn run(session: &mut BenchmarkSession, workloads: &[Workload]) -> Outcome {
     let runtimes = wanted_runtimes(&session.args)?;
-    let cpus = match session.args.cpus {
-        Some((near, far)) => vec![near, far],
-        None => session.report.machine.allowed_cpus.clone(),
-    };
-    let mut benchmark = Benchmark {
-        session,
-        runtimes,
-        cpus,
-    };
-    if !has_all_peers(&benchmark.runtimes) {
+    if !has_all_peers(&runtimes) {
         let warning = "not all runtimes took part: nothing is compared with the best peer";
-        let warnings = &mut benchmark.session.report.machine.warnings;
-        warnings.push(warning.to_owned());
+        session.report.machine.warnings.push(warning.to_owned());
     }
-    let steps = 2 * workloads.len() as u64;
-    benchmark.session.progress.inc_length(steps);
+    session.progress.inc_length(2 * workloads.len() as u64);
     for &workload in workloads {
         for is_single_threaded in [true, false] {
-            let name = workload.describe().0;
-            benchmark.session.progress.set_message(name);
-            benchmark.measure_workload(workload, is_single_threaded)?;
-            benchmark.session.progress.inc(1);
+            measure_workload(session, &runtimes, workload, is_single_threaded)?;
         }
     }
     Ok(())
 }
 
-/// A run of one actor benchmark.
-struct Benchmark<'a> {
-    session: &'a mut BenchmarkSession,
-    runtimes: Vec<&'static str>,
-    cpus: Vec<usize>,
+/// Measures a workload on all runtimes. If `is_single_threaded` is true, each runtime uses one
+/// thread; otherwise it uses several.
+fn measure_workload(
+    session: &mut BenchmarkSession,
+    runtimes: &[&str],
+    workload: Workload,
+    is_single_threaded: bool,
+) -> Outcome {
+    let (what, operations, basis) = workload.describe();
+    let id = format!("{what}/{}", if is_single_threaded { "st" } else { "mt" });
+    if !session.begin_row(&id) || !workload.has_row(is_single_threaded) {
+        return Ok(());
+    }
+    let (operations, growth_max) = match session.args.samples {
+        Some(asked) => (asked, 1),
+        None => {
+            let divisor = session.args.quick_or_full(OPERATIONS_DIVISOR);
+            (operations / divisor, workload.growth_max())
+        }
+    };
+    let mut cpus = match session.args.cpus {
+        Some((near, far)) => vec![near, far],
+        None => session.report.machine.allowed_cpus.clone(),
+    };
+    if is_single_threaded {
+        cpus.drain(..cpus.len() - 1);
+    }
+    // WHY minus 1: the sender has a CPU of its own, as by default in our runtime.
+    let threads = match (is_single_threaded, workload.is_driven_from_outside()) {
+        (true, _) => 0,
+        (false, true) => cpus.len().saturating_sub(1).max(1),
+        (false, false) => cpus.len(),
+    };
+    let runtimes = match workload {
+        // Only ours sends several messages at once.
+        Workload::Counting(2..) | Workload::ProducerConsumer(2..) => &runtimes[..1],
+        _ => runtimes,
+    };
+    let mut all: Vec<Vec<WorkloadResult>> = runtimes.iter().map(|_| Vec::new()).collect();
+    for round in 0..session.effort.rounds {
+        for index in alternating_order(round, runtimes.len()) {
+            let job = WorkloadJob {
+                runtime: runtimes[index].to_owned(),
+                workload,
+                operations,
+                operations_max: operations * growth_max,
+                cpus: cpus.clone(),
+                threads,
+            };
+            let measured = run_round(session, &job);
+            all[index].push(measured.map_err(|error| format!("{id} on {}: {error}", job.runtime))?);
+        }
+    }
+    for (runtime, rounds) in runtimes.iter().zip(&all) {
+        let row = workload_row(&format!("{id}/{runtime}"), workload, rounds);
+        let is_waited_for = id == ASK_ALONE && *runtime == OUR_RUNTIME_NAME;
+        let basis = if is_waited_for {
+            ASK_ALONE_BASIS
+        } else {
+            basis
+        };
+        session
+            .report
+            .push(row.with_busy_threads(cpus.len()), basis);
+    }
+    if has_all_peers(runtimes) {
+        compare_with_peers(session, &id, workload, &runtimes[1..], &all);
+    }
+    Ok(())
 }
 
-impl Benchmark<'_> {
-    /// Measures a workload on all runtimes. If `is_single_threaded` is true, each runtime uses one
-    /// thread; otherwise it uses several.
-    fn measure_workload(&mut self, workload: Workload, is_single_threaded: bool) -> Outcome {
-        let (what, operations, basis) = workload.describe();
-        let id = format!("{what}/{}", if is_single_threaded { "st" } else { "mt" });
-        let is_left_out = match workload {
-            Workload::AskOutside => is_single_threaded,
-            // WHY: with several threads, `ask` is already asked by a task.
-            Workload::AskTask => !is_single_threaded,
-            _ => false,
+/// Runs one round in a new child process, and returns the measurements of that process.
+fn run_round(session: &BenchmarkSession, job: &WorkloadJob) -> Outcome<WorkloadResult> {
+    let mut child = ChildProcess::spawn(&ChildSpec {
+        role: CHILD_ROLE,
+        env: &session.private.environment(),
+        ..ChildSpec::default()
+    })?;
+    child.send_line(&serde_json::to_string(job)?)?;
+    Ok(serde_json::from_str(&child.receive_line(ROUND_MAX)?)?)
+}
+
+/// Adds rows to the report that compare our runtime with the best of the other runtimes. `all` has
+/// the rounds of our runtime, and then those of each of `peers`.
+fn compare_with_peers(
+    session: &mut BenchmarkSession,
+    id: &str,
+    workload: Workload,
+    peers: &[&str],
+    all: &[Vec<WorkloadResult>],
+) {
+    use LatencyOrThroughput::{Latency, Throughput};
+
+    let best_peer = |measure: LatencyOrThroughput, figure: FigureFn| {
+        let figures: Vec<Vec<f64>> = all
+            .iter()
+            .map(|rounds| rounds.iter().map(figure).collect())
+            .collect();
+        let badness = |peer: &usize| match measure {
+            Latency => stats::median(&mut figures[1 + peer].clone()),
+            Throughput => -stats::median(&mut figures[1 + peer].clone()),
         };
-        if is_left_out || !self.session.args.wants_row(&id) {
-            return Ok(());
-        }
-        let args = &self.session.args;
-        let divisor = args.quick_or_full(OPERATIONS_DIVISOR);
-        let operations = args.samples.unwrap_or(operations / divisor);
-        let growth_max = if args.samples.is_some() {
-            1
-        } else {
-            workload.growth_max()
-        };
-        let cpus = if is_single_threaded {
-            &self.cpus[self.cpus.len() - 1..]
-        } else {
-            &self.cpus[..]
-        };
-        // WHY minus 1: the sender has a CPU of its own, as by default in our runtime.
-        let threads = match (is_single_threaded, workload.is_driven_from_outside()) {
-            (true, _) => 0,
-            (false, true) => cpus.len().saturating_sub(1).max(1),
-            (false, false) => cpus.len(),
-        };
-        let count = if workload.is_ours_alone() {
-            1
-        } else {
-            self.runtimes.len()
-        };
-        let runtimes = &self.runtimes[..count];
-        let mut all: Vec<Vec<WorkloadResult>> = runtimes.iter().map(|_| Vec::new()).collect();
-        for round in 0..self.session.effort.rounds {
-            for index in alternating_order(round, runtimes.len()) {
-                let job = WorkloadJob {
-                    runtime: runtimes[index].to_owned(),
-                    workload,
-                    operations,
-                    operations_max: operations * growth_max,
-                    cpus: cpus.to_vec(),
-                    threads,
-                };
-                all[index].push(
-                    self.run_round(&job)
-                        .map_err(|error| format!("{id} on {}: {error}", job.runtime))?,
-                );
-            }
-        }
-        for (runtime, rounds) in runtimes.iter().zip(&all) {
-            let row = workload_row(&format!("{id}/{runtime}"), workload, rounds);
-            let is_waited_for = id == ASK_ALONE && *runtime == OUR_RUNTIME_NAME;
-            let basis = if is_waited_for {
-                ASK_ALONE_BASIS
+        let best = (0..peers.len()).min_by(|a, b| badness(a).total_cmp(&badness(b)));
+        (best.unwrap_or_default(), figures)
+    };
+    let report = &mut session.report;
+    let (best, peaks) = best_peer(Latency, |measured| measured.peak_bytes as f64);
+    if let Some(ratio) = stats::ratio_of_medians(&peaks[1 + best], &peaks[0]) {
+        let note = json!({ goals::BEST_PEER_MEMORY_KEY: ratio.to_array() });
+        report.set_for_row(goals::RATIOS_KEY, &format!("{id}/{OUR_RUNTIME_NAME}"), note);
+    }
+    let figures: &[(&str, LatencyOrThroughput, FigureFn)] = match workload {
+        Workload::Blitz => &[
+            ("/throughput", Throughput, handled_per_s),
+            ("/all", Latency, |measured| measured.total_ns),
+        ],
+        _ => &[("", Latency, ns_per_operation)],
+    };
+    for &(end, measure, figure) in figures {
+        let (best, figures) = best_peer(measure, figure);
+        let row_id = format!("vs_best_peer/{id}{end}");
+        let pair = [&figures[0][..], &figures[1 + best]];
+        if let Some(row) = versus::comparison_row(&row_id, measure, pair) {
+            let name = peers[best];
+            let basis = if id == ASK_ALONE {
+                format!("{name} (by a task; ours by `wait`: not the same work)")
             } else {
-                basis
+                name.to_owned()
             };
-            self.session
-                .report
-                .push(row.with_busy_threads(cpus.len()), basis);
-        }
-        self.compare_with_peers(&id, workload, &all);
-        Ok(())
-    }
-
-    /// Runs one round in a new child process, and returns the measurements of that process.
-    fn run_round(&self, job: &WorkloadJob) -> Result<WorkloadResult, Box<dyn Error>> {
-        let mut child = ChildProcess::spawn(&ChildSpec {
-            role: CHILD_ROLE,
-            env: &self.session.private.environment(),
-            ..ChildSpec::default()
-        })?;
-        child.send_line(&serde_json::to_string(job)?)?;
-        Ok(serde_json::from_str(&child.receive_line(ROUND_MAX)?)?)
-    }
-
-    /// Adds rows to the report that compare our runtime with the best of the other runtimes. Adds
-    /// none if a runtime is missing.
-    fn compare_with_peers(&mut self, id: &str, workload: Workload, all: &[Vec<WorkloadResult>]) {
-        if !has_all_peers(&self.runtimes) {
-            return;
-        }
-        let compared = |measure, figure: &dyn Fn(&WorkloadResult) -> f64| {
-            let of = |rounds: &Vec<WorkloadResult>| rounds.iter().map(figure).collect::<Vec<_>>();
-            let (ours, theirs) = all.split_first()?;
-            let median = |rounds: &[f64]| match measure {
-                LatencyOrThroughput::Latency => stats::median(&mut rounds.to_vec()),
-                LatencyOrThroughput::Throughput => -stats::median(&mut rounds.to_vec()),
-            };
-            let theirs = theirs.iter().zip(&self.runtimes[1..]);
-            let theirs = theirs.map(|(rounds, name)| (of(rounds), rounds, name));
-            let best = theirs.min_by(|(a, ..), (b, ..)| median(a).total_cmp(&median(b)));
-            let (best, rounds, name) = best?;
-            let sent = [ours, rounds].map(|all| sent_messages(workload, all));
-            Some((of(ours), best, *name, sent[0] + sent[1]))
-        };
-        let report = &mut self.session.report;
-        let peak = compared(LatencyOrThroughput::Latency, &|measured| {
-            measured.peak_bytes as f64
-        });
-        let memory = peak.and_then(|(ours, best, ..)| stats::ratio_of_medians(&best, &ours));
-        if let Some(ratio) = memory {
-            let note = json!({ goals::BEST_PEER_MEMORY_KEY: ratio.to_array() });
-            report.set_for_row(goals::RATIOS_KEY, &format!("{id}/{OUR_RUNTIME_NAME}"), note);
-        }
-        let is_other_work = id == ASK_ALONE;
-        let figures: &[(&str, LatencyOrThroughput, FigureFn)] = match workload {
-            Workload::Blitz => &[
-                (
-                    "/throughput",
-                    LatencyOrThroughput::Throughput,
-                    handled_per_s,
-                ),
-                ("/all", LatencyOrThroughput::Latency, |measured| {
-                    measured.total_ns
-                }),
-            ],
-            _ => &[("", LatencyOrThroughput::Latency, ns_per_operation)],
-        };
-        for &(end, measure, figure) in figures {
-            let Some((ours, best, name, sent)) = compared(measure, &figure) else {
-                continue;
-            };
-            let id = format!("vs_best_peer/{id}{end}");
-            if let Some(row) = versus::comparison_row(&id, measure, [&ours, &best]) {
-                let basis = if is_other_work {
-                    format!("{name} (by a task; ours by `wait`: not the same work)")
-                } else {
-                    name.to_owned()
-                };
-                report.push(row.with_counts(sent, sent), &basis);
-            }
+            let sent = [0, 1 + best].map(|index| sent_messages(workload, &all[index]));
+            let sent = sent.iter().sum();
+            report.push(row.with_counts(sent, sent), &basis);
         }
     }
 }
 
 /// Returns the number of messages that the measured passes of `rounds` have handled.
 fn sent_messages(workload: Workload, rounds: &[WorkloadResult]) -> u64 {
-    let sent = rounds
+    rounds
         .iter()
-        .map(|round| workload.messages(round.operations));
-    sent.sum()
+        .map(|round| workload.messages(round.operations))
+        .sum()
 }
 
 fn ns_per_operation(measured: &WorkloadResult) -> f64 {
@@ -385,24 +361,27 @@ fn workload_row(id: &str, workload: Workload, rounds: &[WorkloadResult]) -> Row 
         }
         samples.merge(&round);
     }
-    let median = |figure: &dyn Fn(&WorkloadResult) -> f64| {
-        Some(stats::median(
-            &mut rounds.iter().map(figure).collect::<Vec<_>>(),
-        ))
+    let median = |is_wanted: bool, figure: FigureFn| {
+        let figures = rounds.iter().map(figure);
+        is_wanted.then(|| stats::median(&mut figures.collect::<Vec<_>>()))
     };
-    let each = |measured: &WorkloadResult| measured.grown_bytes as f64 / measured.operations as f64;
-    let is_create = workload == Workload::Create;
-    let is_blitz = workload == Workload::Blitz;
     let figures = Figures {
-        bytes_each: median(&each).filter(|_| is_create),
-        first_ns: median(&|measured| measured.first_ns)
-            .filter(|_| workload != Workload::AskOutside),
-        peak_mib: median(&|measured| measured.peak_bytes as f64 / f64::from(1 << 20)),
+        bytes_each: median(workload == Workload::Create, |measured| {
+            measured.grown_bytes as f64 / measured.operations as f64
+        }),
+        first_ns: median(workload != Workload::AskOutside, |measured| {
+            measured.first_ns
+        }),
+        peak_mib: median(true, |measured| {
+            measured.peak_bytes as f64 / f64::from(1 << 20)
+        }),
         ..Figures::default()
     };
     let sent = sent_messages(workload, rounds);
-    let rates = rounds.iter().filter(|_| is_blitz).map(handled_per_s);
-    let rates: Vec<f64> = rates.collect();
     let row = Row::from_samples(id, &samples, 1e-3).with_counts(sent, sent);
-    Row { figures, ..row }.with_rates(&rates)
+    let row = Row { figures, ..row };
+    match workload {
+        Workload::Blitz => row.with_rates(&rounds.iter().map(handled_per_s).collect::<Vec<_>>()),
+        _ => row,
+    }
 }

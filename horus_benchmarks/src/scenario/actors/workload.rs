@@ -1,7 +1,7 @@
 //! The workloads of the actor benchmarks: the actors of each workload, their messages, and the
-//! checks of these messages. Each workload runs in a separate process.
+//! checks of these messages. Each workload runs in a separate process, in a few passes. A pass is
+//! one execution of the whole workload.
 
-use std::error::Error;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::measure::machine;
 use crate::measure::tsc::TscClock;
+use crate::scenario::entry::Outcome;
 use crate::transport::actors::{GATE, Runtime, WORKLOAD_PASSES, WorkloadActor};
 
 /// Number of actors in a ring. The well-known thread-ring benchmark uses this number.
@@ -61,10 +62,9 @@ pub enum Workload {
 pub(super) struct WorkloadJob {
     pub(super) runtime: String,
     pub(super) workload: Workload,
-    /// Number of operations of the first pass (execution of the workload), and minimum number of
-    /// operations of the measured pass.
+    /// Number of operations of the first pass, and minimum number of those of the measured pass.
     pub(super) operations: u64,
-    /// Maximum number of operations of the measured pass (execution of the workload).
+    /// Maximum number of operations of the measured pass.
     pub(super) operations_max: u64,
     /// The numbers of the CPUs on which the process may run.
     pub(super) cpus: Vec<usize>,
@@ -88,11 +88,10 @@ pub(super) struct WorkloadResult {
     /// The time of each operation in picoseconds. Empty if the operations were not timed one by
     /// one.
     pub(super) calls_ps: Vec<u64>,
-    /// Mean time of an operation of the first pass (execution of the workload), in which the
-    /// process has to get new memory, in nanoseconds.
+    /// Mean time of an operation of the first pass, in which the process has to get new memory, in
+    /// nanoseconds.
     pub(super) first_ns: f64,
-    /// The growth of the resident memory during the operations of the first pass (execution of the
-    /// workload), in bytes.
+    /// The growth of the resident memory during the operations of the first pass, in bytes.
     pub(super) grown_bytes: u64,
     pub(super) peak_bytes: u64,
 }
@@ -112,15 +111,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Approximate duration of a measured pass (execution of the workload), if the number of operations
-/// may grow, in nanoseconds. WHY so long: a pass of a few milliseconds is over before the CPU has
-/// its speed.
+/// Approximate duration of a measured pass, if the number of operations may grow, in nanoseconds.
+/// WHY so long: a pass of a few milliseconds is over before the CPU has its speed.
 const MEASURED_PASS_NS: f64 = 50e6;
 
-/// Runs a job in this process. The returned times are those of the last pass (execution of the
-/// workload), in which the process reuses the memory of the earlier passes, as a long-running
-/// program does. The workload `Blitz` has only one pass, because it measures a whole program.
-pub(super) fn perform_job<R: Runtime>(job: &WorkloadJob) -> Result<WorkloadResult, Box<dyn Error>> {
+/// Runs a job in this process. The returned times are those of the last pass, in which the process
+/// reuses the memory of the earlier passes, as a long-running program does. The workload `Blitz`
+/// has only one pass, because it measures a whole program.
+pub(super) fn perform_job<R: Runtime>(job: &WorkloadJob) -> Outcome<WorkloadResult> {
     let first = perform_pass::<R>(job, 0)?;
     if job.workload == Workload::Blitz {
         return Ok(first);
@@ -138,33 +136,27 @@ pub(super) fn perform_job<R: Runtime>(job: &WorkloadJob) -> Result<WorkloadResul
     })
 }
 
-fn perform_pass<R: Runtime>(
-    job: &WorkloadJob,
-    pass: usize,
-) -> Result<WorkloadResult, Box<dyn Error>> {
+fn perform_pass<R: Runtime>(job: &WorkloadJob, pass: usize) -> Outcome<WorkloadResult> {
     let (count, threads) = (job.operations, job.threads);
     HANDLED_MESSAGES.store(0, Ordering::Relaxed);
     GATE.begin_pass(pass);
+    macro_rules! run {
+        ($workload:ident($($argument:expr),+)) => {
+            R::run_workload(threads, move || $workload::<R>($($argument),+))
+        };
+    }
     match job.workload {
-        Workload::Create => R::run_workload(threads, move || run_create::<R>(count)),
-        Workload::Tell => R::run_workload(threads, move || run_tell::<R>(count)),
-        Workload::Counting(batch) => {
-            R::run_workload(threads, move || run_counting::<R>(count, batch))
-        }
+        Workload::Create => run!(run_create(count)),
+        Workload::Tell => run!(run_tell(count)),
+        Workload::Counting(batch) => run!(run_counting(count, batch)),
         Workload::Ask if threads == 0 => R::run_alone(move || run_ask_alone::<R>(count)),
-        Workload::Ask | Workload::AskTask => R::run_workload(threads, move || run_ask::<R>(count)),
-        Workload::AskOutside => R::run_workload(threads, move || run_ask_outside::<R>(count)),
-        Workload::ThreadRing => {
-            R::run_workload(threads, move || run_ring::<R>(RING_ACTORS, 1, count))
-        }
-        Workload::ParallelThreadRing => R::run_workload(threads, move || {
-            run_ring::<R>(RING_ACTORS, RING_ACTORS, count)
-        }),
-        Workload::PingPong => R::run_workload(threads, move || run_ring::<R>(2, 1, count)),
-        Workload::ProducerConsumer(batch) => {
-            R::run_workload(threads, move || run_produce::<R>(count, batch))
-        }
-        Workload::Blitz => R::run_workload(threads, move || run_blitz::<R>(count)),
+        Workload::Ask | Workload::AskTask => run!(run_ask(count)),
+        Workload::AskOutside => run!(run_ask_outside(count)),
+        Workload::ThreadRing => run!(run_ring(RING_ACTORS, 1, count)),
+        Workload::ParallelThreadRing => run!(run_ring(RING_ACTORS, RING_ACTORS, count)),
+        Workload::PingPong => run!(run_ring(2, 1, count)),
+        Workload::ProducerConsumer(batch) => run!(run_produce(count, batch)),
+        Workload::Blitz => run!(run_blitz(count)),
     }?;
     let [begun, done] = GATE
         .moments()
