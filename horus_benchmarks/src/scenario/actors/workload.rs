@@ -30,10 +30,9 @@ const CALIBRATION_TIME: Duration = Duration::from_millis(20);
 
 /// A workload: the work that the actors of one process do, which the benchmark times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[expect(missing_docs, reason = "the texts of their rows say it")]
 pub enum Workload {
-    /// Actors are created and initialised. They receive no messages.
     Create,
-    /// One actor receives messages, which are sent one at a time.
     Tell,
     /// One actor counts messages, which are sent in batches of this number. At the end, it is asked
     /// for its count.
@@ -43,13 +42,9 @@ pub enum Workload {
     Ask,
     /// A task of the runtime asks an actor, one question after another, on every runtime.
     AskTask,
-    /// A thread that runs no actors asks an actor, one question after another.
     AskOutside,
-    /// A token goes around a ring of 503 actors.
     ThreadRing,
-    /// 503 tokens go around a ring of 503 actors at the same time.
     ParallelThreadRing,
-    /// Two actors send a token back and forth between them.
     PingPong,
     /// Two actors send messages to a third one, in batches of this number.
     ProducerConsumer(u64),
