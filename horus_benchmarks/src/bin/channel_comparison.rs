@@ -46,8 +46,7 @@ fn run(session: &mut BenchmarkSession) -> Outcome {
     session.report.set("stream_ms", stream_ms);
     session.report.set("streams_per_round", parts);
     let providers = ChannelProvider::ONE_THREAD;
-    let steps = SIZES.len() * (providers.len() + 2 * ChannelShape::COMPARED.len());
-    session.progress.inc_length(steps as u64);
+    session.add_steps(SIZES.len() * (providers.len() + 2 * ChannelShape::COMPARED.len()));
     for size in SIZES {
         for provider in providers {
             let carrier = Carrier::Channel(provider, ChannelShape::OneToOne);

@@ -34,7 +34,7 @@ fn run(session: &mut BenchmarkSession) -> Outcome {
     let duration = session.args.duration.unwrap_or(default);
     let name = "duration_s_per_transport_and_size";
     session.report.set(name, duration.as_secs_f64());
-    session.progress.inc_length(2 * MESSAGE_SIZES.len() as u64);
+    session.add_steps(2 * MESSAGE_SIZES.len());
     let mut ends = TwoEnds::start(session, Placement::CrossProcess)?;
     for size in MESSAGE_SIZES.map(MessageSize::Bytes) {
         let mut candidates = Vec::new();

@@ -62,7 +62,7 @@ fn run(session: &mut BenchmarkSession) -> Outcome {
         return Err(Skipped(reason).into());
     }
     let rows = ROWS.iter().map(|(.., sizes)| sizes.len()).sum::<usize>();
-    session.progress.inc_length(2 + rows as u64);
+    session.add_steps(2 + rows);
     if session.begin_row(SAME_THREAD_ROW) {
         let size = MessageSize::Bytes(16);
         let all = IN_PROCESS.map(|carrier| Transport { carrier, size });

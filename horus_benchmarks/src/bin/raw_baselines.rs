@@ -39,7 +39,7 @@ fn measure_ping_pong(session: &mut BenchmarkSession, placement: Placement) -> Ou
         return Ok(());
     }
     let effort = session.effort;
-    session.progress.inc_length(u64::from(effort.rounds) * 2);
+    session.add_steps(2 * effort.rounds as usize);
     session.progress.set_message(format!("floor/{place}"));
     let (mut floor, spin) = Floor::new(placement, session.cpus, &session.clock, effort)?;
     let mut all: [Vec<Round>; 2] = Default::default();
@@ -67,7 +67,7 @@ fn measure_ping_pong(session: &mut BenchmarkSession, placement: Placement) -> Ou
             let row = Row::from_rounds(id, &round, &session.clock).with_floor_ratio(ratio);
             let first = spin.pauses;
             let basis = format!("RTT/2, best of 0 to {PAUSES_MAX} pauses ({first} at first)");
-            session.report.push(row, &basis);
+            session.push(row, basis);
         }
     }
     Ok(())
@@ -94,21 +94,20 @@ fn measure_same_thread(session: &mut BenchmarkSession) -> Outcome {
             micro::measure_mmap_write_read(plan, &written, &read)
         }),
     ];
-    session.progress.inc_length(rows.len() as u64);
+    session.add_steps(rows.len());
     for (name, measure) in rows {
         let id = format!("floor/same_thread/{name}");
         if session.begin_row(&id) {
             let micro = measure();
             let row = Row::from_micro(&id, &micro, &session.clock);
-            let basis = format!("batches of {}", micro.batch);
-            session.report.push(row, &basis);
+            session.push(row, format!("batches of {}", micro.batch));
         }
     }
     let id = "floor/same_thread/timer/overhead";
     if session.args.wants_row(id) {
         let clock = &session.clock;
         let row = Row::from_samples(id, clock.reading_overhead(), clock.ns_per_tick());
-        session.report.push(row, "start to stop");
+        session.push(row, "start to stop");
     }
     Ok(())
 }

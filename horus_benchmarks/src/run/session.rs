@@ -12,7 +12,7 @@ use crate::measure::machine::{self, CpuTimes, Machine};
 use crate::measure::pin::{self, CpuPair};
 use crate::measure::tsc::{OffsetCheck, TscClock};
 use crate::report::goals;
-use crate::report::rows::Report;
+use crate::report::rows::{Report, Row};
 use crate::report::table;
 use crate::run::args::{Args, Effort, QuickOrFull};
 use crate::run::namespace::PrivateNamespace;
@@ -86,6 +86,16 @@ impl BenchmarkSession {
             progress: progress_bar(),
             cpu_times,
         })
+    }
+
+    /// Adds steps to the length of the progress bar.
+    pub fn add_steps(&self, steps: usize) {
+        self.progress.inc_length(steps as u64);
+    }
+
+    /// Adds a row to the report. `basis` says how it was measured.
+    pub fn push(&mut self, row: Row, basis: impl AsRef<str>) {
+        self.report.push(row, basis.as_ref());
     }
 
     /// Counts a step of the progress bar. Returns true if the command line selects the row `id`, so

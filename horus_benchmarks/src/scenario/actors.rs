@@ -180,7 +180,7 @@ fn run(session: &mut BenchmarkSession, workloads: &[Workload]) -> Outcome {
         let warning = "not all runtimes took part: nothing is compared with the best peer";
         session.report.machine.warnings.push(warning.to_owned());
     }
-    session.progress.inc_length(2 * workloads.len() as u64);
+    session.add_steps(2 * workloads.len());
     for &workload in workloads {
         for is_single_threaded in [true, false] {
             measure_workload(session, &runtimes, workload, is_single_threaded)?;
@@ -250,9 +250,7 @@ fn measure_workload(
         } else {
             basis
         };
-        session
-            .report
-            .push(row.with_busy_threads(cpus.len()), basis);
+        session.push(row.with_busy_threads(cpus.len()), basis);
     }
     if has_all_peers(runtimes) {
         compare_with_peers(session, &id, workload, &runtimes[1..], &all);
@@ -283,10 +281,8 @@ fn compare_with_peers(
     use LatencyOrThroughput::{Latency, Throughput};
 
     let best_peer = |measure: LatencyOrThroughput, figure: FigureFn| {
-        let figures: Vec<Vec<f64>> = all
-            .iter()
-            .map(|rounds| rounds.iter().map(figure).collect())
-            .collect();
+        let of_rounds = |rounds: &Vec<_>| rounds.iter().map(figure).collect();
+        let figures: Vec<Vec<f64>> = all.iter().map(of_rounds).collect();
         let badness = |peer: &usize| match measure {
             Latency => stats::median(&mut figures[1 + peer].clone()),
             Throughput => -stats::median(&mut figures[1 + peer].clone()),
@@ -327,10 +323,8 @@ fn compare_with_peers(
 
 /// Returns the number of messages that the measured passes of `rounds` have handled.
 fn sent_messages(workload: Workload, rounds: &[WorkloadResult]) -> u64 {
-    rounds
-        .iter()
-        .map(|round| workload.messages(round.operations))
-        .sum()
+    let operations = rounds.iter().map(|round| round.operations);
+    workload.messages(operations.sum())
 }
 
 fn ns_per_operation(measured: &WorkloadResult) -> f64 {

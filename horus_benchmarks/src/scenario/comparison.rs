@@ -135,7 +135,7 @@ impl CandidateGroup {
                 .report
                 .set_for_row(FLOOR_RATIO_BY_STATE_KEY, &id, states);
             let basis = format!("RTT/2; {}", one.basis());
-            session.report.push(row.with_floor_ratio(ratio), &basis);
+            session.push(row.with_floor_ratio(ratio), basis);
         }
         self.add_comparison_rows(session, measure, &all, &floors);
         Ok(())
@@ -175,7 +175,7 @@ impl CandidateGroup {
             let rate = stats::median(&mut figures(rounds));
             let id = self.id(measure, one);
             let row = Row::from_streams(&id, &streams.collect::<Vec<_>>(), Some(rate));
-            session.report.push(row, &one.basis());
+            session.push(row, one.basis());
         }
         self.add_comparison_rows(session, measure, &all, &floors);
         Ok(())
@@ -248,7 +248,7 @@ pub fn add_comparison_row(
 ) -> Outcome {
     let row = versus::comparison_row(id, LatencyOrThroughput::Latency, figures);
     let row = row.ok_or("no rounds")?.with_counts(count, count);
-    session.report.push(row, basis);
+    session.push(row, basis);
     Ok(())
 }
 
@@ -282,7 +282,7 @@ pub fn compare_in_same_thread(
         let row = Row::from_micro(&id, micro, &session.clock);
         count += row.received();
         let basis = format!("{}; batches of {}", transport.carrier.basis(), micro.batch);
-        session.report.push(row, &basis);
+        session.push(row, basis);
     }
     let figures = [&p50_ns[0][..], &p50_ns[1]];
     add_comparison_row(session, id, figures, count, "send + recv, in batches")

@@ -71,8 +71,7 @@ fn measure_rows(session: &mut BenchmarkSession, in_one_thread: bool, basis: &str
             all.push((id, carrier, connection.transpose()?, Vec::new()));
         }
     }
-    let steps = u64::from(effort.rounds) * all.len() as u64;
-    session.progress.inc_length(steps);
+    session.add_steps(effort.rounds as usize * all.len());
     for number in 0..effort.rounds {
         for (id, carrier, connection, runs) in &mut all {
             session.progress.set_message(id.clone());
@@ -87,7 +86,7 @@ fn measure_rows(session: &mut BenchmarkSession, in_one_thread: bool, basis: &str
     for (id, _, _, runs) in &all {
         let records: Vec<Value> = runs.iter().map(|run| unit.record_of(run)).collect();
         session.report.set_for_row("runs", id, records);
-        session.report.push(row_of_runs(id, runs, unit), basis);
+        session.push(row_of_runs(id, runs, unit), basis);
     }
     Ok(())
 }

@@ -63,11 +63,8 @@ struct Endpoints {
 /// Adds the rows of all subjects and numbers to the report.
 pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
     pin::pin_current_thread(session.cpus.near)?;
-    let batches = session.args.quick_or_full(BATCHES);
-    let batches = session
-        .args
-        .samples
-        .map_or(batches, |most| batches.min(most));
+    let asked = session.args.samples.unwrap_or(u64::MAX);
+    let batches = session.args.quick_or_full(BATCHES).min(asked);
     let plan = MicroPlan::new(session.clock.source(), batches);
     for (subject, name, counts) in SUBJECTS {
         for &count in counts {
@@ -76,7 +73,7 @@ pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
                 let mut endpoints = Endpoints::open(subject, count, &session.private.open()?)?;
                 let micro = endpoints.measure(&plan)?;
                 let row = Row::from_micro(&id, &micro, &session.clock);
-                session.report.push(row, subject.basis());
+                session.push(row, subject.basis());
             }
         }
     }

@@ -48,7 +48,7 @@ fn run(session: &mut BenchmarkSession) -> Outcome {
     session.report.set("capacity", CAPACITY);
     let start = || connect(session, Placement::CrossProcess);
     let mut connections = [start()?, start()?];
-    session.progress.inc_length(MESSAGE_SIZES_KIB.len() as u64);
+    session.add_steps(MESSAGE_SIZES_KIB.len());
     for bytes in MESSAGE_SIZES_KIB.map(|kib| kib << 10) {
         let fitting = (round_bytes / bytes as u64).max(MESSAGES_MIN);
         let samples = session.effort.samples.min(fitting);
@@ -97,7 +97,7 @@ fn measure(
         let row = Row::from_samples(id, &rounds.samples, session.clock.ns_per_tick());
         let gb_per_s = bytes as f64 / row.ns.map_or(f64::NAN, |ns| ns.p50);
         let basis = format!("{basis}; {gb_per_s:.1} GB/s");
-        session.report.push(row, &basis);
+        session.push(row, basis);
         if *id != memcpy_id
             && let Some(ratio) = rounds.ratio_to(&rows[0])
         {

@@ -46,7 +46,7 @@ pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
         record_refusals(session, goals::STALLS_ROW, &stalls.refused);
         let basis = "pauses of a thread that only reads the clock";
         let basis = format!("{basis}; CPU {cpu}, priority {PRIORITY}");
-        session.report.push(stalls.row(goals::STALLS_ROW), &basis);
+        session.push(stalls.row(goals::STALLS_ROW), basis);
     }
     for (awake, suffix) in [(false, ""), (true, "/awake")] {
         for (hz, rate, seconds) in RATES {
@@ -83,8 +83,7 @@ fn measure_node(session: &mut BenchmarkSession, id: &str, plan: &LatenessPlan) -
     let quiet = format!("{id}{}", goals::QUIET_SUFFIX);
     let row = lateness.row_of_selected(&quiet, plan, |due_ns| windows.is_quiet_at(due_ns));
     if row.sent() > 0 {
-        let basis = format!("of {id}: {}", windows.describe());
-        session.report.push(row, &basis);
+        session.push(row, format!("of {id}: {}", windows.describe()));
     }
     Ok(())
 }
@@ -102,18 +101,16 @@ fn add_row(
     if plan.awake {
         basis.push_str(", processors kept awake");
     }
-    session.report.push(lateness.row(id, plan), &basis);
+    session.push(lateness.row(id, plan), basis);
 }
 
 /// Stores the thread settings that the kernel refused, and warns of them.
 fn record_refusals(session: &mut BenchmarkSession, id: &str, refused: &[String]) {
     session.report.set_for_row("refused", id, refused);
     let warnings = &mut session.report.machine.warnings;
-    warnings.extend(
-        refused
-            .iter()
-            .map(|refused| format!("{id}: refused: {refused}")),
-    );
+    for refused in refused {
+        warnings.push(format!("{id}: refused: {refused}"));
+    }
 }
 
 /// The plan for a thread that has to act at due times: how often and for how long.

@@ -67,9 +67,7 @@ fn run(session: &mut BenchmarkSession) -> Outcome {
     session.report.set("warm_up_per_round", 0);
     session.report.set("capacity", CAPACITY);
     session.report.set("stream_ms", time.as_millis() as u64);
-    session
-        .progress
-        .inc_length(2 * EndpointCounts::all().count() as u64);
+    session.add_steps(2 * EndpointCounts::all().count());
     let placements = [
         ("threads", Placement::CrossThread),
         ("processes", Placement::CrossProcess),
@@ -86,7 +84,7 @@ fn run(session: &mut BenchmarkSession) -> Outcome {
                 let streams = measure_streams(session, &mut workers, time)?;
                 let ticks_per_s = session.clock.ticks_per_s();
                 let row = scaling_row(&id, counts, &streams, ticks_per_s, &mut base);
-                session.report.push(row, BASIS);
+                session.push(row, BASIS);
             }
         }
     }

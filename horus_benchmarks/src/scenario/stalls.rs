@@ -92,10 +92,9 @@ pub(super) fn run_in_thread<T: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> T + Send + 'static,
 ) -> Outcome<T> {
-    let thread = thread::Builder::new().name(name.to_owned()).spawn(work)?;
-    thread
-        .join()
-        .map_err(|_| format!("the thread '{name}' panicked").into())
+    let thread = thread::Builder::new().name(name.to_owned());
+    let joined = thread.spawn(work)?.join();
+    joined.map_err(|_| format!("the thread '{name}' panicked").into())
 }
 
 /// Pins the calling thread to `cpu`, and gives it a priority under SCHED_FIFO. Returns the settings

@@ -62,10 +62,11 @@ pub struct Paths<'a> {
 /// Measures `all` paths, and adds their rows to the report.
 pub fn measure(session: &mut BenchmarkSession, all: &[Paths<'_>]) -> Outcome {
     record_settings(session);
-    let rows = all
-        .iter()
-        .map(|paths| paths.sizes.len() * (paths.one_way.len() + paths.streams.len()));
-    session.progress.inc_length(rows.sum::<usize>() as u64);
+    for paths in all {
+        let carriers = paths.one_way.len() + paths.streams.len();
+        let rows = carriers * paths.sizes.len();
+        session.add_steps(rows);
+    }
     for paths in all {
         let [one_way, streams] = [paths.one_way, paths.streams]
             .map(|carriers| Transport::combinations(carriers, paths.sizes));
@@ -121,13 +122,12 @@ fn measure_one_thread(
         let mut ends = LoopedTransport::open(transport, clock.source(), &session.private)?;
         let streams = (0..stream_count(session.effort)).map(|_| ends.stream(messages));
         let streams = streams.collect::<Outcome<Vec<_>>>()?;
-        let rates = streams
-            .iter()
-            .map(|stream| stream.messages_per_s(clock.ticks_per_s()));
+        let hz = clock.ticks_per_s();
+        let rates = streams.iter().map(|stream| stream.messages_per_s(hz));
         let row = Row::from_streams(&id, &streams, None).with_rates(&rates.collect::<Vec<_>>());
         let bursts = loopback::BURST_MESSAGES;
         let basis = format!("{}; bursts of {bursts}", transport.carrier.basis());
-        session.report.push(row, &basis);
+        session.push(row, basis);
     }
     Ok(())
 }
@@ -150,7 +150,7 @@ pub fn measure_send_and_receive(
     let micro = LoopedTransport::open(transport, plan.source, &session.private)?.round(&plan)?;
     let row = Row::from_micro(&id, &micro, &session.clock);
     let basis = format!("{basis}send + recv, batches of {}", micro.batch);
-    session.report.push(row, &basis);
+    session.push(row, basis);
     Ok(())
 }
 
@@ -179,7 +179,7 @@ fn measure_two_ends(
     let id = format!("floor/{place}/two_lines/8B");
     if session.args.wants_row(&id) {
         let row = Row::from_rounds(&id, &all, &session.clock);
-        session.report.push(row, "RTT/2");
+        session.push(row, "RTT/2");
     }
     Ok(())
 }
@@ -214,14 +214,11 @@ fn measure_one_way(
         .with_send_times(&calls.ticks, calls.ns_per_unit(clock));
     row.figures.tsc_ns = measure_one_way_by_tsc(session, ends, id, transport.size)?;
     let basis = format!("RTT/2; {}", transport.carrier.basis());
-    session.report.push(row, &basis);
-    session
-        .report
-        .set_for_row(FLOOR_RATIO_BY_STATE_KEY, id, states);
+    session.push(row, basis);
+    let report = &mut session.report;
+    report.set_for_row(FLOOR_RATIO_BY_STATE_KEY, id, states);
     record_floor(session, id, &measured);
-    measured
-        .floor
-        .ok_or_else(|| "no rounds of the floor".into())
+    Ok(measured.floor.ok_or("no rounds of the floor")?)
 }
 
 /// Runs a few more rounds with another timing. Returns the merged rounds of the near end, and the
@@ -256,9 +253,8 @@ fn measure_one_way_by_tsc(
 ) -> Outcome<Option<[f64; 2]>> {
     let offset = ends.floor.check_offset(&session.clock)?;
     let is_measured = offset.sane && size.has_stamp();
-    session
-        .report
-        .set(&format!("tsc_offset/{}", ends.place), offset);
+    let name = format!("tsc_offset/{}", ends.place);
+    session.report.set(&name, offset);
     let mut note = Value::Null;
     let mut figures = None;
     if is_measured {
@@ -309,7 +305,7 @@ fn measure_streams(
     };
     let basis = format!("{}; {what} {:.1}M/s", transport.carrier.basis(), sent / 1e6);
     let row = Row::from_streams(id, &streams, None).with_rates(&received);
-    session.report.push(row, &basis);
+    session.push(row, basis);
     session.report.set_for_row("streams", id, notes);
     record_floor(session, id, &measured);
     Ok(())

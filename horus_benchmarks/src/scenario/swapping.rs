@@ -58,7 +58,7 @@ pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
     row.figures.swaps_per_s = Some(swaps_per_s);
     row.msgs_per_s = Some(swaps_per_s * MESSAGES_PER_SWAP as f64);
     let basis = format!("a swap, {MESSAGES_PER_SWAP} messages and a turn, on one thread");
-    session.report.push(row, &basis);
+    session.push(row, basis);
     Ok(())
 }
 

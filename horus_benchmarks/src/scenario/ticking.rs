@@ -52,8 +52,7 @@ pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
     let clock = &session.clock;
     let warm_up = effort.warm_up * TICKS_PER_SAMPLE;
     let samples = effort.samples * TICKS_PER_SAMPLE;
-    let steps = u64::from(effort.rounds) * all.len() as u64;
-    session.progress.inc_length(steps);
+    session.add_steps(effort.rounds as usize * all.len());
     for _ in 0..effort.rounds {
         // One of each in turn, so that all of them meet the machine in the same state.
         for (id, ticking, rounds) in &mut all {
@@ -76,7 +75,7 @@ pub(super) fn measure(session: &mut BenchmarkSession) -> Outcome {
         ticking.finish()?;
         let mut row = Row::from_samples(id, &rounds.samples, ns_per_tick);
         row.figures.ns_per_node = Some(ns_per_tick * median(&mut rounds.medians) / nodes);
-        session.report.push(row, TICK_BASIS);
+        session.push(row, TICK_BASIS);
     }
     Ok(())
 }

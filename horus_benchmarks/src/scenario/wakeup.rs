@@ -64,9 +64,7 @@ fn measure_awake_sends(session: &mut BenchmarkSession, barrier: WakeBarrier, id:
     let plan = MicroPlan::new(session.clock.source(), batches);
     let micro = time_sends_to_awake_reader(&session.private.open()?, barrier, &plan)?;
     let row = Row::from_micro(id, &micro, &session.clock);
-    session
-        .report
-        .push(row, &format!("batches of {}", micro.batch));
+    session.push(row, format!("batches of {}", micro.batch));
     Ok(())
 }
 
@@ -118,11 +116,8 @@ pub(super) fn measure(
     let mut latencies = vec![Rounds::default(); mechanisms.len()];
     let mut sends = vec![Samples::new(); mechanisms.len()];
     let step = session.clock.resolution_ticks();
-    let rounds = u64::from(effort.rounds);
-    session
-        .progress
-        .inc_length(rounds * mechanisms.len() as u64);
-    for _ in 0..rounds {
+    session.add_steps(effort.rounds as usize * mechanisms.len());
+    for _ in 0..effort.rounds {
         for (index, connection) in connections.iter_mut().enumerate() {
             session.progress.set_message(mechanisms[index].id());
             let (send, far) = connection.round(Timing::OneWay, effort.warm_up, effort.samples)?;
@@ -136,9 +131,7 @@ pub(super) fn measure(
         let id = mechanism.id();
         let row = Row::from_samples(id, &latency.samples, ns_per_tick);
         let basis = Carrier::Wakeup(*mechanism).basis();
-        session
-            .report
-            .push(row.with_send_times(send, ns_per_tick), &basis);
+        session.push(row.with_send_times(send, ns_per_tick), basis);
         let others = mechanisms.iter().zip(&latencies);
         let ratios = others.filter(|(other, _)| *other != mechanism);
         let ratios = ratios.filter_map(|(other, other_latency)| {

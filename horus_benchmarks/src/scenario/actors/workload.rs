@@ -153,9 +153,8 @@ fn perform_pass<R: Runtime>(job: &WorkloadJob, pass: usize) -> Outcome<WorkloadR
         Workload::ProducerConsumer(batch) => run!(run_produce(count, batch)),
         Workload::Blitz => run!(run_blitz(count)),
     }?;
-    let [begun, done] = GATE
-        .moments()
-        .ok_or("a message was lost, or out of order")?;
+    let moments = GATE.moments();
+    let [begun, done] = moments.ok_or("a message was lost, or out of order")?;
     let handled = HANDLED_MESSAGES.load(Ordering::Relaxed);
     let wanted = job.workload.messages(count);
     if handled != wanted {
@@ -210,9 +209,8 @@ impl Drop for IdleActor {
 
 fn run_create<R: Runtime>(count: u64) -> impl Send + 'static {
     GATE.close(count);
-    (0..count)
-        .map(|_| R::spawn(IdleActor(0)))
-        .collect::<Vec<_>>()
+    let spawn = |_| R::spawn(IdleActor(0));
+    (0..count).map(spawn).collect::<Vec<_>>()
 }
 
 /// An actor that checks that the messages of each producer have the numbers 1, 2, 3, … in order and
@@ -413,10 +411,8 @@ fn run_produce<R: Runtime>(count: u64, batch: u64) -> impl Send + 'static {
         R::spawn(ProducerActor::<R> { to, number, batch })
     });
     GATE.close(1);
-    for (producer, count) in producers
-        .iter()
-        .zip([count.div_ceil(PRODUCERS), count / PRODUCERS])
-    {
+    let counts = [count.div_ceil(PRODUCERS), count / PRODUCERS];
+    for (producer, count) in producers.iter().zip(counts) {
         GATE.fail_unless(R::tell(producer, count));
     }
     (counter, producers)
