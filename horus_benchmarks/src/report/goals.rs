@@ -2,6 +2,7 @@
 //! values. A missed goal is not an error, but a report always says that it was missed, whatever the
 //! reason.
 
+use minijinja::context;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
@@ -50,58 +51,89 @@ const fn quantity(
     }
 }
 
-const P50: LimitedQuantity = quantity("/ns/p50", BELOW, "< {/limit:0} ns", "{/value:2} ns");
-const P99: LimitedQuantity = quantity("/ns/p99", BELOW, "p99 < {/limit:us}", "{/value:us}");
-const MEAN: LimitedQuantity = quantity("/ns/mean", BELOW, "mean < {/limit:0} ns", "{/value:1} ns");
+const P50: LimitedQuantity = quantity(
+    "/ns/p50",
+    BELOW,
+    "< {{ limit|fixed(0) }} ns",
+    "{{ value|fixed(2) }} ns",
+);
+const P99: LimitedQuantity = quantity(
+    "/ns/p99",
+    BELOW,
+    "p99 < {{ (limit / 1000)|fixed(1) }} us",
+    "{{ (value / 1000)|fixed(1) }} us",
+);
+const MEAN: LimitedQuantity = quantity(
+    "/ns/mean",
+    BELOW,
+    "mean < {{ limit|fixed(0) }} ns",
+    "{{ value|fixed(1) }} ns",
+);
 /// The memory that an actor takes, in bytes.
 const BYTES_PER_ACTOR: LimitedQuantity = quantity(
     "/bytes_each",
     AT_MOST,
-    "<= {/limit:0} B each",
-    "{/value:1} B",
+    "<= {{ limit|fixed(0) }} B each",
+    "{{ value|fixed(1) }} B",
 );
 /// The largest resident memory of the process, in MiB.
-const PEAK_MEMORY: LimitedQuantity =
-    quantity("/peak_mib", AT_MOST, "<= {/limit:0} MiB", "{/value:1} MiB");
+const PEAK_MEMORY: LimitedQuantity = quantity(
+    "/peak_mib",
+    AT_MOST,
+    "<= {{ limit|fixed(0) }} MiB",
+    "{{ value|fixed(1) }} MiB",
+);
 /// The duration of a scheduler's round divided by the number of its nodes, in nanoseconds.
 const NS_PER_NODE: LimitedQuantity = quantity(
     "/ns_per_node",
     AT_MOST,
-    "<= {/limit:0} ns a node",
-    "{/value:1} ns",
+    "<= {{ limit|fixed(0) }} ns a node",
+    "{{ value|fixed(1) }} ns",
 );
 /// The processor time of the measured thread, as a percentage of one processor.
 const CPU_TIME: LimitedQuantity = quantity(
     "/cpu_percent",
     AT_MOST,
-    "<= {/limit:0} % CPU",
-    "{/value:2} %",
+    "<= {{ limit|fixed(0) }} % CPU",
+    "{{ value|fixed(2) }} %",
 );
 /// Difference between the number of ticks and the number of periods that have passed according to
 /// the kernel's clock.
 const DRIFT_TICKS: LimitedQuantity = quantity(
     "/drift_ticks",
     |value, limit| value.abs() <= limit,
-    "+-{/limit:0} ticks",
-    "{/value:signed}",
+    "+-{{ limit|fixed(0) }} ticks",
+    "{{ value|signed }}",
 );
-const RATE: LimitedQuantity = quantity("/msgs_per_s", AT_LEAST, ">= {/limit:M/s}", "{/value:M/s}");
-const FLOOR_RATIO: LimitedQuantity = ratio_quantity("/floor", "<= {/limit:2} x floor");
-const FUTEX_RATIO: LimitedQuantity =
-    ratio_quantity("/ratio_to/wakeup~1futex", "<= {/limit:2} x wakeup/futex");
+const RATE: LimitedQuantity = quantity(
+    "/msgs_per_s",
+    AT_LEAST,
+    ">= {{ (limit / 1000000)|fixed(1) }} M/s",
+    "{{ (value / 1000000)|fixed(1) }} M/s",
+);
+const FLOOR_RATIO: LimitedQuantity = ratio_quantity("/floor", "<= {{ limit|fixed(2) }} x floor");
+const FUTEX_RATIO: LimitedQuantity = ratio_quantity(
+    "/ratio_to/wakeup~1futex",
+    "<= {{ limit|fixed(2) }} x wakeup/futex",
+);
 const ICEORYX2_RATIO: LimitedQuantity = ratio_quantity(
     "/ratio_to/wakeup~1iceoryx2",
-    "<= {/limit:2} x wakeup/iceoryx2",
+    "<= {{ limit|fixed(2) }} x wakeup/iceoryx2",
 );
 const MEMORY_RATIO: LimitedQuantity = ratio_quantity(
     "/ratio_to/memory of the best peer",
-    "<= {/limit:2} x memory of the best peer",
+    "<= {{ limit|fixed(2) }} x memory of the best peer",
 );
 
 /// Returns a [`LimitedQuantity`] for a ratio that must not exceed a maximum. The ratio has a 95 %
 /// confidence interval.
 const fn ratio_quantity(pointer: &'static str, goal: &'static str) -> LimitedQuantity {
-    quantity(pointer, AT_MOST, goal, "{/value:2} [{/low:2}, {/high:2}]")
+    quantity(
+        pointer,
+        AT_MOST,
+        goal,
+        "{{ value|fixed(2) }} [{{ low|fixed(2) }}, {{ high|fixed(2) }}]",
+    )
 }
 
 /// Key in the JSON settings of a report. Under it, the report stores for each pair of compared rows
@@ -311,10 +343,10 @@ fn judge_goal(quantity: LimitedQuantity, limit: f64, row: &Value) -> Option<[Str
         Some(value) => [value; 3],
         None => <[f64; 3]>::deserialize(found).ok()?,
     };
-    let texts = json!({ "limit": limit, "value": value, "low": low, "high": high });
+    let texts = context! { limit, value, low, high };
     Some([
-        fill_template(quantity.goal, &texts)?,
-        fill_template(quantity.measured, &texts)?,
+        fill_template(quantity.goal, texts.clone())?,
+        fill_template(quantity.measured, texts)?,
         verdict_text((quantity.is_met)(value, limit), limit, [low, high]),
     ])
 }

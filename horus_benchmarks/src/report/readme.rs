@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use crate::report::goals::Verdict;
 use crate::report::research::record::{ProgramRecord, RunRecord};
 use crate::report::rows::Row;
-use crate::report::template::fill_template;
+use crate::report::template::Columns;
 
 /// The definitions of the tables of times and rates, in JSON. Each table has a name, which a
 /// document repeats in the marker lines around the table.
@@ -42,7 +42,7 @@ type Tables = BTreeMap<String, Vec<ReadmeTable>>;
 struct ReadmeTable {
     /// The columns of the table. For each one: a heading, and a template that is filled from a row.
     /// The template of the second column must have a value in every row.
-    columns: Vec<(String, String)>,
+    columns: Columns,
     /// The lines of the table. For each one: the name that is shown, and the id of the row.
     rows: Vec<(String, String)>,
 }
@@ -241,7 +241,7 @@ fn render_tables(
 
 impl ReadmeTable {
     fn render(&self, records: &Records) -> Result<String, ReadmeError> {
-        let headings: Vec<&str> = self.columns.iter().map(|(heading, _)| &**heading).collect();
+        let headings = self.columns.headings();
         let rule = "---|".repeat(headings.len());
         let mut text = format!("| {} |\n|{rule}\n", headings.join(" | "));
         for (name, id) in &self.rows {
@@ -249,8 +249,7 @@ impl ReadmeTable {
                 || format!("the record has no row '{id}': record a full run of all programs");
             let mut row = records.row(id).ok_or_else(missing)?;
             row["name"] = name.as_str().into();
-            let cell = |(_, template): &(String, String)| fill_template(template, &row);
-            let cells: Vec<_> = self.columns.iter().map(cell).collect();
+            let cells = self.columns.cells(row);
             cells[1].as_ref().ok_or_else(missing)?;
             let cells: Vec<_> = cells.into_iter().map(Option::unwrap_or_default).collect();
             let _ = writeln!(text, "| {} |", cells.join(" | "));

@@ -211,15 +211,6 @@ impl Row {
             .unwrap_or(1 + usize::from(self.id.contains("/cross_")))
     }
 
-    /// Returns the word for a row with fewer CPUs than busy threads; empty for another row.
-    pub(crate) fn oversubscription(&self) -> &'static str {
-        if self.oversubscribed {
-            "oversubscribed"
-        } else {
-            ""
-        }
-    }
-
     /// Returns the row with the times of the `send` call, whose unit is `ns_per_unit` nanoseconds.
     pub fn with_send_times(self, samples: &Samples, ns_per_unit: f64) -> Row {
         let ns = samples.percentiles(ns_per_unit);

@@ -1,62 +1,100 @@
-//! Formats numbers, and fills templates with values from the JSON of a row.
+//! Fills templates with values from the JSON of a row, and formats numbers.
 
-use serde_json::Value;
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
 
-/// Fills a template with values from `value`. For example, `{/ns/p50:time}` becomes the number at
-/// the JSON pointer `/ns/p50`, formatted as a time. Returns `None` if a value is missing.
-pub(crate) fn fill_template(template: &str, value: &Value) -> Option<String> {
-    let mut text = String::new();
-    let mut rest = template;
-    while let Some((before, hole)) = rest.split_once('{') {
-        let (hole, after) = hole.split_once('}')?;
-        let (pointer, format) = hole.split_once(':').unwrap_or((hole, ""));
-        text.push_str(before);
-        text.push_str(&format_value(value.pointer(pointer)?, format)?);
-        rest = after;
+use minijinja::syntax::SyntaxConfig;
+use minijinja::value::{Serde, Value};
+use minijinja::{Environment, Error, ErrorKind, Output, State, UndefinedBehavior};
+use serde::{Deserialize, Serialize};
+
+/// The columns of the tables in which all rows have the same form, by the name of the table.
+static COLUMNS: LazyLock<BTreeMap<String, Columns>> = LazyLock::new(|| {
+    serde_json::from_str(include_str!("columns.json")).expect("a constant, valid list")
+});
+
+/// The columns of a table. For each one: a heading, and a template that is filled from a row.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Columns(Vec<(String, String)>);
+
+impl Columns {
+    /// Returns the columns of the table `name`.
+    ///
+    /// # Panics
+    ///
+    /// If there is no table with this name.
+    pub(crate) fn of_table(name: &str) -> &'static Columns {
+        &COLUMNS[name]
     }
-    text.push_str(rest);
-    Some(text)
+
+    pub(crate) fn headings(&self) -> Vec<&str> {
+        self.0.iter().map(|(heading, _)| &**heading).collect()
+    }
+
+    /// Returns the cells of a line of the table. A cell is `None` if `row` lacks a value of its
+    /// template.
+    pub(crate) fn cells(&self, row: impl Serialize) -> Vec<Option<String>> {
+        let row = Value::from(Serde(row));
+        let templates = self.0.iter().map(|(_, template)| template);
+        templates
+            .map(|template| fill_template(template, row.clone()))
+            .collect()
+    }
 }
 
-fn format_value(value: &Value, format: &str) -> Option<String> {
-    if format.is_empty() {
-        return match value {
-            Value::Null => None,
-            Value::String(text) => Some(text.clone()).filter(|text| !text.is_empty()),
-            other => Some(other.to_string()),
-        };
+/// The engine for templates in which every value is required.
+static STRICT_ENGINE: LazyLock<Environment<'static>> = LazyLock::new(|| {
+    let mut engine = new_engine();
+    engine.set_undefined_behavior(UndefinedBehavior::Strict);
+    engine.set_formatter(write_required);
+    engine
+});
+
+/// Creates an engine for templates that knows the formats of numbers as filters. For example,
+/// `{{ ns.p50|time }}` shows a number of nanoseconds with a suitable unit.
+pub(crate) fn new_engine() -> Environment<'static> {
+    let mut engine = Environment::new();
+    let mut syntax = SyntaxConfig::builder();
+    let syntax = syntax.trim_blocks(true).lstrip_blocks(true).build();
+    engine.set_syntax(syntax.expect("the delimiters are the usual ones"));
+    engine.add_filter("digits", format_number);
+    engine.add_filter("fixed", |number: f64, decimals: usize| {
+        format!("{number:.decimals$}")
+    });
+    engine.add_filter("ns", format_ns);
+    engine.add_filter("rate", format_rate);
+    engine.add_filter("raw", |number: f64| number.to_string());
+    engine.add_filter("short", |ns: f64| match ns {
+        ns if ns < 10.0 => format!("{ns:.1} ns"),
+        ns if ns < 1e3 => format!("{ns:.0} ns"),
+        ns => format!("{:.1} µs", ns / 1e3),
+    });
+    engine.add_filter("signed", |number: f64| format!("{number:+.2}"));
+    engine.add_filter("small", |number: f64| match number.abs() {
+        size if size != 0.0 && size < 0.1 => format!("{number:.4}"),
+        _ => format_number(number),
+    });
+    engine.add_filter("time", format_time);
+    engine
+}
+
+/// Fills a template with the fields of `value`. Returns `None` if a value of the template is
+/// missing, null or an empty text.
+pub(crate) fn fill_template(template: &str, value: impl Into<Value>) -> Option<String> {
+    STRICT_ENGINE.render_str(template, value).ok()
+}
+
+fn write_required(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Result<(), Error> {
+    if value.is_undefined() || value.is_none() || value.as_str() == Some("") {
+        return Err(Error::from(ErrorKind::UndefinedError));
     }
-    let number = value.as_f64()?;
-    Some(match format {
-        "raw" => number.to_string(),
-        "ns" => format_ns(number),
-        "time" => format_time(number),
-        "rate" => format_rate(number),
-        "digits" => format_number(number),
-        "small" if number != 0.0 && number.abs() < 0.1 => format!("{number:.4}"),
-        "small" => format_number(number),
-        "percent" => format!("{:.4}", number * 100.0),
-        "k" => format!("{:.0}k", number / 1e3),
-        "M" => format!("{:.2}M", number / 1e6),
-        "M/s" => format!("{:.1} M/s", number / 1e6),
-        "us" => format!("{:.1} us", number / 1e3),
-        "millions" => format!("{:.0}", number / 1e6),
-        "short" if number < 10.0 => format!("{number:.1} ns"),
-        "short" if number < 1e3 => format!("{number:.0} ns"),
-        "short" => format!("{:.1} µs", number / 1e3),
-        "signed" => format!("{number:+.2}"),
-        decimals => format!("{number:.*}", decimals.parse().ok()?),
-    })
+    Ok(write!(out, "{value}")?)
 }
 
 /// Formats nanoseconds without the unit. The result has two decimals below 10 ns, one below 100 ns,
 /// and none above.
 pub(crate) fn format_ns(ns: f64) -> String {
-    let decimals = if ns < 10.0 {
-        2
-    } else {
-        usize::from(ns < 100.0)
-    };
+    let decimals = usize::from(ns < 10.0) + usize::from(ns < 100.0);
     format!("{ns:.decimals$}")
 }
 
@@ -103,45 +141,33 @@ mod tests {
 
     #[test]
     fn a_template_is_filled_or_empty() {
-        let row = json!({ "id": "a", "ns": { "p50": 1234.5 }, "ci": [0.5, 20.0], "sent": 3 });
-        assert_eq!(
-            fill_template("{/id}: {/ns/p50:time} ({/sent})", &row).unwrap(),
-            "a: 1.23 µs (3)"
-        );
-        assert_eq!(
-            fill_template("{/ci/0:2} – {/ci/1:raw}", &row).unwrap(),
-            "0.50 – 20"
-        );
-        assert_eq!(
+        let row = json!({ "id": "a", "ns": { "p50": 1234.5 }, "ci": [0.5, 20.0], "none": null });
+        let row = Value::from(Serde(row));
+        let fill = |template| fill_template(template, row.clone());
+        for (template, text) in [
+            ("{{ id }}: {{ ns.p50|time }}", "a: 1.23 µs"),
+            ("{{ ci[0]|fixed(2) }} – {{ ci[1]|raw }}", "0.50 – 20"),
             (
-                fill_template("{/ns/p99:time}", &row),
-                fill_template("{/id:ns}", &row)
+                "{{ ns.p50|short }}, {{ ns.p50|signed }}",
+                "1.2 µs, +1234.50",
             ),
-            (None, None)
-        );
+            ("{{ (ci[0] / 10)|small }}", "0.0500"),
+        ] {
+            assert_eq!(fill(template).as_deref(), Some(text));
+        }
+        for template in ["{{ ns.p99|time }}", "{{ id|ns }}", "{{ x }}", "{{ none }}"] {
+            assert_eq!(fill(template), None, "{template}");
+        }
     }
 
     #[test]
     fn numbers_have_the_digits_that_mean_something() {
-        assert_eq!(
-            [format_time(2.345), format_time(45.67), format_time(1234.0)],
-            ["2.35 ns", "45.7 ns", "1.23 µs"]
-        );
-        assert_eq!(
-            [format_time(2e6), format_rate(1.5e6), format_rate(3e12)],
-            ["2 ms", "1.5 M/s", "3000 G/s"]
-        );
-        assert_eq!(
-            [
-                format_number(0.0),
-                format_number(99.99),
-                format_number(1000.4)
-            ],
-            ["0", "100", "1000"]
-        );
-        assert_eq!(
-            [format_ns(1.234), format_ns(12.34), format_ns(1234.5)],
-            ["1.23", "12.3", "1234"]
-        );
+        let times = [2.345, 45.67, 1234.0, 2e6].map(format_time);
+        assert_eq!(times, ["2.35 ns", "45.7 ns", "1.23 µs", "2 ms"]);
+        assert_eq!([1.5e6, 3e12].map(format_rate), ["1.5 M/s", "3000 G/s"]);
+        let numbers = [0.0, 99.99, 1000.4].map(format_number);
+        assert_eq!(numbers, ["0", "100", "1000"]);
+        let ns = [1.234, 12.34, 1234.5].map(format_ns);
+        assert_eq!(ns, ["1.23", "12.3", "1234"]);
     }
 }

@@ -153,12 +153,3 @@ pub(crate) fn judge_ratio(row: &Row, states: &[MachineState]) -> Option<[String;
         format!("{verdict}{dropped}"),
     ])
 }
-
-/// Formats a time or rate of a row that compares two libraries. `id` is the id of the row, which
-/// says whether `figure` is a time or a rate.
-pub(crate) fn format_figure(id: &str, figure: f64) -> String {
-    match id.contains(LatencyOrThroughput::Throughput.id()) {
-        true => format!("{:.2}M/s", figure / 1e6),
-        false => format!("{figure:.1} ns"),
-    }
-}

@@ -3,6 +3,8 @@
 
 use serde::Serialize;
 
+use crate::report::rows::Row;
+
 /// Maximum number of curves in a chart, which is the number of colours that a reader can
 /// distinguish.
 pub(super) const SERIES_MAX: usize = 8;
@@ -13,14 +15,20 @@ pub(super) const PLOT_AREA: [f64; 4] = [84.0, 12.0, 830.0, 330.0];
 /// Approximate number of labels that each axis of a chart has.
 const LABEL_COUNT: f64 = 8.0;
 
+type FormatFn = fn(f64) -> String;
+
+type ReadFn = fn(&Row) -> Option<f64>;
+
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Axis {
     /// The name of the axis: its quantity and unit, such as `latency (ns)`.
     pub(super) label: &'static str,
     /// True if the axis is logarithmic.
     pub(super) is_log: bool,
-    /// Function that formats a value for a label of the axis.
-    pub(super) format: fn(f64) -> String,
+    /// Formats a value for a label of the axis.
+    pub(super) format: FormatFn,
+    /// Reads the value of a row; `None` if the axis does not show the row.
+    pub(super) read: ReadFn,
 }
 
 /// A chart with curves on two axes. All coordinates are in SVG units.
@@ -49,6 +57,23 @@ struct Scale {
 }
 
 impl Axis {
+    pub(super) const fn linear(label: &'static str, format: FormatFn, read: ReadFn) -> Axis {
+        let is_log = false;
+        Axis {
+            label,
+            is_log,
+            format,
+            read,
+        }
+    }
+
+    pub(super) const fn log(label: &'static str, format: FormatFn, read: ReadFn) -> Axis {
+        Axis {
+            is_log: true,
+            ..Axis::linear(label, format, read)
+        }
+    }
+
     /// Returns true if `value` can be shown on the axis. A logarithmic axis cannot show 0 or
     /// negative values.
     fn can_show(self, value: f64) -> bool {
@@ -143,16 +168,8 @@ mod tests {
     use super::*;
     use crate::report::template::{format_number, format_time};
 
-    const NS: Axis = Axis {
-        label: "latency (ns)",
-        is_log: true,
-        format: format_time,
-    };
-    const COUNT: Axis = Axis {
-        label: "threads",
-        is_log: false,
-        format: format_number,
-    };
+    const NS: Axis = Axis::log("latency (ns)", format_time, |_| None);
+    const COUNT: Axis = Axis::linear("threads", format_number, |_| None);
 
     #[test]
     fn curves_show_every_series_and_the_units_of_both_axes() {
@@ -188,14 +205,9 @@ mod tests {
     #[test]
     fn labels_are_round_numbers_within_the_axis() {
         let ticks = |axis, low, high| {
-            let ends = [0.0, 1.0];
-            Scale {
-                axis,
-                low,
-                high,
-                ends,
-            }
-            .label_values()
+            let values = [low, high].into_iter();
+            let scale = Scale::covering(axis, values, [0.0, 1.0]).unwrap();
+            Scale { low, high, ..scale }.label_values()
         };
         assert_eq!(ticks(COUNT, 0.0, 8.6), [0.0, 2.0, 4.0, 6.0, 8.0]);
         assert_eq!(ticks(NS, 9.0, 60.0), [10.0, 20.0, 50.0]);

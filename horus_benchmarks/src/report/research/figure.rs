@@ -16,9 +16,15 @@ const CURVE_STEPS: u32 = 20;
 /// Minimum number of points for drawing a curve over message sizes or over numbers of endpoints.
 const POINTS_MIN: usize = 3;
 
+/// The kind of charts with percentile curves.
+const PERCENTILES: &str = "percentiles";
+
 /// A chart with the texts that explain it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(super) struct Figure {
+    /// [`PERCENTILES`], or the kind of one of the [`CURVE_CHARTS`].
+    kind: &'static str,
+    program: String,
     title: String,
     /// The name of the program and the ids of the rows that the chart shows.
     source: String,
@@ -27,94 +33,135 @@ pub(super) struct Figure {
     chart: Chart,
 }
 
-const LATENCY_AXIS: Axis = Axis {
-    label: "latency (ns, µs, ms)",
-    is_log: true,
-    format: format_time,
-};
-const MEDIAN_AXIS: Axis = Axis {
-    label: "median latency (ns, µs, ms)",
-    ..LATENCY_AXIS
-};
-const PERCENTILE_AXIS: Axis = Axis {
-    label: "percentile of all samples",
-    is_log: false,
-    format: |nines| {
-        let decimals = (nines - 2.0).max(0.0).round() as usize;
-        format!("{:.decimals$} %", 100.0 * (1.0 - 10f64.powf(-nines)))
-    },
-};
-const BYTES_AXIS: Axis = Axis {
-    label: "message size (bytes)",
-    is_log: true,
-    format: format_bytes,
-};
-const RATE_AXIS: Axis = Axis {
-    label: "messages per second, received",
-    is_log: false,
-    format: format_rate,
-};
+/// The axes of percentile curves, which read no single value of a row.
+const PERCENTILE_AXES: [Axis; 2] = [
+    Axis::linear("percentile of all samples", format_nines, |_| None),
+    Axis::log("latency (ns, µs, ms)", format_time, |_| None),
+];
 
-/// A curve of a chart: its name, its points, and the ids of the rows from which the points come.
+const MEDIAN: Axis = Axis::log("median latency (ns, µs, ms)", format_time, |row| {
+    Some(row.ns?.p50)
+});
+const RATE: Axis = Axis::linear("messages per second, received", format_rate, |row| {
+    row.msgs_per_s
+});
+const LOG_RATE: Axis = Axis::log(RATE.label, RATE.format, RATE.read);
+const BYTES: Axis = Axis::log("message size (bytes)", format_bytes, |row| {
+    message_bytes_in_id(&row.id)
+});
+const PRODUCERS: Axis = Axis::linear("producing threads", format_number, |row| {
+    let (producers, consumers) = endpoint_counts_in_id(&row.id)?;
+    (consumers == 1.0).then_some(producers)
+});
+const CONSUMERS: Axis = Axis::linear("consuming threads", format_number, |row| {
+    let (producers, consumers) = endpoint_counts_in_id(&row.id)?;
+    (producers == 1.0).then_some(consumers)
+});
+const THREADS: Axis = Axis::linear("threads of each", format_number, |row| {
+    let (producers, consumers) = endpoint_counts_in_id(&row.id)?;
+    (producers == consumers).then_some(producers)
+});
+const ENDPOINTS: Axis = Axis::log("topics, publishers or subscribers", format_number, |row| {
+    count_in_id(&row.id)
+});
+
+/// The charts with curves over a number that is in the ids of rows, such as the message size. For
+/// each one: its kind, its title, and its axes.
+const CURVE_CHARTS: [(&str, &str, [Axis; 2]); 6] = [
+    ("by_size", "median latency by size", [BYTES, MEDIAN]),
+    ("by_size", "throughput by size", [BYTES, LOG_RATE]),
+    ("scaling", "producers, one consumer", [PRODUCERS, RATE]),
+    ("scaling", "consumers, one producer", [CONSUMERS, RATE]),
+    ("scaling", "as many producers as consumers", [THREADS, RATE]),
+    (
+        "scaling",
+        "cost of a message in one thread",
+        [ENDPOINTS, MEDIAN],
+    ),
+];
+
+/// A curve of a chart: its points, and the ids of the rows from which the points come.
 #[derive(Default)]
 struct Curve<'a> {
-    name: String,
     points: Vec<(f64, f64)>,
     ids: Vec<&'a str>,
 }
 
+/// Curves with their names, in the order of their rows.
+type NamedCurves<'a> = Vec<(String, Curve<'a>)>;
+
 impl Figure {
+    /// Returns a figure of the curves, or `None` if they have no point that can be shown.
     fn new(
         program: &ProgramRecord,
+        kind: &'static str,
         title: &str,
         axes: [Axis; 2],
-        curves: Vec<Curve<'_>>,
+        curves: &[(String, Curve<'_>)],
     ) -> Option<Figure> {
-        let ids: Vec<&str> = curves.iter().flat_map(|curve| curve.ids.clone()).collect();
-        let dots = axes[0].label != PERCENTILE_AXIS.label;
-        let parts = curves.into_iter().map(|curve| (curve.name, curve.points));
-        let (legend, points): (Vec<_>, Vec<_>) = parts.unzip();
+        let ids: Vec<&str> = curves.iter().flat_map(|(_, one)| one.ids.clone()).collect();
+        let points: Vec<_> = curves.iter().map(|(_, one)| one.points.clone()).collect();
+        let dots = kind != PERCENTILES;
         Some(Figure {
+            kind,
+            program: program.name.clone(),
             title: format!("{}: {title}", program.name),
             source: format!("{}: {}", program.name, ids.join(", ")),
-            legend,
+            legend: curves.iter().map(|(name, _)| name.clone()).collect(),
             chart: Chart::new(axes, &points, dots)?,
         })
     }
 }
 
-/// Returns the group of curves with the key `key`. Creates the group if it does not exist.
-fn group_of_key<T: Default>(groups: &mut Vec<(String, T)>, key: String) -> &mut T {
-    let found = groups.iter().position(|(other, _)| *other == key);
+/// Draws all charts of a program's rows.
+pub(super) fn draw_figures(program: &ProgramRecord) -> Vec<Figure> {
+    let mut figures = draw_percentiles(program);
+    for (kind, title, axes) in CURVE_CHARTS {
+        figures.extend(draw_curves(program, kind, title, axes));
+    }
+    figures
+}
+
+/// Groups curves into charts. `place` returns for a row the key of its chart, the name of its
+/// curve, and its points on the curve; `None` if the row is not shown.
+fn group_curves<'p>(
+    program: &'p ProgramRecord,
+    place: impl Fn(&'p Row) -> Option<(String, String, Vec<(f64, f64)>)>,
+) -> Vec<(String, NamedCurves<'p>)> {
+    let mut charts: Vec<(String, NamedCurves<'p>)> = Vec::new();
+    for row in &program.rows {
+        if let Some((key, name, points)) = place(row) {
+            let curve = value_of_key(value_of_key(&mut charts, key), name);
+            curve.points.extend(points);
+            curve.ids.push(&row.id);
+        }
+    }
+    charts
+}
+
+/// Returns the value with the key `key`. Adds a default value if there is none.
+fn value_of_key<T: Default>(values: &mut Vec<(String, T)>, key: String) -> &mut T {
+    let found = values.iter().position(|(other, _)| *other == key);
     let index = found.unwrap_or_else(|| {
-        groups.push((key, T::default()));
-        groups.len() - 1
+        values.push((key, T::default()));
+        values.len() - 1
     });
-    &mut groups[index].1
+    &mut values[index].1
 }
 
 /// Draws percentile curves. One figure shows all rows of a program that differ only in the carrier,
 /// which is the ring, topic or socket that transports the messages. Figures for 16-byte messages,
 /// and for programs without message sizes, come first.
-pub(super) fn draw_percentiles<'p>(program: &'p ProgramRecord) -> Vec<Figure> {
-    let mut groups: Vec<(String, Vec<&'p Row>)> = Vec::new();
-    for row in program.rows.iter().filter(|row| row.ns.is_some()) {
-        let mut parts: Vec<&str> = row.id.split('/').collect();
-        let index = subject_part_index(&parts);
-        parts[index] = "*";
-        group_of_key(&mut groups, parts.join("/")).push(row);
-    }
-    groups.sort_by_key(|(key, _)| message_bytes_in_id(key).is_some_and(|size| size != 16.0));
-    let figures = groups.iter().flat_map(|(key, rows)| {
-        rows.chunks(SERIES_MAX).filter_map(move |rows| {
-            let curve = |row: &&'p Row| Curve {
-                name: subject_in_id(&row.id).to_owned(),
-                points: percentile_curve(program, row),
-                ids: vec![&row.id],
-            };
-            let curves = rows.iter().map(curve).collect();
-            Figure::new(program, key, [PERCENTILE_AXIS, LATENCY_AXIS], curves)
-        })
+fn draw_percentiles(program: &ProgramRecord) -> Vec<Figure> {
+    let mut charts = group_curves(program, |row| {
+        row.ns?;
+        let (key, subject) = split_subject(&row.id);
+        Some((key, subject.to_owned(), percentile_curve(program, row)))
+    });
+    charts.sort_by_key(|(key, _)| message_bytes_in_id(key).is_some_and(|size| size != 16.0));
+    let figures = charts.iter().flat_map(|(key, curves)| {
+        let parts = curves.chunks(SERIES_MAX);
+        parts.filter_map(|curves| Figure::new(program, PERCENTILES, key, PERCENTILE_AXES, curves))
     });
     figures.collect()
 }
@@ -148,119 +195,44 @@ fn percentile_curve(program: &ProgramRecord, row: &Row) -> Vec<(f64, f64)> {
         .collect()
 }
 
-/// Draws charts of the median latency and of the throughput as functions of the message size.
-pub(super) fn draw_by_size(program: &ProgramRecord) -> Vec<Figure> {
-    let rates = Axis {
-        is_log: true,
-        ..RATE_AXIS
-    };
-    let mut all = draw_curves(
-        program,
-        "median latency by size",
-        [BYTES_AXIS, MEDIAN_AXIS],
-        |row| Some((message_bytes_in_id(&row.id)?, row.ns?.p50)),
-    );
-    all.extend(draw_curves(
-        program,
-        "throughput by size",
-        [BYTES_AXIS, rates],
-        |row| Some((message_bytes_in_id(&row.id)?, row.msgs_per_s?)),
-    ));
-    all
-}
-
-/// Draws charts of the throughput as a function of the number of producers, of consumers, and of
-/// both.
-pub(super) fn draw_scaling(program: &ProgramRecord) -> Vec<Figure> {
-    type CoordinateFn = fn(f64, f64) -> Option<f64>;
-    let threads: [(&str, &'static str, CoordinateFn); 3] = [
-        ("producers, one consumer", "producing threads", |p, c| {
-            (c == 1.0).then_some(p)
-        }),
-        ("consumers, one producer", "consuming threads", |p, c| {
-            (p == 1.0).then_some(c)
-        }),
-        (
-            "as many producers as consumers",
-            "threads of each",
-            |p, c| (p == c).then_some(p),
-        ),
-    ];
-    let figures = threads.into_iter().flat_map(|(title, label, pick)| {
-        let x = Axis {
-            label,
-            is_log: false,
-            format: format_number,
-        };
-        draw_curves(program, title, [x, RATE_AXIS], |row| {
-            let (producers, consumers) = endpoint_counts_in_id(&row.id)?;
-            Some((pick(producers, consumers)?, row.msgs_per_s?))
-        })
-    });
-    let x = Axis {
-        label: "topics, publishers or subscribers",
-        is_log: true,
-        format: format_number,
-    };
-    let costs = draw_curves(
-        program,
-        "cost of a message in one thread",
-        [x, MEDIAN_AXIS],
-        |row| Some((count_in_id(&row.id)?, row.ns?.p50)),
-    );
-    figures.chain(costs).collect()
-}
-
 /// Draws one chart for each kind and placement of rows. A chart has a curve for each subject, such
 /// as `topic`, that has enough points.
 fn draw_curves(
     program: &ProgramRecord,
+    kind: &'static str,
     title: &str,
     axes: [Axis; 2],
-    point: impl Fn(&Row) -> Option<(f64, f64)>,
 ) -> Vec<Figure> {
-    let mut groups: Vec<(String, Vec<(String, Curve<'_>)>)> = Vec::new();
-    for row in &program.rows {
-        let Some(point) = point(row) else { continue };
-        let (key, name) = id_without_numbers(&row.id);
-        let curve = group_of_key(group_of_key(&mut groups, key), name);
-        curve.points.push(point);
-        curve.ids.push(&row.id);
-    }
-    let figures = groups.into_iter().filter_map(|(key, curves)| {
-        let named = |(name, curve)| Curve { name, ..curve };
-        let mut curves: Vec<Curve<'_>> = curves.into_iter().map(named).collect();
-        curves.retain(|curve| curve.points.len() >= POINTS_MIN);
+    let [x, y] = axes;
+    let charts = group_curves(program, |row| {
+        let (key, subject) = id_without_numbers(&row.id);
+        Some((key, subject, vec![((x.read)(row)?, (y.read)(row)?)]))
+    });
+    let figures = charts.into_iter().filter_map(|(key, mut curves)| {
+        curves.retain(|(_, curve)| curve.points.len() >= POINTS_MIN);
         curves.truncate(SERIES_MAX);
-        for curve in &mut curves {
+        for (_, curve) in &mut curves {
             curve.points.sort_by(|a, b| a.0.total_cmp(&b.0));
         }
-        Figure::new(program, &format!("{title} ({key})"), axes, curves)
+        Figure::new(program, kind, &format!("{title} ({key})"), axes, &curves)
     });
     figures.collect()
 }
 
-/// Returns the subject of a row: the part of its id before the message size, such as `topic` in
-/// `one_way/cross_process/topic/16B`. If the id has no message size, returns its last part.
-pub(super) fn subject_in_id(id: &str) -> &str {
-    let parts: Vec<&str> = id.split('/').collect();
-    parts[subject_part_index(&parts)]
-}
-
-/// Returns the index of the part of a row's id that names what was measured: the last part before
-/// the message size.
-fn subject_part_index(parts: &[&str]) -> usize {
+/// Returns the id of a row with `*` in place of its subject, and the subject: the part before the
+/// message size, such as `topic` in `one_way/cross_process/topic/16B`. If the id has no message
+/// size, the subject is its last part.
+fn split_subject(id: &str) -> (String, &str) {
+    let mut parts: Vec<&str> = id.split('/').collect();
     let last = parts.len() - 1;
-    if last > 0 && message_bytes_in_id(parts[last]).is_some() {
-        last - 1
-    } else {
-        last
-    }
+    let index = last - usize::from(last > 0 && message_bytes_in_id(id).is_some());
+    let subject = std::mem::replace(&mut parts[index], "*");
+    (parts.join("/"), subject)
 }
 
 /// Returns the message size at the end of a row's id, in bytes; `None` if the id has no message
 /// size.
-pub(super) fn message_bytes_in_id(id: &str) -> Option<f64> {
+fn message_bytes_in_id(id: &str) -> Option<f64> {
     let last = id.rsplit('/').next()?;
     let units = [("KB", 1024.0), ("MB", 1024.0 * 1024.0), ("B", 1.0)];
     units
@@ -299,6 +271,12 @@ fn id_without_numbers(id: &str) -> (String, String) {
     let mut parts: Vec<&str> = id.split('/').filter(|part| !is_number(part)).collect();
     let subject = parts.pop().unwrap_or_default().to_owned();
     (parts.join("/"), subject)
+}
+
+/// Formats a number of nines as a percentage: two nines are 99 %.
+fn format_nines(nines: f64) -> String {
+    let decimals = (nines - 2.0).max(0.0).round() as usize;
+    format!("{:.decimals$} %", 100.0 * (1.0 - 10f64.powf(-nines)))
 }
 
 fn format_bytes(bytes: f64) -> String {
@@ -357,44 +335,45 @@ mod tests {
             msgs_per_s: Some(1e6),
             ..Row::default()
         };
+        let draw = |rows: &[Row], kind: &str| {
+            let mut figures = draw_figures(&program(rows.to_vec()));
+            figures.retain(|figure| figure.kind == kind);
+            figures
+        };
         let rows = ["4KB", "64KB", "1024KB"].map(|size| rate(&format!("throughput/p/loan/{size}")));
-        assert_eq!(draw_by_size(&program(rows.to_vec())).len(), 1);
-        assert_eq!(draw_by_size(&program(rows[1..].to_vec())).len(), 0);
+        assert_eq!(draw(&rows, "by_size").len(), 1);
+        assert_eq!(draw(&rows[1..], "by_size").len(), 0);
         let ends = ["1p1c", "2p1c", "4p1c", "1p2c", "2p2c"];
         let rows = ends.map(|ends| rate(&format!("throughput/cross_thread/fanout/{ends}/16B")));
-        let all = draw_scaling(&program(rows.to_vec()));
+        let all = draw(&rows, "scaling");
+        let titles: Vec<&str> = all.iter().map(|figure| figure.title.as_str()).collect();
         assert_eq!(
-            all.len(),
-            1,
-            "{:?}",
-            all.iter().map(|one| &one.title).collect::<Vec<_>>()
+            titles,
+            ["x: producers, one consumer (throughput/cross_thread)"]
         );
-        assert!(all[0].title.contains("producers, one consumer"));
     }
 
     #[test]
     fn ids_say_what_they_are_of() {
-        assert_eq!(subject_in_id("one_way/cross_process/topic/16B"), "topic");
-        assert_eq!(subject_in_id("wakeup/futex"), "futex");
-        assert_eq!(
-            [
-                message_bytes_in_id("a/64KB"),
-                message_bytes_in_id("a/b"),
-                message_bytes_in_id("x/304B")
-            ],
-            [Some(65536.0), None, Some(304.0)]
-        );
-        assert_eq!(endpoint_counts_in_id("t/fanout/8p4c"), Some((8.0, 4.0)));
-        assert_eq!(
-            endpoint_counts_in_id("t/fanout_shm_2p2s/16B"),
-            Some((2.0, 2.0))
-        );
-        assert_eq!(endpoint_counts_in_id("one_way/spsc/16B"), None);
-        let split = |id: &str| id_without_numbers(id);
-        assert_eq!(
-            split("t/p/fanout_2p2s/16B"),
-            ("t/p".to_owned(), "fanout_2p2s".to_owned())
-        );
-        assert_eq!(split("scalability/threads/4p2c").1, "threads");
+        let (key, subject) = split_subject("one_way/cross_process/topic/16B");
+        assert_eq!((&*key, subject), ("one_way/cross_process/*/16B", "topic"));
+        assert_eq!(split_subject("wakeup/futex").1, "futex");
+        for (id, bytes) in [
+            ("a/64KB", Some(65536.0)),
+            ("a/b", None),
+            ("x/304B", Some(304.0)),
+        ] {
+            assert_eq!(message_bytes_in_id(id), bytes, "{id}");
+        }
+        for (id, counts) in [
+            ("t/fanout/8p4c", Some((8.0, 4.0))),
+            ("t/fanout_shm_2p2s/16B", Some((2.0, 2.0))),
+            ("one_way/spsc/16B", None),
+        ] {
+            assert_eq!(endpoint_counts_in_id(id), counts, "{id}");
+        }
+        let (key, subject) = id_without_numbers("t/p/fanout_2p2s/16B");
+        assert_eq!((&*key, &*subject), ("t/p", "fanout_2p2s"));
+        assert_eq!(id_without_numbers("scalability/threads/4p2c").1, "threads");
     }
 }

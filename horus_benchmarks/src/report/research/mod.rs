@@ -12,4 +12,3 @@ mod figure;
 pub mod page;
 pub mod quantity;
 pub mod record;
-mod tables;

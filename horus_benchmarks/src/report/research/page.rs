@@ -1,16 +1,18 @@
-//! Renders the report's page: one HTML file that needs no other files and no network.
+//! Renders the report's page: one HTML file that needs no other files and no network. Its template
+//! decides which rows and charts are in which section.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
-use minijinja::syntax::SyntaxConfig;
 use minijinja::value::{Serde, Value};
-use minijinja::{AutoEscape, Environment, Error, Output, State};
+use minijinja::{AutoEscape, Error, Output, State, UndefinedBehavior};
 use serde_json::json;
 
+use crate::report::goals::FLOOR_NS_KEY;
 use crate::report::research::chart::PLOT_AREA;
+use crate::report::research::figure::draw_figures;
 use crate::report::research::record::{OK_RESULT, ProgramRecord, RunRecord};
-use crate::report::research::tables::Layout;
-use crate::report::template::fill_template;
+use crate::report::rows::{self, Row};
+use crate::report::template::{Columns, new_engine};
 
 const PAGE_HTML: &str = include_str!("page.html");
 const PAGE_CSS: &str = include_str!("page.css");
@@ -21,30 +23,48 @@ const PAGE_CSS: &str = include_str!("page.css");
 ///
 /// If the template of the page is invalid.
 pub fn render(run: &RunRecord, name: &str) -> Result<String, Error> {
-    let layout = Layout::built_in();
     let programs = || run.programs.iter();
-    let commits: BTreeSet<&str> = programs().map(|one| &*one.commit).collect();
-    let failed = programs().filter(|one| !one.is_complete());
+    let rows: Vec<serde_json::Value> = run
+        .rows()
+        .map(|(program, row)| row_with_context(program, row))
+        .collect();
+    let ids: Vec<&str> = run.rows().map(|(_, row)| &*row.id).collect();
     let content = json!({
         "name": name,
         "style": PAGE_CSS,
         "plot": PLOT_AREA,
-        "facts": run.first_with_machine().map(|program| machine_facts(&layout, program)),
-        "commits": commits.iter().filter(|commit| !commit.is_empty()).collect::<Vec<_>>(),
+        "machine": run.first_with_machine().map(|program| {
+            let mut machine = program.machine.clone();
+            machine.insert("commit".to_owned(), program.commit.as_str().into());
+            machine
+        }),
+        "commits": programs()
+            .map(|one| &*one.commit)
+            .filter(|commit| !commit.is_empty())
+            .collect::<BTreeSet<_>>(),
         "warnings": distinct_warnings(run),
-        "failed": failed.map(|one| &one.name).collect::<Vec<_>>(),
+        "failed": programs()
+            .filter(|one| !one.is_complete())
+            .map(|one| &one.name)
+            .collect::<Vec<_>>(),
         "programs": programs().map(program_values).collect::<Vec<_>>(),
-        "parts": layout.section_contents(run),
-        "rows": layout.all_rows(run),
+        "figures": programs().flat_map(draw_figures).collect::<Vec<_>>(),
+        // The first row with each id.
+        "by_id": ids.iter().zip(&rows).rev().collect::<BTreeMap<_, _>>(),
+        "rows": rows,
     });
-    let mut environment = Environment::new();
-    let mut syntax = SyntaxConfig::builder();
-    environment.set_syntax(syntax.trim_blocks(true).lstrip_blocks(true).build()?);
-    environment.set_formatter(escape_html);
-    environment.set_auto_escape_callback(|_| AutoEscape::Html);
-    environment
-        .template_from_str(PAGE_HTML)?
-        .render(Value::from(Serde(content)))
+    let mut engine = new_engine();
+    engine.set_undefined_behavior(UndefinedBehavior::SemiStrict);
+    engine.set_formatter(escape_html);
+    engine.set_auto_escape_callback(|_| AutoEscape::Html);
+    engine.add_test("containing", |text: &str, part: &str| text.contains(part));
+    engine.add_function("headings", |table: &str| {
+        Columns::of_table(table).headings()
+    });
+    engine.add_filter("cells", |row: Value, table: &str| {
+        Columns::of_table(table).cells(row)
+    });
+    engine.render_str(PAGE_HTML, Serde(content))
 }
 
 /// Writes `value` to the page. Escapes the characters that have a meaning in HTML, unless the value
@@ -63,16 +83,25 @@ fn escape_html(out: &mut Output<'_>, _: &mut State<'_, '_>, value: &Value) -> Re
     Ok(())
 }
 
-/// Returns the names and values of the facts about the machine on which `program` ran.
-fn machine_facts<'a>(layout: &'a Layout, program: &ProgramRecord) -> Vec<(&'a str, String)> {
-    let mut machine = json!(program.machine);
-    machine["commit"] = program.commit.as_str().into();
-    let value =
-        |template: &str| fill_template(template, &machine).unwrap_or_else(|| "none".to_owned());
-    let facts = layout.facts.iter();
-    facts
-        .map(|(name, template)| (name.as_str(), value(template)))
-        .collect()
+/// Returns the JSON of `row` with values of its record: the name of the program, how the row was
+/// measured, and the floor that was measured with the row. `source` names both, and `short` is the
+/// id without its first part.
+pub(super) fn row_with_context(program: &ProgramRecord, row: &Row) -> serde_json::Value {
+    let mut value = json!(row);
+    let short = match row.id.split_once('/') {
+        Some(("one_way" | "throughput" | "floor" | "determinism" | "scalability", rest)) => rest,
+        _ => &row.id,
+    };
+    value["short"] = short.into();
+    value["program"] = program.name.as_str().into();
+    value["source"] = format!("{}: {}", program.name, row.id).into();
+    value["basis"] = program.basis(&row.id).into();
+    let floor: Option<[f64; 3]> = rows::value_of_row(&program.settings, FLOOR_NS_KEY, &row.id);
+    if let (Some([_, floor, _]), Some(ns), Some(_)) = (floor, row.ns, row.floor_ratio) {
+        value["floor"] = floor.into();
+        value["overhead"] = (ns.p50 - floor).into();
+    }
+    value
 }
 
 /// Returns the warnings of all programs. With each warning comes the number of other programs that
@@ -90,7 +119,7 @@ fn distinct_warnings(run: &RunRecord) -> Vec<(&str, usize)> {
     warnings
 }
 
-/// Returns the values for the line of `program` in the table of programs.
+/// Returns what the page says about `program` itself.
 fn program_values(program: &ProgramRecord) -> serde_json::Value {
     let outcome = program.outcome.as_ref();
     let class = match outcome {
@@ -107,5 +136,6 @@ fn program_values(program: &ProgramRecord) -> serde_json::Value {
         "rows": program.rows.len(),
         "has_record": !program.rows.is_empty() || !program.machine.is_empty(),
         "has_histograms": !program.histograms.is_empty(),
+        "real_time": program.settings.get("real_time").unwrap_or(&json!({})),
     })
 }
