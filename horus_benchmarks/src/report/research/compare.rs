@@ -1,8 +1,7 @@
 //! Compares two runs of the benchmarks, and finds the rows that became slower by more than noise.
 
 use crate::measure::state::MachineState;
-use crate::report::goals::{self, Verdict};
-use crate::report::research::quantity::{ComparedQuantity, QUANTITIES, ValueWithInterval};
+use crate::report::goals::{self, Measured, Quantity, Verdict};
 use crate::report::research::record::{ProgramRecord, RunRecord};
 use crate::report::rows::Row;
 
@@ -34,12 +33,17 @@ pub enum RowChange {
     Same,
 }
 
-/// A quantity, its old value, and its new value, which may be missing.
-type ComparedValues = (
-    ComparedQuantity,
-    ValueWithInterval,
-    Option<ValueWithInterval>,
-);
+/// All changes, from the worst to the best. For each one: the word before a row that changed, empty
+/// if the row is not listed, and the words behind the number of such rows.
+const CHANGES: [(RowChange, &str, &str); 7] = [
+    (RowChange::Regression, "REGRESSION", "regressions"),
+    (RowChange::Missing, "MISSING", "missing"),
+    (RowChange::Better, "better", "better"),
+    (RowChange::New, "new", "new"),
+    (RowChange::OtherState, "", "in other states of the machine"),
+    (RowChange::NotCompared, "", "not compared"),
+    (RowChange::Same, "", "within noise"),
+];
 
 /// A row that one or both of the compared runs have, and one quantity by which it was compared.
 #[derive(Debug, Clone)]
@@ -49,25 +53,20 @@ pub struct ComparedRow {
     /// The floor, in nanoseconds, of the machine's state in which the values were compared; `None`
     /// if they were compared without regard to the states of the machine.
     pub floor_ns: Option<f64>,
-    /// The quantity, and its old and new value; `None` if one run lacks the row, or if the runs
-    /// have no quantity or no state of the machine in common.
-    pub figures: Option<ComparedValues>,
+    /// A text with the old and the new value of the quantity; `None` if one run lacks the row, or
+    /// if the runs have no quantity or no state of the machine in common.
+    pub figures: Option<String>,
     /// The way in which the quantity changed from the old run to the new one.
     pub change: RowChange,
 }
 
 impl ComparedRow {
-    /// Returns a row that was compared without regard to the states of the machine.
-    fn of_row(
-        program: &ProgramRecord,
-        row: &Row,
-        figures: Option<ComparedValues>,
-        change: RowChange,
-    ) -> ComparedRow {
+    /// Returns a row without a quantity.
+    fn new(program: &ProgramRecord, row: &Row, change: RowChange) -> ComparedRow {
         ComparedRow {
             id: format!("{}: {}", program.name, row.id),
             floor_ns: None,
-            figures,
+            figures: None,
             change,
         }
     }
@@ -96,17 +95,13 @@ impl RunComparison {
     /// only ratios.
     pub fn new(old: &RunRecord, new: &RunRecord) -> RunComparison {
         let same_cpu = old.cpu_model() == new.cpu_model();
-        let mut rows: Vec<ComparedRow> = old
-            .rows()
-            .flat_map(|(program, row)| {
-                compare_row((program, row), find_row(new, program, row), same_cpu)
-            })
-            .collect();
-        rows.extend(new.rows().filter_map(|(program, row)| {
-            let before = old.program(&program.name);
-            let is_known = before.is_some_and(|one| one.row(&row.id).is_some());
-            (!is_known).then(|| ComparedRow::of_row(program, row, None, RowChange::New))
-        }));
+        let of_old = old.rows().flat_map(|(program, row)| {
+            compare_row((program, row), find_row(new, program, row), same_cpu)
+        });
+        let mut rows: Vec<ComparedRow> = of_old.collect();
+        let added = new.rows();
+        let added = added.filter(|(program, row)| find_row(old, program, row).is_none());
+        rows.extend(added.map(|(program, row)| ComparedRow::new(program, row, RowChange::New)));
         rows.sort_by_key(|row| row.change);
         let failed = new.programs.iter().filter(|one| {
             let before = old.programs.iter().find(|other| other.name == one.name);
@@ -133,62 +128,43 @@ impl RunComparison {
     /// Returns the comparison as text: the rows that changed, then the number of rows that did not
     /// change.
     pub fn render(&self) -> String {
-        let mut text = String::new();
-        let mut say = |line: String| {
-            text.push_str(&line);
-            text.push('\n');
-        };
+        let mut lines = Vec::new();
         if !self.same_cpu {
-            say("different CPUs: only ratios are compared".to_owned());
+            lines.push("different CPUs: only ratios are compared".to_owned());
         }
-        self.failed
-            .iter()
-            .for_each(|name| say(format!("FAILED      {name}")));
-        for row in &self.rows {
-            let word = match row.change {
-                RowChange::Regression => "REGRESSION",
-                RowChange::Missing => "MISSING",
-                RowChange::Better => "better",
-                RowChange::New => "new",
-                RowChange::OtherState | RowChange::NotCompared | RowChange::Same => continue,
-            };
-            let state = row
-                .floor_ns
-                .map_or_else(String::new, |floor_ns| format!(" (floor {floor_ns:.0} ns)"));
-            let figures = row.figures.map_or_else(String::new, describe_values);
-            say(format!("{word:<11} {}{state}{figures}", row.id));
+        lines.extend(self.failed.iter().map(|name| format!("FAILED      {name}")));
+        for (change, word, _) in CHANGES.iter().filter(|(_, word, _)| !word.is_empty()) {
+            for row in self.rows.iter().filter(|row| row.change == *change) {
+                let state = row.floor_ns.map(|ns| format!(" (floor {ns:.0} ns)"));
+                let state = state.unwrap_or_default();
+                let figures = row.figures.as_deref().unwrap_or_default();
+                lines.push(format!("{word:<11} {}{state}{figures}", row.id));
+            }
         }
         let missed = self.missed_goals.iter();
-        missed.for_each(|line| say(format!("goal missed {line}")));
+        lines.extend(missed.map(|text| format!("goal missed {text}")));
         let losses = self.new_losses.iter();
-        losses.for_each(|line| say(format!("losses      {line}")));
-        let count = |change| self.rows.iter().filter(|row| row.change == change).count();
-        say(format!(
-            "{} regressions, {} missing, {} better, {} new, {} in other states of the machine, \
-             {} not compared, {} within noise",
-            count(RowChange::Regression),
-            count(RowChange::Missing),
-            count(RowChange::Better),
-            count(RowChange::New),
-            count(RowChange::OtherState),
-            count(RowChange::NotCompared),
-            count(RowChange::Same)
-        ));
-        text
+        lines.extend(losses.map(|text| format!("losses      {text}")));
+        let counts = CHANGES.map(|(change, _, words)| {
+            let rows = self.rows.iter().filter(|row| row.change == change);
+            format!("{} {words}", rows.count())
+        });
+        lines.push(counts.join(", "));
+        lines.join("\n") + "\n"
     }
 }
 
 /// Returns a text with the old and the new value of a quantity.
-fn describe_values((measure, old, new): ComparedValues) -> String {
-    let before = old.format(measure);
+fn describe_values(quantity: &Quantity, old: Measured, new: Option<Measured>) -> String {
+    let before = quantity.describe(old);
     let Some(new) = new else {
         return format!("  {before} -> no value above 0");
     };
-    let change = match measure.noise {
+    let change = match quantity.noise {
         Some(_) => format!("{:+.0}", new.value - old.value),
         None => format!("{:+.1} %", (new.value / old.value - 1.0) * 100.0),
     };
-    format!("  {before} -> {} ({change})", new.format(measure))
+    format!("  {before} -> {} ({change})", quantity.describe(new))
 }
 
 /// Returns the row with the id of `row` in `run`, and the record of the same program there.
@@ -204,28 +180,24 @@ fn find_row<'a>(
 /// Returns a text for each goal that the old run met and the new run missed. Leaves out goals whose
 /// limit has changed.
 fn list_missed_goals(old: &RunRecord, new: &RunRecord) -> Vec<String> {
-    let pairs = old.programs.iter().filter_map(|program| {
-        let other = new.program(&program.name)?;
-        Some((&program.name, program.verdicts(), other.verdicts()))
-    });
-    let lines = pairs.flat_map(|(name, before, after)| {
-        let missed = |one: Verdict| {
-            let is_same = |other: &&Verdict| other.id == one.id && other.goal == one.goal;
-            let now = after.iter().find(is_same)?;
-            let Verdict {
-                id,
-                goal,
-                measured,
-                verdict,
-            } = now;
-            (one.is_met() && !now.is_met()).then(|| {
-                let was = &one.measured;
-                format!("{name}: {id}  {goal}: {was} -> {measured}: {verdict}")
-            })
+    let mut texts = Vec::new();
+    for program in &old.programs {
+        let Some(other) = new.program(&program.name) else {
+            continue;
         };
-        before.into_iter().filter_map(missed).collect::<Vec<_>>()
-    });
-    lines.collect()
+        let after = other.verdicts();
+        for was in program.verdicts() {
+            let is_same = |one: &&Verdict| one.id == was.id && one.goal == was.goal;
+            let now = after.iter().find(is_same);
+            if let Some(now) = now.filter(|now| was.is_met() && !now.is_met()) {
+                texts.push(format!(
+                    "{}: {}  {}: {} -> {}: {}",
+                    program.name, now.id, now.goal, was.measured, now.measured, now.verdict
+                ));
+            }
+        }
+    }
+    texts
 }
 
 /// Returns a text for each row that lost messages in the new run and none in the old one.
@@ -234,13 +206,13 @@ fn list_new_losses(old: &RunRecord, new: &RunRecord) -> Vec<String> {
     let lines = lossless.filter_map(|(program, row)| {
         let (_, found) = find_row(new, program, row)?;
         let (sent, lost) = (found.sent(), found.lost());
-        let line = || {
+        let text = || {
             format!(
                 "{}: {}  {lost} of {sent}, none before",
                 program.name, row.id
             )
         };
-        (lost > 0).then(line)
+        (lost > 0).then(text)
     });
     lines.collect()
 }
@@ -252,82 +224,77 @@ fn compare_row(
     found: Option<(&ProgramRecord, &Row)>,
     same_cpu: bool,
 ) -> Vec<ComparedRow> {
-    let whole = |figures, change| ComparedRow::of_row(program, row, figures, change);
     let Some((other_program, other)) = found else {
-        return vec![whole(None, RowChange::Missing)];
+        return vec![ComparedRow::new(program, row, RowChange::Missing)];
     };
+    let old_row = goals::row_with_ratios(row, &program.settings);
+    let new_row = goals::row_with_ratios(other, &other_program.settings);
+    let states = [program, other_program].map(|one| goals::recorded_states(&one.settings, &row.id));
     let mut has_general = false;
     let mut all = Vec::new();
-    for measure in QUANTITIES {
-        let Some(old) = (measure.read)(row, &program.settings) else {
+    for quantity in goals::quantities() {
+        let Some(old) = quantity.read_comparable(&old_row) else {
             continue;
         };
-        let new = (measure.read)(other, &other_program.settings);
+        let new = quantity.read_comparable(&new_row);
         // WHY also without a new value: the new run may have another general quantity.
-        let is_wanted = (measure.is_general && (new.is_none() || !has_general))
-            || goals::has_goal(&row.id, measure.goal_pointer);
-        if !is_wanted || !(same_cpu || measure.is_ratio) {
+        let is_wanted =
+            (quantity.is_general && (new.is_none() || !has_general)) || quantity.has_goal(&row.id);
+        if !is_wanted || !(same_cpu || quantity.is_ratio) {
             continue;
         }
-        has_general |= measure.is_general && new.is_some();
-        let Some(new) = new else {
-            all.push(whole(Some((measure, old, None)), RowChange::Missing));
-            continue;
+        has_general |= quantity.is_general && new.is_some();
+        let pairs = match new {
+            Some(_) if quantity.has_states() && states.iter().all(|one| !one.is_empty()) => {
+                pair_states(&states)
+            }
+            new => vec![(None, old, new)],
         };
-        let states =
-            [program, other_program].map(|one| goals::recorded_states(&one.settings, &row.id));
-        if !(measure.is_general && measure.is_ratio) || states.iter().any(Vec::is_empty) {
-            let change = judge_change(measure, old, new);
-            all.push(whole(Some((measure, old, Some(new))), change));
-            continue;
-        }
-        let in_states = compare_states(measure, &states);
-        let worst = in_states.into_iter().min_by_key(|(change, ..)| *change);
-        all.push(worst.map_or_else(
-            || whole(None, RowChange::OtherState),
-            |(change, floor_ns, old, new)| ComparedRow {
-                floor_ns: Some(floor_ns),
-                ..whole(Some((measure, old, Some(new))), change)
-            },
-        ));
+        let compared = pairs.into_iter().map(|(floor_ns, old, new)| ComparedRow {
+            floor_ns,
+            figures: Some(describe_values(quantity, old, new)),
+            ..ComparedRow::new(program, row, judge_change(quantity, old, new))
+        });
+        let worst = compared.min_by_key(|one| one.change);
+        all.push(worst.unwrap_or_else(|| ComparedRow::new(program, row, RowChange::OtherState)));
     }
     if all.is_empty() {
-        all.push(whole(None, RowChange::NotCompared));
+        all.push(ComparedRow::new(program, row, RowChange::NotCompared));
     }
     all
 }
 
-/// Compares the ratios of one row in each state of the machine that both runs have. Returns for
-/// each such state the change, the floor in nanoseconds, and the old and the new ratio.
-fn compare_states(
-    measure: ComparedQuantity,
+/// Returns the ratios of one row in each state of the machine that both runs have, preceded by the
+/// floor of the state in nanoseconds.
+fn pair_states(
     [old, new]: &[Vec<MachineState>; 2],
-) -> Vec<(RowChange, f64, ValueWithInterval, ValueWithInterval)> {
+) -> Vec<(Option<f64>, Measured, Option<Measured>)> {
+    let ratio = |state: &MachineState| Measured {
+        value: state.ratio,
+        interval: state.ratio_ci,
+    };
     let common = old.iter().filter_map(|state| {
         let other = new.iter().find(|other| other.is_same_as(state))?;
-        let [before, after] = [state, other].map(ValueWithInterval::of_state);
-        let change = judge_change(measure, before, after);
-        Some((change, state.floor_ns, before, after))
+        Some((Some(state.floor_ns), ratio(state), Some(ratio(other))))
     });
     common.collect()
 }
 
 /// Returns [`RowChange::Regression`] or [`RowChange::Better`] if the confidence intervals of the
 /// old and the new value do not overlap and the values differ by more than noise. Otherwise returns
-/// [`RowChange::Same`].
-fn judge_change(
-    measure: ComparedQuantity,
-    old: ValueWithInterval,
-    new: ValueWithInterval,
-) -> RowChange {
-    if let Some(noise) = measure.noise {
+/// [`RowChange::Same`], or [`RowChange::Missing`] if there is no new value.
+fn judge_change(quantity: &Quantity, old: Measured, new: Option<Measured>) -> RowChange {
+    let Some(new) = new else {
+        return RowChange::Missing;
+    };
+    if let Some(noise) = quantity.noise {
         return match new.value - old.value {
             worse if worse > noise => RowChange::Regression,
             better if better < -noise => RowChange::Better,
             _ => RowChange::Same,
         };
     }
-    let slower = if measure.more_is_better {
+    let slower = if quantity.more_is_better() {
         old.value / new.value
     } else {
         new.value / old.value

@@ -10,5 +10,4 @@ pub mod compare;
 pub mod csv;
 mod figure;
 pub mod page;
-pub mod quantity;
 pub mod record;
