@@ -6,7 +6,6 @@
 //! than the 95 % interval of each.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::iter::repeat;
 use std::path::{Path, PathBuf};
@@ -16,7 +15,7 @@ use minijinja::value::{Serde, Value};
 use serde::Deserialize;
 use serde_json::json;
 
-use crate::report::research::record::RunRecord;
+use crate::report::research::record::{self, RunRecord};
 use crate::report::rows::Row;
 use crate::report::template::{Columns, new_engine};
 
@@ -182,11 +181,7 @@ fn marker_error(marker: &str) -> ReadmeError {
 }
 
 fn list_directories(path: &Path) -> io::Result<Vec<PathBuf>> {
-    let entries = fs::read_dir(path)?.collect::<Result<Vec<_>, _>>()?;
-    let mut found: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).collect();
-    found.retain(|path| path.is_dir());
-    found.sort();
-    Ok(found)
+    record::list_paths(path, Path::is_dir)
 }
 
 /// Returns the document with its tables re-created from `records`. `link` is the path by which the

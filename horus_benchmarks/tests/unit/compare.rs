@@ -17,7 +17,6 @@ fn run(cpu: &str, rows: Vec<Row>) -> RunRecord {
     program.machine.insert("cpu".to_owned(), cpu.into());
     RunRecord {
         programs: vec![program],
-        ..RunRecord::default()
     }
 }
 

@@ -26,7 +26,6 @@ fn every_row_is_a_line_with_all_columns() {
     ];
     let run = RunRecord {
         programs: vec![program],
-        ..RunRecord::default()
     };
     let text = render(&run);
     let lines: Vec<&str> = text.lines().collect();

@@ -52,7 +52,6 @@ fn what_cannot_be_read_and_what_failed_is_kept() {
         run.first_with_machine().map(|one| one.name.as_str()),
         Some("good")
     );
-    assert!(run.find(&["c", "a"]).is_some() && run.find(&["b"]).is_none());
 }
 
 #[test]
@@ -63,8 +62,6 @@ fn one_record_is_a_run_and_an_empty_directory_is_none() {
     let path = directory.path().join("one.json");
     fs::write(&path, r#"{"rows": []}"#).unwrap();
     let run = RunRecord::read(&path).unwrap();
-    assert_eq!(
-        (run.programs.len(), run.directory),
-        (1, directory.path().to_owned())
-    );
+    let names: Vec<&str> = run.programs.iter().map(|one| one.name.as_str()).collect();
+    assert_eq!(names, ["one"]);
 }

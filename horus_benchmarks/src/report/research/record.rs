@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use hdrhistogram::Histogram;
-use serde::Deserialize as _;
+use serde::Deserialize;
 use serde_json::{Map, Value};
 
 use crate::report::goals::{self, Verdict};
@@ -50,12 +50,20 @@ pub struct ProgramRecord {
     pub problems: Vec<String>,
 }
 
-impl ProgramOutcome {
-    /// Returns true if the program succeeded, or if it was skipped for a stated reason.
-    fn is_ok_or_skipped(&self) -> bool {
-        self.result == OK_RESULT || self.is_skipped()
-    }
+/// The content of a record file. Each row is read by itself, so that only those are missing that
+/// cannot be read.
+#[derive(Deserialize)]
+struct RecordJson {
+    #[serde(default)]
+    machine: Map<String, Value>,
+    #[serde(default)]
+    commit: String,
+    #[serde(default)]
+    settings: Map<String, Value>,
+    rows: Vec<Value>,
+}
 
+impl ProgramOutcome {
     /// Returns true if the program was skipped. The field `result` of its outcome then contains the
     /// reason.
     pub fn is_skipped(&self) -> bool {
@@ -82,46 +90,31 @@ impl ProgramRecord {
         noted.unwrap_or_else(|| goals::verdicts(&self.rows, &self.settings))
     }
 
-    /// Returns the text of `field` in the description of the machine; `None` if the description
-    /// does not have it.
-    pub fn machine_text(&self, field: &str) -> Option<&str> {
-        self.machine.get(field)?.as_str()
-    }
-
     /// Returns the program's warnings about circumstances that make the numbers worse than they
     /// could be.
     pub fn warnings(&self) -> Vec<&str> {
         let warnings = self.machine.get("warnings").and_then(Value::as_array);
-        warnings
-            .into_iter()
-            .flatten()
-            .filter_map(Value::as_str)
-            .collect()
+        let texts = warnings.into_iter().flatten();
+        texts.filter_map(Value::as_str).collect()
     }
 
     /// Returns false if the program is known to have failed, or if its record could not be read
     /// completely.
     pub fn is_complete(&self) -> bool {
-        self.problems.is_empty()
-            && self
-                .outcome
-                .as_ref()
-                .is_none_or(ProgramOutcome::is_ok_or_skipped)
-    }
-
-    fn new(name: &str) -> ProgramRecord {
-        ProgramRecord {
-            name: name.to_owned(),
-            ..ProgramRecord::default()
-        }
+        let is_ok = |one: &ProgramOutcome| one.result == OK_RESULT || one.is_skipped();
+        self.problems.is_empty() && self.outcome.as_ref().is_none_or(is_ok)
     }
 
     /// Reads the record in the file `path`, and the histograms in the file next to it.
-    fn read(path: &Path, name: &str) -> ProgramRecord {
-        let mut program = ProgramRecord::new(name);
+    fn read(path: &Path) -> ProgramRecord {
+        let name = path.file_stem().unwrap_or_default().to_string_lossy();
+        let mut program = ProgramRecord {
+            name: name.into_owned(),
+            ..ProgramRecord::default()
+        };
         let text = fs::read_to_string(path);
         match text.and_then(|text| Ok(serde_json::from_str(&text)?)) {
-            Ok(record) => program.add_record_json(record),
+            Ok(record) => program.add_json(record),
             Err(error) => program.problems.push(format!("cannot be read: {error}")),
         }
         match histograms::read_log(&path.with_extension("hlog")) {
@@ -135,22 +128,11 @@ impl ProgramRecord {
         program
     }
 
-    fn add_record_json(&mut self, mut record: Map<String, Value>) {
-        let object = |value: Option<Value>| match value {
-            Some(Value::Object(map)) => map,
-            _ => Map::new(),
-        };
-        self.machine = object(record.remove("machine"));
-        self.settings = object(record.remove("settings"));
-        self.commit = record
-            .remove("commit")
-            .and_then(|commit| Some(commit.as_str()?.to_owned()))
-            .unwrap_or_default();
-        let Some(Value::Array(rows)) = record.remove("rows") else {
-            self.problems.push("has no list of rows".to_owned());
-            return;
-        };
-        for row in rows {
+    fn add_json(&mut self, record: RecordJson) {
+        self.machine = record.machine;
+        self.commit = record.commit;
+        self.settings = record.settings;
+        for row in record.rows {
             match Row::deserialize(&row) {
                 Ok(read) => self.rows.push(read),
                 Err(error) => {
@@ -166,8 +148,6 @@ impl ProgramRecord {
 /// The records of all programs of a run.
 #[derive(Debug, Clone, Default)]
 pub struct RunRecord {
-    /// The path of the directory that contains the records.
-    pub directory: PathBuf,
     /// The programs, in the order in which they ran. Programs whose order is not known follow,
     /// sorted by name.
     pub programs: Vec<ProgramRecord>,
@@ -176,57 +156,34 @@ pub struct RunRecord {
 impl RunRecord {
     /// Reads all records in the directory `path`. If `path` is a file, reads only that record.
     pub fn read(path: &Path) -> io::Result<RunRecord> {
-        let stem = |path: &Path| {
-            path.file_stem()
-                .map(|stem| stem.to_string_lossy().into_owned())
-        };
         if path.is_file() {
-            let directory = path.parent().unwrap_or(Path::new("")).to_owned();
-            let programs = stem(path).map(|name| ProgramRecord::read(path, &name));
-            return Ok(RunRecord {
-                directory,
-                programs: programs.into_iter().collect(),
+            let programs = vec![ProgramRecord::read(path)];
+            return Ok(RunRecord { programs });
+        }
+        let mut programs = Vec::new();
+        for (name, outcome) in read_outcomes(path)? {
+            programs.push(ProgramRecord {
+                name,
+                outcome: Some(outcome),
+                ..ProgramRecord::default()
             });
         }
-        let outcomes = read_outcomes(path)?;
-        let mut programs: Vec<ProgramRecord> = Vec::new();
-        for entry in fs::read_dir(path)? {
-            let path = entry?.path();
-            if path
-                .extension()
-                .is_some_and(|extension| extension == "json")
-            {
-                programs.extend(stem(&path).map(|name| ProgramRecord::read(&path, &name)));
+        for file in list_paths(path, |path| path.extension() == Some("json".as_ref()))? {
+            let mut program = ProgramRecord::read(&file);
+            let mut noted = programs.iter_mut();
+            match noted.find(|one| one.name == program.name) {
+                Some(noted) => {
+                    program.outcome = noted.outcome.take();
+                    *noted = program;
+                }
+                None => programs.push(program),
             }
-        }
-        for (name, outcome) in &outcomes {
-            let found = programs.iter().position(|program| program.name == *name);
-            let index = found.unwrap_or_else(|| {
-                programs.push(ProgramRecord::new(name));
-                programs.len() - 1
-            });
-            programs[index].outcome = Some(outcome.clone());
         }
         if programs.is_empty() {
             let text = format!("no record (*.json) in {}", path.display());
             return Err(io::Error::new(io::ErrorKind::NotFound, text));
         }
-        let place = |name: &str| outcomes.iter().position(|(other, _)| other == name);
-        programs.sort_by_key(|one| (place(&one.name).unwrap_or(usize::MAX), one.name.clone()));
-        Ok(RunRecord {
-            directory: path.to_owned(),
-            programs,
-        })
-    }
-
-    /// Returns the first row that has one of these ids, and the program that measured it. If
-    /// several programs measured the row, returns that of the program that ran first.
-    pub fn find(&self, ids: &[impl AsRef<str>]) -> Option<(&ProgramRecord, &Row)> {
-        ids.iter().find_map(|id| {
-            self.programs
-                .iter()
-                .find_map(|program| Some((program, program.row(id.as_ref())?)))
-        })
+        Ok(RunRecord { programs })
     }
 
     /// Returns the record of the program `name`; `None` if it did not measure anything.
@@ -246,7 +203,7 @@ impl RunRecord {
 
     /// Returns the name of the CPU on which the run was made.
     pub fn cpu_model(&self) -> Option<&str> {
-        self.first_with_machine()?.machine_text("cpu")
+        self.first_with_machine()?.machine.get("cpu")?.as_str()
     }
 
     /// Returns all rows of the run, each with the record of the program that measured it.
@@ -257,21 +214,29 @@ impl RunRecord {
     }
 }
 
+/// Returns the paths in `directory` for which `is_wanted` returns true, sorted.
+pub(crate) fn list_paths(
+    directory: &Path,
+    is_wanted: impl Fn(&Path) -> bool,
+) -> io::Result<Vec<PathBuf>> {
+    let entries = fs::read_dir(directory)?.collect::<io::Result<Vec<_>>>()?;
+    let mut paths: Vec<PathBuf> = entries.iter().map(fs::DirEntry::path).collect();
+    paths.retain(|path| is_wanted(path));
+    paths.sort();
+    Ok(paths)
+}
+
 fn read_outcomes(directory: &Path) -> io::Result<Vec<(String, ProgramOutcome)>> {
     let text = match fs::read_to_string(directory.join(OUTCOMES_FILE)) {
-        Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-        Err(error) => return Err(error),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+        text => text?,
     };
-    let line = |line: &str| {
+    let outcomes = text.lines().filter_map(|line| {
         let mut fields = line.split('\t');
-        let name = fields.next()?.to_owned();
-        let result = fields.next()?.to_owned();
-        let seconds = fields
-            .next()
-            .and_then(|seconds| seconds.parse().ok())
-            .unwrap_or(0);
+        let (name, result) = (fields.next()?.to_owned(), fields.next()?.to_owned());
+        let seconds = fields.next().and_then(|seconds| seconds.parse().ok());
+        let seconds = seconds.unwrap_or_default();
         Some((name, ProgramOutcome { result, seconds }))
-    };
-    Ok(text.lines().filter_map(line).collect())
+    });
+    Ok(outcomes.collect())
 }
