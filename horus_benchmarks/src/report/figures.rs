@@ -3,12 +3,10 @@
 
 use serde::{Deserialize, Serialize};
 
-/// Defines the struct with these fields: makes every field optional, and leaves absent values out
-/// of the JSON.
+/// Defines the struct with these fields, all of them optional and absent in the JSON if `None`.
 macro_rules! figures {
     ($($(#[$doc:meta])+ $name:ident: $type:ty,)+) => {
-        /// The additional values of a row. Each one is a field in the row's JSON. Values that do
-        /// not apply are absent.
+        /// The additional values of a row, which are fields of the row's JSON.
         #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
         pub struct Figures {
             $($(#[$doc])+
@@ -27,8 +25,7 @@ figures! {
     /// Number of due times that a scheduler met or skipped, minus the number of due times that
     /// should have passed according to the kernel's clock.
     drift_ticks: f64,
-    /// Percentage of the time in which a thread that becomes due would start more than 20
-    /// microseconds late.
+    /// Percentage of the time in which a thread that becomes due would start over 20 µs late.
     stalled_percent: f64,
     /// Time of the operation when a process executes the workload for the first time, in
     /// nanoseconds: median of the rounds. The process then still has to get new memory.
@@ -41,11 +38,9 @@ figures! {
     swaps_per_s: f64,
     /// Standard deviation of all samples, in nanoseconds.
     sd_ns: f64,
-    /// Coefficient of variation of the runs' means: their standard deviation divided by their
-    /// average.
+    /// Coefficient of variation (standard deviation by average) of the runs' means.
     run_cv: f64,
-    /// Coefficient of variation of the runs' medians: their standard deviation divided by their
-    /// average.
+    /// Coefficient of variation of the runs' medians.
     run_cv_median: f64,
     /// Number of samples that took longer than their deadline.
     deadline_misses: u64,
@@ -54,11 +49,9 @@ figures! {
     /// Median and 99th percentile of the one-way time in nanoseconds, measured with the counters of
     /// both cores. Absent if the counters do not agree.
     tsc_ns: [f64; 2],
-    /// Number of messages per second that are possible, divided by the usual rate of the message in
-    /// a robot.
+    /// Possible number of messages per second, divided by the usual rate in a robot.
     headroom: f64,
-    /// Number of messages per second, divided by the number of threads or processes that sent or
-    /// received.
+    /// Number of messages per second, divided by the number of senders and receivers.
     msgs_per_s_per_member: f64,
     /// Scaling efficiency in percent: the rate of this row, divided by the rate with one publisher
     /// and one subscriber, and divided by the number of publishers or the number of subscribers,

@@ -16,7 +16,7 @@ use crate::measure::workload::Round;
 use crate::report::figures::Figures;
 use crate::report::histograms::{self, RowSamples};
 
-/// Key in the JSON settings of a report. Under it, the report says how each row was measured.
+/// Key in the settings of a report for the text that says how each row was measured.
 const BASIS_KEY: &str = "basis";
 
 /// One result of a benchmark, which is a line in the tables of the report. Values that do not apply
@@ -32,8 +32,7 @@ pub struct Row {
     /// Percentiles of all samples of the row in nanoseconds. No samples were removed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ns: Option<Percentiles>,
-    /// Percentiles after Tukey's filter in nanoseconds. They are shown next to the percentiles of
-    /// all samples.
+    /// Percentiles after Tukey's filter in nanoseconds, shown next to those of all samples.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filtered_ns: Option<PercentilesWithoutOutliers>,
     /// The 95 % confidence interval of the median, and the variation among the rounds.
@@ -48,16 +47,14 @@ pub struct Row {
     /// 95 % confidence interval of `msgs_per_s`, computed from the rates of the single streams.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub msgs_per_s_ci: Option<[f64; 2]>,
-    /// Number of threads that are busy at the same time. `None` if the placement in the id of the
-    /// row implies it.
+    /// Number of threads that are busy at the same time. `None` if the id of the row implies it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub busy_threads: Option<usize>,
     /// True if there are fewer CPUs than busy threads. The figures then measure the kernel's
     /// scheduler.
-    #[serde(default, skip_serializing_if = "is_false")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub oversubscribed: bool,
-    /// Median of the row divided by the floor of two cache lines, measured in the same placement
-    /// and run.
+    /// Median of the row divided by the floor of two cache lines in the same placement and run.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub floor_ratio: Option<f64>,
     /// Bootstrap 95 % confidence interval of `floor_ratio`, as its lower and its upper end.
@@ -69,14 +66,6 @@ pub struct Row {
     /// All samples of the row. They are written to a file of [`histograms`] and not to the JSON.
     #[serde(skip)]
     pub samples: Option<RowSamples>,
-}
-
-#[expect(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "serde calls it with a reference"
-)]
-fn is_false(value: &bool) -> bool {
-    !value
 }
 
 /// Number of messages of a row, without the warm-up.
@@ -159,49 +148,39 @@ impl Row {
     }
 
     /// Returns the row with these numbers of messages. Those that were not received are lost.
-    pub fn with_counts(self, sent: u64, received: u64) -> Row {
+    pub fn with_counts(mut self, sent: u64, received: u64) -> Row {
         let lost = sent - received;
-        let counts = Some(Counts {
+        self.counts = Some(Counts {
             sent,
             received,
             lost,
         });
-        Row { counts, ..self }
+        self
     }
 
-    /// Returns the row with its ratio to the floor set to `ratio`, including the confidence
-    /// interval of the ratio.
-    pub fn with_floor_ratio(self, ratio: Option<Ratio>) -> Row {
-        let floor_ratio_ci = ratio.map(|ratio| [ratio.low, ratio.high]);
-        Row {
-            floor_ratio: ratio.map(|ratio| ratio.median),
-            floor_ratio_ci,
-            ..self
-        }
+    /// Returns the row with its ratio to the floor, and its interval, set to `ratio`.
+    pub fn with_floor_ratio(mut self, ratio: Option<Ratio>) -> Row {
+        self.floor_ratio = ratio.map(|ratio| ratio.median);
+        self.floor_ratio_ci = ratio.map(|ratio| [ratio.low, ratio.high]);
+        self
     }
 
-    /// Returns the row with its rate set to the median of `rates`, which are the rates of the
-    /// single streams. Also sets the confidence interval of that median.
-    pub fn with_rates(self, rates: &[f64]) -> Row {
-        if rates.is_empty() {
-            return self;
+    /// Returns the row with its rate, and its confidence interval, set to the median of `rates`,
+    /// which are the rates of the single streams.
+    pub fn with_rates(mut self, rates: &[f64]) -> Row {
+        if !rates.is_empty() {
+            let (low, high) = stats::bootstrap_median_interval(rates, stats::BOOTSTRAP_SEED);
+            self.msgs_per_s = Some(stats::median(&mut rates.to_vec()));
+            self.msgs_per_s_ci = Some([low, high]);
         }
-        let (low, high) = stats::bootstrap_median_interval(rates, stats::BOOTSTRAP_SEED);
-        let median = stats::median(&mut rates.to_vec());
-        Row {
-            msgs_per_s: Some(median),
-            msgs_per_s_ci: Some([low, high]),
-            ..self
-        }
+        self
     }
 
     /// Returns the row with the number of threads that are busy at the same time. If the machine
     /// has fewer CPUs, the report marks the row as oversubscribed when it is added.
-    pub fn with_busy_threads(self, threads: usize) -> Row {
-        Row {
-            busy_threads: Some(threads),
-            ..self
-        }
+    pub fn with_busy_threads(mut self, threads: usize) -> Row {
+        self.busy_threads = Some(threads);
+        self
     }
 
     /// Returns the number of threads that are busy at the same time. If the row does not state this
@@ -212,15 +191,10 @@ impl Row {
     }
 
     /// Returns the row with the times of the `send` call, whose unit is `ns_per_unit` nanoseconds.
-    pub fn with_send_times(self, samples: &Samples, ns_per_unit: f64) -> Row {
-        let ns = samples.percentiles(ns_per_unit);
-        Row {
-            send_ns: Some(SendTimes {
-                p50: ns.p50,
-                p99: ns.p99,
-            }),
-            ..self
-        }
+    pub fn with_send_times(mut self, samples: &Samples, ns_per_unit: f64) -> Row {
+        let Percentiles { p50, p99, .. } = samples.percentiles(ns_per_unit);
+        self.send_ns = Some(SendTimes { p50, p99 });
+        self
     }
 }
 
