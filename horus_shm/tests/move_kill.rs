@@ -7,6 +7,8 @@
 #[path = "move_kill/claims.rs"]
 mod claims;
 mod common;
+#[path = "move_kill/leaving.rs"]
+mod leaving;
 mod spawn;
 mod stream;
 mod tracer;
@@ -66,6 +68,7 @@ fn child_role() {
             inherit(&request);
         }
         Some("claim") => claims::claim(),
+        Some("leave") => leaving::leave(),
         _ => {}
     }
 }

@@ -99,7 +99,7 @@ pub(crate) fn a_reader_leaves_no_file_in_which_a_publisher_stays() {
         let [owner, is_name_lost] = words.each_ref().map(Rc::clone);
         let reading = thread::spawn(move || {
             let may_leave = is_name_lost.get() == 1;
-            // ORDERING(leave): as in `RawConsumer::ledger_if_finished`.
+            // ORDERING(leave): as in `RawConsumer::finish_if_read`.
             lane.fence(edge::LEAVE_LOOK);
             may_leave && owner.get() == 0
         });

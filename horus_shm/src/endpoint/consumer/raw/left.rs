@@ -2,13 +2,14 @@
 //! get the topic's name back. A reader that joins it once more begins behind all that it has
 //! accounted for.
 
-use super::RawConsumer;
 use super::join::LaneStart;
 use super::moving::FormerFiles;
-use super::sessions::lane_sessions;
+use super::sessions::{SessionProgress, lane_sessions};
+use super::{RawConsumer, ReadStats};
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::region::Access;
 use crate::protocol::lane::{self, LaneReader};
+use crate::protocol::sync::Word as _;
 
 /// Maximum number of files that a reader remembers after it has left them. The oldest ones are
 /// forgotten first.
@@ -24,33 +25,91 @@ pub(super) struct LeftFile {
     ends: Vec<(u32, LaneStart)>,
 }
 
+/// The final data about a topic file that a reader has read to the end.
+#[derive(Debug)]
+pub(super) struct FinishedFile {
+    /// The counters of the reader in this file.
+    ledger: ReadStats,
+    left: LeftFile,
+    sessions: Vec<SessionProgress>,
+}
+
+/// The words of a lane that change with each message and with each publisher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct LaneMark {
+    session: u64,
+    messages: u64,
+    position: u64,
+}
+
 impl FormerFiles {
-    /// Stores how far `former` has read each lane of its file, which it leaves now.
-    pub(super) fn remember_file(&mut self, former: &RawConsumer) {
-        let number = former.segment.file_number();
-        let lanes = 0..former.starts.len() as u32;
-        let ends = lanes.filter_map(|lane| Some((lane, former.accounted_end(lane)?)));
-        let ends = ends.collect();
-        self.left.retain(|left| left.number != number);
-        self.left.push(LeftFile { number, ends });
+    /// Stores the final data about a file, which the reader leaves now.
+    pub(super) fn remember_file(&mut self, finished: FinishedFile) {
+        let FinishedFile {
+            ledger,
+            left,
+            sessions,
+        } = finished;
+        self.ended = self.ended.plus(ledger.final_ledger());
+        self.left.retain(|other| other.number != left.number);
+        self.left.push(left);
         let forgotten = self.left.len().saturating_sub(LEFT_FILES_MAX);
         self.left.drain(..forgotten);
+        self.remember_sessions(sessions.into_iter());
     }
 }
 
 impl RawConsumer {
+    /// Returns the final data about the file of this reader, which leaves it. `ledger` contains the
+    /// counters of the reader in the file.
+    pub(super) fn final_data(&self, ledger: ReadStats) -> FinishedFile {
+        let lanes = 0..self.starts.len() as u32;
+        let ends = lanes.filter_map(|lane| Some((lane, self.accounted_end(lane)?)));
+        let left = LeftFile {
+            number: self.segment.file_number(),
+            ends: ends.collect(),
+        };
+        let sessions = lane_sessions(&self.segment, self.ignored).map(|found| SessionProgress {
+            lane: None,
+            ..found
+        });
+        FinishedFile {
+            ledger,
+            left,
+            sessions: sessions.collect(),
+        }
+    }
+
+    /// Returns the words of each lane that change with each message and with each publisher.
+    ///
+    /// None of these words ever returns to an earlier value. So if two calls return the same, each
+    /// word had this value at every moment between the two loads of it.
+    pub(super) fn lane_marks(&self) -> Vec<LaneMark> {
+        let lanes = 0..self.starts.len() as u32;
+        let mark = |lane| {
+            let block = self.segment.lane_block(lane, Access::Read).ok()?;
+            let (messages, position) = lane::count_messages(block);
+            Some(LaneMark {
+                // Relaxed: it is only compared.
+                session: block.session.get(),
+                messages,
+                position,
+            })
+        };
+        lanes.filter_map(mark).collect()
+    }
+
     /// Returns the place in a lane behind all messages that this reader has accounted for: that is,
-    /// received, skipped, lost or ignored. `None` if this reader knows of no message there.
+    /// received, skipped, lost or ignored. `None` if this reader knows of no message there. A
+    /// reader that leaves the file counts what waits as lost.
     fn accounted_end(&self, lane: u32) -> Option<LaneStart> {
         let block = self.segment.lane_block(lane, Access::Read).ok()?;
         let followed = self.lanes.iter().find(|followed| followed.lane == lane);
         let unread = self.unread_counts_in(lane, followed);
-        // What waits in lanes that cannot be mapped counts as lost.
-        let is_lost = unread.lost > 0 || unread.waiting > 0 && self.unmapped_lanes() > 0;
+        let is_lost = unread.lost > 0 || unread.waiting > 0;
         let end = if is_lost || self.ignored & 1 << lane != 0 {
             lane_end(&self.segment, lane)?
         } else {
-            // WHY not the head: a message may have come since this reader looked.
             let start = self.starts[lane as usize];
             let reader = followed.map(|followed| &followed.reader);
             let position = reader.map_or(start.position, LaneReader::position);

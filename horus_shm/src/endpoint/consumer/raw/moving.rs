@@ -10,8 +10,8 @@ use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use super::join::StartOrigin;
-use super::left::LeftFile;
-use super::sessions::{SessionProgress, lane_sessions};
+use super::left::{FinishedFile, LeftFile};
+use super::sessions::SessionProgress;
 use super::{FollowedLane, MessageInfo, NO_LANE, RawConsumer, ReadMode, ReadStats};
 use crate::endpoint::sample::{BorrowError, RawSample};
 use crate::file::error::{OpenError, RecvError, is_lack_of_memory};
@@ -45,7 +45,7 @@ pub(super) struct FormerFiles {
     /// newest.
     pub(super) former: Vec<RawConsumer>,
     /// The sum of the counters of the files that the reader has read to the end and left.
-    ended: ReadStats,
+    pub(super) ended: ReadStats,
     /// For each publisher in the files that the reader has left: how far the reader has read its
     /// messages.
     pub(super) sessions: Vec<SessionProgress>,
@@ -308,11 +308,12 @@ impl RawConsumer {
             return;
         }
         past.looked = Some(Instant::now());
-        let mut ledger = past.ended;
+        let mut finished = Vec::new();
         let is_finished = |former: &mut Self| {
-            let found = former.ledger_if_finished();
-            ledger = found.map_or(ledger, |found| ledger.plus(found.final_ledger()));
-            found.is_some()
+            let found = former.finish_if_read();
+            let is_finished = found.is_some();
+            finished.extend(found);
+            is_finished
         };
         let ended: Vec<_> = past.former.extract_if(.., is_finished).collect();
         if ended.is_empty() {
@@ -320,14 +321,8 @@ impl RawConsumer {
         }
         let _uncancelled = NoCancelGuard::new();
         past.changes += ended.len() as u64;
-        past.ended = ledger;
-        for former in &ended {
-            past.remember_file(former);
-            let sessions = lane_sessions(&former.segment, former.ignored);
-            past.remember_sessions(sessions.map(|found| SessionProgress {
-                lane: None,
-                ..found
-            }));
+        for file in finished {
+            past.remember_file(file);
         }
         // WHY before they go: publishers that moved from there have their lanes here already, and
         // these readers find their sessions there.
@@ -336,11 +331,14 @@ impl RawConsumer {
         self.note_own_epoch();
     }
 
-    /// Returns this reader's ledger if no publisher can send to its file any more, and all readable
-    /// messages have been read; otherwise `None`.
-    fn ledger_if_finished(&mut self) -> Option<ReadStats> {
+    /// Returns the final data about this reader's file if no publisher can send to it any more, and
+    /// all readable messages have been read; otherwise `None`.
+    ///
+    /// All of the data are of one moment. WHY: the file may have the topic's name again, and new
+    /// publishers. This reader then comes back, and gets the messages that are not in the data.
+    fn finish_if_read(&mut self) -> Option<FinishedFile> {
         if self.segment.check_health().is_err() {
-            return Some(self.stats());
+            return Some(self.final_data(self.stats()));
         }
         // ORDERING(leave): pairs with the fence in `LaneClaim::in_named_file`.
         fence(edge::LEAVE_LOOK);
@@ -356,21 +354,27 @@ impl RawConsumer {
         if (0..self.starts.len() as u32).any(is_owned) {
             return None;
         }
+        let marks = self.lane_marks();
         let ledger = self.stats();
-        if ledger.waiting == 0 {
-            return Some(ledger);
+        if ledger.waiting > 0 && !self.gives_up_waiting_messages() {
+            return None;
         }
+        let finished = self.final_data(ledger);
+        (marks == self.lane_marks()).then_some(finished)
+    }
+
+    /// Returns true if this reader no longer waits for the messages of its file that it has not
+    /// received, because a lane cannot be mapped. They are in that lane, or behind its messages.
+    fn gives_up_waiting_messages(&mut self) -> bool {
         let has_message = |followed: &FollowedLane| followed.reader.has_message();
         let is_readable = self.unmapped_lanes() == 0 || self.lanes.iter().any(has_message);
         let past = self.past.get_or_insert_default();
         if is_readable {
             past.unmapped_since = None;
-            return None;
+            return false;
         }
-        // What waits is in lanes that cannot be mapped.
         let since = *past.unmapped_since.get_or_insert_with(Instant::now);
-        let is_over = !self.lacks_memory() || since.elapsed() >= MEMORY_WAIT_MAX;
-        is_over.then_some(ledger)
+        !self.lacks_memory() || since.elapsed() >= MEMORY_WAIT_MAX
     }
 
     /// Returns true if a lane could not be mapped at the last attempt because of a limit of this

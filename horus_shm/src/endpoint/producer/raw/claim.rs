@@ -113,7 +113,7 @@ impl LaneClaim {
     ) -> Result<(Arc<Segment>, Self), OpenError> {
         for _ in 1..FILES_MAX {
             let claim = Self::new(&segment, offer, moves)?;
-            // ORDERING(leave): pairs with the fence in `RawConsumer::ledger_if_finished`.
+            // ORDERING(leave): pairs with the fence in `RawConsumer::finish_if_read`.
             fence(edge::LEAVE_CLAIM);
             if !segment.is_name_lost_now() {
                 return Ok((segment, claim));
