@@ -65,17 +65,29 @@ pub(crate) fn invalid_argument(text: impl Into<String>) -> Failure {
 /// A time of 0 ns, for settings in which the number 0 stands for the default.
 pub const HORUS_TIME_ZERO: u64 = 1 << 63;
 
-/// The number 0, for settings in which the number 0 stands for the default.
+/// The number 0, for settings of 32 bits in which the number 0 stands for the default.
 pub const HORUS_COUNT_ZERO: u32 = u32::MAX;
+
+/// The number 0, for settings of 64 bits in which the number 0 stands for the default.
+pub const HORUS_COUNT64_ZERO: u64 = u64::MAX;
 
 /// The priority 0, which every call refuses. WHY: the number 0 stands for no priority.
 pub const HORUS_PRIORITY_ZERO: i32 = i32::MIN;
 
 /// Returns the number that a caller has set, or `None` if it is 0, which stands for the default.
-pub(crate) fn optional_count(number: u64) -> Option<u64> {
+pub(crate) const fn optional_count(number: u32) -> Option<u32> {
     match number {
         0 => None,
-        _ if number == u64::from(HORUS_COUNT_ZERO) => Some(0),
+        HORUS_COUNT_ZERO => Some(0),
+        number => Some(number),
+    }
+}
+
+/// Does the same as [`optional_count`] for a setting of 64 bits.
+pub(crate) const fn optional_count64(number: u64) -> Option<u64> {
+    match number {
+        0 => None,
+        HORUS_COUNT64_ZERO => Some(0),
         number => Some(number),
     }
 }

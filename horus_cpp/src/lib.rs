@@ -33,7 +33,7 @@ mod wait_set;
 pub use context::*;
 pub use endpoint_events::*;
 pub use event::HorusEvent;
-pub use ffi::{HORUS_COUNT_ZERO, HORUS_PRIORITY_ZERO, HORUS_TIME_ZERO};
+pub use ffi::{HORUS_COUNT_ZERO, HORUS_COUNT64_ZERO, HORUS_PRIORITY_ZERO, HORUS_TIME_ZERO};
 pub use info::{HorusStats, HorusTopicInfo};
 pub use inspect::*;
 pub use log::*;

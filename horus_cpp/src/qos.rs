@@ -2,7 +2,7 @@
 
 use horus_core::topic::{OnStalled, Qos, Reliability, WakeBarrier};
 
-use crate::ffi::{SizedStruct, invalid_argument, optional_count, optional_time};
+use crate::ffi::{SizedStruct, invalid_argument, optional_count, optional_count64, optional_time};
 use crate::status::Failure;
 
 /// Value of a setting in the quality of service: the setting keeps its default.
@@ -104,10 +104,9 @@ impl HorusQos {
             HORUS_HISTORY_NONE => qos.history(0),
             messages => qos.history(messages),
         };
-        let limit = |number: u32| optional_count(number.into()).map(|number| number as u32);
-        qos = optional_count(self.capacity).map_or(qos, |slots| qos.capacity(slots));
-        qos = limit(self.publishers_max).map_or(qos, |max| qos.publishers_max(max));
-        qos = limit(self.subscribers_max).map_or(qos, |max| qos.subscribers_max(max));
+        qos = optional_count64(self.capacity).map_or(qos, |slots| qos.capacity(slots));
+        qos = optional_count(self.publishers_max).map_or(qos, |max| qos.publishers_max(max));
+        qos = optional_count(self.subscribers_max).map_or(qos, |max| qos.subscribers_max(max));
         let detach_after = optional_time("detach_after_ns", self.detach_after_ns)?;
         Ok(detach_after.map_or(qos, |after| qos.on_stalled(OnStalled::Detach { after })))
     }

@@ -97,7 +97,7 @@ unsafe fn apply_options(
     // SAFETY: the caller's contract: `options.latch_key` is null or a terminated text.
     let key = unsafe { ffi::optional_text(options.latch_key, key, TEXT_BYTES_MAX) }?;
     let builder = builder.qos(key.map_or(qos, |key| qos.latch_key(key)));
-    let builder = match ffi::optional_count(options.max_message_bytes) {
+    let builder = match ffi::optional_count64(options.max_message_bytes) {
         None => builder,
         Some(0) => {
             let text = "options->max_message_bytes is 0: wanted the length of a message";

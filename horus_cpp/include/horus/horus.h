@@ -174,11 +174,13 @@ enum { HORUS_WAKE_MEMBARRIER = 1, HORUS_WAKE_FENCE = 2 };
 #define HORUS_TIME_ZERO (UINT64_C(1) << 63)
 
 /*
- * The number 0 for `capacity`, `publishers_max`, `subscribers_max` and `max_message_bytes`, where 0
- * selects the default. Opening refuses it. The C++ wrapper passes it, so that a number that was
- * computed and is 0 by mistake does not select the default.
+ * The number 0 for settings where 0 selects the default: HORUS_COUNT_ZERO for `publishers_max` and
+ * `subscribers_max`, and HORUS_COUNT64_ZERO for `capacity` and `max_message_bytes`, which have 64
+ * bits. Opening refuses it. The C++ wrapper passes it, so that a number that was computed and is 0
+ * by mistake does not select the default.
  */
 #define HORUS_COUNT_ZERO UINT32_MAX
+#define HORUS_COUNT64_ZERO UINT64_MAX
 
 enum {
     HORUS_QOS_DEFAULT = 0,     /* the default of each setting */

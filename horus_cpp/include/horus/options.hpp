@@ -87,7 +87,7 @@ constexpr std::uint32_t given_count(std::uint32_t number) noexcept {
     return number == 0 ? HORUS_COUNT_ZERO : number;
 }
 constexpr std::uint64_t given_count(std::uint64_t number) noexcept {
-    return number == 0 ? HORUS_COUNT_ZERO : number;
+    return number == 0 ? HORUS_COUNT64_ZERO : number;
 }
 
 /// The owner of a handle. It can be moved, and the destructor closes the handle.

@@ -345,7 +345,7 @@ void errors_say_what_is_wrong() {
 void a_number_of_0_is_no_default() {
     const auto refused = [](const horus::Options &options, const char *part) {
         try {
-            horus::Publisher<robot::Pair> publisher("of.zero", options);
+            horus::Publisher<horus::Image> publisher("of.zero", options);
         } catch (const horus::Error &error) {
             return std::string(error.what()).find(part) != std::string::npos;
         }
@@ -355,6 +355,9 @@ void a_number_of_0_is_no_default() {
     CHECK(refused(horus::Qos().publishers_max(0), "publishers_max is 0"));
     CHECK(refused(horus::Qos().subscribers_max(0), "subscribers_max is 0"));
     CHECK(refused(horus::Options().max_message_bytes(0), "max_message_bytes is 0"));
+    constexpr std::uint64_t large = UINT32_MAX;
+    CHECK(refused(horus::Qos().capacity(large), "capacity is 4294967295"));
+    CHECK(refused(horus::Options().max_message_bytes(large), "max_message_bytes) is 4294967295"));
 }
 
 void a_tool_sees_who_takes_part() {
