@@ -98,6 +98,8 @@ struct WatchedNames {
     /// True if the thread that checks the names is running. If false, the next name that is added
     /// starts it.
     is_served: bool,
+    /// The changes that endpoints have found, and that the thread has not reported yet.
+    unreported: Vec<NameLost>,
 }
 
 fn lock_watched_names() -> MutexGuard<'static, WatchedNames> {
@@ -209,20 +211,45 @@ fn report_changes(changed: &[NameLost]) {
     }
 }
 
+/// Checks all names now, for an endpoint that has found that one has changed. Makes all endpoints
+/// of this process check their files; the thread reports the changes at its next check. Makes a
+/// system call for each open topic.
+pub(crate) fn check_names_for_endpoint() {
+    let mut watched = lock_watched_names();
+    let changed = watched.check();
+    if changed.is_empty() {
+        return;
+    }
+    watched.unreported.extend(changed);
+    drop(watched);
+    fault::advance_epoch();
+}
+
 /// Checks all names. Returns those that have been lost since the last check, or that lead to their
 /// files again; `None` if no topic is open, which ends the thread.
 fn check_names() -> Option<Vec<NameLost>> {
     let mut watched = lock_watched_names();
-    if watched.entries.is_empty() {
+    let mut changed = std::mem::take(&mut watched.unreported);
+    if watched.entries.is_empty() && changed.is_empty() {
         watched.is_served = false;
         return None;
     }
-    // WHY under the lock: then no namespace is dropped by this thread, because each entry belongs
-    // to a file that refers to it.
-    let mut in_place = Vec::new();
-    let entries = watched.entries.iter();
-    let changed = entries.filter_map(|entry| entry.check(&mut in_place));
-    Some(changed.collect())
+    changed.extend(watched.check());
+    Some(changed)
+}
+
+impl WatchedNames {
+    /// Checks all names. Returns those that have been lost since the last check, or that lead to
+    /// their files again.
+    ///
+    /// WHY under the lock: then no namespace is dropped by this thread, because each entry belongs
+    /// to a file that refers to it.
+    fn check(&self) -> Vec<NameLost> {
+        let mut in_place = Vec::new();
+        let entries = self.entries.iter();
+        let changed = entries.filter_map(|entry| entry.check(&mut in_place));
+        changed.collect()
+    }
 }
 
 impl WatchedName {

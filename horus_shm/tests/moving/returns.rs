@@ -186,6 +186,36 @@ fn a_reader_that_notices_a_return_late_gets_no_message_twice() {
     }
 }
 
+/// The publisher of another process comes back before this process has looked whether the name did.
+#[test]
+fn a_watch_of_a_reader_that_has_to_return_is_due_only_for_its_next_calls() {
+    let scene = Scene::alone(0);
+    let mut publisher = Child::spawn("publish history", scene.dir.path());
+    assert_eq!(publisher.listen(), "here");
+    let mut send = || assert_eq!(publisher.ask("8"), "sent");
+    let mut reader = scene.reader();
+    let mut watch = reader.watch();
+    send();
+    assert_eq!(receive(&mut reader), [0]);
+    scene.rename_away();
+    assert_eq!(receive(&mut reader), []);
+    send();
+    assert_eq!(receive(&mut reader), [1]);
+    fs::rename(scene.away(), scene.path()).unwrap();
+    send();
+    let mut message = [0; 8];
+    // One call finds the lane, and the next one returns to it.
+    for is_last in [false, true] {
+        watch.follow_consumer();
+        assert!(watch.has_message(), "last call: {is_last}");
+        assert_eq!(reader.recv_bytes(&mut message).is_some(), is_last);
+    }
+    assert_eq!(u64::from_le_bytes(message), 2);
+    watch.follow_consumer();
+    assert!(!watch.has_message());
+    expect_nothing_lost(&reader, 3);
+}
+
 /// WHY another publisher must not take the lane that the first one left: there the reader finds how
 /// far it has read the messages of that one.
 #[test]

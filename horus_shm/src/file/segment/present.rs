@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::file::error::OpenError;
-use crate::file::name_watch::{NameState, NameWatch};
+use crate::file::name_watch::{NameState, NameWatch, check_names_for_endpoint};
 use crate::file::open;
 use crate::file::segment::{Segment, TopicMemory};
 
@@ -79,6 +79,14 @@ impl TopicMemory {
     pub(crate) fn is_name_lost_now(&self) -> bool {
         let watch = self.file().and_then(|file| file.name_watch.as_ref());
         watch.is_some_and(NameWatch::is_lost_now)
+    }
+
+    /// Checks the names of all topics of this process now, if this file had lost its name at the
+    /// last check. The caller has found that the file has the name again.
+    pub(crate) fn notice_return_of_name(&self) {
+        if self.is_name_lost() {
+            check_names_for_endpoint();
+        }
     }
 
     /// Returns true if the topic's name leads to another file or to none. Endpoints then move to

@@ -139,8 +139,8 @@ impl RawConsumer {
 
     /// Returns true if this reader must not read a lane yet, because its publisher came back to
     /// this file, and sent other messages before that: here, or in the file to which this reader
-    /// moved, too. This reader returns from there as soon as this process has noticed that the file
-    /// has its name again.
+    /// moved, too. This process then notices that the file has its name again, so that this reader
+    /// returns from there in its next call.
     fn must_wait_for_former_lane(&self, lane: u32) -> bool {
         if self.observes_one_lane() {
             return false;
@@ -156,7 +156,14 @@ impl RawConsumer {
                 .iter()
                 .any(|&lane| self.waiting_messages_in(lane) > 0)
         };
-        let waits_elsewhere = || self.progress.has_moved() && !self.segment.is_name_lost_now();
+        let waits_elsewhere = || {
+            // WHY: until then the message in the lane keeps waking those who wait for the reader.
+            let waits = self.progress.has_moved() && !self.segment.is_name_lost_now();
+            if waits {
+                self.segment.notice_return_of_name();
+            }
+            waits
+        };
         !before.is_empty() && (waits_here() || waits_elsewhere())
     }
 
