@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use horus_core::scheduler::{Handle, Rate, Swap, SwapState};
+use horus_core::scheduler::{CommandError, Handle, Rate, Swap, SwapState};
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
@@ -93,7 +93,10 @@ impl PyHandle {
             // The garbage collector need not know them: a scheduler that runs is not garbage.
             let mut held = Vec::new();
             let swap = match PreparedNode::new(replacement, settings, run_exceptions, &mut held)? {
-                PreparedNode::Task(replacement) => inner.swap(node, replacement),
+                PreparedNode::Task(replacement) => {
+                    let swap = inner.swap(node, replacement);
+                    return swap.map(PySwap).map_err(async_replacement_error);
+                }
                 PreparedNode::Plain(replacement) if shares_wakers => {
                     inner.swap_with_same_wakers(node, replacement)
                 }
@@ -101,6 +104,21 @@ impl PyHandle {
             };
             swap.map(PySwap).map_err(command_error)
         })
+    }
+}
+
+/// Returns the Python exception for a swap whose replacement has an asynchronous tick.
+#[cold]
+fn async_replacement_error(error: CommandError) -> PyErr {
+    match error {
+        // WHY not the text of the error: its advice is to share the subscribers, which does not
+        // help here.
+        CommandError::WokenByTopics { node } => command_error(format!(
+            "node '{node}' cannot be replaced by a node whose tick is async def: topics wake it, \
+             and they wake only nodes with a plain tick; give the new node a plain tick (def \
+             tick), and the subscribers that wake the old one"
+        )),
+        error => command_error(error),
     }
 }
 
