@@ -68,6 +68,7 @@ models! {
         a_pin_used_again_gives_its_last_message_back,
         skips_are_not_counted,
         a_late_joiner_knows_the_number_of_its_first_message,
+        a_slot_gives_the_number_of_its_message,
         a_successor_goes_on_after_a_skip,
         a_session_that_only_skips_hides_no_history,
         the_latest_is_found_behind_skips,

@@ -93,15 +93,20 @@ fn stream_of(segment: &Arc<Segment>, sender: u32, count: u32) {
     }
 }
 
-/// Expects that all lanes stepped over few positions for that many messages, and returns their
-/// number.
-#[track_caller]
-fn expect_few_skips(segment: &Segment, messages: u64) -> u64 {
+/// Returns the number of positions that all lanes stepped over.
+fn skip_count(segment: &Segment) -> u64 {
     let skips = |lane| {
         let block = segment.lane_block(lane, Access::Read).unwrap();
         SkipCounter::from_word(block.skips.load(Ordering::Relaxed)).count
     };
-    let skips: u64 = (0..segment.shape().lane_limit()).map(skips).sum();
+    (0..segment.shape().lane_limit()).map(skips).sum()
+}
+
+/// Expects that all lanes stepped over few positions for that many messages, and returns their
+/// number.
+#[track_caller]
+fn expect_few_skips(segment: &Segment, messages: u64) -> u64 {
+    let skips = skip_count(segment);
     // WHY 15: in a lap half of the slots can be borrowed, and each of 8 readers can be copying.
     assert!(
         skips <= 15 * messages + CAPACITY,
@@ -353,6 +358,46 @@ fn expect_promise(
         ));
     }
     Ok(())
+}
+
+/// Slots were skipped within its history, so that positions are no numbers.
+#[test]
+fn a_late_reader_counts_a_history_with_skips_at_once() {
+    let dir = spawn::shm_dir();
+    for reliability in [Reliability::BestEffort, Reliability::Reliable] {
+        let segment = segment(&spawn::namespace(dir.path()), reliability);
+        let reader = || {
+            let raw = RawConsumer::new(Arc::clone(&segment), reading(&segment));
+            Consumer::<Message>::new(raw.unwrap())
+        };
+        let mut holder = reader();
+        let mut producer = producer(&segment);
+        producer.send(Message::new(1, 0)).unwrap();
+        let held = holder.borrow().unwrap().expect("a message");
+        for number in 1..=CAPACITY as u32 {
+            producer.send(Message::new(1, number)).unwrap();
+            if number == 1 {
+                holder.recv().unwrap();
+            }
+        }
+        assert_eq!(skip_count(&segment), 1);
+        for reads_latest in [false, true] {
+            let mut late = reader();
+            let ledger = |late: &Consumer<Message>| {
+                let stats = late.stats();
+                [stats.sent, stats.received, stats.skipped, stats.waiting]
+            };
+            assert_eq!(ledger(&late), [4, 0, 0, 4], "{reliability}");
+            let (message, skipped) = match reads_latest {
+                true => (late.latest(), 3),
+                false => (late.recv(), 0),
+            };
+            let number = CAPACITY - 3 + skipped;
+            assert_eq!(message.unwrap().tag(), Some((1, number as u32)));
+            assert_eq!(ledger(&late), [4, 1, skipped, 3 - skipped], "{reliability}");
+        }
+        drop(held);
+    }
 }
 
 /// The count is placed correctly however far the writer goes between two loads of a joining reader.

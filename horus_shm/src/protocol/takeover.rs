@@ -1,6 +1,7 @@
 //! Takeover: the next owner of a lane continues, in whatever state the previous owner left the
 //! lane.
 
+use crate::protocol::lane::PinnableLane;
 use crate::protocol::layout::{
     LaneBlock, PLAUSIBLE_POSITION_MAX, POSITION_MAX, SKIP_BIT, SkipCounter, published_stamp,
     writing_stamp,
@@ -129,6 +130,26 @@ pub fn find_last_messages<M: LaneMemory>(
     newest_first
         .take(messages.try_into().unwrap_or(usize::MAX))
         .fold((end, 0), |(_, found), pos| (pos, found + 1))
+}
+
+/// Returns the number of the message at `position`, as it is stored in the slot. Returns `None` if
+/// the slot does not hold that message, or not any more.
+pub fn message_number_in_slot<M: PinnableLane>(memory: &M, position: u64) -> Option<u64> {
+    let index = position & (memory.capacity() - 1);
+    let want = published_stamp(position);
+    // ORDERING(slot): pairs with the store in `LaneWriter::publish`.
+    if memory.stamp(index).load(edge::SLOT_SEE) != want {
+        return None;
+    }
+    // Relaxed: it is used only if the slot still holds this message below.
+    let number = memory.message_number(index).get();
+    // ORDERING(overwrite): pairs with the fence in `LaneWriter::claim_unless_pinned`, which is
+    // stronger.
+    memory.fence(edge::OVERWRITE_CHECK);
+    // Relaxed: the fence orders it after the number.
+    let is_unchanged = memory.stamp(index).get() == want;
+    // WHY the limit: a damaged number must not make the counters implausible.
+    (is_unchanged && number <= position).then_some(number)
 }
 
 /// Returns the first position from the head on that is not published. Returns `None` if the head

@@ -108,6 +108,29 @@ pub(crate) fn a_late_joiner_knows_the_number_of_its_first_message() {
     });
 }
 
+/// A slot gives the number of the message at a position, or none if it holds another one by now.
+pub(crate) fn a_slot_gives_the_number_of_its_message() {
+    // WHY not the first positions: two others are stepped over before, so that the number of the
+    // later message is possible at the earlier position, too.
+    for (position, number) in [(3, 2), (5, 3)] {
+        explore(3, move || {
+            let lane = LoomLane::pinnable((2, 0), 1, CopyOptions::Exclusive, DEAD);
+            let mut lender = Lender::first(&lane);
+            let mut holder = Borrower::join(&lane, 0);
+            assert!(lender.send() && lender.send());
+            let (pin, _) = holder.borrow().unwrap();
+            assert!(lender.send());
+            let theirs = lane.clone();
+            let joining =
+                thread::spawn(move || takeover::message_number_in_slot(&theirs, position));
+            assert!(lender.send());
+            let found = joining.join().unwrap();
+            assert!(found.is_none_or(|found| found == number), "{found:?}");
+            holder.give_back(pin);
+        });
+    }
+}
+
 /// A writer that is killed while it sends or steps over a pinned slot leaves no position that is
 /// counted twice, or not at all.
 pub(crate) fn a_successor_goes_on_after_a_skip() {

@@ -18,7 +18,7 @@ use crate::protocol::lane;
 use crate::protocol::layout::LatchedHistory;
 use crate::protocol::memory::{LaneMemory, RawLane};
 use crate::protocol::sync::{Word, edge};
-use crate::protocol::takeover;
+use crate::protocol::takeover::{self, message_number_in_slot};
 use crate::wait::WakeBarrier;
 
 /// The place in a lane at which a reader began, or begins, to read.
@@ -147,10 +147,14 @@ impl RawConsumer {
         let is_owed = |extent: &Extent| {
             self.matches(extent) && (latched.is_none() || extent.offer.latched_messages() > 0)
         };
-        let back_to = floor.map(|floor| match &newest {
-            Some(newest) => self.history_position(newest, floor..head, history, is_owed),
-            None => head.saturating_sub(history).max(floor),
+        let first = floor.map(|floor| match &newest {
+            Some(newest) => self.history_start(newest, floor..head, history, is_owed),
+            None => LaneStart {
+                position: head.saturating_sub(history).max(floor),
+                number: None,
+            },
         });
+        let back_to = first.map(|first| first.position);
         let mut position = back_to.unwrap_or(head);
         if self.reading == ReadMode::Gated {
             let memory = self.lane_control(lane)?;
@@ -171,35 +175,46 @@ impl RawConsumer {
             });
         }
         if back_to.is_some_and(|back_to| back_to < head) {
-            // If there are skips in between, their number is unknown until they are read.
+            // WHY not always the number in the slot: the writer may have overwritten it, or this
+            // reader may begin behind it.
+            let known = first.filter(|first| first.position == position);
+            let known = known.and_then(|first| first.number);
             return Ok(LaneStart {
                 position,
-                number: lane::message_number_at(block, position),
+                number: known.or_else(|| lane::message_number_at(block, position)),
             });
         }
         self.start_at_end(lane, ended)
     }
 
-    /// Returns the position at which a new reader begins, to receive the last `messages` messages
-    /// in the range `within`: the position of the oldest of them. If the range contains fewer, this
-    /// is the first message in the range; if it contains none, the end of the range.
+    /// Returns the place at which a new reader begins, to receive the last `messages` messages in
+    /// the range of positions `within`: the place of the oldest of them. If the range contains
+    /// fewer, this is the first message in the range; if it contains none, the end of the range.
+    /// The number is known only if the message is in a slot that can be pinned.
     ///
     /// Searches back through the extents (files of slots) of the lane, from `newest`, up to one
     /// that cannot be opened, or for which `is_owed` returns false.
-    fn history_position(
+    fn history_start(
         &self,
         newest: &(Arc<Extent>, RawLane),
         within: Range<u64>,
         mut messages: u64,
         is_owed: impl Fn(&Extent) -> bool,
-    ) -> u64 {
+    ) -> LaneStart {
         let (mut extent, mut memory) = (Arc::clone(&newest.0), newest.1);
-        let Range { start: floor, end } = within;
-        let (mut position, mut end) = (end, end);
+        let Range {
+            start: floor,
+            mut end,
+        } = within;
+        let mut start = LaneStart {
+            position: end,
+            number: None,
+        };
         for _ in 0..SEARCHED_EXTENTS_MAX {
             let base = extent.base.position;
             let first = base.max(floor);
-            let (oldest, found) = if extent.offer.shape.request().pinnable {
+            let is_pinnable = extent.offer.shape.request().pinnable;
+            let (oldest, found) = if is_pinnable {
                 takeover::find_last_messages(&memory, first, end, messages)
             } else {
                 let found = messages.min(end.saturating_sub(first));
@@ -207,7 +222,11 @@ impl RawConsumer {
             };
             messages -= found;
             if found > 0 {
-                position = oldest;
+                let number = is_pinnable.then(|| message_number_in_slot(&memory, oldest));
+                start = LaneStart {
+                    position: oldest,
+                    number: number.flatten(),
+                };
             }
             // WHY not further back if the lane went round: there are no messages in between.
             let is_lapped = end.saturating_sub(base) > memory.capacity();
@@ -220,7 +239,7 @@ impl RawConsumer {
             }
             end = end.min(base);
         }
-        position
+        start
     }
 
     /// Returns the extent (file of slots) that contains `position`, which is `newest` or an earlier
