@@ -16,8 +16,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver as Inbox, Sender as Outbox, channel};
 use std::thread;
 
+use horus_shm::internals::Blocks as _;
+use horus_shm::internals::owner::HELD_BIT;
+use horus_shm::internals::sync::Word as _;
 use horus_shm::internals::wait::{SLEEP_MAX, timed_out_sleep_count};
-use horus_shm::{Namespace, Request, Segment, WakeBarrier};
+use horus_shm::{Access, Namespace, Request, Segment, WakeBarrier};
 
 use common::{Child, eventually, role, say};
 use confine::refuse;
@@ -119,6 +122,29 @@ fn the_bit_of_a_killed_sleeper_costs_a_few_wakes_and_no_more() {
             "{edge:?}: bit reaped after {sends} sends, {before} wakes in all"
         );
     }
+}
+
+/// Also while a live process, which may be stopped, holds its place to free it.
+#[test]
+fn the_bit_of_a_killed_sleeper_goes_although_its_place_is_held() {
+    let dir = shm_dir();
+    let namespace = namespace(dir.path());
+    let request = one_of_each(request(WakeBarrier::Membarrier));
+    let segment = topic(Some(&namespace), "topic", &request);
+    let mut writer = producer(&segment);
+    let mut child = Child::spawn("sleep Membarrier", dir.path());
+    assert_eq!(child.listen(), "ready");
+    eventually("the child sleeps", || waiters(&segment) != 0);
+    let _live = consumer(&segment);
+    child.kill();
+    let [dead, live] = [0, 1].map(|place| segment.reader_block(place, Access::Write).unwrap());
+    dead.owner.set(live.owner.get() | HELD_BIT);
+    for number in 0..FRUITLESS_WAKES_MAX {
+        assert_ne!(waiters(&segment), 0, "after {number} sends");
+        writer.send([0, number, 0]).unwrap();
+    }
+    assert_eq!(waiters(&segment), 0);
+    dead.owner.set(0);
 }
 
 fn wait_for_room(namespace: &Arc<Namespace>, edge: WakeBarrier) {

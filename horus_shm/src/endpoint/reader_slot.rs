@@ -468,14 +468,30 @@ fn dead_owner(segment: &Segment, index: u32) -> Option<(&AtomicU64, u64)> {
     (owner == 0 || segment.is_dead(owner)).then_some((word, owner))
 }
 
-/// Frees the reader slots of readers that died while they were registered as sleepers.
+/// Removes from the list of sleepers the readers that died while they were registered, and frees
+/// their slots.
 #[cold]
 pub(crate) fn reap_dead_sleepers(segment: &Segment) {
     let Ok(wait) = segment.wait_block(Access::Write) else {
         return;
     };
     for reader in indices_of_set_bits(&wait.waiters, segment.shape().reader_limit()) {
-        reap_dead_reader(segment, reader);
+        if reap_dead_reader(segment, reader) {
+            continue;
+        }
+        let Ok(block) = segment.reader_block(reader, Access::Read) else {
+            continue;
+        };
+        // Relaxed: at worst, one wake is superfluous, or comes a slice too late.
+        let owner = block.owner.get();
+        // WHY also in a held slot: its reader is dead, and its holder may be stopped.
+        if owner & HELD_BIT != 0 {
+            wait.waiters.clear_bits_relaxed(1 << reader);
+            if block.owner.get() != owner {
+                // WHY: the next reader may have announced itself meanwhile.
+                wait.waiters.set_bits_relaxed(1 << reader);
+            }
+        }
     }
 }
 
