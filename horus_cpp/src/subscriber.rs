@@ -3,7 +3,7 @@
 use std::ffi::{c_char, c_void};
 use std::time::{Duration, Instant};
 
-use horus_core::topic::{DynamicSubscriber, RawSample};
+use horus_core::topic::{DynamicSchema, DynamicSubscriber, RawSample};
 use horus_core::{BorrowError, RecvError, RecvTimeoutError};
 
 use crate::endpoint_wait::wait_for_endpoints;
@@ -15,6 +15,10 @@ use crate::handle::{Guard, Slab, TransferTable};
 use crate::info::{HorusStats, HorusTopicInfo, topic_info};
 use crate::status::{Failure, HORUS_EMPTY, HORUS_OK, HORUS_TIMEOUT, HORUS_TRUNCATED};
 use crate::topic::{HorusTopicOptions, endpoint_builder};
+
+/// Number of consecutive messages that are shorter than their header after which a borrow gives up
+/// and returns `HORUS_EMPTY`.
+const MALFORMED_MAX: u32 = 16;
 
 /// The C struct `horus_subscriber_t`, as `horus.h` declares it: a handle of a subscriber.
 #[repr(C)]
@@ -282,6 +286,32 @@ pub unsafe extern "C" fn horus_subscriber_latest(
     })
 }
 
+/// Calls `borrow` until it returns a message that is not shorter than its header, and counts the
+/// shorter ones as malformed. Returns `None` if there is no message, or after [`MALFORMED_MAX`]
+/// malformed ones.
+///
+/// WHY: any process may send fewer bytes. Callers of the C and C++ functions read the header where
+/// the message is, without a check.
+fn borrow_whole_header(
+    subscriber: &mut DynamicSubscriber,
+    mut borrow: impl FnMut(&mut DynamicSubscriber) -> Result<Option<RawSample>, BorrowError>,
+) -> Result<Option<RawSample>, BorrowError> {
+    for _ in 0..MALFORMED_MAX {
+        let Some(sample) = borrow(subscriber)? else {
+            return Ok(None);
+        };
+        let header_bytes = match subscriber.message_type().schema() {
+            DynamicSchema::Plain { schema, .. } => schema.size,
+            _ => 0,
+        };
+        if sample.bytes().len() >= header_bytes {
+            return Ok(Some(sample));
+        }
+        subscriber.count_malformed();
+    }
+    Ok(None)
+}
+
 /// Borrows a message by calling `borrow`, and writes the borrowed sample to `out`.
 ///
 /// # Safety
@@ -290,13 +320,13 @@ pub unsafe extern "C" fn horus_subscriber_latest(
 unsafe fn borrow_with(
     subscriber: HorusSubscriber,
     out: *mut HorusSample,
-    borrow: impl FnOnce(&mut DynamicSubscriber) -> Result<Option<RawSample>, BorrowError>,
+    borrow: impl FnMut(&mut DynamicSubscriber) -> Result<Option<RawSample>, BorrowError>,
 ) -> StatusResult {
     // SAFETY: the caller's contract: no other thread is in a call with the handle.
     let subscriber = unsafe { SUBSCRIBERS.enter(subscriber.id) }?;
     with_topic_name(subscriber, |subscriber| {
         let out = OutPointer::new(out, "out")?;
-        let Some(sample) = borrow(subscriber)? else {
+        let Some(sample) = borrow_whole_header(subscriber, borrow)? else {
             return no_message_status(subscriber);
         };
         let message = sample.bytes();

@@ -449,6 +449,10 @@ horus_status_t horus_subscriber_latest(horus_subscriber_t subscriber, void *out,
  * hold seven at a time, and all subscribers together half of the slots (three, if it has four). Never
  * blocks.
  *
+ * If messages have a variable length and a schema, a borrowed one has at least the length of its
+ * header. Shorter ones are counted as `malformed` and left out. Other programs can still write to
+ * the message: copy what has to stay as it was checked.
+ *
  * Outcomes: HORUS_EMPTY. Errors: HORUS_E_NOT_PINNABLE, HORUS_E_LIMIT (release one, or receive it),
  * HORUS_E_FORKED, HORUS_E_REGION_LOST, HORUS_E_NO_MEMORY, HORUS_E_TYPE, HORUS_E_QOS.
  */

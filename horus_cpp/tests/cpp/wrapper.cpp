@@ -177,6 +177,38 @@ void data_follow_a_header() {
     CHECK(is_none(borrow->data()) && kept.data().size() == 3);
 }
 
+/// Any program may send less than the header: this one does it by the C functions.
+void a_message_shorter_than_its_header_is_counted_and_left_out() {
+    horus::Subscriber<Sonar> subscriber("short");
+    const horus::Options options(horus::Qos().pinnable());
+    const horus_topic_options_t raw_options = options.raw<Sonar>();
+    horus_publisher_t raw;
+    CHECK(horus_publisher_open("short", &raw_options, &raw) == HORUS_OK);
+    const struct {
+        SonarHeader header;
+        float strength;
+    } whole = {{17, 1}, 2.5F};
+    const std::size_t bytes = sizeof(SonarHeader) + sizeof(float);
+    const auto send = [&](std::size_t length) {
+        CHECK(horus_publisher_send(raw, &whole, length) == HORUS_OK);
+    };
+    send(0);
+    send(sizeof(SonarHeader) - 1);
+    send(bytes);
+    {
+        const auto borrow = subscriber.borrow();
+        CHECK(borrow && borrow->sequence() == 3 && borrow->header().timestamp_ns == 17);
+        CHECK(borrow->data().size() == 1 && borrow->data()[0] == 2.5F);
+    }
+    CHECK(!subscriber.borrow() && subscriber.stats().malformed == 2);
+    send(0);
+    CHECK(!subscriber.borrow_latest() && subscriber.stats().malformed == 3);
+    send(sizeof(SonarHeader));
+    CHECK(subscriber.borrow_latest()->data().size() == 0);
+    CHECK(subscriber.stats().received == 2);
+    CHECK(horus_publisher_close(raw) == HORUS_OK);
+}
+
 void slots_grow_to_what_a_loan_needs() {
     horus::Subscriber<horus::Image> subscriber("camera");
     horus::Publisher<horus::Image> publisher("camera");
@@ -397,6 +429,7 @@ int main() {
     a_moved_end_goes_on();
     a_loan_is_the_slot_that_is_borrowed();
     data_follow_a_header();
+    a_message_shorter_than_its_header_is_counted_and_left_out();
     slots_grow_to_what_a_loan_needs();
     who_requests_more_than_is_offered_is_told();
     the_ends_see_each_other_come_and_go();
