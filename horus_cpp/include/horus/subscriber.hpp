@@ -55,19 +55,20 @@ class Borrow {
 };
 
 /// A borrowed message with a variable length. The sizes in the header were written by the sender:
-/// compare them with `data().size()` before use.
+/// compare them with `data().size()` before use. The header is copied when the message is borrowed,
+/// so what was compared does not change. The data stay in shared memory.
 template <class T>
 class Borrow<T, true> {
   public:
     using Header = typename T::Header;
     using Element = typename T::Element;
 
-    explicit Borrow(detail::Sample sample) noexcept : sample_(std::move(sample)) {}
+    /// The sample is at least as long as the header: the library leaves out shorter ones.
+    explicit Borrow(detail::Sample sample) noexcept
+        : sample_(std::move(sample)), header_(*static_cast<const Header *>(sample_.raw().data)) {}
 
-    /// Returns the header. Must not be called if this object was moved from.
-    const Header &header() const noexcept {
-        return *static_cast<const Header *>(sample_.raw().data);
-    }
+    /// Returns the copy of the header.
+    const Header &header() const noexcept { return header_; }
     /// Returns the elements; none if this object was moved from.
     Span<const Element> data() const noexcept {
         if (sample_.raw().bytes < sizeof(Header)) {
@@ -82,6 +83,7 @@ class Borrow<T, true> {
 
   private:
     detail::Sample sample_;
+    Header header_;
 };
 
 HORUS_VARIANT_BEGIN

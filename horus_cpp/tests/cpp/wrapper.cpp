@@ -209,6 +209,25 @@ void a_message_shorter_than_its_header_is_counted_and_left_out() {
     CHECK(horus_publisher_close(raw) == HORUS_OK);
 }
 
+/// What a program has checked of a header stays as it is, whatever others write to shared memory.
+void a_borrowed_header_does_not_change() {
+    horus::Publisher<Sonar> publisher("checked", horus::Qos().pinnable());
+    horus::Subscriber<Sonar> subscriber("checked");
+    auto loan = publisher.loan(2);
+    SonarHeader &slot = loan->header();
+    float *strengths = loan->data().data();
+    slot = {17, 2};
+    strengths[1] = 1;
+    loan->publish(2);
+    const auto borrow = subscriber.borrow();
+    CHECK(borrow->header().echoes == 2);
+    // Another mapping of the same bytes: the data show that the borrow is in place.
+    slot.echoes = 1000;
+    strengths[1] = 7;
+    CHECK(borrow->data()[1] == 7);
+    CHECK(borrow->header().echoes == 2);
+}
+
 void slots_grow_to_what_a_loan_needs() {
     horus::Subscriber<horus::Image> subscriber("camera");
     horus::Publisher<horus::Image> publisher("camera");
@@ -429,6 +448,7 @@ int main() {
     a_moved_end_goes_on();
     a_loan_is_the_slot_that_is_borrowed();
     data_follow_a_header();
+    a_borrowed_header_does_not_change();
     a_message_shorter_than_its_header_is_counted_and_left_out();
     slots_grow_to_what_a_loan_needs();
     who_requests_more_than_is_offered_is_told();
