@@ -5,7 +5,9 @@ use horus_testing as _;
 
 mod private;
 
-use horus_core::message::Zeroable as _;
+use horus_core::message::{
+    BatteryState, CmdVel, ImageHeader, Message as _, Quaternion, Zeroable as _,
+};
 use horus_core::topic::{DynamicType, Publisher, Qos, Reliability, Subscriber};
 use horus_core::{Mismatch, RecvError};
 use private::Private;
@@ -41,6 +43,36 @@ mod defaults {
             pub volts: f32,
             pub amperes: f32 = 1.5,
             pub gain: f64 = 1.0,
+        }
+    }
+}
+
+mod nested {
+    use horus_core::message::Quaternion;
+
+    horus_core::message! {
+        pub struct Gains {
+            pub p: f64 = 2.0,
+            pub i: f64,
+        }
+    }
+
+    horus_core::message! {
+        pub struct Motor {
+            pub gains: [Gains; 2],
+            pub mount: Quaternion,
+        }
+    }
+
+    horus_core::message! {
+        /// A later version whose new fields are messages.
+        pub struct Status {
+            pub timestamp_ns: u64,
+            pub volts: f32,
+            pub amperes: f32 = 1.5,
+            pub attitude: Quaternion,
+            pub grid: [[Motor; 1]; 2],
+            pub gains: Gains = Gains { p: 0.0, i: 4.0 },
         }
     }
 }
@@ -157,6 +189,37 @@ fn a_message_says_the_values_of_missing_fields() {
     publisher.send(old(7)).unwrap();
     publisher.send(old(8)).unwrap();
     assert_eq!(subscriber.latest(), Some(filled(8)));
+}
+
+/// Fields that are messages have the defaults of these, unless the outer message says others.
+#[test]
+fn missing_fields_that_are_messages_have_their_own_defaults() {
+    let private = Private::new();
+    let mut subscriber: Subscriber<nested::Status> = private.subscriber("t", Qos::new());
+    let mut publisher: Publisher<v1::Status> = private.publisher("t", Qos::new());
+    publisher.send(old(1)).unwrap();
+    let gains = nested::Gains { p: 2.0, i: 0.0 };
+    let motor = nested::Motor {
+        gains: [gains; 2],
+        mount: Quaternion::default(),
+    };
+    let wanted = nested::Status {
+        timestamp_ns: 1,
+        volts: 12.5,
+        amperes: 1.5,
+        attitude: Quaternion::default(),
+        grid: [[motor]; 2],
+        gains: nested::Gains { p: 0.0, i: 4.0 },
+    };
+    assert_eq!(wanted.attitude.w, 1.0);
+    assert_eq!(subscriber.recv(), Some(wanted));
+    assert_eq!(ImageHeader::defaults(), ImageHeader::default());
+    assert_eq!(
+        BatteryState::defaults().voltage.to_bits(),
+        f32::NAN.to_bits()
+    );
+    assert_eq!(v2::Status::default_bytes(), None, "zeros take no memory");
+    assert_eq!(CmdVel::default_bytes(), None, "zeros take no memory");
 }
 
 /// Shorter messages are borrowed as private copies, whether their lanes can be pinned or not.

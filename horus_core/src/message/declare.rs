@@ -18,7 +18,8 @@ pub const fn type_of<T>(_: &T) -> std::marker::PhantomData<T> {
 /// field with the unit of the field. Integer constants may follow the struct: they become its
 /// associated constants, and are in the schema. A field may have a default value, as in
 /// `pub gain: f32 = 1.0`. If a publisher does not know this field, subscribers see the default
-/// value in its messages ([`Message::defaults`]).
+/// value in its messages ([`Message::defaults`]). A field that is a message has the defaults of
+/// that message, and all other fields have 0.
 ///
 /// [`Message::defaults`]: crate::message::Message::defaults
 ///
@@ -154,16 +155,21 @@ macro_rules! message {
                 )),*],
             );
 
-            #[allow(unused_mut)]
             fn default_bytes()
             -> ::core::option::Option<::std::boxed::Box<[::core::primitive::u8]>> {
-                let mut bytes = ::core::option::Option::None;
-                $($($crate::message::set_default::<$name, $type>(
-                    &mut bytes,
-                    ::core::mem::offset_of!($name, $field),
-                    $default,
-                );)?)+
-                bytes
+                $crate::message::build_default_bytes::<$name>(|bytes| {
+                    $(
+                        $crate::message::set_nested_defaults::<$name, $type>(
+                            bytes,
+                            ::core::mem::offset_of!($name, $field),
+                        );
+                        $($crate::message::set_default::<$name, $type>(
+                            bytes,
+                            ::core::mem::offset_of!($name, $field),
+                            $default,
+                        );)?
+                    )+
+                })
             }
         }
 
@@ -178,6 +184,11 @@ macro_rules! message {
             const KIND: $crate::message::FieldKind =
                 $crate::message::FieldKind::Message(&<$name as $crate::message::Message>::SCHEMA);
             const COUNT: usize = 1;
+
+            fn element_default_bytes()
+            -> ::core::option::Option<::std::boxed::Box<[::core::primitive::u8]>> {
+                <$name as $crate::message::Message>::default_bytes()
+            }
         }
 
         const _: () = {

@@ -37,6 +37,7 @@ pub mod import;
 mod schema;
 mod text;
 
+use std::any::TypeId;
 use std::cell::Cell;
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -99,8 +100,10 @@ pub trait Message: Pod + Send + Sync + 'static {
     /// The hash of the schema's canonical text. It is the same in Rust, C++ and Python.
     const HASH: u128 = Self::SCHEMA.hash();
 
-    /// Returns the message whose fields have their default values, or 0 if they have none. If a
-    /// publisher's message has fewer fields, a subscriber takes the missing ones from this message.
+    /// Returns the message whose fields have their default values, or 0 if they have none. Fields
+    /// that are messages have the defaults of these. For the standard messages, these are the
+    /// values of [`Default`]. If a publisher's message has fewer fields, a subscriber takes the
+    /// missing ones from this message.
     #[must_use]
     fn defaults() -> Self {
         let mut message = Self::zeroed();
@@ -119,12 +122,40 @@ pub trait Message: Pod + Send + Sync + 'static {
     }
 }
 
+/// Returns the bytes of [`Message::defaults`]; `None` if all are 0. For a standard message, these
+/// are the bytes of its [`Default`]. For other messages, `set_fields` sets those fields that have
+/// defaults.
+#[doc(hidden)]
+pub fn build_default_bytes<M: Message>(
+    set_fields: impl FnOnce(&mut Option<Box<[u8]>>),
+) -> Option<Box<[u8]>> {
+    if let Some(name) = standard::name_of_type(TypeId::of::<M>()) {
+        return standard_default(name).filter(|bytes| bytes.iter().any(|byte| *byte != 0));
+    }
+    let mut bytes = None;
+    set_fields(&mut bytes);
+    bytes
+}
+
 /// Sets the default value of the field at `offset` in the bytes of a message of type `M`. The first
 /// call allocates the bytes; all other bytes are then 0.
 #[doc(hidden)]
 pub fn set_default<M: Message, T: Pod>(bytes: &mut Option<Box<[u8]>>, offset: usize, value: T) {
     let bytes = bytes.get_or_insert_with(|| vec![0; size_of::<M>()].into());
     bytes[offset..offset + size_of::<T>()].copy_from_slice(bytemuck::bytes_of(&value));
+}
+
+/// Sets the field at `offset`, of the type `T`, to the defaults of the messages that it consists
+/// of, as [`set_default`] does. Does nothing if it consists of numbers or texts.
+#[doc(hidden)]
+pub fn set_nested_defaults<M: Message, T: FieldType>(bytes: &mut Option<Box<[u8]>>, offset: usize) {
+    let Some(element) = T::element_default_bytes() else {
+        return;
+    };
+    let bytes = bytes.get_or_insert_with(|| vec![0; size_of::<M>()].into());
+    for each in bytes[offset..offset + size_of::<T>()].chunks_exact_mut(element.len()) {
+        each.copy_from_slice(&element);
+    }
 }
 
 /// A message's name, size, alignment and fields, in order of their offsets.
@@ -295,11 +326,23 @@ pub trait FieldType: Pod {
     /// Number of elements of the field.
     #[doc(hidden)]
     const COUNT: usize;
+
+    /// Returns the default bytes of one element of the field, if it is a message; `None` if all are
+    /// 0.
+    #[doc(hidden)]
+    #[must_use]
+    fn element_default_bytes() -> Option<Box<[u8]>> {
+        None
+    }
 }
 
 impl<T: FieldType, const N: usize> FieldType for [T; N] {
     const KIND: FieldKind = T::KIND;
     const COUNT: usize = N * T::COUNT;
+
+    fn element_default_bytes() -> Option<Box<[u8]>> {
+        T::element_default_bytes()
+    }
 }
 
 macro_rules! primitives {

@@ -14,6 +14,8 @@ pub(crate) mod time;
 #[cfg(feature = "glam")]
 pub(crate) mod transform;
 
+use std::any::TypeId;
+
 use super::{
     AudioFrame, AudioFrameHeader, Bytes, BytesHeader, CompressedImage, CompressedImageHeader,
     CostMap, CostMapHeader, DepthImage, DepthImageHeader, Image, ImageHeader, Joint,
@@ -108,6 +110,14 @@ macro_rules! tables {
             }
         }
 
+        /// Returns the name of this type if it is one that [`standard_default`] knows.
+        pub(super) fn name_of_type(of: TypeId) -> Option<&'static str> {
+            $($(if of == TypeId::of::<self::$domain::$name>() {
+                return Some(stringify!($name));
+            })+)+
+            name_of_framed_type(of)
+        }
+
         const FIXED_LENGTH: &[&Schema] = &[$($(&<self::$domain::$name as Message>::SCHEMA),+),+];
 
         /// The domains of the standard messages.
@@ -123,23 +133,30 @@ macro_rules! tables {
 }
 standard_messages!(tables);
 
-/// Does the same as [`standard_default`], but only for the headers of messages of variable length,
-/// and for the messages that are nested in them.
-fn framed_default(name: &str) -> Option<Box<[u8]>> {
-    macro_rules! defaults {
-        ($($name:ident)+) => {
+macro_rules! framed_defaults {
+    ($($name:ident)+) => {
+        /// Does the same as [`standard_default`], but only for the headers of messages of variable
+        /// length, and for the messages that are nested in them.
+        fn framed_default(name: &str) -> Option<Box<[u8]>> {
             match name {
                 $(stringify!($name) => Some(bytemuck::bytes_of(&$name::default()).into()),)+
                 _ => None,
             }
-        };
-    }
-    defaults! {
-        ImageHeader DepthImageHeader CompressedImageHeader SegmentationMaskHeader PointField
-        PointCloudHeader TensorHeader MapMetaData OccupancyGridHeader CostMapHeader
-        AudioFrameHeader BytesHeader SchedulerStatusHeader LidarScanHeader Joint
-        JointStateArrayHeader LogLineHeader
-    }
+        }
+
+        /// Does the same as [`name_of_type`], but only for the types of [`framed_default`].
+        fn name_of_framed_type(of: TypeId) -> Option<&'static str> {
+            $(if of == TypeId::of::<$name>() {
+                return Some(stringify!($name));
+            })+
+            None
+        }
+    };
+}
+framed_defaults! {
+    ImageHeader DepthImageHeader CompressedImageHeader SegmentationMaskHeader PointField
+    PointCloudHeader TensorHeader MapMetaData OccupancyGridHeader CostMapHeader AudioFrameHeader
+    BytesHeader SchedulerStatusHeader LidarScanHeader Joint JointStateArrayHeader LogLineHeader
 }
 
 /// The messages of variable length, and the messages that are nested in their headers.
