@@ -58,6 +58,7 @@ fn imported() -> Imported {
         "sensor_msgs/msg/Joy.msg",
         "robot_msgs/msg/Leg.msg",
         "robot_msgs/msg/Sonar.msg",
+        "robot_msgs/msg/Keywords.msg",
     ];
     importer.read(&files.map(msg)).unwrap()
 }
@@ -123,6 +124,7 @@ fn rust_has_the_imported_schemas() {
         Joy::SCHEMA,
         Leg::SCHEMA,
         Sonar::SCHEMA,
+        Keywords::SCHEMA,
     ];
     assert_eq!(texts(&declared.each_ref()), texts(&imported().schemas()));
 }

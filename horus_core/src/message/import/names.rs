@@ -120,6 +120,7 @@ const RESERVED_WORDS: &[&str] = &[
     "typedef",
     "typeid",
     "typename",
+    "typeof",
     "union",
     "unix",
     "unsigned",

@@ -1,6 +1,6 @@
 // @generated from .msg files. C++17.
-#ifndef HORUS_IMPORTED_A3A49D1243945C4E6A245B28C6F74B96_HPP
-#define HORUS_IMPORTED_A3A49D1243945C4E6A245B28C6F74B96_HPP
+#ifndef HORUS_IMPORTED_1706BFCC5BE5C519461F3C01E4D1C40F_HPP
+#define HORUS_IMPORTED_1706BFCC5BE5C519461F3C01E4D1C40F_HPP
 
 #include <cstddef>
 #include <cstdint>
@@ -664,6 +664,124 @@ struct Sonar : ::horus::Framed<SonarHeader, std::uint16_t> {
 };
 HORUS_FRAMED(Sonar, strengths);
 
+/// Fields with the names of all keywords of Rust.
+struct alignas(1) Keywords {
+    std::uint8_t as_;
+    std::uint8_t break_;
+    std::uint8_t const_;
+    std::uint8_t continue_;
+    std::uint8_t crate_;
+    std::uint8_t else_;
+    std::uint8_t enum_;
+    std::uint8_t extern_;
+    std::uint8_t false_;
+    std::uint8_t fn;
+    std::uint8_t for_;
+    std::uint8_t if_;
+    std::uint8_t impl;
+    std::uint8_t in_;
+    std::uint8_t let;
+    std::uint8_t loop;
+    std::uint8_t match;
+    std::uint8_t mod;
+    std::uint8_t move;
+    std::uint8_t mut;
+    std::uint8_t pub;
+    std::uint8_t ref;
+    std::uint8_t return_;
+    std::uint8_t self_;
+    std::uint8_t Self_;
+    std::uint8_t static_;
+    std::uint8_t struct_;
+    std::uint8_t super_;
+    std::uint8_t trait;
+    std::uint8_t true_;
+    std::uint8_t type;
+    std::uint8_t unsafe;
+    std::uint8_t use;
+    std::uint8_t where;
+    std::uint8_t while_;
+    std::uint8_t async_;
+    std::uint8_t await_;
+    std::uint8_t dyn;
+    std::uint8_t gen;
+    std::uint8_t abstract;
+    std::uint8_t become;
+    std::uint8_t box;
+    std::uint8_t do_;
+    std::uint8_t final;
+    std::uint8_t macro;
+    std::uint8_t override;
+    std::uint8_t priv;
+    std::uint8_t typeof_;
+    std::uint8_t unsized;
+    std::uint8_t virtual_;
+    std::uint8_t yield_;
+    std::uint8_t try_;
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0xb4a222de18719957u, 0x2c3b672922268f99u};
+};
+static_assert(sizeof(Keywords) == 52, "size of Keywords");
+static_assert(alignof(Keywords) == 1, "alignment of Keywords");
+static_assert(std::is_trivially_copyable_v<Keywords> && std::is_standard_layout_v<Keywords>);
+static_assert(offsetof(Keywords, as_) == 0);
+static_assert(offsetof(Keywords, break_) == 1);
+static_assert(offsetof(Keywords, const_) == 2);
+static_assert(offsetof(Keywords, continue_) == 3);
+static_assert(offsetof(Keywords, crate_) == 4);
+static_assert(offsetof(Keywords, else_) == 5);
+static_assert(offsetof(Keywords, enum_) == 6);
+static_assert(offsetof(Keywords, extern_) == 7);
+static_assert(offsetof(Keywords, false_) == 8);
+static_assert(offsetof(Keywords, fn) == 9);
+static_assert(offsetof(Keywords, for_) == 10);
+static_assert(offsetof(Keywords, if_) == 11);
+static_assert(offsetof(Keywords, impl) == 12);
+static_assert(offsetof(Keywords, in_) == 13);
+static_assert(offsetof(Keywords, let) == 14);
+static_assert(offsetof(Keywords, loop) == 15);
+static_assert(offsetof(Keywords, match) == 16);
+static_assert(offsetof(Keywords, mod) == 17);
+static_assert(offsetof(Keywords, move) == 18);
+static_assert(offsetof(Keywords, mut) == 19);
+static_assert(offsetof(Keywords, pub) == 20);
+static_assert(offsetof(Keywords, ref) == 21);
+static_assert(offsetof(Keywords, return_) == 22);
+static_assert(offsetof(Keywords, self_) == 23);
+static_assert(offsetof(Keywords, Self_) == 24);
+static_assert(offsetof(Keywords, static_) == 25);
+static_assert(offsetof(Keywords, struct_) == 26);
+static_assert(offsetof(Keywords, super_) == 27);
+static_assert(offsetof(Keywords, trait) == 28);
+static_assert(offsetof(Keywords, true_) == 29);
+static_assert(offsetof(Keywords, type) == 30);
+static_assert(offsetof(Keywords, unsafe) == 31);
+static_assert(offsetof(Keywords, use) == 32);
+static_assert(offsetof(Keywords, where) == 33);
+static_assert(offsetof(Keywords, while_) == 34);
+static_assert(offsetof(Keywords, async_) == 35);
+static_assert(offsetof(Keywords, await_) == 36);
+static_assert(offsetof(Keywords, dyn) == 37);
+static_assert(offsetof(Keywords, gen) == 38);
+static_assert(offsetof(Keywords, abstract) == 39);
+static_assert(offsetof(Keywords, become) == 40);
+static_assert(offsetof(Keywords, box) == 41);
+static_assert(offsetof(Keywords, do_) == 42);
+static_assert(offsetof(Keywords, final) == 43);
+static_assert(offsetof(Keywords, macro) == 44);
+static_assert(offsetof(Keywords, override) == 45);
+static_assert(offsetof(Keywords, priv) == 46);
+static_assert(offsetof(Keywords, typeof_) == 47);
+static_assert(offsetof(Keywords, unsized) == 48);
+static_assert(offsetof(Keywords, virtual_) == 49);
+static_assert(offsetof(Keywords, yield_) == 50);
+static_assert(offsetof(Keywords, try_) == 51);
+HORUS_MESSAGE(Keywords, as_, break_, const_, continue_, crate_, else_, enum_, extern_, false_, fn,
+    for_, if_, impl, in_, let, loop, match, mod, move, mut, pub, ref, return_, self_, Self_,
+    static_, struct_, super_, trait, true_, type, unsafe, use, where, while_, async_, await_, dyn,
+    gen, abstract, become, box, do_, final, macro, override, priv, typeof_, unsized, virtual_,
+    yield_, try_);
+
 }  // namespace robot::msg
 
-#endif  // HORUS_IMPORTED_A3A49D1243945C4E6A245B28C6F74B96_HPP
+#endif  // HORUS_IMPORTED_1706BFCC5BE5C519461F3C01E4D1C40F_HPP

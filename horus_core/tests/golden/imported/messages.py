@@ -405,3 +405,61 @@ class Sonar(horus.Framed):
     # Reserved, 0: no unit.
     _reserved: horus.Array[horus.u8, Literal[56]]
     strengths: horus.Tail[horus.u16, Literal["strengths_count"]]
+
+
+@horus.message
+class Keywords(horus.Message):
+    """Fields with the names of all keywords of Rust."""
+
+    as_: horus.u8
+    break_: horus.u8
+    const_: horus.u8
+    continue_: horus.u8
+    crate_: horus.u8
+    else_: horus.u8
+    enum_: horus.u8
+    extern_: horus.u8
+    false_: horus.u8
+    fn: horus.u8
+    for_: horus.u8
+    if_: horus.u8
+    impl: horus.u8
+    in_: horus.u8
+    let: horus.u8
+    loop: horus.u8
+    match: horus.u8
+    mod: horus.u8
+    move: horus.u8
+    mut: horus.u8
+    pub: horus.u8
+    ref: horus.u8
+    return_: horus.u8
+    self_: horus.u8
+    Self_: horus.u8
+    static_: horus.u8
+    struct_: horus.u8
+    super_: horus.u8
+    trait: horus.u8
+    true_: horus.u8
+    type: horus.u8
+    unsafe: horus.u8
+    use: horus.u8
+    where: horus.u8
+    while_: horus.u8
+    async_: horus.u8
+    await_: horus.u8
+    dyn: horus.u8
+    gen: horus.u8
+    abstract: horus.u8
+    become: horus.u8
+    box: horus.u8
+    do_: horus.u8
+    final: horus.u8
+    macro: horus.u8
+    override: horus.u8
+    priv: horus.u8
+    typeof_: horus.u8
+    unsized: horus.u8
+    virtual_: horus.u8
+    yield_: horus.u8
+    try_: horus.u8
