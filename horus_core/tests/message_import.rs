@@ -5,6 +5,8 @@
 
 use horus_testing as _;
 
+#[path = "message_import/exports.rs"]
+mod exports;
 mod private;
 
 use std::fs;

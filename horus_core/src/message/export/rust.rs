@@ -29,7 +29,7 @@ const KEYWORDS: &[&str] = &[
 pub(in crate::message) fn rust(messages: &[Declaration]) -> String {
     let mut out = String::from(FILE_HEADER);
     for message in messages {
-        write_struct(&mut out, message.schema);
+        write_struct(&mut out, message);
         write_default(&mut out, message);
         if let Some(tail) = message.schema.tail {
             write_header(&mut out, message.schema, tail);
@@ -38,13 +38,17 @@ pub(in crate::message) fn rust(messages: &[Declaration]) -> String {
     out
 }
 
-fn write_struct(out: &mut String, schema: &Schema) {
+fn write_struct(out: &mut String, message: &Declaration) {
+    let schema = message.schema;
     out.push_str("\n::horus_core::message! {\n");
     write_doc(out, "    ", schema.doc);
     // WHY: the names and the comments are those of the file.
     out.push_str("    #[allow(non_snake_case, non_camel_case_types, clippy::all)]\n");
     out.push_str("    #[allow(rustdoc::all)]\n");
-    write_fields(out, "    ", schema);
+    write_fields(out, "    ", schema, |index, field| {
+        let values = message.values_of(index);
+        (!values.is_empty()).then(|| default_expression(field, values))
+    });
     for Constant {
         name,
         kind,
@@ -65,19 +69,28 @@ fn write_struct(out: &mut String, schema: &Schema) {
 }
 
 /// Writes the struct of a message without its doc comment. Each line begins with `indent`.
-fn write_fields(out: &mut String, indent: &str, schema: &Schema) {
+/// `default` returns the default value of the field with the given index, if `message!` has to know
+/// it.
+fn write_fields(
+    out: &mut String,
+    indent: &str,
+    schema: &Schema,
+    default: impl Fn(usize, &Field) -> Option<String>,
+) {
     append(
         out,
         format_args!("{indent}pub struct {} {{\n", struct_name(schema)),
     );
-    for field in schema.fields {
+    for (index, field) in schema.fields.iter().enumerate() {
         write_doc(out, &format!("{indent}    "), field.doc);
+        let value = default(index, field).map(|value| format!(" = {value}"));
         append(
             out,
             format_args!(
-                "{indent}    pub {}: {},\n",
+                "{indent}    pub {}: {}{},\n",
                 rust_field_name(field),
-                rust_type(field)
+                rust_type(field),
+                value.unwrap_or_default()
             ),
         );
     }
@@ -98,7 +111,7 @@ pub fn rust_structs(messages: &[&Schema]) -> String {
             format_args!("\n// use horus_core::message::{name};\n\n"),
         );
         write_doc(&mut out, "", schema.doc);
-        write_fields(&mut out, "", schema);
+        write_fields(&mut out, "", schema, |_, _| None);
         if schema.constants.is_empty() {
             continue;
         }
