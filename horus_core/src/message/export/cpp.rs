@@ -2,8 +2,8 @@
 
 use super::super::import::{Declaration, Literal};
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard_default};
-use super::number::{SpecialFloat, c_type, number_literals};
-use super::{append, array_suffix, doc_lines, replace_links, struct_name};
+use super::number::{SpecialFloat, c_type, char_literal, integer_literal, number_literals};
+use super::{append, array_suffix, doc_lines, guarded, replace_links, struct_name};
 
 const FILE_HEADER: &str = "\
 // @generated from the table of fields in horus_core/src/message/. C++17.
@@ -47,23 +47,18 @@ pub fn cpp(messages: &[&Schema]) -> String {
 /// Generates a C++17 header with a struct for each imported message in the given namespace, as
 /// [`cpp`] does for the namespace `horus`.
 pub(in crate::message) fn cpp_in_namespace(messages: &[Declaration], namespace: &str) -> String {
-    let hash = messages
-        .iter()
-        .fold(0, |hash, message| hash ^ message.schema.hash());
-    let guard = format!("HORUS_IMPORTED_{hash:032X}_HPP");
     let mut out = format!(
-        "// @generated from .msg files. C++17.\n#ifndef {guard}\n#define {guard}\n\n#include \
-         <cstddef>\n#include <cstdint>\n#include <type_traits>\n\n#include \
-         <horus/schema.hpp>\n\nnamespace {namespace} {{\n"
+        "// @generated from .msg files. C++17. Each message is declared once in a file that \
+         includes several\n// such headers.\n\n#include <cstddef>\n#include <cstdint>\n#include \
+         <type_traits>\n\n#include <horus/schema.hpp>\n\nnamespace {namespace} {{\n"
     );
     for message in messages {
         let values = |index, field: &Field| cpp_literals(message.values_of(index), field);
-        write_message(&mut out, message.schema, "::horus::", &values);
+        let mut text = String::new();
+        write_message(&mut text, message.schema, "::horus::", &values);
+        out.push_str(&guarded(namespace, &text));
     }
-    append(
-        &mut out,
-        format_args!("\n}}  // namespace {namespace}\n\n#endif  // {guard}\n"),
-    );
+    append(&mut out, format_args!("\n}}  // namespace {namespace}\n"));
     out
 }
 
@@ -82,24 +77,6 @@ fn cpp_literals(values: &[Literal], field: &Field) -> Option<Vec<String>> {
         }
     };
     (!values.is_empty()).then(|| values.iter().map(literal).collect())
-}
-
-/// Returns an integer as a C++ expression. C++ has no negative literals, and a decimal literal of
-/// more than 63 bits needs a suffix.
-fn integer_literal(value: i128) -> String {
-    match value {
-        _ if value == i64::MIN.into() => format!("({} - 1)", value + 1),
-        _ if value > i64::MAX.into() => format!("{value}u"),
-        _ => value.to_string(),
-    }
-}
-
-fn char_literal(byte: u8) -> String {
-    match byte {
-        b'\'' | b'\\' => format!("'\\{}'", char::from(byte)),
-        b' '..=b'~' => format!("'{}'", char::from(byte)),
-        _ => format!("'\\x{byte:02x}'"),
-    }
 }
 
 /// Writes the struct of a message. `from` is the prefix for names of the namespace `horus`: empty,

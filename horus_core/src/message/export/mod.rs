@@ -16,7 +16,7 @@ mod rust;
 
 use std::fmt::{self, Write};
 
-use super::{Field, FieldKind, Schema};
+use super::{Field, FieldKind, Schema, fnv1a_128};
 
 pub use c::c;
 pub use cpp::cpp;
@@ -48,6 +48,16 @@ pub fn hashes(messages: &[&Schema]) -> String {
 fn struct_name(schema: &Schema) -> String {
     let suffix = if schema.tail.is_some() { "Header" } else { "" };
     format!("{}{suffix}", schema.name)
+}
+
+/// Returns the declaration of an imported message in C or C++ with a guard, by which the compiler
+/// reads it once if several headers have it. `scope` is the namespace or the prefix of its names.
+///
+/// WHY the hash of the text: another declaration with the same name is an error of the compiler.
+fn guarded(scope: &str, declaration: &str) -> String {
+    let hash = fnv1a_128(format!("{scope}\n{declaration}").as_bytes());
+    let guard = format!("HORUS_IMPORTED_{hash:032X}");
+    format!("\n#ifndef {guard}\n#define {guard}{declaration}#endif  /* {guard} */\n")
 }
 
 /// Returns the lengths of a field's arrays, outermost first: `[16, 32]` for 16 texts of 32 bytes.

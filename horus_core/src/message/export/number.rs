@@ -71,8 +71,27 @@ fn number_literal(
         Primitive::F32 => float(f32::from_bits(bits as u32).into(), "F"),
         Primitive::F64 => float(f64::from_bits(bits), ""),
         Primitive::I8 | Primitive::I16 | Primitive::I32 | Primitive::I64 => {
-            (((bits << unused) as i64) >> unused).to_string()
+            integer_literal((((bits << unused) as i64) >> unused).into())
         }
-        _ => bits.to_string(),
+        _ => integer_literal(bits.into()),
+    }
+}
+
+/// Returns an integer as an expression in C and C++. They have no negative literals, and a decimal
+/// literal of more than 63 bits needs a suffix.
+pub(super) fn integer_literal(value: i128) -> String {
+    match value {
+        _ if value == i64::MIN.into() => format!("({} - 1)", value + 1),
+        _ if value > i64::MAX.into() => format!("{value}u"),
+        _ => value.to_string(),
+    }
+}
+
+/// Returns a byte of a text as a literal in C and C++.
+pub(super) fn char_literal(byte: u8) -> String {
+    match byte {
+        b'\'' | b'\\' => format!("'\\{}'", char::from(byte)),
+        b' '..=b'~' => format!("'{}'", char::from(byte)),
+        _ => format!("'\\x{byte:02x}'"),
     }
 }

@@ -1,6 +1,5 @@
-// @generated from .msg files. C++17.
-#ifndef HORUS_IMPORTED_1706BFCC5BE5C519461F3C01E4D1C40F_HPP
-#define HORUS_IMPORTED_1706BFCC5BE5C519461F3C01E4D1C40F_HPP
+// @generated from .msg files. C++17. Each message is declared once in a file that includes several
+// such headers.
 
 #include <cstddef>
 #include <cstdint>
@@ -10,6 +9,8 @@
 
 namespace robot::msg {
 
+#ifndef HORUS_IMPORTED_20A77073C1CD5E5DF57DEB8D8DEE03FD
+#define HORUS_IMPORTED_20A77073C1CD5E5DF57DEB8D8DEE03FD
 struct alignas(8) Header {
     /// Time by CLOCK_REALTIME: nanoseconds.
     std::uint64_t stamp_ns;
@@ -23,7 +24,10 @@ static_assert(std::is_trivially_copyable_v<Header> && std::is_standard_layout_v<
 static_assert(offsetof(Header, stamp_ns) == 0);
 static_assert(offsetof(Header, frame_id) == 8);
 HORUS_MESSAGE(Header, stamp_ns, frame_id);
+#endif  /* HORUS_IMPORTED_20A77073C1CD5E5DF57DEB8D8DEE03FD */
 
+#ifndef HORUS_IMPORTED_245A10430FCCDC47E682B1D4200B0EF8
+#define HORUS_IMPORTED_245A10430FCCDC47E682B1D4200B0EF8
 struct alignas(4) ColorRGBA {
     float r;
     float g;
@@ -40,7 +44,10 @@ static_assert(offsetof(ColorRGBA, g) == 4);
 static_assert(offsetof(ColorRGBA, b) == 8);
 static_assert(offsetof(ColorRGBA, a) == 12);
 HORUS_MESSAGE(ColorRGBA, r, g, b, a);
+#endif  /* HORUS_IMPORTED_245A10430FCCDC47E682B1D4200B0EF8 */
 
+#ifndef HORUS_IMPORTED_1F8CE436C96BE13E02B8213C453AE948
+#define HORUS_IMPORTED_1F8CE436C96BE13E02B8213C453AE948
 struct alignas(1) Empty {
     /// Reserved, 0: no unit.
     std::uint8_t _reserved;
@@ -52,7 +59,10 @@ static_assert(alignof(Empty) == 1, "alignment of Empty");
 static_assert(std::is_trivially_copyable_v<Empty> && std::is_standard_layout_v<Empty>);
 static_assert(offsetof(Empty, _reserved) == 0);
 HORUS_MESSAGE(Empty, _reserved);
+#endif  /* HORUS_IMPORTED_1F8CE436C96BE13E02B8213C453AE948 */
 
+#ifndef HORUS_IMPORTED_362F791E1AE432D0F421B641F5521291
+#define HORUS_IMPORTED_362F791E1AE432D0F421B641F5521291
 struct alignas(8) Point {
     double x;
     double y;
@@ -67,7 +77,10 @@ static_assert(offsetof(Point, x) == 0);
 static_assert(offsetof(Point, y) == 8);
 static_assert(offsetof(Point, z) == 16);
 HORUS_MESSAGE(Point, x, y, z);
+#endif  /* HORUS_IMPORTED_362F791E1AE432D0F421B641F5521291 */
 
+#ifndef HORUS_IMPORTED_E78E504C65C2AA3D48B7900EF1FC4A39
+#define HORUS_IMPORTED_E78E504C65C2AA3D48B7900EF1FC4A39
 struct alignas(8) Quaternion {
     double x = 0.0;
     double y = 0.0;
@@ -84,7 +97,10 @@ static_assert(offsetof(Quaternion, y) == 8);
 static_assert(offsetof(Quaternion, z) == 16);
 static_assert(offsetof(Quaternion, w) == 24);
 HORUS_MESSAGE(Quaternion, x, y, z, w);
+#endif  /* HORUS_IMPORTED_E78E504C65C2AA3D48B7900EF1FC4A39 */
 
+#ifndef HORUS_IMPORTED_24C06C935AE4AC494B536DEAF01B58AA
+#define HORUS_IMPORTED_24C06C935AE4AC494B536DEAF01B58AA
 struct alignas(8) Pose {
     Point position;
     Quaternion orientation;
@@ -97,7 +113,10 @@ static_assert(std::is_trivially_copyable_v<Pose> && std::is_standard_layout_v<Po
 static_assert(offsetof(Pose, position) == 0);
 static_assert(offsetof(Pose, orientation) == 24);
 HORUS_MESSAGE(Pose, position, orientation);
+#endif  /* HORUS_IMPORTED_24C06C935AE4AC494B536DEAF01B58AA */
 
+#ifndef HORUS_IMPORTED_4DD18A5682606A3FD00E19FBB2A7E0F1
+#define HORUS_IMPORTED_4DD18A5682606A3FD00E19FBB2A7E0F1
 struct alignas(8) PoseWithCovariance {
     Pose pose;
     /// 6 x 6: position, then rotation
@@ -111,7 +130,10 @@ static_assert(std::is_trivially_copyable_v<PoseWithCovariance> && std::is_standa
 static_assert(offsetof(PoseWithCovariance, pose) == 0);
 static_assert(offsetof(PoseWithCovariance, covariance) == 56);
 HORUS_MESSAGE(PoseWithCovariance, pose, covariance);
+#endif  /* HORUS_IMPORTED_4DD18A5682606A3FD00E19FBB2A7E0F1 */
 
+#ifndef HORUS_IMPORTED_050695B5717FD5526DF4B8CBBF02521B
+#define HORUS_IMPORTED_050695B5717FD5526DF4B8CBBF02521B
 struct alignas(8) Vector3 {
     double x;
     double y;
@@ -126,7 +148,10 @@ static_assert(offsetof(Vector3, x) == 0);
 static_assert(offsetof(Vector3, y) == 8);
 static_assert(offsetof(Vector3, z) == 16);
 HORUS_MESSAGE(Vector3, x, y, z);
+#endif  /* HORUS_IMPORTED_050695B5717FD5526DF4B8CBBF02521B */
 
+#ifndef HORUS_IMPORTED_8F452365AD2857E22925BE32C93665A1
+#define HORUS_IMPORTED_8F452365AD2857E22925BE32C93665A1
 struct alignas(8) Twist {
     Vector3 linear;
     Vector3 angular;
@@ -139,7 +164,10 @@ static_assert(std::is_trivially_copyable_v<Twist> && std::is_standard_layout_v<T
 static_assert(offsetof(Twist, linear) == 0);
 static_assert(offsetof(Twist, angular) == 24);
 HORUS_MESSAGE(Twist, linear, angular);
+#endif  /* HORUS_IMPORTED_8F452365AD2857E22925BE32C93665A1 */
 
+#ifndef HORUS_IMPORTED_7710CAC9211B3E0BEFA41EA3878E05C2
+#define HORUS_IMPORTED_7710CAC9211B3E0BEFA41EA3878E05C2
 struct alignas(8) TwistWithCovariance {
     Twist twist;
     /// 6 x 6: linear, then angular
@@ -153,7 +181,10 @@ static_assert(std::is_trivially_copyable_v<TwistWithCovariance> && std::is_stand
 static_assert(offsetof(TwistWithCovariance, twist) == 0);
 static_assert(offsetof(TwistWithCovariance, covariance) == 48);
 HORUS_MESSAGE(TwistWithCovariance, twist, covariance);
+#endif  /* HORUS_IMPORTED_7710CAC9211B3E0BEFA41EA3878E05C2 */
 
+#ifndef HORUS_IMPORTED_B1216FEF505128BF4A95C68D057A0095
+#define HORUS_IMPORTED_B1216FEF505128BF4A95C68D057A0095
 /// Pose in the frame of the header, and velocity in the frame of the body.
 struct alignas(8) Odometry {
     /// Time of the data, by CLOCK_REALTIME: nanoseconds.
@@ -176,7 +207,10 @@ static_assert(offsetof(Odometry, twist) == 352);
 static_assert(offsetof(Odometry, frame_id) == 688);
 static_assert(offsetof(Odometry, child_frame_id) == 720);
 HORUS_MESSAGE(Odometry, timestamp_ns, pose, twist, frame_id, child_frame_id);
+#endif  /* HORUS_IMPORTED_B1216FEF505128BF4A95C68D057A0095 */
 
+#ifndef HORUS_IMPORTED_5F7A697E5FAF4C4A588E20FF1BECBED2
+#define HORUS_IMPORTED_5F7A697E5FAF4C4A588E20FF1BECBED2
 /// Units are rad/s and m/s^2. Each covariance is 3 x 3, one row after the other.
 struct alignas(8) Imu {
     /// Time of the data, by CLOCK_REALTIME: nanoseconds.
@@ -205,7 +239,10 @@ static_assert(offsetof(Imu, linear_acceleration_covariance) == 232);
 static_assert(offsetof(Imu, frame_id) == 304);
 HORUS_MESSAGE(Imu, timestamp_ns, orientation, orientation_covariance, angular_velocity,
     angular_velocity_covariance, linear_acceleration, linear_acceleration_covariance, frame_id);
+#endif  /* HORUS_IMPORTED_5F7A697E5FAF4C4A588E20FF1BECBED2 */
 
+#ifndef HORUS_IMPORTED_0AC794B141CDFA0C5DF43CA8B71E6345
+#define HORUS_IMPORTED_0AC794B141CDFA0C5DF43CA8B71E6345
 /// One sweep of a planar range finder.
 ///
 /// Followed by `float ranges[]`, to the message's end.
@@ -265,7 +302,10 @@ struct LaserScan : ::horus::Framed<LaserScanHeader, float> {
     static constexpr ::horus::SchemaHash schema_hash{0x5d28e876f563f934u, 0xabf432824b609168u};
 };
 HORUS_FRAMED(LaserScan, ranges);
+#endif  /* HORUS_IMPORTED_0AC794B141CDFA0C5DF43CA8B71E6345 */
 
+#ifndef HORUS_IMPORTED_083E04EC46184BE06A520A6E1AC33B87
+#define HORUS_IMPORTED_083E04EC46184BE06A520A6E1AC33B87
 /// Units are rad, rad/s and N*m, or m, m/s and N for a prismatic joint.
 ///
 /// Followed by `double position[]`, to the message's end.
@@ -308,7 +348,10 @@ struct JointState : ::horus::Framed<JointStateHeader, double> {
     static constexpr ::horus::SchemaHash schema_hash{0x9df07478fdc27797u, 0xf19a58eccd917220u};
 };
 HORUS_FRAMED(JointState, position);
+#endif  /* HORUS_IMPORTED_083E04EC46184BE06A520A6E1AC33B87 */
 
+#ifndef HORUS_IMPORTED_DD323723FDDE993B968C9D6FA1022193
+#define HORUS_IMPORTED_DD323723FDDE993B968C9D6FA1022193
 /// A rectangle in an image: pixels.
 struct alignas(4) RegionOfInterest {
     std::uint32_t x_offset;
@@ -331,7 +374,10 @@ static_assert(offsetof(RegionOfInterest, width) == 12);
 static_assert(offsetof(RegionOfInterest, do_rectify) == 16);
 static_assert(offsetof(RegionOfInterest, _reserved) == 17);
 HORUS_MESSAGE(RegionOfInterest, x_offset, y_offset, height, width, do_rectify, _reserved);
+#endif  /* HORUS_IMPORTED_DD323723FDDE993B968C9D6FA1022193 */
 
+#ifndef HORUS_IMPORTED_40BF0B3FC35C3A0BDDCBDAE5D52DBA41
+#define HORUS_IMPORTED_40BF0B3FC35C3A0BDDCBDAE5D52DBA41
 /// Calibration of a camera. Matrices hold one row after the other.
 ///
 /// Followed by `double d[]`, to the message's end.
@@ -384,7 +430,10 @@ struct CameraInfo : ::horus::Framed<CameraInfoHeader, double> {
     static constexpr ::horus::SchemaHash schema_hash{0x165df557e0d8f2e8u, 0x28bb9786a8ddd2cau};
 };
 HORUS_FRAMED(CameraInfo, d);
+#endif  /* HORUS_IMPORTED_40BF0B3FC35C3A0BDDCBDAE5D52DBA41 */
 
+#ifndef HORUS_IMPORTED_0BD0C94DB262F76CB60DFE0951195EE9
+#define HORUS_IMPORTED_0BD0C94DB262F76CB60DFE0951195EE9
 /// A number that was not measured is NaN.
 ///
 /// Followed by `float cell_voltage[]`, to the message's end.
@@ -440,7 +489,10 @@ struct BatteryState : ::horus::Framed<BatteryStateHeader, float> {
     static constexpr ::horus::SchemaHash schema_hash{0x71f18f1f359ffc7fu, 0x1b18e3914e926e1fu};
 };
 HORUS_FRAMED(BatteryState, cell_voltage);
+#endif  /* HORUS_IMPORTED_0BD0C94DB262F76CB60DFE0951195EE9 */
 
+#ifndef HORUS_IMPORTED_B51D2A918462244C76C2D0B61AAAF27C
+#define HORUS_IMPORTED_B51D2A918462244C76C2D0B61AAAF27C
 /// One channel of the points.
 struct alignas(4) PointField {
     /// Its first byte in a point
@@ -467,7 +519,10 @@ static_assert(offsetof(PointField, name) == 8);
 static_assert(offsetof(PointField, datatype) == 24);
 static_assert(offsetof(PointField, _reserved) == 25);
 HORUS_MESSAGE(PointField, offset, count, name, datatype, _reserved);
+#endif  /* HORUS_IMPORTED_B51D2A918462244C76C2D0B61AAAF27C */
 
+#ifndef HORUS_IMPORTED_1C9D38EFC62A9212AEF34A5B9E36C9C5
+#define HORUS_IMPORTED_1C9D38EFC62A9212AEF34A5B9E36C9C5
 ///
 /// Followed by `std::uint8_t data[]`, to the message's end.
 struct alignas(8) PointCloud2Header {
@@ -516,7 +571,10 @@ struct PointCloud2 : ::horus::Framed<PointCloud2Header, std::uint8_t> {
     static constexpr ::horus::SchemaHash schema_hash{0xb1d6b017f6f09262u, 0x5b2785f00fe30e6au};
 };
 HORUS_FRAMED(PointCloud2, data);
+#endif  /* HORUS_IMPORTED_1C9D38EFC62A9212AEF34A5B9E36C9C5 */
 
+#ifndef HORUS_IMPORTED_AF15153C839BD0745282D4156A1D734F
+#define HORUS_IMPORTED_AF15153C839BD0745282D4156A1D734F
 ///
 /// Followed by `float axes[]`, to the message's end.
 struct alignas(8) JoyHeader {
@@ -547,7 +605,10 @@ struct Joy : ::horus::Framed<JoyHeader, float> {
     static constexpr ::horus::SchemaHash schema_hash{0x7bf3a473798be0bbu, 0x868f3016158d24f9u};
 };
 HORUS_FRAMED(Joy, axes);
+#endif  /* HORUS_IMPORTED_AF15153C839BD0745282D4156A1D734F */
 
+#ifndef HORUS_IMPORTED_FB0172099935F90760DB10BD1F6E654C
+#define HORUS_IMPORTED_FB0172099935F90760DB10BD1F6E654C
 /// State of one leg, with every kind of field.
 ///
 /// \"Quotes\", `code`, * / and a backslash at the end
@@ -623,7 +684,10 @@ static_assert(offsetof(Leg, notes) == 254);
 HORUS_MESSAGE(Leg, timestamp_ns, contact_time_ns, phases_ns, foot, joints, lowest, highest, axis,
     gain, forces, forces_count, notes_count, steps, frame_id, name, class_, type, letter, trim,
     notes);
+#endif  /* HORUS_IMPORTED_FB0172099935F90760DB10BD1F6E654C */
 
+#ifndef HORUS_IMPORTED_B3DE63F6C3A15F6D35F08BFD80212C2D
+#define HORUS_IMPORTED_B3DE63F6C3A15F6D35F08BFD80212C2D
 /// Echoes of one ping.
 ///
 /// Followed by `std::uint16_t strengths[]`, to the message's end.
@@ -663,7 +727,10 @@ struct Sonar : ::horus::Framed<SonarHeader, std::uint16_t> {
     static constexpr ::horus::SchemaHash schema_hash{0x7467514954121ed9u, 0x4668f49b500af6f2u};
 };
 HORUS_FRAMED(Sonar, strengths);
+#endif  /* HORUS_IMPORTED_B3DE63F6C3A15F6D35F08BFD80212C2D */
 
+#ifndef HORUS_IMPORTED_2870DD7842E666A4D276F4A9E117EF56
+#define HORUS_IMPORTED_2870DD7842E666A4D276F4A9E117EF56
 /// Fields with the names of all keywords of Rust.
 struct alignas(1) Keywords {
     std::uint8_t as_;
@@ -781,7 +848,6 @@ HORUS_MESSAGE(Keywords, as_, break_, const_, continue_, crate_, else_, enum_, ex
     static_, struct_, super_, trait, true_, type, unsafe, use, where, while_, async_, await_, dyn,
     gen, abstract, become, box, do_, final, macro, override, priv, typeof_, unsized, virtual_,
     yield_, try_);
+#endif  /* HORUS_IMPORTED_2870DD7842E666A4D276F4A9E117EF56 */
 
 }  // namespace robot::msg
-
-#endif  // HORUS_IMPORTED_1706BFCC5BE5C519461F3C01E4D1C40F_HPP
