@@ -10,8 +10,9 @@ use super::source::{FoundType, ImportOptions, TypeFinder};
 use crate::context::Context;
 use crate::failure::Failure;
 
-/// C++ namespace that contains the generated declarations of imported messages.
-const CPP_NAMESPACE: &str = "messages";
+/// Namespace in C++ that contains the generated declarations of imported messages, and prefix of
+/// their names in C.
+const NAMESPACE: &str = "messages";
 
 /// Show a message type: its fields, or its declaration in a language
 ///
@@ -101,8 +102,8 @@ fn declaration_text(found: &FoundType, language: Language) -> Result<String, Fai
             Ok(export::python(&with_nested_messages(schema)))
         }
         (FoundType::Standard(schema), _) => Ok(export::rust_structs(&with_nested_messages(schema))),
-        (FoundType::Imported(imported), Language::C) => Ok(export::c(&imported.schemas())),
-        (FoundType::Imported(imported), Language::Cpp) => Ok(imported.cpp(CPP_NAMESPACE)),
+        (FoundType::Imported(imported), Language::C) => Ok(imported.c(NAMESPACE)),
+        (FoundType::Imported(imported), Language::Cpp) => Ok(imported.cpp(NAMESPACE)),
         (FoundType::Imported(imported), Language::Python) => Ok(imported.python()),
         (FoundType::Imported(imported), _) => Ok(imported.rust()),
         (FoundType::Text(_), _) => Err(cannot("a schema text")),

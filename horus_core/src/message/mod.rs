@@ -80,7 +80,7 @@ pub use standard::scheduling::NODE_METRICS_BUCKETS;
 pub use standard::sensor::{BATTERY_CELLS_MAX, LASER_RANGES_MAX, TAXELS_MAX};
 #[cfg(feature = "glam")]
 pub use standard::transform::{NotARotation, TransformError};
-pub use standard::{Domain, STANDARD, STANDARD_DOMAINS, standard_default};
+pub use standard::{Domain, STANDARD, STANDARD_DOMAINS, standard_default, standard_default_of};
 pub use text::{Text, TextTooLong};
 
 /// Plain data of a fixed size that may cross a process boundary, with a table of its fields.

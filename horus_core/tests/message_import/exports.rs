@@ -1,5 +1,7 @@
-//! All languages have the same default values, and headers compile together with others.
+//! The headers for C and C++ compile, alone and with others, and all languages have the same
+//! default values.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::process::{Command, Stdio};
 
@@ -10,6 +12,7 @@ use horus_core::topic::Qos;
 use super::private::Private;
 use super::{imported, messages, tests};
 
+const C_FLAGS: &str = "-std=c11 -Wall -Wextra -Wpedantic -Wconversion -Werror";
 const CPP_FLAGS: &str = "-std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Werror";
 
 /// Compiles `files`, of which the first is the program, and returns what it prints.
@@ -40,6 +43,85 @@ fn output(compiler: &str, flags: &str, files: &[(&str, &str)]) -> String {
 fn import(name: &str, text: &str) -> Imported {
     let importer = Importer::new().directory(tests().join("msg"));
     importer.parse(name, text).unwrap()
+}
+
+const MAIN_C: &str = r#"
+#include <stdio.h>
+#include "robot.h"
+static void show(const void *message, size_t bytes) {
+    for (size_t index = 0; index < bytes; ++index) {
+        printf("%02x", ((const unsigned char *)message)[index]);
+    }
+    puts("");
+}
+_Static_assert(MESSAGES_LEG_SWING == -1, "");
+_Static_assert(MESSAGES_LEG_MASK == UINT64_MAX, "");
+_Static_assert(MESSAGES_LEG_LOWEST == INT64_MIN, "");
+int main(void) {
+"#;
+
+/// Messages with the names of standard messages have defaults of their own, too.
+#[test]
+fn c_has_the_default_values_of_rust() {
+    fn add<T: Message + Default>(name: &str, main: &mut String, expected: &mut String) {
+        let upper = name.to_uppercase();
+        let line = format!(
+            "    static const messages_{name}_t {name} = MESSAGES_{upper}_INIT;\n    \
+             show(&{name}, sizeof {name});\n"
+        );
+        main.push_str(&line);
+        let message = T::default();
+        for byte in bytemuck::bytes_of(&message) {
+            write!(expected, "{byte:02x}").unwrap();
+        }
+        expected.push('\n');
+    }
+    let (mut main, mut expected) = (MAIN_C.to_owned(), String::new());
+    add::<messages::Leg>("leg", &mut main, &mut expected);
+    add::<messages::SonarHeader>("sonar_header", &mut main, &mut expected);
+    add::<messages::Quaternion>("quaternion", &mut main, &mut expected);
+    add::<messages::Odometry>("odometry", &mut main, &mut expected);
+    add::<messages::BatteryStateHeader>("battery_state_header", &mut main, &mut expected);
+    add::<messages::Imu>("imu", &mut main, &mut expected);
+    main.push_str("    return 0;\n}\n");
+    let shown = output(
+        "cc",
+        C_FLAGS,
+        &[("main.c", &main), ("robot.h", &imported().c("messages"))],
+    );
+    assert_eq!(shown, expected);
+}
+
+/// The standard messages, and two headers that have a message in common.
+#[test]
+fn headers_for_c_can_be_used_together() {
+    let arm = import(
+        "Arm",
+        "geometry_msgs/Point elbow\ngeometry_msgs/Quaternion hand",
+    );
+    let main = "
+        #include <horus/messages.h>
+        #include \"robot.h\"
+        #include \"arm.h\"
+        #include \"robot.h\"
+        int main(void) {
+            const messages_arm_t arm = MESSAGES_ARM_INIT;
+            const messages_leg_t leg = MESSAGES_LEG_INIT;
+            const horus_imu_t imu = HORUS_IMU_INIT;
+            return arm.hand.w + leg.joints[0].w + imu.orientation[3] == 3.0 ? 0 : 1;
+        }";
+    let (robot, arm) = (imported().c("messages"), arm.c("messages"));
+    let headers = [("robot.h", &*robot), ("arm.h", &*arm)];
+    output("cc", C_FLAGS, &[("main.c", main), headers[0], headers[1]]);
+    // In C++, the initialisers need C++20; the structs do not.
+    let main = main.replace("= MESSAGES_ARM_INIT", "{{}, {0, 0, 0, 1}}");
+    let main = main.replace("= MESSAGES_LEG_INIT", "{}");
+    let main = main.replace("= HORUS_IMU_INIT", "{}").replace("3.0", "1.0");
+    output(
+        "c++",
+        CPP_FLAGS,
+        &[("main.cpp", &main), headers[0], headers[1]],
+    );
 }
 
 /// Two headers that have a message in common, and the same messages in two namespaces.

@@ -1,10 +1,11 @@
 //! Generates C structs with layout assertions, schema texts and defaults.
 
-use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard_default};
-use super::number::{SpecialFloat, c_type, number_literals};
-use super::{append, array_suffix, doc_lines, replace_links, struct_name};
+use super::super::import::{Declaration, default_bytes};
+use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard_default_of};
+use super::number::{SpecialFloat, c_type, char_literal, integer_literal, number_literals};
+use super::{append, array_suffix, doc_lines, guarded, replace_links, struct_name};
 
-const FILE_HEADER: &str = r##"/*
+const STANDARD_COMMENT: &str = "/*
  * @generated from the table of fields in horus_core/src/message/. C11, usable from C++.
  *
  * The standard messages. For the message CmdVel there are:
@@ -23,7 +24,21 @@ const FILE_HEADER: &str = r##"/*
  */
 #ifndef HORUS_MESSAGES_H
 #define HORUS_MESSAGES_H
+";
 
+/// `{lower}` and `{UPPER}` are the prefix of the names, in lower case and in upper case.
+const IMPORTED_COMMENT: &str = "/*
+ * @generated from .msg files. C11, usable from C++. Each message is declared once in a file that
+ * includes several such headers. For the message Leg there are:
+ *
+ * {lower}_leg_t       the struct, with the same layout in every language
+ * {UPPER}_LEG_SCHEMA  the canonical schema text, for HORUS_TOPIC_OPTIONS_FOR of horus.h
+ * {UPPER}_LEG_INIT    an initialiser with the default values of the .msg file
+ * {UPPER}_LEG_*       its constants, if it has any
+ */
+";
+
+const MACROS: &str = r##"
 #include <math.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -45,16 +60,22 @@ const FILE_HEADER: &str = r##"/*
 #define HORUS_4X(...) __VA_ARGS__, __VA_ARGS__, __VA_ARGS__, __VA_ARGS__
 "##;
 
-const FILE_FOOTER: &str = "
+const MACROS_END: &str = "
 #undef HORUS_ASSERT_OFFSET
 #undef HORUS_ASSERT_LAYOUT
 #undef HORUS_ALIGNOF
 #undef HORUS_ASSERT
-
-#endif /* HORUS_MESSAGES_H */
 ";
 
 const COLUMNS_MAX: usize = 100;
+
+/// The prefix of names and the default values of a set of messages.
+struct MessageSet<'a> {
+    /// The prefix of all names of the messages in lower case, such as `horus`.
+    prefix: &'a str,
+    /// Returns the default bytes of a message; `None` if all are 0.
+    default: &'a dyn Fn(&Schema) -> Option<Box<[u8]>>,
+}
 
 /// Generates a C11 header with a struct for each message. For a message with trailing data, the
 /// struct contains only the header.
@@ -63,77 +84,172 @@ const COLUMNS_MAX: usize = 100;
 /// macros, which cost nothing in a program that does not use them.
 #[must_use]
 pub fn c(messages: &[&Schema]) -> String {
-    let mut out = String::from(FILE_HEADER);
+    let set = MessageSet {
+        prefix: "horus",
+        default: &|schema| standard_default_of(schema.name, schema.hash()),
+    };
+    let mut out = [STANDARD_COMMENT, MACROS].concat();
     for schema in messages {
-        write_message(&mut out, schema);
+        set.write_message(&mut out, schema);
     }
-    out + FILE_FOOTER
+    out + MACROS_END + "\n#endif /* HORUS_MESSAGES_H */\n"
 }
 
-fn write_message(out: &mut String, schema: &Schema) {
-    let name = c_name(schema);
-    let upper = snake_case(schema.name).to_uppercase();
-    let mut doc = schema.doc_text().trim_end().to_owned();
-    if let Some(Tail { name, primitive }) = schema.tail {
-        let primitive = c_type(primitive);
-        append(
-            &mut doc,
-            format_args!("\n\nFollowed by `{primitive} {name}[]`, to the message's end."),
-        );
+/// Generates a C11 header with a struct for each imported message, as [`c`] does for the standard
+/// ones. The names of the messages begin with `prefix`, in lower case, and an underscore.
+pub(in crate::message) fn c_with_prefix(messages: &[Declaration], prefix: &str) -> String {
+    let defaults = default_bytes(messages);
+    let default_of = |schema: &Schema| {
+        let is_it = |message: &Declaration| std::ptr::eq(message.schema, schema);
+        let index = messages.iter().position(is_it)?;
+        Some(defaults[index].clone())
+    };
+    let set = MessageSet {
+        prefix,
+        default: &default_of,
+    };
+    let comment = IMPORTED_COMMENT.replace("{lower}", prefix);
+    let mut out = comment.replace("{UPPER}", &prefix.to_uppercase()) + MACROS;
+    for message in messages {
+        let mut text = String::new();
+        set.write_message(&mut text, message.schema);
+        out.push_str(&guarded(prefix, &text));
     }
-    out.push('\n');
-    write_comment(out, "", &doc.lines().collect::<Vec<_>>());
-    append(out, format_args!("typedef struct {name} {{\n"));
-    for field in schema.fields {
-        write_comment(out, "    ", &doc_lines(field.doc));
-        append(
-            out,
-            format_args!(
-                "    {} {}{};\n",
-                field_type(field),
-                field.name,
-                array_suffix(field)
-            ),
-        );
-    }
-    append(out, format_args!("}} {name}_t;\n"));
-    let Schema { size, align, .. } = schema;
-    append(
-        out,
-        format_args!("HORUS_ASSERT_LAYOUT({name}_t, {size}, {align});\n"),
-    );
-    for Field {
-        name: field,
-        offset,
-        ..
-    } in schema.fields
-    {
-        append(
-            out,
-            format_args!("HORUS_ASSERT_OFFSET({name}_t, {field}, {offset});\n"),
-        );
-    }
-    write_constants(out, &upper, schema.constants);
-    let text = schema.text().replace('\n', "\\n\n");
-    let text = text.lines().map(str::to_owned).collect();
-    let line = |line: &str| format!("\"{line}\"");
-    write_define(
-        out,
-        &format!("HORUS_{upper}_SCHEMA"),
-        wrap_parts(text, "", line),
-    );
-    let default = standard_default(&struct_name(schema)).unwrap_or_default();
-    write_define(
-        out,
-        &format!("{}_INIT", name.to_uppercase()),
-        initialiser(schema, &default),
-    );
+    out + MACROS_END
 }
 
-/// Returns the name of a message's struct in C: `horus_cmd_vel` for `CmdVel`, and
-/// `horus_image_header` for `Image`.
-fn c_name(schema: &Schema) -> String {
-    format!("horus_{}", snake_case(&struct_name(schema)))
+impl MessageSet<'_> {
+    fn write_message(&self, out: &mut String, schema: &Schema) {
+        let name = self.name(schema);
+        let upper = format!("{}_{}", self.prefix, snake_case(schema.name)).to_uppercase();
+        let mut doc = schema.doc_text().trim_end().to_owned();
+        if let Some(Tail { name, primitive }) = schema.tail {
+            let primitive = c_type(primitive);
+            append(
+                &mut doc,
+                format_args!("\n\nFollowed by `{primitive} {name}[]`, to the message's end."),
+            );
+        }
+        out.push('\n');
+        write_comment(out, "", &doc.lines().collect::<Vec<_>>());
+        append(out, format_args!("typedef struct {name} {{\n"));
+        for field in schema.fields {
+            write_comment(out, "    ", &doc_lines(field.doc));
+            append(
+                out,
+                format_args!(
+                    "    {} {}{};\n",
+                    self.field_type(field),
+                    field.name,
+                    array_suffix(field)
+                ),
+            );
+        }
+        append(out, format_args!("}} {name}_t;\n"));
+        let Schema { size, align, .. } = schema;
+        append(
+            out,
+            format_args!("HORUS_ASSERT_LAYOUT({name}_t, {size}, {align});\n"),
+        );
+        for Field {
+            name: field,
+            offset,
+            ..
+        } in schema.fields
+        {
+            append(
+                out,
+                format_args!("HORUS_ASSERT_OFFSET({name}_t, {field}, {offset});\n"),
+            );
+        }
+        write_constants(out, &upper, schema.constants);
+        let text = schema.text().replace('\n', "\\n\n");
+        let text = text.lines().map(str::to_owned).collect();
+        let line = |line: &str| format!("\"{line}\"");
+        write_define(out, &format!("{upper}_SCHEMA"), wrap_parts(text, "", line));
+        let default = (self.default)(schema).unwrap_or_default();
+        write_define(
+            out,
+            &format!("{}_INIT", name.to_uppercase()),
+            self.initialiser(schema, &default),
+        );
+    }
+
+    /// Returns the name of a message's struct in C: `horus_cmd_vel` for `CmdVel`, and
+    /// `horus_image_header` for `Image`.
+    fn name(&self, schema: &Schema) -> String {
+        format!("{}_{}", self.prefix, snake_case(&struct_name(schema)))
+    }
+
+    fn field_type(&self, field: &Field) -> String {
+        match field.kind {
+            FieldKind::Message(schema) => self.name(schema) + "_t",
+            FieldKind::Text(_) => "char".to_owned(),
+            FieldKind::Primitive(primitive) => c_type(primitive).to_owned(),
+        }
+    }
+
+    /// Returns the lines of a C initialiser that sets a struct to the message in `bytes`.
+    fn initialiser(&self, schema: &Schema, bytes: &[u8]) -> Vec<String> {
+        let given = schema.fields.iter().filter_map(|field| {
+            let value = match field.kind {
+                FieldKind::Message(inner) => self.nested_initialisers(field, inner, bytes),
+                FieldKind::Primitive(_) => number_literals(field, bytes, special_float_literal),
+                FieldKind::Text(size) => text_literals(field, size, bytes),
+            }?;
+            let value = value.join(", ");
+            let value = if field.count > 1 {
+                format!("{{{value}}}")
+            } else {
+                value
+            };
+            Some(format!(".{} = {value}", field.name))
+        });
+        let given: Vec<_> = given.collect();
+        if given.is_empty() {
+            return vec!["{0}".to_owned()];
+        }
+        let mut lines = wrap_parts(given, ", ", str::to_owned);
+        lines[0].insert(0, '{');
+        lines
+            .iter_mut()
+            .skip(1)
+            .for_each(|line| line.insert(0, ' '));
+        if let Some(last) = lines.last_mut() {
+            last.push('}');
+        }
+        lines
+    }
+
+    /// Returns the C initialisers of the messages that are nested in a field; `None` if all bytes
+    /// of the field are 0.
+    fn nested_initialisers(
+        &self,
+        field: &Field,
+        inner: &Schema,
+        bytes: &[u8],
+    ) -> Option<Vec<String>> {
+        let bytes = bytes.get(field.offset..)?.get(..field.count * inner.size)?;
+        if bytes.iter().all(|byte| *byte == 0) {
+            return None;
+        }
+        let default = (self.default)(inner);
+        let one = |bytes: &[u8]| match default.as_deref() {
+            Some(default) if default == bytes => {
+                format!("{}_INIT", self.name(inner).to_uppercase())
+            }
+            _ => self.initialiser(inner, bytes).join(""),
+        };
+        let all: Vec<_> = bytes.chunks(inner.size).map(one).collect();
+        let is_same = all.windows(2).all(|pair| pair[0] == pair[1]);
+        let times = all.len().ilog(4);
+        if !is_same || 4usize.pow(times) != all.len() {
+            return Some(all);
+        }
+        let open = "HORUS_4X(".repeat(times as usize);
+        let close = ")".repeat(times as usize);
+        Some(vec![open + &all[0] + &close])
+    }
 }
 
 /// Converts a name to lower case with underscores: `CmdVel` to `cmd_vel`, and `BoundingBox2D` to
@@ -151,90 +267,52 @@ fn snake_case(name: &str) -> String {
     out
 }
 
-fn field_type(field: &Field) -> String {
-    match field.kind {
-        FieldKind::Message(schema) => c_name(schema) + "_t",
-        FieldKind::Text(_) => "char".to_owned(),
-        FieldKind::Primitive(primitive) => c_type(primitive).to_owned(),
-    }
-}
-
+/// Writes constants of the type `int` as an enumeration, and greater ones, which C11 does not allow
+/// in one, as macros.
 fn write_constants(out: &mut String, upper: &str, constants: &[Constant]) {
-    if constants.is_empty() {
-        return;
+    let is_int = |constant: &&Constant| i32::try_from(constant.value).is_ok();
+    let mut ints = constants.iter().filter(is_int).peekable();
+    if ints.peek().is_some() {
+        out.push_str("enum {\n");
     }
-    out.push_str("enum {\n");
-    for (
-        index,
-        Constant {
-            name, value, doc, ..
-        },
-    ) in constants.iter().enumerate()
+    while let Some(Constant {
+        name, value, doc, ..
+    }) = ints.next()
     {
         write_comment(out, "    ", &doc_lines(doc));
-        let comma = if index + 1 < constants.len() { "," } else { "" };
+        let end = if ints.peek().is_some() { "," } else { "\n};" };
+        append(out, format_args!("    {upper}_{name} = {value}{end}\n"));
+    }
+    for constant in constants.iter().filter(|constant| !is_int(constant)) {
+        write_comment(out, "", &doc_lines(constant.doc));
+        let kind = c_type(constant.kind);
+        let value = integer_literal(constant.value);
         append(
             out,
-            format_args!("    HORUS_{upper}_{name} = {value}{comma}\n"),
+            format_args!("#define {upper}_{} (({kind}){value})\n", constant.name),
         );
     }
-    out.push_str("};\n");
 }
 
-/// Returns the lines of a C initialiser that sets a struct to the message in `bytes`.
-fn initialiser(schema: &Schema, bytes: &[u8]) -> Vec<String> {
-    let given = schema.fields.iter().filter_map(|field| {
-        let value = match field.kind {
-            FieldKind::Message(inner) => nested_initialisers(field, inner, bytes),
-            FieldKind::Primitive(_) | FieldKind::Text(_) => {
-                number_literals(field, bytes, special_float_literal)
-            }
-        }?;
-        let value = value.join(", ");
-        let value = if field.count > 1 {
-            format!("{{{value}}}")
-        } else {
-            value
-        };
-        Some(format!(".{} = {value}", field.name))
-    });
-    let given: Vec<_> = given.collect();
-    if given.is_empty() {
-        return vec!["{0}".to_owned()];
-    }
-    let mut lines = wrap_parts(given, ", ", str::to_owned);
-    lines[0].insert(0, '{');
-    lines
-        .iter_mut()
-        .skip(1)
-        .for_each(|line| line.insert(0, ' '));
-    if let Some(last) = lines.last_mut() {
-        last.push('}');
-    }
-    lines
-}
-
-/// Returns the C initialisers of the messages that are nested in a field; `None` if all bytes of
-/// the field are 0.
-fn nested_initialisers(field: &Field, inner: &Schema, bytes: &[u8]) -> Option<Vec<String>> {
-    let bytes = bytes.get(field.offset..)?.get(..field.count * inner.size)?;
-    if bytes.iter().all(|byte| *byte == 0) {
-        return None;
-    }
-    let default = standard_default(&struct_name(inner));
-    let one = |bytes: &[u8]| match default.as_deref() {
-        Some(default) if default == bytes => format!("{}_INIT", c_name(inner).to_uppercase()),
-        _ => initialiser(inner, bytes).join(""),
+/// Returns the initialisers of the texts of a field, up to the last one that is not empty; `None`
+/// if all are empty.
+fn text_literals(field: &Field, size: usize, message: &[u8]) -> Option<Vec<String>> {
+    let bytes = message.get(field.offset..)?.get(..field.count * size)?;
+    let last = bytes.iter().rposition(|byte| *byte != 0)?;
+    let literal = |text: &[u8]| {
+        let used = text.iter().rposition(|byte| *byte != 0);
+        let letters = text[..used.map_or(1, |last| last + 1)].iter();
+        let letters: Vec<_> = letters.map(|byte| char_literal(*byte)).collect();
+        // WHY not a string: in C++ it needs room for a NUL.
+        format!("{{{}}}", letters.join(", "))
     };
-    let all: Vec<_> = bytes.chunks(inner.size).map(one).collect();
-    let is_same = all.windows(2).all(|pair| pair[0] == pair[1]);
-    let times = all.len().ilog(4);
-    if !is_same || 4usize.pow(times) != all.len() {
-        return Some(all);
-    }
-    let open = "HORUS_4X(".repeat(times as usize);
-    let close = ")".repeat(times as usize);
-    Some(vec![open + &all[0] + &close])
+    Some(
+        bytes
+            .chunks(size)
+            .take(last / size + 1)
+            .map(literal)
+            .collect(),
+    )
 }
 
 fn special_float_literal(primitive: Primitive, value: SpecialFloat) -> String {
@@ -288,7 +366,8 @@ fn write_define(out: &mut String, name: &str, lines: Vec<String>) {
 
 fn write_comment(out: &mut String, indent: &str, lines: &[&str]) {
     let text = replace_links(&lines.join("\n"), |name| format!("`{name}`"));
-    let text = text.trim();
+    // WHY: the comment would end there.
+    let text = text.trim().replace("*/", "* /");
     if text.is_empty() {
         return;
     }

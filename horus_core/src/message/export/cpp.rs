@@ -1,7 +1,7 @@
 //! Generates C++ structs with layout assertions.
 
 use super::super::import::{Declaration, Literal};
-use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard_default};
+use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard_default_of};
 use super::number::{SpecialFloat, c_type, char_literal, integer_literal, number_literals};
 use super::{append, array_suffix, doc_lines, guarded, replace_links, struct_name};
 
@@ -35,7 +35,7 @@ const COLUMNS_MAX: usize = 100;
 pub fn cpp(messages: &[&Schema]) -> String {
     let mut out = String::from(FILE_HEADER);
     for schema in messages {
-        let default = standard_default(&struct_name(schema));
+        let default = standard_default_of(schema.name, schema.hash());
         // WHY only numbers: nested messages have initialisers of their own.
         let numbers =
             |_, field: &Field| number_literals(field, default.as_deref()?, special_float_literal);

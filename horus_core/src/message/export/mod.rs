@@ -19,6 +19,7 @@ use std::fmt::{self, Write};
 use super::{Field, FieldKind, Schema, fnv1a_128};
 
 pub use c::c;
+pub(super) use c::c_with_prefix;
 pub use cpp::cpp;
 pub(super) use cpp::cpp_in_namespace;
 pub use markdown::markdown;

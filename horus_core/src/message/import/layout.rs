@@ -67,6 +67,32 @@ impl Declaration {
     }
 }
 
+/// Returns the default bytes of each message: the values of its `.msg` file and, in fields that are
+/// messages, the defaults of these. A message that is nested in others comes before them.
+pub(in crate::message) fn default_bytes(messages: &[Declaration]) -> Vec<Box<[u8]>> {
+    let mut all: Vec<Box<[u8]>> = Vec::new();
+    for message in messages {
+        let mut bytes = vec![0; message.schema.size];
+        for (index, field) in message.schema.fields.iter().enumerate() {
+            let part = &mut bytes[field.offset..][..field.count * field.kind.size()];
+            let elements = part.chunks_exact_mut(field.kind.size());
+            if let FieldKind::Message(inner) = field.kind {
+                let is_it = |message: &Declaration| std::ptr::eq(message.schema, inner);
+                let inner = messages.iter().position(is_it).and_then(|at| all.get(at));
+                if let Some(inner) = inner {
+                    elements.for_each(|element| element.copy_from_slice(inner));
+                }
+                continue;
+            }
+            for (element, value) in elements.zip(message.values_of(index)) {
+                value.write(field.kind, element);
+            }
+        }
+        all.push(bytes.into());
+    }
+    all
+}
+
 impl LayoutPlan {
     /// Determines the layout of the message: fields with a larger alignment come first, and fields
     /// with the same alignment are in the order of the file.

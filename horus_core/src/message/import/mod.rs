@@ -43,7 +43,7 @@ use std::{env, fs, io};
 
 use super::{Schema, export};
 pub use error::ImportError;
-pub(in crate::message) use layout::Declaration;
+pub(in crate::message) use layout::{Declaration, default_bytes};
 use session::ImportSession;
 pub(in crate::message) use value::Literal;
 
@@ -221,6 +221,13 @@ impl Imported {
     #[must_use]
     pub fn cpp(&self, namespace: &str) -> String {
         export::cpp_in_namespace(&self.declarations, namespace)
+    }
+
+    /// Generates a C11 header with the messages. Their names begin with this prefix, in lower case,
+    /// and an underscore: `robot` gives `robot_leg_t` and `ROBOT_LEG_INIT`.
+    #[must_use]
+    pub fn c(&self, prefix: &str) -> String {
+        export::c_with_prefix(&self.declarations, prefix)
     }
 
     /// Generates a Python module that declares a class for each message.

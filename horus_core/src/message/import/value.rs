@@ -11,6 +11,23 @@ pub(in crate::message) enum Literal {
     Text(String),
 }
 
+impl Literal {
+    /// Writes the value to the bytes of an element of this kind, which are 0.
+    pub(super) fn write(&self, kind: FieldKind, element: &mut [u8]) {
+        let is_single = matches!(kind, FieldKind::Primitive(Primitive::F32));
+        match self {
+            Self::Integer(value) => {
+                element.copy_from_slice(&value.to_le_bytes()[..element.len()]);
+            }
+            Self::Float(value) if is_single => {
+                element.copy_from_slice(&(*value as f32).to_le_bytes());
+            }
+            Self::Float(value) => element.copy_from_slice(&value.to_le_bytes()),
+            Self::Text(text) => element[..text.len()].copy_from_slice(text.as_bytes()),
+        }
+    }
+}
+
 /// Parses the default of a field: one value, or a list such as `[a, b]` for an array. Does not
 /// check the number of elements.
 pub(super) fn parse_defaults(

@@ -133,6 +133,19 @@ macro_rules! tables {
 }
 standard_messages!(tables);
 
+/// Returns what [`standard_default`] returns if a standard message has this name and this schema
+/// hash: for a message of variable length, the bytes of its header. A message of another origin may
+/// have the same name and other fields.
+#[must_use]
+pub fn standard_default_of(name: &str, hash: u128) -> Option<Box<[u8]>> {
+    let is_it = |schema: &&&Schema| schema.name == name && schema.hash() == hash;
+    let schema = STANDARD.iter().find(is_it)?;
+    match schema.tail {
+        Some(_) => standard_default(&format!("{name}Header")),
+        None => standard_default(name),
+    }
+}
+
 macro_rules! framed_defaults {
     ($($name:ident)+) => {
         /// Does the same as [`standard_default`], but only for the headers of messages of variable
