@@ -9,6 +9,8 @@ mod browser;
 mod common;
 #[path = "commands/containers.rs"]
 mod containers;
+#[path = "commands/defaults.rs"]
+mod defaults;
 #[path = "commands/doctor.rs"]
 mod doctor;
 #[path = "commands/floods.rs"]

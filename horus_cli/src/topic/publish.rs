@@ -9,7 +9,7 @@ use clap::{Args, ValueEnum};
 use horus_core::OpenError;
 use horus_core::SendError;
 use horus_core::introspect::Inspector;
-use horus_core::message::{FieldError, STANDARD, monotonic_now_ns, standard_default};
+use horus_core::message::{FieldError, STANDARD, monotonic_now_ns, standard_default_of};
 use horus_core::namespace::Namespace;
 use horus_core::topic::{
     DynamicBuilder, DynamicPublisher, DynamicSchema, DynamicType, Qos, Reliability,
@@ -335,17 +335,13 @@ impl MessageSource {
                 carried_type_text(topic, &self.kind)
             )),
         };
-        let default = standard_default(&schema.name)
-            .filter(|default| default.len() == schema.size && schema.tail.is_none());
-        let mut message = match default {
-            Some(default) => {
-                let mut message = default.into_vec();
-                let set = layout.set(&mut message, "", &self.value);
-                set.map_err(refuse)?;
-                message
-            }
-            None => layout.encode(&self.value).map_err(refuse)?,
-        };
+        let mut message = layout.encode(&self.value).map_err(refuse)?;
+        if let Some(default) = standard_default_of(&schema.name, self.kind.hash())
+            && let Some(fields) = message.get_mut(..default.len())
+        {
+            fields.copy_from_slice(&default);
+            layout.set(&mut message, "", &self.value).map_err(refuse)?;
+        }
         if self.is_stamped {
             let since = SystemTime::now().duration_since(UNIX_EPOCH);
             let now_ns = since.map_or(0, |since| since.as_nanos() as u64);
