@@ -80,6 +80,24 @@ fn reshape_gives_the_layout_of_the_array() {
     }
 }
 
+/// Arrays of two bytes a pixel may be anything, such as two masks: they are not declared to be
+/// colours.
+#[test]
+fn an_image_of_an_array_has_a_colour_only_if_such_arrays_usually_have() {
+    for (dtype, channels, encoding) in [
+        (DType::U8, 1, Encoding::MONO8),
+        (DType::U8, 2, Encoding::TYPE_8UC2),
+        (DType::U8, 3, Encoding::RGB8),
+        (DType::U8, 4, Encoding::RGBA8),
+        (DType::U16, 2, Encoding::TYPE_16UC2),
+        (DType::I8, 1, Encoding::TYPE_8SC1),
+    ] {
+        let mut header = ImageHeader::default();
+        header.reshape(dtype, &[48, 64, channels]).unwrap();
+        assert_eq!(header.encoding(), Some(encoding));
+    }
+}
+
 #[test]
 fn other_arrays_are_refused_and_change_nothing() {
     let cases: &[(&str, DType, &[u64], &str)] = &[

@@ -63,6 +63,7 @@ impl Encoding {
         Self::MONO16,
         Self::RGB16,
         Self::RGBA16,
+        Self::TYPE_8UC2,
     ];
 
     /// Returns the encoding with this name, or `None` if the name is unknown.
