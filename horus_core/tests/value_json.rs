@@ -144,6 +144,34 @@ fn every_single_has_few_digits() {
     assert!(to_json(&tenth).unwrap().to_string().contains("[0.1]"));
 }
 
+/// A number just above or below the middle between two neighbours is nearer to one of them.
+#[test]
+fn halves_are_rounded_once() {
+    let tiny = f64::from_bits((1023 - 40) << 52);
+    let half = |middle: f64, kind: &str| {
+        let number = |value: f64| Value::Array(vec![Value::from(value)]);
+        let bits = |value: f64| {
+            let types = Value::from([("a", Value::from(kind))]);
+            let read = from_json(&Value::from([("a", number(value)), ("$types", types)])).unwrap();
+            let Some(Value::Typed(array)) = read.get("a") else {
+                panic!("{read}")
+            };
+            u16::from_le_bytes(array.bytes().try_into().unwrap())
+        };
+        [middle - tiny, middle, middle + tiny, -middle - tiny].map(bits)
+    };
+    let f16 = half(1.0 + 1.0 / 2048.0, "f16[1]");
+    assert_eq!(f16, [0x3c00, 0x3c00, 0x3c01, 0xbc01]);
+    let f16 = half(1.0 + 3.0 / 2048.0, "f16[1]");
+    assert_eq!(f16, [0x3c01, 0x3c02, 0x3c02, 0xbc02]);
+    let bf16 = half(1.0 + 1.0 / 256.0, "bf16[1]");
+    assert_eq!(bf16, [0x3f80, 0x3f80, 0x3f81, 0xbf81]);
+    // The smallest half above 0, and the largest finite one.
+    let step = f64::from_bits((1023 - 24) << 52);
+    assert_eq!(half(step / 2.0 + tiny, "f16[1]")[1..], [1, 1, 0x8001]);
+    assert_eq!(half(65520.0, "f16[1]")[1..], [0x7c00, 0x7c00, 0xfc00]);
+}
+
 #[test]
 fn every_standard_message_comes_back() {
     let mut rng = Rng::with_seed(11);

@@ -118,10 +118,28 @@ fn float_from_json(dtype: DType, json: &Value, bytes: &mut Vec<u8>) -> Option<()
     match dtype {
         DType::F64 => number.append_bytes_le(bytes),
         DType::F32 => f64_to_f32(number).append_bytes_le(bytes),
-        DType::F16 => f16_bits(f64_to_f32(number)).append_bytes_le(bytes),
-        _ => bf16_bits(f64_to_f32(number)).append_bytes_le(bytes),
+        DType::F16 => f16_bits(round_to_odd(number)).append_bytes_le(bytes),
+        _ => bf16_bits(round_to_odd(number)).append_bytes_le(bytes),
     }
     Some(())
+}
+
+/// Converts a number to single precision: to itself, or to the neighbour whose last bit is 1.
+///
+/// WHY not to the nearest one: this may be the middle between two numbers of half precision
+/// although `number` is not, and the second rounding would then go the wrong way. A number whose
+/// last bit is 1 is never such a middle.
+fn round_to_odd(number: f64) -> f32 {
+    let nearest = f64_to_f32(number);
+    let error = f64::from(nearest).abs() - number.abs();
+    let bits = nearest.to_bits();
+    if bits & 1 == 1 || error == 0.0 || !number.is_finite() {
+        nearest
+    } else if error > 0.0 {
+        f32::from_bits(bits - 1)
+    } else {
+        f32::from_bits(bits + 1)
+    }
 }
 
 /// Rounds a number, which must not be NaN, to the nearest number of half precision, and returns its
