@@ -11,6 +11,8 @@ use horus_core::message::{
     first_difference, fnv1a_128,
 };
 
+use horus_core::topic::DynamicType;
+
 /// Hashes and texts that peers in other languages and recorded files contain. A change here breaks
 /// all of them.
 const GOLDEN: &[(Schema, u128, u128, &str)] = &[
@@ -281,6 +283,23 @@ fn a_tail_is_the_last_line() {
         first_difference(WAVE_TEXT, &other).to_string(),
         "after the fields: 'samples' of i16 here, 'samples' of u16 in the topic"
     );
+}
+
+/// No topic carries such messages. Their numbers were cut to 32 bits.
+#[test]
+fn sizes_that_no_topic_can_carry_are_refused() {
+    for (from, to, line) in [
+        ("size 8", "size 4294967360", 3),
+        ("size 8", "size 67108872", 3),
+        ("align 4", "align 4294967296", 4),
+        ("align 4", "align 128", 4),
+    ] {
+        let text = WAVE_TEXT.replace(from, to);
+        assert_ne!(text, WAVE_TEXT);
+        let error = Schema::parse(&text).unwrap_err();
+        assert!(matches!(error, SchemaTextError::Line { line: found, .. } if found == line));
+        assert!(DynamicType::parse(&text).is_err());
+    }
 }
 
 #[test]

@@ -2,8 +2,13 @@
 
 use std::fmt;
 
+use horus_shm::internals::layout::STRIDE_MAX;
+
 use super::{ARRAY_NESTING_MAX, SCHEMA_TEXT_BYTES_MAX, VERSION_LINE, is_identifier};
 use crate::message::Primitive;
+
+/// The largest alignment of a message in bytes: that of the slots of a topic.
+const ALIGN_MAX: usize = 64;
 
 /// A schema that was parsed from a text. It describes a message whose type may have been unknown
 /// when this program was compiled.
@@ -123,10 +128,11 @@ pub(super) fn parse(text: &str) -> Result<ParsedSchema, SchemaTextError> {
         .filter(|name| is_identifier(name))
         .ok_or(error(2, "`message <name>`"))?;
     let size = next().and_then(|line| parse_number(line.strip_prefix("size ")?));
-    let size = size.ok_or(error(3, "`size <bytes>`"))?;
+    let size = size.filter(|size| *size as u64 <= STRIDE_MAX);
+    let size = size.ok_or(error(3, "`size <bytes>`, at most 67108864"))?;
     let align = next().and_then(|line| parse_number(line.strip_prefix("align ")?));
-    let align = align.filter(|align| align.is_power_of_two());
-    let align = align.ok_or(error(4, "`align <bytes>`, a power of two"))?;
+    let align = align.filter(|align| align.is_power_of_two() && *align <= ALIGN_MAX);
+    let align = align.ok_or(error(4, "`align <bytes>`, a power of two up to 64"))?;
 
     let mut fields: Vec<ParsedField> = Vec::new();
     let mut paths = std::collections::BTreeSet::new();
