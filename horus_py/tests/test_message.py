@@ -275,6 +275,50 @@ def test_a_declared_message_has_the_schema_of_rust():
     assert CmdVel.__horus_hash__ == horus.CmdVel.__horus_hash__
 
 
+def test_a_field_has_the_class_of_its_declaration():
+    """Also if a later class has the same name and fields, as when a notebook's cell runs twice."""
+
+    def declare(default):
+        @horus.message
+        class Point:
+            x: horus.f64 = default
+
+        return Point
+
+    first, second = declare(1), declare(2)
+
+    @horus.message
+    class Line:
+        begin: first
+        others: horus.Array[first, Literal[2]]
+        end: second
+
+    line = Line(begin=first(x=3))
+    assert (type(line.begin), line.begin.x) == (first, 3)
+    assert (type(line.others[0]), line.others[0].x) == (first, 1)
+    assert (type(line.end), line.end.x) == (second, 2)
+    with pytest.raises(TypeError, match="where a Point is wanted"):
+        line.begin = second()
+
+
+def test_a_class_like_a_standard_one_takes_no_place_of_it():
+    @horus.message
+    class Quaternion:
+        x: horus.f64
+        y: horus.f64
+        z: horus.f64
+        w: horus.f64
+
+    assert Quaternion.__horus_hash__ == horus.Quaternion.__horus_hash__
+
+    @horus.message
+    class Hand:
+        grip: horus.Quaternion
+
+    hand = Hand(grip=horus.Quaternion(x=1))
+    assert (type(hand.grip), hand.grip.x, Hand().grip.w) == (horus.Quaternion, 1, 1)
+
+
 def test_the_hash_is_that_of_the_text():
     for kind in [*STANDARD, Wheel]:
         value = 0x6C62272E07BB014262B821756295C58D

@@ -166,7 +166,7 @@ impl MessageKind {
                 _ => None,
             },
             inner: match field.kind {
-                FieldKind::Message(inner) => lock_kinds().by_hash.get(&inner.hash()).copied(),
+                FieldKind::Message(inner) => lock_kinds().kind_of_schema(inner),
                 _ => None,
             },
         };
@@ -263,7 +263,22 @@ fn add_field_byte_runs(runs: &mut Vec<ByteRun>, schema: &Schema, base: usize) {
 pub(crate) struct KindTable {
     /// The kinds, each with the memory address of its Python class as the key.
     by_class: HashMap<usize, &'static MessageKind>,
+    /// The kinds, each with the memory address of its schema as the key.
+    by_schema: HashMap<usize, &'static MessageKind>,
+    /// The first kind with each hash.
     by_hash: HashMap<u128, &'static MessageKind>,
+}
+
+impl KindTable {
+    /// Returns the kind with this schema or, if the schema is that of a message that is nested in a
+    /// standard one, the first kind with an equal schema.
+    ///
+    /// WHY not by the hash alone: a program may declare an equal message again, as when a cell of a
+    /// notebook runs twice. Each declaration has its own class.
+    fn kind_of_schema(&self, schema: &'static Schema) -> Option<&'static MessageKind> {
+        let own = self.by_schema.get(&std::ptr::from_ref(schema).addr());
+        own.or_else(|| self.by_hash.get(&schema.hash())).copied()
+    }
 }
 
 static MESSAGE_KINDS: Mutex<Option<KindTable>> = Mutex::new(None);
@@ -298,7 +313,9 @@ pub(crate) fn register_class(kind: &'static MessageKind, class: &Bound<'_, PyAny
     kind.class.store(address.cast(), Ordering::Relaxed);
     let mut kinds = lock_kinds();
     kinds.by_class.insert(address as usize, kind);
-    kinds.by_hash.insert(kind.payload.hash(), kind);
+    let schema = std::ptr::from_ref(kind.schema).addr();
+    kinds.by_schema.insert(schema, kind);
+    kinds.by_hash.entry(kind.payload.hash()).or_insert(kind);
 }
 
 /// Returns the kind to which a class belongs; `None` if the class is not a message class.
