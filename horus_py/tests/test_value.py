@@ -263,6 +263,28 @@ def test_what_is_no_value_is_refused(data):
         horus._horus._unpack(data)
 
 
+def packed_map(keys):
+    """Returns the MessagePack of a map with arrays of small numbers as keys."""
+    data = struct.pack(">BI", 0xDF, len(keys))
+    for key in keys:
+        data += struct.pack(f">BH{len(key)}bB", 0xDC, len(key), *key, 0xC0)
+    return data
+
+
+def test_keys_that_all_have_one_hash_stop_no_process():
+    """Python's hashes of -1 and -2 are equal, so those of tuples of them are, too."""
+    assert hash((-1, -2)) == hash((-2, -1))
+    keys = [[-1 - (number >> bit & 1) for bit in range(17)] for number in range(20_000)]
+    with pytest.raises(ValueError, match="not the MessagePack"):
+        horus._horus._unpack(packed_map(keys))
+    # Keys of ordinary programs, of which few have one hash.
+    keys = [[number % 100, number // 100, -1 - number % 2] for number in range(10_000)]
+    unpacked = horus._horus._unpack(packed_map(keys))
+    assert list(unpacked) == [tuple(key) for key in keys]
+    few = [[-1 - (number >> bit & 1) for bit in range(5)] for number in range(32)]
+    assert list(horus._horus._unpack(packed_map(few))) == [tuple(key) for key in few]
+
+
 def test_any_bytes_are_a_value_or_refused_in_bounded_memory():
     rng = random.Random(5)
     values = 0

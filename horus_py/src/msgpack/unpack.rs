@@ -1,5 +1,7 @@
 //! Converts untrusted MessagePack to Python objects while reading it once.
 
+use std::collections::HashMap;
+
 use horus_core::message::DType;
 use horus_core::value::{DEPTH_MAX, MsgpackReader, TYPED_ARRAY_EXT, Token, TypedView};
 use pyo3::IntoPyObjectExt;
@@ -141,12 +143,17 @@ impl<'py> Reader<'_, 'py> {
         depth: usize,
     ) -> Result<(Bound<'py, PyDict>, usize), UnpackError> {
         let mut signature = 0_usize;
+        let mut tuple_hashes = TupleHashes::default();
         for _ in 0..pairs {
             let key = match self.bytes.short_text() {
                 Some(bytes) => self.keys.key_text(self.py, bytes)?,
                 None => match self.bytes.token()? {
                     Token::String(bytes) => self.keys.key_text(self.py, bytes)?,
-                    token => self.read_non_text_key(token, depth)?,
+                    token => {
+                        let key = self.read_non_text_key(token, depth)?;
+                        tuple_hashes.check(&key)?;
+                        key
+                    }
                 },
             };
             signature = signature.rotate_left(5) ^ key.as_ptr().addr();
@@ -201,6 +208,39 @@ impl<'py> Reader<'_, 'py> {
             error if error.is_instance_of::<PyTypeError>(self.py) => UnpackError::Malformed,
             error => UnpackError::Python(error),
         }
+    }
+}
+
+/// The hashes of those keys of a dict that are tuples.
+///
+/// WHY: Python's hashes of numbers, and of tuples of them, are not random. A message of 1 MB can
+/// have 50 000 different keys with one hash, each of which Python compares with all others before
+/// it, for minutes and with the GIL. Texts and bytes have random hashes, and few numbers have one
+/// hash.
+#[derive(Default)]
+struct TupleHashes {
+    counts: HashMap<isize, u32>,
+}
+
+impl TupleHashes {
+    /// The number of keys that may have one hash. Tuples of five numbers, each of them -1 or -2,
+    /// are 32 keys with one hash.
+    const EQUAL_MAX: u32 = 64;
+
+    /// Counts the key. Returns an error if too many keys have its hash.
+    #[cold]
+    fn check(&mut self, key: &Bound<'_, PyAny>) -> Result<(), UnpackError> {
+        if !key.is_exact_instance_of::<PyTuple>() {
+            return Ok(());
+        }
+        // WHY: a tuple may contain something that has no hash.
+        let hash = key.hash().map_err(|_| UnpackError::Malformed)?;
+        let count = self.counts.entry(hash).or_default();
+        *count += 1;
+        if *count > Self::EQUAL_MAX {
+            return Err(UnpackError::Malformed);
+        }
+        Ok(())
     }
 }
 
