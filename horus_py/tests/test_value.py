@@ -285,6 +285,11 @@ def test_keys_that_all_have_one_hash_stop_no_process():
     assert list(horus._horus._unpack(packed_map(few))) == [tuple(key) for key in few]
 
 
+def test_an_extension_of_the_library_s_own_number_says_what_to_send(topic):
+    with pytest.raises(ValueError, match="extension 72 is for typed arrays: send a numpy array"):
+        topic.send(horus.Ext(72, b""))
+
+
 def test_any_bytes_are_a_value_or_refused_in_bounded_memory():
     rng = random.Random(5)
     values = 0

@@ -43,6 +43,9 @@ impl From<EncodeError> for Box<PackError> {
                 );
                 PackError::Python(PyValueError::new_err(text))
             }
+            EncodeError::ReservedExt => PackError::Python(PyValueError::new_err(
+                "extension 72 is for typed arrays: send a numpy array",
+            )),
             error => PackError::Python(PyValueError::new_err(error.to_string())),
         })
     }
