@@ -285,6 +285,15 @@ def test_keys_that_all_have_one_hash_stop_no_process():
     assert list(horus._horus._unpack(packed_map(few))) == [tuple(key) for key in few]
 
 
+def test_a_dict_is_sent_in_the_order_that_it_shows(topic):
+    ordered = collections.OrderedDict(a=1, b=2, c=3)
+    ordered.move_to_end("a")
+    topic.send(ordered)
+    assert list(topic.recv()) == ["b", "c", "a"]
+    topic.send({"counts": collections.Counter("abracadabra")})
+    assert topic.recv() == {"counts": {"a": 5, "b": 2, "r": 2, "c": 1, "d": 1}}
+
+
 def test_an_extension_of_the_library_s_own_number_says_what_to_send(topic):
     with pytest.raises(ValueError, match="extension 72 is for typed arrays: send a numpy array"):
         topic.send(horus.Ext(72, b""))

@@ -169,6 +169,26 @@ fn write_dict(out: &mut MsgpackWriter<'_>, dict: &Bound<'_, PyDict>, depth: usiz
     }
 }
 
+/// Writes a dict of a subclass in the order in which it shows its items, which may be another one
+/// than that of its table, as in an `OrderedDict`.
+#[cold]
+fn write_dict_items(
+    out: &mut MsgpackWriter<'_>,
+    dict: &Bound<'_, PyDict>,
+    depth: usize,
+) -> PackResult {
+    let mut items = Vec::with_capacity(dict.len());
+    for item in dict.call_method0("items")?.try_iter()? {
+        items.push(item?.extract::<(Bound<'_, PyAny>, Bound<'_, PyAny>)>()?);
+    }
+    out.map(items.len())?;
+    for (key, value) in &items {
+        write_object(out, key, depth)?;
+        write_object(out, value, depth)?;
+    }
+    Ok(())
+}
+
 fn write_list(out: &mut MsgpackWriter<'_>, list: &Bound<'_, PyList>, depth: usize) -> PackResult {
     let count = list.len();
     out.array(count)?;
@@ -211,7 +231,7 @@ fn write_other(out: &mut MsgpackWriter<'_>, object: &Bound<'_, PyAny>, depth: us
     } else if let Ok(number) = object.cast::<PyInt>() {
         write_int(out, number)
     } else if let Ok(dict) = object.cast::<PyDict>() {
-        write_dict(out, dict, next_depth(depth)?)
+        write_dict_items(out, dict, next_depth(depth)?)
     } else if let Ok(list) = object.cast::<PyList>() {
         write_list(out, list, next_depth(depth)?)
     } else if let Ok(tuple) = object.cast::<PyTuple>() {
