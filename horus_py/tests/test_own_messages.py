@@ -486,7 +486,7 @@ def test_imported_messages_have_the_schemas_of_rust_and_cpp():
     for text in texts:
         name = text.split("\n")[1].removeprefix("message ")
         assert getattr(module, name).__horus_schema__ == text + "\n"
-    assert len(texts) == 23
+    assert len(texts) == 24
     leg = module.Leg()
     assert (leg.name, leg.class_, leg.trim, leg.joints[1].w) == ("left #1", 1, -128, 1.0)
     assert (leg.forces[:3].tolist(), leg.forces_count) == ([1.5, 2.0, 0.0], 2)

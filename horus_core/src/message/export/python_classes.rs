@@ -17,8 +17,9 @@ pub(in crate::message) fn python_classes(messages: &[Declaration]) -> String {
     for message in messages {
         write_class(&mut classes, message);
     }
-    let imports = if classes.contains("Literal[") {
-        "from typing import Literal\n\nimport horus\n"
+    // WHY another name: a message or a field may be called `Literal`.
+    let imports = if classes.contains("_Literal[") {
+        "from typing import Literal as _Literal\n\nimport horus\n"
     } else {
         "import horus\n"
     };
@@ -72,7 +73,7 @@ fn write_class(out: &mut String, message: &Declaration) {
         append(
             out,
             format_args!(
-                "    {name}: horus.Tail[horus.{}, Literal[\"{name}_count\"]]\n",
+                "    {name}: horus.Tail[horus.{}, _Literal[\"{name}_count\"]]\n",
                 primitive.name()
             ),
         );
@@ -88,12 +89,12 @@ const fn has_length(field: &Field) -> bool {
 fn type_annotation(field: &Field) -> String {
     let element = match field.kind {
         FieldKind::Primitive(primitive) => format!("horus.{}", primitive.name()),
-        FieldKind::Text(bytes) => format!("horus.Text[Literal[{bytes}]]"),
+        FieldKind::Text(bytes) => format!("horus.Text[_Literal[{bytes}]]"),
         FieldKind::Message(inner) => inner.name.to_owned(),
     };
     match field.count {
         1 => element,
-        count => format!("horus.Array[{element}, Literal[{count}]]"),
+        count => format!("horus.Array[{element}, _Literal[{count}]]"),
     }
 }
 

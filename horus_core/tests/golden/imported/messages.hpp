@@ -607,6 +607,21 @@ struct Joy : ::horus::Framed<JoyHeader, float> {
 HORUS_FRAMED(Joy, axes);
 #endif  /* HORUS_IMPORTED_AF15153C839BD0745282D4156A1D734F */
 
+#ifndef HORUS_IMPORTED_7293B7D7FD49E674A8BFDDA4CB9A7FF7
+#define HORUS_IMPORTED_7293B7D7FD49E674A8BFDDA4CB9A7FF7
+/// A message with a name that generated Python uses, too.
+struct alignas(8) Literal {
+    double gains[4];
+    /// Of the canonical schema text.
+    static constexpr ::horus::SchemaHash schema_hash{0xb91e2bf4c0100e95u, 0xe2ccaa795270ac89u};
+};
+static_assert(sizeof(Literal) == 32, "size of Literal");
+static_assert(alignof(Literal) == 8, "alignment of Literal");
+static_assert(std::is_trivially_copyable_v<Literal> && std::is_standard_layout_v<Literal>);
+static_assert(offsetof(Literal, gains) == 0);
+HORUS_MESSAGE(Literal, gains);
+#endif  /* HORUS_IMPORTED_7293B7D7FD49E674A8BFDDA4CB9A7FF7 */
+
 #ifndef HORUS_IMPORTED_FB0172099935F90760DB10BD1F6E654C
 #define HORUS_IMPORTED_FB0172099935F90760DB10BD1F6E654C
 /// State of one leg, with every kind of field.
@@ -729,9 +744,9 @@ struct Sonar : ::horus::Framed<SonarHeader, std::uint16_t> {
 HORUS_FRAMED(Sonar, strengths);
 #endif  /* HORUS_IMPORTED_B3DE63F6C3A15F6D35F08BFD80212C2D */
 
-#ifndef HORUS_IMPORTED_2870DD7842E666A4D276F4A9E117EF56
-#define HORUS_IMPORTED_2870DD7842E666A4D276F4A9E117EF56
-/// Fields with the names of all keywords of Rust.
+#ifndef HORUS_IMPORTED_A39A9D6DA681AE83395AA15286192719
+#define HORUS_IMPORTED_A39A9D6DA681AE83395AA15286192719
+/// Fields with the names of all keywords of Rust, and of a name that generated Python uses.
 struct alignas(1) Keywords {
     std::uint8_t as_;
     std::uint8_t break_;
@@ -785,10 +800,12 @@ struct alignas(1) Keywords {
     std::uint8_t virtual_;
     std::uint8_t yield_;
     std::uint8_t try_;
+    std::uint8_t Literal = 1;
+    std::uint8_t after_it[3];
     /// Of the canonical schema text.
-    static constexpr ::horus::SchemaHash schema_hash{0xb4a222de18719957u, 0x2c3b672922268f99u};
+    static constexpr ::horus::SchemaHash schema_hash{0x45447077e1b7da0fu, 0xd7b4de318fa2fdbbu};
 };
-static_assert(sizeof(Keywords) == 52, "size of Keywords");
+static_assert(sizeof(Keywords) == 56, "size of Keywords");
 static_assert(alignof(Keywords) == 1, "alignment of Keywords");
 static_assert(std::is_trivially_copyable_v<Keywords> && std::is_standard_layout_v<Keywords>);
 static_assert(offsetof(Keywords, as_) == 0);
@@ -843,11 +860,13 @@ static_assert(offsetof(Keywords, unsized) == 48);
 static_assert(offsetof(Keywords, virtual_) == 49);
 static_assert(offsetof(Keywords, yield_) == 50);
 static_assert(offsetof(Keywords, try_) == 51);
+static_assert(offsetof(Keywords, Literal) == 52);
+static_assert(offsetof(Keywords, after_it) == 53);
 HORUS_MESSAGE(Keywords, as_, break_, const_, continue_, crate_, else_, enum_, extern_, false_, fn,
     for_, if_, impl, in_, let, loop, match, mod, move, mut, pub, ref, return_, self_, Self_,
     static_, struct_, super_, trait, true_, type, unsafe, use, where, while_, async_, await_, dyn,
     gen, abstract, become, box, do_, final, macro, override, priv, typeof_, unsized, virtual_,
-    yield_, try_);
-#endif  /* HORUS_IMPORTED_2870DD7842E666A4D276F4A9E117EF56 */
+    yield_, try_, Literal, after_it);
+#endif  /* HORUS_IMPORTED_A39A9D6DA681AE83395AA15286192719 */
 
 }  // namespace robot::msg

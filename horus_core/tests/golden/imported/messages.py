@@ -1,7 +1,7 @@
 # @generated from .msg files.
 """Messages, declared equally in Rust and C++."""
 
-from typing import Literal
+from typing import Literal as _Literal
 
 import horus
 
@@ -12,7 +12,7 @@ class Header(horus.Message):
 
     # Time by CLOCK_REALTIME: nanoseconds.
     stamp_ns: horus.u64
-    frame_id: horus.Text[Literal[64]]
+    frame_id: horus.Text[_Literal[64]]
 
 
 @horus.message
@@ -66,7 +66,7 @@ class PoseWithCovariance(horus.Message):
 
     pose: Pose
     # 6 x 6: position, then rotation
-    covariance: horus.Array[horus.f64, Literal[36]]
+    covariance: horus.Array[horus.f64, _Literal[36]]
 
 
 @horus.message
@@ -92,7 +92,7 @@ class TwistWithCovariance(horus.Message):
 
     twist: Twist
     # 6 x 6: linear, then angular
-    covariance: horus.Array[horus.f64, Literal[36]]
+    covariance: horus.Array[horus.f64, _Literal[36]]
 
 
 @horus.message
@@ -104,9 +104,9 @@ class Odometry(horus.Message):
     pose: PoseWithCovariance
     twist: TwistWithCovariance
     # Frame of the data: text.
-    frame_id: horus.Text[Literal[32]]
+    frame_id: horus.Text[_Literal[32]]
     # Frame of the body
-    child_frame_id: horus.Text[Literal[64]]
+    child_frame_id: horus.Text[_Literal[64]]
 
 
 @horus.message
@@ -116,13 +116,13 @@ class Imu(horus.Message):
     # Time of the data, by CLOCK_REALTIME: nanoseconds.
     timestamp_ns: horus.u64
     orientation: Quaternion
-    orientation_covariance: horus.Array[horus.f64, Literal[9]]
+    orientation_covariance: horus.Array[horus.f64, _Literal[9]]
     angular_velocity: Vector3
-    angular_velocity_covariance: horus.Array[horus.f64, Literal[9]]
+    angular_velocity_covariance: horus.Array[horus.f64, _Literal[9]]
     linear_acceleration: Vector3
-    linear_acceleration_covariance: horus.Array[horus.f64, Literal[9]]
+    linear_acceleration_covariance: horus.Array[horus.f64, _Literal[9]]
     # Frame of the data: text.
-    frame_id: horus.Text[Literal[32]]
+    frame_id: horus.Text[_Literal[32]]
 
 
 @horus.message
@@ -152,14 +152,14 @@ class LaserScan(horus.Framed):
     # Metres.
     ranges_count: horus.u32
     # Each device has its own unit
-    intensities: horus.Array[horus.f32, Literal[1081]]
+    intensities: horus.Array[horus.f32, _Literal[1081]]
     # Elements of `intensities` in use, from the first: count.
     intensities_count: horus.u32
     # Frame of the data: text.
-    frame_id: horus.Text[Literal[32]]
+    frame_id: horus.Text[_Literal[32]]
     # Reserved, 0: no unit.
-    _reserved: horus.Array[horus.u8, Literal[16]]
-    ranges: horus.Tail[horus.f32, Literal["ranges_count"]]
+    _reserved: horus.Array[horus.u8, _Literal[16]]
+    ranges: horus.Tail[horus.f32, _Literal["ranges_count"]]
 
 
 @horus.message
@@ -168,8 +168,8 @@ class JointState(horus.Framed):
 
     # Time of the data, by CLOCK_REALTIME: nanoseconds.
     timestamp_ns: horus.u64
-    velocity: horus.Array[horus.f64, Literal[32]]
-    effort: horus.Array[horus.f64, Literal[32]]
+    velocity: horus.Array[horus.f64, _Literal[32]]
+    effort: horus.Array[horus.f64, _Literal[32]]
     # Elements of `name` in use, from the first: count.
     name_count: horus.u32
     # Number of `position` that follow: count.
@@ -179,11 +179,11 @@ class JointState(horus.Framed):
     # Elements of `effort` in use, from the first: count.
     effort_count: horus.u32
     # Frame of the data: text.
-    frame_id: horus.Text[Literal[32]]
-    name: horus.Array[horus.Text[Literal[64]], Literal[32]]
+    frame_id: horus.Text[_Literal[32]]
+    name: horus.Array[horus.Text[_Literal[64]], _Literal[32]]
     # Reserved, 0: no unit.
-    _reserved: horus.Array[horus.u8, Literal[8]]
-    position: horus.Tail[horus.f64, Literal["position_count"]]
+    _reserved: horus.Array[horus.u8, _Literal[8]]
+    position: horus.Tail[horus.f64, _Literal["position_count"]]
 
 
 @horus.message
@@ -196,7 +196,7 @@ class RegionOfInterest(horus.Message):
     width: horus.u32
     do_rectify: horus.u8
     # Reserved, 0: no unit.
-    _reserved: horus.Array[horus.u8, Literal[3]]
+    _reserved: horus.Array[horus.u8, _Literal[3]]
 
 
 @horus.message
@@ -208,11 +208,11 @@ class CameraInfo(horus.Framed):
     # Its frame is the optical one
     timestamp_ns: horus.u64
     # 3 x 3
-    k: horus.Array[horus.f64, Literal[9]]
+    k: horus.Array[horus.f64, _Literal[9]]
     # 3 x 3
-    r: horus.Array[horus.f64, Literal[9]]
+    r: horus.Array[horus.f64, _Literal[9]]
     # 3 x 4
-    p: horus.Array[horus.f64, Literal[12]]
+    p: horus.Array[horus.f64, _Literal[12]]
     # Pixels
     height: horus.u32
     # Pixels
@@ -225,10 +225,10 @@ class CameraInfo(horus.Framed):
     binning_y: horus.u32
     roi: RegionOfInterest
     # Frame of the data: text.
-    frame_id: horus.Text[Literal[32]]
+    frame_id: horus.Text[_Literal[32]]
     # Such as plumb_bob
-    distortion_model: horus.Text[Literal[64]]
-    d: horus.Tail[horus.f64, Literal["d_count"]]
+    distortion_model: horus.Text[_Literal[64]]
+    d: horus.Tail[horus.f64, _Literal["d_count"]]
 
 
 @horus.message
@@ -255,14 +255,14 @@ class BatteryState(horus.Framed):
     # One number a cell: volts.
     cell_voltage_count: horus.u32
     # Frame of the data: text.
-    frame_id: horus.Text[Literal[32]]
+    frame_id: horus.Text[_Literal[32]]
     power_supply_status: horus.u8
     present: horus.u8
-    location: horus.Text[Literal[64]]
-    serial_number: horus.Text[Literal[64]]
+    location: horus.Text[_Literal[64]]
+    serial_number: horus.Text[_Literal[64]]
     # Reserved, 0: no unit.
-    _reserved: horus.Array[horus.u8, Literal[62]]
-    cell_voltage: horus.Tail[horus.f32, Literal["cell_voltage_count"]]
+    _reserved: horus.Array[horus.u8, _Literal[62]]
+    cell_voltage: horus.Tail[horus.f32, _Literal["cell_voltage_count"]]
 
 
 @horus.message
@@ -276,11 +276,11 @@ class PointField(horus.Message):
     # Its first byte in a point
     offset: horus.u32
     count: horus.u32
-    name: horus.Text[Literal[16]]
+    name: horus.Text[_Literal[16]]
     # FLOAT32, for example
     datatype: horus.u8
     # Reserved, 0: no unit.
-    _reserved: horus.Array[horus.u8, Literal[3]]
+    _reserved: horus.Array[horus.u8, _Literal[3]]
 
 
 @horus.message
@@ -293,7 +293,7 @@ class PointCloud2(horus.Framed):
     height: horus.u32
     # Points of each row
     width: horus.u32
-    fields: horus.Array[PointField, Literal[16]]
+    fields: horus.Array[PointField, _Literal[16]]
     # Elements of `fields` in use, from the first: count.
     fields_count: horus.u32
     # Bytes from point to point
@@ -303,13 +303,13 @@ class PointCloud2(horus.Framed):
     # Number of `data` that follow: count.
     data_count: horus.u32
     # Frame of the data: text.
-    frame_id: horus.Text[Literal[32]]
+    frame_id: horus.Text[_Literal[32]]
     is_bigendian: horus.u8
     # No coordinate is NaN
     is_dense: horus.u8
     # Reserved, 0: no unit.
-    _reserved: horus.Array[horus.u8, Literal[62]]
-    data: horus.Tail[horus.u8, Literal["data_count"]]
+    _reserved: horus.Array[horus.u8, _Literal[62]]
+    data: horus.Tail[horus.u8, _Literal["data_count"]]
 
 
 @horus.message
@@ -320,14 +320,21 @@ class Joy(horus.Framed):
     timestamp_ns: horus.u64
     # Number of `axes` that follow: count.
     axes_count: horus.u32
-    buttons: horus.Array[horus.i32, Literal[16]]
+    buttons: horus.Array[horus.i32, _Literal[16]]
     # Elements of `buttons` in use, from the first: count.
     buttons_count: horus.u32
     # Frame of the data: text.
-    frame_id: horus.Text[Literal[32]]
+    frame_id: horus.Text[_Literal[32]]
     # Reserved, 0: no unit.
-    _reserved: horus.Array[horus.u8, Literal[16]]
-    axes: horus.Tail[horus.f32, Literal["axes_count"]]
+    _reserved: horus.Array[horus.u8, _Literal[16]]
+    axes: horus.Tail[horus.f32, _Literal["axes_count"]]
+
+
+@horus.message
+class Literal(horus.Message):
+    """A message with a name that generated Python uses, too."""
+
+    gains: horus.Array[horus.f64, _Literal[4]]
 
 
 @horus.message
@@ -354,31 +361,31 @@ class Leg(horus.Message):
     # Duration: nanoseconds.
     #
     # Stance and swing
-    phases_ns: horus.Array[horus.i64, Literal[2]]
+    phases_ns: horus.Array[horus.i64, _Literal[2]]
     foot: Point
-    joints: horus.Array[Quaternion, Literal[2]]
+    joints: horus.Array[Quaternion, _Literal[2]]
     lowest: horus.i64 = -9223372036854775808
     highest: horus.u64 = 18446744073709551615
-    axis: horus.Array[horus.f64, Literal[3]] = [0.0, 0.0, 1.0]  # type: ignore[assignment]
+    axis: horus.Array[horus.f64, _Literal[3]] = [0.0, 0.0, 1.0]  # type: ignore[assignment]
     gain: horus.f32 = 1.5
     # At the foot: newtons.
-    forces: horus.Array[horus.f32, Literal[8]] = [1.5, 2.0] + [0] * 6  # type: ignore[assignment]
+    forces: horus.Array[horus.f32, _Literal[8]] = [1.5, 2.0] + [0] * 6  # type: ignore[assignment]
     # Elements of `forces` in use, from the first: count.
     forces_count: horus.u32 = 2
     # Elements of `notes` in use, from the first: count.
     notes_count: horus.u32
     steps: horus.i16 = 127
     # Frame of the data: text.
-    frame_id: horus.Text[Literal[32]]
+    frame_id: horus.Text[_Literal[32]]
     # As on the label
-    name: horus.Text[Literal[12]] = "left #1"  # type: ignore[assignment]
+    name: horus.Text[_Literal[12]] = "left #1"  # type: ignore[assignment]
     # A word that C++ and Python reserve
     class_: horus.u8 = 1
     # And one that Rust does
     type: horus.u8
     letter: horus.u8 = 65
     trim: horus.i8 = -128
-    notes: horus.Array[horus.Text[Literal[5]], Literal[2]]
+    notes: horus.Array[horus.Text[_Literal[5]], _Literal[2]]
 
 
 @horus.message
@@ -401,15 +408,15 @@ class Sonar(horus.Framed):
     # Speed of sound in the air: metres per second.
     speed: horus.f32 = 343.0
     # Frame of the data: text.
-    frame_id: horus.Text[Literal[32]]
+    frame_id: horus.Text[_Literal[32]]
     # Reserved, 0: no unit.
-    _reserved: horus.Array[horus.u8, Literal[56]]
-    strengths: horus.Tail[horus.u16, Literal["strengths_count"]]
+    _reserved: horus.Array[horus.u8, _Literal[56]]
+    strengths: horus.Tail[horus.u16, _Literal["strengths_count"]]
 
 
 @horus.message
 class Keywords(horus.Message):
-    """Fields with the names of all keywords of Rust."""
+    """Fields with the names of all keywords of Rust, and of a name that generated Python uses."""
 
     as_: horus.u8
     break_: horus.u8
@@ -463,3 +470,5 @@ class Keywords(horus.Message):
     virtual_: horus.u8
     yield_: horus.u8
     try_: horus.u8
+    Literal: horus.u8 = 1
+    after_it: horus.Array[horus.u8, _Literal[3]]
