@@ -333,13 +333,24 @@ def test_the_hash_is_that_of_the_text():
         ({"a": horus.u8, "b": horus.u64}, "put larger fields first"),
         ({"a": horus.u64, "b": horus.u8}, "no multiple of 8"),
         ({"a": int}, "cannot be a field"),
-        ({"é": horus.u8}, "not ASCII"),
+        ({"é": horus.u8}, "Wrong.é: the name is not ASCII"),
+        ({f"name_{'x' * at}": horus.u8 for at in range(200)}, "schema text has 2.... bytes"),
         ({}, "no fields"),
     ],
 )
-def test_a_wrong_declaration_says_what_is_wrong(fields, error):
+def test_a_wrong_declaration_says_what_is_wrong(fields, error, capfd):
     with pytest.raises(TypeError, match=error):
         horus.message(type("Wrong", (), {"__annotations__": fields}))
+    assert capfd.readouterr().err == "", "no text of a panic"
+
+
+def test_a_message_that_is_nested_too_deeply_says_so(capfd):
+    kind = horus.u8
+    with pytest.raises(TypeError, match="more than 8 arrays of messages and texts are nested"):
+        for _ in range(10):
+            fields = {"inner": horus.Array[kind, Literal[2]]}
+            kind = horus.message(type("Deep", (), {"__annotations__": fields}))
+    assert capfd.readouterr().err == "", "no text of a panic"
 
 
 def test_an_array_of_fixed_length_takes_neither_more_nor_fewer():

@@ -119,6 +119,19 @@ impl Schema {
         schema
     }
 
+    /// Returns the maximum number of nested arrays of messages and texts that enclose a number of
+    /// the message. The text of a schema with more than [`ARRAY_NESTING_MAX`] panics.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn array_nesting(&self) -> usize {
+        let around = |field: &Field| match field.kind {
+            FieldKind::Primitive(_) => 0,
+            FieldKind::Text(_) => usize::from(field.count > 1),
+            FieldKind::Message(inner) => usize::from(field.count > 1) + inner.array_nesting(),
+        };
+        self.fields.iter().map(around).max().unwrap_or(0)
+    }
+
     /// Returns the schema of the message `name`, which begins with these fields and ends in `tail`.
     ///
     /// # Panics

@@ -2,7 +2,9 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use horus_core::message::{Field, FieldKind, FramedKind, Primitive, Schema, Tail};
+use horus_core::message::{
+    ARRAY_NESTING_MAX, Field, FieldKind, FramedKind, Primitive, SCHEMA_TEXT_BYTES_MAX, Schema, Tail,
+};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyString};
@@ -105,6 +107,7 @@ fn declared_schema(
     let name = leak_text(name);
     let bytes = default.len();
     let table = Vec::leak(table);
+    check_text(name, bytes, table)?;
     let schema = catch_unwind(AssertUnwindSafe(|| {
         Schema::checked(name, bytes, align, table)
     }));
@@ -114,6 +117,43 @@ fn declared_schema(
         ))
     })?;
     Ok((schema, default))
+}
+
+/// Checks what [`Schema::checked`] would refuse with a panic, whose text Rust prints.
+fn check_text(name: &'static str, size: usize, fields: &'static [Field]) -> PyResult<()> {
+    let refuse = |text: String| Err(PyTypeError::new_err(text));
+    if !name.is_ascii() {
+        return refuse(format!("{name}: the name is not ASCII, as C needs it"));
+    }
+    if let Some(field) = fields.iter().find(|field| !field.name.is_ascii()) {
+        let field = field.name;
+        return refuse(format!(
+            "{name}.{field}: the name is not ASCII, as C needs it"
+        ));
+    }
+    let schema = Schema {
+        name,
+        size,
+        align: 1,
+        fields,
+        tail: None,
+        doc: "",
+        constants: &[],
+    };
+    if schema.array_nesting() > ARRAY_NESTING_MAX {
+        return refuse(format!(
+            "{name}: more than {ARRAY_NESTING_MAX} arrays of messages and texts are nested in it: \
+             flatten them"
+        ));
+    }
+    let bytes = schema.text_bytes();
+    if bytes > SCHEMA_TEXT_BYTES_MAX {
+        return refuse(format!(
+            "{name}: its schema text has {bytes} bytes, and at most {SCHEMA_TEXT_BYTES_MAX} are \
+             possible: it has too many fields, or too long names"
+        ));
+    }
+    Ok(())
 }
 
 /// Makes the type of a message that consists of the fields of `schema` and of a tail. A tail has

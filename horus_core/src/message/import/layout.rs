@@ -173,7 +173,7 @@ impl LayoutPlan {
             constants: Vec::leak(self.constants),
         };
         // WHY first: the text of too many nested arrays panics.
-        if array_nesting(&schema) > ARRAY_NESTING_MAX {
+        if schema.array_nesting() > ARRAY_NESTING_MAX {
             return Err(format!(
                 "more than {ARRAY_NESTING_MAX} arrays of messages and strings are nested in it: \
                  flatten them"
@@ -199,17 +199,6 @@ fn reserved_field(bytes: usize) -> PlannedField {
         doc: " Reserved, 0: no unit.\n".to_owned(),
         values: Vec::new(),
     }
-}
-
-/// Returns the maximum number of nested arrays of messages and texts that enclose a number of the
-/// message.
-fn array_nesting(schema: &Schema) -> usize {
-    let around = |field: &Field| match field.kind {
-        FieldKind::Primitive(_) => 0,
-        FieldKind::Text(_) => usize::from(field.count > 1),
-        FieldKind::Message(inner) => usize::from(field.count > 1) + array_nesting(inner),
-    };
-    schema.fields.iter().map(around).max().unwrap_or(0)
 }
 
 pub(super) fn leak_text(text: String) -> &'static str {
