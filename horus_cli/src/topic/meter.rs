@@ -40,7 +40,8 @@ pub(crate) struct Reading {
     pub(crate) sent: u64,
     /// Number of sends that failed because the topic was full.
     pub(crate) refused: u64,
-    /// Number of messages that subscribers lost. It is the sum over all subscribers.
+    /// Number of messages that subscribers lost. It is the sum over all subscribers that are there
+    /// at the later moment.
     pub(crate) lost: u64,
     /// The counts for each lane that has a publisher or in which messages were sent. Each publisher
     /// has one lane.
@@ -109,6 +110,26 @@ impl Counters {
         lane.map_or(0, |counters| counters.sent)
     }
 
+    /// Returns the number of messages that the subscribers in `later` have lost since `self` was
+    /// read. WHY for each of them: the counter of a subscriber that has left is missing in the
+    /// later sum, and would hide what the others have lost.
+    fn lost_until(&self, later: &Self) -> u64 {
+        let lost_before = |reader: &ReaderCounters| {
+            let same = self.readers.iter().find(|other| {
+                let is_same_process = other.subscriber.owner_id == reader.subscriber.owner_id;
+                other.slot == reader.slot && is_same_process
+            });
+            same.map_or(0, |reader| reader.lost)
+        };
+        let readers = later.readers.iter();
+        let lost = readers.map(|reader| match lost_before(reader) {
+            before if before <= reader.lost => reader.lost - before,
+            // A later subscriber of the process has the slot of an earlier one.
+            _ => reader.lost,
+        });
+        lost.sum()
+    }
+
     fn reading_until(&self, later: &Self) -> Reading {
         let lanes = later.lanes.iter().map(|counters| LaneReading {
             lane: counters.lane,
@@ -124,7 +145,7 @@ impl Counters {
             took: later.read_at.saturating_duration_since(self.read_at),
             sent: lanes.iter().map(|lane| lane.sent).sum(),
             refused: later.refused().saturating_sub(self.refused()),
-            lost: later.lost().saturating_sub(self.lost()),
+            lost: self.lost_until(later),
             lanes,
         }
     }
@@ -224,5 +245,57 @@ pub(crate) fn per_second(count: u64, time: Duration) -> f64 {
         count as f64 / seconds
     } else {
         0.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use horus_core::message::CmdVel;
+    use horus_core::namespace::{NamespaceConfig, NamespaceName};
+    use horus_core::topic::{Publisher, Qos, Subscriber, Topic};
+
+    use super::*;
+
+    /// Number of slots of the topic: what comes after them without being read is lost.
+    const SLOTS: u64 = 16;
+
+    fn send(publisher: &mut Publisher<CmdVel>, count: u64) {
+        for _ in 0..count {
+            publisher.send(CmdVel::new(0.5, 0.25)).unwrap();
+        }
+    }
+
+    /// Otherwise each end of a subscriber would hide what the others lose.
+    #[test]
+    fn the_end_of_a_subscriber_hides_no_loss_of_another() {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::default());
+        let namespace = Namespace::open(&config).unwrap();
+        let topic = || {
+            let topic = Topic::<CmdVel>::builder("cmd_vel").namespace(&namespace);
+            topic.qos(Qos::new().capacity(SLOTS))
+        };
+        let subscribe = || -> Subscriber<CmdVel> { topic().subscriber().unwrap() };
+        let mut publisher = topic().publisher().unwrap();
+        let lossy = subscribe();
+        send(&mut publisher, 5_000 + SLOTS);
+        let lasting = subscribe();
+        let mut meter = Meter::open(&namespace, "cmd_vel").unwrap();
+        drop(lossy);
+        send(&mut publisher, 300 + SLOTS);
+        let lost = meter.read().lost;
+        assert!(lost >= 300, "{lost}");
+        assert_eq!(lost, meter.counters().lost());
+        send(&mut publisher, 7);
+        assert_eq!(meter.read().lost, 7);
+        // The next one gets the slot of the last one, and begins to count at 0.
+        drop(lasting);
+        let next = subscribe();
+        send(&mut publisher, 20 + SLOTS);
+        let lost = meter.read().lost;
+        assert!((20..300).contains(&lost), "{lost}");
+        assert_eq!(lost, meter.counters().lost());
+        drop(next);
+        assert_eq!(meter.read().lost, 0);
     }
 }
