@@ -1,17 +1,24 @@
 //! Parses the values that users type, which are JSON5.
 
 use std::collections::HashSet;
+use std::iter;
 
-use horus_core::value::Value;
+use horus_core::value::{DEPTH_MAX, Value};
 
 /// Parses a value in JSON5.
 ///
 /// # Errors
 ///
-/// A text that says what is wrong: the syntax, a number that no `f64` can hold, or a key that
-/// occurs twice in one object. A JSON5 parser reads such a number as infinity, and silently drops
-/// one of the two values.
+/// A text that says what is wrong: the syntax, lists and objects that are nested more than
+/// [`DEPTH_MAX`] deep, a number that no `f64` can hold, or a key that occurs twice in one object. A
+/// JSON5 parser overflows its stack, reads such a number as infinity, and silently drops one of the
+/// two values.
 pub(super) fn parse(text: &str) -> Result<Value, String> {
+    if is_nested_too_deeply(text) {
+        return Err(format!(
+            "more than {DEPTH_MAX} lists and objects in each other"
+        ));
+    }
     let value = json5::from_str(text).map_err(|error| match looks_like_bare_text(text) {
         true => format!("not valid JSON5: {error}. A text needs quotes of its own: '\"{text}\"'"),
         false => format!("not valid JSON5: {error}"),
@@ -34,34 +41,58 @@ fn looks_like_bare_text(text: &str) -> bool {
         && !text.contains(['"', '\'', '\\', '\n'])
 }
 
+/// Returns true if lists and objects in `text` are nested more than [`DEPTH_MAX`] deep. `text` need
+/// not be valid JSON5: what follows its first mistake does not matter.
+fn is_nested_too_deeply(text: &str) -> bool {
+    let mut depth = 0_usize;
+    tokens(text).any(|token| {
+        match token {
+            "[" | "{" => depth += 1,
+            "]" | "}" => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth > DEPTH_MAX
+    })
+}
+
 /// Returns the first number in `text` that is infinite as an `f64`, although it is written with
 /// digits. `text` must be valid JSON5.
 fn overflowing_number(text: &str) -> Option<&str> {
+    tokens(text).find(|token| {
+        let is_number = token.starts_with(|first: char| first == '.' || first.is_ascii_digit());
+        is_number && token.parse().is_ok_and(f64::is_infinite)
+    })
+}
+
+/// Returns the parts of a text in JSON5: strings, comments, numbers and names. Each other character
+/// is a part of its own.
+fn tokens(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
-    while let Some(first) = rest.chars().next() {
+    iter::from_fn(move || {
+        let first = rest.chars().next()?;
         let length = match first {
             '"' | '\'' => string_length(rest, first),
             '/' if rest.starts_with("//") => rest.find(is_line_end).unwrap_or(rest.len()),
-            '/' => rest.find("*/").map_or(rest.len(), |end| end + 2),
-            '.' | '0'..='9' => {
-                let length = word_length(rest);
-                let number = &rest[..length];
-                if number.parse().is_ok_and(f64::is_infinite) {
-                    return Some(number);
-                }
-                length
-            }
+            '/' => comment_length(rest),
+            '.' => word_length(rest),
             // A key without quotes may contain digits.
             first if is_name_character(first) => word_length(rest),
             first => first.len_utf8(),
         };
-        rest = &rest[length..];
-    }
-    None
+        let (token, others) = rest.split_at(length);
+        rest = others;
+        Some(token)
+    })
+}
+
+/// Returns the length in bytes of the comment at the beginning of `text`, with its ends.
+fn comment_length(text: &str) -> usize {
+    let inner = text.get(2..).and_then(|inner| inner.find("*/"));
+    inner.map_or(text.len(), |length| 2 + length + 2)
 }
 
 /// Returns the length in bytes of the string at the beginning of `text`, with its quotes.
-fn string_length(text: &str, quote: char) -> usize {
+pub(super) fn string_length(text: &str, quote: char) -> usize {
     let mut is_escaped = false;
     for (at, letter) in text.char_indices().skip(1) {
         match letter {
@@ -171,6 +202,27 @@ mod tests {
             assert!(error.starts_with(&wanted), "{text}: {error}");
         }
         assert!(parse("{a: {a: 1}, b: {a: 1}}").is_ok());
+    }
+
+    #[test]
+    fn values_that_are_nested_too_deeply_are_refused() {
+        for (open, inner, close) in [("[", "1", "]"), ("{a:", "1", "}"), ("[/*]*/", "']'", "]")] {
+            let nested = |depth: usize| open.repeat(depth) + inner + &close.repeat(depth);
+            assert!(parse(&nested(64)).is_ok(), "{open}");
+            for text in [nested(65), nested(100_000), open.repeat(100_000)] {
+                let error = parse(&text).unwrap_err();
+                assert_eq!(error, "more than 64 lists and objects in each other");
+            }
+        }
+        for text in ["'[", "/*[", "[/*/[*/1]", "// ["] {
+            let text = text.replace('[', &"[".repeat(1000));
+            let error = parse(&text).err().unwrap_or_default();
+            assert_eq!(
+                error.contains("in each other"),
+                text.starts_with("[["),
+                "{error}"
+            );
+        }
     }
 
     #[test]

@@ -131,6 +131,10 @@ fn a_wrong_line_is_named_and_limits_hold() {
         ran.stderr.contains(&error) && ran.stderr.contains("sent 1,"),
         "{ran:?}"
     );
+    let ran = publish(&format!("{{}}\n{}\n", "[".repeat(100_000)), "");
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    let error = format!("{}more than 64 lists and objects", place(2));
+    assert!(ran.stderr.contains(&error), "{}", ran.stderr);
     let ran = publish("{}\n{speed: 1}\n", "");
     assert_eq!(ran.code, 4, "{ran:?}");
     let error = format!(
