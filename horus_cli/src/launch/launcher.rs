@@ -292,11 +292,14 @@ impl<'a> Launcher<'a> {
     }
 
     fn handle_end(&mut self, index: usize, status: ExitStatus) {
+        // WHY again: a signal to the launcher and the program may have come since the last check.
+        self.is_stopping |= self.context.stop.is_received();
+        let is_stopping = self.is_stopping;
         self.programs[index].record_end(status);
         let Some(process) = self.programs[index].process() else {
             return;
         };
-        let (pid, is_failure) = (process.id(), process.is_failure(status));
+        let (pid, is_failure) = (process.id(), process.is_failure(status, is_stopping));
         let ran = process.started.elapsed();
         let (code, signal) = (status.code(), status.signal());
         self.report(index, ProgramEvent::Ended { pid, code, signal });

@@ -247,10 +247,12 @@ impl Process {
         self.child.wait().map(Some)
     }
 
-    /// Returns true if an end with `status` is a failure. An end because of the SIGTERM that
-    /// [`Self::stop`] has sent is not a failure.
-    pub(super) fn is_failure(&self, status: ExitStatus) -> bool {
-        let is_stopped = self.stopped.is_some() && is_sigterm_exit(status);
+    /// Returns true if an end with `status` is a failure. An end because of SIGTERM is not a
+    /// failure if [`Self::stop`] has sent the signal, or if the launcher `is_stopping`.
+    ///
+    /// WHY: systemd sends the signal to the launcher and to all programs together.
+    pub(super) fn is_failure(&self, status: ExitStatus, is_stopping: bool) -> bool {
+        let is_stopped = (is_stopping || self.stopped.is_some()) && is_sigterm_exit(status);
         !status.success() && !is_stopped
     }
 }

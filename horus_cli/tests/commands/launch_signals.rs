@@ -81,6 +81,26 @@ fn a_hangup_stops_the_programs_in_order() {
     }
 }
 
+/// `systemctl stop` sends SIGTERM to the launcher and to all programs of the service.
+#[test]
+fn a_program_that_gets_the_signal_of_the_stop_from_others_is_no_failure() {
+    let robot = Robot::new();
+    write_script(&robot);
+    let programs = "a: {command: ['sleep', '1000']},
+        b: {command: ['sh', 'script', 'b'], after: ['a'], stop_timeout: 1000}";
+    let stream = launch(&robot, programs, "--json");
+    let started = stream.line_with(&event("a", "started"));
+    let up = robot.dir().join("up");
+    until("b is up", || up.exists());
+    stream.signal(libc::SIGTERM);
+    stream.line_with(&event("b", "stopping"));
+    send(number(&started, "pid"), libc::SIGTERM);
+    let ended = stream.line_with(&event("a", "ended"));
+    assert_eq!(number(&ended, "signal"), 15);
+    file(&robot, "go", "");
+    let ran = stream.wait();
+    assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
+}
 /// Opens a terminal, and returns its two sides: the one of the window, and the one of the programs.
 fn open_terminal() -> (File, File) {
     let open = |path: &str| {
