@@ -1,6 +1,6 @@
 //! The launcher: starts programs in order, restarts them, and stops them in reverse order.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, ExitStatus};
 use std::thread;
@@ -136,9 +136,29 @@ impl<'a> Launcher<'a> {
 
     /// Kills all running programs, also with `--keep`.
     fn kill_all(&mut self) {
-        for process in self.programs.iter_mut().filter_map(Program::process) {
-            process.kill();
+        for index in 0..self.programs.len() {
+            if let Some(process) = self.programs[index].process()
+                && let Err(error) = process.kill()
+            {
+                self.leave_running(index, &error);
+            }
         }
+    }
+
+    /// Gives the program `index` up without its end, because the launcher may not kill it: `error`.
+    /// WHY: otherwise the launcher would wait for its end for ever.
+    fn leave_running(&mut self, index: usize, error: &io::Error) {
+        let Some(process) = self.programs[index].process() else {
+            return;
+        };
+        let pid = process.id();
+        // WHY: after its end, another group may get its id.
+        if let Some(guard) = &mut self.guard {
+            guard.remove(pid);
+        }
+        let error = error.to_string();
+        self.report(index, ProgramEvent::LeftRunning { pid, error: &error });
+        self.end_permanently(index, true);
     }
 
     /// Returns true if a program is running, or will be started later.
@@ -264,12 +284,19 @@ impl<'a> Launcher<'a> {
         }
         let pid = process.id();
         if process.is_overdue(spec.stop_timeout) {
-            process.kill();
-            return self.report(index, ProgramEvent::Killed { pid });
+            return match process.kill() {
+                Ok(()) => self.report(index, ProgramEvent::Killed { pid }),
+                Err(error) => self.leave_running(index, &error),
+            };
         }
         if may_stop && process.stopped.is_none() {
-            process.stop();
-            return self.report(index, ProgramEvent::Stopping { pid });
+            let stopped = process.stop();
+            self.report(index, ProgramEvent::Stopping { pid });
+            if let Err(error) = stopped {
+                let error = error.to_string();
+                self.report(index, ProgramEvent::NotSignalled { pid, error: &error });
+            }
+            return;
         }
         // WHY not while stopping: no program waits for its topics any longer, and it must have the
         // time of its `stop_timeout` to end in order.
@@ -284,8 +311,11 @@ impl<'a> Launcher<'a> {
                 self.report(index, ProgramEvent::Ready { after_ns });
             }
             Some(missing) if after > spec.ready_timeout => {
-                process.kill();
+                let killed = process.kill();
                 self.report(index, ProgramEvent::NotReady { missing: &missing });
+                if let Err(error) = killed {
+                    self.leave_running(index, &error);
+                }
             }
             Some(_) => {}
         }

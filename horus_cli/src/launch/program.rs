@@ -210,16 +210,31 @@ impl Process {
     }
 
     /// Sends SIGTERM to all processes of the group, so that they can end in order.
-    pub(super) fn stop(&mut self) {
+    ///
+    /// # Errors
+    ///
+    /// The launcher may not signal any of them, because they have become processes of another user.
+    pub(super) fn stop(&mut self) -> io::Result<()> {
         self.stopped = Some(Instant::now());
-        // It fails only if all of them have ended.
-        let _ = signal_group(self.child.id(), SIGTERM);
+        self.signal(SIGTERM)
     }
 
     /// Sends SIGKILL to all processes of the group.
-    pub(super) fn kill(&mut self) {
+    ///
+    /// # Errors
+    ///
+    /// As for [`Self::stop`].
+    pub(super) fn kill(&mut self) -> io::Result<()> {
         self.is_killed = true;
-        let _ = signal_group(self.child.id(), SIGKILL);
+        self.signal(SIGKILL)
+    }
+
+    fn signal(&self, signal: i32) -> io::Result<()> {
+        match signal_group(self.child.id(), signal) {
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => Err(error),
+            // Another error means that all of them have ended.
+            _ => Ok(()),
+        }
     }
 
     /// Returns true if SIGTERM was sent more than `timeout` ago and SIGKILL has not been sent yet.
@@ -267,8 +282,10 @@ impl Drop for Process {
     fn drop(&mut self) {
         // The group has ended, unless the launcher fails: then nothing may be left.
         if self.child.try_wait().is_ok_and(|status| status.is_none()) {
-            self.kill();
-            let _ = self.child.wait();
+            // WHY not always: a process that may not be killed may never end.
+            if self.kill().is_ok() {
+                let _ = self.child.wait();
+            }
         }
     }
 }

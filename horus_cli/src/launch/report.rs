@@ -44,6 +44,16 @@ pub(super) enum ProgramEvent<'a> {
     Killed {
         pid: u32,
     },
+    /// SIGTERM could not be sent to the program.
+    NotSignalled {
+        pid: u32,
+        error: &'a str,
+    },
+    /// The program could not be killed. The launcher does not wait for its end.
+    LeftRunning {
+        pid: u32,
+        error: &'a str,
+    },
     Line {
         stream: &'static str,
         text: &'a str,
@@ -98,6 +108,18 @@ impl fmt::Display for ProgramEvent<'_> {
             Self::GivenUp => f.write_str("not restarted"),
             Self::Stopping { .. } => f.write_str("stopping"),
             Self::Killed { .. } => f.write_str("killed, because it did not stop in time"),
+            Self::NotSignalled { pid, error } => {
+                write!(
+                    f,
+                    "may not be signalled: {error}: stop process {pid} as its user"
+                )
+            }
+            Self::LeftRunning { pid, error } => {
+                write!(
+                    f,
+                    "left running, because it may not be killed: {error}: process {pid}"
+                )
+            }
             Self::Line { text, .. } => f.write_str(text),
             Self::NotShown { lines: 1 } => f.write_str("1 line was not shown"),
             Self::NotShown { lines } => write!(f, "{lines} lines were not shown"),
@@ -127,6 +149,8 @@ impl OutputFormat {
         let (is_data, is_error) = match event {
             ProgramEvent::Line { stream, .. } => (true, *stream == "stderr"),
             ProgramEvent::NotShown { .. } => (true, true),
+            // WHY: nobody else says that it moves on.
+            ProgramEvent::NotSignalled { .. } | ProgramEvent::LeftRunning { .. } => (true, true),
             _ => (false, true),
         };
         (is_data || !self.is_quiet).then(|| OutputLine {

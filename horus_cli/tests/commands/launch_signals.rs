@@ -9,6 +9,8 @@ use std::process::Command;
 use std::thread;
 use std::time::Duration;
 
+use horus_testing::skip;
+
 use crate::common::{Robot, Stream, until, wrapped};
 use crate::launch::{event, file, is_alive, kill, launch, number, printed_number, printed_pid};
 
@@ -337,4 +339,59 @@ fn a_stop_outlasts_the_time_to_become_ready() {
         return;
     }
     panic!("it was never stopped in time");
+}
+
+/// A program that becomes another user, as `sudo` does, may not be signalled by a launcher that has
+/// no right to do so.
+#[test]
+fn a_program_that_may_not_be_signalled_is_named_and_left() {
+    // SAFETY: the call takes nothing.
+    if unsafe { libc::geteuid() } != 0 {
+        skip("only root can start a process of another user");
+        return;
+    }
+    let program = "command: ['setpriv', '--reuid', '65534', 'sleep', '1000'], stop_timeout: 0.2";
+    let table = [
+        ("", false, 1, "horus: failed: a\n"),
+        (
+            ", ready: {publishes: ['imu']}, ready_timeout: 0.2",
+            false,
+            1,
+            "horus: failed: a\n",
+        ),
+        ("", true, 130, ""),
+    ];
+    for (settings, is_twice, code, error) in table {
+        let robot = Robot::new();
+        let programs = format!("a: {{{program}{settings}}}");
+        let path = file(
+            &robot,
+            "robot.json5",
+            &format!("{{programs: {{{programs}}}}}"),
+        );
+        let inner = robot.command(&format!("launch {} --json", path.display()));
+        let script = "exec setpriv --bounding-set -kill --inh-caps -kill \"$@\"";
+        let stream = Stream::spawn(&mut wrapped(&inner, script));
+        let pid = number(&stream.line_with(&event("a", "started")), "pid");
+        let is_foreign = || {
+            let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+            status.contains("Name:\tsleep\n") && status.contains("Uid:\t65534\t")
+        };
+        until("it is of the other user", is_foreign);
+        if settings.is_empty() {
+            stream.signal(libc::SIGTERM);
+            let line = stream.line_with(&event("a", "not_signalled"));
+            assert_eq!(number(&line, "pid"), pid);
+        }
+        if is_twice {
+            stream.signal(libc::SIGTERM);
+        }
+        let line = stream.line_with(&event("a", "left_running"));
+        assert_eq!(number(&line, "pid"), pid);
+        let ran = stream.wait();
+        assert_eq!((ran.code, ran.stderr.as_str()), (code, error), "{ran:?}");
+        assert!(!ran.stdout.contains("\"started\""), "{ran:?}");
+        assert!(is_alive(pid));
+        kill(pid);
+    }
 }
