@@ -37,6 +37,8 @@ pub(super) struct Launcher<'a> {
     /// opened, and after all programs have ended.
     status: Option<StatusPublisher>,
     is_stopping: bool,
+    /// True if the namespace was removed or replaced, and could not be opened again.
+    is_namespace_lost: bool,
     /// Number of times that SIGINT or SIGTERM was received. The second one kills all programs.
     interrupts: u32,
     /// WHY after the fields above, which are dropped first: programs and topics of this process use
@@ -89,6 +91,7 @@ impl<'a> Launcher<'a> {
             guard,
             status,
             is_stopping: false,
+            is_namespace_lost: false,
             interrupts: 0,
             namespace,
             context,
@@ -125,6 +128,9 @@ impl<'a> Launcher<'a> {
                     self.kill_all();
                 }
             }
+            if !self.is_stopping {
+                self.follow_namespace();
+            }
             for index in 0..self.programs.len() {
                 self.update_program(index)?;
             }
@@ -132,6 +138,29 @@ impl<'a> Launcher<'a> {
             thread::sleep(POLL_PERIOD);
         }
         Ok(())
+    }
+
+    /// Opens the namespace again if it was removed or replaced. WHY: programs that start enter the
+    /// one that has the name now. In the former one, the launcher would see none of their topics.
+    fn follow_namespace(&mut self) {
+        let name = self.namespace.get().config().name().clone();
+        let note = match self.namespace.follow() {
+            Ok(false) => return self.is_namespace_lost = false,
+            Ok(true) => {
+                self.status = StatusPublisher::open(self.namespace.get()).ok();
+                format!(
+                    "the namespace {name} was removed or replaced: what starts from now on does \
+                     not see the topics of what runs"
+                )
+            }
+            Err(_) if self.is_namespace_lost => return,
+            Err(failure) => {
+                self.is_namespace_lost = true;
+                let error = failure.text();
+                format!("the namespace {name} was removed or replaced, and not opened: {error}")
+            }
+        };
+        self.printer.print_note(&visible(&note));
     }
 
     /// Kills all running programs, also with `--keep`.

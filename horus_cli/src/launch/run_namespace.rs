@@ -57,6 +57,23 @@ impl RunNamespace {
         &self.namespace
     }
 
+    /// Opens the namespace again if it was removed or replaced since. Returns true if this has
+    /// opened another one. Makes some system calls.
+    ///
+    /// # Errors
+    ///
+    /// The failure of opening it. The former namespace then stays open.
+    pub(super) fn follow(&mut self) -> Result<bool, Failure> {
+        if self.namespace.is_current() {
+            return Ok(false);
+        }
+        let namespace = Namespace::open(self.namespace.config());
+        let namespace = namespace.map_err(|error| namespace_failure(&error))?;
+        let is_other = !Arc::ptr_eq(&namespace, &self.namespace);
+        self.namespace = namespace;
+        Ok(is_other)
+    }
+
     /// Removes the namespace if it is private.
     ///
     /// # Errors

@@ -28,7 +28,7 @@ pub(crate) fn launch(robot: &Robot, programs: &str, options: &str) -> Stream {
 }
 
 /// Returns a command that takes part as the lines say. `before` is what its shell executes first.
-fn participant(before: &str, lines: &str) -> String {
+pub(crate) fn participant(before: &str, lines: &str) -> String {
     let test = std::env::current_exe().unwrap().display().to_string();
     let shell = format!("{before} {test} child_role --exact --nocapture");
     format!("command: ['sh', '-c', '{shell}'], env: {{{ROLE}: '1', {SCRIPT}: '{lines}'}}")

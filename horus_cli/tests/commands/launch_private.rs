@@ -1,7 +1,7 @@
-//! `launch` with a private namespace.
+//! `launch` with a private namespace, and with one that is removed meanwhile.
 
 use crate::common::{Robot, Stream, wrapped};
-use crate::launch::{event, file};
+use crate::launch::{event, file, kill, number, participant};
 
 /// A tool that looks at a private namespace keeps it, and changes no result.
 #[test]
@@ -68,4 +68,40 @@ fn a_launcher_that_fails_leaves_no_private_namespace() {
         assert_eq!(left_namespaces(&robot), [""; 0], "{descriptors}: {ran:?}");
     }
     panic!("it needs too many descriptors");
+}
+
+/// The programs enter the namespace that has the name now, and the launcher has to follow them.
+#[test]
+fn a_namespace_that_is_replaced_makes_no_program_late() {
+    for settings in ["namespace: 'arm'", "namespace: 'arm', private: true"] {
+        let robot = Robot::new();
+        let program = participant("echo $HORUS_NAMESPACE; exec", "publish imu imu");
+        let text = format!(
+            "{{{settings}, programs: {{a: {{{program}, ready: {{publishes: ['imu']}}, \
+             restart_delay: 0.01}}}}}}"
+        );
+        let path = file(&robot, "robot.json5", &text);
+        let stream = robot.stream(&format!("launch {} --json", path.display()));
+        let started = stream.line_with(&event("a", "started"));
+        stream.line_with(&event("a", "ready"));
+        let names = std::fs::read_dir(robot.dir()).unwrap().flatten();
+        let mut names = names.map(|entry| entry.file_name().into_string().unwrap());
+        let name = names.find(|name| name.starts_with("arm")).unwrap();
+        std::fs::remove_dir_all(robot.dir().join(&name)).unwrap();
+        kill(number(&started, "pid"));
+        stream.line_with(&event("a", "started"));
+        let mut line = stream.line();
+        while line.contains("\"event\":\"line\"") {
+            line = stream.line();
+        }
+        assert!(line.starts_with(&event("a", "ready")), "{line}");
+        let programs = robot.answer(&format!("top --json -n 1 -i 0.05 -N {name}"));
+        assert!(programs.contains("\"program\":\"a\""), "{programs}");
+        stream.signal(libc::SIGTERM);
+        let ran = stream.wait();
+        assert_eq!(ran.code, 0, "{ran:?}");
+        let note = format!("the namespace {name} was removed or replaced");
+        assert_eq!(ran.stderr.matches(&note).count(), 1, "{ran:?}");
+        assert_eq!(left_namespaces(&robot), [""; 0]);
+    }
 }
