@@ -2,19 +2,22 @@
 //! have died.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use clap::{Args, ValueEnum};
 use horus_core::log::{LogReader, LogRecord};
 use horus_core::message::{LogLineHeader, timestamp_now_ns};
-use horus_core::namespace::NamespaceConfig;
+use horus_core::namespace::{Namespace, NamespaceConfig};
 use serde::Serialize;
 
 use crate::cli::{parse_number, parse_seconds};
 use crate::context::{Context, other_logs_text};
 use crate::failure::Failure;
+use crate::namespace::open_listed_namespace;
 use crate::output::Tone;
 use crate::output::format::{count, date_time, visible};
+use crate::stop::Deadline;
 
 /// Time between two checks of the log for new lines.
 const POLL_PERIOD: Duration = Duration::from_millis(50);
@@ -104,13 +107,21 @@ struct Selection<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let Some(namespace) = context.open_existing_namespace()? else {
-        return Ok(());
-    };
+    let found = context.open_existing_namespace()?;
     if arguments.follow {
         context.stop.begin_stream();
     }
     let deadline = context.deadline();
+    let mut namespace = match found {
+        Some(namespace) => namespace,
+        None if arguments.follow => {
+            let Some(namespace) = wait_for_namespace(deadline, context)? else {
+                return Ok(());
+            };
+            namespace
+        }
+        None => return Ok(()),
+    };
     let since_ns = arguments.since.map(|since| since.as_nanos() as u64);
     let selection = Selection {
         arguments,
@@ -123,11 +134,17 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         print_line(&record, context)?;
         printed += 1;
     }
+    let mut lost = 0;
     let mut goes_on = arguments.follow;
     while goes_on {
         context.out.flush()?;
         let due = deadline.or_earlier(Instant::now() + POLL_PERIOD);
         goes_on = context.stop.sleep_until(due) && !deadline.is_over();
+        if let Some(other) = replacement_of(&namespace)? {
+            lost += reader.lost();
+            reader = LogReader::new(&other);
+            namespace = other;
+        }
         for record in poll_lines(&mut reader)? {
             if selection.includes(&record) {
                 print_line(&record, context)?;
@@ -137,13 +154,39 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     }
     context.out.flush()?;
     if arguments.follow {
-        let lost = count(reader.lost());
+        let lost = count(lost + reader.lost());
         context.print_note(format_args!("{} lines, {lost} lost", count(printed)));
     } else if seen.selected == 0 {
         let config = namespace.config();
         context.print_note(seen.describe_absence(arguments, config));
     }
     Ok(())
+}
+
+/// Waits until a program creates the namespace. Returns `None` if a signal or the time limit of
+/// `--timeout` comes first.
+fn wait_for_namespace(
+    deadline: Deadline,
+    context: &Context,
+) -> Result<Option<Arc<Namespace>>, Failure> {
+    let config = context.namespace_config()?;
+    loop {
+        let due = deadline.or_earlier(Instant::now() + POLL_PERIOD);
+        let is_over = !context.stop.sleep_until(due) || deadline.is_over();
+        let namespace = open_listed_namespace(&config)?;
+        if is_over || namespace.is_some() {
+            return Ok(namespace);
+        }
+    }
+}
+
+/// Returns the namespace that has the name of `namespace` now, if programs have removed that one
+/// and created it again; otherwise `None`. Makes some system calls.
+fn replacement_of(namespace: &Arc<Namespace>) -> Result<Option<Arc<Namespace>>, Failure> {
+    if namespace.is_current() {
+        return Ok(None);
+    }
+    open_listed_namespace(namespace.config())
 }
 
 impl Selection<'_> {

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::Args;
 use horus_core::introspect::{Inspector, LaneCounters, LivenessCache, Offer, topics};
-use horus_core::namespace::Namespace;
+use horus_core::namespace::{Namespace, NamespaceConfig};
 use horus_core::topic::{Backend, Reliability};
 use horus_core::{OpenError, TopicError};
 use serde::Serialize;
@@ -18,6 +18,7 @@ use super::select::{is_internal_topic, is_selected_by, without_leading_slash};
 use crate::cli::parse_seconds;
 use crate::context::{Context, other_namespaces_text};
 use crate::failure::{Failure, error_chain_text};
+use crate::namespace::open_listed_namespace;
 use crate::output::format::{count, rate, visible};
 use crate::output::{Cell, Column, Table, Tone};
 use crate::stop::Deadline;
@@ -112,14 +113,19 @@ struct TopicList<'a> {
 
 pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let deadline = context.deadline();
-    let Some(namespace) = context.open_existing_namespace()? else {
+    let mut namespace = context.open_existing_namespace()?;
+    if namespace.is_none() && !arguments.watch {
         return print_list(arguments, &[], context);
-    };
+    }
     if arguments.watch {
         context.stop.begin_stream();
     }
+    let config = context.namespace_config()?;
     loop {
-        let rows = measure_topics(arguments, deadline, context, &namespace)?;
+        let rows = match &namespace {
+            Some(namespace) => measure_topics(arguments, deadline, context, namespace)?,
+            None => Vec::new(),
+        };
         if arguments.watch && context.stop.is_received() {
             return Ok(());
         }
@@ -130,17 +136,22 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         print_list(arguments, &rows, context)?;
         context.out.flush()?;
         if rows.is_empty() && !arguments.watch {
-            note_no_topics(arguments, context, &namespace);
+            note_no_topics(arguments, context, &config);
         }
         if !arguments.watch || deadline.is_over() {
             return Ok(());
         }
+        if namespace.is_none() {
+            let due = Instant::now() + arguments.window.max(SHORTEST_PERIOD);
+            context.stop.sleep_until(deadline.or_earlier(due));
+        }
+        // WHY again: programs may create the namespace later, or may have replaced it.
+        namespace = open_listed_namespace(&config)?;
     }
 }
 
 /// Prints a note that no topic was found. The note names other namespaces that have topics.
-fn note_no_topics(arguments: &Arguments, context: &Context, namespace: &Namespace) {
-    let config = namespace.config();
+fn note_no_topics(arguments: &Arguments, context: &Context, config: &NamespaceConfig) {
     let which = arguments
         .pattern
         .as_deref()

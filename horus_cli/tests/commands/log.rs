@@ -127,6 +127,36 @@ fn an_empty_log_says_why() {
     assert!(text.contains(others), "{text}");
 }
 
+/// The order in which a robot starts its programs decides nothing.
+#[test]
+fn lines_are_followed_before_the_first_program_and_after_a_removal() {
+    let robot = Robot::new();
+    let follow = robot.stream("log -f -N new");
+    let watch = robot.stream("topic list --watch -w 0.01 --json -N new");
+    assert_eq!(
+        watch.line(),
+        "{\"horus\":1,\"namespace\":\"new\",\"topics\":[]}"
+    );
+    for name in ["one", "two"] {
+        let mut program = robot.program_in("new");
+        program.tell(&format!("log open {name}"));
+        program.tell("log info elbow up");
+        program.tell(&format!("publish imu {name}"));
+        assert!(follow.line().ends_with(" elbow: up"));
+        watch.line_with(&format!("\"topic\":\"{name}\""));
+        std::fs::remove_dir_all(robot.dir().join("new")).unwrap();
+    }
+    for (stream, note) in [(follow, "\n2 lines, 0 lost\n"), (watch, "")] {
+        stream.signal(libc::SIGINT);
+        let ran = stream.wait();
+        assert!(
+            ran.code == 0 && ran.stderr.contains("no namespace 'new'"),
+            "{ran:?}"
+        );
+        assert!(ran.stderr.ends_with(note), "{ran:?}");
+    }
+}
+
 #[test]
 fn new_lines_are_followed_until_a_signal() {
     let robot = Robot::new();

@@ -113,7 +113,12 @@ impl Robot {
 
     /// Starts a program that takes part in this namespace: this test binary in another process.
     pub fn program(&self) -> Program {
-        Program::spawn(self)
+        self.program_in("default")
+    }
+
+    /// Starts a program that takes part in another namespace of the same directory.
+    pub fn program_in(&self, namespace: &str) -> Program {
+        Program::spawn(self, namespace)
     }
 
     /// Runs the command until its output is as wanted.
@@ -309,9 +314,10 @@ pub struct Program {
 }
 
 impl Program {
-    fn spawn(robot: &Robot) -> Self {
+    fn spawn(robot: &Robot, namespace: &str) -> Self {
         let mut command = Command::new(std::env::current_exe().unwrap());
         robot.surround(&mut command);
+        command.env("HORUS_NAMESPACE", namespace);
         let mut process = command
             .args(["child_role", "--exact", "--nocapture", "--test-threads=1"])
             .env(super::program::ROLE, "1")
