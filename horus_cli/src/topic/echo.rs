@@ -126,8 +126,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
             next_flush = now + FLUSH_PERIOD;
         }
         if deadline.is_over() && !is_done(&progress) {
-            context.out.flush()?;
-            return timeout_result(name, wanted, &progress);
+            break;
         }
         if !is_read {
             context
@@ -138,28 +137,25 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         }
     }
     context.out.flush()?;
-    if wanted.is_none() {
+    let Some(wanted) = wanted else {
         let (printed, lost) = (count(progress.printed), count(observer.lost()));
         let without = progress.missing_parts_text();
         context.print_note(format_args!(
             "{name}: {printed} messages, {lost} lost here{without}"
         ));
-    } else if !is_done(&progress) {
-        return Err(Failure::interrupted());
-    }
-    Ok(())
-}
-
-/// Returns the result of a command that the time limit of `--timeout` has ended. It is a failure
-/// only if fewer than `wanted` messages were printed.
-fn timeout_result(name: &str, wanted: Option<u64>, progress: &EchoProgress) -> Result<(), Failure> {
-    match wanted {
-        None => Ok(()),
-        Some(wanted) => Err(Failure::timeout(format_args!(
+        return Ok(());
+    };
+    progress.note_all_losses(name, observer.lost(), context);
+    if is_done(&progress) {
+        Ok(())
+    } else if context.stop.is_received() {
+        Err(Failure::interrupted())
+    } else {
+        Err(Failure::timeout(format_args!(
             "{name}: {} of {wanted} messages{}",
             progress.printed,
             progress.missing_parts_text(),
-        ))),
+        )))
     }
 }
 
@@ -346,7 +342,15 @@ impl EchoProgress {
     /// Prints a note about lost messages, at most once per [`LOSS_NOTE_PERIOD`]. `lost` is the
     /// number of messages lost so far.
     fn note_losses(&mut self, topic: &str, lost: u64, context: &Context) {
-        if lost > self.lost && Instant::now() >= self.next_note {
+        if Instant::now() >= self.next_note {
+            self.note_all_losses(topic, lost, context);
+        }
+    }
+
+    /// Prints a note about the messages that were lost since the last note. Prints nothing if there
+    /// are none.
+    fn note_all_losses(&mut self, topic: &str, lost: u64, context: &Context) {
+        if lost > self.lost {
             let more = count(lost - self.lost);
             context.print_note(format_args!(
                 "{topic}: {more} messages lost here, it is too fast"

@@ -1,5 +1,6 @@
 //! Topics on which messages come without a pause, faster than a command reads them.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
@@ -8,6 +9,7 @@ use horus_core::message::CmdVel;
 use horus_core::topic::{Publisher, Qos, Topic};
 
 use crate::common::{Robot, Stream};
+use crate::launch::number;
 
 /// Threads that send messages to one topic, each as fast as it can, until this is dropped.
 struct Flood {
@@ -98,4 +100,39 @@ fn a_rare_message_of_a_flood_is_printed_soon() {
     assert!(line.contains("linear: 7.0"), "{line}");
     stream.signal(libc::SIGINT);
     assert_eq!(stream.wait().code, 0);
+}
+
+/// Notes come at most once a second; the last one has what is left.
+#[test]
+fn losses_are_counted_however_echo_ends() {
+    let robot = Robot::new();
+    let _flood = Flood::start(&robot, "cmd_vel");
+    for options in ["-n 3000", "-n 100000000 --timeout 0.5"] {
+        let ran = robot.run(&format!("topic echo cmd_vel --json {options}"));
+        let mut last = BTreeMap::new();
+        let mut missing = 0;
+        for line in ran.stdout.lines() {
+            let (lane, sequence) = (number(line, "lane"), number(line, "number"));
+            if let Some(before) = last.insert(lane, sequence) {
+                missing += sequence - before - 1;
+            }
+        }
+        assert!(missing > 0, "{options}: it has lost nothing");
+        let notes = ran.stderr.lines();
+        let notes =
+            notes.filter_map(|line| line.strip_suffix(" messages lost here, it is too fast"));
+        let counts = notes.map(|note| {
+            let digits = note.replace("cmd_vel: ", "").replace(',', "");
+            digits.parse::<i64>().expect(note)
+        });
+        let noted: i64 = counts.sum();
+        assert!(
+            noted >= missing,
+            "{options}: {missing} missing: {}",
+            ran.stderr
+        );
+    }
+    let ran = robot.run("topic echo cmd_vel --timeout 0.2");
+    let summary = ran.stderr.lines().last().unwrap_or_default();
+    assert!(summary.ends_with(" lost here"), "{}", ran.stderr);
 }
