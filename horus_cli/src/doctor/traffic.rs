@@ -4,10 +4,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use horus_core::TopicError;
 use horus_core::introspect::{self, Inspector, LivenessCache, Participant, topics};
 use horus_core::namespace::Namespace;
 use horus_core::scheduler::EMERGENCY_STOP_TOPIC;
+use horus_core::{OpenError, TopicError};
 
 use super::Finding;
 use super::emergency::check_emergency_stop;
@@ -22,10 +22,7 @@ use crate::topic::select::is_internal_topic;
 
 pub(super) fn check_traffic(namespace: &Arc<Namespace>) -> Result<Vec<Finding>, Failure> {
     let names = topics(namespace).map_err(|error| Failure::from_open_error(&error))?;
-    let opened: Vec<_> = names
-        .iter()
-        .map(|name| (name, OpenedTopic::open(namespace, name)))
-        .collect();
+    let opened = open_topics(namespace, &names);
     let written = opened.iter().filter(|(name, topic)| {
         let is_written = |topic: &OpenedTopic| topic.counters.publishers() > 0;
         topic.as_ref().is_ok_and(is_written) && !is_internal_topic(name)
@@ -47,7 +44,7 @@ pub(super) fn check_traffic(namespace: &Arc<Namespace>) -> Result<Vec<Finding>, 
         }
     }
     if findings.is_empty() {
-        let found = format!("{} topics, all without loss", names.len());
+        let found = format!("{} topics, all without loss", opened.len());
         findings.push(Finding::ok("topics", found));
     }
     findings.insert(0, check_processes(namespace, &users)?);
@@ -55,6 +52,22 @@ pub(super) fn check_traffic(namespace: &Arc<Namespace>) -> Result<Vec<Finding>, 
     findings.extend(check_dead_schedulers(namespace)?);
     findings.extend(check_emergency_stop(namespace)?);
     Ok(findings)
+}
+
+/// Opens the topics `names`, and returns each with the error if it cannot be opened. Leaves out
+/// those that were removed since the names were read, as topics of short-lived programs are.
+fn open_topics<'a>(
+    namespace: &Arc<Namespace>,
+    names: &'a [String],
+) -> Vec<(&'a String, Result<OpenedTopic, TopicError>)> {
+    let is_there = |topic: &Result<OpenedTopic, TopicError>| {
+        let error = topic.as_ref().err().and_then(TopicError::as_open_error);
+        !matches!(error, Some(OpenError::NotFound { .. }))
+    };
+    let opened = names
+        .iter()
+        .map(|name| (name, OpenedTopic::open(namespace, name)));
+    opened.filter(|(_, topic)| is_there(topic)).collect()
 }
 
 /// Returns a finding that lists the live processes of the namespace. `users` are the owner ids of
@@ -142,4 +155,28 @@ fn check_topic(name: &str, topic: &OpenedTopic, written: &[String]) -> Vec<Findi
         findings.push(Finding::note("silent topic", found, advice));
     }
     findings
+}
+
+#[cfg(test)]
+mod tests {
+    use horus_core::message::CmdVel;
+    use horus_core::namespace::{NamespaceConfig, NamespaceName};
+    use horus_core::topic::Topic;
+
+    use super::*;
+
+    #[test]
+    fn a_topic_that_was_removed_meanwhile_is_no_fault() {
+        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
+        let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::default());
+        let namespace = Namespace::open(&config).unwrap();
+        let topic = Topic::<CmdVel>::builder("here").namespace(&namespace);
+        let _publisher = topic.publisher().unwrap();
+        let names = ["gone".to_owned(), "here".to_owned()];
+        let opened = open_topics(&namespace, &names);
+        let found = opened
+            .iter()
+            .map(|(name, topic)| (name.as_str(), topic.is_ok()));
+        assert_eq!(found.collect::<Vec<_>>(), [("here", true)]);
+    }
 }
