@@ -76,9 +76,8 @@ impl Lines {
     fn open(input: &str, deadline: Deadline) -> Result<Self, Failure> {
         let (origin, reader): (_, Box<dyn BufRead + Send>) = match input.strip_prefix('@') {
             Some(path) => {
-                let file = File::open(path).map_err(|error| {
-                    Failure::not_found(format_args!("cannot read {path}: {error}"))
-                })?;
+                let file =
+                    File::open(path).map_err(|error| Failure::unreadable_file(path, &error))?;
                 (path, Box::new(BufReader::new(file)))
             }
             None if input == "-" => ("stdin", Box::new(BufReader::new(io::stdin()))),
@@ -119,10 +118,13 @@ impl Lines {
                     return Ok(None);
                 }
             };
-            let line = line.map_err(|error| {
-                Failure::system(format_args!("cannot read {}: {error}", self.origin))
-            })?;
             self.number += 1;
+            let line = line.map_err(|error| match error.kind() {
+                io::ErrorKind::InvalidData => {
+                    Failure::usage(format_args!("{}: {error}", self.place()))
+                }
+                _ => Failure::unreadable_file(&self.origin, &error),
+            })?;
             if !line.trim().is_empty() {
                 return Ok(Some(self.parse(&line)?));
             }

@@ -159,6 +159,16 @@ fn a_wrong_line_is_named_and_limits_hold() {
     robot
         .run("topic pub cmd_vel @/nosuch --lines")
         .failed(3, &["cannot read /nosuch"]);
+    let directory = format!("topic pub cmd_vel @{} --lines", robot.dir().display());
+    let ran = robot.run(&directory);
+    assert!(
+        ran.code == 2 && ran.stderr.contains("Is a directory"),
+        "{ran:?}"
+    );
+    std::fs::write(&file, b"{}\n\n\xff\n").unwrap();
+    let ran = robot.run(&format!("topic pub cmd_vel @{} --lines", file.display()));
+    let error = format!("{}stream did not contain valid UTF-8", place(3));
+    assert!(ran.code == 2 && ran.stderr.contains(&error), "{ran:?}");
     robot
         .run("topic pub cmd_vel - --lines --once")
         .failed_with_usage();
