@@ -18,11 +18,11 @@ pub(super) struct Columns {
 }
 
 impl Columns {
-    /// Returns the columns of `message`. Includes the elements of long arrays only if `full` is
-    /// true.
-    pub(super) fn of(message: &Value, full: bool) -> Self {
+    /// Returns the columns of `value`, the part of a message at `path`; an empty path means the
+    /// whole message. Includes the elements of long arrays only if `full` is true.
+    pub(super) fn of(path: &str, value: &Value, full: bool) -> Self {
         let mut columns = Self::default();
-        columns.add(String::new(), message, full);
+        columns.add(path.to_owned(), value, full);
         columns
     }
 
@@ -104,18 +104,18 @@ mod tests {
             ("data", Value::Bytes(vec![1, 2])),
             ("image", Value::Bytes(vec![0; 17])),
         ]);
-        let columns = Columns::of(&message, false);
+        let columns = Columns::of("", &message, false);
         assert_eq!(columns.names.join(","), "t,pose.x,name,data[0],data[1]");
         assert_eq!(columns.cells.join(","), "7,1.5,\"a,\"\"b\"\"\",1,2");
         assert_eq!(columns.left_out, ["image"]);
-        assert_eq!(Columns::of(&message, true).cells.len(), 5 + 17);
+        assert_eq!(Columns::of("", &message, true).cells.len(), 5 + 17);
     }
 
     #[test]
     fn values_are_below_their_names() {
         let message = |names: &[&str]| {
             let pairs = names.iter().map(|name| (*name, *name));
-            Columns::of(&pairs.collect(), false)
+            Columns::of("", &pairs.collect(), false)
         };
         let header = message(&["a", "b", "c"]).names;
         let table: [(&[&str], &str, &[&str]); 4] = [

@@ -275,7 +275,8 @@ fn print_csv_line(
     progress: &mut EchoProgress,
     context: &mut Context,
 ) -> Result<(), Failure> {
-    let columns = Columns::of(value, arguments.full);
+    let path = arguments.path.as_ref().map_or("", FieldPath::text);
+    let columns = Columns::of(path, value, arguments.full);
     if progress.header.is_none() {
         context.out.write_foreign_line(&columns.names.join(","))?;
         if !columns.left_out.is_empty() {

@@ -30,6 +30,7 @@ fn echo_prints_messages_in_four_forms() {
         "timestamp_ns,linear,angular\n1763899200123456789,2.0,0.25\n"
     );
     assert_eq!(echo("angular"), "[0 #3] 0.25\n");
+    assert_eq!(echo("linear --csv"), "linear\n2.0\n");
     let output = robot
         .command("topic echo cmd_vel --once --raw")
         .output()
