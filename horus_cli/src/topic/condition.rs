@@ -50,9 +50,14 @@ impl Condition {
     ///
     /// A sentence that says what is wrong with the text.
     pub(super) fn parse(text: &str) -> Result<Self, String> {
-        let all = |text: &str| text.split("&&").map(Comparison::parse).collect();
-        let alternatives = text.split("||").map(all).collect::<Result<_, _>>()?;
-        Ok(Self { alternatives })
+        let all = |text: &str| {
+            let parts = split_outside_strings(text, "&&").into_iter();
+            parts.map(Comparison::parse).collect()
+        };
+        let alternatives = split_outside_strings(text, "||").into_iter().map(all);
+        Ok(Self {
+            alternatives: alternatives.collect::<Result<_, _>>()?,
+        })
     }
 
     /// Returns the first path in the condition that leads to no part of the message; `None` if all
@@ -73,6 +78,25 @@ impl Condition {
     pub(super) fn comparisons(&self) -> impl Iterator<Item = &Comparison> {
         self.alternatives.iter().flatten()
     }
+}
+
+/// Splits `text` at each `separator` that is not within quotes.
+fn split_outside_strings<'a>(text: &'a str, separator: &str) -> Vec<&'a str> {
+    let mut parts = Vec::new();
+    let (mut begin, mut at) = (0, 0);
+    while let Some(first) = text[at..].chars().next() {
+        if text[at..].starts_with(separator) {
+            parts.push(&text[begin..at]);
+            at += separator.len();
+            begin = at;
+        } else if matches!(first, '"' | '\'') {
+            at += typed_value::string_length(&text[at..], first);
+        } else {
+            at += first.len_utf8();
+        }
+    }
+    parts.push(&text[begin..]);
+    parts
 }
 
 impl Comparison {
@@ -206,6 +230,8 @@ mod tests {
             ("none != 1", true),
             ("frame < 'n'", true),
             ("linear != NaN", true),
+            ("frame != 'a||b' && frame == \"map\"", true),
+            ("frame == 'map && 1' || frame == 'it\\'s || 2'", false),
         ];
         for (text, expected) in table {
             assert_eq!(
