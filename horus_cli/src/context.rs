@@ -362,7 +362,10 @@ pub(crate) fn namespaces_sentence(which: &str, namespaces: &[String]) -> String 
 /// Returns a sentence that names the namespaces that exist, to be appended to another text. It
 /// begins with a space.
 fn existing_namespaces_text(config: &NamespaceConfig) -> String {
-    let names = namespace::namespace_names(config.dir());
+    let names = match namespace::namespace_names(config.dir()) {
+        Ok(names) => names,
+        Err(error) => return format!(" Its directory cannot be read: {error}"),
+    };
     if names.is_empty() {
         return " There are no others: no program runs, or HORUS_SHM_DIR differs".to_owned();
     }
@@ -378,7 +381,8 @@ fn namespaces_with_topic(
     config: &NamespaceConfig,
     is_wanted: impl Fn(&str) -> bool,
 ) -> Vec<String> {
-    let mut others = namespace::namespace_names(config.dir());
+    // A hint is left out if the directory cannot be read.
+    let mut others = namespace::namespace_names(config.dir()).unwrap_or_default();
     others.retain(|other| {
         let name = NamespaceName::new(other).ok();
         let name = name.filter(|_| other != config.name().as_str());

@@ -129,10 +129,19 @@ pub(super) fn check_other_namespaces(config: &NamespaceConfig) -> Vec<Finding> {
     let own = config.name().as_str();
     let mut alive = Vec::new();
     let mut findings = Vec::new();
-    for name in namespace_names(config.dir())
-        .iter()
-        .filter(|name| *name != own)
-    {
+    let names = namespace_names(config.dir()).unwrap_or_else(|error| {
+        let found = format!(
+            "cannot read the directory {}: {error}",
+            config.dir().display()
+        );
+        findings.push(Finding::fault(
+            CHECK_NAME,
+            found,
+            "give this user its rights",
+        ));
+        Vec::new()
+    });
+    for name in names.iter().filter(|name| *name != own) {
         match NamespaceSummary::read(config, name) {
             Ok(Some(seen)) if !seen.processes.is_empty() => {
                 alive.push(format!("{name} ({} processes)", seen.processes.len()));

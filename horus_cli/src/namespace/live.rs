@@ -63,7 +63,8 @@ fn namespaces_with_scheduler(
 
 /// Opens the other namespaces in the directory. Returns them with their names.
 fn other_namespaces(config: &NamespaceConfig) -> Vec<(String, Arc<Namespace>)> {
-    let names = namespace_names(config.dir()).into_iter();
+    // A hint is left out if the directory cannot be read.
+    let names = namespace_names(config.dir()).into_iter().flatten();
     let others = names.filter(|name| name != config.name().as_str());
     let opened = others.filter_map(|name| {
         let config = config.clone().with_name(NamespaceName::new(&name).ok()?);

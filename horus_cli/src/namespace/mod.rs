@@ -5,6 +5,7 @@ pub(crate) mod live;
 mod rm;
 
 use std::fs;
+use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -46,25 +47,48 @@ pub(crate) fn other_processes(namespace: &Namespace) -> Result<Vec<LiveProcess>,
     Ok(others.filter_map(LiveProcess::of).collect())
 }
 
-/// Returns the sorted names of the namespaces in a directory, which need not exist.
+/// Returns the sorted names of the namespaces in a directory, which need not exist. Includes those
+/// of which this user may not see whether they have a registry.
+///
+/// # Errors
+///
+/// The error of reading the directory, if it exists.
 ///
 /// WHY only directories with a registry: opening any other directory would turn it into a
 /// namespace. WHY only valid names: no program can open another one, and it may contain characters
 /// on which a terminal acts.
-pub(crate) fn namespace_names(dir: &Path) -> Vec<String> {
-    let entries = fs::read_dir(dir).into_iter().flatten().flatten();
-    let namespaces = entries.filter(|entry| has_registry(&entry.path()));
+pub(crate) fn namespace_names(dir: &Path) -> io::Result<Vec<String>> {
+    let entries = match fs::read_dir(dir) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    let namespaces = entries
+        .flatten()
+        .filter(|entry| has_registry(&entry.path()));
     let mut names: Vec<String> = namespaces
         .filter_map(|entry| entry.file_name().into_string().ok())
         .filter(|name| NamespaceName::new(name).is_ok())
         .collect();
     names.sort();
-    names
+    Ok(names)
 }
 
-/// Returns true if the directory of a namespace, `path`, has a registry.
+/// Returns the sorted names of the namespaces in the directory that `config` selects, as
+/// [`namespace_names`] does. Fails if the directory cannot be read.
+fn expect_namespace_names(config: &NamespaceConfig) -> Result<Vec<String>, Failure> {
+    namespace_names(config.dir()).map_err(|error| {
+        let dir = config.dir().display();
+        Failure::system(format_args!("cannot read the directory {dir}: {error}"))
+    })
+}
+
+/// Returns true if the directory of a namespace, `path`, has a registry, or may have one that this
+/// user may not see.
 pub(crate) fn has_registry(path: &Path) -> bool {
-    path.join(REGISTRY_FILE).is_file()
+    match fs::metadata(path.join(REGISTRY_FILE)) {
+        Ok(metadata) => metadata.is_file(),
+        Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+    }
 }
 
 /// Opens the namespace that `config` selects, such as one that [`namespace_names`] has found.

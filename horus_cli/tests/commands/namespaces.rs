@@ -9,7 +9,7 @@ use horus_core::message::CmdVel;
 use horus_core::namespace::{Namespace, NamespaceName};
 use horus_core::topic::{Qos, Topic};
 
-use crate::common::Robot;
+use crate::common::{Ran, Robot, Stream, wrapped};
 
 /// Opens another namespace in the directory of the robot. It has one topic, which stays.
 fn open_namespace(robot: &Robot, name: &str) -> Arc<Namespace> {
@@ -209,5 +209,47 @@ fn looking_makes_no_namespace() {
         assert!(ran.stderr.contains(part), "{arguments}: {ran:?}");
         let made = fs::read_dir(&dir).unwrap().count();
         assert_eq!(made, 0, "{arguments}: {ran:?}");
+    }
+}
+
+/// Runs the command without the rights of root, who may read everything.
+fn run_without_rights(robot: &Robot, arguments: &str) -> Ran {
+    let script = "[ $(id -u) = 0 ] || exec \"$@\"
+        exec setpriv --bounding-set -all --inh-caps -all \"$@\"";
+    Stream::spawn(&mut wrapped(&robot.command(arguments), script)).wait()
+}
+
+/// An empty list would say that no program runs.
+#[test]
+fn a_directory_that_may_not_be_read_is_an_error() {
+    let robot = Robot::new();
+    drop(open_namespace(&robot, "closed"));
+    set_mode(&robot.dir().join("closed"), 0o000);
+    let listed = run_without_rights(&robot, "namespace list");
+    let removed = run_without_rights(&robot, "namespace rm closed");
+    set_mode(&robot.dir().join("closed"), 0o700);
+    assert_eq!(listed.code, 0, "{listed:?}");
+    assert!(
+        listed.stdout.contains("\nclosed     unreadable"),
+        "{listed:?}"
+    );
+    assert!(listed.stderr.contains("closed: "), "{listed:?}");
+    assert_eq!(removed.code, 5, "{removed:?}");
+    set_mode(robot.dir(), 0o300);
+    let ran = [
+        "namespace list",
+        "namespace list --json",
+        "namespace rm closed",
+    ];
+    let ran = ran.map(|arguments| run_without_rights(&robot, arguments));
+    set_mode(robot.dir(), 0o700);
+    for ran in ran {
+        let path = robot.dir().display();
+        ran.failed(
+            5,
+            &[&format!(
+                "cannot read the directory {path}: Permission denied"
+            )],
+        );
     }
 }
