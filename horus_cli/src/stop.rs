@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM, SIGTSTP};
 use signal_hook::{SigId, flag, low_level};
 
 use crate::failure::EXIT_INTERRUPTED;
@@ -33,6 +33,9 @@ pub(crate) struct StopSignal {
     is_final: Arc<AtomicBool>,
     /// True if the next SIGHUP ends the process at once.
     is_hangup_final: Arc<AtomicBool>,
+    /// True from the receipt of SIGTSTP, after [`Self::refuse_suspension`], until
+    /// [`Self::take_suspension`].
+    is_suspended: Arc<AtomicBool>,
     /// The signal actions that set `is_final`.
     final_actions: Vec<SigId>,
 }
@@ -65,6 +68,7 @@ impl StopSignal {
             is_interrupted,
             is_final,
             is_hangup_final,
+            is_suspended: Arc::default(),
             final_actions,
         })
     }
@@ -92,6 +96,19 @@ impl StopSignal {
     pub(crate) fn take_interrupt(&self) -> bool {
         // Relaxed: as above.
         self.is_interrupted.swap(false, Ordering::Relaxed)
+    }
+
+    /// Makes Ctrl-Z (SIGTSTP) only set a flag instead of suspending the process. Processes that
+    /// this one starts get the default action, because they inherit no handler.
+    pub(crate) fn refuse_suspension(&self) {
+        // WHY the error is ignored: the system allows a handler for this signal.
+        let _ = flag::register(SIGTSTP, Arc::clone(&self.is_suspended));
+    }
+
+    /// Returns true if Ctrl-Z was received since the last call, after [`Self::refuse_suspension`].
+    pub(crate) fn take_suspension(&self) -> bool {
+        // Relaxed: as above.
+        self.is_suspended.swap(false, Ordering::Relaxed)
     }
 
     /// Returns true if a signal that ends the command has been received.

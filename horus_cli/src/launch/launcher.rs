@@ -118,6 +118,8 @@ impl<'a> Launcher<'a> {
         let deadline = self.context.deadline();
         // WHY not earlier: while no program runs, a second signal may end the launcher at once.
         self.context.stop.begin_supervision();
+        // WHY: programs block as soon as the pipes to a suspended launcher are full.
+        self.context.stop.refuse_suspension();
         while self.is_active() {
             if self.context.stop.is_received() || deadline.is_over() {
                 self.is_stopping = true;
@@ -127,6 +129,11 @@ impl<'a> Launcher<'a> {
                 if self.interrupts > 1 {
                     self.kill_all();
                 }
+            }
+            if self.context.stop.take_suspension() {
+                let note =
+                    "horus launch is not suspended: its programs would block when they print";
+                self.printer.print_note(note);
             }
             if !self.is_stopping {
                 self.follow_namespace();

@@ -103,6 +103,7 @@ fn a_program_that_gets_the_signal_of_the_stop_from_others_is_no_failure() {
     let ran = stream.wait();
     assert_eq!((ran.code, ran.stderr.as_str()), (0, ""), "{ran:?}");
 }
+
 /// Opens a terminal, and returns its two sides: the one of the window, and the one of the programs.
 fn open_terminal() -> (File, File) {
     let open = |path: &str| {
@@ -394,4 +395,30 @@ fn a_program_that_may_not_be_signalled_is_named_and_left() {
         assert!(is_alive(pid));
         kill(pid);
     }
+}
+
+/// The programs would block on their full pipes.
+#[test]
+fn a_suspension_from_a_terminal_blocks_no_program() {
+    let robot = Robot::new();
+    let script = "echo up; while [ ! -e go ]; do sleep 0.01; done
+        head -c 1000000 /dev/zero; touch done; exec sleep 1000";
+    file(&robot, "script", script);
+    let stream = launch(&robot, "a: {command: ['sh', 'script']}", "--json");
+    stream.line_with("\"text\":\"up\"");
+    stream.signal(libc::SIGTSTP);
+    // WHY: a process that is suspended by the signal has the time to be so.
+    thread::sleep(Duration::from_millis(100));
+    file(&robot, "go", "");
+    let done = robot.dir().join("done");
+    until("it has printed all", || done.exists());
+    stream.signal(libc::SIGTERM);
+    let ran = stream.wait();
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert_eq!(
+        ran.stderr.matches("is not suspended").count(),
+        1,
+        "{}",
+        ran.stderr
+    );
 }
