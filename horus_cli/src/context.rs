@@ -36,6 +36,7 @@ pub(crate) struct Context {
     pub(crate) out: Output,
     /// A flag that signals set, such as Ctrl-C. The command ends when it is set.
     pub(crate) stop: StopSignal,
+    deadline: Deadline,
 }
 
 impl Context {
@@ -46,6 +47,7 @@ impl Context {
             .map_err(|error| Failure::system(format_args!("cannot handle signals: {error}")))?;
         Ok(Self {
             out: Output::new(options.color),
+            deadline: Deadline::after(options.timeout),
             options,
             stop,
         })
@@ -66,10 +68,10 @@ impl Context {
         self.options.timeout
     }
 
-    /// Returns the time at which the command gives up, which is the current time plus the time
+    /// Returns the time at which the command gives up, which is the time of its start plus the time
     /// limit of `--timeout`.
-    pub(crate) fn deadline(&self) -> Deadline {
-        Deadline::after(self.options.timeout)
+    pub(crate) const fn deadline(&self) -> Deadline {
+        self.deadline
     }
 
     /// Prints `text`, a note for the user, to stderr. Prints nothing if the option `--quiet` was

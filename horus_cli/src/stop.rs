@@ -5,6 +5,7 @@ use std::fs;
 use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::channel;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -156,6 +157,23 @@ impl Deadline {
     /// Returns true if the deadline has passed. A deadline of `None` never passes.
     pub(crate) fn is_over(self) -> bool {
         self.0.is_some_and(|due| Instant::now() >= due)
+    }
+
+    /// Calls `wait`, a function that may block for ever, on another thread. Returns its result;
+    /// `None` if the deadline passes before. The thread then runs on until this process ends.
+    pub(crate) fn limit<T: Send + 'static>(
+        self,
+        wait: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let (sender, result) = channel();
+        // It fails if nobody waits any more.
+        thread::spawn(move || sender.send(wait()).ok());
+        match self.0 {
+            Some(due) => result
+                .recv_timeout(due.saturating_duration_since(Instant::now()))
+                .ok(),
+            None => result.recv().ok(),
+        }
     }
 
     /// Returns the earlier of this deadline and the time `other`.

@@ -3,7 +3,7 @@
 
 use std::fs;
 use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use horus_core::message::NodeEvent;
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName};
@@ -13,6 +13,7 @@ use super::Finding;
 use crate::context::{Context, namespace_failure};
 use crate::failure::{Failure, error_chain_text};
 use crate::output::format::{count, duration};
+use crate::topic::hz::wait_for_window;
 
 /// SCHED_FIFO priority of the nodes that measure lateness. It is above the priority of the kernel's
 /// interrupt threads.
@@ -83,11 +84,12 @@ fn measure_lateness(time: Duration, context: &Context) -> Result<Report, Failure
         built.map_err(|error| Failure::system(error_chain_text(&error)))?;
     }
     let running = scheduler.start();
-    let is_whole = context.stop.sleep_until(Instant::now() + time);
+    let waited = wait_for_window(time, context.deadline(), context);
     let report = running.map(|running| running.finish());
     // An error means that a process looks at it; then `horus clean` removes it later.
     let _ = namespace.remove();
-    if !is_whole {
+    waited?;
+    if context.stop.is_received() {
         return Err(Failure::interrupted());
     }
     let report = report.map_err(|error| Failure::system(error_chain_text(&error)))?;

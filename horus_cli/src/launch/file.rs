@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::restart::RestartPolicy;
 use super::{python, settings, syntax};
 use crate::failure::Failure;
+use crate::stop::Deadline;
 
 /// The content of a launch file, and the path of the file.
 #[derive(Debug)]
@@ -63,14 +64,16 @@ pub(super) struct ReadyCondition {
 }
 
 impl LaunchFile {
-    pub(super) fn read(path: &Path) -> Result<Self, Failure> {
+    /// Reads the launch file at `path`. If it is in Python, evaluates it until `deadline`.
+    pub(super) fn read(path: &Path, deadline: Deadline) -> Result<Self, Failure> {
         let shown = path.display();
         let text =
             fs::read_to_string(path).map_err(|error| Failure::unreadable_file(&shown, &error))?;
         // A file that was just read has an absolute path, unless it is gone by now.
         let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let parsed = if python::is_python_file(path) {
-            let value = python::evaluate(&absolute)?;
+            // WHY evaluated by its path: the file names its encoding, which may not be UTF-8.
+            let value = python::evaluate(&absolute, deadline)?;
             settings::read_file(&value).map_err(|mistake| mistake.text)
         } else {
             Self::parse(&text)

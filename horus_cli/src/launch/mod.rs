@@ -63,7 +63,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let file = LaunchFile::read(&arguments.file)?;
+    let file = LaunchFile::read(&arguments.file, context.deadline())?;
     let order = file.order()?;
     // WHY before the check: it finds what the launch would refuse.
     let config = context.namespace_config_or(file.namespace.as_deref())?;

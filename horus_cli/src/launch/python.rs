@@ -12,6 +12,7 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::failure::Failure;
+use crate::stop::Deadline;
 
 /// The Python program that evaluates a launch file, and prints an [`EvaluationReply`] as JSON.
 const EVALUATE_PROGRAM: &str = include_str!("evaluate.py");
@@ -31,15 +32,21 @@ pub(super) fn is_python_file(path: &Path) -> bool {
 }
 
 /// Evaluates the Python launch file at `path`, and returns the value that it defines. Output of the
-/// launch file goes to stderr. Blocks until the Python program has ended.
-pub(super) fn evaluate(path: &Path) -> Result<Value, Failure> {
+/// launch file goes to stderr. Blocks until the Python program has ended. If `deadline` is earlier,
+/// returns a failure, and the kernel kills the Python program together with this process.
+pub(super) fn evaluate(path: &Path, deadline: Deadline) -> Result<Value, Failure> {
     let shown = path.display();
     let mut command = Command::new("python3");
     command.arg("-c").arg(EVALUATE_PROGRAM).arg(path);
     command.stdin(Stdio::null()).stderr(Stdio::inherit());
     // WHY: a file that does not end must not outlive this command.
     kill_with_parent(&mut command);
-    let output = command.output().map_err(|error| match error.kind() {
+    let Some(output) = deadline.limit(move || command.output()) else {
+        return Err(Failure::timeout(format_args!(
+            "{shown}: python3 has not evaluated it"
+        )));
+    };
+    let output = output.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => Failure::not_found(format_args!(
             "{shown}: there is no python3 in PATH to evaluate it: install it, or write the launch \
              file in JSON5"

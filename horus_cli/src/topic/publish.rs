@@ -1,7 +1,7 @@
 //! The command `horus topic pub`: publishes messages on a topic.
 
 use std::fs;
-use std::io::{self, Read as _};
+use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -26,6 +26,7 @@ use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
 use crate::output::format::{count, participant};
 use crate::output::nearest;
+use crate::stop::Deadline;
 
 /// Rate at which several messages are sent, in hertz, unless `--rate` sets another one.
 const DEFAULT_HZ: f64 = 1.0;
@@ -148,7 +149,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         return publish_lines::run(arguments, context);
     }
     let (type_name, value) = arguments.type_and_value()?;
-    let value = parse_value(value)?;
+    let value = parse_value(value, context.deadline())?;
     let namespace = context.open_namespace()?;
     let publisher = open_publisher(arguments, context, &namespace, type_name)?;
     let source = MessageSource::new(arguments, publisher.message_type(), value);
@@ -191,23 +192,21 @@ pub(super) fn print_counts(
 
 /// Parses the message that the user wants to send. `typed` is JSON5, names a file, or selects
 /// stdin.
-fn parse_value(typed: &str) -> Result<Value, Failure> {
-    let (text, origin) = match typed.strip_prefix('@') {
-        Some(path) => {
-            let text =
-                fs::read_to_string(path).map_err(|error| Failure::unreadable_file(path, &error))?;
-            (text, path)
-        }
-        None if typed == "-" => {
-            let mut text = String::new();
-            io::stdin()
-                .read_to_string(&mut text)
-                .map_err(|error| Failure::system(format_args!("cannot read stdin: {error}")))?;
-            (text, "stdin")
-        }
-        None => (typed.to_owned(), typed),
-    };
-    value_of_text(&text, origin)
+fn parse_value(typed: &str, deadline: Deadline) -> Result<Value, Failure> {
+    let path = typed.strip_prefix('@').map(str::to_owned);
+    if path.is_none() && typed != "-" {
+        return value_of_text(typed, typed);
+    }
+    let origin = path.clone().unwrap_or_else(|| "stdin".to_owned());
+    // WHY a limit: a pipe may never end.
+    let read = deadline.limit(move || match path {
+        Some(path) => fs::read_to_string(path),
+        None => io::read_to_string(io::stdin()),
+    });
+    let text = read
+        .ok_or_else(|| Failure::timeout(format_args!("{origin} has not ended")))?
+        .map_err(|error| Failure::unreadable_file(&origin, &error))?;
+    value_of_text(&text, &origin)
 }
 
 /// Parses a message in JSON5. `origin` names the text in errors.

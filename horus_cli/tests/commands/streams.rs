@@ -1,6 +1,6 @@
 //! The ends of commands: signals, closed pipes, killed participants.
 
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -8,7 +8,7 @@ use horus_core::message::CmdVel;
 use horus_core::topic::{Qos, Topic};
 
 use crate::common::{Robot, until};
-use crate::launch::number;
+use crate::launch::{file, number};
 
 #[test]
 fn a_signal_ends_a_stream_in_order() {
@@ -258,4 +258,54 @@ fn a_stopped_stream_skips_what_it_has_missed() {
             "{arguments}: {done} of {most}"
         );
     }
+}
+
+/// Starts the command with a pipe as its stdin, which stays open.
+fn run_with_open_stdin(robot: &Robot, arguments: &str) -> i32 {
+    let mut command = robot.command(arguments);
+    let mut process = command.stdin(Stdio::piped()).spawn().unwrap();
+    let stdin = process.stdin.take();
+    let status = process.wait().unwrap();
+    drop(stdin);
+    status.code().unwrap()
+}
+
+#[test]
+fn a_time_limit_ends_what_does_not_end_itself() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel cmd_vel");
+    let endless = file(&robot, "robot.py", "while True:\n    pass\n");
+    let fifo = robot.dir().join("fifo");
+    let made = Command::new("mkfifo").arg(&fifo).status().unwrap();
+    assert!(made.success());
+    for arguments in [
+        "topic pub cmd_vel -".to_owned(),
+        format!("topic pub cmd_vel @{}", fifo.display()),
+        format!("launch --check {}", endless.display()),
+        "doctor --rt=600".to_owned(),
+    ] {
+        let code = run_with_open_stdin(&robot, &format!("{arguments} --timeout 0.3"));
+        assert_eq!(code, 124, "{arguments}");
+    }
+}
+
+/// Each part of a command would otherwise have the whole time.
+#[test]
+fn a_time_limit_counts_from_the_beginning() {
+    let robot = Robot::new();
+    let topic = || Topic::<CmdVel>::builder("cmd_vel").namespace(robot.namespace());
+    let _publisher = topic().publisher().unwrap();
+    let options = "--wait-subs 1 -n 1000 -r 10 --timeout 3";
+    let stream = robot.stream(&format!("topic pub cmd_vel {{}} {options}"));
+    thread::sleep(Duration::from_millis(2500));
+    let _subscriber = topic().subscriber().unwrap();
+    let ran = stream.wait();
+    assert_eq!(ran.code, 124, "{ran:?}");
+    let (_, sent) = ran
+        .stderr
+        .rsplit_once("timeout: cmd_vel: ")
+        .expect(&ran.stderr);
+    let (sent, _) = sent.split_once(" of 1000 messages").expect(sent);
+    assert!(sent.parse::<u32>().unwrap() < 25, "{ran:?}");
 }
