@@ -29,12 +29,14 @@ pub(crate) enum Command {
     /// Stop all schedulers: nothing may move until it is released
     ///
     /// The stop is kept: it also holds schedulers that start later. The exit code
-    /// is 3 if no scheduler runs in the namespace, and 1 if one does not respond.
+    /// is 3 if no scheduler runs in the namespace, 1 if one does not respond, and 4
+    /// if a release with a later time counts instead.
     Engage(ReasonArguments),
     /// Release the emergency stop
     ///
     /// The exit code is 3 if there is nothing to release: no scheduler runs in the
-    /// namespace, and no stop is kept there.
+    /// namespace, and no stop is kept there. It is 4 if a stop with a later time
+    /// counts instead.
     Release(ReasonArguments),
     /// Show whether the emergency stop is engaged, by whom and why
     ///
@@ -78,7 +80,9 @@ fn engage(reason: &str, context: &mut Context) -> Result<(), Failure> {
     let is_new = !namespace_path(&config).is_dir();
     let namespace = context.open_namespace()?;
     let stop = EmergencyStop::engage(STOP_SOURCE, reason);
+    note_cut_reason(&stop, reason, context);
     let receivers = publish_stop(&namespace, stop)?;
+    expect_kept(&namespace, &stop)?;
     let schedulers = live_schedulers(&namespace)?;
     if schedulers.is_empty() {
         if context.is_json() {
@@ -171,7 +175,9 @@ fn release(reason: &str, context: &mut Context) -> Result<(), Failure> {
         )));
     }
     let stop = EmergencyStop::release(STOP_SOURCE, reason);
+    note_cut_reason(&stop, reason, context);
     publish_stop(&namespace, stop)?;
+    expect_kept(&namespace, &stop)?;
     let schedulers = live_schedulers(&namespace)?;
     context.print_note(if schedulers.is_empty() {
         no_scheduler_text(&config)
@@ -179,6 +185,38 @@ fn release(reason: &str, context: &mut Context) -> Result<(), Failure> {
         receivers_text(&config, &schedulers)
     });
     print_state(Some(&stop), &config, &schedulers, context)
+}
+
+/// Prints a note if `stop` contains only the beginning of `reason`. WHY no failure: the stop comes
+/// first.
+fn note_cut_reason(stop: &EmergencyStop, reason: &str, context: &Context) {
+    let kept = stop.reason.as_str();
+    if kept != reason {
+        let bytes = kept.len();
+        context.print_note(format_args!(
+            "the reason is cut after {bytes} bytes: {kept}"
+        ));
+    }
+}
+
+/// Returns a failure if `stop`, which was just sent, is not the message that is kept.
+///
+/// WHY: the one with the greatest `monotonic_ns` is, and the clock of its sender may be ahead of
+/// this one, as in a container with a time namespace.
+fn expect_kept(namespace: &Arc<Namespace>, stop: &EmergencyStop) -> Result<(), Failure> {
+    let Some(last) = read_last_message(namespace)? else {
+        return Ok(());
+    };
+    if last.is_engaged() == stop.is_engaged() {
+        return Ok(());
+    }
+    let later = last.monotonic_ns.saturating_add(1);
+    Err(Failure::refused(format_args!(
+        "it was sent, but is not kept: a message with a later monotonic_ns, \"{last}\", counts for \
+         schedulers that start later, and perhaps for those that run. Send a later one: horus \
+         topic pub {EMERGENCY_STOP_TOPIC} '{{engaged: {}, monotonic_ns: {later}}}'",
+        stop.engaged,
+    )))
 }
 
 /// Returns a text for the user about the schedulers of `namespace` that receive an emergency stop

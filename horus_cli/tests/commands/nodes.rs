@@ -1,5 +1,8 @@
 //! Nodes and schedulers of other processes: `node`, `scheduler`, `blackbox` and `estop`.
 
+use horus_core::message::EmergencyStop;
+use horus_core::scheduler::emergency_stop_publisher;
+
 use crate::common::{Program, Robot};
 use crate::golden::{check_json, check_json_except};
 
@@ -349,6 +352,44 @@ fn a_black_box_outlives_its_scheduler() {
     follow.signal(libc::SIGINT);
     assert_eq!(follow.wait().code, 0);
     later.tell("publish cmd_vel cmd_vel");
+}
+
+/// The schedulers go by the greatest `monotonic_ns`, which another container may have set.
+#[test]
+fn a_stop_or_release_that_is_not_in_force_is_a_failure() {
+    let robot = Robot::new();
+    let _program = arm(&robot);
+    let send = |stop: EmergencyStop, monotonic_ns: u64| {
+        let stop = EmergencyStop {
+            monotonic_ns,
+            ..stop
+        };
+        let mut publisher = emergency_stop_publisher(robot.namespace()).unwrap();
+        publisher.send(stop).unwrap();
+    };
+    send(EmergencyStop::engage("other", "front hit"), u64::MAX / 2);
+    let ran = robot.run("estop release");
+    ran.failed(4, &["EMERGENCY STOP by other: front hit", "monotonic_ns"]);
+    assert_eq!(robot.run("estop status").code, 1);
+    let (_, advice) = ran.stderr.split_once(": horus topic ").expect(&ran.stderr);
+    let (pub_, value) = advice.trim_end().split_once(" '").expect(advice);
+    let words = pub_.split(' ').chain([value.trim_end_matches('\'')]);
+    let words: Vec<&str> = ["topic"].into_iter().chain(words).collect();
+    robot.run_with(&words).succeeded();
+    assert_eq!(robot.run("estop status").code, 0);
+    send(EmergencyStop::release("other", ""), u64::MAX - 1);
+    let ran = robot.run("estop engage");
+    ran.failed(4, &["released by other", "monotonic_ns"]);
+}
+
+#[test]
+fn a_reason_that_is_too_long_is_cut_with_a_note() {
+    let robot = Robot::new();
+    let reason = "do NOT release before ".repeat(4);
+    let ran = robot.run_with(&["estop", "engage", "--reason", &reason]);
+    assert_eq!(ran.code, 3, "{ran:?}");
+    let note = format!("the reason is cut after 64 bytes: {}\n", &reason[..64]);
+    assert!(ran.stderr.starts_with(&note), "{ran:?}");
 }
 
 #[test]
