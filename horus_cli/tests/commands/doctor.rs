@@ -176,6 +176,18 @@ fn a_peer_without_a_namespace_is_judged_by_its_variables() {
         .failed(3, &["no process ", "inside a container"]);
 }
 
+/// The kernel cuts a name after 15 bytes.
+#[test]
+fn a_name_that_is_cut_within_a_character_hides_no_peer() {
+    let robot = Robot::new();
+    let mut peer = robot.program();
+    peer.tell("publish best_effort cmd_vel");
+    peer.tell("rename kamera-laengenä");
+    let ran = robot.run(&format!("doctor --peer {}", peer.id()));
+    let name = format!("kamera-laengen\u{fffd} ({})", peer.id());
+    assert!(ran.code == 0 && ran.stdout.contains(&name), "{ran:?}");
+}
+
 #[test]
 fn a_peer_whose_namespace_was_removed_has_to_be_restarted() {
     let robot = Robot::new();

@@ -12,6 +12,7 @@ use horus_core::namespace::{NamespaceConfig, NamespaceName};
 
 use crate::failure::Failure;
 use crate::output::format::visible;
+use crate::process::ProcessStat;
 
 /// Name of a file in the directory of every namespace. Each process that uses the namespace holds
 /// it open.
@@ -62,12 +63,12 @@ impl PeerProcess {
     /// that id.
     pub(super) fn read(pid: u32) -> Result<Self, Failure> {
         let dir = format!("/proc/{pid}");
-        let status = fs::read_to_string(format!("{dir}/status"));
-        let status = status.map_err(|_| {
-            Failure::not_found(format_args!(
+        let status = read_status(&dir).map_err(|error| match error.kind() {
+            io::ErrorKind::NotFound => Failure::not_found(format_args!(
                 "no process {pid} here; inside a container, processes have other ids: horus \
                  doctor lists those of the namespace"
-            ))
+            )),
+            _ => Failure::system(format_args!("cannot read {dir}/status: {error}")),
         })?;
         let field = |name: &str| status_field(&status, name).unwrap_or_default();
         let is_foreign = read_link(&format!("{dir}/ns/pid")) != read_link("/proc/self/ns/pid");
@@ -79,7 +80,7 @@ impl PeerProcess {
             inner_namespace_pid: inner
                 .filter(|_| is_foreign)
                 .and_then(|inner| inner.parse().ok()),
-            start_time: read_start_time(&dir),
+            start_time: ProcessStat::read(pid).map(|stat| stat.start_time),
             variables: fs::read(format!("{dir}/environ")).ok().map(parse_environ),
             namespaces: find_open_namespaces(&dir),
         })
@@ -123,7 +124,7 @@ impl Credentials {
     /// Reads the user and group ids of a process. `process` is the id of the process, or `self`.
     /// Returns `None` if they cannot be read.
     pub(super) fn read(process: &str) -> Option<Self> {
-        let status = fs::read_to_string(format!("/proc/{process}/status")).ok()?;
+        let status = read_status(&format!("/proc/{process}")).ok()?;
         Some(Self::parse(&status))
     }
 
@@ -175,11 +176,12 @@ fn read_link(path: &str) -> Option<PathBuf> {
     fs::read_link(path).ok()
 }
 
-fn read_start_time(dir: &str) -> Option<u64> {
-    let stat = fs::read_to_string(format!("{dir}/stat")).ok()?;
-    // The name of the program may contain anything, but the last parenthesis ends it.
-    let (_, rest) = stat.rsplit_once(") ")?;
-    rest.split(' ').nth(19)?.parse().ok()
+/// Returns the content of the file `status` in `dir`, the directory of a process in `/proc`.
+///
+/// WHY not read as text: the name may contain anything, and the kernel cuts it within characters.
+fn read_status(dir: &str) -> io::Result<String> {
+    let status = fs::read(format!("{dir}/status"))?;
+    Ok(String::from_utf8_lossy(&status).into_owned())
 }
 
 /// Parses `environ`, the content of `/proc/PID/environ`, into environment variables and their
