@@ -2,7 +2,7 @@
 //! program, the key, the value that was found and the one that is wanted.
 
 use std::collections::BTreeMap;
-use std::env;
+use std::env::{self, VarError};
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -190,6 +190,10 @@ impl<'a> Settings<'a> {
         let object = object_at(&path, value, "of variables such as {NAME: \"value\"}")?;
         let variables = object.iter().map(|(name, value)| {
             let path = path.key(name);
+            // WHY: the system would set the variable before the first =.
+            if name.is_empty() || name.contains(['=', '\0']) {
+                return Err(path.mistake("is no variable: a name without = and NUL is wanted"));
+            }
             let value = expand_variables(&path, &text_at(&path, value)?)?;
             Ok((name.clone(), value))
         });
@@ -301,12 +305,19 @@ fn object_at<'a>(
     })
 }
 
-/// Returns `value` as a text. Fails if it is not a text. `path` is its path in the launch file.
+/// Returns `value` as a text. Fails if it is not a text, or contains NUL. `path` is its path in the
+/// launch file.
 fn text_at(path: &SettingPath, value: &Value) -> Result<String, Mistake> {
-    if let Some(text) = value.as_str() {
-        return Ok(text.to_owned());
-    }
     let found = shortened_json(value);
+    if let Some(text) = value.as_str() {
+        // WHY: the system ends each text at NUL, so it starts no program with one.
+        return match text.contains('\0') {
+            true => Err(path.mistake(&format!(
+                "is {found}, but a text without the character NUL is wanted"
+            ))),
+            false => Ok(text.to_owned()),
+        };
+    }
     let quoted = match value {
         Value::Number(_) | Value::Bool(_) => format!(" in quotes: \"{value}\""),
         _ => String::new(),
@@ -341,7 +352,12 @@ fn expand_variables(path: &SettingPath, text: &str) -> Result<String, Mistake> {
             Some((name, default)) => (name, Some(default)),
             None => (name, None),
         };
-        let value = env::var(name).ok().filter(|value| !value.is_empty());
+        let value = match env::var(name) {
+            Err(VarError::NotUnicode(_)) => {
+                return Err(mistake(&format!("the variable {name} is not UTF-8")));
+            }
+            value => value.ok().filter(|value| !value.is_empty()),
+        };
         let value = value.or(default.map(str::to_owned)).ok_or_else(|| {
             mistake(&format!(
                 "the variable {name} is not set: set it, or write ${{{name}:-default}}"

@@ -1,9 +1,11 @@
 //! `launch`: mistakes in launch files, which `--check` finds, too.
 
+use std::ffi::OsStr;
 use std::fs::{self, Permissions};
+use std::os::unix::ffi::OsStrExt as _;
 use std::os::unix::fs::PermissionsExt as _;
 
-use crate::common::Robot;
+use crate::common::{Robot, Stream};
 use crate::golden::check_json;
 use crate::launch::file;
 
@@ -163,6 +165,24 @@ fn a_wrong_setting_is_named_with_its_program_and_its_line() {
              {NAME: \"value\"}\n",
         ),
         (
+            "command: ['x', \"a\\0\"]",
+            "16: program 'x': 'command[1]' is \"a\\u0000\", but a text without the character NUL \
+             is wanted\n",
+        ),
+        (
+            "env: {A: \"\\0\"}",
+            "10: program 'x': 'env.A' is \"\\u0000\", but a text without the character NUL is \
+             wanted\n",
+        ),
+        (
+            "env: {\"A=B\": 'c'}",
+            "14: program 'x': 'env.A=B' is no variable: a name without = and NUL is wanted\n",
+        ),
+        (
+            "env: {\"\": 'c'}",
+            "11: program 'x': 'env.' is no variable: a name without = and NUL is wanted\n",
+        ),
+        (
             "ready_timeout: -1",
             "16: program 'x': 'ready_timeout' is -1, but a number of seconds from 0 to 1000000000 \
              is wanted, such as 10\n",
@@ -294,5 +314,19 @@ fn a_file_that_defines_no_robot_is_refused() {
     for options in [["-N", "a b"].as_slice(), &["-N", "a b", "--check"]] {
         let ran = robot.run_with(&[&["launch", &path], options].concat());
         ran.failed(2, &["the namespace name \"a b\" has ' ' at byte 1"]);
+    }
+}
+
+/// The default would select another device.
+#[test]
+fn a_variable_that_is_not_utf_8_is_not_taken_for_missing() {
+    let robot = Robot::new();
+    for word in ["${HORUS_TEST_PORT:-/dev/ttyUSB0}", "${HORUS_TEST_PORT}"] {
+        let text = format!("{{programs: {{a: {{command: ['true', '{word}']}}}}}}");
+        let path = file(&robot, "robot.json5", &text);
+        let mut command = robot.command(&format!("launch --check {}", path.display()));
+        command.env("HORUS_TEST_PORT", OsStr::from_bytes(b"/dev/tty\xff"));
+        let error = "the variable HORUS_TEST_PORT is not UTF-8";
+        Stream::spawn(&mut command).wait().failed(2, &[error]);
     }
 }
