@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -67,8 +68,8 @@ impl LaunchFile {
     /// Reads the launch file at `path`. If it is in Python, evaluates it until `deadline`.
     pub(super) fn read(path: &Path, deadline: Deadline) -> Result<Self, Failure> {
         let shown = path.display();
-        let text =
-            fs::read_to_string(path).map_err(|error| Failure::unreadable_file(&shown, &error))?;
+        let unreadable = |error| Failure::unreadable_file(&shown, &error);
+        let bytes = fs::read(path).map_err(unreadable)?;
         // A file that was just read has an absolute path, unless it is gone by now.
         let absolute = path.canonicalize().unwrap_or_else(|_| path.to_owned());
         let parsed = if python::is_python_file(path) {
@@ -76,6 +77,7 @@ impl LaunchFile {
             let value = python::evaluate(&absolute, deadline)?;
             settings::read_file(&value).map_err(|mistake| mistake.text)
         } else {
+            let text = io::read_to_string(&*bytes).map_err(unreadable)?;
             Self::parse(&text)
         };
         let mut file = parsed.map_err(|error| Failure::usage(format_args!("{shown}: {error}")))?;

@@ -330,3 +330,33 @@ fn a_variable_that_is_not_utf_8_is_not_taken_for_missing() {
         Stream::spawn(&mut command).wait().failed(2, &[error]);
     }
 }
+
+#[test]
+fn what_python_defines_and_json_cannot_hold_is_named() {
+    let robot = Robot::new();
+    let table: [(&[u8], &str); 3] = [
+        (
+            b"import os, pathlib\nlaunch = {'programs': pathlib.Path(os.fsdecode(b'\\xff'))}\n",
+            "surrogate",
+        ),
+        (b"launch = 10**400\n", "number out of range"),
+        (
+            b"launch = x = []\nfor _ in range(200):\n    x.append([])\n    x = x[0]\n",
+            "recursion limit",
+        ),
+    ];
+    for (text, part) in table {
+        let path = robot.dir().join("robot.py");
+        fs::write(&path, text).unwrap();
+        let ran = robot.run(&format!("launch --check {}", path.display()));
+        ran.failed(2, &["robot.py: it defines what JSON cannot hold: ", part]);
+    }
+    let path = robot.dir().join("robot.py");
+    let text =
+        b"# -*- coding: latin-1 -*-\n# \xe4\nlaunch = {'programs': {'a': {'command': ['true']}}}\n";
+    fs::write(&path, text).unwrap();
+    assert_eq!(
+        robot.answer(&format!("launch --check {}", path.display())),
+        "a\n"
+    );
+}
