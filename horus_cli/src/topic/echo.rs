@@ -57,7 +57,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with_all = ["raw", "json"])]
     csv: bool,
     /// Write the bytes of the messages as they are
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["json", "path"])]
     raw: bool,
     /// Print all elements of long arrays
     #[arg(long)]

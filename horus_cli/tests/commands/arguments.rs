@@ -154,6 +154,7 @@ fn wrong_arguments_are_usage_errors() {
         "topic echo imu a..b",
         "topic echo imu --where linear",
         "topic echo imu --csv --json",
+        "topic echo imu linear --raw",
         "topic pub imu",
         "topic pub imu {x",
         "topic list --colour",
