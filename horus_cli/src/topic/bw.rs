@@ -6,6 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use horus_core::introspect::Inspector;
 use horus_core::namespace::Namespace;
 use horus_core::topic::DynamicSubscriber;
 use serde::Serialize;
@@ -34,8 +35,8 @@ pub(crate) struct Arguments {
 /// The way to find the lengths of a topic's messages.
 #[derive(Debug)]
 enum MessageLengths {
-    /// All messages of the topic have this length, in bytes.
-    Fixed(u64),
+    /// All messages of a publisher have the same length.
+    Fixed,
     /// The messages have different lengths. An observer reads the lengths; it is `None` while the
     /// topic does not exist.
     ObservedLengths(Option<Box<DynamicSubscriber>>, ObservedLengths),
@@ -65,19 +66,24 @@ struct Bandwidth<'a> {
 
 impl MessageLengths {
     fn of(namespace: &Arc<Namespace>, meter: &Meter) -> Self {
-        match meter.inspector() {
-            Some(topic) if !topic.has_variable_size() => Self::Fixed(topic.message_bytes()),
-            _ => {
-                let mut lengths = Self::ObservedLengths(None, ObservedLengths::default());
-                lengths.open_or_close(namespace, meter);
-                lengths
-            }
-        }
+        let mut lengths = Self::Fixed;
+        lengths.open_or_close(namespace, meter);
+        lengths
     }
 
     /// Closes the observer if `meter` has closed the topic, and opens it if `meter` has opened the
-    /// topic again.
+    /// topic again and messages have different lengths.
     fn open_or_close(&mut self, namespace: &Arc<Namespace>, meter: &Meter) {
+        if let Some(topic) = meter.inspector() {
+            // WHY each time: a publisher of another type may have started.
+            let mut offers = topic.offers().into_iter();
+            let is_variable = offers.any(|(_, offer)| offer.type_info.sized);
+            match (is_variable || topic.has_variable_size(), &self) {
+                (true, Self::Fixed) => *self = Self::ObservedLengths(None, Default::default()),
+                (false, Self::ObservedLengths(..)) => *self = Self::Fixed,
+                _ => {}
+            }
+        }
         let Self::ObservedLengths(observer, _) = self else {
             return;
         };
@@ -97,7 +103,7 @@ impl MessageLengths {
         };
         let begin = Instant::now();
         while let Some(bytes) = observer.recv_length() {
-            seen.add(bytes as u64);
+            seen.add(1, bytes as u64);
             if begin.elapsed() >= READ_TIME_MAX {
                 return;
             }
@@ -106,29 +112,42 @@ impl MessageLengths {
 
     /// Returns the lengths of the messages in the window that has ended, and begins a new window.
     /// `reading` has the number of messages.
-    fn take_window(&mut self, reading: &Reading) -> ObservedLengths {
+    fn take_window(&mut self, reading: &Reading, meter: &Meter) -> ObservedLengths {
         match self {
-            Self::Fixed(bytes) => ObservedLengths {
-                messages: reading.sent,
-                bytes: reading.sent * *bytes,
-                min: *bytes,
-                max: *bytes,
-            },
+            Self::Fixed => ObservedLengths::offered(reading, meter),
             Self::ObservedLengths(_, seen) => std::mem::take(seen),
         }
+    }
+
+    const fn is_observed(&self) -> bool {
+        matches!(self, Self::ObservedLengths(..))
     }
 }
 
 impl ObservedLengths {
-    fn add(&mut self, bytes: u64) {
-        self.min = if self.messages == 0 {
-            bytes
-        } else {
-            self.min.min(bytes)
+    /// Returns the lengths of the messages in `reading`, those of each publisher by its offer. WHY
+    /// now, and for each: a publisher may start with another version of the message.
+    fn offered(reading: &Reading, meter: &Meter) -> Self {
+        let offers = meter.inspector().map(Inspector::offers).unwrap_or_default();
+        let mut lengths = Self::default();
+        for (lane, offer) in &offers {
+            if let Some(read) = reading.lanes.iter().find(|read| read.lane == *lane) {
+                lengths.add(read.sent, offer.type_info.bytes);
+            }
+        }
+        lengths
+    }
+
+    /// Adds `messages` messages of `bytes` bytes each.
+    fn add(&mut self, messages: u64, bytes: u64) {
+        // WHY not the number of messages: it is 0 beside a publisher that has sent none.
+        self.min = match self.max {
+            0 => bytes,
+            _ => self.min.min(bytes),
         };
         self.max = self.max.max(bytes);
-        self.messages += 1;
-        self.bytes += bytes;
+        self.messages += messages;
+        self.bytes += messages * bytes;
     }
 
     fn mean(self) -> f64 {
@@ -146,11 +165,8 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         .map(|meter| MessageLengths::of(&namespace, meter));
     // WHY: both closures below need the lengths, and neither runs inside the other.
     let lengths = RefCell::new(lengths.collect::<Vec<_>>());
-    let observes = lengths
-        .borrow()
-        .iter()
-        .any(|lengths| matches!(lengths, MessageLengths::ObservedLengths(..)));
     let wait = |context: &Context, due: Instant| {
+        let observes = lengths.borrow().iter().any(MessageLengths::is_observed);
         while observes && !context.stop.is_received() && Instant::now() < due {
             lengths
                 .borrow_mut()
@@ -164,7 +180,7 @@ pub(super) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         for (meter, lengths) in meters.iter_mut().zip(lengths.borrow_mut().iter_mut()) {
             lengths.read_lengths();
             let reading = meter.read();
-            let seen = lengths.take_window(&reading);
+            let seen = lengths.take_window(&reading, meter);
             meter.release_unused();
             lengths.open_or_close(&namespace, meter);
             print_bandwidth(meter.name(), &reading, seen, context)?;

@@ -4,7 +4,7 @@ use std::process::{Command, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use horus_core::message::CmdVel;
+use horus_core::message::{CmdVel, Imu};
 use horus_core::topic::{Qos, Topic};
 
 use crate::common::{Robot, until};
@@ -308,4 +308,44 @@ fn a_time_limit_counts_from_the_beginning() {
         .expect(&ran.stderr);
     let (sent, _) = sent.split_once(" of 1000 messages").expect(sent);
     assert!(sent.parse::<u32>().unwrap() < 25, "{ran:?}");
+}
+
+/// After a restart of a publisher with another version of its message, and beside an older one.
+#[test]
+fn the_bandwidth_is_that_of_the_messages_of_each_publisher() {
+    let robot = Robot::new();
+    let (mut one, mut other) = (robot.program(), robot.program());
+    one.tell("publish cmd_vel state");
+    let stream = robot.stream("topic bw state -w 0.1 --json");
+    stream.line();
+    one.kill();
+    other.tell("publish imu state");
+    let mut newer = robot.program();
+    newer.tell("publish cmd_vel state");
+    let sizes = [size_of::<CmdVel>(), size_of::<Imu>()].map(|bytes| bytes as i64);
+    let mut measured = (0, 0.0);
+    other.tell("send state 10");
+    newer.tell("send state 30");
+    until("all are measured", || {
+        let line = stream.line();
+        let (messages, (_, mean)) = (
+            number(&line, "messages"),
+            line.split_once("\"mean_bytes\":").unwrap(),
+        );
+        let mean: f64 = mean.split_once(',').unwrap().0.parse().unwrap();
+        measured = (measured.0 + messages, measured.1 + messages as f64 * mean);
+        measured.0 == 40
+    });
+    let bytes = (30 * sizes[0] + 10 * sizes[1]) as f64;
+    assert!((measured.1 - bytes).abs() < 0.5, "{measured:?} {bytes}");
+    // The next publisher has messages of different lengths.
+    other.kill();
+    newer.kill();
+    let mut images = robot.program();
+    images.tell("publish image state");
+    until("lengths are read", || {
+        images.tell("send state 5");
+        let line = stream.line();
+        number(&line, "max_bytes") > number(&line, "min_bytes")
+    });
 }
