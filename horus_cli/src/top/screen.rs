@@ -56,6 +56,8 @@ pub(super) fn run(
     let mut top = TopState::new(1.0 / period.as_secs_f64());
     // WHY before the screen: a failure is reported on a terminal that shows it.
     top.update(sampler.sample(context)?);
+    // WHY: a second signal would end the process before it has restored the terminal.
+    context.stop.begin_supervision();
     let mut screen = Screen::open().map_err(terminal_failure)?;
     let mut echo = None;
     let mut due = Instant::now() + period;
