@@ -104,6 +104,11 @@ impl ProcessStat {
         })
     }
 
+    /// Returns true if the process has ended, and its parent has not waited for it yet.
+    pub(crate) const fn has_ended(self) -> bool {
+        matches!(self.state, b'Z' | b'X')
+    }
+
     /// Returns true if the process is suspended, for example by SIGSTOP or a debugger.
     pub(crate) const fn is_suspended(self) -> bool {
         matches!(self.state, b'T' | b't')

@@ -187,6 +187,10 @@ impl<'a> Launcher<'a> {
         let Some(process) = self.programs[index].process() else {
             return;
         };
+        // WHY: a process that has ended may not be signalled either until it is waited for.
+        if let Ok(Some(status)) = process.poll_exit_status(&mut self.guard) {
+            return self.handle_end(index, status);
+        }
         let pid = process.id();
         // WHY: after its end, another group may get its id.
         if let Some(guard) = &mut self.guard {
@@ -315,10 +319,14 @@ impl<'a> Launcher<'a> {
         let Some(process) = program.process() else {
             return;
         };
-        if process.is_killed {
-            return;
-        }
         let pid = process.id();
+        if process.is_killed {
+            // WHY again: the first one may have killed only those that the launcher may signal.
+            return match process.kill() {
+                Ok(()) => {}
+                Err(error) => self.leave_running(index, &error),
+            };
+        }
         if process.is_overdue(spec.stop_timeout) {
             return match process.kill() {
                 Ok(()) => self.report(index, ProgramEvent::Killed { pid }),
@@ -368,7 +376,14 @@ impl<'a> Launcher<'a> {
         let (pid, is_failure) = (process.id(), process.is_failure(status, is_stopping));
         let ran = process.started.elapsed();
         let (code, signal) = (status.code(), status.signal());
+        let left = process.left_process();
         self.report(index, ProgramEvent::Ended { pid, code, signal });
+        if let Some((pid, error)) = left {
+            let error = error.to_string();
+            self.report(index, ProgramEvent::LeftRunning { pid, error: &error });
+            // WHY no restart: the program would run twice.
+            return self.end_permanently(index, true);
+        }
         self.restart_or_give_up(index, is_failure, ran);
     }
 

@@ -1,6 +1,7 @@
 //! One program of a launch file: its process and its state, and the functions that start and stop
 //! it.
 
+use std::fs;
 use std::io::{self, pipe};
 use std::os::unix::process::{CommandExt as _, ExitStatusExt as _};
 use std::process::{Child, Command, ExitStatus, Stdio};
@@ -214,6 +215,7 @@ impl Process {
     /// # Errors
     ///
     /// The launcher may not signal any of them, because they have become processes of another user.
+    /// If it may signal one of them, there is no error: see [`Self::left_process`].
     pub(super) fn stop(&mut self) -> io::Result<()> {
         self.stopped = Some(Instant::now());
         self.signal(SIGTERM)
@@ -235,6 +237,25 @@ impl Process {
             // Another error means that all of them have ended.
             _ => Ok(()),
         }
+    }
+
+    /// Returns a process of the group that the launcher may not signal, because it has become one
+    /// of another user, and the error of signalling it; `None` if there is none, or if the launcher
+    /// may signal another process of the group.
+    ///
+    /// Call it when the process has ended and [`Self::poll_exit_status`] has killed its group.
+    /// Reads all of `/proc` only if there is such a process.
+    pub(super) fn left_process(&self) -> Option<(u32, io::Error)> {
+        let group = self.child.id();
+        // Signal 0 only checks the permission.
+        let error = self.signal(0).err()?;
+        let pids = fs::read_dir("/proc").ok()?.flatten();
+        let mut pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+        let is_left = |pid: &u32| {
+            let stat = ProcessStat::read(*pid);
+            stat.is_some_and(|stat| stat.group == group && !stat.has_ended())
+        };
+        Some((pids.find(is_left)?, error))
     }
 
     /// Returns true if SIGTERM was sent more than `timeout` ago and SIGKILL has not been sent yet.

@@ -342,15 +342,31 @@ fn a_stop_outlasts_the_time_to_become_ready() {
     panic!("it was never stopped in time");
 }
 
+/// Starts `launch --json` without the right to signal processes of other users. Returns `None` if
+/// this process cannot start such processes.
+fn launch_without_right(robot: &Robot, programs: &str) -> Option<Stream> {
+    // SAFETY: the call takes nothing.
+    if unsafe { libc::geteuid() } != 0 {
+        skip("only root can start a process of another user");
+        return None;
+    }
+    let text = format!("{{programs: {{{programs}}}}}");
+    let path = file(robot, "robot.json5", &text);
+    let inner = robot.command(&format!("launch {} --json", path.display()));
+    let script = "exec setpriv --bounding-set -kill --inh-caps -kill \"$@\"";
+    Some(Stream::spawn(&mut wrapped(&inner, script)))
+}
+
+/// Returns true if the process is `sleep`, and of the user 65534.
+fn is_foreign_sleep(pid: i64) -> bool {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
+    status.contains("Name:\tsleep\n") && status.contains("Uid:\t65534\t")
+}
+
 /// A program that becomes another user, as `sudo` does, may not be signalled by a launcher that has
 /// no right to do so.
 #[test]
 fn a_program_that_may_not_be_signalled_is_named_and_left() {
-    // SAFETY: the call takes nothing.
-    if unsafe { libc::geteuid() } != 0 {
-        skip("only root can start a process of another user");
-        return;
-    }
     let program = "command: ['setpriv', '--reuid', '65534', 'sleep', '1000'], stop_timeout: 0.2";
     let table = [
         ("", false, 1, "horus: failed: a\n"),
@@ -365,20 +381,11 @@ fn a_program_that_may_not_be_signalled_is_named_and_left() {
     for (settings, is_twice, code, error) in table {
         let robot = Robot::new();
         let programs = format!("a: {{{program}{settings}}}");
-        let path = file(
-            &robot,
-            "robot.json5",
-            &format!("{{programs: {{{programs}}}}}"),
-        );
-        let inner = robot.command(&format!("launch {} --json", path.display()));
-        let script = "exec setpriv --bounding-set -kill --inh-caps -kill \"$@\"";
-        let stream = Stream::spawn(&mut wrapped(&inner, script));
-        let pid = number(&stream.line_with(&event("a", "started")), "pid");
-        let is_foreign = || {
-            let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
-            status.contains("Name:\tsleep\n") && status.contains("Uid:\t65534\t")
+        let Some(stream) = launch_without_right(&robot, &programs) else {
+            return;
         };
-        until("it is of the other user", is_foreign);
+        let pid = number(&stream.line_with(&event("a", "started")), "pid");
+        until("it is of the other user", || is_foreign_sleep(pid));
         if settings.is_empty() {
             stream.signal(libc::SIGTERM);
             let line = stream.line_with(&event("a", "not_signalled"));
@@ -395,6 +402,80 @@ fn a_program_that_may_not_be_signalled_is_named_and_left() {
         assert!(is_alive(pid));
         kill(pid);
     }
+}
+
+/// `sudo ./driver` in a script: the script ends by the signal, and the driver does not.
+#[test]
+fn a_process_of_another_user_behind_a_script_is_named_and_left() {
+    let foreign = "echo $$; setpriv --reuid 65534 sleep 1000; true";
+    let foreign_first = "(trap '' TERM; exec sleep 1000) & echo $$
+        exec setpriv --reuid 65534 sh -c 'sleep 1000; true'";
+    // The script is stopped, or dies by itself.
+    let table = [(foreign, true), (foreign, false), (foreign_first, true)];
+    for (script, is_stopped) in table {
+        let robot = Robot::new();
+        file(&robot, "script", script);
+        let program = "a: {command: ['sh', 'script'], stop_timeout: 0.2, restart_delay: 0.01}";
+        let Some(stream) = launch_without_right(&robot, program) else {
+            return;
+        };
+        let leader = printed_pid(&stream, "a");
+        let members = || {
+            let all = fs::read_dir("/proc").unwrap().flatten();
+            let pids = all.filter_map(|entry| entry.file_name().to_str()?.parse::<i64>().ok());
+            // SAFETY: the call takes a number.
+            pids.filter(|pid| i64::from(unsafe { libc::getpgid(*pid as i32) }) == leader)
+                .collect::<Vec<_>>()
+        };
+        let driver = || members().into_iter().find(|pid| is_foreign_sleep(*pid));
+        until("the driver is of the other user", || driver().is_some());
+        let driver = driver().unwrap();
+        if is_stopped {
+            stream.signal(libc::SIGTERM);
+        } else {
+            send(leader, libc::SIGKILL);
+        }
+        let line = stream.line_with(&event("a", "left_running"));
+        let left = number(&line, "pid");
+        assert!(left == driver || left == leader, "{line}");
+        let ran = stream.wait();
+        assert_eq!(
+            (ran.code, ran.stderr.as_str()),
+            (1, "horus: failed: a\n"),
+            "{ran:?}"
+        );
+        assert!(!ran.stdout.contains("\"started\""), "{ran:?}");
+        assert!(is_alive(driver));
+        members().into_iter().for_each(kill);
+    }
+}
+
+/// A process that has ended may not be signalled either until the launcher has waited for it.
+#[test]
+fn a_program_of_another_user_that_has_ended_is_not_left() {
+    let robot = Robot::new();
+    let program = "a: {command: ['setpriv', '--reuid', '65534', 'sleep', '1000']}";
+    let Some(stream) = launch_without_right(&robot, program) else {
+        return;
+    };
+    let pid = number(&stream.line_with(&event("a", "started")), "pid");
+    until("it is of the other user", || is_foreign_sleep(pid));
+    stream.signal(libc::SIGTERM);
+    stream.line_with(&event("a", "not_signalled"));
+    // WHY suspended: the launcher looks at the program only after the second signal.
+    stream.signal(libc::SIGSTOP);
+    send(pid, libc::SIGTERM);
+    until("it has ended", || {
+        let status = fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+        status.contains("State:\tZ")
+    });
+    stream.signal(libc::SIGTERM);
+    stream.signal(libc::SIGCONT);
+    let line = stream.line();
+    assert!(line.starts_with(&event("a", "ended")), "{line}");
+    let ran = stream.wait();
+    assert_eq!((ran.code, ran.stderr.as_str()), (130, ""), "{ran:?}");
+    assert!(!ran.stdout.contains("left_running"), "{ran:?}");
 }
 
 /// The programs would block on their full pipes.
