@@ -82,7 +82,6 @@ fn engage(reason: &str, context: &mut Context) -> Result<(), Failure> {
     let stop = EmergencyStop::engage(STOP_SOURCE, reason);
     note_cut_reason(&stop, reason, context);
     let receivers = publish_stop(&namespace, stop)?;
-    expect_kept(&namespace, &stop)?;
     let schedulers = live_schedulers(&namespace)?;
     if schedulers.is_empty() {
         if context.is_json() {
@@ -177,7 +176,6 @@ fn release(reason: &str, context: &mut Context) -> Result<(), Failure> {
     let stop = EmergencyStop::release(STOP_SOURCE, reason);
     note_cut_reason(&stop, reason, context);
     publish_stop(&namespace, stop)?;
-    expect_kept(&namespace, &stop)?;
     let schedulers = live_schedulers(&namespace)?;
     context.print_note(if schedulers.is_empty() {
         no_scheduler_text(&config)
@@ -199,7 +197,8 @@ fn note_cut_reason(stop: &EmergencyStop, reason: &str, context: &Context) {
     }
 }
 
-/// Returns a failure if `stop`, which was just sent, is not the message that is kept.
+/// Returns a failure if `stop`, which was just sent, is not the message that is kept. The failure
+/// also names the schedulers that handle no emergency stop at present.
 ///
 /// WHY: the one with the greatest `monotonic_ns` is, and the clock of its sender may be ahead of
 /// this one, as in a container with a time namespace.
@@ -211,10 +210,12 @@ fn expect_kept(namespace: &Arc<Namespace>, stop: &EmergencyStop) -> Result<(), F
         return Ok(());
     }
     let later = last.monotonic_ns.saturating_add(1);
+    let unresponsive = unresponsive_text(namespace, &live_schedulers(namespace)?)?;
+    let unresponsive = unresponsive.map_or_else(String::new, |text| format!("; {text}"));
     Err(Failure::refused(format_args!(
         "it was sent, but is not kept: a message with a later monotonic_ns, \"{last}\", counts for \
-         schedulers that start later, and perhaps for those that run. Send a later one: horus \
-         topic pub {EMERGENCY_STOP_TOPIC} '{{engaged: {}, monotonic_ns: {later}}}'",
+         schedulers that start later, and perhaps for those that run{unresponsive}. Send a later \
+         one: horus topic pub {EMERGENCY_STOP_TOPIC} '{{engaged: {}, monotonic_ns: {later}}}'",
         stop.engaged,
     )))
 }
@@ -255,7 +256,7 @@ fn no_scheduler_text(config: &NamespaceConfig) -> String {
 }
 
 /// Sends an emergency stop, or the release from one, to all schedulers of the namespace. Returns
-/// the number of subscribers that receive it.
+/// the number of subscribers that receive it. Fails if another message is kept in place of it.
 pub(crate) fn publish_stop(
     namespace: &Arc<Namespace>,
     stop: EmergencyStop,
@@ -264,6 +265,7 @@ pub(crate) fn publish_stop(
         emergency_stop_publisher(namespace).map_err(|error| Failure::from_topic_error(&error))?;
     let sent = publisher.send(stop);
     sent.map_err(|error| Failure::refused(error_chain_text(&error.with(()))))?;
+    expect_kept(namespace, &stop)?;
     Ok(publisher.subscriber_count())
 }
 

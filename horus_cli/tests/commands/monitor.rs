@@ -5,6 +5,7 @@ use std::net::TcpStream;
 use std::time::Duration;
 
 use horus_core::message::EmergencyStop;
+use horus_core::scheduler::emergency_stop_publisher;
 use horus_core::topic::Topic;
 
 use crate::common::{Robot, Stream, until};
@@ -475,6 +476,16 @@ fn only_schedulers_count_as_stopped() {
     assert_eq!(answer.status, 200, "{answer:?}");
     let none = "no scheduler runs in this namespace, so none has received it";
     assert!(answer.body.contains(none), "{answer:?}");
+    // The message that is kept is the one with the greatest `monotonic_ns`.
+    let release = EmergencyStop {
+        monotonic_ns: u64::MAX / 2,
+        ..EmergencyStop::release("other", "")
+    };
+    let mut publisher = emergency_stop_publisher(robot.namespace()).unwrap();
+    publisher.send(release).unwrap();
+    let answer = monitor.post(r#"{"command":"emergency_stop","reason":"a test"}"#);
+    assert_eq!(answer.status, 409, "{answer:?}");
+    assert!(answer.body.contains("is not kept"), "{answer:?}");
 }
 
 #[test]

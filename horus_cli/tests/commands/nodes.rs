@@ -467,6 +467,17 @@ fn a_suspended_scheduler_does_not_count_as_stopped() {
     signal(libc::SIGCONT);
     robot.until("scheduler list", |list| list.contains("emergency_stop"));
     robot.answer("estop engage");
+    // It is also named if another message counts.
+    let release = EmergencyStop {
+        monotonic_ns: u64::MAX / 2,
+        ..EmergencyStop::release("other", "")
+    };
+    let mut publisher = emergency_stop_publisher(robot.namespace()).unwrap();
+    publisher.send(release).unwrap();
+    signal(libc::SIGSTOP);
+    let ran = robot.run("estop engage");
+    ran.failed(4, &["monotonic_ns", "scheduler 'arm' is suspended"]);
+    signal(libc::SIGCONT);
 }
 
 #[test]
