@@ -125,12 +125,13 @@ impl MessageLengths {
 }
 
 impl ObservedLengths {
-    /// Returns the lengths of the messages in `reading`, those of each publisher by its offer. WHY
-    /// now, and for each: a publisher may start with another version of the message.
+    /// Returns the lengths of the messages in `reading`, those of each publisher by its offer.
+    /// Leaves out publishers whose messages have different lengths, as the offer has only their
+    /// maximum. WHY now, and for each: a publisher may start with another version of the message.
     fn offered(reading: &Reading, meter: &Meter) -> Self {
         let offers = meter.inspector().map(Inspector::offers).unwrap_or_default();
         let mut lengths = Self::default();
-        for (lane, offer) in &offers {
+        for (lane, offer) in offers.iter().filter(|(_, offer)| !offer.type_info.sized) {
             if let Some(read) = reading.lanes.iter().find(|read| read.lane == *lane) {
                 lengths.add(read.sent, offer.type_info.bytes);
             }
@@ -140,12 +141,13 @@ impl ObservedLengths {
 
     /// Adds `messages` messages of `bytes` bytes each.
     fn add(&mut self, messages: u64, bytes: u64) {
-        // WHY not the number of messages: it is 0 beside a publisher that has sent none.
-        self.min = match self.max {
-            0 => bytes,
-            _ => self.min.min(bytes),
-        };
-        self.max = self.max.max(bytes);
+        if self.messages == 0 {
+            // If there is no message at all, this is the length that a message would have.
+            (self.min, self.max) = (bytes, bytes);
+        } else if messages > 0 {
+            self.min = self.min.min(bytes);
+            self.max = self.max.max(bytes);
+        }
         self.messages += messages;
         self.bytes += messages * bytes;
     }
@@ -233,5 +235,25 @@ pub(crate) fn decimal_bytes(bytes: f64) -> String {
     match units.iter().find(|(_, size)| bytes >= *size) {
         Some((unit, size)) => format!("{:.1} {unit}", bytes / size),
         None => format!("{bytes:.0} B"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_range_of_lengths_is_that_of_the_messages() {
+        let range = |pairs: &[(u64, u64)]| {
+            let mut lengths = ObservedLengths::default();
+            for (messages, bytes) in pairs {
+                lengths.add(*messages, *bytes);
+            }
+            (lengths.min, lengths.max)
+        };
+        assert_eq!(range(&[(1, 0), (1, 5)]), (0, 5));
+        // A publisher that has sent nothing.
+        assert_eq!(range(&[(0, 64), (10, 6000), (0, 7000)]), (6000, 6000));
+        assert_eq!(range(&[(0, 64)]), (64, 64));
     }
 }

@@ -349,3 +349,25 @@ fn the_bandwidth_is_that_of_the_messages_of_each_publisher() {
         number(&line, "max_bytes") > number(&line, "min_bytes")
     });
 }
+
+/// In the window in which that starts, the length of no message is known.
+#[test]
+fn the_bandwidth_of_one_window_does_not_take_a_slot_for_a_message() {
+    let robot = Robot::new();
+    let mut program = robot.program();
+    program.tell("publish cmd_vel state");
+    let stream = robot.stream("topic bw state -w 0.3 --json");
+    stream.line();
+    program.tell("close state");
+    program.tell("publish image state");
+    program.tell("send state 5");
+    let mut messages = 0;
+    while messages == 0 {
+        let line = stream.line();
+        messages = number(&line, "messages");
+        assert!(number(&line, "max_bytes") < 1000, "{line}");
+        let is_known = number(&line, "measured") == 0 || messages == 0;
+        assert!(is_known, "{line}");
+    }
+    assert_eq!(messages, 5);
+}
