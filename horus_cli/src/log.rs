@@ -140,12 +140,16 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         context.out.flush()?;
         let due = deadline.or_earlier(Instant::now() + POLL_PERIOD);
         goes_on = context.stop.sleep_until(due) && !deadline.is_over();
-        if let Some(other) = replacement_of(&namespace)? {
+        let replacement = replacement_of(&namespace)?;
+        // WHY also if it is replaced: its last lines may say why a program has ended.
+        let mut records = poll_lines(&mut reader)?;
+        if let Some(other) = replacement {
             lost += reader.lost();
             reader = LogReader::new(&other);
             namespace = other;
+            records.extend(poll_lines(&mut reader)?);
         }
-        for record in poll_lines(&mut reader)? {
+        for record in records {
             if selection.includes(&record) {
                 print_line(&record, context)?;
                 printed += 1;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use horus_core::namespace::{Namespace, NamespaceName};
 
-use crate::common::{Program, Robot};
+use crate::common::{Program, Robot, until};
 use crate::golden::check_json_except;
 
 /// Starts a program that logs under this name.
@@ -155,6 +155,38 @@ fn lines_are_followed_before_the_first_program_and_after_a_removal() {
         );
         assert!(ran.stderr.ends_with(note), "{ran:?}");
     }
+}
+
+/// They may say why a program has ended.
+#[test]
+fn the_last_lines_before_a_removal_are_followed() {
+    let robot = Robot::new();
+    let program = |name: &str| {
+        let mut program = robot.program_in("new");
+        program.tell(&format!("log open {name}"));
+        program
+    };
+    let mut one = program("one");
+    one.tell("log info elbow up");
+    let follow = robot.stream("log -f -N new");
+    assert!(follow.line().ends_with(" elbow: up"));
+    // WHY suspended: it sees the lines and the new namespace at once.
+    follow.signal(libc::SIGSTOP);
+    until("it is suspended", || {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", follow.id())).unwrap();
+        stat.contains(") T ")
+    });
+    one.tell("log error elbow jammed");
+    one.kill();
+    std::fs::remove_dir_all(robot.dir().join("new")).unwrap();
+    let mut two = program("two");
+    two.tell("log info elbow again");
+    follow.signal(libc::SIGCONT);
+    assert!(follow.line().ends_with(" elbow: jammed"));
+    assert!(follow.line().ends_with(" elbow: again"));
+    follow.signal(libc::SIGINT);
+    let ran = follow.wait();
+    assert_eq!(ran.stderr, "3 lines, 0 lost\n", "{ran:?}");
 }
 
 #[test]
