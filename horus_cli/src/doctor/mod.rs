@@ -125,8 +125,8 @@ struct Findings<'a> {
 }
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
-    let findings = match arguments.peer {
-        Some(pid) => peer::check_peer(pid, context)?,
+    let (findings, cut_short) = match arguments.peer {
+        Some(pid) => (peer::check_peer(pid, context)?, None),
         None => run_checks(arguments, context)?,
     };
     if context.is_json() {
@@ -138,13 +138,22 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         }
         context.out.flush()?;
     }
+    if let Some(failure) = cut_short {
+        context.out.flush()?;
+        return Err(failure);
+    }
     if findings.iter().any(Finding::is_fault) {
         return Err(Failure::answer_no());
     }
     Ok(())
 }
 
-fn run_checks(arguments: &Arguments, context: &mut Context) -> Result<Vec<Finding>, Failure> {
+/// Runs all checks. Returns their findings, and the failure of the measurement of `--rt` if it has
+/// one. WHY the findings also then: they say what `--fix` has changed.
+fn run_checks(
+    arguments: &Arguments,
+    context: &mut Context,
+) -> Result<(Vec<Finding>, Option<Failure>), Failure> {
     let config = context.namespace_config()?;
     let mut findings = place::check_directory(&config);
     if arguments.fix {
@@ -159,13 +168,17 @@ fn run_checks(arguments: &Arguments, context: &mut Context) -> Result<Vec<Findin
         }
     }
     findings.extend(machine::check_machine());
+    let mut cut_short = None;
     if let Some(time) = arguments.rt {
-        findings.extend(real_time::check_real_time(time, context)?);
+        match real_time::check_real_time(time, context) {
+            Ok(measured) => findings.extend(measured),
+            Err(failure) => cut_short = Some(failure),
+        }
     }
     if arguments.fix {
         fix::apply_fixes(&mut findings, context);
     }
-    Ok(findings)
+    Ok((findings, cut_short))
 }
 
 fn print_finding(finding: &Finding, context: &mut Context) -> Result<(), Failure> {

@@ -399,4 +399,10 @@ fn a_directory_that_others_may_write_to_is_closed() {
     let metadata = std::fs::metadata(robot.dir()).unwrap();
     assert_eq!(metadata.permissions().mode() & 0o777, 0o700);
     assert_eq!(robot.run("doctor").code, 0);
+    // A measurement that is cut short hides nothing of it.
+    std::fs::set_permissions(robot.dir(), mode(0o777)).unwrap();
+    let ran = robot.run("doctor --fix --json --rt=600 --timeout 0.3");
+    assert_eq!(ran.code, 124, "{ran:?}");
+    assert!(ran.stdout.contains(&fixed), "{ran:?}");
+    assert!(ran.stderr.contains("of 600.0 s"), "{ran:?}");
 }
