@@ -56,9 +56,10 @@ pub(super) fn evaluate(path: &Path, deadline: Deadline) -> Result<Value, Failure
     match serde_json::from_slice(&output.stdout) {
         Ok(EvaluationReply::Launch(structure)) => Ok(structure),
         Ok(EvaluationReply::Error(error)) => Err(Failure::usage(format_args!("{shown}: {error}"))),
-        Err(error) if output.status.success() => Err(Failure::usage(format_args!(
-            "{shown}: it defines what JSON cannot hold: {error}"
-        ))),
+        // WHY not without output: the file itself has ended python3.
+        Err(error) if output.status.success() && !output.stdout.is_empty() => Err(Failure::usage(
+            format_args!("{shown}: it defines what JSON cannot hold: {error}"),
+        )),
         Err(_) => Err(Failure::usage(format_args!(
             "{shown}: python3 did not evaluate it ({})",
             output.status

@@ -351,6 +351,10 @@ fn what_python_defines_and_json_cannot_hold_is_named() {
         let ran = robot.run(&format!("launch --check {}", path.display()));
         ran.failed(2, &["robot.py: it defines what JSON cannot hold: ", part]);
     }
+    let path = file(&robot, "robot.py", "import os\nos._exit(0)\n");
+    let ran = robot.run(&format!("launch --check {}", path.display()));
+    let error = "robot.py: python3 did not evaluate it (exit status: 0)";
+    ran.failed(2, &[error]);
     let path = robot.dir().join("robot.py");
     let text =
         b"# -*- coding: latin-1 -*-\n# \xe4\nlaunch = {'programs': {'a': {'command': ['true']}}}\n";
