@@ -18,6 +18,9 @@ use crate::process::ProcessStat;
 /// it open.
 const REGISTRY_FILE: &str = "registry";
 
+/// The number of the system error "No such process".
+const ESRCH: i32 = 3;
+
 /// Suffix that the kernel appends to the path of an open file in `/proc/PID/fd` if the file was
 /// removed.
 const DELETED_SUFFIX: &str = " (deleted)";
@@ -63,12 +66,12 @@ impl PeerProcess {
     /// that id.
     pub(super) fn read(pid: u32) -> Result<Self, Failure> {
         let dir = format!("/proc/{pid}");
-        let status = read_status(&dir).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => Failure::not_found(format_args!(
+        let status = read_status(&dir).map_err(|error| match error {
+            error if is_missing_process(&error) => Failure::not_found(format_args!(
                 "no process {pid} here; inside a container, processes have other ids: horus \
                  doctor lists those of the namespace"
             )),
-            _ => Failure::system(format_args!("cannot read {dir}/status: {error}")),
+            error => Failure::system(format_args!("cannot read {dir}/status: {error}")),
         })?;
         let field = |name: &str| status_field(&status, name).unwrap_or_default();
         let is_foreign = read_link(&format!("{dir}/ns/pid")) != read_link("/proc/self/ns/pid");
@@ -184,6 +187,13 @@ fn read_status(dir: &str) -> io::Result<String> {
     Ok(String::from_utf8_lossy(&status).into_owned())
 }
 
+/// Returns true if `error`, from reading a file in `/proc/PID`, means that there is no such
+/// process.
+fn is_missing_process(error: &io::Error) -> bool {
+    // A process that ends between the opening of the file and its reading.
+    error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(ESRCH)
+}
+
 /// Parses `environ`, the content of `/proc/PID/environ`, into environment variables and their
 /// values.
 fn parse_environ(environ: Vec<u8>) -> BTreeMap<String, String> {
@@ -219,4 +229,25 @@ fn find_open_namespaces(dir: &str) -> io::Result<Vec<OpenNamespace>> {
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read as _;
+    use std::process::Command;
+
+    use super::*;
+
+    #[test]
+    fn a_process_that_ends_while_it_is_read_is_missing() {
+        let mut child = Command::new("sleep").arg("1000").spawn().unwrap();
+        let path = format!("/proc/{}/status", child.id());
+        let mut status = fs::File::open(&path).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let error = status.read_to_string(&mut String::new()).unwrap_err();
+        assert!(is_missing_process(&error), "{error}");
+        let error = fs::read(&path).unwrap_err();
+        assert!(is_missing_process(&error), "{error}");
+    }
 }
