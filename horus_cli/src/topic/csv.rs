@@ -19,7 +19,8 @@ pub(super) struct Columns {
 
 impl Columns {
     /// Returns the columns of `value`, the part of a message at `path`; an empty path means the
-    /// whole message. Includes the elements of long arrays only if `full` is true.
+    /// whole message, whose column is `value` if it is a single value. Includes the elements of
+    /// long arrays only if `full` is true.
     pub(super) fn of(path: &str, value: &Value, full: bool) -> Self {
         let mut columns = Self::default();
         columns.add(path.to_owned(), value, full);
@@ -71,13 +72,15 @@ impl Columns {
                 }
             }
             Value::Array(_) | Value::Typed(_) | Value::Bytes(_) => self.left_out.push(path),
-            Value::String(text) => self.add_cell(path, quoted_cell(text)),
-            other => self.add_cell(path, other.to_string()),
+            Value::String(text) => self.add_cell(&path, quoted_cell(text)),
+            other => self.add_cell(&path, other.to_string()),
         }
     }
 
-    fn add_cell(&mut self, path: String, text: String) {
-        self.names.push(quoted_cell(&path));
+    fn add_cell(&mut self, path: &str, text: String) {
+        // WHY not empty: the header of a single value would be an empty line, which others skip.
+        let name = if path.is_empty() { "value" } else { path };
+        self.names.push(quoted_cell(name));
         self.cells.push(text);
     }
 }
@@ -109,6 +112,9 @@ mod tests {
         assert_eq!(columns.cells.join(","), "7,1.5,\"a,\"\"b\"\"\",1,2");
         assert_eq!(columns.left_out, ["image"]);
         assert_eq!(Columns::of("", &message, true).cells.len(), 5 + 17);
+        // An empty header is an empty line, which other programs skip.
+        assert_eq!(Columns::of("", &Value::from(5), false).names, ["value"]);
+        assert_eq!(Columns::of("x", &Value::from(5), false).names, ["x"]);
     }
 
     #[test]
