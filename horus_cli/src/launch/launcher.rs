@@ -37,7 +37,7 @@ pub(super) struct Launcher<'a> {
     /// opened, and after all programs have ended.
     status: Option<StatusPublisher>,
     is_stopping: bool,
-    /// True if the namespace was removed or replaced, and could not be opened again.
+    /// True if the namespace was removed, and could not be opened again.
     is_namespace_lost: bool,
     /// Number of times that SIGINT or SIGTERM was received. The second one kills all programs.
     interrupts: u32,
@@ -147,8 +147,8 @@ impl<'a> Launcher<'a> {
         Ok(())
     }
 
-    /// Opens the namespace again if it was removed or replaced. WHY: programs that start enter the
-    /// one that has the name now. In the former one, the launcher would see none of their topics.
+    /// Opens the namespace again if it was removed. WHY: programs that start enter the one that has
+    /// the name now. In the former one, the launcher would see none of their topics.
     fn follow_namespace(&mut self) {
         let name = self.namespace.get().config().name().clone();
         let note = match self.namespace.follow() {
@@ -156,15 +156,15 @@ impl<'a> Launcher<'a> {
             Ok(true) => {
                 self.status = StatusPublisher::open(self.namespace.get()).ok();
                 format!(
-                    "the namespace {name} was removed or replaced: what starts from now on does \
-                     not see the topics of what runs"
+                    "the namespace {name} was removed: what starts from now on does not see the \
+                     topics of what runs"
                 )
             }
             Err(_) if self.is_namespace_lost => return,
             Err(failure) => {
                 self.is_namespace_lost = true;
                 let error = failure.text();
-                format!("the namespace {name} was removed or replaced, and not opened: {error}")
+                format!("the namespace {name} was removed, and not opened: {error}")
             }
         };
         self.printer.print_note(&visible(&note));

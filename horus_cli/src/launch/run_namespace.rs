@@ -57,7 +57,7 @@ impl RunNamespace {
         &self.namespace
     }
 
-    /// Opens the namespace again if it was removed or replaced since. Returns true if this has
+    /// Opens the namespace again if it was removed since. Returns true if this has
     /// opened another one. Makes some system calls.
     ///
     /// # Errors

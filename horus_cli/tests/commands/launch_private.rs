@@ -100,7 +100,7 @@ fn a_namespace_that_is_replaced_makes_no_program_late() {
         stream.signal(libc::SIGTERM);
         let ran = stream.wait();
         assert_eq!(ran.code, 0, "{ran:?}");
-        let note = format!("the namespace {name} was removed or replaced");
+        let note = format!("the namespace {name} was removed");
         assert_eq!(ran.stderr.matches(&note).count(), 1, "{ran:?}");
         assert_eq!(left_namespaces(&robot), [""; 0]);
     }
