@@ -43,7 +43,7 @@ pub use horus_shm::fork_epoch;
 #[doc(hidden)]
 pub use horus_shm::internals::{
     ForkLocal, barrier_in_process, can_barrier_in_process, child, set_child_hook,
-    with_standard_streams_open,
+    thread::become_library_thread, with_standard_streams_open,
 };
 pub mod introspect;
 pub mod log;

@@ -11,6 +11,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use horus_core::become_library_thread;
+
 use super::report::{OutputFormat, OutputLine, ProgramEvent};
 use crate::failure::Failure;
 use crate::output;
@@ -114,6 +116,9 @@ impl Printer {
         });
         let printer = Self(Arc::clone(&shared));
         let print = move || {
+            // WHY: a background process that writes to its terminal after `stty tostop` is stopped
+            // as a whole by SIGTTOU, unless the thread that writes blocks the signal.
+            become_library_thread();
             loop {
                 shared.write_next(&outputs);
             }

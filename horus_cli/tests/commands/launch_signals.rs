@@ -503,3 +503,34 @@ fn a_suspension_from_a_terminal_blocks_no_program() {
         ran.stderr
     );
 }
+
+/// With `stty tostop`, the first line of a launcher in the background would stop it.
+#[test]
+fn output_from_the_background_of_a_terminal_blocks_no_program() {
+    let robot = Robot::new();
+    file(
+        &robot,
+        "script",
+        "head -c 1000000 /dev/zero; touch done; exec sleep 1000",
+    );
+    let programs = "{programs: {a: {command: ['sh', 'script']}}}";
+    let path = file(&robot, "robot.json5", programs);
+    let (_window, terminal) = open_terminal();
+    let inner = robot.command(&format!("launch {}", path.display()));
+    let shell = "stty tostop; set -m; \"$@\" & echo $! > launcher; sleep 1000";
+    let mut command = wrapped(&inner, shell);
+    command.current_dir(robot.dir());
+    command.stdin(terminal.try_clone().unwrap());
+    command.stdout(terminal.try_clone().unwrap());
+    command.stderr(terminal);
+    lead_session(&mut command);
+    let mut shell = command.spawn().unwrap();
+    let done = robot.dir().join("done");
+    until("it has printed all", || done.exists());
+    let launcher = fs::read_to_string(robot.dir().join("launcher")).unwrap();
+    let launcher: i64 = launcher.trim_end().parse().unwrap();
+    send(launcher, libc::SIGTERM);
+    until("the launcher ends", || !is_alive(launcher));
+    shell.kill().unwrap();
+    shell.wait().unwrap();
+}
