@@ -81,9 +81,9 @@ pub unsafe extern "C" fn horus_namespace_open_group(
     })
 }
 
-/// Returns the configuration for opening a namespace. A `name` or `directory` that is `None` is read
-/// from the environment. A `group` that is `None` is read from there only if `directory` is `None`,
-/// too; otherwise there is no group.
+/// Returns the configuration for opening a namespace. A `name` or `directory` that is `None` is
+/// read from the environment. A `group` that is `None` is read from there only if `directory` is
+/// `None`, too; otherwise there is no group.
 fn namespace_config(
     directory: Option<&str>,
     name: Option<NamespaceName>,

@@ -145,8 +145,9 @@ impl WatchedNode {
         &self.name
     }
 
-    /// Claims the one call of the safe-state callback in the present tick: returns true at the first
-    /// call of this function in a tick, and false afterwards. Always returns true between two ticks.
+    /// Claims the one call of the safe-state callback in the present tick: returns true at the
+    /// first call of this function in a tick, and false afterwards. Always returns true between two
+    /// ticks.
     pub(crate) fn claim_safe_state_call(&mut self) -> bool {
         let began_ns = self.metrics.tick_began_ns();
         let before = std::mem::replace(&mut self.safe_state_tick_ns, began_ns);

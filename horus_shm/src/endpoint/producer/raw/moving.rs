@@ -161,7 +161,7 @@ impl RawProducer {
     }
 
     /// Opens this publisher in the file that has the topic's name now. If there is no such file and
-    /// `may_create` is true, creates one. Returns `None` if it is the file that this publisher uses.
+    /// `may_create` is true, creates one. Returns `None` if this publisher uses that file already.
     fn open_in_named_file(&self, may_create: bool) -> Result<Option<Self>, OpenError> {
         let segment = self.segment.reopen(may_create)?;
         if segment.is_same_file(&self.segment) {
