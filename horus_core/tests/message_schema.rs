@@ -290,6 +290,7 @@ fn a_tail_is_the_last_line() {
 fn sizes_that_no_topic_can_carry_are_refused() {
     for (from, to, line) in [
         ("size 8", "size 4294967360", 3),
+        ("size 8", "size 18446744073709551615", 3),
         ("size 8", "size 67108872", 3),
         ("align 4", "align 4294967296", 4),
         ("align 4", "align 128", 4),
