@@ -14,6 +14,7 @@ use super::file::{LaunchFile, ProgramSpec, ReadyCondition};
 use super::restart::{RestartCondition, RestartPolicy};
 use super::run_namespace::LONGEST_PRIVATE_SUFFIX;
 use super::setting_path::{Mistake, SettingPath};
+use crate::output::format::shortened;
 use crate::output::nearest;
 
 /// The keys of a launch file.
@@ -40,9 +41,6 @@ const READY_KEYS: [&str; 2] = ["publishes", "subscribes"];
 
 /// Maximum number of seconds in a setting: more than 30 years.
 const SECONDS_MAX: f64 = 1e9;
-
-/// Maximum length of a text that an error shows, in characters.
-const SHOWN_CHARS_MAX: usize = 80;
 
 /// Converts `value`, the value that a launch file defines, to a [`LaunchFile`].
 pub(super) fn read_file(value: &Value) -> Result<LaunchFile, Mistake> {
@@ -325,13 +323,9 @@ fn text_at(path: &SettingPath, value: &Value) -> Result<String, Mistake> {
     Err(path.mistake(&format!("is {found}, but a text is wanted{quoted}")))
 }
 
-/// Returns `value` as JSON for an error text, truncated to [`SHOWN_CHARS_MAX`] characters.
+/// Returns `value` as JSON for an error text, without its end if it is long.
 fn shortened_json(value: &Value) -> String {
-    let text = value.to_string();
-    match text.char_indices().nth(SHOWN_CHARS_MAX) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text,
-    }
+    shortened(&value.to_string()).into_owned()
 }
 
 /// Replaces `${NAME}` in `text` by the value of the environment variable `NAME`. Replaces

@@ -1,9 +1,21 @@
 //! Formats numbers, times and names as text that is easy to read.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use horus_core::introspect::Participant;
 use horus_core::log::{EscapedText, UtcTime};
+
+/// Maximum length of a text that an error shows, in characters.
+const SHOWN_CHARS_MAX: usize = 80;
+
+/// Returns a text for an error, truncated to [`SHOWN_CHARS_MAX`] characters.
+pub(crate) fn shortened(text: &str) -> Cow<'_, str> {
+    match text.char_indices().nth(SHOWN_CHARS_MAX) {
+        Some((end, _)) => format!("{}…", &text[..end]).into(),
+        None => text.into(),
+    }
+}
 
 /// Returns a number with a comma after each thousand, such as `1,244,910`.
 pub(crate) fn count(number: u64) -> String {

@@ -24,7 +24,7 @@ use super::typed_value;
 use crate::cli::{parse_hertz, parse_number};
 use crate::context::Context;
 use crate::failure::{Failure, error_chain_text};
-use crate::output::format::{count, participant};
+use crate::output::format::{count, participant, shortened};
 use crate::output::nearest;
 use crate::stop::Deadline;
 
@@ -195,7 +195,7 @@ pub(super) fn print_counts(
 fn parse_value(typed: &str, deadline: Deadline) -> Result<Value, Failure> {
     let path = typed.strip_prefix('@').map(str::to_owned);
     if path.is_none() && typed != "-" {
-        return value_of_text(typed, typed);
+        return value_of_text(typed, &shortened(typed));
     }
     let origin = path.clone().unwrap_or_else(|| "stdin".to_owned());
     // WHY a limit: a pipe may never end.

@@ -5,6 +5,8 @@ use std::iter;
 
 use horus_core::value::{DEPTH_MAX, Value};
 
+use crate::output::format::shortened;
+
 /// Parses a value in JSON5.
 ///
 /// # Errors
@@ -20,7 +22,10 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
         ));
     }
     let value = json5::from_str(text).map_err(|error| match looks_like_bare_text(text) {
-        true => format!("not valid JSON5: {error}. A text needs quotes of its own: '\"{text}\"'"),
+        true => format!(
+            "not valid JSON5: {error}. A text needs quotes of its own: '\"{}\"'",
+            shortened(text)
+        ),
         false => format!("not valid JSON5: {error}"),
     })?;
     if let Some(number) = overflowing_number(text) {

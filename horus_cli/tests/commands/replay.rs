@@ -193,3 +193,12 @@ fn a_signal_ends_lines_that_do_not_come() {
     assert_eq!(process.wait().unwrap().code(), Some(0));
     drop(stdin);
 }
+
+#[test]
+fn an_error_does_not_repeat_a_long_value() {
+    let nested = "[".repeat(100_000);
+    let ran = Robot::new().run(&format!("topic pub state value {nested}"));
+    assert_eq!(ran.code, 2, "{}", ran.stderr.len());
+    let expected = "more than 64 lists and objects";
+    assert!(ran.stderr.contains(expected) && ran.stderr.len() < 200);
+}
