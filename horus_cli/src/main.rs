@@ -29,6 +29,8 @@ mod random;
 mod sample;
 mod scheduler;
 mod stop;
+#[cfg(test)]
+mod testing;
 mod top;
 mod topic;
 

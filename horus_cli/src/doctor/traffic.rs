@@ -160,16 +160,14 @@ fn check_topic(name: &str, topic: &OpenedTopic, written: &[String]) -> Vec<Findi
 #[cfg(test)]
 mod tests {
     use horus_core::message::CmdVel;
-    use horus_core::namespace::{NamespaceConfig, NamespaceName};
     use horus_core::topic::Topic;
 
     use super::*;
+    use crate::testing::private_namespace;
 
     #[test]
     fn a_topic_that_was_removed_meanwhile_is_no_fault() {
-        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-        let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::default());
-        let namespace = Namespace::open(&config).unwrap();
+        let (_dir, namespace) = private_namespace();
         let topic = Topic::<CmdVel>::builder("here").namespace(&namespace);
         let _publisher = topic.publisher().unwrap();
         let names = ["gone".to_owned(), "here".to_owned()];

@@ -264,16 +264,14 @@ impl Node {
 #[cfg(test)]
 mod tests {
     use horus_core::introspect::processes;
-    use horus_core::namespace::{NamespaceConfig, NamespaceName};
 
     use super::*;
+    use crate::testing::private_namespace;
 
     /// Processes of two containers often have the same process id.
     #[test]
     fn processes_with_the_same_id_stay_apart() {
-        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-        let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::default());
-        let namespace = Namespace::open(&config).unwrap();
+        let (_dir, namespace) = private_namespace();
         let one = processes(&namespace).unwrap().remove(0);
         let mut other = one.clone();
         other.owner_id += 1;

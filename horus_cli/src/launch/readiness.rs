@@ -97,16 +97,14 @@ fn is_in_group(end: &Participant, group: u32) -> bool {
 #[cfg(test)]
 mod tests {
     use horus_core::introspect::processes;
-    use horus_core::namespace::{NamespaceConfig, NamespaceName};
 
     use super::*;
+    use crate::testing::private_namespace;
 
     /// A process of another container may have the id of a process of the program.
     #[test]
     fn a_process_with_the_same_id_is_not_in_the_group() {
-        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-        let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::default());
-        let namespace = Namespace::open(&config).unwrap();
+        let (_dir, namespace) = private_namespace();
         let mut own = processes(&namespace).unwrap().remove(0);
         let pid = own.process.as_ref().unwrap().pid;
         let group = ProcessStat::read(pid).unwrap().group;

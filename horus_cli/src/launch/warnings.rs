@@ -142,16 +142,14 @@ pub(super) fn warn_of_emergency_stop(namespace: &Arc<Namespace>, context: &Conte
 #[cfg(test)]
 mod tests {
     use horus_core::introspect::processes;
-    use horus_core::namespace::{NamespaceConfig, NamespaceName};
 
     use super::*;
+    use crate::testing::private_namespace;
 
     /// A launcher in another container may have a program with the id of a left process.
     #[test]
     fn a_process_is_launched_only_if_its_start_time_is_that_of_a_program() {
-        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-        let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::default());
-        let namespace = Namespace::open(&config).unwrap();
+        let (_dir, namespace) = private_namespace();
         let mut process = processes(&namespace).unwrap().remove(0).process.unwrap();
         let launch = |start_time| LaunchStatus {
             programs: vec![ProgramStatus {

@@ -254,10 +254,10 @@ pub(crate) fn per_second(count: u64, time: Duration) -> f64 {
 #[cfg(test)]
 mod tests {
     use horus_core::message::CmdVel;
-    use horus_core::namespace::{NamespaceConfig, NamespaceName};
     use horus_core::topic::{Publisher, Qos, Subscriber, Topic};
 
     use super::*;
+    use crate::testing::private_namespace;
 
     /// Number of slots of the topic: what comes after them without being read is lost.
     const SLOTS: u64 = 16;
@@ -271,9 +271,7 @@ mod tests {
     /// Otherwise each end of a subscriber would hide what the others lose.
     #[test]
     fn the_end_of_a_subscriber_hides_no_loss_of_another() {
-        let dir = tempfile::tempdir_in("/dev/shm").unwrap();
-        let config = NamespaceConfig::new(dir.path().join("horus"), NamespaceName::default());
-        let namespace = Namespace::open(&config).unwrap();
+        let (_dir, namespace) = private_namespace();
         let topic = || {
             let topic = Topic::<CmdVel>::builder("cmd_vel").namespace(&namespace);
             topic.qos(Qos::new().capacity(SLOTS))
