@@ -351,6 +351,13 @@ fn topic_of_any_length() -> (Arc<Segment>, RawProducer, RawConsumer) {
 /// A publisher that has grown moves to the next file, and its reader, which wants only the newest
 /// message, has no memory for the longer slots.
 fn newest_without_memory() {
+    // WHY not once: the reader may try the former file first.
+    let is_tried = (0..10).any(|_| newest_with_memory_for_one_lane());
+    assert!(is_tried, "it always mapped the lane of the former file");
+}
+
+/// Returns false if the reader could map the lane of the former file.
+fn newest_with_memory_for_one_lane() -> bool {
     let (former, mut producer, mut consumer) = topic_of_any_length();
     let mut long = vec![0; 3 << 20];
     let mut buffers = [(); 2].map(|()| vec![0; 4 << 20]);
@@ -377,14 +384,19 @@ fn newest_without_memory() {
     let RecvError::LaneNotMapped { cause, .. } = error else {
         panic!("{error:?}")
     };
-    // There is memory for one lane, and the reader tries that of the present file first.
+    // There is memory for one lane. The reader tries that of the present file first, unless the
+    // clock ticked between its last attempts in the two files.
     leave_bytes(cause.bytes);
-    common::eventually("it maps the new lane", || {
-        assert_eq!(latest(&mut consumer), None, "an older message waits");
-        consumer.stats().unmapped == 1
+    let mut older = None;
+    common::eventually("it maps a lane", || {
+        older = latest(&mut consumer);
+        older.is_some() || consumer.stats().unmapped == 1
     });
-    for _ in 0..3 {
-        assert_eq!(latest(&mut consumer), None, "an older message waits");
+    // WHY it may get the older message then: the limit leaves some room for other memory, too.
+    if let Some(older) = older.or_else(|| (0..3).find_map(|_| latest(&mut consumer))) {
+        assert_eq!(older, (2, long.len()), "an older message waited");
+        set_limit(libc::RLIMIT_AS, before);
+        return false;
     }
     set_limit(libc::RLIMIT_AS, before);
     let mut received = Vec::new();
@@ -395,6 +407,7 @@ fn newest_without_memory() {
     assert_eq!(received, [(2, long.len()), (3, 8)]);
     let stats = consumer.stats();
     assert_eq!((stats.received, stats.lost, stats.waiting), (3, 0, 0));
+    true
 }
 
 /// A topic file that is removed, and the next one as well, before the reader tries once more to map
