@@ -88,8 +88,8 @@ fn masked_header(file: &File, varying: &[Range<usize>], topic: &str) -> Vec<u8> 
 
 /// Returns the content of the file of lane 0, with the bytes that vary masked.
 fn masked_lane_file(segment: &Segment) -> Vec<u8> {
-    let (topic_inode, session) = (528..536, 808..816);
-    let varying = [topic_inode, session];
+    let (topic_inode, session_id) = (528..536, 808..816);
+    let varying = [topic_inode, session_id];
     masked_header(&segment.lane_file(0).unwrap(), &varying, "lane 0")
 }
 
@@ -109,7 +109,7 @@ fn masked_file(segment: &Segment, topic: &str) -> Vec<u8> {
     bytes
 }
 
-/// Masks the session of lane 0, the time of the first message and its latency, which the first
+/// Masks the session id of lane 0, the time of the first message and its latency, which the first
 /// reader counted.
 fn mask_times(segment: &Segment, bytes: &mut [u8]) {
     let lane = segment.shape().lane_area().start as usize + segment.shape().lane_block_offset(0);
@@ -119,11 +119,11 @@ fn mask_times(segment: &Segment, bytes: &mut [u8]) {
         "not the time of position 0: {sample:?}"
     );
     sample.fill(0xcc);
-    let session = &mut bytes[lane + offset_of!(LaneBlock<AtomicU64>, session)..][..8];
-    assert!(*session != [0; 8], "no session");
-    session.fill(0xdd);
+    let session_id = &mut bytes[lane + offset_of!(LaneBlock<AtomicU64>, session_id)..][..8];
+    assert!(*session_id != [0; 8], "no session");
+    session_id.fill(0xdd);
     let record = segment.shape().lane_area().start as usize + segment.shape().lane_record_offset(0);
-    let began = offset_of!(LaneRecord<AtomicU64>, first_session);
+    let began = offset_of!(LaneRecord<AtomicU64>, first_session_id);
     bytes[record + began..][..8].fill(0xdd);
     let area = segment.shape().reader_area().start as usize;
     let reader = area + segment.shape().reader_block_offset(0);

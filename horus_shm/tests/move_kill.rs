@@ -347,12 +347,12 @@ fn a_publisher_stopped_after_any_change_by_a_takeover_hides_no_messages() {
         let words = || {
             let LaneBlock {
                 owner,
-                session,
+                session_id,
                 epoch_start,
                 epoch_owner,
                 ..
             } = block;
-            [owner, session, epoch_start, epoch_owner, told].map(|word| word.get())
+            [owner, session_id, epoch_start, epoch_owner, told].map(|word| word.get())
         };
         let mut looked = Vec::new();
         let mut before = words();

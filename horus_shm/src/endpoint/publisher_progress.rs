@@ -9,7 +9,7 @@ use crate::file::segment::Segment;
 #[derive(Debug, Clone, Copy)]
 pub struct PublisherProgress<'a> {
     /// The random number that identifies the publisher, also after it has moved to another file.
-    pub(crate) session: u64,
+    pub(crate) session_id: u64,
     /// The segment (mapped memory) of its present file.
     pub(crate) segment: &'a Arc<Segment>,
     /// The number of messages that it has sent, as [`RawProducer::position`] counts them.

@@ -13,8 +13,8 @@ use crate::protocol::layout::{
 use crate::protocol::shape::{LaneShape, ShapeRequest, TopicShape};
 use crate::wait::WakeBarrier;
 
-/// The origin of a file: the boot of the machine, and the process registry, in which it was
-/// created. Both must be the present ones before the file is used.
+/// The origin of a file: the boot of the machine during which it was created, and the process
+/// registry to which its owner words refer. A file is used only if both are the current ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Provenance {
     /// The kernel's random id of the boot of the machine in which the file was created.
@@ -58,15 +58,16 @@ pub struct ExtentId {
 }
 
 /// A boundary between two extents (files of slots) of a lane: the position and the message number
-/// at which the later one begins, and the publisher that created the later one.
+/// at which the later extent begins, and the publisher that created that extent.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ExtentBoundary {
-    /// The position in the lane at which the later extent begins, that is, of its first slot.
+    /// The position in the lane at which the extent after this boundary begins: that of its first
+    /// slot.
     pub position: u64,
-    /// The number of messages that were sent in the lane before the later extent began.
+    /// The number of messages that were sent in the lane before this boundary.
     pub number: u64,
-    /// The random number that identifies the publisher that created the later extent.
-    pub session: u64,
+    /// The random number that identifies the publisher that created the extent after this boundary.
+    pub session_id: u64,
 }
 
 /// The part of a lane file's header that says to which topic and lane the file belongs, and where
@@ -125,7 +126,7 @@ pub fn encode_lane(offer: &Offer, lane: &LaneHeader, provenance: Provenance) -> 
         generation: lane.id.generation,
         base_position: lane.base.position,
         base_number: lane.base.number,
-        session: lane.base.session,
+        session_id: lane.base.session_id,
         topic_inode: lane.topic_inode,
         lane: lane.id.lane,
         ..common_fields(LANE_MAGIC, &offer.type_info, provenance)
@@ -254,7 +255,7 @@ pub fn decode_lane_header(
     let base = ExtentBoundary {
         position: header.base_position,
         number: header.base_number,
-        session: header.session,
+        session_id: header.session_id,
     };
     if base.position > PLAUSIBLE_POSITION_MAX || base.number > base.position {
         return Err(damaged_field(

@@ -158,7 +158,7 @@ impl TopicMemory {
         let numbered = live.filter_map(|end| {
             let block = self.lane_block(end.place, Access::Read).ok()?;
             // Relaxed: the load of its session ordered it.
-            Some((end, block.session.get()))
+            Some((end, block.session_id.get()))
         });
         numbered.collect()
     }

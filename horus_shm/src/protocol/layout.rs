@@ -176,7 +176,7 @@ pub struct Header {
     pub growth: [[u64; 2]; PREFIXES_MAX + 1],
     /// In a lane file: the random number that identifies the publisher that created the file. Else
     /// 0.
-    pub session: u64,
+    pub session_id: u64,
     /// In a lane file: the index of its lane in the topic. Else 0.
     pub lane: u32,
     /// CRC-32 of all header bytes before this field, and of the schema text.
@@ -244,7 +244,7 @@ pub struct LaneBlock<W> {
     pub history_start: W,
     /// A random number that identifies the publisher, even after it has moved to another topic
     /// file; 0 if there is none.
-    pub session: W,
+    pub session_id: W,
 }
 
 /// A record of the earlier owners of one lane, which readers and later publishers need. It is apart
@@ -252,15 +252,15 @@ pub struct LaneBlock<W> {
 #[repr(C)]
 #[derive(Debug, Default)]
 pub struct LaneRecord<W> {
-    /// The number [`LaneBlock::session`] of the last publisher that left the lane, or was about to
-    /// leave it, to continue in another topic file; 0 if there was none.
-    pub moved_session: W,
+    /// The number [`LaneBlock::session_id`] of the last publisher that left the lane, or was about
+    /// to leave it, to continue in another topic file; 0 if there was none.
+    pub moved_session_id: W,
     /// Position at which the lane began, which is also the number of its first message. It is past
     /// 0 if the first owner moved here from another topic file. Valid if the lane has an extent
     /// (file of slots), also after its first extents are gone.
     pub first_position: W,
-    /// The number [`LaneBlock::session`] of the publisher that began the lane.
-    pub first_session: W,
+    /// The number [`LaneBlock::session_id`] of the publisher that began the lane.
+    pub first_session_id: W,
     /// Unused; always 0.
     pub reserved: W,
 }

@@ -72,7 +72,7 @@ fields! {
     reliability: 4, history: 4, persists: 4, pinnable: 4, sized: 4, wake_barrier: 4,
     topic_name_bytes: 4, type_name_bytes: 4, schema_bytes: 4, head_bytes: 4, reserved: 4,
     topic_id: 16, topic_name: 208, type_name: 128, generation: 8, base_position: 8, base_number: 8,
-    topic_inode: 8, growth: 272, session: 8, lane: 4, crc: 4,
+    topic_inode: 8, growth: 272, session_id: 8, lane: 4, crc: 4,
 }
 
 const _: () = assert!(offset_of!(Header, crc) + 4 == size_of::<Header>());
@@ -122,7 +122,7 @@ impl Image {
             base: ExtentBoundary {
                 position: 4,
                 number: 3,
-                session: 5,
+                session_id: 5,
             },
         };
         let mut bytes = header::encode_lane(&offer, &lane, provenance);

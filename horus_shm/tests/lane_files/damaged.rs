@@ -57,7 +57,7 @@ const TYPE: [Field; 1] = fields![schema_hash];
 const UNUSED: [Field; 3] = fields![created_ns, topic_name_bytes, topic_name];
 
 /// The fields in which each value may be right: only the checksum protects them.
-const PLAIN: [Field; 3] = fields![history, type_name, session];
+const PLAIN: [Field; 3] = fields![history, type_name, session_id];
 
 /// A persistent topic whose only lane file can be damaged, while no process uses it.
 struct Scene {

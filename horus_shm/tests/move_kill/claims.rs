@@ -130,7 +130,7 @@ fn a_publisher_stopped_after_any_change_by_a_takeover_hides_no_publisher() {
     assert!(is_shown() && !files.newest().is_same_file(producer.segment()));
     let mut heir = Victim::spawn("life of the heir of lane 0", dir.path());
     let block = files.newest().lane_block(0, Access::Read).unwrap();
-    let words = || [&block.owner, &block.session, &block.epoch_owner].map(|word| word.get());
+    let words = || [&block.owner, &block.session_id, &block.epoch_owner].map(|word| word.get());
     let mut changes = 0;
     let mut before = words();
     while heir.step(1) == 1 {

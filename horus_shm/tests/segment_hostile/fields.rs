@@ -177,7 +177,7 @@ fn verdicts_of_flip(field: Field) -> &'static [Verdict] {
         "payload_bytes" | "payload_align" | "sized" => &[Damaged, Mismatch],
         "created_ns" | "history" | "reserved" | "topic_id" => &[Accepted],
         // Of these, only lane files use the values.
-        "generation" | "base_position" | "base_number" | "topic_inode" | "session" | "lane" => {
+        "generation" | "base_position" | "base_number" | "topic_inode" | "session_id" | "lane" => {
             &[Accepted]
         }
         "stride" | "capacity" => &[Accepted],

@@ -72,7 +72,7 @@ pub struct RawProducer {
     has_displaced: bool,
     /// The random number that identifies this publisher to readers, also after it has moved to
     /// another file.
-    session: u64,
+    session_id: u64,
     /// The result of the last attempt to move to another file; `None` if it did not fail.
     not_moved: Option<FailedMove>,
     /// The producers of this publisher for its former files. Each is kept until all reliable
@@ -133,7 +133,7 @@ impl RawProducer {
             .clear_bits_relaxed(1 << lane);
         let session = PublisherSession::for_claimed_lane(block, former);
         // Relaxed, both: the claim of the lane ordered the load; the next owner stores another one.
-        let predecessor = block.session.get();
+        let predecessor = block.session_id.get();
         let claimed = ClaimedLane::new(&segment, claim, &offer, session);
         let ClaimedLane {
             extent,
@@ -142,7 +142,7 @@ impl RawProducer {
             former,
         } = claimed.inspect_err(|_| {
             // WHY: readers must find the session only where a later attempt succeeds.
-            block.session.set(predecessor);
+            block.session_id.set(predecessor);
             // WHY only if it began: otherwise the mark shows that the predecessor died.
             if block.epoch_owner.get() == segment.own_owner_word() {
                 end_session(block);
@@ -173,7 +173,7 @@ impl RawProducer {
             former,
             former_due: u64::MAX,
             has_displaced: matches!(claim.found, FoundHistory::Other(_)),
-            session: session.id,
+            session_id: session.id,
             not_moved: None,
             awaited: Vec::new(),
             looked: None,
@@ -385,7 +385,7 @@ impl RawProducer {
     #[must_use]
     pub const fn progress(&self) -> PublisherProgress<'_> {
         PublisherProgress {
-            session: self.session,
+            session_id: self.session_id,
             segment: &self.segment,
             number: self.position(),
         }

@@ -24,8 +24,8 @@ pub(crate) struct LaneBeginning {
     /// The first position, which is also the sequence number of the first message. It is past 0 if
     /// the first publisher moved here from another topic file.
     pub(crate) position: u64,
-    /// The random number of the publisher that began the lane.
-    pub(crate) session: u64,
+    /// The random number that identifies the publisher that began the lane.
+    pub(crate) session_id: u64,
 }
 
 /// The extents (files of slots) of a topic that this process has mapped.
@@ -103,8 +103,8 @@ impl TopicMemory {
     }
 
     /// Returns extent `id` of a lane. Maps it first if this process has not yet mapped it for the
-    /// use `usage`. If that fails for an observer, returns another mapping of this process, such as
-    /// that of a publisher.
+    /// use `usage`. If an observer cannot map it, returns a mapping of the same extent that this
+    /// process already has for another use, such as a publisher's.
     ///
     /// # Errors
     ///
@@ -196,7 +196,7 @@ impl TopicMemory {
         let base = ExtentBoundary {
             position,
             number,
-            session: block.session.get(),
+            session_id: block.session_id.get(),
         };
         let extent = Arc::new(match self.file() {
             Some(file) => Extent::create(file, id, base, offer)?,
@@ -211,7 +211,7 @@ impl TopicMemory {
         if block.generation.get() == 0 {
             let record = self.lane_record(lane, Access::Write)?;
             record.first_position.set(position);
-            record.first_session.set(base.session);
+            record.first_session_id.set(base.session_id);
         }
         if block.head.get() < position {
             // WHY only now: a lane whose extent cannot be made stays as it was.
@@ -233,7 +233,7 @@ impl TopicMemory {
         let is_valid = block.generation.get() != 0 && position <= block.head.get();
         (is_valid && position <= PLAUSIBLE_POSITION_MAX).then(|| LaneBeginning {
             position,
-            session: record.first_session.get(),
+            session_id: record.first_session_id.get(),
         })
     }
 

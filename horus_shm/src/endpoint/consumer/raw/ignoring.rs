@@ -68,9 +68,13 @@ impl RawConsumer {
             return Ok(());
         }
         // Relaxed: the caller knows whose lane it is.
-        let session = self.segment.lane_block(lane, Access::Read)?.session.get();
+        let session_id = self
+            .segment
+            .lane_block(lane, Access::Read)?
+            .session_id
+            .get();
         self.include_lane(lane)?;
-        self.include_session(session)
+        self.include_session(session_id)
     }
 
     /// Receives from an ignored lane again, beginning with messages sent after this call. Does
@@ -112,11 +116,11 @@ impl RawConsumer {
     /// all files of the topic, wherever the two move. Another publisher that takes over a lane of
     /// `publisher` later is ignored there, too.
     pub fn ignore_publisher(&mut self, publisher: PublisherProgress<'_>) {
-        let session = publisher.session;
+        let session_id = publisher.session_id;
         self.for_each_file(|file| {
-            let lanes = lanes_of(&file.segment, session);
+            let lanes = lanes_of(&file.segment, session_id);
             lane_indices(lanes).for_each(|lane| file.ignore(lane));
-            file.note_ignored(session, true);
+            file.note_ignored(session_id, true);
         });
         self.note_publisher_elsewhere(publisher, true);
     }
@@ -128,7 +132,7 @@ impl RawConsumer {
     ///
     /// [`OpenError::Io`] if a system call fails; the publisher is still ignored then.
     pub fn include_publisher(&mut self, publisher: PublisherProgress<'_>) -> Result<(), OpenError> {
-        if !self.ignores_session(publisher.session) {
+        if !self.ignores_session(publisher.session_id) {
             return Ok(());
         }
         // WHY: the publisher may have moved, and does not wait for a reader that ignores it and is
@@ -141,16 +145,16 @@ impl RawConsumer {
                 file.look_for_lanes();
             }
         });
-        self.include_session(publisher.session)?;
+        self.include_session(publisher.session_id)?;
         self.note_publisher_elsewhere(publisher, false);
         Ok(())
     }
 
-    /// Receives again from the publisher session `session`, in all files that this reader reads.
-    fn include_session(&mut self, session: u64) -> Result<(), OpenError> {
+    /// Receives again from the publisher session `session_id`, in all files that this reader reads.
+    fn include_session(&mut self, session_id: u64) -> Result<(), OpenError> {
         let mut included = Ok(());
         self.for_each_file(|file| {
-            let lanes = lane_indices(lanes_of(&file.segment, session));
+            let lanes = lane_indices(lanes_of(&file.segment, session_id));
             for lane in lanes {
                 let now = file.include_lane(lane);
                 if included.is_ok() {
@@ -158,7 +162,7 @@ impl RawConsumer {
                 }
             }
             if included.is_ok() {
-                file.note_ignored(session, false);
+                file.note_ignored(session_id, false);
             }
         });
         included
@@ -166,12 +170,12 @@ impl RawConsumer {
 
     /// Returns true if this reader ignores a publisher session in one of its files, or remembers
     /// that it did elsewhere.
-    fn ignores_session(&self, session: u64) -> bool {
+    fn ignores_session(&self, session_id: u64) -> bool {
         let past = self.past.iter();
         let mut known = past.flat_map(|past| &past.sessions);
         let mut files = self.former().iter().chain([self]);
-        files.any(|file| file.ignored & lanes_of(&file.segment, session) != 0)
-            || known.any(|known| known.is_ignored && known.id == session)
+        files.any(|file| file.ignored & lanes_of(&file.segment, session_id) != 0)
+            || known.any(|known| known.is_ignored && known.id == session_id)
     }
 
     /// Calls `call` for the reader of each former file, and then for that of the present one.
@@ -184,14 +188,14 @@ impl RawConsumer {
 
     /// Notes whether this reader ignores a publisher session, in all that it remembers of the files
     /// before its present one.
-    fn note_ignored(&mut self, session: u64, is_ignored: bool) {
+    fn note_ignored(&mut self, session_id: u64, is_ignored: bool) {
         let Some(past) = &mut self.past else { return };
         let known = past.sessions.iter_mut();
         known
-            .filter(|known| known.id == session)
+            .filter(|known| known.id == session_id)
             .for_each(|known| known.is_ignored = is_ignored);
         for (file, ignored) in &mut past.earlier {
-            let lanes = file.upgrade().map_or(0, |file| lanes_of(&file, session));
+            let lanes = file.upgrade().map_or(0, |file| lanes_of(&file, session_id));
             *ignored = if is_ignored {
                 *ignored | lanes
             } else {
@@ -209,7 +213,7 @@ impl RawConsumer {
             return;
         }
         let noted = SessionProgress {
-            id: publisher.session,
+            id: publisher.session_id,
             lane: None,
             number: publisher.number,
             is_ignored,
@@ -220,12 +224,12 @@ impl RawConsumer {
 }
 
 /// Returns a bit mask of the lanes of a file in which a publisher session is, or was last.
-fn lanes_of(segment: &Segment, session: u64) -> u64 {
+fn lanes_of(segment: &Segment, session_id: u64) -> u64 {
     let lanes = 0..segment.shape().lane_limit();
     // Relaxed: as in `lane_sessions`.
     let is_of = |&lane: &u32| {
         let block = segment.lane_block(lane, Access::Read);
-        session != 0 && block.is_ok_and(|block| block.session.get() == session)
+        session_id != 0 && block.is_ok_and(|block| block.session_id.get() == session_id)
     };
     lanes.filter(is_of).fold(0, |mask, lane| mask | 1 << lane)
 }

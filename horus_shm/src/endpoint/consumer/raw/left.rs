@@ -37,7 +37,7 @@ pub(super) struct FinishedFile {
 /// The words of a lane that change with each message and with each publisher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct LaneMark {
-    session: u64,
+    session_id: u64,
     messages: u64,
     position: u64,
 }
@@ -91,7 +91,7 @@ impl RawConsumer {
             let (messages, position) = lane::count_messages(block);
             Some(LaneMark {
                 // Relaxed: it is only compared.
-                session: block.session.get(),
+                session_id: block.session_id.get(),
                 messages,
                 position,
             })

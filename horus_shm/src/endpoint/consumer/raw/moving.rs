@@ -398,7 +398,7 @@ impl RawConsumer {
         let session = |segment: &Segment, lane| {
             let block = segment.lane_block(lane, Access::Read);
             // Relaxed: as in `lane_sessions`.
-            block.map_or(0, |block| block.session.get())
+            block.map_or(0, |block| block.session_id.get())
         };
         let mut former = self.former().iter().skip_while(|file| !file.lacks_memory());
         former.any(|former| {

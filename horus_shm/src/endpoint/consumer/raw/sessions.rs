@@ -35,7 +35,7 @@ pub(super) fn lane_sessions(
         let block = segment.lane_block(lane, Access::Read).ok()?;
         // Relaxed: it is compared with the session in a new lane, whose publisher stored this one,
         // and the head, before it claimed that lane.
-        let id = block.session.get();
+        let id = block.session_id.get();
         (id != 0).then(|| SessionProgress {
             id,
             lane: Some(lane),
@@ -49,8 +49,8 @@ impl RawConsumer {
     /// Returns how far this reader has read the messages of a publisher session in lanes to which
     /// the publisher came before it came to `lane`: in former files, or else in the same file.
     /// `None` if it did not read them there.
-    fn session_progress(&self, session: u64, lane: u32) -> Option<SessionProgress> {
-        let past = self.past.as_deref().filter(|_| session != 0);
+    fn session_progress(&self, session_id: u64, lane: u32) -> Option<SessionProgress> {
+        let past = self.past.as_deref().filter(|_| session_id != 0);
         let former = past.map_or(&[][..], |past| &past.former).iter();
         let former = former.map(|former| (Arc::clone(&former.segment), former.ignored));
         let earlier = past.into_iter().flat_map(|past| &past.earlier);
@@ -59,8 +59,8 @@ impl RawConsumer {
             .chain(earlier)
             .flat_map(|(file, ignored)| lane_sessions(&file, ignored).collect::<Vec<_>>());
         let ended = past.into_iter().flat_map(|past| &past.sessions).copied();
-        let elsewhere = in_files.chain(ended).filter(|found| found.id == session);
-        let all = elsewhere.chain(self.progress_in_file(session, lane));
+        let elsewhere = in_files.chain(ended).filter(|found| found.id == session_id);
+        let all = elsewhere.chain(self.progress_in_file(session_id, lane));
         let block = self.segment.lane_block(lane, Access::Read).ok()?;
         let sent = lane::count_messages(block).0;
         // WHY: a publisher that moves keeps its count. If the count is higher than in this lane,
@@ -73,7 +73,7 @@ impl RawConsumer {
     /// of its file from which the publisher moved to another file, before it came back to `lane`.
     fn progress_in_file(
         &self,
-        session: u64,
+        session_id: u64,
         lane: u32,
     ) -> impl Iterator<Item = SessionProgress> + use<'_> {
         // WHY the lane, too: a publisher that comes back claims one that was never used, and may
@@ -81,10 +81,10 @@ impl RawConsumer {
         let place = |lane| (self.first_position(lane), lane);
         let came_before = move |found: &SessionProgress| {
             let at = found.lane.filter(|&found| found != lane);
-            found.id == session && at.is_some_and(|at| place(at) < place(lane))
+            found.id == session_id && at.is_some_and(|at| place(at) < place(lane))
         };
         let sessions = lane_sessions(&self.segment, self.ignored);
-        sessions.filter(move |found| session != 0 && came_before(found))
+        sessions.filter(move |found| session_id != 0 && came_before(found))
     }
 
     /// Returns the place at which this reader begins in a lane that it does not read yet; `None` if
@@ -100,14 +100,14 @@ impl RawConsumer {
         let reached = if self.observes_one_lane() {
             None
         } else {
-            let reached = self.session_progress(block.session.get(), lane);
+            let reached = self.session_progress(block.session_id.get(), lane);
             if reached.is_some_and(|reached| reached.is_ignored) {
                 return Ok(None);
             }
             // WHY also the publisher that began the lane: it may have moved here, and be dead, and
             // another one have the lane. It had sent its history once more before the lane was
             // shown.
-            reached.or_else(|| self.session_progress(begun?.session, lane))
+            reached.or_else(|| self.session_progress(begun?.session_id, lane))
         };
         let first = reached.map(|reached| reached.number);
         let first = first.or(begun.map(|begun| begun.position));
@@ -147,8 +147,8 @@ impl RawConsumer {
         }
         let block = self.segment.lane_block(lane, Access::Read);
         // Relaxed: as in `start_in`.
-        let session = block.map_or(0, |block| block.session.get());
-        let before = self.progress_in_file(session, lane);
+        let session_id = block.map_or(0, |block| block.session_id.get());
+        let before = self.progress_in_file(session_id, lane);
         let before = before.filter(|before| !before.is_ignored);
         let before: Vec<_> = before.filter_map(|before| before.lane).collect();
         let waits_here = || {

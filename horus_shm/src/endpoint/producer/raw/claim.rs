@@ -75,10 +75,10 @@ impl LaneRank {
         moves: bool,
     ) -> Self {
         // Relaxed, here and below: as in `latched_history_in`.
-        let moved = record.moved_session.get();
+        let moved = record.moved_session_id.get();
         Self {
             is_used: moves && (block.generation.get() != 0 || block.head.get() != 0),
-            is_left_to_move: moved != 0 && moved == block.session.get(),
+            is_left_to_move: moved != 0 && moved == block.session_id.get(),
             found: FoundHistory::of(latched_history_in(block), own),
         }
     }

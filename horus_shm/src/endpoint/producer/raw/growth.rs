@@ -90,7 +90,7 @@ impl ClaimedLane {
         // WHY before the takeover: an onlooker that finds this publisher there must not take it for
         // the predecessor. Relaxed: the takeover publishes it. A reader that does not know the
         // session, or finds that of the predecessor, starts where the lane began.
-        block.session.set(session.id);
+        block.session_id.set(session.id);
         let position = match &found {
             Some(extent) => take_over(&writer_lane(segment, extent)?, segment.own_owner_word()),
             None => lane::count_messages(block).1.max(session.number),

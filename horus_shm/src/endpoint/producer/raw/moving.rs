@@ -44,7 +44,7 @@ const READER_CHECK_PERIOD: Duration = Duration::from_millis(10);
 /// of its messages.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct PublisherSession {
-    /// The random number that identifies the publisher, as it is stored in [`LaneBlock::session`].
+    /// The random number that identifies the publisher, as in [`LaneBlock::session_id`].
     pub(super) id: u64,
     /// The number of messages that the publisher had sent before its first message in its present
     /// file.
@@ -169,7 +169,7 @@ impl RawProducer {
         }
         let messages = self.messages_to_repeat()?;
         let session = PublisherSession {
-            id: self.session,
+            id: self.session_id,
             number: self.position().saturating_sub(messages.len() as u64),
             slot_bytes: messages.iter().fold(self.slot_bytes, |longest, message| {
                 longest.max(message.len() as u64)
@@ -181,7 +181,7 @@ impl RawProducer {
         repeated.map_err(|error| {
             // WHY: the next attempt is made in another lane, and readers must find only that.
             if let Ok(block) = moved.segment.lane_block(moved.lane, Access::Write) {
-                block.session.set(0);
+                block.session_id.set(0);
             }
             moved.has_moved = true;
             OpenError::Io {
@@ -194,7 +194,7 @@ impl RawProducer {
         // how far they have read it, even if this publisher dies now. Relaxed: only the owner of
         // the lane writes it, and the release of the lane orders it.
         let record = self.segment.lane_record(self.lane, Access::Write)?;
-        record.moved_session.set(self.session);
+        record.moved_session_id.set(self.session_id);
         moved.segment.publish_extent(moved.extent.id)?;
         moved.wake_after_publication();
         if !messages.is_empty() {
@@ -218,8 +218,8 @@ impl RawProducer {
             // Relaxed, all: this publisher stored them, and the claim below orders what the next
             // owner of the lane stored.
             let is_left = || {
-                let session = block.session.get();
-                session == former.session && record.moved_session.get() == session
+                let session_id = block.session_id.get();
+                session_id == former.session_id && record.moved_session_id.get() == session_id
             };
             if lane == self.lane || !is_left() {
                 continue;
