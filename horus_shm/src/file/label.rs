@@ -38,8 +38,8 @@ impl TopicLabel {
     /// The label of a ring on the heap, which has no topic name.
     pub const UNNAMED: Self = Self(None);
 
-    /// Returns the label of the topic `name`. Takes a lock, and allocates if the process has not
-    /// used the name before.
+    /// Returns the label of the topic `name`. Takes a lock. If the process has not used the name
+    /// before, allocates a copy of it, which stays in memory until the process ends.
     #[must_use]
     pub fn new(name: &TopicName) -> Self {
         // WHY poison is ignored: an insertion that panics leaves the set unchanged.

@@ -310,8 +310,8 @@ impl TopicMemory {
         }
     }
 
-    /// Checks that the segment can be used, as [`Self::check_health`] does. The errors are those of
-    /// calls that open an endpoint.
+    /// Does the same as [`Self::check_health`], but returns the errors of calls that open an
+    /// endpoint.
     pub(crate) fn expect_usable(&self) -> Result<u64, OpenError> {
         self.check_health().map_err(|error| match error {
             UnusableReason::Forked => OpenError::Forked,

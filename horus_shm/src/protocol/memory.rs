@@ -157,14 +157,14 @@ pub trait LaneMemory {
     /// Returns the number of cache lines that the writer of a message of `bytes` bytes demotes
     /// (moves to a cache that the cores share); 0 if that is not worthwhile.
     #[inline(always)]
-    fn lines_to_demote(&self, _bytes: usize) -> usize {
+    fn cache_lines_to_demote(&self, _bytes: usize) -> usize {
         0
     }
 
     /// Moves the first `lines` cache lines of slot `index`, and that of its stamp, to a cache that
     /// cores share. It is only a hint.
     #[inline(always)]
-    fn demote_lines(&self, _index: u64, _lines: usize) {}
+    fn demote_cache_lines(&self, _index: u64, _lines: usize) {}
 }
 
 /// The numbers of positions and messages that a reader passes without receiving a message.
@@ -488,7 +488,7 @@ impl LaneMemory for RawLane {
     }
 
     #[inline(always)]
-    fn lines_to_demote(&self, bytes: usize) -> usize {
+    fn cache_lines_to_demote(&self, bytes: usize) -> usize {
         let lines = bytes.div_ceil(CACHE_LINE_BYTES);
         if DEMOTED_LINE_COUNTS.contains(&lines) && Tuning::current().demotes_lines {
             lines
@@ -498,7 +498,7 @@ impl LaneMemory for RawLane {
     }
 
     #[inline(always)]
-    fn demote_lines(&self, index: u64, lines: usize) {
+    fn demote_cache_lines(&self, index: u64, lines: usize) {
         copy::prefetch(self.slot_address(index), lines, PrefetchIntent::Demote);
         if lines * CACHE_LINE_BYTES < self.stride {
             copy::prefetch(

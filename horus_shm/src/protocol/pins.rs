@@ -102,8 +102,10 @@ pub fn raise_limit<M: LimitMemory>(memory: &M, wanted: PinLimit, reserved: u64, 
     is_raised
 }
 
-/// Stores the limit `wanted` of a reader, and lowers the limits of other readers, as
-/// [`raise_limit`] says. Returns true if the limits and pins of all readers permit `wanted`.
+/// Stores `wanted`, the number of messages that this reader may borrow. If the limits of all
+/// readers then add up to more than `max`, lowers the limits of other readers that use less than
+/// theirs. A reader that has more messages pinned than its limit counts with their number. Returns
+/// true if the sum is at most `max` in the end.
 fn store_limit<M: LimitMemory>(memory: &M, wanted: PinLimit, max: u64) -> bool {
     // Relaxed: the fence orders it before the loads of the others.
     memory.own_limit().set(wanted.to_word());

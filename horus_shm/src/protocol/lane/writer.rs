@@ -29,7 +29,7 @@ pub struct LaneWriter<M> {
     /// Number of slots that are prefetched ahead of the next position; see [`prefetch_distance`].
     pub(super) ahead: u64,
     /// The time of the last write of a message whose cache lines may be demoted
-    /// ([`Self::demote_lines`]), in ticks of the CPU's counter.
+    /// ([`Self::demote_cache_lines`]), in ticks of the CPU's counter.
     pub(super) last_ticks: u64,
     /// Number of positions that this lane's writers have skipped so far, because readers had pinned
     /// the slots.
@@ -121,7 +121,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
             unsafe { memory.store_racing(*index, src, bytes) };
         }
         self.publish(&spot, published_stamp(pos));
-        self.demote_lines(&spot, bytes);
+        self.demote_cache_lines(&spot, bytes);
         if let Some(index) = self.slot_to_prefetch(&spot) {
             spot.memory.prefetch(index, PrefetchIntent::Write);
         }
@@ -178,8 +178,8 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
     /// message, and moving the lines takes longer than leaving them. WHY the time decides, and not
     /// the reader's cursor: loading the cursor would take its cache line away from the reader.
     #[inline(always)]
-    pub(super) fn demote_lines(&mut self, spot: &LaneSlot<M>, bytes: usize) {
-        let lines = spot.memory.lines_to_demote(bytes);
+    pub(super) fn demote_cache_lines(&mut self, spot: &LaneSlot<M>, bytes: usize) {
+        let lines = spot.memory.cache_lines_to_demote(bytes);
         if lines == 0 {
             return;
         }
@@ -187,7 +187,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let since_last = now.wrapping_sub(self.last_ticks);
         self.last_ticks = now;
         if since_last > STREAM_TICKS + STREAM_TICKS_PER_LINE * lines as u64 {
-            spot.memory.demote_lines(spot.index, lines);
+            spot.memory.demote_cache_lines(spot.index, lines);
         }
     }
 

@@ -116,7 +116,7 @@ impl RawProducer {
     pub(super) fn check_health_and_move(&mut self) -> Result<(), SendError<()>> {
         self.check_health()?;
         let _uncancelled = NoCancelGuard::new();
-        self.poll_moved_readers();
+        self.end_wait_if_readers_moved();
         if !self.segment.is_name_lost() || self.is_repeating {
             return Ok(());
         }
@@ -317,9 +317,9 @@ impl RawProducer {
         }
     }
 
-    /// Checks whether the readers of former files have moved, unless the last check was less than
-    /// [`READER_CHECK_PERIOD`] ago.
-    fn poll_moved_readers(&mut self) {
+    /// Stops waiting for the readers of former files if all of them have moved. Looks at most once
+    /// per [`READER_CHECK_PERIOD`].
+    fn end_wait_if_readers_moved(&mut self) {
         if self.awaited.is_empty()
             || self
                 .looked
