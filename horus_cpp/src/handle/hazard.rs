@@ -96,7 +96,7 @@ pub(crate) fn end_use<W: Word>(word: &W) {
 /// the entry was already closed.
 pub(crate) fn mark_handle_closed<W: Word>(state: &W, handle: u64) -> bool {
     // ORDERING(handle): pairs with the store that opened it.
-    state.compare_exchange_at(handle, 0, edge::HANDLE_SEE)
+    state.compare_exchange_ordered(handle, 0, edge::HANDLE_SEE)
 }
 
 /// Returns true if the hazard word `word` holds `handle`. The caller must first call
@@ -181,8 +181,9 @@ impl HazardRecord {
     fn claim_free() -> Option<&'static Self> {
         let uses_barriers = can_barrier_in_process();
         let claim = |record: &&Self| {
+            let taken = &record.taken;
             // ORDERING(record): pairs with the store in `FreeRecordAtThreadEnd`.
-            let claim = || record.taken.compare_exchange_at(0, 1, edge::RECORD_CLAIM);
+            let claim = || taken.compare_exchange_ordered(0, 1, edge::RECORD_CLAIM);
             record.uses_barriers == uses_barriers && claim()
         };
         all_records().find(claim)

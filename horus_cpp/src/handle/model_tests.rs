@@ -92,7 +92,7 @@ impl Word for LoomWord {
     }
 
     #[track_caller]
-    fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool {
+    fn compare_exchange_ordered(&self, old: u64, new: u64, edge: Edge) -> bool {
         self.0
             .compare_exchange(old, new, ordering(edge), Ordering::Relaxed)
             .is_ok()

@@ -14,7 +14,7 @@ pub(crate) fn push_entry<W: Word>(free: &W, next: &W, index: u32) {
         let found = free.get();
         next.set(found & u64::from(u32::MAX));
         // ORDERING(spare): pairs with the load in `pop`.
-        if free.compare_exchange_at(
+        if free.compare_exchange_ordered(
             found,
             head_after_change(found) | (u64::from(index) + 1),
             edge::SPARE_PUSH,

@@ -114,7 +114,7 @@ pub(crate) trait Word {
     fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool;
     /// Replaces `old` by `new` with the ordering of `edge`. Returns false, after a relaxed load, if
     /// the word does not hold `old`.
-    fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool;
+    fn compare_exchange_ordered(&self, old: u64, new: u64, edge: Edge) -> bool;
 }
 
 impl Word for AtomicU64 {
@@ -145,7 +145,7 @@ impl Word for AtomicU64 {
     }
 
     #[inline]
-    fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool {
+    fn compare_exchange_ordered(&self, old: u64, new: u64, edge: Edge) -> bool {
         self.compare_exchange(old, new, edge.ordering, Ordering::Relaxed)
             .is_ok()
     }

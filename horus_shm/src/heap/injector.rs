@@ -59,7 +59,7 @@ pub unsafe fn inject<M: InjectorMemory>(memory: &M, entry: *mut M::Entry) -> boo
         // ORDERING(injector): pairs with the exchange in `take_all`.
         let pushed = memory
             .newest()
-            .compare_exchange_at(newest, entry, edge::INJECTOR_PUSH);
+            .compare_exchange_ordered(newest, entry, edge::INJECTOR_PUSH);
         match pushed {
             Ok(()) => return newest.is_null(),
             Err(found) => newest = found,
@@ -75,7 +75,7 @@ pub fn take_all<M: InjectorMemory>(memory: &M) -> *mut M::Entry {
     // Relaxed: the exchange decides.
     if !memory.chain().get().is_null() {
         // ORDERING(chain): pairs with the store in `put_back`.
-        let chain = memory.chain().swap_at(null, edge::RETURNED_CHAIN_TAKE);
+        let chain = memory.chain().swap_ordered(null, edge::RETURNED_CHAIN_TAKE);
         if !chain.is_null() {
             return chain;
         }
@@ -85,7 +85,7 @@ pub fn take_all<M: InjectorMemory>(memory: &M) -> *mut M::Entry {
         return null;
     }
     // ORDERING(injector): pairs with the exchange in `inject`.
-    memory.newest().swap_at(null, edge::INJECTOR_TAKE)
+    memory.newest().swap_ordered(null, edge::INJECTOR_TAKE)
 }
 
 /// Returns true if the injector had no entry when this function loaded its two pointers.

@@ -156,7 +156,9 @@ impl<T, H: ReadPolicy<T>> Lanes<T, H> {
             let _ = slots.set(new);
         }
         // ORDERING(ready): pairs with the load in `ready_lanes`.
-        self.ready.0.set_bits_at(1 << lane, edge::READY_PUBLISH);
+        self.ready
+            .0
+            .set_bits_ordered(1 << lane, edge::READY_PUBLISH);
         Some(ValueWriter::new(Arc::clone(self), lane))
     }
 

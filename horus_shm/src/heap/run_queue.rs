@@ -246,7 +246,7 @@ fn free_claimed_entries<M: RunQueueMemory>(from: &M) {
         // ORDERING(stolen): pairs with the load in `free_slots`.
         if from
             .heads()
-            .compare_exchange_at(word, freed, edge::STOLEN_FREE)
+            .compare_exchange_ordered(word, freed, edge::STOLEN_FREE)
         {
             return;
         }
@@ -283,7 +283,7 @@ pub fn put_lifo<M: RunQueueMemory>(memory: &M, item: *mut M::Item) -> Option<*mu
         return None;
     }
     // ORDERING(lifo): as above.
-    let former = slot.swap_at(item, edge::LIFO_PUT);
+    let former = slot.swap_ordered(item, edge::LIFO_PUT);
     (!former.is_null()).then_some(former)
 }
 
@@ -314,7 +314,7 @@ pub fn steal_lifo<M: RunQueueMemory>(memory: &M, seen: *mut M::Item) -> bool {
     // ORDERING(lifo): pairs with the store or the exchange in `put_lifo`.
     let taken = memory
         .lifo_slot()
-        .compare_exchange_at(seen, null, edge::LIFO_STEAL);
+        .compare_exchange_ordered(seen, null, edge::LIFO_STEAL);
     taken.is_ok()
 }
 

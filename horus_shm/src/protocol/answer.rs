@@ -77,16 +77,16 @@ pub unsafe fn publish_reply<M: AnswerMemory, W>(
         match state.get() {
             NO_REPLY_YET => {
                 // ORDERING(answer): pairs with the loads of the asker.
-                if state.compare_exchange_at(NO_REPLY_YET, reply, edge::ANSWER_GIVE) {
+                if state.compare_exchange_ordered(NO_REPLY_YET, reply, edge::ANSWER_GIVE) {
                     return ReplyOutcome::Published;
                 }
             }
             WAKER_REGISTERED => {
                 // ORDERING(waker): pairs with the exchange in `register_waker`.
-                if state.compare_exchange_at(WAKER_REGISTERED, WAKER_TAKEN, edge::WAKER_TAKE) {
+                if state.compare_exchange_ordered(WAKER_REGISTERED, WAKER_TAKEN, edge::WAKER_TAKE) {
                     let waker = take_waker();
                     // ORDERING(answer): as above; the waker is out before the asker frees.
-                    if state.swap_at(reply, edge::ANSWER_GIVE) == WAKER_TAKEN {
+                    if state.swap_ordered(reply, edge::ANSWER_GIVE) == WAKER_TAKEN {
                         return ReplyOutcome::Wake(waker);
                     }
                     // ORDERING(cancel): pairs with the exchange in `leave_as_asker`.
@@ -144,7 +144,7 @@ pub fn register_waker<M: AnswerMemory>(memory: &M) -> bool {
     // ORDERING(waker): pairs with the exchange in `publish_reply`.
     memory
         .state()
-        .compare_exchange_at(NO_REPLY_YET, WAKER_REGISTERED, edge::WAKER_PUT)
+        .compare_exchange_ordered(NO_REPLY_YET, WAKER_REGISTERED, edge::WAKER_PUT)
 }
 
 /// Takes a registered waker back. Returns false if no waker is registered, or if the replier is
@@ -168,7 +168,7 @@ pub fn retract_waker<M: AnswerMemory>(memory: &M) -> bool {
 /// the value and to free the memory.
 pub unsafe fn leave_as_asker<M: AnswerMemory>(memory: &M) -> ReplyState {
     // ORDERING(cancel): pairs with the fences in `publish_reply`.
-    let before = memory.state().swap_at(ASKER_LEFT, edge::CANCEL_LEAVE);
+    let before = memory.state().swap_ordered(ASKER_LEFT, edge::CANCEL_LEAVE);
     if before != VALUE_READY && before != NO_VALUE {
         return ReplyState::Pending;
     }

@@ -36,7 +36,7 @@ pub fn push_item<M: DepotMemory>(memory: &M, top: &M::Word, number: u32) {
         memory.next(number).set(seen & ITEM_NUMBER_MASK);
         let next = (seen & !ITEM_NUMBER_MASK) | u64::from(number);
         // ORDERING(depot): pairs with the load in `pop_item`.
-        if top.compare_exchange_at(seen, next, edge::DEPOT_PUSH) {
+        if top.compare_exchange_ordered(seen, next, edge::DEPOT_PUSH) {
             return;
         }
     }

@@ -43,7 +43,7 @@ impl<W: Word> EndpointCounts<W> {
     /// send after this call.
     pub fn remove_sender(&self) {
         // ORDERING(ends): pairs with the load in `recheck_before_disconnect`.
-        self.senders.fetch_sub_one_at(edge::ENDS_LEAVE);
+        self.senders.fetch_sub_one_ordered(edge::ENDS_LEAVE);
     }
 
     /// Adds one to the number of receivers.

@@ -65,7 +65,7 @@ pub fn resume_position<M: LaneMemory>(memory: &M, reader: u32) -> Option<u64> {
 pub fn withdraw_gated_reader<W: Word>(gated: &W, reader: u32) {
     // ORDERING(gated): pairs with the load in `LaneWriter::find_room`: the last reads of a slot
     // happen before it is written again.
-    gated.clear_bits_at(1 << reader, edge::GATED_WITHDRAW);
+    gated.clear_bits_ordered(1 << reader, edge::GATED_WITHDRAW);
 }
 
 /// Takes a reader out of a lane: clears `cursor`, the reader's cursor in that lane, which then no

@@ -91,7 +91,7 @@ impl<W: Word> Holders<W> {
     /// actor). The result says whether the address was the last one.
     pub fn remove_address(&self) -> RemovedAddress {
         // ORDERING(holder): pairs with the exchange in `try_end_actor`.
-        let before = self.0.fetch_sub_at(1, edge::HOLDER_LEAVE);
+        let before = self.0.fetch_sub_ordered(1, edge::HOLDER_LEAVE);
         if before & ADDRESS_MASK != 1 {
             return RemovedAddress::Others;
         }
@@ -112,7 +112,7 @@ impl<W: Word> Holders<W> {
             // ORDERING(pending): pairs with the runners that cleared the bit.
             let is_set =
                 self.0
-                    .compare_exchange_at(seen, seen | LAST_BLOCK_SENT, edge::PENDING_SET);
+                    .compare_exchange_ordered(seen, seen | LAST_BLOCK_SENT, edge::PENDING_SET);
             if is_set {
                 return true;
             }
@@ -170,9 +170,9 @@ impl<W: Word> Holders<W> {
                 return false;
             }
             // ORDERING(holder): pairs with the subtraction in `remove_address`.
-            let is_ended = self
-                .0
-                .compare_exchange_at(seen, seen | ACTOR_ENDED, edge::HOLDER_END);
+            let is_ended =
+                self.0
+                    .compare_exchange_ordered(seen, seen | ACTOR_ENDED, edge::HOLDER_END);
             if is_ended {
                 return true;
             }
@@ -191,7 +191,8 @@ impl<W: Word> Holders<W> {
     /// [`Self::has_address`] before it puts the actor to sleep.
     pub fn mark_last_block_free(&self) {
         // ORDERING(pending): pairs with the exchange in `mark_last_block_sent`.
-        self.0.clear_bits_at(LAST_BLOCK_SENT, edge::PENDING_CLEAR);
+        self.0
+            .clear_bits_ordered(LAST_BLOCK_SENT, edge::PENDING_CLEAR);
     }
 
     /// Marks the last-address block as not sent, and returns false. But if there is no address any
@@ -208,7 +209,7 @@ impl<W: Word> Holders<W> {
             // ORDERING(pending): as in `mark_last_block_free`.
             let is_cleared =
                 self.0
-                    .compare_exchange_at(seen, seen & !LAST_BLOCK_SENT, edge::PENDING_CLEAR);
+                    .compare_exchange_ordered(seen, seen & !LAST_BLOCK_SENT, edge::PENDING_CLEAR);
             if is_cleared {
                 return false;
             }
@@ -231,7 +232,7 @@ impl<W: Word> Holders<W> {
     #[must_use]
     pub fn remove_hold(&self) -> bool {
         // ORDERING(holder): pairs with the load below, of the last holder.
-        let before = self.0.fetch_sub_at(ONE_HOLD, edge::HOLDER_LEAVE);
+        let before = self.0.fetch_sub_ordered(ONE_HOLD, edge::HOLDER_LEAVE);
         if before & HOLD_MASK != ONE_HOLD {
             return false;
         }

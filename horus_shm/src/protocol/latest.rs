@@ -36,7 +36,7 @@ pub unsafe fn put_latest<M: MailboxMemory>(
     notice: Chain,
 ) -> PutOutcome {
     // ORDERING(latest): pairs with the exchange in `take_latest` and the fence below.
-    let older = slot.swap_at(message, edge::LATEST_PUT);
+    let older = slot.swap_ordered(message, edge::LATEST_PUT);
     if older != 0 {
         // ORDERING(latest): pairs with the exchange above, of the older message's sender.
         memory.fence(edge::LATEST_TAKE);
@@ -52,5 +52,5 @@ pub unsafe fn put_latest<M: MailboxMemory>(
 /// Takes the message out of `slot`, and returns its address; 0 if there is no message.
 pub fn take_latest<W: Word>(slot: &W) -> u64 {
     // ORDERING(latest): pairs with the exchange in `put_latest`.
-    slot.swap_at(0, edge::LATEST_TAKE)
+    slot.swap_ordered(0, edge::LATEST_TAKE)
 }

@@ -237,7 +237,7 @@ pub unsafe fn push_chain<M: MailboxMemory>(
         // ORDERING(mail): pairs with the loads of the runner.
         let is_sent = memory
             .word()
-            .compare_exchange_at(seen, next, edge::MAIL_PUSH);
+            .compare_exchange_ordered(seen, next, edge::MAIL_PUSH);
         if is_sent && newest == ACTOR_ASLEEP {
             // ORDERING(turn): pairs with the exchange in `Inbox::sleep`.
             memory.fence(edge::TURN_TAKE);
@@ -548,7 +548,7 @@ impl Inbox {
             // ORDERING(turn): pairs with the fence in `push_chain`.
             let is_asleep = memory
                 .word()
-                .compare_exchange_at(seen, next, edge::TURN_GIVE);
+                .compare_exchange_ordered(seen, next, edge::TURN_GIVE);
             if is_asleep {
                 return Some(SleepingActor {
                     anchor,
@@ -573,7 +573,7 @@ impl Inbox {
     ) -> bool {
         // WHY a swap: only the runner stores `ACTOR_ENDED`, and the swap returns every block sent
         // before. ORDERING(mail): pairs with the exchange in `push_chain`.
-        let last = memory.word().swap_at(ACTOR_ENDED, edge::MAIL_SEE);
+        let last = memory.word().swap_ordered(ACTOR_ENDED, edge::MAIL_SEE);
         let newest = || last & BLOCK_MASK;
         // SAFETY: the contract; the newest block is that of the word before it was `ACTOR_ENDED`.
         while let MailboxLook::Taken(taken) = unsafe { self.find_oldest(memory, u32::MAX, newest) }

@@ -35,7 +35,8 @@ pub fn claim_first_free<'a, W: Word + 'a>(
         // Relaxed: the exchange below decides.
         let owner = word.get();
         // ORDERING(owner): pairs with the release in `release_entry` and `free_entry`.
-        if (owner == 0 || is_dead(owner)) && word.compare_exchange_at(owner, me, edge::OWNER_CLAIM)
+        if (owner == 0 || is_dead(owner))
+            && word.compare_exchange_ordered(owner, me, edge::OWNER_CLAIM)
         {
             return Some((index as u32, owner));
         }
@@ -77,7 +78,7 @@ fn hold<W: Word>(word: &W, owner: u64, me: u64) -> bool {
     // ORDERING(owner): pairs with the release in `release_entry`. As a release, it pairs with the
     // fences in `LaneWriter::find_room` and `claim_unless_pinned`: a writer that abandons the gate,
     // or ignores the pins, writes after the reader's last loads.
-    word.compare_exchange_at(owner, held(owner, me), edge::OWNER_CLAIM)
+    word.compare_exchange_ordered(owner, held(owner, me), edge::OWNER_CLAIM)
 }
 
 /// Returns the owner word of a slot in which `owner` was found, and which `me` holds.
@@ -151,7 +152,7 @@ pub fn clear_dead_entry<W: Word>(word: &W, owner: u64, me: u64, clear: impl FnOn
     // WHY two: a writer may have abandoned the gate meanwhile.
     for mark in [owner & ABANDONED_BIT, ABANDONED_BIT] {
         // ORDERING(owner): pairs with the claim in `hold`.
-        if word.compare_exchange_at(held(mark, me), owner | mark, edge::OWNER_RELEASE) {
+        if word.compare_exchange_ordered(held(mark, me), owner | mark, edge::OWNER_RELEASE) {
             break;
         }
     }

@@ -185,7 +185,7 @@ pub fn claim_free_pin<W: Word>(held: &W, limit: u32) -> Option<u32> {
 pub fn free_pin<W: Word>(held: &W, word: &W, pin: u32) {
     clear_pin(word);
     // ORDERING(reuse): pairs with the load in `claim_free_pin`.
-    held.clear_bits_at(1 << pin, edge::PIN_FREE);
+    held.clear_bits_ordered(1 << pin, edge::PIN_FREE);
 }
 
 #[cfg(test)]

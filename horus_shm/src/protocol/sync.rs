@@ -51,9 +51,9 @@ pub trait Word {
     /// Stores `value` with the ordering of `edge`.
     fn store(&self, value: u64, edge: Edge);
     /// Sets the bits that are set in `bits`, atomically and with the ordering of `edge`.
-    fn set_bits_at(&self, bits: u64, edge: Edge);
+    fn set_bits_ordered(&self, bits: u64, edge: Edge);
     /// Clears the bits that are set in `bits`, atomically and with the ordering of `edge`.
-    fn clear_bits_at(&self, bits: u64, edge: Edge);
+    fn clear_bits_ordered(&self, bits: u64, edge: Edge);
     /// Sets the bits that are set in `bits`, atomically and with relaxed ordering.
     fn set_bits_relaxed(&self, bits: u64);
     /// Clears the bits that are set in `bits`, atomically and with relaxed ordering.
@@ -61,26 +61,26 @@ pub trait Word {
     /// Adds one to the word, atomically and with relaxed ordering.
     fn fetch_add_one(&self);
     /// Adds one to the word, atomically and with the ordering of `edge`.
-    fn fetch_add_one_at(&self, edge: Edge);
+    fn fetch_add_one_ordered(&self, edge: Edge);
     /// Subtracts one from the word, atomically and with relaxed ordering.
     fn fetch_sub_one(&self);
     /// Subtracts one from the word, atomically and with the ordering of `edge`.
-    fn fetch_sub_one_at(&self, edge: Edge);
+    fn fetch_sub_one_ordered(&self, edge: Edge);
     /// Subtracts `value` from the word, atomically and with relaxed ordering. Returns the previous
     /// value.
     fn fetch_sub_relaxed(&self, value: u64) -> u64;
     /// Subtracts `value` from the word, atomically and with the ordering of `edge`. Returns the
     /// previous value.
-    fn fetch_sub_at(&self, value: u64, edge: Edge) -> u64;
+    fn fetch_sub_ordered(&self, value: u64, edge: Edge) -> u64;
     /// Replaces the word by `value`, atomically and with the ordering of `edge`. Returns the
     /// previous value.
-    fn swap_at(&self, value: u64, edge: Edge) -> u64;
+    fn swap_ordered(&self, value: u64, edge: Edge) -> u64;
     /// Replaces the word by `new` if its value is `old`, atomically and with relaxed ordering.
     /// Returns true if it did.
     fn compare_exchange_relaxed(&self, old: u64, new: u64) -> bool;
     /// Replaces the word by `new` if it is `old`, atomically. Returns true if it was replaced. The
     /// ordering is that of `edge`, or relaxed if the word is not replaced.
-    fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool;
+    fn compare_exchange_ordered(&self, old: u64, new: u64, edge: Edge) -> bool;
 }
 
 /// The ordering of loads that need no ordering. WHY not always relaxed: ThreadSanitizer does not
@@ -138,7 +138,7 @@ impl Word for AtomicU64 {
     }
 
     #[inline(always)]
-    fn fetch_add_one_at(&self, edge: Edge) {
+    fn fetch_add_one_ordered(&self, edge: Edge) {
         self.fetch_add(1, exchange_ordering(edge));
     }
 
@@ -148,12 +148,12 @@ impl Word for AtomicU64 {
     }
 
     #[inline]
-    fn set_bits_at(&self, bits: u64, edge: Edge) {
+    fn set_bits_ordered(&self, bits: u64, edge: Edge) {
         AtomicU64::fetch_or(self, bits, exchange_ordering(edge));
     }
 
     #[inline]
-    fn clear_bits_at(&self, bits: u64, edge: Edge) {
+    fn clear_bits_ordered(&self, bits: u64, edge: Edge) {
         AtomicU64::fetch_and(self, !bits, exchange_ordering(edge));
     }
 
@@ -173,7 +173,7 @@ impl Word for AtomicU64 {
         self.fetch_sub(1, UNORDERED_EXCHANGE);
     }
 
-    fn fetch_sub_one_at(&self, edge: Edge) {
+    fn fetch_sub_one_ordered(&self, edge: Edge) {
         self.fetch_sub(1, exchange_ordering(edge));
     }
 
@@ -183,12 +183,12 @@ impl Word for AtomicU64 {
     }
 
     #[inline(always)]
-    fn fetch_sub_at(&self, value: u64, edge: Edge) -> u64 {
+    fn fetch_sub_ordered(&self, value: u64, edge: Edge) -> u64 {
         self.fetch_sub(value, exchange_ordering(edge))
     }
 
     #[inline(always)]
-    fn swap_at(&self, value: u64, edge: Edge) -> u64 {
+    fn swap_ordered(&self, value: u64, edge: Edge) -> u64 {
         self.swap(value, exchange_ordering(edge))
     }
 
@@ -199,7 +199,7 @@ impl Word for AtomicU64 {
     }
 
     #[inline]
-    fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool {
+    fn compare_exchange_ordered(&self, old: u64, new: u64, edge: Edge) -> bool {
         self.compare_exchange(old, new, exchange_ordering(edge), UNORDERED_LOAD)
             .is_ok()
     }

@@ -124,7 +124,7 @@ impl Word for LoomWord {
     }
 
     #[track_caller]
-    fn set_bits_at(&self, bits: u64, edge: Edge) {
+    fn set_bits_ordered(&self, bits: u64, edge: Edge) {
         let ordering = mutation::ordering(edge);
         if may_store() {
             self.atomic().fetch_or(bits, ordering);
@@ -132,7 +132,7 @@ impl Word for LoomWord {
     }
 
     #[track_caller]
-    fn clear_bits_at(&self, bits: u64, edge: Edge) {
+    fn clear_bits_ordered(&self, bits: u64, edge: Edge) {
         let ordering = mutation::ordering(edge);
         if may_store() {
             self.atomic().fetch_and(!bits, ordering);
@@ -158,7 +158,7 @@ impl Word for LoomWord {
     }
 
     #[track_caller]
-    fn fetch_add_one_at(&self, edge: Edge) {
+    fn fetch_add_one_ordered(&self, edge: Edge) {
         let ordering = mutation::ordering(edge);
         if may_store() {
             self.atomic().fetch_add(1, ordering);
@@ -172,7 +172,7 @@ impl Word for LoomWord {
     }
 
     #[track_caller]
-    fn fetch_sub_one_at(&self, edge: Edge) {
+    fn fetch_sub_one_ordered(&self, edge: Edge) {
         let ordering = mutation::ordering(edge);
         if may_store() {
             self.atomic().fetch_sub(1, ordering);
@@ -187,7 +187,7 @@ impl Word for LoomWord {
     }
 
     #[track_caller]
-    fn fetch_sub_at(&self, value: u64, edge: Edge) -> u64 {
+    fn fetch_sub_ordered(&self, value: u64, edge: Edge) -> u64 {
         let ordering = mutation::ordering(edge);
         if !may_store() {
             return self.get();
@@ -196,7 +196,7 @@ impl Word for LoomWord {
     }
 
     #[track_caller]
-    fn swap_at(&self, value: u64, edge: Edge) -> u64 {
+    fn swap_ordered(&self, value: u64, edge: Edge) -> u64 {
         let ordering = mutation::ordering(edge);
         if !may_store() {
             return self.get();
@@ -214,7 +214,7 @@ impl Word for LoomWord {
     }
 
     #[track_caller]
-    fn compare_exchange_at(&self, old: u64, new: u64, edge: Edge) -> bool {
+    fn compare_exchange_ordered(&self, old: u64, new: u64, edge: Edge) -> bool {
         let ordering = mutation::ordering(edge);
         may_store()
             && self

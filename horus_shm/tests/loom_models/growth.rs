@@ -42,7 +42,9 @@ impl Growing {
         assert_eq!(producer.writer.position(), self.base);
         self.first.block().generation.set(self.second.generation());
         // ORDERING(change): pairs with the load in `Follower::look`.
-        self.control.changes.fetch_add_one_at(edge::CHANGE_PUBLISH);
+        self.control
+            .changes
+            .fetch_add_one_ordered(edge::CHANGE_PUBLISH);
         producer.writer.move_to_extent(self.second.clone());
     }
 }

@@ -141,7 +141,7 @@ pub(crate) fn a_reader_that_sees_a_change_sees_the_generation() {
             let lanes = Rc::clone(&lanes);
             thread::spawn(move || {
                 lanes[lane].generation.set(1);
-                control.changes.fetch_add_one_at(edge::CHANGE_PUBLISH);
+                control.changes.fetch_add_one_ordered(edge::CHANGE_PUBLISH);
             })
         });
         let changes = control.changes.load(edge::CHANGE_SEE);
@@ -180,7 +180,7 @@ pub(crate) fn a_lane_that_is_ready_was_reserved() {
             thread::spawn(move || {
                 // SAFETY: the cell is alive, and loom fails the model if another thread is in it.
                 reserved[lane].with_mut(|reserved| unsafe { reserved.write(true) });
-                ready.set_bits_at(1 << lane, edge::READY_PUBLISH);
+                ready.set_bits_ordered(1 << lane, edge::READY_PUBLISH);
             })
         });
         let seen = ready.load(edge::READY_SEE);

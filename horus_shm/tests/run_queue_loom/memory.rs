@@ -79,12 +79,12 @@ impl PointerWord<Item> for LoomPointer {
     }
 
     #[track_caller]
-    fn swap_at(&self, new: *mut Item, edge: Edge) -> *mut Item {
+    fn swap_ordered(&self, new: *mut Item, edge: Edge) -> *mut Item {
         self.0.swap(new, mutation::ordering(edge))
     }
 
     #[track_caller]
-    fn compare_exchange_at(
+    fn compare_exchange_ordered(
         &self,
         old: *mut Item,
         new: *mut Item,

@@ -250,7 +250,7 @@ impl TopicMemory {
     pub(crate) fn publish_change(&self) -> Result<(), OpenError> {
         let control = self.control(Access::Write)?;
         // ORDERING(change): pairs with the load in `RawConsumer::look_for_lanes`.
-        control.changes.fetch_add_one_at(edge::CHANGE_PUBLISH);
+        control.changes.fetch_add_one_ordered(edge::CHANGE_PUBLISH);
         Ok(())
     }
 

@@ -18,10 +18,10 @@ pub trait PointerWord<T> {
     fn swap_relaxed(&self, new: *mut T) -> *mut T;
     /// Replaces the pointer by `new` atomically, with the ordering of `edge`, and returns the
     /// previous pointer.
-    fn swap_at(&self, new: *mut T, edge: Edge) -> *mut T;
+    fn swap_ordered(&self, new: *mut T, edge: Edge) -> *mut T;
     /// Replaces the pointer by `new` if it is `old`, atomically and with the ordering of `edge`. If
     /// it is a different pointer, returns that pointer as the error; the ordering is then relaxed.
-    fn compare_exchange_at(&self, old: *mut T, new: *mut T, edge: Edge) -> Result<(), *mut T>;
+    fn compare_exchange_ordered(&self, old: *mut T, new: *mut T, edge: Edge) -> Result<(), *mut T>;
 }
 
 impl<T> PointerWord<T> for AtomicPtr<T> {
@@ -46,12 +46,12 @@ impl<T> PointerWord<T> for AtomicPtr<T> {
     }
 
     #[inline(always)]
-    fn swap_at(&self, new: *mut T, edge: Edge) -> *mut T {
+    fn swap_ordered(&self, new: *mut T, edge: Edge) -> *mut T {
         self.swap(new, exchange_ordering(edge))
     }
 
     #[inline(always)]
-    fn compare_exchange_at(&self, old: *mut T, new: *mut T, edge: Edge) -> Result<(), *mut T> {
+    fn compare_exchange_ordered(&self, old: *mut T, new: *mut T, edge: Edge) -> Result<(), *mut T> {
         self.compare_exchange(old, new, exchange_ordering(edge), UNORDERED_LOAD)
             .map(drop)
     }
