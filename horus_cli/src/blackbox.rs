@@ -140,7 +140,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
     let (mut printed, mut is_first_read) = (0, true);
     let events = read_events(&namespace, name)?;
     if let Some(node) = &arguments.node {
-        expect_node(&namespace, name, node, &events)?;
+        check_node_is_known(&namespace, name, node, &events)?;
     }
     let mut events = Some(events);
     loop {
@@ -214,7 +214,7 @@ fn read_events(namespace: &Arc<Namespace>, name: &str) -> Result<Vec<NodeEvent>,
 
 /// Returns a failure if the scheduler `name` has no node `wanted`, and had none in earlier runs:
 /// none of `events` is of that node. `events` must be all events in the black box.
-fn expect_node(
+fn check_node_is_known(
     namespace: &Arc<Namespace>,
     name: &str,
     wanted: &str,

@@ -202,7 +202,7 @@ fn note_cut_reason(stop: &EmergencyStop, reason: &str, context: &Context) {
 ///
 /// WHY: the one with the greatest `monotonic_ns` is, and the clock of its sender may be ahead of
 /// this one, as in a container with a time namespace.
-fn expect_kept(namespace: &Arc<Namespace>, stop: &EmergencyStop) -> Result<(), Failure> {
+fn check_kept(namespace: &Arc<Namespace>, stop: &EmergencyStop) -> Result<(), Failure> {
     let Some(last) = read_last_message(namespace)? else {
         return Ok(());
     };
@@ -265,7 +265,7 @@ pub(crate) fn publish_stop(
         emergency_stop_publisher(namespace).map_err(|error| Failure::from_topic_error(&error))?;
     let sent = publisher.send(stop);
     sent.map_err(|error| Failure::refused(error_chain_text(&error.with(()))))?;
-    expect_kept(namespace, &stop)?;
+    check_kept(namespace, &stop)?;
     Ok(publisher.subscriber_count())
 }
 

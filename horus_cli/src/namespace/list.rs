@@ -6,7 +6,7 @@ use horus_core::introspect::{Inspector, topics};
 use horus_core::namespace::{NamespaceConfig, NamespaceName};
 use serde::Serialize;
 
-use super::{expect_namespace_names, has_registry, open_listed_namespace, other_processes};
+use super::{has_registry, open_listed_namespace, other_processes, require_namespace_names};
 use crate::context::{Context, namespace_path};
 use crate::failure::Failure;
 use crate::output::format::bytes;
@@ -103,7 +103,7 @@ pub(crate) fn run(_: &Arguments, context: &mut Context) -> Result<(), Failure> {
             config.dir().display()
         ));
     }
-    let names = expect_namespace_names(&config)?;
+    let names = require_namespace_names(&config)?;
     let rows = names.into_iter();
     let namespaces: Vec<_> = rows
         .filter_map(|name| NamespaceRow::read(&config, name))

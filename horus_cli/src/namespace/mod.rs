@@ -75,7 +75,7 @@ pub(crate) fn namespace_names(dir: &Path) -> io::Result<Vec<String>> {
 
 /// Returns the sorted names of the namespaces in the directory that `config` selects, as
 /// [`namespace_names`] does. Fails if the directory cannot be read.
-fn expect_namespace_names(config: &NamespaceConfig) -> Result<Vec<String>, Failure> {
+fn require_namespace_names(config: &NamespaceConfig) -> Result<Vec<String>, Failure> {
     namespace_names(config.dir()).map_err(|error| {
         let dir = config.dir().display();
         Failure::system(format_args!("cannot read the directory {dir}: {error}"))

@@ -3,7 +3,7 @@
 use clap::Args;
 use horus_core::namespace::{Namespace, NamespaceConfig, NamespaceName, NamespaceRemoveError};
 
-use super::{expect_namespace_names, other_processes};
+use super::{other_processes, require_namespace_names};
 use crate::context::{Context, namespace_path};
 use crate::failure::Failure;
 use crate::output::format::visible;
@@ -18,7 +18,7 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Failure> {
     let config = context.existing_config()?;
-    let names = expect_namespace_names(&config)?;
+    let names = require_namespace_names(&config)?;
     let name = NamespaceName::new(&arguments.name).map_err(Failure::usage)?;
     if !names.iter().any(|known| known == name.as_str()) {
         let near = nearest::suggestion_text(name.as_str(), &names);

@@ -82,12 +82,12 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         let subscriber = DynamicSubscriber::open(&namespace, name);
         let subscriber =
             subscriber.map_err(|error| context.topic_failure(&namespace, name, &error))?;
-        expect_time_field(name, subscriber.message_type())?;
+        check_time_field(name, subscriber.message_type())?;
         MessageReader::Subscriber(Box::new(subscriber))
     } else {
         let mut observer = Observer::open(context, &namespace, name)?;
         if let Some(subscriber) = observer.subscriber() {
-            expect_time_field(name, subscriber.message_type())?;
+            check_time_field(name, subscriber.message_type())?;
         }
         MessageReader::Observer(Box::new(observer))
     };
@@ -124,7 +124,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
         context.out.flush()?;
         match end {
             Some(end) if Instant::now() >= end => {
-                return expect_an_age(name, measured, without_timestamp);
+                return check_age_was_measured(name, measured, without_timestamp);
             }
             Some(end) if deadline.is_over() => return Err(cut_short_failure(begin, end)),
             None if deadline.is_over() => return Ok(()),
@@ -134,7 +134,7 @@ pub(crate) fn run(arguments: &Arguments, context: &mut Context) -> Result<(), Fa
 }
 
 /// Returns an error if messages of the type `kind` cannot have a field named [`TIME_FIELD`].
-fn expect_time_field(topic: &str, kind: &DynamicType) -> Result<(), Failure> {
+fn check_time_field(topic: &str, kind: &DynamicType) -> Result<(), Failure> {
     let has_time = match kind.schema() {
         DynamicSchema::Plain { schema, .. } => {
             schema.fields.iter().any(|field| field.path == TIME_FIELD)
@@ -152,7 +152,11 @@ fn expect_time_field(topic: &str, kind: &DynamicType) -> Result<(), Failure> {
 }
 
 /// Returns an error if messages have come, but no age could be measured.
-fn expect_an_age(topic: &str, measured: u64, without_timestamp: u64) -> Result<(), Failure> {
+fn check_age_was_measured(
+    topic: &str,
+    measured: u64,
+    without_timestamp: u64,
+) -> Result<(), Failure> {
     if measured > 0 || without_timestamp == 0 {
         return Ok(());
     }

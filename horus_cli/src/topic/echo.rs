@@ -12,7 +12,7 @@ use super::condition::Condition;
 use super::csv::Columns;
 use super::field::FieldPath;
 use super::observer::{OBSERVER_POLL_PERIOD, Observer};
-use super::path_check::{expect_comparable, expect_path};
+use super::path_check::{check_comparable, check_path};
 use super::select::without_leading_slash;
 use crate::cli::{parse_hertz, parse_number};
 use crate::context::Context;
@@ -309,11 +309,11 @@ impl EchoProgress {
             return Ok(());
         }
         if let Some(path) = &arguments.path {
-            expect_path(topic, kind, path)?;
+            check_path(topic, kind, path)?;
         }
         let comparisons = arguments.condition.iter().flat_map(Condition::comparisons);
         for comparison in comparisons {
-            expect_comparable(topic, kind, comparison)?;
+            check_comparable(topic, kind, comparison)?;
         }
         self.checked = Some(kind.clone());
         Ok(())

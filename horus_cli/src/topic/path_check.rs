@@ -30,26 +30,22 @@ struct TypePart<'a> {
 
 /// Returns a failure if no message of the type `kind` can have a part at `path`. Messages without a
 /// schema may have any part, but those of an unknown type only bytes.
-pub(super) fn expect_path(
-    topic: &str,
-    kind: &DynamicType,
-    path: &FieldPath,
-) -> Result<(), Failure> {
+pub(super) fn check_path(topic: &str, kind: &DynamicType, path: &FieldPath) -> Result<(), Failure> {
     TypePart::find(topic, kind, path).map(|_| ())
 }
 
 /// Returns a failure if `comparison` can be true for no message of the type `kind`, because there
 /// is no part at its path, the part is not comparable with the value, or no number of the type of
 /// the part fulfils the comparison. Numbers are comparable with numbers, and texts with texts.
-pub(super) fn expect_comparable(
+pub(super) fn check_comparable(
     topic: &str,
     kind: &DynamicType,
     comparison: &Comparison,
 ) -> Result<(), Failure> {
     match TypePart::find(topic, kind, comparison.path())? {
         Some(part) => {
-            part.expect_comparable(comparison.value())?;
-            part.expect_possible(comparison)
+            part.check_comparable(comparison.value())?;
+            part.check_possible(comparison)
         }
         None => Ok(()),
     }
@@ -183,7 +179,7 @@ impl<'a> TypePart<'a> {
         Ok(step.get(&self.sample).unwrap_or_default())
     }
 
-    fn expect_comparable(&self, value: &Value) -> Result<(), Failure> {
+    fn check_comparable(&self, value: &Value) -> Result<(), Failure> {
         let is_number = |value: &Value| value.as_f64().is_some();
         match (&self.sample, value) {
             (Value::Map(_), _) => {
@@ -214,7 +210,7 @@ impl<'a> TypePart<'a> {
 
     /// Returns a failure if `comparison` is false for every number that the type of the part can
     /// hold.
-    fn expect_possible(&self, comparison: &Comparison) -> Result<(), Failure> {
+    fn check_possible(&self, comparison: &Comparison) -> Result<(), Failure> {
         let Some(primitive) = self.primitive() else {
             return Ok(());
         };

@@ -389,7 +389,7 @@ pub(super) fn wait_for_subscribers(
 }
 
 /// Returns a failure if a message was refused, because the topic is full.
-pub(super) fn expect_none_refused(
+pub(super) fn check_none_refused(
     publisher: &DynamicPublisher,
     sent: u64,
     refused: u64,
@@ -467,7 +467,7 @@ impl Sender<'_> {
         if number.is_none() && self.sent > 0 {
             return Ok(());
         }
-        expect_none_refused(&self.publisher, self.sent, self.refused)
+        check_none_refused(&self.publisher, self.sent, self.refused)
     }
 
     fn send(&mut self) -> Result<(), Failure> {

@@ -12,7 +12,7 @@ use horus_core::topic::DynamicPublisher;
 use horus_core::value::Value;
 
 use super::publish::{
-    Arguments, MessageSource, expect_none_refused, open_publisher, print_counts, value_of_text,
+    Arguments, MessageSource, check_none_refused, open_publisher, print_counts, value_of_text,
     wait_for_subscribers, with_listed_types,
 };
 use crate::context::Context;
@@ -185,7 +185,7 @@ impl LineSender<'_> {
                 lines.origin
             )));
         }
-        expect_none_refused(&self.publisher, self.sent, self.refused)
+        check_none_refused(&self.publisher, self.sent, self.refused)
     }
 
     /// Sends the message of a line. If the topic is full, waits until it is not, unless the

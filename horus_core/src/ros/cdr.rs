@@ -262,13 +262,13 @@ impl<'a> CdrReader<'a> {
     /// the elements.
     pub fn count(&mut self, element_bytes: usize) -> Result<usize, CdrError> {
         let count = self.u32()? as usize;
-        self.expect_bytes_left(count.saturating_mul(element_bytes))?;
+        self.check_bytes_left(count.saturating_mul(element_bytes))?;
         Ok(count)
     }
 
     /// Reads `count` bytes without copying them.
     pub fn bytes(&mut self, count: usize) -> Result<&'a [u8], CdrError> {
-        self.expect_bytes_left(count)?;
+        self.check_bytes_left(count)?;
         let bytes = &self.bytes[self.at..][..count];
         self.at += count;
         Ok(bytes)
@@ -309,7 +309,7 @@ impl<'a> CdrReader<'a> {
         Ok(number)
     }
 
-    const fn expect_bytes_left(&self, wanted: usize) -> Result<(), CdrError> {
+    const fn check_bytes_left(&self, wanted: usize) -> Result<(), CdrError> {
         let left = self.bytes.len() - self.at;
         if wanted > left {
             return Err(CdrError::Truncated {

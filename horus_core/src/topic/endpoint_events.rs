@@ -9,7 +9,7 @@ use horus_shm::{
     EndpointCard, EndpointEnd, LiveEndpoint, Mismatch, Participant, Segment, TopicFiles,
 };
 
-use crate::topic::endpoint_wait::{CHECK_PAUSE_MAX, CHECK_PAUSE_MIN, expect_usable};
+use crate::topic::endpoint_wait::{CHECK_PAUSE_MAX, CHECK_PAUSE_MIN, check_usable};
 use crate::topic::error::{EndpointError, EndpointKind};
 
 /// An event: an endpoint of a topic has joined, left or died, or is gone.
@@ -144,7 +144,7 @@ impl EndpointEvents {
             EndpointKind::Subscriber => self.files.subscribers(),
         };
         // WHY after the look: a file that was truncated is found by its loads.
-        expect_usable(self.files.newest())?;
+        check_usable(self.files.newest())?;
         let (joined, gone) = added_and_removed_endpoints(&now, &self.known);
         for end in &gone {
             let ended = match self.kind {

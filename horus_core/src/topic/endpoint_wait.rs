@@ -61,7 +61,7 @@ impl WantedEndpoints {
                 return Ok(found);
             }
             let segment = files.newest();
-            self.expect_possible(segment)?;
+            self.check_possible(segment)?;
             let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
             if left.is_some_and(|left| left.is_zero()) {
                 return Err(EndpointWaitError::Timeout {
@@ -83,12 +83,12 @@ impl WantedEndpoints {
             EndpointKind::Subscriber => files.subscriber_count(),
         };
         // WHY after the count: a file that was truncated is found by the loads of the count.
-        expect_usable(files.newest())?;
+        check_usable(files.newest())?;
         Ok(found.saturating_sub(self.own))
     }
 
     /// Returns an error if the topic cannot have as many endpoints as are wanted.
-    fn expect_possible(self, segment: &Segment) -> Result<(), EndpointWaitError> {
+    fn check_possible(self, segment: &Segment) -> Result<(), EndpointWaitError> {
         let limit = match self.kind {
             EndpointKind::Publisher => segment.shape().lane_limit(),
             EndpointKind::Subscriber => segment.shape().reader_limit(),
@@ -108,7 +108,7 @@ impl WantedEndpoints {
 
 /// Returns an error in a forked child, or if the segment's memory is lost: the segment then no
 /// longer shows the topic's endpoints.
-pub(super) fn expect_usable(segment: &Segment) -> Result<(), EndpointError> {
+pub(super) fn check_usable(segment: &Segment) -> Result<(), EndpointError> {
     let topic = segment.label();
     if segment.is_forked() {
         return Err(EndpointError::Forked { topic });

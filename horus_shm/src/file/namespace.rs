@@ -252,7 +252,7 @@ impl Namespace {
     /// An error if the program closed the descriptor of the directory, or the descriptor that holds
     /// the lock that marks this process as alive.
     pub fn topics_dir(&self) -> io::Result<BorrowedFd<'_>> {
-        self.registry.expect_lock_open()?;
+        self.registry.check_lock_open()?;
         self.topics.get()
     }
 
@@ -261,7 +261,7 @@ impl Namespace {
     /// with the lock of this process was closed.)
     fn has_open_descriptors(&self) -> bool {
         let dirs = [&self.parent, &self.dir, &self.topics];
-        self.registry.expect_lock_open().is_ok() && dirs.iter().all(|dir| dir.is_still_open())
+        self.registry.check_lock_open().is_ok() && dirs.iter().all(|dir| dir.is_still_open())
     }
 
     /// Returns the path of the namespace's directory.
@@ -357,7 +357,7 @@ impl Namespace {
                 path: self.path.clone(),
             });
         }
-        self.expect_no_hidden_users(topics)?;
+        self.check_no_hidden_users(topics)?;
         for topic in os::list_dir(topics).map_err(self.io_error("list the topics of"))? {
             removal::remove_entry_of_any_kind(topics, &topic)
                 .map_err(self.io_error("remove a topic of"))?;

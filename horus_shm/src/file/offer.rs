@@ -140,7 +140,7 @@ impl Request {
     ///
     /// [`OpenError::Shape`] or [`OpenError::TypeTooLong`] if no lane can have these settings.
     pub fn offer(&self) -> Result<Offer, OpenError> {
-        self.expect_type_fits()?;
+        self.check_type_fits()?;
         let first_bytes = match self.max_message_bytes {
             Some(bytes) if self.type_info.sized => bytes,
             _ => self.type_info.bytes,
@@ -228,7 +228,7 @@ impl Request {
     /// # Errors
     ///
     /// [`OpenError::TypeTooLong`] if there is not enough room.
-    pub(crate) fn expect_type_fits(&self) -> Result<(), OpenError> {
+    pub(crate) fn check_type_fits(&self) -> Result<(), OpenError> {
         let info = &self.type_info;
         for (field, bytes, max) in [
             ("type name", info.name.len(), TYPE_NAME_BYTES_MAX),
@@ -246,7 +246,7 @@ impl Request {
     /// # Errors
     ///
     /// [`OpenError::Shape`] if it cannot.
-    pub(crate) fn expect_limits(&self) -> Result<(), OpenError> {
+    pub(crate) fn check_limits(&self) -> Result<(), OpenError> {
         for (field, limit) in [
             ("lane_limit", self.lane_limit),
             ("reader_limit", self.reader_limit),

@@ -106,7 +106,7 @@ pub(crate) fn open(
     request: &Request,
     mode: OpenRule,
 ) -> Result<Arc<TopicMemory>, OpenError> {
-    request.expect_limits()?;
+    request.check_limits()?;
     let place = TopicPath { namespace, name };
     for attempt in 0..OPEN_ATTEMPTS_MAX {
         match place.try_open()? {
@@ -502,7 +502,7 @@ impl TopicPath<'_> {
     /// Creates the file without a name, and gives it its name when it is complete. Returns `None`
     /// if another process created a file with this name first.
     fn create_file(&self, request: &Request) -> Result<Option<Arc<TopicMemory>>, OpenError> {
-        request.expect_type_fits()?;
+        request.check_type_fits()?;
         let type_info = request.type_info.clone();
         let shape = TopicShape::FILE;
         let dir = self

@@ -312,7 +312,7 @@ impl TopicMemory {
 
     /// Does the same as [`Self::check_health`], but returns the errors of calls that open an
     /// endpoint.
-    pub(crate) fn expect_usable(&self) -> Result<u64, OpenError> {
+    pub(crate) fn check_usable(&self) -> Result<u64, OpenError> {
         self.check_health().map_err(|error| match error {
             UnusableReason::Forked => OpenError::Forked,
             UnusableReason::RegionLost => OpenError::RegionLost { path: self.path() },

@@ -364,7 +364,7 @@ impl Registry {
 
     /// Checks that the descriptor that holds this process's locks is open. Returns an error if the
     /// program has closed it, but not in a forked child. Makes one system call.
-    pub(crate) fn expect_lock_open(&self) -> io::Result<()> {
+    pub(crate) fn check_lock_open(&self) -> io::Result<()> {
         // WHY no error in a forked child: its calls that need a lock return one.
         if self.is_forked() {
             Ok(())

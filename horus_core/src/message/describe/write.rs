@@ -70,7 +70,7 @@ impl LazyPath<'_> {
         }
     }
 
-    fn expect_count(&self, found: usize, wanted: usize) -> Result<(), FieldError> {
+    fn check_count(&self, found: usize, wanted: usize) -> Result<(), FieldError> {
         if found == wanted {
             return Ok(());
         }
@@ -103,7 +103,7 @@ impl PartWriter<'_> {
         };
         let values = value.as_array();
         let values = values.ok_or_else(|| path.type_error(value, "an array"))?;
-        path.expect_count(values.len(), count)?;
+        path.check_count(values.len(), count)?;
         for (index, value) in values.iter().enumerate() {
             let Some(element) = part.element(index) else {
                 break;
@@ -157,19 +157,19 @@ impl PartWriter<'_> {
         }
         match value {
             Value::Bytes(bytes) if dtype == DType::U8 => {
-                path.expect_count(bytes.len(), numbers.count)?;
+                path.check_count(bytes.len(), numbers.count)?;
                 out.copy_from_slice(bytes);
             }
             Value::Typed(array) if dtype == array.dtype() => {
-                path.expect_count(array.len(), numbers.count)?;
+                path.check_count(array.len(), numbers.count)?;
                 out.copy_from_slice(array.bytes());
             }
             Value::Typed(array) => {
-                path.expect_count(array.len(), numbers.count)?;
+                path.check_count(array.len(), numbers.count)?;
                 write_row(dtype, out, array.iter(), path)?;
             }
             Value::Array(values) => {
-                path.expect_count(values.len(), numbers.count)?;
+                path.check_count(values.len(), numbers.count)?;
                 write_row(dtype, out, values, path)?;
             }
             _ => return Err(path.type_error(value, format_args!("an array of {dtype}"))),

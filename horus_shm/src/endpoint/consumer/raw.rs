@@ -214,8 +214,8 @@ impl RawConsumer {
         let _mapped = topic.keep_extents_mapped();
         let mut this = Self::join_lanes(segment, reading, origin, Arc::default())?;
         this.look_for_lanes();
-        this.segment.expect_usable()?;
-        if let Err(RecvError::LaneNotMapped { cause, .. }) = this.expect_lanes_mapped() {
+        this.segment.check_usable()?;
+        if let Err(RecvError::LaneNotMapped { cause, .. }) = this.check_lanes_mapped() {
             return Err(OpenError::LaneNotMapped {
                 path: this.segment.path(),
                 cause,
@@ -232,7 +232,7 @@ impl RawConsumer {
         origin: StartOrigin,
         health: Arc<ConsumerHealth>,
     ) -> Result<Self, OpenError> {
-        let seen_epoch = segment.expect_usable()?;
+        let seen_epoch = segment.check_usable()?;
         let changes: *const _ = &segment.control(Access::Read)?.changes;
         let limit = segment.shape().lane_limit();
         let lanes = limit as usize;
@@ -284,7 +284,7 @@ impl RawConsumer {
             place.announce_join();
         }
         // WHY again: the announcement may have gone to private zero pages.
-        let seen_epoch = self.segment.expect_usable()?;
+        let seen_epoch = self.segment.check_usable()?;
         self.note_epoch(seen_epoch);
         Ok(())
     }
@@ -471,13 +471,13 @@ impl RawConsumer {
                 .check_health()
                 .map_err(|error| error.to_recv_error(topic))?;
         }
-        self.expect_name()?;
-        self.expect_lanes_mapped()?;
-        self.expect_former_lanes_mapped()?;
+        self.check_can_move()?;
+        self.check_lanes_mapped()?;
+        self.check_former_lanes_mapped()?;
         if self.unmatched.is_empty() {
             return Ok(());
         }
-        self.expect_match()
+        self.check_match()
     }
 
     /// Counts the message that was just read from the lane at index `lane` of `lanes`, and stores

@@ -114,7 +114,7 @@ impl RawProducer {
         on_stalled: OnStalled,
         former: Option<PublisherSession>,
     ) -> Result<Self, OpenError> {
-        let seen_epoch = segment.expect_usable()?;
+        let seen_epoch = segment.check_usable()?;
         let request = segment.request();
         let mut offer = request.offer()?;
         if let Some(session) = former {
@@ -185,7 +185,7 @@ impl RawProducer {
         this.remove_excess_extents();
         this.wake_after_publication();
         // WHY: if the lane consists of private zero pages, it was never claimed; drop handles that.
-        let seen_epoch = this.segment.expect_usable()?;
+        let seen_epoch = this.segment.check_usable()?;
         this.note_epoch(seen_epoch);
         Ok(this)
     }

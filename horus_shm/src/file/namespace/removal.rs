@@ -46,7 +46,7 @@ impl Namespace {
     /// Returns an error if a process may use one of the topics without a lock in the registry of
     /// this namespace: it has joined a registry that was removed since. `topics` is the directory
     /// of the topics.
-    pub(super) fn expect_no_hidden_users(
+    pub(super) fn check_no_hidden_users(
         &self,
         topics: BorrowedFd<'_>,
     ) -> Result<(), NamespaceRemoveError> {
@@ -209,7 +209,7 @@ impl NamespaceRemoval {
             Err(error) if error.kind() == NotFound => return Ok(None),
             Err(error) if error.kind() == PermissionDenied => {
                 // WHY: a file that its owner may not open is not in use either.
-                self.expect_owner(&stat)?;
+                self.check_owner(&stat)?;
                 return Ok(None);
             }
             // WHY: another process has a lease on it, because it removes or replaces the file.
@@ -222,7 +222,7 @@ impl NamespaceRemoval {
             Ok(true) => Ok(Some(fd)),
             Ok(false) => Err(self.in_use_error(liveness::find_user(&stat))),
             Err(error) => {
-                self.expect_owner(&stat)?;
+                self.check_owner(&stat)?;
                 Err(self.io_error("lease a topic of")(error))
             }
         }
@@ -230,7 +230,7 @@ impl NamespaceRemoval {
 
     /// Returns an error if the file belongs to another user. WHY: only that user or root can find
     /// out whether a process uses the file.
-    fn expect_owner(&self, stat: &FileStatus) -> Result<(), NamespaceRemoveError> {
+    fn check_owner(&self, stat: &FileStatus) -> Result<(), NamespaceRemoveError> {
         if stat.uid == os::effective_uid() {
             return Ok(());
         }

@@ -198,7 +198,7 @@ impl RawConsumer {
     /// Returns an error if this reader misses messages because the last attempt could not map a
     /// lane.
     #[inline]
-    pub(super) fn expect_lanes_mapped(&self) -> Result<(), RecvError> {
+    pub(super) fn check_lanes_mapped(&self) -> Result<(), RecvError> {
         match self.failed {
             Some(failed) => Err(RecvError::LaneNotMapped {
                 topic: self.segment.label(),

@@ -164,7 +164,7 @@ impl RawConsumer {
     }
 
     /// Returns an error if there are live publishers, but none that matches this reader.
-    pub(super) fn expect_match(&self) -> Result<(), RecvError> {
+    pub(super) fn check_match(&self) -> Result<(), RecvError> {
         let lives = |lane| {
             let block = self.segment.lane_block(lane, Access::Read);
             // Relaxed: for people.
@@ -202,9 +202,9 @@ impl RawConsumer {
         })
     }
 
-    /// Stores the result of [`Self::expect_match`], so that watches on this reader can report it.
+    /// Stores the result of [`Self::check_match`], so that watches on this reader can report it.
     pub(super) fn note_mismatch(&self) {
-        let cause = match self.expect_match() {
+        let cause = match self.check_match() {
             Err(RecvError::Incompatible { cause, .. }) => Some(cause),
             _ => None,
         };

@@ -380,15 +380,15 @@ impl RawConsumer {
     /// Returns true if a lane could not be mapped at the last attempt because of a limit of this
     /// process, or because the machine has no memory, so that a later attempt may succeed.
     fn lacks_memory(&self) -> bool {
-        let Err(RecvError::LaneNotMapped { cause, .. }) = self.expect_lanes_mapped() else {
+        let Err(RecvError::LaneNotMapped { cause, .. }) = self.check_lanes_mapped() else {
             return false;
         };
         is_lack_of_memory(cause.errno)
     }
 
     /// Returns the error of a lane of a former file that could not be mapped at the last attempt.
-    pub(super) fn expect_former_lanes_mapped(&self) -> Result<(), RecvError> {
-        self.former().iter().try_for_each(Self::expect_lanes_mapped)
+    pub(super) fn check_former_lanes_mapped(&self) -> Result<(), RecvError> {
+        self.former().iter().try_for_each(Self::check_lanes_mapped)
     }
 
     /// Returns true if messages that the publisher of a lane sent before wait in a former file, in
@@ -531,7 +531,7 @@ impl RawConsumer {
 
     /// Returns an error if the topic's namespace was removed, or if this reader cannot move to the
     /// topic's new file.
-    pub(super) fn expect_name(&self) -> Result<(), RecvError> {
+    pub(super) fn check_can_move(&self) -> Result<(), RecvError> {
         let topic = self.segment.label();
         match self.segment.name_state() {
             NameState::Linked => Ok(()),
