@@ -35,7 +35,7 @@ use std::time::{Duration, Instant, SystemTime};
 
 pub use horus_shm::internals::telemetry::{Latencies, MESSAGES_PER_SAMPLE};
 pub use horus_shm::{
-    EndpointCard, LaneCounters, LivenessCache, Offer, Participant, ProcessInfo, ReaderCounters,
+    LaneCounters, LivenessCache, MatchSettings, Offer, Participant, ProcessInfo, ReaderCounters,
     UnmatchedPair,
 };
 use horus_shm::{Namespace, OpenError, Reliability, Segment, TopicName, TypeInfo, topic_names};

@@ -53,14 +53,14 @@ pub use endpoint::reader_slot::BORROWS_MAX;
 pub use endpoint::ring;
 pub use endpoint::ring::{FanoutShm, MpscShm, PodShm, RingOptions, SpscShm};
 pub use endpoint::sample::{BorrowError, RawSample, Sample};
-pub use file::card::{EndpointCard, Mismatch};
 pub use file::counters::{
-    LaneCounters, MismatchedPublisher, Participant, ReaderCard, ReaderCounters, UnmatchedPair,
+    JoinedReader, LaneCounters, MismatchedPublisher, Participant, ReaderCounters, UnmatchedPair,
 };
 pub use file::error::{LaneNotMapped, OpenError, RecvError};
 pub use file::label::TopicLabel;
 pub use file::latch_key::LatchKey;
 pub use file::liveness_cache::LivenessCache;
+pub use file::match_settings::{MatchSettings, Mismatch};
 pub use file::name::{NameError, NameKind, NamespaceName, TopicName};
 pub use file::name_watch::{NameLost, NameState, set_on_name_lost};
 pub use file::namespace::error::NamespaceError;

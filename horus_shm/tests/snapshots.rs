@@ -83,8 +83,8 @@ fn look(namespace: &Arc<Namespace>, what: &str) {
             (publisher.map_or(0, |who| who.owner_id), lane.claims)
         }),
         "pairs" => shown(topic.unmatched_pairs(), |pair| (pair.publisher.owner_id, 0)),
-        "cards" => shown(topic.reader_cards(), |reader| {
-            let is_reliable = reader.card.reliability == Reliability::Reliable;
+        "match settings" => shown(topic.joined_readers(), |reader| {
+            let is_reliable = reader.match_settings.reliability == Reliability::Reliable;
             (reader.owner_id, is_reliable.into())
         }),
         _ => panic!("{what}"),
@@ -177,10 +177,12 @@ fn counters_of_a_reader_are_those_of_its_process() {
 }
 
 #[test]
-fn the_card_of_a_reader_is_that_of_its_process() {
-    swap_endpoints(("reader", "cards"), [Some(0), Some(1)], |namespace| {
-        reader(namespace, ReadMode::Gated)
-    });
+fn the_match_settings_of_a_reader_are_those_of_its_process() {
+    swap_endpoints(
+        ("reader", "match settings"),
+        [Some(0), Some(1)],
+        |namespace| reader(namespace, ReadMode::Gated),
+    );
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use horus_shm::{
-    EndpointCard, EndpointEnd, LiveEndpoint, Mismatch, Participant, Segment, TopicFiles,
+    EndpointEnd, LiveEndpoint, MatchSettings, Mismatch, Participant, Segment, TopicFiles,
 };
 
 use crate::topic::endpoint_wait::{CHECK_PAUSE_MAX, CHECK_PAUSE_MIN, check_usable};
@@ -83,7 +83,7 @@ pub struct EndpointEvents {
     /// The kind of endpoints that are watched: publishers or subscribers.
     kind: EndpointKind,
     /// The description of the endpoint for which the others are watched.
-    own: EndpointCard,
+    own: MatchSettings,
     known: Vec<LiveEndpoint>,
     found: VecDeque<EndpointEvent>,
 }
@@ -92,7 +92,7 @@ impl EndpointEvents {
     /// Creates a watch of a topic's publishers for one of its subscribers, or of its subscribers
     /// for one of its publishers. `kind` is the kind of the watched endpoints; `own` describes the
     /// endpoint for which they are watched.
-    pub(super) const fn new(files: TopicFiles, kind: EndpointKind, own: EndpointCard) -> Self {
+    pub(super) const fn new(files: TopicFiles, kind: EndpointKind, own: MatchSettings) -> Self {
         Self {
             files,
             kind,
@@ -159,9 +159,9 @@ impl EndpointEvents {
             self.add_event(end, change, None);
         }
         for joined in joined.chunk_by(|end, next| end.file.is_same_file(&next.file)) {
-            let cards = read_cards(&joined[0].file, self.kind);
+            let settings = match_settings_of_endpoints(&joined[0].file, self.kind);
             for end in joined {
-                let other = cards.iter().find(|(place, _)| *place == end.id.place);
+                let other = settings.iter().find(|(place, _)| *place == end.id.place);
                 let mismatch = other.and_then(|(_, other)| match self.kind {
                     EndpointKind::Publisher => other.mismatch(&self.own),
                     EndpointKind::Subscriber => self.own.mismatch(other),
@@ -189,17 +189,21 @@ impl EndpointEvents {
     }
 }
 
-/// Returns the descriptions of all publishers or all subscribers of a topic, each with the index of
-/// the endpoint's place in the topic.
-fn read_cards(segment: &Segment, kind: EndpointKind) -> Vec<(u32, EndpointCard)> {
+/// Returns the settings by which all publishers, or all subscribers, of a topic match others, each
+/// with the index of the endpoint's lane or reader slot.
+fn match_settings_of_endpoints(segment: &Segment, kind: EndpointKind) -> Vec<(u32, MatchSettings)> {
     match kind {
         EndpointKind::Publisher => {
             let offers = segment.offers().into_iter();
-            offers.map(|(lane, offer)| (lane, offer.card())).collect()
+            offers
+                .map(|(lane, offer)| (lane, offer.match_settings()))
+                .collect()
         }
         EndpointKind::Subscriber => {
-            let readers = segment.reader_cards().into_iter();
-            readers.map(|reader| (reader.slot, reader.card)).collect()
+            let readers = segment.joined_readers().into_iter();
+            readers
+                .map(|reader| (reader.slot, reader.match_settings))
+                .collect()
         }
     }
 }

@@ -40,8 +40,8 @@ fn process_text(endpoint: Option<&Participant>, unknown: &str) -> String {
 /// comes later logs such a line itself.
 pub(super) fn log_unmatched_subscribers(raw: &RawProducer) {
     let topic = raw.segment().label();
-    for reader in raw.segment().reader_cards() {
-        let reason = match raw.card().mismatch(&reader.card) {
+    for reader in raw.segment().joined_readers() {
+        let reason = match raw.match_settings().mismatch(&reader.match_settings) {
             Some(Mismatch::Type) => {
                 "it reads another message: use the same message in both programs"
             }

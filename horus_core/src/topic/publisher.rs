@@ -209,7 +209,11 @@ impl<T: Payload> Publisher<T> {
     #[must_use]
     pub fn subscriber_events(&self) -> EndpointEvents {
         let raw = self.raw();
-        EndpointEvents::new(raw.topic_files(), EndpointKind::Subscriber, raw.card())
+        EndpointEvents::new(
+            raw.topic_files(),
+            EndpointKind::Subscriber,
+            raw.match_settings(),
+        )
     }
 
     /// Returns the live subscribers that get nothing from this publisher, each with the reason.

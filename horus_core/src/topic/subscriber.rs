@@ -344,7 +344,11 @@ impl<T: Payload> Subscriber<T> {
     #[must_use]
     pub fn publisher_events(&self) -> EndpointEvents {
         let raw = self.raw();
-        EndpointEvents::new(raw.topic_files(), EndpointKind::Publisher, raw.card())
+        EndpointEvents::new(
+            raw.topic_files(),
+            EndpointKind::Publisher,
+            raw.match_settings(),
+        )
     }
 
     /// Returns the kind of ring buffer to which the topic corresponds, given its present publishers

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::AtomicU64;
 
-use crate::file::card::{EndpointCard, Mismatch};
 use crate::file::error::OpenError;
 use crate::file::header::ExtentId;
 use crate::file::label::TopicLabel;
 use crate::file::liveness_cache::LivenessCache;
+use crate::file::match_settings::{MatchSettings, Mismatch};
 use crate::file::namespace::Namespace;
 use crate::file::offer::Offer;
 use crate::file::segment::{Blocks as _, ReadProgress, TopicMemory};
@@ -78,7 +78,7 @@ pub struct ReaderCounters {
     /// True if the subscriber requests reliable delivery. A publisher that offers it does not
     /// overwrite a message that this subscriber has not read: it waits while the ring is full.
     pub is_reliable: bool,
-    /// The message type that the subscriber reads, as in [`EndpointCard`]; the identity of no type
+    /// The message type that the subscriber reads, as in [`MatchSettings`]; the identity of no type
     /// while the subscriber is joining.
     pub type_identity: TypeIdentity,
     /// Histogram of the time from the publication of a message to its receipt. Only a sample of the
@@ -88,27 +88,27 @@ pub struct ReaderCounters {
 }
 
 impl ReaderCounters {
-    /// Returns the card (settings) of the subscriber. [`EndpointCard::mismatch`] compares it with
-    /// the card of a publisher.
+    /// Returns the settings that decide which publishers the subscriber matches.
+    /// [`MatchSettings::mismatch`] compares them with those of a publisher.
     #[must_use]
-    pub const fn card(&self) -> EndpointCard {
-        EndpointCard {
+    pub const fn match_settings(&self) -> MatchSettings {
+        MatchSettings {
             type_identity: self.type_identity,
             reliability: reliability_of(self.is_reliable),
         }
     }
 }
 
-/// A live subscriber that has joined, and its card (settings).
+/// A live subscriber that has joined, and the settings that decide which publishers it matches.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct ReaderCard {
+pub struct JoinedReader {
     /// Index of the subscriber's reader slot.
     pub slot: u32,
     /// The number that identifies the subscriber's process, as in [`Participant::owner_id`].
     pub owner_id: u64,
     /// The type that the subscriber reads, and the reliability that it requests.
-    pub card: EndpointCard,
+    pub match_settings: MatchSettings,
 }
 
 /// A process that takes part in a namespace, for example because it publishes or subscribes.
@@ -251,19 +251,19 @@ impl TopicMemory {
     /// left out. Makes some system calls for each lane.
     #[must_use]
     pub fn unmatched_pairs(&self) -> Vec<UnmatchedPair> {
-        let readers = self.reader_cards();
+        let readers = self.joined_readers();
         let mut pairs = Vec::new();
         for lane in 0..self.shape().lane_limit() {
             let Some((offer, Some(publisher))) = self.offer_and_publisher(lane) else {
                 continue;
             };
-            let card = offer.card();
+            let offered = offer.match_settings();
             pairs.extend(readers.iter().filter_map(|reader| {
                 Some(UnmatchedPair {
                     lane,
                     publisher: publisher.clone(),
                     slot: reader.slot,
-                    cause: card.mismatch(&reader.card)?,
+                    cause: offered.mismatch(&reader.match_settings)?,
                     subscriber: self.process_of(reader.owner_id),
                 })
             }));
@@ -310,33 +310,33 @@ impl TopicMemory {
         (found.claims > 0).then_some(found)
     }
 
-    /// Returns the cards of all live subscribers that have joined, without observers. Writes
-    /// nothing, and reads no file: a process that opens a publisher compares them with its own
-    /// card, however many messages wait for these subscribers.
+    /// Returns all live subscribers that have joined, with their match settings, without observers.
+    /// Writes nothing, and reads no file: a process that opens a publisher compares them with its
+    /// own match settings, however many messages wait for these subscribers.
     #[must_use]
-    pub fn reader_cards(&self) -> Vec<ReaderCard> {
-        let cards = (0..self.shape().reader_limit()).filter_map(|slot| self.card_of_reader(slot));
-        cards
-            .filter(|reader| !reader.card.type_identity.is_none())
+    pub fn joined_readers(&self) -> Vec<JoinedReader> {
+        let readers = (0..self.shape().reader_limit()).filter_map(|slot| self.joined_reader(slot));
+        readers
+            .filter(|reader| !reader.match_settings.type_identity.is_none())
             .collect()
     }
 
-    fn card_of_reader(&self, slot: u32) -> Option<ReaderCard> {
+    fn joined_reader(&self, slot: u32) -> Option<JoinedReader> {
         let block = self.reader_block(slot, Access::Read).ok()?;
         let wait = self.wait_block(Access::Read).ok()?;
         let session = || EndpointSession::load(&block.owner, &block.joined);
-        let card = of_one_endpoint(session, |session| {
+        let reader = of_one_endpoint(session, |session| {
             let owner_id = session.joined_owner()?;
-            (!self.is_dead(owner_id)).then(|| ReaderCard {
+            (!self.is_dead(owner_id)).then(|| JoinedReader {
                 slot,
                 owner_id,
-                card: EndpointCard {
+                match_settings: MatchSettings {
                     type_identity: TypeIdentity::of_reader(block),
                     reliability: reliability_of(wait.gated.get() & 1 << slot != 0),
                 },
             })
         });
-        card.flatten()
+        reader.flatten()
     }
 
     /// Returns the counters of all live subscribers, without observers. Writes nothing. Takes some
@@ -367,7 +367,7 @@ impl TopicMemory {
             let subscriber = cache.participant(self, session.owner())?;
             let words = wait.map_or((0, 0), |wait| (wait.waiters.get(), wait.gated.get()));
             let mut counters = counters_of_reader(slot, (block, cursors), subscriber, words);
-            let unread = self.unread_counts(cursors, counters.card());
+            let unread = self.unread_counts(cursors, counters.match_settings());
             counters.waiting = unread.waiting;
             counters.lost = counters.lost.saturating_add(unread.lost);
             Some(counters)
@@ -377,7 +377,7 @@ impl TopicMemory {
 
     /// Returns how many messages of all lanes still wait for a reader with these cursors, and how
     /// many it has lost without having noticed it.
-    fn unread_counts(&self, cursors: &[AtomicU64], card: EndpointCard) -> UnreadCounts {
+    fn unread_counts(&self, cursors: &[AtomicU64], match_settings: MatchSettings) -> UnreadCounts {
         let mut unread = UnreadCounts::default();
         for (lane, cursor) in cursors.iter().enumerate() {
             // Relaxed: a counter for people. While the reader joins a lane, it is owed nothing.
@@ -386,7 +386,7 @@ impl TopicMemory {
                 let reader = ReadProgress {
                     position: next,
                     number: None,
-                    card,
+                    match_settings,
                     followed: None,
                     own_end: None,
                 };

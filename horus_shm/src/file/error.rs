@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::{fmt, io};
 
-use crate::file::card::Mismatch;
 use crate::file::label::TopicLabel;
+use crate::file::match_settings::Mismatch;
 use crate::file::name::NameError;
 use crate::file::namespace::error::NamespaceError;
 use crate::file::topic_type::TypeInfo;

@@ -4,7 +4,6 @@
 //! The layout of a file's content belongs to `protocol`; sending and receiving belong to
 //! `endpoint`.
 
-pub(crate) mod card;
 pub(crate) mod counters;
 pub(crate) mod error;
 pub(crate) mod extent;
@@ -13,6 +12,7 @@ pub(crate) mod label;
 pub(crate) mod lane_name;
 pub(crate) mod latch_key;
 pub(crate) mod liveness_cache;
+pub(crate) mod match_settings;
 pub(crate) mod name;
 pub(crate) mod name_watch;
 pub(crate) mod namespace;

@@ -3,9 +3,9 @@
 
 use std::path::Path;
 
-use crate::file::card::EndpointCard;
 use crate::file::error::OpenError;
 use crate::file::latch_key::LatchKey;
+use crate::file::match_settings::MatchSettings;
 use crate::file::topic_type::{Reliability, TypeInfo};
 use crate::protocol::layout::{
     PARTICIPANTS_MAX, SCHEMA_BYTES_MAX, STRIDE_MAX, TYPE_NAME_BYTES_MAX,
@@ -47,10 +47,10 @@ pub struct Offer {
 }
 
 impl Offer {
-    /// Returns the card (settings) of the publisher, which decides which readers it matches.
+    /// Returns the settings that decide which readers the publisher matches.
     #[must_use]
-    pub fn card(&self) -> EndpointCard {
-        EndpointCard {
+    pub fn match_settings(&self) -> MatchSettings {
+        MatchSettings {
             type_identity: self.type_info.identity(),
             reliability: self.reliability,
         }

@@ -348,9 +348,9 @@ fn file_reads<R>(call: impl FnOnce() -> R) -> u64 {
     reads() - before
 }
 
-/// WHY it matters: each publisher that is opened compares the cards.
+/// WHY it matters: each publisher that is opened compares these settings with its own.
 #[test]
-fn the_cards_of_readers_cost_no_look_at_their_messages() {
+fn the_match_settings_of_readers_cost_no_look_at_their_messages() {
     let dir = spawn::shm_dir();
     let namespace = spawn::namespace(dir.path());
     let _reader = reader(&namespace, ReadMode::KeepLast);
@@ -359,15 +359,19 @@ fn the_cards_of_readers_cost_no_look_at_their_messages() {
     publishers.send(3);
     let topic = Segment::inspect(&namespace, &name(TOPIC)).unwrap();
     let nothing = file_reads(|| ());
-    assert_eq!(file_reads(|| topic.reader_cards()), nothing);
+    assert_eq!(file_reads(|| topic.joined_readers()), nothing);
     assert!(file_reads(|| topic.reader_counters()) > nothing);
     let [reader] = &topic.reader_counters()[..] else {
         panic!("one reader is there");
     };
-    let [card] = &topic.reader_cards()[..] else {
+    let [joined] = &topic.joined_readers()[..] else {
         panic!("one reader is there");
     };
-    let found = (card.slot, card.owner_id, card.card);
-    let wanted = (reader.slot, reader.subscriber.owner_id, reader.card());
+    let found = (joined.slot, joined.owner_id, joined.match_settings);
+    let wanted = (
+        reader.slot,
+        reader.subscriber.owner_id,
+        reader.match_settings(),
+    );
     assert_eq!(found, wanted);
 }

@@ -340,7 +340,11 @@ impl DynamicPublisher {
     #[must_use]
     pub fn subscriber_events(&self) -> EndpointEvents {
         let raw = &self.raw;
-        EndpointEvents::new(raw.topic_files(), EndpointKind::Subscriber, raw.card())
+        EndpointEvents::new(
+            raw.topic_files(),
+            EndpointKind::Subscriber,
+            raw.match_settings(),
+        )
     }
 
     /// Returns the kind of ring buffer to which the topic corresponds, given its present publishers

@@ -486,7 +486,11 @@ impl DynamicSubscriber {
     #[must_use]
     pub fn publisher_events(&self) -> EndpointEvents {
         let raw = &self.inbox.raw;
-        EndpointEvents::new(raw.topic_files(), EndpointKind::Publisher, raw.card())
+        EndpointEvents::new(
+            raw.topic_files(),
+            EndpointKind::Publisher,
+            raw.match_settings(),
+        )
     }
 
     /// Returns the kind of ring buffer to which the topic corresponds, given its present publishers

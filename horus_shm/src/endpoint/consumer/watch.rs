@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use super::alarm;
 use crate::endpoint::reader_slot::ReaderSlot;
-use crate::file::card::Mismatch;
 use crate::file::counters::MismatchedPublisher;
 use crate::file::error::{LaneNotMapped, OpenError};
+use crate::file::match_settings::Mismatch;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::os::fault;
 use crate::os::futex::monotonic_time;

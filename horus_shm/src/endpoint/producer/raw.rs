@@ -14,10 +14,10 @@ use std::time::Instant;
 use super::SendError;
 use crate::endpoint::publisher_progress::PublisherProgress;
 use crate::endpoint::reader_slot::{self, FRUITLESS_WAKES_MAX};
-use crate::file::card::EndpointCard;
 use crate::file::counters::Participant;
 use crate::file::error::{OpenError, UnusableReason};
 use crate::file::extent::Extent;
+use crate::file::match_settings::MatchSettings;
 use crate::file::segment::{Blocks as _, Segment};
 use crate::file::topic_type::Reliability;
 use crate::os::cancel::NoCancelGuard;
@@ -391,11 +391,11 @@ impl RawProducer {
         }
     }
 
-    /// Returns the card (settings) of this producer. [`EndpointCard::mismatch`] compares it with
-    /// the card of a reader.
+    /// Returns the settings that decide which readers this producer matches.
+    /// [`MatchSettings::mismatch`] compares them with those of a reader.
     #[must_use]
-    pub fn card(&self) -> EndpointCard {
-        self.extent.offer.card()
+    pub fn match_settings(&self) -> MatchSettings {
+        self.extent.offer.match_settings()
     }
 
     /// Returns the index in the topic of the lane that this producer owns.

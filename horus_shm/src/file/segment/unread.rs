@@ -1,8 +1,8 @@
 //! Counts the messages that a reader has not passed yet. Any process can do so from shared memory.
 
 use super::extents::SEARCHED_EXTENTS_MAX;
-use crate::file::card::EndpointCard;
 use crate::file::header::{ExtentBoundary, ExtentId};
+use crate::file::match_settings::MatchSettings;
 use crate::file::segment::{Blocks as _, TopicMemory};
 use crate::os::region::Access;
 use crate::protocol::lane::{self, UnreadCounts};
@@ -17,7 +17,7 @@ struct ExtentShape {
     /// True if the publisher may skip slots, so that positions and message numbers differ.
     pinnable: bool,
     /// The settings of the extent's publisher: its message type and its reliability.
-    card: EndpointCard,
+    match_settings: MatchSettings,
 }
 
 impl ExtentShape {
@@ -60,7 +60,7 @@ pub(crate) struct ReadProgress {
     pub(crate) number: Option<u64>,
     /// The type that the reader reads, and the reliability that it requests. It gets messages only
     /// from publishers that match.
-    pub(crate) card: EndpointCard,
+    pub(crate) match_settings: MatchSettings,
     /// Number of the extent (file of slots) that the reader is reading now; 0 if it reads none.
     /// `None` if the reader is in another process, where this is not known.
     pub(crate) followed: Option<u64>,
@@ -131,7 +131,10 @@ impl TopicMemory {
                 }
                 continue;
             };
-            is_owed = shape.card.mismatch(&reader.card).is_none();
+            is_owed = shape
+                .match_settings
+                .mismatch(&reader.match_settings)
+                .is_none();
             if let Some(own) = reader
                 .own_end
                 .filter(|_| reader.followed == Some(generation))
@@ -171,7 +174,7 @@ impl TopicMemory {
             base,
             capacity: offer.shape.capacity(),
             pinnable: offer.shape.request().pinnable,
-            card: offer.card(),
+            match_settings: offer.match_settings(),
         })
     }
 }

@@ -216,7 +216,7 @@ impl RawConsumer {
         let reader = ReadProgress {
             position,
             number,
-            card: self.card(),
+            match_settings: self.match_settings(),
             followed: Some(followed.map_or(0, |followed| followed.extent.id.generation)),
             own_end: followed.and_then(|followed| self.end_before_gone_extent(followed)),
         };

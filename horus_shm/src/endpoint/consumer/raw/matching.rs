@@ -2,11 +2,11 @@
 //! type or offers less than the reader requests.
 
 use super::{FollowedLane, RawConsumer, ReadMode};
-use crate::file::card::{EndpointCard, Mismatch};
 use crate::file::counters::MismatchedPublisher;
 use crate::file::error::RecvError;
 use crate::file::extent::Extent;
 use crate::file::header::{ExtentBoundary, ExtentId};
+use crate::file::match_settings::{MatchSettings, Mismatch};
 use crate::file::segment::Blocks as _;
 use crate::file::topic_type::Reliability;
 use crate::os::region::Access;
@@ -34,15 +34,18 @@ impl RawConsumer {
         // WHY: the identity comes from another process, and fields of a fixed size cannot be read
         // from messages of any length.
         let is_alike = extent.offer.type_info.sized == self.segment.request().type_info.sized;
-        let mismatch = extent.offer.card().mismatch(&self.card());
+        let mismatch = extent
+            .offer
+            .match_settings()
+            .mismatch(&self.match_settings());
         mismatch.or((!is_alike).then_some(Mismatch::Type))
     }
 
-    /// Returns the card (settings) of this reader: its type and reliability, which decide which
-    /// publishers it matches.
+    /// Returns the settings that decide which publishers this reader matches: its type and
+    /// reliability.
     #[must_use]
-    pub fn card(&self) -> EndpointCard {
-        EndpointCard {
+    pub fn match_settings(&self) -> MatchSettings {
+        MatchSettings {
             type_identity: self.segment.request().type_info.identity(),
             reliability: match self.reading {
                 ReadMode::Gated => Reliability::Reliable,
@@ -132,13 +135,13 @@ impl RawConsumer {
             return None;
         };
         let (offer, publisher) = self.segment.offer_and_publisher(lane)?;
-        let card = offer.card();
+        let settings = offer.match_settings();
         let offered = offer.type_info;
         let wanted = self.segment.request().type_info.clone();
         // WHY: another publisher may have taken the lane meanwhile.
         let differs = match cause {
             Mismatch::Type => !wanted.is_same_as(&offered),
-            _ => card.mismatch(&self.card()) == Some(cause),
+            _ => settings.mismatch(&self.match_settings()) == Some(cause),
         };
         differs.then_some(MismatchedPublisher {
             topic,

@@ -1,15 +1,15 @@
-//! Cards: the settings of an endpoint that decide whether a publisher and a reader match. Any
-//! process can compare two cards.
+//! Match settings: the settings of an endpoint that decide whether a publisher and a reader match.
+//! Any process can compare those of two endpoints.
 
 use std::fmt;
 
 use crate::file::topic_type::Reliability;
 use crate::protocol::identity::TypeIdentity;
 
-/// The settings of an endpoint that decide which other endpoints it matches. The card of a
-/// publisher is in the headers of its lane files, that of a reader is in the reader's block.
+/// The settings of an endpoint that decide which other endpoints it matches. Those of a publisher
+/// are in the headers of its lane files, those of a reader in the reader's block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct EndpointCard {
+pub struct MatchSettings {
     /// The identity of the message type that the endpoint sends or reads: see
     /// [`TypeInfo::identity`](crate::TypeInfo::identity).
     pub type_identity: TypeIdentity,
@@ -27,9 +27,9 @@ pub enum Mismatch {
     Reliability,
 }
 
-impl EndpointCard {
-    /// Returns the reason why the publisher with this card does not match the reader with the card
-    /// `reader`; `None` if they match.
+impl MatchSettings {
+    /// Returns the reason why the publisher with these settings does not match the reader with the
+    /// settings `reader`; `None` if they match.
     ///
     /// Every process decides by this function, so the result does not depend on which of the two
     /// endpoints came first. One thing comes in addition: a reader whose messages have a fixed
