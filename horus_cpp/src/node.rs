@@ -86,7 +86,7 @@ pub struct HorusNodeOptions {
     pub budget_ns: u64,
     pub deadline_ns: u64,
     pub watchdog_ns: u64,
-    pub min_start_interval_ns: u64,
+    pub miss_if_sooner_than_ns: u64,
     pub checkpoints: u64,
     pub on_miss: i32,
     pub on_failure: i32,
@@ -161,9 +161,9 @@ impl HorusNodeOptions {
         node = optional_time("watchdog_ns", self.watchdog_ns)?
             .into_iter()
             .fold(node, NodeBuilder::watchdog);
-        node = optional_time("min_start_interval_ns", self.min_start_interval_ns)?
+        node = optional_time("miss_if_sooner_than_ns", self.miss_if_sooner_than_ns)?
             .into_iter()
-            .fold(node, NodeBuilder::min_start_interval);
+            .fold(node, NodeBuilder::miss_if_sooner_than);
         node = self
             .miss_policy()?
             .into_iter()

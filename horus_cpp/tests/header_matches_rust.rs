@@ -270,7 +270,7 @@ fn constants_and_layouts_are_the_same() {
         }
         HorusNodeOptions = horus_node_options_t {
             struct_bytes order rate_hz at_most_hz budget_ns deadline_ns watchdog_ns
-            min_start_interval_ns checkpoints on_miss on_failure failures_max priority pause_ns
+            miss_if_sooner_than_ns checkpoints on_miss on_failure failures_max priority pause_ns
             is_pinned core is_compute is_awake chain wake wake_count reads reads_count writes
             writes_count
         }

@@ -307,7 +307,7 @@ impl<'a> NodeBuilder<'a> {
 
     /// Sets the reaction to a miss: an exceeded deadline or budget, a stale input
     /// ([`Self::subscribe_with_timeout`]), a wrong sequence of [`Self::checkpoints`], or a tick
-    /// that begins too soon ([`Self::min_start_interval`]). Default: [`MissPolicy::Warn`].
+    /// that begins too soon ([`Self::miss_if_sooner_than`]). Default: [`MissPolicy::Warn`].
     pub fn on_miss(mut self, policy: MissPolicy) -> Self {
         self.spec.on_miss = Some(policy);
         self
@@ -332,7 +332,7 @@ impl<'a> NodeBuilder<'a> {
     /// tick counts as a miss, even if it ends in time.
     ///
     /// WHY: a watchdog with only a time limit finds few of the possible faults. Together with
-    /// checkpoints and [`Self::min_start_interval`], it finds most of them (IEC 61508-2, table
+    /// checkpoints and [`Self::miss_if_sooner_than`], it finds most of them (IEC 61508-2, table
     /// A.10).
     ///
     /// [`Context::checkpoint`]: super::Context::checkpoint
@@ -341,10 +341,11 @@ impl<'a> NodeBuilder<'a> {
         self
     }
 
-    /// Makes a tick count as a miss if it begins less than `least` after the start of the previous
-    /// tick. That may happen, for instance, because a topic is flooded or a clock is wrong.
-    pub fn min_start_interval(mut self, least: Duration) -> Self {
-        self.spec.min_start_interval = Some(least);
+    /// Makes a tick count as a miss if it begins sooner than `interval` after the start of the
+    /// previous tick. That may happen, for instance, because a topic is flooded or a clock is
+    /// wrong. The tick runs all the same: [`Self::at_most`] makes the node wait.
+    pub fn miss_if_sooner_than(mut self, interval: Duration) -> Self {
+        self.spec.miss_if_sooner_than = Some(interval);
         self
     }
 

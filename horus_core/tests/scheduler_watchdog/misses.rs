@@ -114,7 +114,7 @@ fn a_tick_that_comes_too_early_is_a_miss() {
     let node = scheduler
         .node("driver")
         .on(&commands)
-        .min_start_interval(Duration::from_secs(10));
+        .miss_if_sooner_than(Duration::from_secs(10));
     let tick = move |context: &mut Context<'_>| {
         let _ = commands.recv();
         if context.tick() == 1 {

@@ -59,8 +59,10 @@ class NodeBuilder {
     NodeBuilder &watchdog(std::chrono::nanoseconds time) {
         return options_.watchdog_ns = detail::given_ns(time), *this;
     }
-    NodeBuilder &min_start_interval(std::chrono::nanoseconds time) {
-        return options_.min_start_interval_ns = detail::time_ns(time), *this;
+    /// Makes a tick count as a miss if it begins sooner than `time` after the start of the previous
+    /// tick. The tick runs all the same: `at_most` makes the node wait.
+    NodeBuilder &miss_if_sooner_than(std::chrono::nanoseconds time) {
+        return options_.miss_if_sooner_than_ns = detail::time_ns(time), *this;
     }
     NodeBuilder &checkpoints(std::uint64_t number) {
         return options_.checkpoints = number, *this;

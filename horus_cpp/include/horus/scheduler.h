@@ -143,7 +143,8 @@ typedef struct horus_node_options {
     uint64_t budget_ns;     /* the longest duration of a tick; 0: 80 % of the period */
     uint64_t deadline_ns;   /* the latest end of a tick after it was due; 0: 95 % of the period */
     uint64_t watchdog_ns;   /* a longer tick counts as hung; 0: twice the budget */
-    uint64_t min_start_interval_ns; /* a tick that starts sooner after the last start is a miss */
+    uint64_t miss_if_sooner_than_ns; /* a tick that starts sooner after the last start runs, but is
+                                        a miss */
     uint64_t checkpoints;   /* the number of checkpoints that a tick passes in order: 1, 2, ... */
     int32_t on_miss;        /* HORUS_MISS_* */
     int32_t on_failure;     /* HORUS_FAILURE_* */

@@ -359,8 +359,8 @@ static void wrong_settings(void) {
     REFUSED(HORUS_E_NODE, rate_hz, -1);
     REFUSED(HORUS_E_NODE, deadline_ns, 5);
     REFUSED(HORUS_E_NODE, watchdog_ns, HORUS_TIME_ZERO);
-    REFUSED(HORUS_E_ARGUMENT, min_start_interval_ns, UINT64_MAX);
-    CHECK(strstr(horus_last_error_message(), "min_start_interval_ns is -1 ns") != NULL);
+    REFUSED(HORUS_E_ARGUMENT, miss_if_sooner_than_ns, UINT64_MAX);
+    CHECK(strstr(horus_last_error_message(), "miss_if_sooner_than_ns is -1 ns") != NULL);
     REFUSED(HORUS_E_NULL, reads_count, 1);
     REFUSED(HORUS_E_NULL, writes_count, 1);
     no_tick.tick = NULL;

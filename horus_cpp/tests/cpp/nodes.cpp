@@ -352,7 +352,7 @@ void wrong_times_are_refused() {
         {"budget", [](auto &node, auto time) { node.budget(time); }, horus::Errc::node},
         {"deadline", [](auto &node, auto time) { node.deadline(time); }, horus::Errc::node},
         {"watchdog", [](auto &node, auto time) { node.watchdog(time); }, horus::Errc::node},
-        {"min_start_interval", [](auto &node, auto time) { node.min_start_interval(time); }, {}},
+        {"miss_if_sooner_than", [](auto &node, auto time) { node.miss_if_sooner_than(time); }, {}},
         {"pause",
          [](auto &node, auto time) { node.failure_policy(horus::FailurePolicy::skip(1, time)); },
          {}},

@@ -122,7 +122,7 @@ class Node:
         compute: bool = False,
         on: str | Iterable[str] = (),
         at_most: float | None = None,
-        min_start_interval: float | None = None,
+        miss_if_sooner_than: float | None = None,
         checkpoints: int | None = None,
         pubs: Mapping[str, _Publishes] | Iterable[str] | str = (),
         subs: Mapping[str, _Receives] | Iterable[str] | str = (),
@@ -159,7 +159,7 @@ class Node:
             "chain": chain,
             "compute": compute,
             "at_most": at_most,
-            "min_start_interval": min_start_interval,
+            "miss_if_sooner_than": miss_if_sooner_than,
             "checkpoints": checkpoints,
         }
         _check_settings(name, self._spec)

@@ -128,7 +128,7 @@ fn setter_for(name: &str, value: &Bound<'_, PyAny>) -> PyResult<Option<Setter>> 
         "budget" => set!(budget(time()?)),
         "deadline" => set!(deadline(time()?)),
         "watchdog" => set!(watchdog(time()?)),
-        "min_start_interval" => set!(min_start_interval(time()?)),
+        "miss_if_sooner_than" => set!(miss_if_sooner_than(time()?)),
         "checkpoints" => set!(checkpoints(integer(value, 0, u64::MAX)?)),
         "priority" => set!(priority(integer(value, 1_u8, 99)?)),
         "core" => set!(core(integer(value, 0, usize::MAX)?)),

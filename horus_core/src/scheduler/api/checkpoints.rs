@@ -93,7 +93,7 @@ impl std::fmt::Display for LastCheckpoint {
 #[derive(Debug)]
 pub(crate) struct CheckpointChecker {
     wanted: u64,
-    min_start_interval_ns: u64,
+    miss_if_sooner_than_ns: u64,
     /// The number of the last checkpoint that the present tick has passed; 0 if it has passed none.
     last: u64,
     began_ns: Option<u64>,
@@ -104,13 +104,13 @@ pub(crate) struct CheckpointChecker {
 
 impl CheckpointChecker {
     /// Creates the checker of a node. Each tick of the node has to pass `wanted` checkpoints, and
-    /// at least `min_start_interval` has to pass from the start of one tick to the start of the
+    /// at least `miss_if_sooner_than` has to pass from the start of one tick to the start of the
     /// next.
     #[must_use]
-    pub(crate) fn new(wanted: u64, min_start_interval: Duration) -> Self {
+    pub(crate) fn new(wanted: u64, miss_if_sooner_than: Duration) -> Self {
         Self {
             wanted,
-            min_start_interval_ns: saturating_nanos(min_start_interval),
+            miss_if_sooner_than_ns: saturating_nanos(miss_if_sooner_than),
             last: 0,
             began_ns: None,
             fault: None,
@@ -135,10 +135,10 @@ impl CheckpointChecker {
         self.position.0.set(0);
         if let Some(before_ns) = self.began_ns.replace(begin_ns) {
             let since_ns = begin_ns.saturating_sub(before_ns);
-            if since_ns < self.min_start_interval_ns {
+            if since_ns < self.miss_if_sooner_than_ns {
                 self.record_fault(CheckpointFault::Early {
                     found: Duration::from_nanos(since_ns),
-                    wanted: Duration::from_nanos(self.min_start_interval_ns),
+                    wanted: Duration::from_nanos(self.miss_if_sooner_than_ns),
                 });
             }
         }

@@ -66,7 +66,7 @@ pub(crate) struct NodeSpec {
     pub(crate) checkpoints: u64,
     /// The shortest allowed time from the start of one tick to the start of the next; `None` if
     /// there is no limit.
-    pub(crate) min_start_interval: Option<Duration>,
+    pub(crate) miss_if_sooner_than: Option<Duration>,
     /// The topics whose messages make the node run.
     pub(crate) topics: Vec<String>,
     /// The topics that the node reads, including those whose messages make it run.
@@ -106,7 +106,7 @@ pub(crate) struct NodePlan {
     pub(crate) chain: Option<String>,
     pub(crate) watchdog: Option<Duration>,
     pub(crate) checkpoints: u64,
-    pub(crate) min_start_interval: Option<Duration>,
+    pub(crate) miss_if_sooner_than: Option<Duration>,
     /// The topics that the node reads, including those whose messages make it run.
     pub(crate) reads: Vec<String>,
     pub(crate) writes: Vec<String>,
@@ -254,7 +254,7 @@ impl NodeSpec {
             chain: self.chain,
             watchdog: self.watchdog,
             checkpoints: self.checkpoints,
-            min_start_interval: self.min_start_interval,
+            miss_if_sooner_than: self.miss_if_sooner_than,
             reads: self.reads,
             writes: self.writes,
             inputs: self.inputs,
@@ -323,7 +323,7 @@ impl NodeSpec {
         if !has_due_time && self.deadline.is_some() {
             return no_effect("a deadline", "give it a rate, which sets its due times");
         }
-        let is_guarded = self.checkpoints > 0 || self.min_start_interval.is_some();
+        let is_guarded = self.checkpoints > 0 || self.miss_if_sooner_than.is_some();
         if !has_due_time && self.on_miss.is_some() && self.inputs.is_empty() && !is_guarded {
             let advice = "give it a rate, an input with a timeout, or checkpoints";
             return no_effect("a policy for misses", advice);
@@ -340,12 +340,12 @@ impl NodeSpec {
             ("a deadline of", self.deadline),
             ("a period of", rate.map(Rate::period)),
         ];
-        if let (Some(min_start_interval), Some(rate)) = (self.min_start_interval, rate)
-            && min_start_interval > rate.period()
+        if let (Some(miss_if_sooner_than), Some(rate)) = (self.miss_if_sooner_than, rate)
+            && miss_if_sooner_than > rate.period()
         {
             return Err(PlanError::Contradiction {
                 node: self.name.clone(),
-                one: format!("min_start_interval {min_start_interval:?}"),
+                one: format!("miss_if_sooner_than {miss_if_sooner_than:?}"),
                 other: format!("a period of {:?}", rate.period()),
                 reason: "every tick would be too early",
             });

@@ -32,9 +32,9 @@ impl TickChecks {
     /// most nodes.
     pub(crate) fn for_plan(plan: &NodePlan) -> Option<Box<Self>> {
         let wanted = plan.checkpoints;
-        let min_start_interval = plan.min_start_interval;
-        let has_sequence = wanted > 0 || min_start_interval.is_some();
-        let new = || CheckpointChecker::new(wanted, min_start_interval.unwrap_or(Duration::ZERO));
+        let miss_if_sooner_than = plan.miss_if_sooner_than;
+        let has_sequence = wanted > 0 || miss_if_sooner_than.is_some();
+        let new = || CheckpointChecker::new(wanted, miss_if_sooner_than.unwrap_or(Duration::ZERO));
         let checkpoints = has_sequence.then(new);
         let inputs = plan.inputs.clone();
         let is_any = has_sequence || !inputs.is_empty();

@@ -147,7 +147,7 @@ fn contradictions_are_refused_with_the_reason() {
         (
             NodeSpec {
                 rate,
-                min_start_interval: ms(11),
+                miss_if_sooner_than: ms(11),
                 ..spec("n")
             },
             "would be too early",
