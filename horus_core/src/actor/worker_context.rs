@@ -175,11 +175,11 @@ impl WorkerContext {
         let wait = &mut self.wait;
         let has_begun = wait.end_ns != 0;
         if has_begun && wait.handled != self.handled {
-            wait.occasions.succeed();
+            wait.occasions.record_success();
         }
         let is_in_vain = has_begun && wait.handled == self.handled && now_ns >= wait.end_ns;
         if is_in_vain || has_work() {
-            wait.occasions.fail();
+            wait.occasions.record_failure();
             wait.end_ns = 0;
             return false;
         }

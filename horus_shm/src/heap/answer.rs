@@ -321,9 +321,9 @@ impl<T> Answer<T> {
         };
         let found = self.spin(spin, wait_policy.deadline);
         if found.is_some() {
-            long_polls.succeed();
+            long_polls.record_success();
         } else if is_long {
-            long_polls.fail();
+            long_polls.record_failure();
         }
         LONG_POLL_BACKOFF.set(long_polls);
         found

@@ -42,13 +42,13 @@ impl<const MAX: u32> Backoff<MAX> {
     }
 
     /// Records that an attempt has succeeded. The next occasion is then due, too.
-    pub const fn succeed(&mut self) {
+    pub const fn record_success(&mut self) {
         *self = Self::new();
     }
 
     /// Records that an attempt has failed. More occasions are then skipped before the next attempt
     /// than after the previous failure.
-    pub const fn fail(&mut self) {
+    pub const fn record_failure(&mut self) {
         let next = 2 * self.last + 1;
         self.last = if next < MAX { next } else { MAX };
         self.left = self.last;
@@ -71,11 +71,11 @@ mod tests {
         };
         for wanted in [0, 1, 3, 5, 5] {
             assert_eq!(passed(&mut backoff), wanted);
-            backoff.fail();
+            backoff.record_failure();
         }
-        backoff.succeed();
+        backoff.record_success();
         assert_eq!(passed(&mut backoff), 0);
-        backoff.fail();
+        backoff.record_failure();
         assert_eq!(passed(&mut backoff), 1);
         assert!(!Backoff::<5>::never_due().is_due());
     }

@@ -183,28 +183,35 @@ impl InputWatch {
     pub(crate) fn begin_tick(&self, now_ns: u64, period_ns: u64) {
         self.now_ns.set(now_ns);
         let ticked_ns = self.ticked_ns.get();
-        let is_after_gap = self.is_after_gap(now_ns, ticked_ns, period_ns);
+        let may_have_waited = self.messages_may_have_waited(now_ns, ticked_ns, period_ns);
         self.arrival_ns
-            .set(if is_after_gap { ticked_ns } else { now_ns });
+            .set(if may_have_waited { ticked_ns } else { now_ns });
         self.ticked_ns.set(now_ns);
         self.released_ns.set(NEVER);
     }
 
-    /// Returns true if messages that a tick at `now_ns` finds may have waited for longer than the
-    /// timeout. The tick before began at `ticked_ns`.
-    fn is_after_gap(&self, now_ns: u64, ticked_ns: u64, period_ns: u64) -> bool {
-        if ticked_ns == NEVER || now_ns.saturating_sub(ticked_ns) <= self.timeout_ns {
+    /// Returns true if messages that the tick at `tick_ns` finds may have waited for longer than
+    /// the timeout, because the node did not tick meanwhile. The tick before began at
+    /// `previous_tick_ns`; [`NEVER`] if there was none.
+    fn messages_may_have_waited(
+        &self,
+        tick_ns: u64,
+        previous_tick_ns: u64,
+        period_ns: u64,
+    ) -> bool {
+        let since_previous_ns = tick_ns.saturating_sub(previous_tick_ns);
+        if previous_tick_ns == NEVER || since_previous_ns <= self.timeout_ns {
             return false;
         }
         if period_ns > 0 {
             // WHY three periods: a timeout may be shorter than one, a node at half its rate ticks
             // at every second due time, and no tick begins exactly when it is due.
-            return now_ns.saturating_sub(ticked_ns) > period_ns.saturating_mul(3);
+            return since_previous_ns > period_ns.saturating_mul(3);
         }
         // WHY: a node that waits for messages receives them at once, except those that came while
         // it was not allowed to tick.
         let released_ns = self.released_ns.get();
-        released_ns != NEVER && now_ns.saturating_sub(released_ns) <= self.timeout_ns
+        released_ns != NEVER && tick_ns.saturating_sub(released_ns) <= self.timeout_ns
     }
 
     /// Records that a message was received in the present tick. Returns the time as which its

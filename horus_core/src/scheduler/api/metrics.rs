@@ -155,7 +155,7 @@ const fn bucket_index(ns: u64) -> usize {
 impl LiveMetrics {
     /// Records that a tick begins at `begin_ns`, and how late it is: it was due at `due_ns`.
     #[inline(always)]
-    pub(crate) fn begin_tick(&self, due_ns: u64, begin_ns: u64) {
+    pub(crate) fn record_tick_begin(&self, due_ns: u64, begin_ns: u64) {
         // Relaxed: a counter, which the supervisor polls.
         self.tick_began_ns.set(begin_ns);
         add_to_counter(
@@ -166,22 +166,22 @@ impl LiveMetrics {
 
     /// Records that an asynchronous tick continues after an `await`.
     #[cfg(feature = "async-io")]
-    pub(crate) fn resume_tick(&self, now_ns: u64) {
-        // Relaxed: as in `begin_tick`.
+    pub(crate) fn record_tick_resumption(&self, now_ns: u64) {
+        // Relaxed: as in `record_tick_begin`.
         self.tick_began_ns.set(now_ns);
     }
 
     /// Records that an asynchronous tick waits in an `await`, so that it does not count as stuck
     /// meanwhile.
     #[cfg(feature = "async-io")]
-    pub(crate) fn pause_tick(&self) {
-        // Relaxed: as in `begin_tick`.
+    pub(crate) fn record_tick_pause(&self) {
+        // Relaxed: as in `record_tick_begin`.
         self.tick_began_ns.set(0);
     }
 
     /// Records that the tick that began at `begin_ns` has ended at `end_ns`.
     #[inline(always)]
-    pub(crate) fn end_tick(&self, begin_ns: u64, end_ns: u64) {
+    pub(crate) fn record_tick_end(&self, begin_ns: u64, end_ns: u64) {
         let duration = end_ns.saturating_sub(begin_ns);
         add_to_counter(&self.ticks, 1);
         add_to_counter(&self.durations[bucket_index(duration)], 1);
@@ -274,15 +274,15 @@ impl LiveMetrics {
     }
 
     /// Records that the present tick panics, and that the panic hook is about to run.
-    pub(crate) fn begin_panic(&self) {
-        // Relaxed: as in `begin_tick`.
+    pub(crate) fn record_panic_begin(&self) {
+        // Relaxed: as in `record_tick_begin`.
         self.panicked_ns.set(PANIC_HOOK_RUNNING);
     }
 
     /// Records that the panic hook has returned. The tick will then end soon, unless the node
     /// itself catches its panics.
-    pub(crate) fn end_panic(&self, now_ns: u64) {
-        // Relaxed: as in `begin_tick`.
+    pub(crate) fn record_panic_end(&self, now_ns: u64) {
+        // Relaxed: as in `record_tick_begin`.
         self.panicked_ns.set(now_ns);
     }
 
@@ -431,9 +431,9 @@ mod tests {
     fn ticks_are_counted_with_their_times() {
         let metrics = LiveMetrics::default();
         for (due, begin, end) in [(100, 100, 1100), (2000, 2500, 2600), (3000, 3001, 13_001)] {
-            metrics.begin_tick(due, begin);
+            metrics.record_tick_begin(due, begin);
             assert_eq!(metrics.busy_time(begin + 7), Some(Duration::from_nanos(7)));
-            metrics.end_tick(begin, end);
+            metrics.record_tick_end(begin, end);
             assert_eq!(metrics.busy_time(end), None);
         }
         let snapshot = metrics.snapshot();
@@ -452,8 +452,8 @@ mod tests {
     #[test]
     fn no_time_is_too_long_for_a_bucket() {
         let metrics = LiveMetrics::default();
-        metrics.begin_tick(0, u64::MAX);
-        metrics.end_tick(0, u64::MAX);
+        metrics.record_tick_begin(0, u64::MAX);
+        metrics.record_tick_end(0, u64::MAX);
         let snapshot = metrics.snapshot();
         assert_eq!(
             snapshot.durations.quantile(0.5),
@@ -474,18 +474,18 @@ mod tests {
         const MS: u64 = 1_000_000;
         let metrics = LiveMetrics::default();
         let busy_ms = |now_ms| metrics.busy_time(now_ms * MS).map(|busy| busy.as_millis());
-        metrics.begin_tick(100 * MS, 100 * MS);
-        metrics.begin_panic();
+        metrics.record_tick_begin(100 * MS, 100 * MS);
+        metrics.record_panic_begin();
         assert_eq!([busy_ms(100), busy_ms(2000), busy_ms(10_099)], [Some(0); 3]);
         // A hook that does not end makes the tick hang.
         assert_eq!(busy_ms(10_100), Some(10_000));
-        metrics.end_panic(2000 * MS);
+        metrics.record_panic_end(2000 * MS);
         // The node has caught its panic itself, and goes on.
         assert_eq!([busy_ms(2000), busy_ms(2050)], [Some(0), Some(50)]);
-        metrics.end_tick(100 * MS, 2100 * MS);
+        metrics.record_tick_end(100 * MS, 2100 * MS);
         assert_eq!(busy_ms(2200), None);
         // The panic does not count for the next tick.
-        metrics.begin_tick(3000 * MS, 3000 * MS);
+        metrics.record_tick_begin(3000 * MS, 3000 * MS);
         assert_eq!(busy_ms(3007), Some(7));
     }
 }

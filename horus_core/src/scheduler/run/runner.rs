@@ -360,7 +360,7 @@ impl Runner {
             return ControlFlow::Break((begin_ns, self.result_without_tick()));
         }
         let due_ns = due_ns.max(self.busy_until_ns);
-        self.metrics.begin_tick(due_ns, begin_ns);
+        self.metrics.record_tick_begin(due_ns, begin_ns);
         if let Some(tick_checks) = &mut self.tick_checks {
             tick_checks.begin_tick(begin_ns, self.tick_times.period_ns);
         }
@@ -412,7 +412,7 @@ impl Runner {
         (due_ns, begin_ns, end_ns): (u64, u64, u64),
         clock: &Clock,
     ) -> (u64, AfterTurn) {
-        self.metrics.end_tick(begin_ns, end_ns);
+        self.metrics.record_tick_end(begin_ns, end_ns);
         let overrun = Overrun {
             past_deadline_ns: end_ns
                 .saturating_sub(due_ns)

@@ -373,7 +373,7 @@ mod tests {
             rate,
             ..NodeSpec::default()
         });
-        metrics.begin_tick(100 * MS, 100 * MS);
+        metrics.record_tick_begin(100 * MS, 100 * MS);
         assert!(watched_node.check_tick(110 * MS).is_none());
         metrics.set_budget_ns(MS);
         let found = watched_node.check_tick(110 * MS);
@@ -388,29 +388,29 @@ mod tests {
     #[test]
     fn a_stuck_node_stays_stuck_while_it_panics_and_is_made_safe_once() {
         let (mut watched_node, metrics) = watched_node();
-        metrics.begin_tick(100 * MS, 100 * MS);
+        metrics.record_tick_begin(100 * MS, 100 * MS);
         assert!(matches!(
             watched_node.check_tick(120 * MS),
             Some(TickFinding::Stuck { .. })
         ));
         assert!(watched_node.claim_safe_state_call());
-        metrics.begin_panic();
+        metrics.record_panic_begin();
         for now_ms in [130, 1000, 5000] {
             assert!(
                 watched_node.check_tick(now_ms * MS).is_none(),
                 "after {now_ms} ms"
             );
         }
-        metrics.end_panic(5000 * MS);
+        metrics.record_panic_end(5000 * MS);
         assert!(
             watched_node.check_tick(5000 * MS).is_none() && !watched_node.claim_safe_state_call()
         );
-        metrics.end_tick(100 * MS, 5001 * MS);
+        metrics.record_tick_end(100 * MS, 5001 * MS);
         assert!(matches!(
             watched_node.check_tick(5001 * MS),
             Some(TickFinding::Recovered { .. })
         ));
-        metrics.begin_tick(6000 * MS, 6000 * MS);
+        metrics.record_tick_begin(6000 * MS, 6000 * MS);
         assert!(watched_node.claim_safe_state_call());
     }
 
@@ -428,20 +428,20 @@ mod tests {
                 Some(TickFinding::GivenUp { .. })
             )
         };
-        metrics.begin_tick(100 * MS, 100 * MS);
+        metrics.record_tick_begin(100 * MS, 100 * MS);
         assert!(!is_given_up(120));
         // Stopped for a minute.
         assert!((60_120..61_000).all(|now_ms| !is_given_up(now_ms)));
         assert!((61_000..61_200).any(&mut is_given_up), "it is endless");
-        metrics.end_tick(100 * MS, 61_200 * MS);
+        metrics.record_tick_end(100 * MS, 61_200 * MS);
         assert!(!is_given_up(61_200));
     }
 
     #[test]
     fn a_node_whose_panic_hook_hangs_is_made_safe_once_before_it_is_stuck() {
         let (mut watched_node, metrics) = watched_node();
-        metrics.begin_tick(100 * MS, 100 * MS);
-        metrics.begin_panic();
+        metrics.record_tick_begin(100 * MS, 100 * MS);
+        metrics.record_panic_begin();
         assert!(watched_node.check_tick(1110 * MS).is_none());
         assert!(matches!(
             watched_node.check_tick(1111 * MS),
@@ -467,7 +467,7 @@ mod tests {
             )
         };
         assert_eq!(checks(100 * MS), (false, 110 * MS + 1));
-        metrics.begin_tick(100 * MS, 101 * MS);
+        metrics.record_tick_begin(100 * MS, 101 * MS);
         assert_eq!(checks(110 * MS + 1), (false, 111 * MS + 1));
         assert_eq!(
             checks(111 * MS),
@@ -477,7 +477,7 @@ mod tests {
             checks(111 * MS + 1),
             (true, 111 * MS + 1 + STUCK_CHECK_INTERVAL_NS)
         );
-        metrics.end_tick(101 * MS, 112 * MS);
+        metrics.record_tick_end(101 * MS, 112 * MS);
         assert_eq!(checks(112 * MS), (true, 122 * MS + 1));
     }
 }

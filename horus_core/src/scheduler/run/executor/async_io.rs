@@ -277,11 +277,11 @@ async fn poll_tick(
     let outcome = poll_fn(|task| {
         // WHY for each poll: a tick that waits must not count as stuck, but one that blocks the
         // thread must.
-        metrics.resume_tick(clock.now_ns());
+        metrics.record_tick_resumption(clock.now_ns());
         let scope = NodeScope::enter(log_name);
         let polled = catch_panic(|| tick.as_mut().poll(task));
         drop(scope);
-        metrics.pause_tick();
+        metrics.record_tick_pause();
         match polled {
             Ok(Poll::Ready(result)) => Poll::Ready(Some(Ok(result))),
             Err(panic) => Poll::Ready(Some(Err(panic))),

@@ -171,7 +171,7 @@ impl Runner {
         error: &str,
         (begin_ns, end_ns): (u64, u64),
     ) {
-        self.metrics.end_tick(begin_ns, end_ns);
+        self.metrics.record_tick_end(begin_ns, end_ns);
         if let Some(panic) = panic {
             self.record_panic(&panic, " in the drop of its tick");
         }
