@@ -6,7 +6,7 @@ use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{OpenError, PublisherProgress, RawConsumer, RawProducer, TypeInfo};
 
 use super::SendError;
-use super::payload::{Inbox, Outbox};
+use super::payload::{MessageReader, MessageWriter};
 use crate::message::Buffer;
 use crate::topic::error::WriteError;
 
@@ -50,8 +50,8 @@ pub trait Encoded: Sized + Send + 'static {
 macro_rules! encoded_payload {
     ([$($generics:tt)*] $type:ty) => {
         impl<$($generics)*> $crate::topic::Payload for $type {
-            type Outbox = $crate::topic::Encoder;
-            type Inbox = $crate::topic::MessageDecoder;
+            type Writer = $crate::topic::Encoder;
+            type Reader = $crate::topic::MessageDecoder;
 
             fn type_info() -> ::horus_shm::TypeInfo {
                 <Self as $crate::topic::Encoded>::type_info()
@@ -101,7 +101,7 @@ impl Encoder {
     }
 }
 
-impl<T: Encoded> Outbox<T> for Encoder {
+impl<T: Encoded> MessageWriter<T> for Encoder {
     fn new(raw: RawProducer) -> Self {
         Self(raw)
     }
@@ -202,7 +202,7 @@ impl MessageDecoder {
     }
 }
 
-impl<T: Encoded> Inbox<T> for MessageDecoder {
+impl<T: Encoded> MessageReader<T> for MessageDecoder {
     fn new(raw: RawConsumer) -> Self {
         Self::new(raw)
     }

@@ -25,10 +25,10 @@ use crate::message::{FieldKind, Message, Primitive, Schema};
 pub trait Payload: Sized + 'static {
     /// The type that writes messages of this type to slots, for publishers.
     #[doc(hidden)]
-    type Outbox: Outbox<Self>;
+    type Writer: MessageWriter<Self>;
     /// The type that reads messages of this type from slots, for subscribers.
     #[doc(hidden)]
-    type Inbox: Inbox<Self>;
+    type Reader: MessageReader<Self>;
 
     /// Returns the description of the message type, which endpoints compare and which the topic
     /// stores for tools.
@@ -44,7 +44,7 @@ pub trait Payload: Sized + 'static {
 
 /// Puts the messages of one publisher into the slots of the publisher's lane.
 #[doc(hidden)]
-pub trait Outbox<T>: Debug + Send + Unpin {
+pub trait MessageWriter<T>: Debug + Send + Unpin {
     fn new(raw: RawProducer) -> Self;
     fn raw(&self) -> &RawProducer;
     /// Makes sure that messages of `bytes` bytes fit into the slots of the lane.
@@ -55,7 +55,7 @@ pub trait Outbox<T>: Debug + Send + Unpin {
 
 /// Takes the messages of one subscriber out of the slots of all lanes.
 #[doc(hidden)]
-pub trait Inbox<T>: Debug + Send + Unpin {
+pub trait MessageReader<T>: Debug + Send + Unpin {
     fn new(raw: RawConsumer) -> Self;
     fn raw(&self) -> &RawConsumer;
     fn ignore_publisher(&mut self, publisher: PublisherProgress<'_>);
@@ -69,8 +69,8 @@ pub trait Inbox<T>: Debug + Send + Unpin {
 }
 
 impl<T: Message> Payload for T {
-    type Outbox = Producer<T>;
-    type Inbox = Consumer<T>;
+    type Writer = Producer<T>;
+    type Reader = Consumer<T>;
 
     fn type_info() -> TypeInfo {
         let text = T::SCHEMA.text();
@@ -91,7 +91,7 @@ impl<T: Message> Payload for T {
     }
 }
 
-impl<T: Message> Outbox<T> for Producer<T> {
+impl<T: Message> MessageWriter<T> for Producer<T> {
     fn new(raw: RawProducer) -> Self {
         Self::new(raw)
     }
@@ -114,7 +114,7 @@ impl<T: Message> Outbox<T> for Producer<T> {
     }
 }
 
-impl<T: Message> Inbox<T> for Consumer<T> {
+impl<T: Message> MessageReader<T> for Consumer<T> {
     fn new(raw: RawConsumer) -> Self {
         Self::new(raw)
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{Loan, Participant, RawProducer, UnmatchedPair};
 
-use super::payload::Outbox;
+use super::payload::MessageWriter;
 use super::{Backend, Payload, Qos, Topic};
 use crate::message::{Framed, FramedLoan, Header, Message};
 use crate::topic::endpoint_events::EndpointEvents;
@@ -21,7 +21,7 @@ use crate::topic::error::{EndpointKind, EndpointWaitError, LoanError, SendError,
 #[derive(Debug)]
 pub struct Publisher<T: Payload> {
     name: Arc<str>,
-    outbox: T::Outbox,
+    writer: T::Writer,
     // WHY a `Cell`: it makes the publisher `!Sync`.
     marker: PhantomData<Cell<()>>,
     qos_on_stalled: horus_shm::OnStalled,
@@ -49,10 +49,10 @@ impl<T: Payload> Publisher<T> {
     }
 
     pub(super) fn from_raw(name: &str, raw: RawProducer, on_stalled: horus_shm::OnStalled) -> Self {
-        let outbox = T::Outbox::new(raw);
+        let writer = T::Writer::new(raw);
         Self {
             name: name.into(),
-            outbox,
+            writer,
             marker: PhantomData,
             qos_on_stalled: on_stalled,
         }
@@ -73,7 +73,7 @@ impl<T: Payload> Publisher<T> {
     /// messages whose length varies. The error contains `message`.
     #[inline(always)]
     pub fn send<M: Borrow<T>>(&mut self, message: M) -> Result<(), SendError<M>> {
-        self.outbox
+        self.writer
             .send(message.borrow())
             .map_err(|error| error.with(message))
     }
@@ -92,7 +92,7 @@ impl<T: Payload> Publisher<T> {
         timeout: Duration,
     ) -> Result<(), SendError<M>> {
         let sent = self
-            .outbox
+            .writer
             .send_until(WaitPolicy::with_timeout(timeout), message.borrow());
         sent.map_err(|error| error.with(message))
     }
@@ -125,7 +125,7 @@ impl<T: Payload> Publisher<T> {
     /// [`SendError::NoSpace`] if there is no memory for them; [`SendError::Full`] if reliable
     /// subscribers still have to read messages in three earlier reservations.
     pub fn reserve(&mut self, bytes: u64) -> Result<(), SendError<()>> {
-        self.outbox.reserve(bytes)
+        self.writer.reserve(bytes)
     }
 
     /// Returns the name of the topic, as it was given when this publisher was opened.
@@ -243,7 +243,7 @@ impl<T: Payload> Publisher<T> {
     }
 
     pub(super) fn raw(&self) -> &RawProducer {
-        self.outbox.raw()
+        self.writer.raw()
     }
 }
 
@@ -260,7 +260,7 @@ impl<T: Message> Publisher<T> {
     ///
     /// Returns [`LoanError`] if no slot can be lent.
     pub fn loan(&mut self) -> Result<Loan<'_, T>, LoanError> {
-        self.outbox.loan()
+        self.writer.loan()
     }
 }
 
@@ -278,7 +278,7 @@ impl<H: Header> Publisher<Framed<H>> {
     /// Returns [`LoanError`] if no slot can be lent. It is [`LoanError::TooLong`] if this publisher
     /// may only send shorter messages.
     pub fn loan(&mut self, header: H) -> Result<FramedLoan<'_, H>, LoanError> {
-        let raw = self.outbox.raw_mut();
+        let raw = self.writer.raw_mut();
         raw.reserve(header.message_bytes())?;
         Ok(FramedLoan::from_loan(header, raw.loan()?))
     }

@@ -9,7 +9,7 @@ use horus_shm::internals::wait::WaitPolicy;
 use horus_shm::{MismatchedPublisher, RawConsumer, RawSample, Sample, Watch};
 
 use super::encoded::{MALFORMED_MAX, MessageDecoder};
-use super::payload::{Inbox, published_ns, published_ns_of};
+use super::payload::{MessageReader, published_ns, published_ns_of};
 use super::{Backend, Payload, Publisher, Qos, Stats, Topic, mismatch};
 use crate::message::{Framed, FramedSample, Header, Message, SchemaDifference};
 use crate::topic::endpoint_events::EndpointEvents;
@@ -24,10 +24,10 @@ use crate::topic::error::{
 #[derive(Debug)]
 pub struct Subscriber<T: Payload> {
     name: Arc<str>,
-    // WHY before `inbox`: it is dropped first, so that the drop of the inbox wakes no task.
+    // WHY before `reader`: it is dropped first, so that the drop of the reader wakes no task.
     #[cfg(feature = "async")]
     pub(super) alarm: Option<horus_shm::Alarm>,
-    inbox: T::Inbox,
+    reader: T::Reader,
     // WHY a `Cell`: it makes the subscriber `!Sync`.
     marker: PhantomData<Cell<()>>,
     /// The time for which the blocking calls of this subscriber spin before they sleep.
@@ -74,7 +74,7 @@ impl<T: Payload> Subscriber<T> {
         mismatch::log_mismatches(&mut raw);
         Self {
             name: name.into(),
-            inbox: T::Inbox::new(raw),
+            reader: T::Reader::new(raw),
             marker: PhantomData,
             spin: WaitPolicy::SPIN,
             #[cfg(feature = "async")]
@@ -96,7 +96,7 @@ impl<T: Payload> Subscriber<T> {
     /// [`Self::check`] reports these cases.
     #[inline(always)]
     pub fn recv(&mut self) -> Option<T> {
-        self.inbox.recv()
+        self.reader.recv()
     }
 
     /// Receives the available messages, up to about the topic's capacity, passes each to `each` and
@@ -127,7 +127,7 @@ impl<T: Payload> Subscriber<T> {
     /// ```
     #[inline]
     pub fn drain(&mut self, each: impl FnMut(T)) -> usize {
-        self.inbox.drain(each)
+        self.reader.drain(each)
     }
 
     /// Returns the newest unread message, or `None` if there is nothing new. Older messages are
@@ -139,7 +139,7 @@ impl<T: Payload> Subscriber<T> {
     /// `monotonic_ns` is 0, `timestamp_ns` is used in its place.
     #[inline]
     pub fn latest(&mut self) -> Option<T> {
-        self.inbox.latest()
+        self.reader.latest()
     }
 
     /// Checks whether this subscriber can still receive. Call this when no messages come. Takes
@@ -214,7 +214,7 @@ impl<T: Payload> Subscriber<T> {
     }
 
     fn recv_until(&mut self, wait_policy: WaitPolicy) -> Option<T> {
-        self.inbox.recv_until(wait_policy.with_spin(self.spin))
+        self.reader.recv_until(wait_policy.with_spin(self.spin))
     }
 
     /// Sets how long the blocking calls of this subscriber spin before they sleep. The default of
@@ -259,7 +259,7 @@ impl<T: Payload> Subscriber<T> {
     /// Returns this subscriber's ledger: its counts since it joined.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        Stats::new(self.raw().stats(), self.inbox.malformed())
+        Stats::new(self.raw().stats(), self.reader.malformed())
     }
 
     /// Returns how often a publisher detached this reliable subscriber because it had stopped
@@ -362,18 +362,18 @@ impl<T: Payload> Subscriber<T> {
     /// handle.
     pub(super) fn include_own_publisher(&mut self, publisher: &Publisher<T>) {
         // WHY it cannot fail: its lanes were read before, so their memory is already mapped.
-        let included = self.inbox.include_publisher(publisher.raw().progress());
+        let included = self.reader.include_publisher(publisher.raw().progress());
         debug_assert!(included.is_ok(), "{included:?}");
     }
 
     /// Makes this subscriber receive nothing from `publisher`, which is the other end of its topic
     /// handle.
     pub(super) fn ignore_own_publisher(&mut self, publisher: &Publisher<T>) {
-        self.inbox.ignore_publisher(publisher.raw().progress());
+        self.reader.ignore_publisher(publisher.raw().progress());
     }
 
     pub(super) fn raw(&self) -> &RawConsumer {
-        self.inbox.raw()
+        self.reader.raw()
     }
 }
 
@@ -385,7 +385,7 @@ impl<T: Message> Subscriber<T> {
     /// unspecified values.
     #[inline(always)]
     pub fn recv_into(&mut self, message: &mut T) -> bool {
-        self.inbox.recv_into(message)
+        self.reader.recv_into(message)
     }
 
     /// Receives the newest message, as [`Self::latest`] does, but writes it to existing memory,
@@ -395,7 +395,7 @@ impl<T: Message> Subscriber<T> {
     /// unspecified values.
     #[inline]
     pub fn latest_into(&mut self, message: &mut T) -> bool {
-        self.inbox.latest_into_by_key(message, published_ns_of)
+        self.reader.latest_into_by_key(message, published_ns_of)
     }
 
     /// Borrows the next message in place in shared memory, or returns `None` if there is no message
@@ -412,7 +412,7 @@ impl<T: Message> Subscriber<T> {
     /// holds seven, all subscribers together hold half of the topic's capacity, or a publisher is
     /// not pinnable. A failed call loses no message; [`Self::recv`] copies it.
     pub fn borrow(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
-        self.inbox.borrow()
+        self.reader.borrow()
     }
 
     /// Borrows the newest message, as [`Self::borrow`] does; older messages are counted as by
@@ -422,7 +422,7 @@ impl<T: Message> Subscriber<T> {
     ///
     /// Returns the errors of [`Self::borrow`].
     pub fn borrow_latest(&mut self) -> Result<Option<Sample<T>>, BorrowError> {
-        self.inbox.borrow_latest(&published_ns::<T>)
+        self.reader.borrow_latest(&published_ns::<T>)
     }
 }
 
@@ -458,7 +458,7 @@ impl<H: Header> Subscriber<Framed<H>> {
         &mut self,
         mut borrow: impl FnMut(&mut RawConsumer) -> Result<Option<RawSample>, BorrowError>,
     ) -> Result<Option<FramedSample<H>>, BorrowError> {
-        let MessageDecoder { raw, malformed, .. } = &mut self.inbox;
+        let MessageDecoder { raw, malformed, .. } = &mut self.reader;
         for _ in 0..MALFORMED_MAX {
             let Some(sample) = borrow(raw)? else {
                 return Ok(None);

@@ -59,10 +59,10 @@ pub struct Arrival {
 /// ```
 #[derive(Debug)]
 pub struct DynamicSubscriber {
-    // WHY before `inbox`: it is dropped first, so that the drop of the inbox wakes no task.
+    // WHY before `decoder`: it is dropped first, so that the drop of the decoder wakes no task.
     #[cfg(feature = "async")]
     alarm: Option<horus_shm::Alarm>,
-    inbox: MessageDecoder,
+    decoder: MessageDecoder,
     message_type: DynamicType,
     spin: Duration,
     /// True if the calls that copy a message into the caller's buffer must never truncate it, as
@@ -101,7 +101,7 @@ impl DynamicSubscriber {
         mismatch::log_mismatches(&mut raw);
         let message_type = DynamicType::new(raw.segment().request().type_info.clone());
         Self {
-            inbox: MessageDecoder::new(raw),
+            decoder: MessageDecoder::new(raw),
             message_type,
             spin: WaitPolicy::SPIN,
             whole: false,
@@ -118,15 +118,15 @@ impl DynamicSubscriber {
     /// to send longer messages.
     #[inline]
     pub fn recv_into(&mut self, buffer: &mut [u8]) -> Option<usize> {
-        self.inbox.raw.set_requires_whole_messages(self.whole);
-        self.inbox.raw.recv_bytes(buffer)
+        self.decoder.raw.set_requires_whole_messages(self.whole);
+        self.decoder.raw.recv_bytes(buffer)
     }
 
     /// Receives the next message without copying it, and returns its length in bytes, or `None` if
     /// there is no message right now. Never blocks. Takes as long for long messages as for short
     /// ones.
     pub fn recv_length(&mut self) -> Option<usize> {
-        self.inbox.raw.recv_length()
+        self.decoder.raw.recv_length()
     }
 
     /// Prevents [`Self::recv_into`], [`Self::recv_into_timeout`] and [`Self::latest_into`] from
@@ -149,9 +149,9 @@ impl DynamicSubscriber {
         buffer: &mut [u8],
         timeout: Duration,
     ) -> Result<usize, RecvTimeoutError> {
-        self.inbox.raw.set_requires_whole_messages(self.whole);
+        self.decoder.raw.set_requires_whole_messages(self.whole);
         let received = self
-            .inbox
+            .decoder
             .raw
             .recv_bytes_until(self.wait_policy(timeout), buffer);
         received.ok_or_else(|| self.timeout_error())
@@ -160,8 +160,8 @@ impl DynamicSubscriber {
     /// Returns the bytes of the next message, or `None` if there is no message right now. Never
     /// blocks.
     pub fn recv_bytes(&mut self) -> Option<&[u8]> {
-        let bytes = self.inbox.copy_next(RawConsumer::recv_bytes)?;
-        Some(&self.inbox.buffers[0].as_ref()[..bytes])
+        let bytes = self.decoder.copy_next(RawConsumer::recv_bytes)?;
+        Some(&self.decoder.buffers[0].as_ref()[..bytes])
     }
 
     /// Receives a message as [`Self::recv_bytes`] does, but blocks for up to `timeout` until there
@@ -175,10 +175,10 @@ impl DynamicSubscriber {
         let recv =
             |raw: &mut RawConsumer, buffer: &mut [u8]| raw.recv_bytes_until(wait_policy, buffer);
         let bytes = self
-            .inbox
+            .decoder
             .copy_next(recv)
             .ok_or_else(|| self.timeout_error())?;
-        Ok(&self.inbox.buffers[0].as_ref()[..bytes])
+        Ok(&self.decoder.buffers[0].as_ref()[..bytes])
     }
 
     /// Receives and decodes the next message, or returns `None` if there is no message right now.
@@ -187,7 +187,7 @@ impl DynamicSubscriber {
     /// A message whose bytes cannot be decoded is dropped, and counted in [`Stats::malformed`].
     pub fn recv(&mut self) -> Option<Value> {
         let message_type = &self.message_type;
-        self.inbox
+        self.decoder
             .receive(RawConsumer::recv_bytes, |buffer, bytes| {
                 message_type.decode(&buffer.as_ref()[..bytes])
             })
@@ -197,8 +197,8 @@ impl DynamicSubscriber {
     /// buffer and the length of the message in bytes, as
     /// [`Subscriber::latest`](crate::topic::Subscriber::latest) does. Never blocks.
     pub fn latest_into(&mut self, buffers: [&mut [u8]; 2]) -> Option<(usize, usize)> {
-        self.inbox.raw.set_requires_whole_messages(self.whole);
-        self.inbox
+        self.decoder.raw.set_requires_whole_messages(self.whole);
+        self.decoder
             .raw
             .latest_bytes(buffers, &|message| self.message_type.published_ns(message))
     }
@@ -207,8 +207,8 @@ impl DynamicSubscriber {
     /// [`Subscriber::latest`](crate::topic::Subscriber::latest) does. Never blocks.
     pub fn latest_bytes(&mut self) -> Option<&[u8]> {
         let published_ns = |message: &[u8]| self.message_type.published_ns(message);
-        let (newest, bytes) = self.inbox.copy_latest(&published_ns)?;
-        Some(&self.inbox.buffers[newest].as_ref()[..bytes])
+        let (newest, bytes) = self.decoder.copy_latest(&published_ns)?;
+        Some(&self.decoder.buffers[newest].as_ref()[..bytes])
     }
 
     /// Borrows the next message in place in shared memory, or returns `None` if there is no message
@@ -220,7 +220,7 @@ impl DynamicSubscriber {
     /// holds seven, all subscribers together hold half of the topic's capacity, or a publisher is
     /// not pinnable. A failed call loses no message; [`Self::recv_into`] copies it.
     pub fn borrow(&mut self) -> Result<Option<RawSample>, BorrowError> {
-        self.inbox.raw.borrow()
+        self.decoder.raw.borrow()
     }
 
     /// Borrows the newest message, as [`Self::borrow`] does; older ones are counted as skipped, or
@@ -230,7 +230,7 @@ impl DynamicSubscriber {
     ///
     /// Returns the errors of [`Self::borrow`].
     pub fn borrow_latest(&mut self) -> Result<Option<RawSample>, BorrowError> {
-        self.inbox
+        self.decoder
             .raw
             .borrow_latest(&|message| self.message_type.published_ns(message))
     }
@@ -255,7 +255,7 @@ impl DynamicSubscriber {
     /// woken at once. Call this after a receive that found no message.
     #[cfg(feature = "async")]
     pub fn set_alarm(&mut self, context: &Context<'_>) {
-        let watch = self.inbox.raw.watch();
+        let watch = self.decoder.raw.watch();
         let alarm = self
             .alarm
             .get_or_insert_with(|| horus_shm::Alarm::new(watch));
@@ -280,7 +280,7 @@ impl DynamicSubscriber {
     /// [`Subscriber::check`](crate::topic::Subscriber::check) if this may change.
     #[inline]
     pub fn check(&self) -> Result<(), RecvError> {
-        self.inbox.raw.check()
+        self.decoder.raw.check()
     }
 
     /// Returns the first difference between the message type of this subscriber and that of the
@@ -288,7 +288,7 @@ impl DynamicSubscriber {
     /// [`Subscriber::schema_difference`](crate::topic::Subscriber::schema_difference) does.
     #[must_use]
     pub fn schema_difference(&self) -> Option<SchemaDifference> {
-        mismatch::schema_difference(&self.inbox.raw)
+        mismatch::schema_difference(&self.decoder.raw)
     }
 
     /// Returns the publisher that does not match this subscriber, if [`Self::check`] returns
@@ -296,7 +296,7 @@ impl DynamicSubscriber {
     /// [`Subscriber::mismatched_publisher`](crate::topic::Subscriber::mismatched_publisher) does.
     #[must_use]
     pub fn mismatched_publisher(&self) -> Option<MismatchedPublisher> {
-        self.inbox.raw.mismatched_publisher()
+        self.decoder.raw.mismatched_publisher()
     }
 
     fn wait_policy(&self, timeout: Duration) -> WaitPolicy {
@@ -322,7 +322,7 @@ impl DynamicSubscriber {
 
     /// Returns the object with which a wait set checks this subscriber for new messages.
     pub(in crate::topic) fn watch(&self) -> Watch {
-        self.inbox.raw.watch()
+        self.decoder.raw.watch()
     }
 
     /// Ignores, from now on, the messages of `publisher`, which is a publisher of the same topic.
@@ -331,7 +331,7 @@ impl DynamicSubscriber {
     /// publisher may take the lane, and is ignored, too: call [`Self::include`] before you drop
     /// `publisher` and keep this subscriber.
     pub fn ignore(&mut self, publisher: &DynamicPublisher) {
-        self.inbox.raw.ignore_publisher(publisher.progress());
+        self.decoder.raw.ignore_publisher(publisher.progress());
     }
 
     /// Receives from the lane of `publisher` again after [`Self::ignore`]: what is sent in it after
@@ -341,28 +341,28 @@ impl DynamicSubscriber {
     ///
     /// Returns [`TopicError`] if a system call fails. The publisher is still ignored then.
     pub fn include(&mut self, publisher: &DynamicPublisher) -> Result<(), TopicError> {
-        let included = self.inbox.raw.include_publisher(publisher.progress());
+        let included = self.decoder.raw.include_publisher(publisher.progress());
         included.map_err(|error| TopicError::new(self.name(), error))
     }
 
     /// Adds one to the count of malformed messages. Call this if the bytes of the message just
     /// received or borrowed are not a message of the type that the caller expects.
     pub const fn count_malformed(&mut self) {
-        self.inbox.malformed += 1;
+        self.decoder.malformed += 1;
     }
 
     /// Returns this subscriber's ledger: its counts since it joined. The calls of
     /// [`Self::count_malformed`] are also counted as `malformed`.
     #[must_use]
     pub fn stats(&self) -> Stats {
-        Stats::new(self.inbox.raw.stats(), self.inbox.malformed)
+        Stats::new(self.decoder.raw.stats(), self.decoder.malformed)
     }
 
     /// Returns the number of messages that were overwritten before this subscriber read them,
     /// including those that no call has noticed yet. The number never shrinks.
     #[must_use]
     pub fn lost(&self) -> u64 {
-        self.inbox.raw.stats().lost
+        self.decoder.raw.stats().lost
     }
 
     /// Returns the type of the topic's messages, as this subscriber knows it.
@@ -374,7 +374,7 @@ impl DynamicSubscriber {
     /// Returns the name of the topic from which this subscriber receives.
     #[must_use]
     pub fn name(&self) -> &str {
-        self.inbox
+        self.decoder
             .raw
             .segment()
             .topic()
@@ -384,14 +384,14 @@ impl DynamicSubscriber {
     /// Returns a label that identifies the topic in error messages.
     #[must_use]
     pub fn label(&self) -> TopicLabel {
-        self.inbox.raw.segment().label()
+        self.decoder.raw.segment().label()
     }
 
     /// Returns the sequence number of the last message received, in the lane of its publisher; 0
     /// before the first message.
     #[must_use]
     pub const fn sequence(&self) -> u64 {
-        self.inbox.raw.sequence()
+        self.decoder.raw.sequence()
     }
 
     /// Returns the number of bytes of the last message received that its publisher sent; 0 before
@@ -401,7 +401,7 @@ impl DynamicSubscriber {
     /// other fields have their defaults. Fields that only the publisher knows are not counted.
     #[must_use]
     pub fn received_bytes(&self) -> usize {
-        self.inbox.raw.received_bytes()
+        self.decoder.raw.received_bytes()
     }
 
     /// Returns the lane and the sequence number of the last message received; `None` before the
@@ -411,11 +411,11 @@ impl DynamicSubscriber {
     /// This also holds if another publisher took the lane over in between. Takes some nanoseconds.
     #[must_use]
     pub fn last_arrival(&self) -> Option<Arrival> {
-        let lane = self.inbox.raw.last_lane()?;
+        let lane = self.decoder.raw.last_lane()?;
         Some(Arrival {
             lane,
-            number: self.inbox.raw.sequence(),
-            claims: self.inbox.raw.segment().lane_claims(lane),
+            number: self.decoder.raw.sequence(),
+            claims: self.decoder.raw.segment().lane_claims(lane),
         })
     }
 
@@ -425,27 +425,27 @@ impl DynamicSubscriber {
     #[inline]
     #[must_use]
     pub fn max_message_bytes(&self) -> usize {
-        self.inbox.raw.max_bytes()
+        self.decoder.raw.max_bytes()
     }
 
     /// Returns true if this handle is a copy in a forked child process. Its counters then differ
     /// from those of the parent's handle.
     #[must_use]
     pub fn is_forked(&self) -> bool {
-        self.inbox.raw.segment().is_forked()
+        self.decoder.raw.segment().is_forked()
     }
 
     /// Counts the live publishers of the topic. Takes about 0.2 µs for each publisher.
     #[must_use]
     pub fn publisher_count(&self) -> usize {
-        self.inbox.raw.topic_files().publisher_count()
+        self.decoder.raw.topic_files().publisher_count()
     }
 
     /// Counts the live subscribers of the topic in all processes. Takes about 0.2 µs for each
     /// subscriber.
     #[must_use]
     pub fn subscriber_count(&self) -> usize {
-        self.inbox.raw.topic_files().subscriber_count()
+        self.decoder.raw.topic_files().subscriber_count()
     }
 
     /// Waits until the topic has `count` publishers, for up to `timeout`, and returns their number.
@@ -461,7 +461,7 @@ impl DynamicSubscriber {
         count: usize,
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
-        WantedEndpoints::publishers(count).wait(self.inbox.raw.topic_files(), timeout)
+        WantedEndpoints::publishers(count).wait(self.decoder.raw.topic_files(), timeout)
     }
 
     /// Waits as [`Self::wait_for_publishers`] does, but does not count the publisher of the caller.
@@ -477,7 +477,7 @@ impl DynamicSubscriber {
         timeout: Duration,
     ) -> Result<usize, EndpointWaitError> {
         let wanted = WantedEndpoints::publishers(count).excluding_own();
-        wanted.wait(self.inbox.raw.topic_files(), timeout)
+        wanted.wait(self.decoder.raw.topic_files(), timeout)
     }
 
     /// Returns a watch of the topic's publishers in all processes. It yields an event for each
@@ -485,7 +485,7 @@ impl DynamicSubscriber {
     /// not match this subscriber, the event that it joined contains the reason.
     #[must_use]
     pub fn publisher_events(&self) -> EndpointEvents {
-        let raw = &self.inbox.raw;
+        let raw = &self.decoder.raw;
         EndpointEvents::new(
             raw.topic_files(),
             EndpointKind::Publisher,
@@ -497,6 +497,6 @@ impl DynamicSubscriber {
     /// and subscribers.
     #[must_use]
     pub fn backend(&self) -> Backend {
-        Backend::from_files(&self.inbox.raw.topic_files())
+        Backend::from_files(&self.decoder.raw.topic_files())
     }
 }
