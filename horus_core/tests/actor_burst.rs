@@ -12,7 +12,7 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 
 use executors::{LONG, until};
-use horus_core::actor::{Actor, Actors, Address, Context, Mailbox, Reply};
+use horus_core::actor::{Actor, Actors, Address, Context, MailboxKind, Reply};
 use horus_core::scheduler::{NodeResult, Running, SwapState};
 use private::Private;
 
@@ -77,7 +77,7 @@ fn actors_are_called_and_ended_inside_of_their_surroundings() {
         .actors("fleet")
         .threads(1)
         .wrap_handlers(wrap_handlers);
-    let actors = group.mailbox(Mailbox::bounded(1024)).build().unwrap();
+    let actors = group.mailbox(MailboxKind::bounded(1024)).build().unwrap();
     let handled = Arc::new(AtomicU64::new(0));
     // Relaxed: a counter.
     let handled_by_now = || handled.load(Ordering::Relaxed);

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use executors::{LONG, until};
 use horus_core::actor::{
-    Actor, Actors, Address, Context, Down, DownReason, FindError, Mailbox, Reply, Timer,
+    Actor, Actors, Address, Context, Down, DownReason, FindError, MailboxKind, Reply, Timer,
 };
 use horus_core::scheduler::{FailurePolicy, NodeResult, Running};
 use private::Private;
@@ -441,7 +441,7 @@ fn no_message_is_lost_if_init_fails_after_a_restart() {
         }
     }
 
-    for mailbox in [Mailbox::bounded(5), Mailbox::unbounded()] {
+    for mailbox in [MailboxKind::bounded(5), MailboxKind::unbounded()] {
         let (actors, running, _private) = running(1);
         let (seen, all) = mpsc::channel();
         let refusals = Arc::new(AtomicU64::new(0));

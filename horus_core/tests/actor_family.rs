@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use executors::{LONG, until};
 use horus_core::actor::{
-    Actor, Actors, Address, Context, Mailbox, Reply, SpawnOptions, TrySendError,
+    Actor, Actors, Address, Context, MailboxKind, Reply, SpawnOptions, TrySendError,
 };
 use horus_core::scheduler::{FailurePolicy, NodeResult, Running};
 use private::Private;
@@ -316,7 +316,7 @@ impl Actor for Gate {
     }
 }
 
-fn gate(options: SpawnOptions<'_>, mailbox: Mailbox, seen: &Seen) -> Address<Passed> {
+fn gate(options: SpawnOptions<'_>, mailbox: MailboxKind, seen: &Seen) -> Address<Passed> {
     options.mailbox(mailbox).spawn(seen.gate(None)).unwrap()
 }
 
@@ -325,7 +325,7 @@ fn gate(options: SpawnOptions<'_>, mailbox: Mailbox, seen: &Seen) -> Address<Pas
 fn messages_that_were_put_aside_are_counted_and_come_first() {
     let (actors, running, _private) = running(2);
     let seen = Seen::default();
-    let address = gate(actors.options(), Mailbox::bounded(8), &seen);
+    let address = gate(actors.options(), MailboxKind::bounded(8), &seen);
     let mut sent = 0;
     for round in 1..=5 {
         seen.set_open(false);
@@ -362,7 +362,7 @@ fn many_messages_come_back_in_their_order() {
     const LATE: u64 = 100;
     let (actors, running, _private) = running(2);
     let seen = Seen::default();
-    let address = gate(actors.options(), Mailbox::unbounded(), &seen);
+    let address = gate(actors.options(), MailboxKind::unbounded(), &seen);
     address.tell_all((0..NUMBERS).map(Passed::Number)).unwrap();
     // WHY: the last of them is aside by then.
     let marker = Arc::new(AtomicU64::new(0));
@@ -387,7 +387,7 @@ fn messages_come_back_without_other_mail() {
     const NUMBERS: u64 = 20_000;
     let (actors, running, _private) = running(1);
     let seen = Seen::default();
-    let options = actors.options().mailbox(Mailbox::unbounded());
+    let options = actors.options().mailbox(MailboxKind::unbounded());
     let address = options.spawn(seen.quiet_gate(None)).unwrap();
     address.tell_all((0..NUMBERS).map(Passed::Number)).unwrap();
     until("all are aside", || actors.counters().handled >= NUMBERS);

@@ -15,7 +15,7 @@ use std::sync::mpsc;
 use std::thread;
 use std::time::Duration;
 
-use horus_core::actor::{Actor, Address, Answer, Context, Mailbox, Reply};
+use horus_core::actor::{Actor, Address, Answer, Context, MailboxKind, Reply};
 use horus_core::scheduler::{self, Hertz, NodeResult};
 use noise::result;
 use private::Private;
@@ -96,7 +96,7 @@ impl Actor for Member {
 
 #[test]
 fn the_hot_path_of_actors_calls_nobody() {
-    for mailbox in [Mailbox::bounded(64), Mailbox::unbounded()] {
+    for mailbox in [MailboxKind::bounded(64), MailboxKind::unbounded()] {
         let (mut scheduler, _private) = Private::alone();
         let group = scheduler.actors("ring").threads(1).mailbox(mailbox);
         let actors = group.build().unwrap();

@@ -16,8 +16,8 @@ use std::time::Duration;
 use executors::{LONG, until};
 use forked::fork;
 use horus_core::actor::{
-    Actor, Actors, Address, AskError, Context, Down, Inbox, InboxSet, Mailbox, RecvTimeoutError,
-    Reply, SpawnError, TryRecvError, TrySendError,
+    Actor, Actors, Address, AskError, Context, Down, Inbox, InboxSet, MailboxKind,
+    RecvTimeoutError, Reply, SpawnError, TryRecvError, TrySendError,
 };
 use horus_core::scheduler::{NodeResult, Scheduler};
 use private::Private;
@@ -35,7 +35,7 @@ fn alone() -> (Actors, Scheduler, Private) {
 }
 
 fn open<M: Send + 'static>(actors: &Actors, capacity: u16) -> (Address<M>, Inbox<M>) {
-    actors.inbox(Mailbox::bounded(capacity)).unwrap()
+    actors.inbox(MailboxKind::bounded(capacity)).unwrap()
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn an_inbox_accepts_exactly_its_capacity() {
             }
         }
     }
-    let (address, mut latest) = actors.inbox::<u16>(Mailbox::latest()).unwrap();
+    let (address, mut latest) = actors.inbox::<u16>(MailboxKind::latest()).unwrap();
     (0..10).for_each(|number| address.tell(number).unwrap());
     assert_eq!(latest.try_recv(), Ok(9));
     assert_eq!(latest.try_recv(), Err(TryRecvError::Empty));
@@ -196,7 +196,7 @@ fn actors_send_to_inboxes_until_the_group_ends() {
     assert_eq!(inbox.recv(LONG), Ok(1000));
     assert_eq!(inbox.recv(LONG), Err(RecvTimeoutError::Disconnected));
     assert!(own_address.is_disconnected(), "its owner has ended");
-    let late = actors.inbox::<u32>(Mailbox::default());
+    let late = actors.inbox::<u32>(MailboxKind::default());
     assert!(matches!(late, Err(SpawnError::Closed { .. })));
 }
 
@@ -494,7 +494,7 @@ fn a_forked_child_spawns_and_finds_nothing_in_the_group_of_its_parent() {
     assert!(fork(|| {
         let is_forked = |error| matches!(error, SpawnError::Forked { group } if group == "fleet");
         actors
-            .inbox::<u32>(Mailbox::bounded(16))
+            .inbox::<u32>(MailboxKind::bounded(16))
             .is_err_and(is_forked)
             && actors.spawn(Watches(texts.clone())).is_err_and(is_forked)
             && actors.register("other", &address).is_ok()

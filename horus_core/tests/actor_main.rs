@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use executors::{LONG, Recorded};
-use horus_core::actor::{Actor, Actors, Address, AskError, Context, InboxSet, Mailbox, Reply};
+use horus_core::actor::{Actor, Actors, Address, AskError, Context, InboxSet, MailboxKind, Reply};
 use horus_core::message::{EmergencyStop, NodeEvent};
 use horus_core::scheduler::{
     self, FailurePolicy, Hertz, NodeClass, NodeResult, Report, Scheduler, StopReason,
@@ -382,8 +382,8 @@ impl Actor for Forward {
 fn a_wait_for_room_or_for_mail_runs_actors() {
     let (mut scheduler, _private) = Private::alone();
     let actors = scheduler.actors("fleet").threads(0).build().unwrap();
-    let (address, mut inbox) = actors.inbox(Mailbox::bounded(64)).unwrap();
-    let options = actors.options().mailbox(Mailbox::bounded(1));
+    let (address, mut inbox) = actors.inbox(MailboxKind::bounded(64)).unwrap();
+    let options = actors.options().mailbox(MailboxKind::bounded(1));
     let forward = options.spawn(Forward(address)).unwrap();
     let mut running = scheduler.start().unwrap();
     running.tick_once().unwrap();

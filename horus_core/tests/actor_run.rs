@@ -12,14 +12,14 @@ use std::time::Duration;
 
 use executors::{LONG, until};
 use horus_core::actor::{
-    Actor, Actors, Address, AskError, Context, Mailbox, Reply, SendTimeoutError, TellAllError,
+    Actor, Actors, Address, AskError, Context, MailboxKind, Reply, SendTimeoutError, TellAllError,
     TrySendError,
 };
 use horus_core::scheduler::{NodeClass, NodeResult, Running};
 use private::Private;
 
 /// Runs a group of `threads` with this kind of mailbox.
-fn running(threads: usize, mailbox: Mailbox) -> (Actors, Running, Private) {
+fn running(threads: usize, mailbox: MailboxKind) -> (Actors, Running, Private) {
     let (mut scheduler, private) = Private::alone();
     let group = scheduler.actors("fleet").threads(threads).mailbox(mailbox);
     let actors = group.build().unwrap();
@@ -67,10 +67,10 @@ enum Log {
 #[test]
 fn messages_of_a_sender_arrive_in_order() {
     for (threads, mailbox) in [
-        (1, Mailbox::bounded(64)),
-        (2, Mailbox::bounded(1)),
-        (2, Mailbox::unbounded()),
-        (3, Mailbox::bounded(1024)),
+        (1, MailboxKind::bounded(64)),
+        (2, MailboxKind::bounded(1)),
+        (2, MailboxKind::unbounded()),
+        (3, MailboxKind::bounded(1024)),
     ] {
         let (actors, running, _private) = running(threads, mailbox);
         let mut log = Vec::new();
@@ -118,7 +118,7 @@ fn messages_of_a_sender_arrive_in_order() {
 #[test]
 fn a_number_goes_around_a_ring_of_actors() {
     for threads in [1, 2] {
-        let (actors, running, _private) = running(threads, Mailbox::default());
+        let (actors, running, _private) = running(threads, MailboxKind::default());
         let (done, is_done) = mpsc::channel();
         let mut next: Option<Address<u64>> = None;
         let (first, wanted) = mpsc::channel::<Address<u64>>();
@@ -157,7 +157,7 @@ enum Question {
 /// Every question ends: with an answer, or with the reason why there is none.
 #[test]
 fn every_question_ends() {
-    let (actors, running, _private) = running(2, Mailbox::default());
+    let (actors, running, _private) = running(2, MailboxKind::default());
     let mut kept: Vec<Reply<u64>> = Vec::new();
     let actor = act(move |question, context: &mut Context<'_, _>| {
         match question {
@@ -205,7 +205,7 @@ fn every_question_ends() {
 #[test]
 fn a_mailbox_holds_its_capacity() {
     for capacity in [1, 2, 7, 100] {
-        let (actors, running, _private) = running(1, Mailbox::bounded(capacity));
+        let (actors, running, _private) = running(1, MailboxKind::bounded(capacity));
         let (go, wait) = mpsc::channel::<()>();
         let (begun, has_begun) = mpsc::channel();
         let actor = act(move |_: u64, _: &mut Context<'_, _>| {
@@ -256,7 +256,7 @@ fn mail_waits_for_the_start() {
         act(move |number: u64, _: &mut Context<'_, _>| Ok(seen.send((name, number))?))
     };
     let every = actors.spawn(note("every")).unwrap();
-    let options = actors.options().mailbox(Mailbox::latest());
+    let options = actors.options().mailbox(MailboxKind::latest());
     let latest = options.spawn(note("latest")).unwrap();
     every.tell_all(1..=3).unwrap();
     latest.tell(1).unwrap();
@@ -278,7 +278,7 @@ fn mail_waits_for_the_start() {
 /// handled a message, the one that it has sent to itself last included.
 #[test]
 fn a_handler_that_does_not_return_delays_no_other() {
-    let (actors, running, _private) = running(2, Mailbox::default());
+    let (actors, running, _private) = running(2, MailboxKind::default());
     let handled = Arc::new(AtomicU64::new(0));
     let others: Vec<_> = (0..1_000)
         .map(|_| {
@@ -313,7 +313,7 @@ fn a_handler_that_does_not_return_delays_no_other() {
 /// The one actor to which a handler sends that does not return is run by another thread.
 #[test]
 fn the_next_actor_of_a_handler_that_does_not_return_runs() {
-    let (actors, running, _private) = running(2, Mailbox::default());
+    let (actors, running, _private) = running(2, MailboxKind::default());
     let (seen, is_seen) = mpsc::channel();
     let other = actors
         .spawn(act(move |number: u64, _: &mut Context<'_, _>| {
@@ -339,7 +339,7 @@ fn the_next_actor_of_a_handler_that_does_not_return_runs() {
 /// thread, and the group can be paused.
 #[test]
 fn endless_mail_starves_nobody() {
-    let (actors, running, _private) = running(1, Mailbox::default());
+    let (actors, running, _private) = running(1, MailboxKind::default());
     let turns = Arc::new(AtomicU64::new(0));
     let count = Arc::clone(&turns);
     let endless = act(move |(), context: &mut Context<'_, _>| {

@@ -12,7 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use executors::{LONG, Recorded, until};
-use horus_core::actor::{Actor, Actors, Context, Mailbox, Reply};
+use horus_core::actor::{Actor, Actors, Context, MailboxKind, Reply};
 use horus_core::message::{EmergencyStop, NodeEvent, NodeMetrics};
 use horus_core::scheduler::{
     FailurePolicy, Health, NodeResult, Running, emergency_stop_publisher, schedulers,
@@ -86,7 +86,7 @@ impl Site {
         let (private, recorded) = (Private::new(), Recorded::default());
         let mut scheduler = recorded.scheduler(&private);
         let group = scheduler.actors("fleet").threads(threads);
-        let actors = group.mailbox(Mailbox::bounded(64)).build().unwrap();
+        let actors = group.mailbox(MailboxKind::bounded(64)).build().unwrap();
         let running = scheduler.start().unwrap();
         Self {
             private,

@@ -11,11 +11,13 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use executors::{LONG, until};
-use horus_core::actor::{Actor, Actors, Address, Context, Down, Mailbox, SwapError, TrySendError};
+use horus_core::actor::{
+    Actor, Actors, Address, Context, Down, MailboxKind, SwapError, TrySendError,
+};
 use horus_core::scheduler::{FailurePolicy, NodeResult, Running, Swap, SwapState};
 use private::Private;
 
-fn running(threads: usize, mailbox: Mailbox) -> (Actors, Running, Private) {
+fn running(threads: usize, mailbox: MailboxKind) -> (Actors, Running, Private) {
     let (mut scheduler, private) = Private::alone();
     let group = scheduler.actors("fleet").threads(threads).mailbox(mailbox);
     let actors = group.build().unwrap();
@@ -96,7 +98,7 @@ impl Actor for Versioned {
 /// A swap keeps its place among the messages of its sender, whatever the mailbox.
 #[test]
 fn a_swap_keeps_its_place_among_the_messages() {
-    for (threads, mailbox) in [(1, Mailbox::bounded(16)), (2, Mailbox::unbounded())] {
+    for (threads, mailbox) in [(1, MailboxKind::bounded(16)), (2, MailboxKind::unbounded())] {
         let (actors, running, _private) = running(threads, mailbox);
         let calls = Calls::default();
         let address = actors.spawn(Versioned::new(0, &calls)).unwrap();
@@ -159,7 +161,7 @@ fn swaps_keep_pace_with_messages() {
     } else {
         250_000
     };
-    let (actors, running, _private) = running(2, Mailbox::unbounded());
+    let (actors, running, _private) = running(2, MailboxKind::unbounded());
     let handled = Arc::new(AtomicU64::new(0));
     let checked = |version| Checked {
         version,
@@ -186,7 +188,7 @@ fn swaps_keep_pace_with_messages() {
 /// if the `init` of the new one fails. After the trial, a failure is the new actor's.
 #[test]
 fn an_actor_that_fails_its_trial_is_swapped_back() {
-    let (actors, running, _private) = running(2, Mailbox::default());
+    let (actors, running, _private) = running(2, MailboxKind::default());
     let calls = Calls::default();
     let options = actors.options().on_failure(FailurePolicy::Ignore);
     let address = options.spawn(Versioned::new(1, &calls)).unwrap();
@@ -249,7 +251,7 @@ fn a_swap_ends_in_any_case() {
             Ok(())
         }
     }
-    let (actors, running, _private) = running(1, Mailbox::default());
+    let (actors, running, _private) = running(1, MailboxKind::default());
     let calls = Calls::default();
     let address = actors.spawn(Versioned::new(1, &calls)).unwrap();
     let SwapState::RolledBack(reason) = address.swap(Other).unwrap().wait(LONG) else {
@@ -330,7 +332,7 @@ impl Actor for Ticking {
 /// those of a new one that fails when the old one comes back, whose timers then go on.
 #[test]
 fn each_version_has_its_own_timers_and_children() {
-    let (actors, running, _private) = running(1, Mailbox::default());
+    let (actors, running, _private) = running(1, MailboxKind::default());
     let noted = Noted::default();
     let make = |version, failing| Ticking {
         version,
@@ -414,7 +416,7 @@ impl Actor for Once {
 #[test]
 fn a_timer_that_is_due_in_a_trial_waits_for_the_end_of_the_trial() {
     for is_final in [false, true] {
-        let (actors, running, _private) = running(1, Mailbox::default());
+        let (actors, running, _private) = running(1, MailboxKind::default());
         let (handled, swap) = (Calls::default(), Arc::default());
         let options = actors.options().on_failure(FailurePolicy::Ignore);
         let once = Once {
@@ -480,7 +482,7 @@ impl Actor for Watching {
 
 #[test]
 fn a_watch_that_each_version_begins_is_one_watch() {
-    let (actors, running, _private) = running(1, Mailbox::default());
+    let (actors, running, _private) = running(1, MailboxKind::default());
     let other = actors.spawn(Versioned::new(1, &Calls::default())).unwrap();
     let downs = Arc::new(AtomicU64::new(0));
     let watching = || Watching {

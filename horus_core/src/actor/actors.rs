@@ -17,7 +17,7 @@ use crate::actor::group::ActorGroup;
 use crate::actor::hosted_actor::HostedActor;
 use crate::actor::inbox::Inbox;
 use crate::actor::local;
-use crate::actor::mailbox::Mailbox;
+use crate::actor::mailbox::MailboxKind;
 use crate::actor::registry::{Registry, message_type_name};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::FailurePolicy;
@@ -84,7 +84,7 @@ impl Actors {
     /// [`SpawnError::Closed`] if the group has ended; [`SpawnError::Forked`] in a forked child.
     pub fn inbox<M: Send + 'static>(
         &self,
-        mailbox: Mailbox,
+        mailbox: MailboxKind,
     ) -> Result<(Address<M>, Inbox<M>), SpawnError> {
         check_not_forked(&self.0)?;
         Inbox::open(&self.0, mailbox).ok_or_else(|| SpawnError::Closed {
@@ -181,7 +181,7 @@ impl fmt::Debug for Actors {
 #[derive(Debug, Clone)]
 pub struct SpawnOptions<'a> {
     group: &'a Arc<ActorGroup>,
-    mailbox: Mailbox,
+    mailbox: MailboxKind,
     on_failure: Option<FailurePolicy>,
     has_safe_state: bool,
     /// The name under which reports mention the actor; `None` if they use the name under which it
@@ -192,7 +192,7 @@ pub struct SpawnOptions<'a> {
 impl<'a> SpawnOptions<'a> {
     /// Sets the kind of the mailbox. Default: the kind that was set for the whole group.
     #[must_use]
-    pub const fn mailbox(mut self, mailbox: Mailbox) -> Self {
+    pub const fn mailbox(mut self, mailbox: MailboxKind) -> Self {
         self.mailbox = mailbox;
         self
     }

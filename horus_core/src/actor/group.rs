@@ -17,7 +17,7 @@ use crate::actor::emergency_stop::GroupEmergencyStop;
 use crate::actor::group_settings::{GroupSettings, HandlerWrapper};
 use crate::actor::idle::Idle;
 use crate::actor::local;
-use crate::actor::mailbox::Mailbox;
+use crate::actor::mailbox::MailboxKind;
 use crate::actor::members::NumberedMembers;
 use crate::actor::registry::Registry;
 use crate::actor::swap::SwapRequest;
@@ -202,7 +202,7 @@ impl ActorGroup {
         self.settings.wrap_handlers
     }
 
-    pub(crate) const fn mailbox(&self) -> Mailbox {
+    pub(crate) const fn mailbox(&self) -> MailboxKind {
         self.settings.mailbox
     }
 

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::actor::idle::Idle;
-use crate::actor::mailbox::Mailbox;
+use crate::actor::mailbox::MailboxKind;
 
 /// A function that prepares the calling thread for the code of actors, and then calls its argument
 /// once. For example, it attaches the thread to an interpreter.
@@ -14,7 +14,7 @@ pub type HandlerWrapper = fn(&mut dyn FnMut());
 pub(crate) struct GroupSettings {
     /// The kind of mailbox that actors of the group get, unless they are spawned with a different
     /// one.
-    pub(crate) mailbox: Mailbox,
+    pub(crate) mailbox: MailboxKind,
     /// The CPUs to which the group's threads are pinned; empty if they are not pinned.
     pub(crate) cores: Vec<usize>,
     /// The SCHED_FIFO priority of the group's threads; `None` for no real-time priority.
@@ -34,7 +34,7 @@ const DEFAULT_WATCHDOG: Duration = Duration::from_secs(1);
 impl Default for GroupSettings {
     fn default() -> Self {
         Self {
-            mailbox: Mailbox::default(),
+            mailbox: MailboxKind::default(),
             cores: Vec::new(),
             priority: None,
             idle: Idle::default(),

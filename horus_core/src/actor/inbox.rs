@@ -21,7 +21,7 @@ use crate::actor::address::Address;
 use crate::actor::error::{RecvTimeoutError, TryRecvError};
 use crate::actor::group::{ActorGroup, ControlMessage, Task};
 use crate::actor::local;
-use crate::actor::mailbox::Mailbox;
+use crate::actor::mailbox::MailboxKind;
 use crate::actor::watch::{ActorId, ActorWatch, DownReason};
 use crate::actor::worker_context::WorkerContext;
 
@@ -143,7 +143,10 @@ impl<M: Send + 'static> Behaviour<ActorGroup> for HostedInbox<M> {
 
 impl<M: Send + 'static> Inbox<M> {
     /// Creates an inbox and its first address; returns `None` if the group has ended.
-    pub(super) fn open(group: &Arc<ActorGroup>, mailbox: Mailbox) -> Option<(Address<M>, Self)> {
+    pub(super) fn open(
+        group: &Arc<ActorGroup>,
+        mailbox: MailboxKind,
+    ) -> Option<(Address<M>, Self)> {
         let queue = Arc::<PullQueue<Task>>::default();
         let hosted = HostedInbox::<M> {
             queue: Arc::clone(&queue),

@@ -22,7 +22,7 @@ use crate::actor::watch::ActorId;
 /// # unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
 /// use std::time::{Duration, Instant};
 ///
-/// use horus_core::actor::{InboxSet, Mailbox};
+/// use horus_core::actor::{InboxSet, MailboxKind};
 /// use horus_core::scheduler::Scheduler;
 ///
 /// let mut scheduler = Scheduler::new();
@@ -30,7 +30,7 @@ use crate::actor::watch::ActorId;
 /// let mut set = InboxSet::new();
 /// let mut addresses = Vec::new();
 /// for _ in 0..100 {
-///     let (address, inbox) = actors.inbox::<u32>(Mailbox::bounded(8))?;
+///     let (address, inbox) = actors.inbox::<u32>(MailboxKind::bounded(8))?;
 ///     set.add(inbox);
 ///     addresses.push(address);
 /// }

@@ -4,29 +4,29 @@ use horus_shm::internals::heap::MailLimit;
 
 /// The kind of an actor's mailbox. Default: bounded by 1024 messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mailbox(MailLimit);
+pub struct MailboxKind(MailLimit);
 
-impl Mailbox {
+impl MailboxKind {
     /// The maximum capacity of a bounded mailbox, in messages.
     pub const CAPACITY_MAX: u16 = 32_767;
 
-    /// Returns a mailbox of up to `capacity` messages, including the one that is being handled. A
-    /// capacity below 1 or above [`Self::CAPACITY_MAX`] is changed to that limit. The mailbox
-    /// counts handled messages in steps, so it may refuse messages although up to an eighth of it
-    /// is free.
+    /// Returns the kind of mailbox that holds up to `capacity` messages, including the one that is
+    /// being handled. A capacity below 1 or above [`Self::CAPACITY_MAX`] is changed to that limit.
+    /// The mailbox counts handled messages in steps, so it may refuse messages although up to an
+    /// eighth of it is free.
     #[must_use]
     pub const fn bounded(capacity: u16) -> Self {
         Self(MailLimit::Bounded(capacity))
     }
 
-    /// Returns a mailbox without a limit on the number of messages.
+    /// Returns the kind of mailbox without a limit on the number of messages.
     #[must_use]
     pub const fn unbounded() -> Self {
         Self(MailLimit::Unbounded)
     }
 
-    /// Returns a mailbox that keeps only the latest message: a new message replaces one that still
-    /// waits.
+    /// Returns the kind of mailbox that keeps only the latest message: a new message replaces one
+    /// that still waits.
     #[must_use]
     pub const fn latest() -> Self {
         Self(MailLimit::Latest)
@@ -37,7 +37,7 @@ impl Mailbox {
     }
 }
 
-impl Default for Mailbox {
+impl Default for MailboxKind {
     fn default() -> Self {
         Self::bounded(1024)
     }

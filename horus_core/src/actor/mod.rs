@@ -10,7 +10,7 @@
 //! # unsafe { std::env::set_var("HORUS_SHM_DIR", dir.path().join("horus")) };
 //! use std::time::Duration;
 //!
-//! use horus_core::actor::{Actor, Context, Mailbox, Reply};
+//! use horus_core::actor::{Actor, Context, MailboxKind, Reply};
 //! use horus_core::scheduler::{NodeResult, Scheduler};
 //!
 //! #[derive(Default)]
@@ -36,7 +36,7 @@
 //! }
 //!
 //! let mut scheduler = Scheduler::new();
-//! let actors = scheduler.actors("fleet").threads(2).mailbox(Mailbox::bounded(64)).build()?;
+//! let actors = scheduler.actors("fleet").threads(2).mailbox(MailboxKind::bounded(64)).build()?;
 //! let counter = actors.spawn(Counter::default())?;
 //! let running = scheduler.start()?;
 //! counter.tell(Count::Add(1))?;
@@ -120,6 +120,6 @@ pub use inbox::Inbox;
 pub use inbox_set::InboxSet;
 #[doc(hidden)]
 pub use local::is_worker;
-pub use mailbox::Mailbox;
+pub use mailbox::MailboxKind;
 pub use timer::Timer;
 pub use watch::{ActorId, Down, DownReason};

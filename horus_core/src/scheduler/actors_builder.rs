@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::Scheduler;
 use crate::actor::group::{ActorGroup, GROUP_THREADS_MAX};
 use crate::actor::group_settings::{GroupSettings, HandlerWrapper};
-use crate::actor::{Actors, Idle, Mailbox};
+use crate::actor::{Actors, Idle, MailboxKind};
 use crate::scheduler::api::plan::{NodeSpec, PlanError};
 use crate::scheduler::run::executor::group_node::GroupNode;
 use crate::topic::WaitSet;
@@ -51,7 +51,7 @@ impl<'a> ActorsBuilder<'a> {
 
     /// Sets the kind of the mailbox that actors get by default. Without this call, a mailbox holds
     /// up to 1024 messages.
-    pub const fn mailbox(mut self, mailbox: Mailbox) -> Self {
+    pub const fn mailbox(mut self, mailbox: MailboxKind) -> Self {
         self.settings.mailbox = mailbox;
         self
     }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use horus_core::actor::{ActorCounters, Actors, Address, FindError, Mailbox, RegisterError};
+use horus_core::actor::{ActorCounters, Actors, Address, FindError, MailboxKind, RegisterError};
 use pyo3::exceptions::{PyKeyError, PyTypeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyString, PyTuple, PyType};
@@ -40,7 +40,7 @@ impl PyActors {
         scheduler: &Bound<'_, PyScheduler>,
         name: &str,
         threads: usize,
-        mailbox: Mailbox,
+        mailbox: MailboxKind,
         order: i32,
     ) -> PyResult<Self> {
         let this = scheduler.get();
@@ -154,11 +154,11 @@ fn name_taken_error(error: &RegisterError) -> PyErr {
 }
 
 /// Converts the Python argument `mailbox`: a number, `'unbounded'` or `'latest'`.
-fn parse_mailbox(mailbox: &Bound<'_, PyAny>) -> PyResult<Mailbox> {
+fn parse_mailbox(mailbox: &Bound<'_, PyAny>) -> PyResult<MailboxKind> {
     if let Ok(text) = mailbox.cast::<PyString>() {
         return match text.to_str()? {
-            "unbounded" => Ok(Mailbox::unbounded()),
-            "latest" => Ok(Mailbox::latest()),
+            "unbounded" => Ok(MailboxKind::unbounded()),
+            "latest" => Ok(MailboxKind::latest()),
             other => {
                 let text = format!("mailbox='{other}': give a number, 'unbounded' or 'latest'");
                 Err(PyValueError::new_err(text))
@@ -171,19 +171,19 @@ fn parse_mailbox(mailbox: &Bound<'_, PyAny>) -> PyResult<Mailbox> {
         return Err(PyTypeError::new_err(text));
     };
     match u16::try_from(capacity) {
-        Ok(capacity) if (1..=Mailbox::CAPACITY_MAX).contains(&capacity) => {
-            Ok(Mailbox::bounded(capacity))
+        Ok(capacity) if (1..=MailboxKind::CAPACITY_MAX).contains(&capacity) => {
+            Ok(MailboxKind::bounded(capacity))
         }
         _ => {
-            let most = Mailbox::CAPACITY_MAX;
+            let most = MailboxKind::CAPACITY_MAX;
             let text = format!("mailbox={capacity}: give 1 to {most}, or 'unbounded'");
             Err(PyValueError::new_err(text))
         }
     }
 }
 
-fn mailbox_or_default(mailbox: Option<&Bound<'_, PyAny>>) -> PyResult<Mailbox> {
-    mailbox.map_or_else(|| Ok(Mailbox::default()), parse_mailbox)
+fn mailbox_or_default(mailbox: Option<&Bound<'_, PyAny>>) -> PyResult<MailboxKind> {
+    mailbox.map_or_else(|| Ok(MailboxKind::default()), parse_mailbox)
 }
 
 #[pymethods]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context as Polling, Poll, Wake, Waker};
 use std::time::Duration;
 
-use horus_core::actor::{Actor, Actors, Address, Context, Mailbox, Reply};
+use horus_core::actor::{Actor, Actors, Address, Context, MailboxKind, Reply};
 use horus_core::scheduler::{NodeResult, Running, Scheduler};
 
 use super::{GATE, PerWorkloadPass, RunResult, Runtime, WorkloadActor};
@@ -81,7 +81,7 @@ impl Actor for FutureActor {
 fn start_actors(threads: usize) -> Result<Running, Box<dyn Error>> {
     let mut scheduler = Scheduler::new();
     let actors = scheduler.actors("players").threads(threads);
-    let actors = actors.mailbox(Mailbox::unbounded()).build()?;
+    let actors = actors.mailbox(MailboxKind::unbounded()).build()?;
     ACTORS.current_cell().get_or_init(|| actors);
     Ok(scheduler.start()?)
 }

@@ -10,7 +10,7 @@ use horus_shm::Watch;
 use horus_shm::clock::Clock;
 
 use crate::actor::group::ActorGroup;
-use crate::actor::{Actor, Actors, Address, Context, Mailbox};
+use crate::actor::{Actor, Actors, Address, Context, MailboxKind};
 use crate::scheduler::api::node::NodeResult;
 use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::api::report::NodeReport;
@@ -92,7 +92,7 @@ impl SharedNodes {
         let actor = NodeActor::new(runner, wake.watches().to_vec(), clock, shared);
         self.nodes.push((Arc::clone(&actor.slot), member));
         let group = Actors::from_group(group);
-        let options = group.options().mailbox(Mailbox::latest()).safe_state();
+        let options = group.options().mailbox(MailboxKind::latest()).safe_state();
         let slot = Arc::clone(&actor.slot);
         let Ok(address) = options.label(&name).spawn(actor) else {
             // WHY no error: the group was stopped before the run, so the node is stopped, too.
