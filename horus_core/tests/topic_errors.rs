@@ -112,7 +112,7 @@ fn bytes_publisher(private: &Private) -> DynamicPublisher {
 
 /// Returns the builder of endpoints that take the type of the topic.
 fn adopting(private: &Private) -> DynamicBuilder {
-    DynamicBuilder::for_existing(NAME).namespace(private.namespace())
+    DynamicBuilder::for_existing_topic(NAME).namespace(private.namespace())
 }
 
 #[test]

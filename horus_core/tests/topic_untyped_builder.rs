@@ -13,7 +13,7 @@ use horus_core::{LoanError, OpenError, PublishLentError, RecvTimeoutError};
 use private::Private;
 
 fn builder(private: &Private, topic: &str) -> DynamicBuilder {
-    DynamicBuilder::for_existing(topic).namespace(private.namespace())
+    DynamicBuilder::for_existing_topic(topic).namespace(private.namespace())
 }
 
 fn is_not_found(error: &TopicError) -> bool {

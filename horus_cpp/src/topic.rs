@@ -65,10 +65,10 @@ unsafe fn apply_options(
 ) -> Result<DynamicBuilder, Failure> {
     // SAFETY: the caller's contract: `options` is null or readable for its `struct_bytes`.
     let Some(options) = (unsafe { HorusTopicOptions::read(options, "options") })? else {
-        return Ok(DynamicBuilder::for_existing(topic));
+        return Ok(DynamicBuilder::for_existing_topic(topic));
     };
     let builder = match options.message_type {
-        HORUS_TYPE_ADOPT => DynamicBuilder::for_existing(topic),
+        HORUS_TYPE_ADOPT => DynamicBuilder::for_existing_topic(topic),
         HORUS_TYPE_BYTES => DynamicType::bytes().builder(topic),
         HORUS_TYPE_SCHEMA => {
             // SAFETY: the caller's contract: `options.schema` is null or a terminated text.

@@ -249,7 +249,7 @@ pub(super) fn open_publisher(
     let topic = without_leading_slash(&arguments.topic);
     let builder = match type_name {
         Some(name) => find_type(name)?.builder(topic),
-        None => DynamicBuilder::for_existing(topic),
+        None => DynamicBuilder::for_existing_topic(topic),
     };
     let opened = builder
         .namespace(namespace)

@@ -69,7 +69,7 @@ fn a_status_that_the_owner_of_its_lane_has_not_sent_is_not_shown() {
     let of_first = format!("\"launcher_pid\":{}", first.id());
     let sample = "top --json -n 1 -i 0.01";
     robot.until(sample, |sample| sample.contains(&of_first));
-    let next = DynamicBuilder::for_existing("horus/launch").namespace(robot.namespace());
+    let next = DynamicBuilder::for_existing_topic("horus/launch").namespace(robot.namespace());
     let qos = Qos::latched().persist_after_exit(false);
     let mut next = next.qos(qos).publisher().unwrap();
     let publish = |next: &mut DynamicPublisher, owner: u64| {

@@ -1619,7 +1619,7 @@ enum {
  * The covariance is row-major 3 × 3 over x, y, z; all zeros means unknown.
  */
 typedef struct horus_landmark {
-    /* Time at which it was seen, by CLOCK_REALTIME: nanoseconds. */
+    /* Time at which the landmark was seen, by CLOCK_REALTIME: nanoseconds. */
     uint64_t timestamp_ns;
     /* Frame of the position: text. */
     char frame_id[32];

@@ -1491,7 +1491,7 @@ HORUS_MESSAGE(TrackedObject, timestamp_ns, frame_id, track_id, class_id, score, 
 ///
 /// The covariance is row-major 3 × 3 over x, y, z; all zeros means unknown.
 struct alignas(8) Landmark {
-    /// Time at which it was seen, by CLOCK_REALTIME: nanoseconds.
+    /// Time at which the landmark was seen, by CLOCK_REALTIME: nanoseconds.
     std::uint64_t timestamp_ns;
     /// Frame of the position: text.
     char frame_id[32];

@@ -1778,7 +1778,7 @@ class Landmark(Message):
         score: float = ...,
     ) -> Self: ...
     timestamp_ns: int
-    """Time at which it was seen, by CLOCK_REALTIME: nanoseconds."""
+    """Time at which the landmark was seen, by CLOCK_REALTIME: nanoseconds."""
     @property
     def frame_id(self) -> str:
         """Frame of the position: text."""

@@ -232,7 +232,7 @@ crate::message! {
     ///
     /// The covariance is row-major 3 × 3 over x, y, z; all zeros means unknown.
     pub struct Landmark {
-        /// Time at which it was seen, by CLOCK_REALTIME: nanoseconds.
+        /// Time at which the landmark was seen, by CLOCK_REALTIME: nanoseconds.
         pub timestamp_ns: u64,
         /// Frame of the position: text.
         pub frame_id: FrameId,

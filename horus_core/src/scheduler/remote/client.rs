@@ -148,10 +148,10 @@ pub fn scheduler_graph(namespace: &Arc<Namespace>, name: &str) -> Option<Graph> 
 pub fn remove_scheduler_topics(namespace: &Arc<Namespace>, name: &str) -> Result<bool, TopicError> {
     let topics = SchedulerTopics::new(namespace, name);
     // WHY the status first: a scheduler that is alive has it open, so nothing is removed.
-    let parts = [STATUS_SUFFIX, EVENTS_SUFFIX, GRAPH_SUFFIX, COMMANDS_SUFFIX];
-    parts
+    let suffixes = [STATUS_SUFFIX, EVENTS_SUFFIX, GRAPH_SUFFIX, COMMANDS_SUFFIX];
+    suffixes
         .iter()
-        .try_fold(true, |gone, part| Ok(gone && topics.remove(part)?))
+        .try_fold(true, |gone, suffix| Ok(gone && topics.remove(suffix)?))
 }
 
 /// Returns a publisher for emergency stops. It sends [`EmergencyStop::engage`] and

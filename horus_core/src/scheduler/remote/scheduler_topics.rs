@@ -102,14 +102,14 @@ impl SchedulerTopics {
         &self.namespace
     }
 
-    /// Returns the full name of one of the scheduler's topics. `part` selects the topic: it is
+    /// Returns the full name of one of the scheduler's topics. `suffix` selects the topic: it is
     /// [`STATUS_SUFFIX`], [`EVENTS_SUFFIX`], [`COMMANDS_SUFFIX`] or [`GRAPH_SUFFIX`].
-    pub(crate) fn topic_name(&self, part: &str) -> String {
-        format!("{SCHEDULER_TOPIC_PREFIX}{}{part}", self.name)
+    pub(crate) fn topic_name(&self, suffix: &str) -> String {
+        format!("{SCHEDULER_TOPIC_PREFIX}{}{suffix}", self.name)
     }
 
-    fn topic_builder<T: Payload>(&self, part: &str, qos: Qos) -> TopicBuilder<T> {
-        let builder = Topic::builder(&self.topic_name(part)).namespace(&self.namespace);
+    fn topic_builder<T: Payload>(&self, suffix: &str, qos: Qos) -> TopicBuilder<T> {
+        let builder = Topic::builder(&self.topic_name(suffix)).namespace(&self.namespace);
         // WHY strict: a scheduler owns these topics, and replaces those of another version.
         builder.qos(qos.strict(true))
     }
@@ -157,12 +157,13 @@ impl SchedulerTopics {
             .max_message_bytes(bytes)
     }
 
-    /// Opens an endpoint of the scheduler's topic `part` with `make`. If the existing topic is
-    /// incompatible, for instance because it comes from another version of this library, it is
-    /// replaced, unless a process has it open. Returns `None` if another process uses the topic.
+    /// Opens an endpoint of a topic of the scheduler with `make`. `suffix` is the end of the
+    /// topic's name, as for [`Self::topic_name`]. If the existing topic is incompatible, for
+    /// instance because it comes from another version of this library, it is replaced, unless a
+    /// process has it open. Returns `None` if another process uses the topic.
     pub(crate) fn open_endpoint<E>(
         &self,
-        part: &str,
+        suffix: &str,
         make: impl Fn() -> Result<E, TopicError>,
     ) -> Result<Option<E>, TopicError> {
         let open = || match make() {
@@ -174,7 +175,7 @@ impl SchedulerTopics {
             },
         };
         let mut found = open()?;
-        if matches!(found, OpenOutcome::Other) && self.remove(part)? {
+        if matches!(found, OpenOutcome::Other) && self.remove(suffix)? {
             found = open()?;
         }
         Ok(match found {
@@ -183,10 +184,10 @@ impl SchedulerTopics {
         })
     }
 
-    /// Removes the scheduler's topic `part`, unless a process has it open. Returns true if the
-    /// topic no longer exists.
-    pub(crate) fn remove(&self, part: &str) -> Result<bool, TopicError> {
-        let name = self.topic_name(part);
+    /// Removes the scheduler's topic whose name ends with `suffix`, such as [`STATUS_SUFFIX`],
+    /// unless a process has it open. Returns true if the topic no longer exists.
+    pub(crate) fn remove(&self, suffix: &str) -> Result<bool, TopicError> {
+        let name = self.topic_name(suffix);
         let removed = TopicName::new(&name).map_err(OpenError::from);
         let removed = removed.and_then(|name| remove_topic(&self.namespace, &name));
         removed.map_err(|error| TopicError::new(&name, error))

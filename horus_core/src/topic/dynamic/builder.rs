@@ -26,9 +26,9 @@ impl DynamicType {
 
 impl DynamicBuilder {
     /// Returns a builder for endpoints of the topic `name`, which must exist. The endpoints have
-    /// the message type of the topic. If messages vary in length, the slots of a publisher begin
-    /// with the length that they have by default, also if those of others have grown.
-    pub fn for_existing(name: &str) -> Self {
+    /// the message type of the topic. If messages vary in length, a new publisher starts with slots
+    /// of the default length, even if other publishers of the topic already have longer slots.
+    pub fn for_existing_topic(name: &str) -> Self {
         Self(OpenSettings::new(name, None))
     }
 

@@ -54,7 +54,7 @@ impl DynamicPublisher {
     ///
     /// Returns [`TopicError`] if the publisher cannot be opened.
     pub fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
-        DynamicBuilder::for_existing(name)
+        DynamicBuilder::for_existing_topic(name)
             .namespace(namespace)
             .publisher()
     }

@@ -79,7 +79,7 @@ impl DynamicSubscriber {
     /// Returns [`TopicError`] if the subscriber cannot be opened.
     pub fn open(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
         let qos = Qos::new().reliability(Reliability::BestEffort);
-        DynamicBuilder::for_existing(name)
+        DynamicBuilder::for_existing_topic(name)
             .namespace(namespace)
             .qos(qos)
             .subscriber()
@@ -92,7 +92,7 @@ impl DynamicSubscriber {
     ///
     /// Returns [`TopicError`] if the observer cannot be opened.
     pub fn observe(namespace: &Arc<Namespace>, name: &str) -> Result<Self, TopicError> {
-        DynamicBuilder::for_existing(name)
+        DynamicBuilder::for_existing_topic(name)
             .namespace(namespace)
             .observer()
     }
