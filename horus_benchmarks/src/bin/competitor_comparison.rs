@@ -44,7 +44,7 @@ fn run(session: &mut BenchmarkSession) -> Outcome {
                 continue;
             };
             let id = format!("{}/{}", carrier.id(), size.id());
-            session.report.set_for_row("left_out", &id, reason);
+            session.report.set_row_setting("left_out", &id, reason);
         }
         let group = CandidateGroup {
             candidates,

@@ -50,25 +50,26 @@ impl StealWatch {
     }
 
     /// Stops the thread, and returns all windows that were complete by then.
-    pub fn stop(self) -> Result<StealWindows, Box<dyn Error>> {
+    pub fn stop(self) -> Result<QuietWindows, Box<dyn Error>> {
         drop(self.stop);
         let readings = self.thread.join();
         let readings = readings.map_err(|_| "the thread that watches panicked")?;
-        Ok(StealWindows::from_readings(&readings))
+        Ok(QuietWindows::from_readings(&readings))
     }
 }
 
-/// The quiet windows of a run, which is divided into windows of length [`WINDOW_DURATION`].
+/// The parts of a run in which the hypervisor took almost no CPU time from the benchmark. The run
+/// is divided into windows of length [`WINDOW_DURATION`]. A window is *quiet* if its steal time is
+/// at most [`QUIET_TICKS_MAX`].
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct StealWindows {
-    /// The windows in which the hypervisor took at most [`QUIET_TICKS_MAX`] hundredths of a second,
-    /// in nanoseconds of CLOCK_MONOTONIC.
+pub struct QuietWindows {
+    /// The begin and the end of each quiet window, in nanoseconds of CLOCK_MONOTONIC.
     pub quiet: Vec<Range<u64>>,
     /// Number of all windows of the run, quiet or not.
     pub all: usize,
 }
 
-impl StealWindows {
+impl QuietWindows {
     /// Finds the quiet windows between readings.
     pub fn from_readings(readings: &[StealReading]) -> Self {
         let all = readings.windows(2);

@@ -148,7 +148,7 @@ impl Quantity {
     }
 
     /// Returns true if the reports record the quantity of a row in each state of the machine, too.
-    pub(crate) fn has_states(&self) -> bool {
+    pub(crate) fn is_recorded_by_machine_state(&self) -> bool {
         self.is_general && self.is_ratio
     }
 
@@ -174,7 +174,7 @@ impl Quantity {
         let found = self.read(&row_with_ratios(row, settings))?;
         let interval = found.interval.filter(|_| self.is_ratio);
         let mut states = recorded_states(settings, &row.id);
-        states.retain(|_| self.has_states());
+        states.retain(|_| self.is_recorded_by_machine_state());
         let text = |value, interval| verdict_text(self.is_met(value, limit), limit, interval);
         let verdict = || text(found.value, interval.unwrap_or([found.value; 2]));
         let texts = context! { limit, value => found.value };

@@ -97,13 +97,13 @@ pub fn read_log(path: &Path) -> io::Result<Vec<(String, Histogram<u64>)>> {
 
 /// Returns the points of a percentile curve. Each point is a value in nanoseconds, preceded by the
 /// fraction of the samples above that value. The fractions go from 1 down to that of a single
-/// sample, with `steps` points for each factor of ten.
-pub fn curve_points(histogram: &Histogram<u64>, steps: u32) -> Vec<(f64, f64)> {
+/// sample, with `points_per_decade` points from 0.1 to 0.01, from 0.01 to 0.001, and so on.
+pub fn curve_points(histogram: &Histogram<u64>, points_per_decade: u32) -> Vec<(f64, f64)> {
     let count = histogram.len().max(1) as f64;
     let ns = |value: u64| value as f64 / PS_PER_NS;
     let mut points = vec![(1.0, ns(histogram.min()))];
-    for step in 1..=(count.log10() * f64::from(steps)) as u32 {
-        let above = 10f64.powf(-f64::from(step) / f64::from(steps));
+    for step in 1..=(count.log10() * f64::from(points_per_decade)) as u32 {
+        let above = 10f64.powf(-f64::from(step) / f64::from(points_per_decade));
         points.push((above, ns(histogram.value_at_quantile(1.0 - above))));
     }
     points.push((1.0 / count, ns(histogram.max())));

@@ -230,13 +230,14 @@ impl Report {
     /// 1024`).
     pub fn push(&mut self, mut row: Row, basis: &str) {
         row.oversubscribed |= row.busy_threads() > self.machine.usable_cpus();
-        self.set_for_row(BASIS_KEY, &row.id, basis);
+        self.set_row_setting(BASIS_KEY, &row.id, basis);
         self.rows.push(row);
     }
 
-    /// Stores `value` for the row `id` in the group `group` of the settings.
-    pub fn set_for_row(&mut self, group: &str, id: &str, value: impl Serialize) {
-        self.settings.entry(group).or_insert_with(|| json!({}))[id] = json!(value);
+    /// Stores `value` as the setting `group` of the row with the id `row_id`. All settings of this
+    /// name are together in the settings of the report.
+    pub fn set_row_setting(&mut self, group: &str, row_id: &str, value: impl Serialize) {
+        self.settings.entry(group).or_insert_with(|| json!({}))[row_id] = json!(value);
     }
 
     /// Returns the row with this id; `None` if it was not measured.

@@ -294,7 +294,7 @@ fn compare_with_peers(
     let (best, peaks) = best_peer(Latency, |measured| measured.peak_bytes as f64);
     if let Some(ratio) = stats::ratio_of_medians(&peaks[1 + best], &peaks[0]) {
         let note = json!({ goals::BEST_PEER_MEMORY_KEY: ratio.to_array() });
-        report.set_for_row(goals::RATIOS_KEY, &format!("{id}/{OUR_RUNTIME_NAME}"), note);
+        report.set_row_setting(goals::RATIOS_KEY, &format!("{id}/{OUR_RUNTIME_NAME}"), note);
     }
     let figures: &[(&str, LatencyOrThroughput, FigureFn)] = match workload {
         Workload::Blitz => &[

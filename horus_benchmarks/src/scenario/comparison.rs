@@ -133,7 +133,7 @@ impl CandidateGroup {
             let states = split_by_state(&floors, &pairs);
             session
                 .report
-                .set_for_row(FLOOR_RATIO_BY_STATE_KEY, &id, states);
+                .set_row_setting(FLOOR_RATIO_BY_STATE_KEY, &id, states);
             let basis = format!("RTT/2; {}", one.basis());
             session.push(row.with_floor_ratio(ratio), basis);
         }
@@ -227,7 +227,7 @@ impl CandidateGroup {
                 continue;
             };
             let states = split_by_state(floors_ns, &versus::ratio_pairs(measure, figures));
-            report.set_for_row(FLOOR_RATIO_BY_STATE_KEY, &id, states);
+            report.set_row_setting(FLOOR_RATIO_BY_STATE_KEY, &id, states);
             let rows = [ours, theirs].map(|one| report.row(&self.id(measure, one)));
             let sum = |field: fn(&Row) -> u64| rows.iter().flatten().map(|row| field(row)).sum();
             let row = row.with_counts(sum(Row::sent), sum(Row::received));

@@ -85,7 +85,7 @@ fn measure_rows(session: &mut BenchmarkSession, in_one_thread: bool, basis: &str
     let unit = SampleUnit::new(&session.clock, if in_one_thread { 1 } else { 2 });
     for (id, _, _, runs) in &all {
         let records: Vec<Value> = runs.iter().map(|run| unit.record_of(run)).collect();
-        session.report.set_for_row("runs", id, records);
+        session.report.set_row_setting("runs", id, records);
         session.push(row_of_runs(id, runs, unit), basis);
     }
     Ok(())

@@ -102,7 +102,7 @@ fn measure(
             && let Some(ratio) = rounds.ratio_to(&rows[0])
         {
             let note = json!({ memcpy_id.as_str(): ratio.to_array() });
-            session.report.set_for_row(RATIOS_KEY, id, note);
+            session.report.set_row_setting(RATIOS_KEY, id, note);
         }
     }
     Ok(())

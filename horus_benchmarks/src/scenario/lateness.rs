@@ -106,7 +106,7 @@ fn add_row(
 
 /// Stores the thread settings that the kernel refused, and warns of them.
 fn record_refusals(session: &mut BenchmarkSession, id: &str, refused: &[String]) {
-    session.report.set_for_row("refused", id, refused);
+    session.report.set_row_setting("refused", id, refused);
     let warnings = &mut session.report.machine.warnings;
     for refused in refused {
         warnings.push(format!("{id}: refused: {refused}"));
@@ -372,7 +372,7 @@ fn sleep_until_due_times(plan: &LatenessPlan) -> Lateness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::measure::steal::StealWindows;
+    use crate::measure::steal::QuietWindows;
     use crate::run::namespace::PrivateNamespace;
 
     fn plan() -> LatenessPlan {
@@ -428,8 +428,8 @@ mod tests {
 
     #[test]
     fn a_row_of_quiet_windows_has_what_was_due_in_them() {
-        let quiet = |quiet| StealWindows { quiet, all: 3 };
-        let row = |windows: StealWindows| {
+        let quiet = |quiet| QuietWindows { quiet, all: 3 };
+        let row = |windows: QuietWindows| {
             lateness().row_of_selected("x", &plan(), |due_ns| windows.is_quiet_at(due_ns))
         };
         assert_eq!(row(quiet(vec![])).sent(), 0);

@@ -123,7 +123,7 @@ fn real_time_table(report: &mut Report, place: &str) -> Option<String> {
             "p99_ns": ns.p99, "max_ns": ns.max, "result": verdict }),
         );
     }
-    report.set_for_row("real_time", place, Value::Array(notes));
+    report.set_row_setting("real_time", place, Value::Array(notes));
     (!table.is_empty()).then(|| format!("Real-time suitability, {place}\n{table}"))
 }
 

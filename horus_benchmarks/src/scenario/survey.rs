@@ -216,7 +216,7 @@ fn measure_one_way(
     let basis = format!("RTT/2; {}", transport.carrier.basis());
     session.push(row, basis);
     let report = &mut session.report;
-    report.set_for_row(FLOOR_RATIO_BY_STATE_KEY, id, states);
+    report.set_row_setting(FLOOR_RATIO_BY_STATE_KEY, id, states);
     record_floor(session, id, &measured);
     Ok(measured.floor.ok_or("no rounds of the floor")?)
 }
@@ -264,7 +264,7 @@ fn measure_one_way_by_tsc(
         note = json!({ "p50": ns.p50, "p99": ns.p99, "backwards": near.backwards });
         figures = Some([ns.p50, ns.p99]);
     }
-    session.report.set_for_row("one_way_by_tsc", id, note);
+    session.report.set_row_setting("one_way_by_tsc", id, note);
     Ok(figures)
 }
 
@@ -306,7 +306,7 @@ fn measure_streams(
     let basis = format!("{}; {what} {:.1}M/s", transport.carrier.basis(), sent / 1e6);
     let row = Row::from_streams(id, &streams, None).with_rates(&received);
     session.push(row, basis);
-    session.report.set_for_row("streams", id, notes);
+    session.report.set_row_setting("streams", id, notes);
     record_floor(session, id, &measured);
     Ok(())
 }
@@ -314,8 +314,8 @@ fn measure_streams(
 fn record_floor<S>(session: &mut BenchmarkSession, id: &str, measured: &BracketedRounds<S>) {
     let report = &mut session.report;
     if let Some(range) = measured.floor_range_ns() {
-        report.set_for_row(FLOOR_NS_KEY, id, range);
+        report.set_row_setting(FLOOR_NS_KEY, id, range);
     }
-    report.set_for_row("rounds_repeated", id, measured.repeated);
-    report.set_for_row("rounds_unsteady", id, measured.unsteady);
+    report.set_row_setting("rounds_repeated", id, measured.repeated);
+    report.set_row_setting("rounds_unsteady", id, measured.unsteady);
 }

@@ -138,7 +138,7 @@ pub(super) fn measure(
             Some((other.id(), latency.ratio_to(other_latency)?.to_array()))
         });
         let ratios: BTreeMap<&str, [f64; 3]> = ratios.collect();
-        session.report.set_for_row(RATIOS_KEY, id, ratios);
+        session.report.set_row_setting(RATIOS_KEY, id, ratios);
     }
     Ok(latencies)
 }

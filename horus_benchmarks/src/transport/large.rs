@@ -26,7 +26,7 @@ pub fn fill_words(words: &mut [u64], seq: u64) {
     }
 }
 
-/// Verifies the words that [`fill_words`] computes from the sequence number `seq`.
+/// Checks that `words` are those that [`fill_words`] writes for the sequence number `seq`.
 pub fn verify_words(words: &[u64], seq: u64) -> Result<(), CorruptMessage> {
     // No early exit, so that the loop becomes vector code.
     let differs = |difference, (index, word)| difference | (word ^ filler_word(seq, index));

@@ -13,17 +13,17 @@ fn windows_are_quiet_in_which_next_to_nothing_was_taken() {
         reading(15, 1000, 3),
         reading(20, 1500, 3),
     ];
-    let windows = StealWindows::from_readings(&readings);
+    let windows = QuietWindows::from_readings(&readings);
     assert_eq!(
         windows,
-        StealWindows {
+        QuietWindows {
             quiet: vec![5..10, 15..20],
             all: 3
         }
     );
     let quiet = [4, 5, 9, 10, 14, 15, 19, 20].map(|ns| windows.is_quiet_at(ns));
     assert_eq!(quiet, [false, true, true, false, false, true, true, false]);
-    assert_eq!(StealWindows::from_readings(&[]), StealWindows::default());
+    assert_eq!(QuietWindows::from_readings(&[]), QuietWindows::default());
 }
 
 #[test]
@@ -31,6 +31,6 @@ fn a_watch_that_is_stopped_at_once_has_no_window() {
     let cpu = pin::allowed_cpus().unwrap()[0];
     assert_eq!(
         StealWatch::start(cpu).unwrap().stop().unwrap(),
-        StealWindows::default()
+        QuietWindows::default()
     );
 }

@@ -245,7 +245,10 @@ fn compare_row(
         }
         has_general |= quantity.is_general && new.is_some();
         let pairs = match new {
-            Some(_) if quantity.has_states() && states.iter().all(|one| !one.is_empty()) => {
+            Some(_)
+                if quantity.is_recorded_by_machine_state()
+                    && states.iter().all(|one| !one.is_empty()) =>
+            {
                 pair_states(&states)
             }
             new => vec![(None, old, new)],

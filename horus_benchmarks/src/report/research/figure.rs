@@ -9,9 +9,8 @@ use crate::report::research::record::ProgramRecord;
 use crate::report::rows::Row;
 use crate::report::template::{format_number, format_rate, format_time};
 
-/// Number of points that a percentile curve has for each factor of ten in the fraction of slower
-/// samples.
-const CURVE_STEPS: u32 = 20;
+/// Number of points of a percentile curve from 90 % to 99 %, from 99 % to 99.9 %, and so on.
+const CURVE_POINTS_PER_DECADE: u32 = 20;
 
 /// Minimum number of points for drawing a curve over message sizes or over numbers of endpoints.
 const POINTS_MIN: usize = 3;
@@ -170,7 +169,7 @@ fn draw_percentiles(program: &ProgramRecord) -> Vec<Figure> {
 /// drawn from the row's histogram, or, if there is none, from the percentiles in the record.
 fn percentile_curve(program: &ProgramRecord, row: &Row) -> Vec<(f64, f64)> {
     if let Some(histogram) = program.histograms.get(&row.id) {
-        let points = histograms::curve_points(histogram, CURVE_STEPS);
+        let points = histograms::curve_points(histogram, CURVE_POINTS_PER_DECADE);
         return points
             .into_iter()
             .map(|(above, ns)| (-above.log10(), ns))
