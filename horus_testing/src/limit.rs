@@ -72,14 +72,15 @@ extern "C" fn arm_time_limit() {
         Err(_) => DEFAULT_LIMIT_SECONDS,
     };
     if seconds > 0 {
-        prepare_report_environment(seconds);
+        prepare_reporter_env_vars(seconds);
         start_limit_timer(seconds);
     }
 }
 
-/// Builds the environment of the reporting process, which prints the tests that are still running.
-/// WHY in advance: the signal handler must not allocate memory.
-fn prepare_report_environment(seconds: u64) {
+/// Stores the environment variables for the reporter: the process that prints the tests that are
+/// still running after `limit_seconds`. WHY in advance: the signal handler must not allocate
+/// memory.
+fn prepare_reporter_env_vars(limit_seconds: u64) {
     let entry = |name: &OsStr, value: &OsStr| {
         let bytes = [name.as_bytes(), b"=", value.as_bytes()].concat();
         CString::new(bytes)
@@ -99,7 +100,7 @@ fn prepare_report_environment(seconds: u64) {
     ));
     entries.push(entry(
         OsStr::new(LIMIT_VARIABLE),
-        OsStr::from_bytes(&text(seconds)),
+        OsStr::from_bytes(&text(limit_seconds)),
     ));
     entries.push(null());
     // Never freed: the handler may run at any time.

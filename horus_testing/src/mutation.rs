@@ -286,9 +286,12 @@ pub fn assert_all_killed(
     assert!(survivors.is_empty(), "no model needs {survivors:?}");
 }
 
-/// Defines a static `MODELS`, the list of all models of a test binary. The arguments are the names
-/// of modules and of the functions in them, each of which is a model. Also defines one test for
-/// each model, which runs the model without a mutant.
+/// Defines the static `MODELS`, the list of all models of a test binary, and one test for each
+/// model, which runs the model without a deliberate defect. See
+/// [`Model`](crate::mutation::Model).
+///
+/// Each argument is a module, and the functions in it that are models. For example,
+/// `models! { lane: send, receive; }` lists the functions `lane::send` and `lane::receive`.
 #[macro_export]
 macro_rules! models {
     ($($noun:path: $($name:ident),* ;)*) => {
