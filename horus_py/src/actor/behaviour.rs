@@ -208,9 +208,9 @@ impl PythonActor {
         Self::new(&make.call0()?, spec)
     }
 
-    /// Makes an actor as [`Self::from_factory`] does. If that fails, makes an actor whose `init`
-    /// returns the error. If the exception ends the program, stops the run, and makes an actor that
-    /// ends in its `init`.
+    /// Makes an actor as [`Self::from_factory`] does. If that raises an exception, makes an actor
+    /// whose `init` fails with this exception. `KeyboardInterrupt` and `SystemExit` are no
+    /// failures: they stop the run, and the actor ends in its `init` without an error.
     pub(crate) fn from_factory_or_failure(make: &Py<PyAny>, spec: &Arc<ActorSpec>) -> Self {
         let made = call_attached(|py| {
             Self::from_factory(make.bind(py), Arc::clone(spec)).map_err(|error| {

@@ -23,16 +23,16 @@ const EXIT_WAIT_AFTER_RUNS_MAX: Duration = Duration::from_millis(50);
 /// have not ended. It repeats this as long as they run.
 const TICK_INTERRUPT_DELAY: Duration = Duration::from_millis(200);
 const EXIT_POLL_INTERVAL: Duration = Duration::from_millis(1);
-/// Maximum time for which the exit of the interpreter waits for functions that bring nodes into
-/// their safe states. After that, it interrupts these functions, too.
+/// Maximum time for which the exit of the interpreter waits for safe-state callbacks: the functions
+/// that the supervisor calls for nodes that hang. After that, it interrupts them, too.
 const SAFE_STATE_WAIT_MAX: Duration = Duration::from_millis(200);
 
 /// Number of calls from scheduler threads that are running in Python, or that are about to.
 static CALLS_IN_PYTHON: AtomicUsize = AtomicUsize::new(0);
 /// Number of forks between the first process of the program and this process.
 static FORK_GENERATION: AtomicUsize = AtomicUsize::new(0);
-/// Number of calls of functions for safe states that have not ended. It includes calls that have
-/// not begun yet.
+/// Number of calls of safe-state callbacks that have not returned. A call counts from before its
+/// thread is started.
 static SAFE_STATE_CALLS: AtomicUsize = AtomicUsize::new(0);
 /// True once the interpreter has begun to exit. No further call enters Python then.
 static IS_PYTHON_CLOSED: AtomicBool = AtomicBool::new(false);
@@ -106,8 +106,8 @@ impl Drop for PythonCallGuard {
     }
 }
 
-/// A guard that counts one call of the function that brings a node into its safe state. The exit of
-/// the interpreter waits for the call, at most for [`SAFE_STATE_WAIT_MAX`].
+/// A guard that counts one call of a safe-state callback. The exit of the interpreter waits for the
+/// call, at most for [`SAFE_STATE_WAIT_MAX`].
 ///
 /// Like [`PythonCallGuard`], it stores the [`fork_generation`] of the process that counted the
 /// call.
@@ -115,8 +115,8 @@ impl Drop for PythonCallGuard {
 pub(crate) struct SafeStateCallGuard(usize);
 
 impl SafeStateCallGuard {
-    /// Counts a call of a function for a safe state. Returns a guard, whose drop ends the call.
-    /// Must be called before the thread that makes the call is started.
+    /// Counts a call of a safe-state callback. Returns a guard, whose drop ends the call. Must be
+    /// called before the thread that makes the call is started.
     pub(crate) fn begin() -> Self {
         // Relaxed: the end of the run joins the caller; the exit relies on `CALLS_IN_PYTHON` alone.
         SAFE_STATE_CALLS.fetch_add(1, Ordering::Relaxed);
@@ -204,8 +204,8 @@ pub(crate) fn with_python<R>(call: impl FnOnce(Python<'_>) -> R) -> Option<R> {
     Python::try_attach(call)
 }
 
-/// Prevents the threads of schedulers from using Python. First waits for calls of functions for
-/// safe states. Then refuses new calls. Then waits for the calls that run in Python, and raises
+/// Prevents the threads of schedulers from using Python. First waits for calls of safe-state
+/// callbacks. Then refuses new calls. Then waits for the calls that run in Python, and raises
 /// `SystemExit` in those that take long. This last wait takes at most [`EXIT_WAIT_MAX`]. If all
 /// runs are over (`are_runs_over`), it takes at most [`EXIT_WAIT_AFTER_RUNS_MAX`], because the end
 /// of each run has already waited.
