@@ -89,7 +89,7 @@ impl LaunchFile {
     /// Parses a launch file in JSON5. Returns an error text if it is not valid.
     fn parse(text: &str) -> Result<Self, String> {
         let value = syntax::parse(text)?;
-        settings::read_file(&value).map_err(|mistake| syntax::locate(text, mistake))
+        settings::read_file(&value).map_err(|mistake| syntax::mistake_with_position(text, mistake))
     }
 
     /// Returns the names of the programs in the order in which they start. A program comes after

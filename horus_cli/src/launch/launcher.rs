@@ -310,7 +310,7 @@ impl<'a> Launcher<'a> {
         command
     }
 
-    /// Checks whether a running program has become ready. Stops or kills it if that is due.
+    /// Reports a running program that has become ready. Stops or kills the program if that is due.
     fn update_running_program(&mut self, index: usize) {
         let is_stopping = self.is_stopping;
         let may_stop = is_stopping && self.may_stop(index);

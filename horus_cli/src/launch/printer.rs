@@ -23,10 +23,12 @@ const LINES_MAX: usize = 1024;
 /// Maximum number of events that wait to be written. Lines of programs are not included.
 const EVENTS_MAX: usize = 1024;
 
-/// Time without a written line after which lines are dropped if the queue of lines is full.
+/// Longest time without a written line while the queue of lines is full. After that, lines are
+/// dropped.
 const STALL_MAX: Duration = Duration::from_millis(100);
 
-/// Time without a written line after which the launcher ends although lines wait to be written.
+/// Longest time without a written line at the end of the launcher. After that, it ends although
+/// lines wait to be written.
 const FINAL_STALL_MAX: Duration = Duration::from_secs(1);
 
 /// Maximum time that the launcher waits at its end for all lines to be written.

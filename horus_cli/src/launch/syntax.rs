@@ -20,15 +20,15 @@ pub(super) fn parse(text: &str) -> Result<Value, String> {
         .map_err(|error| parser_error_text(&error))
 }
 
-/// Returns the text of `mistake`, preceded by the line and the column of the value in `text` that
-/// has the mistake.
-pub(super) fn locate(text: &str, mistake: Mistake) -> String {
+/// Returns the text of `mistake`, preceded by the line and the column of the value in `file_text`
+/// that has the mistake.
+pub(super) fn mistake_with_position(file_text: &str, mistake: Mistake) -> String {
     let mut parser = Parser {
         path: SettingPath::default(),
         refused: Some(mistake),
     };
     // WHY parsed again: the parser gives the position of a value only in an error.
-    match parser.parse(text) {
+    match parser.parse(file_text) {
         Err(error) => parser_error_text(&error),
         Ok(_) => parser
             .refused
