@@ -14,29 +14,29 @@ use crate::status::{HORUS_OK, HORUS_TIMEOUT};
 use crate::subscriber::{HorusSubscriber, SUBSCRIBERS};
 
 /// Value of the member `kind` of an endpoint event: the other endpoint is a publisher.
-pub const HORUS_PUBLISHER: i32 = 1;
+pub const HORUS_ENDPOINT_PUBLISHER: i32 = 1;
 /// Value of the member `kind` of an endpoint event: the other endpoint is a subscriber.
-pub const HORUS_SUBSCRIBER: i32 = 2;
+pub const HORUS_ENDPOINT_SUBSCRIBER: i32 = 2;
 /// Value of the member `change` of an endpoint event: the other endpoint was opened, or was already
 /// open when this endpoint first looked at the topic.
-pub const HORUS_JOINED: i32 = 1;
+pub const HORUS_CHANGE_JOINED: i32 = 1;
 /// Value of the member `change` of an endpoint event: the other endpoint was closed.
-pub const HORUS_LEFT: i32 = 2;
+pub const HORUS_CHANGE_LEFT: i32 = 2;
 /// Value of the member `change` of an endpoint event: the process of the other endpoint ended
 /// without closing the endpoint.
-pub const HORUS_DIED: i32 = 3;
+pub const HORUS_CHANGE_DIED: i32 = 3;
 /// Value of the member `change` of an endpoint event: the other endpoint was closed, or its process
 /// ended without closing it, and it is no longer known which.
-pub const HORUS_GONE: i32 = 4;
+pub const HORUS_CHANGE_GONE: i32 = 4;
 /// Value of the member `mismatch` of an endpoint event: the two endpoints match, so messages pass
 /// between them.
-pub const HORUS_MATCHES: i32 = 0;
+pub const HORUS_MISMATCH_NONE: i32 = 0;
 /// Value of the member `mismatch` of an endpoint event: no messages pass between the two endpoints,
 /// because their message types do not match.
-pub const HORUS_OTHER_TYPE: i32 = 1;
+pub const HORUS_MISMATCH_TYPE: i32 = 1;
 /// Value of the member `mismatch` of an endpoint event: no messages pass between the two endpoints,
 /// because the subscriber requests reliable delivery and the publisher offers best effort.
-pub const HORUS_OTHER_QOS: i32 = 2;
+pub const HORUS_MISMATCH_QOS: i32 = 2;
 
 /// The C struct `horus_endpoint_events_t`, as `horus.h` declares it: a handle of a stream of
 /// endpoint events.
@@ -74,19 +74,19 @@ impl HorusEndpointEvent {
         Self {
             struct_bytes: 0,
             kind: match event.kind {
-                EndpointKind::Publisher => HORUS_PUBLISHER,
-                EndpointKind::Subscriber => HORUS_SUBSCRIBER,
+                EndpointKind::Publisher => HORUS_ENDPOINT_PUBLISHER,
+                EndpointKind::Subscriber => HORUS_ENDPOINT_SUBSCRIBER,
             },
             change: match event.change {
-                EndpointChange::Joined => HORUS_JOINED,
-                EndpointChange::Left => HORUS_LEFT,
-                EndpointChange::Died => HORUS_DIED,
-                EndpointChange::Gone => HORUS_GONE,
+                EndpointChange::Joined => HORUS_CHANGE_JOINED,
+                EndpointChange::Left => HORUS_CHANGE_LEFT,
+                EndpointChange::Died => HORUS_CHANGE_DIED,
+                EndpointChange::Gone => HORUS_CHANGE_GONE,
             },
             mismatch: match event.mismatch {
-                None => HORUS_MATCHES,
-                Some(Mismatch::Type) => HORUS_OTHER_TYPE,
-                Some(Mismatch::Reliability) => HORUS_OTHER_QOS,
+                None => HORUS_MISMATCH_NONE,
+                Some(Mismatch::Type) => HORUS_MISMATCH_TYPE,
+                Some(Mismatch::Reliability) => HORUS_MISMATCH_QOS,
             },
             process_id,
             reserved: 0,

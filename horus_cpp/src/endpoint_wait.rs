@@ -5,7 +5,7 @@ use std::time::Duration;
 use horus_core::EndpointWaitError;
 
 use crate::ffi::{StatusResult, wait_in_slices, write_if_not_null};
-use crate::handle::Guard;
+use crate::handle::HandleGuard;
 use crate::status::{HORUS_OK, HORUS_TIMEOUT};
 
 /// Calls `wait` repeatedly, each time with a part of the timeout, until it finds enough endpoints.
@@ -16,7 +16,7 @@ use crate::status::{HORUS_OK, HORUS_TIMEOUT};
 ///
 /// `out_count` is null or valid for writes.
 pub(crate) unsafe fn wait_for_endpoints<T: Send>(
-    end: &mut Guard<'_, T>,
+    end: &mut HandleGuard<'_, T>,
     timeout_ns: i64,
     out_count: *mut usize,
     wait: impl Fn(&T, Duration) -> Result<usize, EndpointWaitError>,

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::{Duration, Instant};
 
 use crate::callback::DelayedCancel;
-use crate::handle::Guard;
+use crate::handle::HandleGuard;
 use crate::status::{Failure, HORUS_E_ARGUMENT, HORUS_E_HANDLE, HORUS_E_NULL, HORUS_E_PANIC};
 
 pub(crate) type StatusResult = Result<i32, Failure>;
@@ -354,7 +354,7 @@ fn invalid_buffer(name: &str, data: *const c_void, bytes: usize) -> Failure {
 pub(crate) fn wait_in_slices<T: Send>(
     timeout_ns: i64,
     over: i32,
-    value: &mut Guard<'_, T>,
+    value: &mut HandleGuard<'_, T>,
     mut attempt: impl FnMut(&mut T, Duration) -> StatusResult,
 ) -> StatusResult {
     let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);

@@ -148,7 +148,7 @@ impl<T: Send> Slab<T> {
     /// No other thread has a guard of the same handle. (A second call of this thread gets
     /// [`HandleError::Busy`].)
     #[inline]
-    pub(crate) unsafe fn enter(&self, handle: u64) -> Result<Guard<'_, T>, HandleError> {
+    pub(crate) unsafe fn enter(&self, handle: u64) -> Result<HandleGuard<'_, T>, HandleError> {
         let record = hazard::HazardRecord::of_this_thread();
         let Some(entry) = self.table.entry(handle) else {
             return Err(self.handle_error(handle));
@@ -157,7 +157,7 @@ impl<T: Send> Slab<T> {
         if !hazard::begin_use(word, &entry.state, handle, record.fence()) {
             return Err(self.handle_error(handle));
         }
-        let guard = Guard {
+        let guard = HandleGuard {
             entry,
             word,
             handle,
@@ -206,13 +206,13 @@ fn close<T: Send>(table: &Table<T>, handle: u64) -> Result<T, HandleError> {
 
 /// A guard that gives access to a value for the duration of a call. A thread that closes the handle
 /// waits until the guard is dropped.
-pub(crate) struct Guard<'a, T> {
+pub(crate) struct HandleGuard<'a, T> {
     entry: &'a HandleEntry<T>,
     word: &'a AtomicU64,
     handle: u64,
 }
 
-impl<T> Guard<'_, T> {
+impl<T> HandleGuard<'_, T> {
     /// Stores the number of this thread in the entry as its user. Returns false if another thread
     /// uses the value.
     fn set_user(&self, record: &hazard::HazardRecord) -> bool {
@@ -228,7 +228,7 @@ impl<T> Guard<'_, T> {
     }
 }
 
-impl<T> Deref for Guard<'_, T> {
+impl<T> Deref for HandleGuard<'_, T> {
     type Target = T;
 
     #[inline]
@@ -241,7 +241,7 @@ impl<T> Deref for Guard<'_, T> {
     }
 }
 
-impl<T> DerefMut for Guard<'_, T> {
+impl<T> DerefMut for HandleGuard<'_, T> {
     #[inline]
     fn deref_mut(&mut self) -> &mut T {
         // SAFETY: as in `deref`.
@@ -250,7 +250,7 @@ impl<T> DerefMut for Guard<'_, T> {
     }
 }
 
-impl<T> Drop for Guard<'_, T> {
+impl<T> Drop for HandleGuard<'_, T> {
     #[inline]
     fn drop(&mut self) {
         if IS_CHECKED {
@@ -260,9 +260,9 @@ impl<T> Drop for Guard<'_, T> {
     }
 }
 
-impl<T> fmt::Debug for Guard<'_, T> {
+impl<T> fmt::Debug for HandleGuard<'_, T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Guard({:#x})", self.handle)
+        write!(f, "HandleGuard({:#x})", self.handle)
     }
 }
 
@@ -320,7 +320,7 @@ mod tests {
     use super::*;
 
     /// SAFETY: only for tests in which no other thread has a guard of the handle.
-    fn enter<T: Send>(slab: &Slab<T>, handle: u64) -> Result<Guard<'_, T>, HandleError> {
+    fn enter<T: Send>(slab: &Slab<T>, handle: u64) -> Result<HandleGuard<'_, T>, HandleError> {
         // SAFETY: no other thread has a guard of the handle, by the contract above.
         unsafe { slab.enter(handle) }
     }

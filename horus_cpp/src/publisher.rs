@@ -10,7 +10,7 @@ use crate::ffi::{
     OutPointer, SizedStruct, StatusResult, input_slice, run_cancellable, run_guarded,
     wait_in_slices,
 };
-use crate::handle::{Guard, Slab};
+use crate::handle::{HandleGuard, Slab};
 use crate::info::{HorusTopicInfo, topic_info};
 use crate::status::{Failure, HORUS_E_LOAN, HORUS_FULL, HORUS_OK};
 use crate::topic::{HorusTopicOptions, endpoint_builder};
@@ -65,8 +65,8 @@ fn send_status(sent: Result<(), SendError<()>>) -> StatusResult {
 /// of the topic to its text.
 #[inline(always)]
 fn with_topic_name(
-    mut publisher: Guard<'_, Publisher>,
-    call: impl FnOnce(&mut Guard<'_, Publisher>) -> StatusResult,
+    mut publisher: HandleGuard<'_, Publisher>,
+    call: impl FnOnce(&mut HandleGuard<'_, Publisher>) -> StatusResult,
 ) -> StatusResult {
     call(&mut publisher).map_err(|failure| failure.in_topic(publisher.end.name()))
 }

@@ -11,7 +11,7 @@ use crate::ffi::{
     OutPointer, SizedStruct, StatusResult, invalid_argument, output_slice, run_cancellable,
     run_guarded, wait_in_slices, write_if_not_null,
 };
-use crate::handle::{Guard, Slab, TransferTable};
+use crate::handle::{HandleGuard, Slab, TransferTable};
 use crate::info::{HorusStats, HorusTopicInfo, topic_info};
 use crate::status::{Failure, HORUS_EMPTY, HORUS_OK, HORUS_TIMEOUT, HORUS_TRUNCATED};
 use crate::topic::{HorusTopicOptions, endpoint_builder};
@@ -46,8 +46,8 @@ static SAMPLES: TransferTable<RawSample> = TransferTable::new(4);
 /// name of the topic to its text.
 #[inline(always)]
 fn with_topic_name(
-    mut subscriber: Guard<'_, DynamicSubscriber>,
-    call: impl FnOnce(&mut Guard<'_, DynamicSubscriber>) -> StatusResult,
+    mut subscriber: HandleGuard<'_, DynamicSubscriber>,
+    call: impl FnOnce(&mut HandleGuard<'_, DynamicSubscriber>) -> StatusResult,
 ) -> StatusResult {
     call(&mut subscriber).map_err(|failure| failure.in_topic(subscriber.name()))
 }

@@ -9,8 +9,8 @@ use crate::namespace::{HorusNamespace, resolve_namespace};
 use crate::qos::HorusQos;
 use crate::status::Failure;
 
-/// Kind of message type: the type with which the topic was created. The topic must exist.
-pub const HORUS_TYPE_ADOPT: i32 = 0;
+/// Kind of message type: the type that the topic has. The topic must exist.
+pub const HORUS_TYPE_OF_TOPIC: i32 = 0;
 /// Kind of message type: a message is any number of bytes, which the library does not interpret.
 pub const HORUS_TYPE_BYTES: i32 = 1;
 /// Kind of message type: the type that the text `schema` describes.
@@ -68,7 +68,7 @@ unsafe fn apply_options(
         return Ok(DynamicBuilder::for_existing_topic(topic));
     };
     let builder = match options.message_type {
-        HORUS_TYPE_ADOPT => DynamicBuilder::for_existing_topic(topic),
+        HORUS_TYPE_OF_TOPIC => DynamicBuilder::for_existing_topic(topic),
         HORUS_TYPE_BYTES => DynamicType::bytes().builder(topic),
         HORUS_TYPE_SCHEMA => {
             // SAFETY: the caller's contract: `options.schema` is null or a terminated text.

@@ -226,9 +226,10 @@ typedef struct horus_qos {
 #define HORUS_QOS_INIT {.struct_bytes = (uint32_t)sizeof(horus_qos_t)}
 
 enum {
-    HORUS_TYPE_ADOPT = 0, /* the type of the topic, which must exist */
-    HORUS_TYPE_BYTES = 1, /* any number of bytes, which the library does not interpret */
-    HORUS_TYPE_SCHEMA = 2 /* the type described by `schema`, in the canonical form of docs/cpp.md */
+    HORUS_TYPE_OF_TOPIC = 0, /* the type of the topic, which must exist */
+    HORUS_TYPE_BYTES = 1,    /* any number of bytes, which the library does not interpret */
+    HORUS_TYPE_SCHEMA = 2    /* the type that `schema` describes, in the canonical form of
+                                docs/cpp.md */
 };
 
 /*
@@ -582,30 +583,32 @@ typedef struct horus_endpoint_events {
 } horus_endpoint_events_t;
 
 enum {
-    HORUS_PUBLISHER = 1,
-    HORUS_SUBSCRIBER = 2
+    HORUS_ENDPOINT_PUBLISHER = 1,
+    HORUS_ENDPOINT_SUBSCRIBER = 2
 };
 
 enum {
-    HORUS_JOINED = 1, /* it was opened, or was open already at the first look */
-    HORUS_LEFT = 2,   /* it was closed */
-    HORUS_DIED = 3,   /* its process ended without closing it */
-    HORUS_GONE = 4    /* one of the two, and it is no longer known which: since the last look,
-                         others took the places of more than eleven that had died */
+    HORUS_CHANGE_JOINED = 1, /* it was opened, or was open already at the first look */
+    HORUS_CHANGE_LEFT = 2,   /* it was closed */
+    HORUS_CHANGE_DIED = 3,   /* its process ended without closing it */
+    HORUS_CHANGE_GONE = 4    /* it was closed or its process ended, and it is no longer known which:
+                                since the last look, others took the places of more than eleven
+                                that had died */
 };
 
 enum {
-    HORUS_MATCHES = 0,
-    HORUS_OTHER_TYPE = 1, /* the message types of the two do not match */
-    HORUS_OTHER_QOS = 2   /* the subscriber requests reliable, the publisher offers best effort */
+    HORUS_MISMATCH_NONE = 0, /* the two match: messages pass between them */
+    HORUS_MISMATCH_TYPE = 1, /* the message types of the two do not match */
+    HORUS_MISMATCH_QOS = 2   /* the subscriber requests reliable, but the publisher offers best
+                                effort */
 };
 
 /* A publisher or subscriber that joined, left or died. */
 typedef struct horus_endpoint_event {
     uint32_t struct_bytes;
-    int32_t kind;          /* HORUS_PUBLISHER or HORUS_SUBSCRIBER */
-    int32_t change;        /* HORUS_JOINED, HORUS_LEFT, HORUS_DIED or HORUS_GONE */
-    int32_t mismatch;      /* if it joined: the reason why no message passes, or HORUS_MATCHES */
+    int32_t kind;          /* HORUS_ENDPOINT_* */
+    int32_t change;        /* HORUS_CHANGE_* */
+    int32_t mismatch;      /* HORUS_MISMATCH_*: if it joined, the reason why no message passes */
     uint32_t process_id;   /* 0 if it is not known */
     uint32_t reserved;     /* 0 */
     char process_name[64]; /* "" if it is not known */

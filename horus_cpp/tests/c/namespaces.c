@@ -38,7 +38,7 @@ static void has_namespaces(const char *directory) {
     horus_publisher_t publisher;
     horus_subscriber_t subscriber;
     EXPECT(HORUS_OK, horus_publisher_open("apart", &options, &publisher));
-    options.message_type = HORUS_TYPE_ADOPT;
+    options.message_type = HORUS_TYPE_OF_TOPIC;
     EXPECT(HORUS_OK, horus_subscriber_open("apart", &options, &subscriber));
     EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
     options.name_space = two;

@@ -573,7 +573,7 @@ static void no_event_is_lost_by_a_wrong_struct(void) {
     EXPECT(HORUS_E_ARGUMENT, horus_endpoint_events_wait(events, 10000000000, &event));
     event.struct_bytes = sizeof event;
     EXPECT(HORUS_OK, horus_endpoint_events_wait(events, 10000000000, &event));
-    CHECK(event.kind == HORUS_SUBSCRIBER && event.change == HORUS_JOINED);
+    CHECK(event.kind == HORUS_ENDPOINT_SUBSCRIBER && event.change == HORUS_CHANGE_JOINED);
     EXPECT(HORUS_OK, horus_endpoint_events_close(events));
     EXPECT(HORUS_OK, horus_subscriber_close(subscriber));
     EXPECT(HORUS_OK, horus_publisher_close(publisher));

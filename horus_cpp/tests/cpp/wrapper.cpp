@@ -280,18 +280,19 @@ void the_ends_see_each_other_come_and_go() {
     {
         horus::Subscriber<robot::Pair> subscriber("seen", horus::Qos::reliable());
         const auto joined = subscribers.wait();
-        CHECK(joined && joined->kind == HORUS_SUBSCRIBER && joined->change == HORUS_JOINED);
-        CHECK(joined->mismatch == HORUS_OTHER_QOS);
+        CHECK(joined && joined->kind == HORUS_ENDPOINT_SUBSCRIBER);
+        CHECK(joined->change == HORUS_CHANGE_JOINED);
+        CHECK(joined->mismatch == HORUS_MISMATCH_QOS);
         CHECK(joined->process_id == static_cast<std::uint32_t>(getpid()));
         horus::EndpointEvents publishers(subscriber);
         std::error_code error;
         const auto there = publishers.wait(1s, error);
-        CHECK(there && !error && there->kind == HORUS_PUBLISHER);
-        CHECK(there->mismatch == HORUS_OTHER_QOS);
+        CHECK(there && !error && there->kind == HORUS_ENDPOINT_PUBLISHER);
+        CHECK(there->mismatch == HORUS_MISMATCH_QOS);
         CHECK(!publishers.wait(1ms, error) && !error);
     }
     const auto left = subscribers.wait();
-    CHECK(left && left->change == HORUS_LEFT && left->mismatch == HORUS_MATCHES);
+    CHECK(left && left->change == HORUS_CHANGE_LEFT && left->mismatch == HORUS_MISMATCH_NONE);
 }
 
 void each_key_has_its_latched_message() {
