@@ -49,7 +49,8 @@ impl Ticks {
 pub enum TickSource {
     /// The invariant time-stamp counter of an x86-64 processor.
     Tsc,
-    /// The nanoseconds of `CLOCK_MONOTONIC_RAW`, for all other processors.
+    /// The kernel's `CLOCK_MONOTONIC_RAW`, in nanoseconds. It is the source on processors without
+    /// an invariant time-stamp counter.
     Monotonic,
 }
 

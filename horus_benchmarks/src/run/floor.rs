@@ -73,7 +73,8 @@ pub struct Floor {
     /// The number of pauses that was best at the beginning of the run, for [`FloorLines::Two`].
     pauses: u32,
     resolution_ticks: u64,
-    /// Medians of the recent rounds in ticks, by the kind of lines and the number of pauses.
+    /// Medians of the recent rounds, in ticks. The first index is 1 for [`FloorLines::Two`] and 0
+    /// otherwise, the second is the number of pauses.
     recent_medians: [[VecDeque<f64>; PAUSES_MAX as usize + 1]; 2],
     choice: Effort,
 }

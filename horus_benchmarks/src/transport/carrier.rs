@@ -27,7 +27,7 @@ use crate::measure::payload::size_label;
 /// value. It is a power of two, as some channels require.
 pub const CAPACITY: u64 = 256;
 
-/// The same number, for messages of 4 KiB and more.
+/// Number of messages of 4 KiB and more that a lane or channel can hold.
 pub const CAPACITY_LARGE: u64 = 32;
 
 /// Maximum length of the payload of a UDP datagram, in bytes.

@@ -38,9 +38,10 @@ pub enum Task {
     /// Runs [`stream::stream_receive`] or, on a ring on which both sides send, an exchange.
     /// Compares the losses with those that the endpoint counted.
     Receive(StreamPlan),
-    /// Runs [`loopback::send_and_receive`] from this sequence number on.
+    /// Sends and receives single messages in one thread, from this sequence number on. Runs
+    /// [`loopback::send_and_receive`].
     Loop(MicroPlan, u64),
-    /// Runs [`loopback::stream_in_bursts`].
+    /// Sends and receives a stream in one thread. Runs [`loopback::stream_in_bursts`].
     LoopStream(StreamPlan),
 }
 

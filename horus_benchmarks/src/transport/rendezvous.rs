@@ -90,8 +90,8 @@ impl<'a> Rendezvous<'a> {
         }
     }
 
-    /// Returns the direction from the near side to the far side, whose name a ring has that serves
-    /// both directions.
+    /// Returns the direction from the near side to the far side. A ring that serves both directions
+    /// has the name of this one.
     pub(crate) fn shared_direction(&self) -> Direction {
         let [out, back] = self.directions();
         if self.is_near_end() { out } else { back }

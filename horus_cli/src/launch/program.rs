@@ -239,9 +239,9 @@ impl Process {
         }
     }
 
-    /// Returns a process of the group that the launcher may not signal, because it has become one
-    /// of another user, and the error of signalling it; `None` if there is none, or if the launcher
-    /// may signal another process of the group.
+    /// Returns the id of a process of the group that still runs, and the error of signalling the
+    /// group, if the launcher may signal none of its processes because they belong to another user
+    /// now. Otherwise returns `None`.
     ///
     /// Call it when the process has ended and [`Self::poll_exit_status`] has killed its group.
     /// Reads all of `/proc` only if there is such a process.

@@ -398,8 +398,8 @@ impl ActorGroup {
         )
     }
 
-    /// Returns the error text `error` of the actor with the id `actor`, with its name in front if
-    /// it has one, and at most [`SEARCHED_NAMES_MAX`] names are registered.
+    /// Returns the error text `error` with the name of its actor, whose id is `actor`, in front;
+    /// without a name if it has none, or if more than [`SEARCHED_NAMES_MAX`] names are registered.
     pub(crate) fn with_actor_name(&self, actor: usize, error: &str) -> String {
         // WHY: many actors may fail at once, and the search takes a time for each name.
         let is_searched = self.registry.len() <= SEARCHED_NAMES_MAX;

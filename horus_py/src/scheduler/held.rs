@@ -68,7 +68,8 @@ impl HeldObjects {
         held.extend(objects);
     }
 
-    /// Forgets the objects, which then belong to the nodes alone.
+    /// Empties the list. The objects then belong to the nodes alone, and Python's garbage collector
+    /// no longer visits them.
     pub(super) fn forget(&self) {
         let held = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         // WHY after the lock is released: the drop may run Python code.

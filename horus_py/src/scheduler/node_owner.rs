@@ -84,7 +84,7 @@ pub(crate) struct WokenNodes(Mutex<Vec<WokenNode>>);
 type WokenNode = (String, Vec<Py<PyWeakrefReference>>);
 
 impl WokenNodes {
-    /// Adds the node `name`, which has these settings, unless no topic wakes it.
+    /// Adds the node `name`, which has these settings, if topics wake it.
     pub(super) fn add(&self, name: &str, settings: &Bound<'_, PyDict>) -> PyResult<()> {
         let subscribers = waking_subscribers(settings)?;
         if subscribers.is_empty() {

@@ -229,8 +229,8 @@ impl ReaderSlot {
         self.present_limit(capacity).limit as u32
     }
 
-    /// Returns the reader's limit; 0 if it was set when all lanes were longer, because more pins
-    /// were permitted then.
+    /// Returns the number of messages that the reader may borrow; 0 if that limit was set when all
+    /// lanes were longer, because more was permitted then.
     fn present_limit(&self, capacity: u64) -> PinLimit {
         if capacity < self.reserved_beside.get() {
             return PinLimit::default();

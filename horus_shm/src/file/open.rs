@@ -471,10 +471,12 @@ impl TopicPath<'_> {
     }
 
     /// Takes a lease on a stale file; returns false if another process has the file open.
-    /// `refusal` is the error that describes why the file is unusable; if the kernel refuses the
-    /// lease, it decides the result. WHY a lease: the presence lock covers only processes of this
-    /// registry, but the kernel grants a write lease only on a file that no other process has open
-    /// or mapped.
+    /// `refusal` is the error that says why the file is stale. WHY a lease: the presence lock
+    /// covers only processes of this registry, but the kernel grants a write lease only on a file
+    /// that no other process has open or mapped.
+    ///
+    /// The kernel grants no lease on a file of another user. Then returns true for a file of an
+    /// earlier boot, which no process can have open, and otherwise an error.
     fn lease_stale(&self, fd: BorrowedFd<'_>, refusal: &OpenError) -> Result<bool, OpenError> {
         let refused = match lock::try_write_lease(fd) {
             // The kernel grants a lease only to the owner of the file and to root.

@@ -13,8 +13,8 @@ pub struct TypeIdentity {
     pub exact: [u64; 2],
     /// Hash of the list of all fields of the type; 0 if the type is compatible only with itself.
     pub fields: u64,
-    /// Hashes of the lists of the first fields of the type, longest first. Unused elements at the
-    /// end are 0.
+    /// Hashes of the shorter types that this type extends by more fields, the longest type first.
+    /// Each is the hash of the list of the shorter type's fields. Unused elements at the end are 0.
     pub prefixes: [u64; PREFIXES_MAX],
 }
 

@@ -192,7 +192,7 @@ pub enum RefusalReason {
 /// The effect on the actor of a chain of blocks that its mailbox has accepted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PushOutcome {
-    /// The actor was awake: its runner will find the chain.
+    /// The actor was awake: its runner will find the blocks of the chain.
     Added,
     /// The actor was asleep: this call has woken it, and the caller is its runner now.
     Woke,
