@@ -75,10 +75,10 @@ impl fmt::Display for Mutant {
 }
 
 /// Returns the ordering that the running model has to use for the ordering named `label`. This is
-/// `sound`, or `Relaxed` if the current mutant weakens that ordering. In a run without a mutant,
+/// `original`, or `Relaxed` if the current mutant weakens that ordering. In a run without a mutant,
 /// also records the line of the caller as an [`OrderingSite`].
 #[track_caller]
-pub fn ordering(label: &'static str, sound: Ordering) -> Ordering {
+pub fn mutated_ordering(label: &'static str, original: Ordering) -> Ordering {
     let caller = Location::caller();
     let site = OrderingSite {
         label,
@@ -88,7 +88,7 @@ pub fn ordering(label: &'static str, sound: Ordering) -> Ordering {
     if is_mutated(site) {
         Ordering::Relaxed
     } else {
-        sound
+        original
     }
 }
 

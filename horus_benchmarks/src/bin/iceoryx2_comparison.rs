@@ -31,22 +31,27 @@ const SAME_THREAD_ROW: &str = "vs_iceoryx2/same_thread/16B";
 const WAKEUP_ROW: &str = "vs_iceoryx2/wakeup";
 
 /// Carriers within one process. The `local` service of iceoryx2 needs no files.
-const IN_PROCESS: [Carrier; 2] = [Carrier::TopicDefault, Carrier::Iceoryx2Local];
-const ONE_TO_ONE: [Carrier; 2] = [Carrier::TopicDefault, Carrier::Iceoryx2];
+const IN_PROCESS_CARRIERS: [Carrier; 2] = [Carrier::TopicDefault, Carrier::Iceoryx2Local];
+const ONE_TO_ONE_CARRIERS: [Carrier; 2] = [Carrier::TopicDefault, Carrier::Iceoryx2];
 /// Carriers that lend the sender memory for each message, so that it is not copied.
-const LOANS: [Carrier; 2] = [Carrier::TopicLoan, Carrier::Iceoryx2Loan];
-const BOTH_WAYS: [Carrier; 2] = [Carrier::TopicDuplex, Carrier::Iceoryx2Duplex];
-const STREAMS: [Carrier; 2] = [Carrier::TopicReliable, Carrier::Iceoryx2Stream];
+const LOAN_CARRIERS: [Carrier; 2] = [Carrier::TopicLoan, Carrier::Iceoryx2Loan];
+const BOTH_WAYS_CARRIERS: [Carrier; 2] = [Carrier::TopicDuplex, Carrier::Iceoryx2Duplex];
+const STREAM_CARRIERS: [Carrier; 2] = [Carrier::TopicReliable, Carrier::Iceoryx2Stream];
 
 /// The rows between two ends. For each group: the placement of the ends, the name in the ids of the
 /// rows, our carrier and that of iceoryx2, and the message sizes in bytes. All rows are latencies
 /// except those of [`THROUGHPUT`].
 const ROWS: [(Placement, &str, [Carrier; 2], &[usize]); 5] = [
-    (CrossThread, "cross_thread", IN_PROCESS, &[16]),
-    (CrossProcess, "cross_process", ONE_TO_ONE, &[16, 1480]),
-    (CrossProcess, "loan", LOANS, &[1480, 65_536]),
-    (CrossProcess, "mpmc_2p2s", BOTH_WAYS, &[16]),
-    (CrossProcess, THROUGHPUT, STREAMS, &[8]),
+    (CrossThread, "cross_thread", IN_PROCESS_CARRIERS, &[16]),
+    (
+        CrossProcess,
+        "cross_process",
+        ONE_TO_ONE_CARRIERS,
+        &[16, 1480],
+    ),
+    (CrossProcess, "loan", LOAN_CARRIERS, &[1480, 65_536]),
+    (CrossProcess, "mpmc_2p2s", BOTH_WAYS_CARRIERS, &[16]),
+    (CrossProcess, THROUGHPUT, STREAM_CARRIERS, &[8]),
 ];
 
 const THROUGHPUT: &str = "throughput";
@@ -65,7 +70,7 @@ fn run(session: &mut BenchmarkSession) -> Outcome {
     session.add_steps(2 + rows);
     if session.begin_row(SAME_THREAD_ROW) {
         let size = MessageSize::Bytes(16);
-        let all = IN_PROCESS.map(|carrier| Transport { carrier, size });
+        let all = IN_PROCESS_CARRIERS.map(|carrier| Transport { carrier, size });
         comparison::compare_in_same_thread(session, SAME_THREAD_ROW, all)?;
     }
     for placement in [CrossThread, CrossProcess] {

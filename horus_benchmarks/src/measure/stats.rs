@@ -366,7 +366,7 @@ pub fn bootstrap_median_interval(values: &[f64], seed: u64) -> (f64, f64) {
 
 /// Minimum number of values for a 95 % interval of their median. WHY: even the interval from the
 /// smallest to the largest of five values contains the true median only 15 times out of 16.
-pub const INTERVAL_VALUES_MIN: usize = 6;
+pub const MEDIAN_INTERVAL_VALUES_MIN: usize = 6;
 
 /// Rounds a number of nanoseconds to picoseconds.
 pub fn round_ns(ns: f64) -> f64 {

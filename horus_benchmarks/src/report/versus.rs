@@ -48,7 +48,7 @@ pub fn comparison_row(id: &str, measure: LatencyOrThroughput, figures: [&[f64]; 
     let kept = pairs.iter().filter(|(divisor, _)| *divisor > 0.0).count();
     let dropped = pairs.len() - kept;
     let Ratio { median, low, high } = stats::paired_ratio(&pairs, stats::BOOTSTRAP_SEED)?;
-    let has_interval = kept >= stats::INTERVAL_VALUES_MIN;
+    let has_interval = kept >= stats::MEDIAN_INTERVAL_VALUES_MIN;
     let figures = Figures {
         ours: Some(stats::median(&mut ours.to_vec())),
         theirs: Some(stats::median(&mut theirs.to_vec())),

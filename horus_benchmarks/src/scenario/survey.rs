@@ -17,7 +17,9 @@ use crate::run::floor::{FloorLines, Placement};
 use crate::run::session::BenchmarkSession;
 use crate::scenario::ends::TwoEnds;
 use crate::scenario::entry::Outcome;
-use crate::transport::carrier::{CAPACITY, CAPACITY_LARGE, Carrier, MessageSize, Transport};
+use crate::transport::carrier::{
+    CAPACITY, CAPACITY_OF_LARGE_MESSAGES, Carrier, MessageSize, Transport,
+};
 use crate::transport::connection::LoopedTransport;
 
 /// Number of rounds, and number of timed messages in each round.
@@ -82,7 +84,7 @@ fn record_settings(session: &mut BenchmarkSession) {
     let messages = stream_messages(session.effort, MessageSize::Bytes(16));
     let report = &mut session.report;
     report.set("capacity", CAPACITY);
-    report.set("capacity/large", CAPACITY_LARGE);
+    report.set("capacity/large", CAPACITY_OF_LARGE_MESSAGES);
     report.set("capacity/pod_shm", "the ring's default");
     let paths = "rings of the same kind there and back, new ones for every round";
     report.set("paths", paths);

@@ -28,7 +28,7 @@ use crate::measure::payload::size_label;
 pub const CAPACITY: u64 = 256;
 
 /// Number of messages of 4 KiB and more that a lane or channel can hold.
-pub const CAPACITY_LARGE: u64 = 32;
+pub const CAPACITY_OF_LARGE_MESSAGES: u64 = 32;
 
 /// Maximum length of the payload of a UDP datagram, in bytes.
 const UDP_BYTES_MAX: usize = 65_507;
@@ -420,7 +420,7 @@ impl MessageSize {
     pub const fn capacity(self) -> u64 {
         match self.bytes() {
             ..4096 => CAPACITY,
-            _ => CAPACITY_LARGE,
+            _ => CAPACITY_OF_LARGE_MESSAGES,
         }
     }
 }

@@ -336,9 +336,9 @@ impl ActorGroup {
                 TimerEntry::Pause(task) => return Some(task),
                 TimerEntry::Timer(timer, due_ns) => {
                     // WHY: a timer's function may not return, or take long before the next timer.
-                    activity.begin_activation(timer.actor(), self.clock().now_ns());
+                    activity.record_activation_begin(timer.actor(), self.clock().now_ns());
                     self.send_timer_message(timer, due_ns, now_ns);
-                    activity.end_activation();
+                    activity.record_activation_end();
                 }
             }
         }

@@ -47,7 +47,7 @@ impl WorkerActivity {
 
     /// Records that the worker begins to run an actor. Only the worker calls this.
     #[inline]
-    pub(crate) fn begin_activation(&self, actor: usize, now_ns: u64) {
+    pub(crate) fn record_activation_begin(&self, actor: usize, now_ns: u64) {
         // Relaxed, both: for a report.
         self.actor.set(actor as u64);
         self.began_ns.set(now_ns);
@@ -61,7 +61,7 @@ impl WorkerActivity {
 
     /// Records that the worker has stopped running an actor. Only the worker calls this.
     #[inline]
-    pub(crate) fn end_activation(&self) {
+    pub(crate) fn record_activation_end(&self) {
         // Relaxed: as above.
         self.began_ns.set(0);
     }

@@ -174,7 +174,7 @@ impl<T: Payload> Topic<T> {
     /// the files.
     fn files(&self) -> TopicFiles {
         let files = self.publisher.raw().topic_files();
-        files.and(&self.subscriber.raw().topic_files())
+        files.merged_with(&self.subscriber.raw().topic_files())
     }
 
     /// Returns the next message, or `None` if there is none right now, as [`Subscriber::recv`]

@@ -2,7 +2,8 @@
 //! thread that closes a handle waits until no word holds it.
 //!
 //! [`publish_handle`], [`free_word`], [`begin_use`], [`end_use`], [`mark_handle_closed`] and
-//! [`is_used`] are generic over the type of the words, so that the loom models run the same code.
+//! [`holds_handle`] are generic over the type of the words, so that the loom models run the same
+//! code.
 
 use std::cell::Cell;
 use std::ptr;
@@ -88,7 +89,8 @@ pub(crate) fn begin_use<W: Word>(
 /// Ends the use of a handle: clears `word`, the hazard word that holds the handle.
 #[inline(always)]
 pub(crate) fn end_use<W: Word>(word: &W) {
-    // ORDERING(last_use): pairs with the load in `is_used`: the call happens before the closing.
+    // ORDERING(last_use): pairs with the load in `holds_handle`: the call happens before the
+    // closing.
     word.store(0, edge::LAST_USE_END);
 }
 
@@ -101,7 +103,7 @@ pub(crate) fn mark_handle_closed<W: Word>(state: &W, handle: u64) -> bool {
 
 /// Returns true if the hazard word `word` holds `handle`. The caller must first call
 /// [`mark_handle_closed`] and execute a barrier.
-pub(crate) fn is_used<W: Word>(word: &W, handle: u64) -> bool {
+pub(crate) fn holds_handle<W: Word>(word: &W, handle: u64) -> bool {
     // ORDERING(last_use): pairs with the store in `end_use`.
     word.load(edge::LAST_USE_SEE) == handle
 }
@@ -280,7 +282,7 @@ pub(super) fn wait_for_calls(handle: u64) -> Result<(), HandleError> {
     for record in all_records() {
         for word in &record.words {
             let mut looks = 0;
-            while is_used(word, handle) {
+            while holds_handle(word, handle) {
                 looks += 1;
                 if looks < POLLS_BEFORE_SLEEP {
                     thread::yield_now()

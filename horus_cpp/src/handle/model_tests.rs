@@ -113,7 +113,7 @@ fn fence(edge: Edge) {
 /// weakens that edge.
 #[track_caller]
 fn ordering(edge: Edge) -> Ordering {
-    mutation::ordering(edge.label, edge.ordering)
+    mutation::mutated_ordering(edge.label, edge.ordering)
 }
 
 const HANDLE: u64 = 7;
@@ -195,7 +195,7 @@ impl ModelEntry {
         }
         fence(edge::HAZARD_CLOSE);
         for word in self.words.iter().flatten() {
-            while hazard::is_used(word, HANDLE) {
+            while hazard::holds_handle(word, HANDLE) {
                 thread::yield_now();
             }
         }

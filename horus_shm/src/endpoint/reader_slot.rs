@@ -199,7 +199,7 @@ impl ReaderSlot {
         let Ok(block) = self.segment.reader_block(self.index, Access::Write) else {
             return false;
         };
-        let reserved = self.present_limit(capacity).reserved;
+        let reserved = self.current_pin_limit(capacity).reserved;
         // WHY those in use also where the limit is 0: they may be in any lane.
         let in_use = self.pins_in_use();
         let limit = reserved.max(in_use.max(borrows).into());
@@ -226,12 +226,12 @@ impl ReaderSlot {
     /// Returns the number of messages that this reader may borrow at the same time now. `capacity`
     /// is the number of slots of its shortest lane.
     pub(crate) fn pin_limit(&self, capacity: u64) -> u32 {
-        self.present_limit(capacity).limit as u32
+        self.current_pin_limit(capacity).limit as u32
     }
 
     /// Returns the number of messages that the reader may borrow; 0 if that limit was set when all
     /// lanes were longer, because more was permitted then.
-    fn present_limit(&self, capacity: u64) -> PinLimit {
+    fn current_pin_limit(&self, capacity: u64) -> PinLimit {
         if capacity < self.reserved_beside.get() {
             return PinLimit::default();
         }

@@ -44,9 +44,9 @@ impl TopicFiles {
         Self { files }
     }
 
-    /// Adds to the list the files of `other` that it does not contain yet.
+    /// Returns this list with the files of `other` that it does not contain yet.
     #[must_use]
-    pub fn and(mut self, other: &Self) -> Self {
+    pub fn merged_with(mut self, other: &Self) -> Self {
         // WHY at the front: which files both know, and so the newest one, are at the end.
         let is_unknown =
             |file: &&Arc<Segment>| !self.files.iter().any(|own| own.is_same_file(file));

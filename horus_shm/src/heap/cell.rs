@@ -94,7 +94,7 @@ use crate::protocol::sync::{self, Edge, Word};
 use crate::wait::LocalEventcount;
 
 /// Number of eventcounts of a group at which senders wait until a full mailbox has room.
-const ROOM_EVENTCOUNTS: usize = 16;
+const ROOM_EVENTCOUNTS_PER_GROUP: usize = 16;
 
 /// The value of [`CellHeader::capacity`] that means that the mailbox is unbounded.
 const UNBOUNDED_CAPACITY: u16 = 0;
@@ -214,13 +214,13 @@ impl MailLimit {
 /// The eventcounts at which senders wait until a full mailbox of a group has room. Mailboxes share
 /// them.
 #[derive(Debug, Default)]
-pub struct RoomEventcounts([LocalEventcount; ROOM_EVENTCOUNTS]);
+pub struct RoomEventcounts([LocalEventcount; ROOM_EVENTCOUNTS_PER_GROUP]);
 
 impl RoomEventcounts {
     /// Returns the eventcount for the mailbox of the cell whose id is `id`.
     fn eventcount_of(&self, id: usize) -> &LocalEventcount {
         // WHY shifted: cells are aligned to 128 bytes.
-        &self.0[(id >> 7) % ROOM_EVENTCOUNTS]
+        &self.0[(id >> 7) % ROOM_EVENTCOUNTS_PER_GROUP]
     }
 }
 

@@ -119,7 +119,7 @@ fn find<T, H: ReadPolicy<T>>(
         // SAFETY: the reader found a value in this slot, and holds its writer back until it passes
         // the value, below.
         let value = unsafe { reader.memory().load(reader.found_index()) };
-        reader.pass_found();
+        reader.pass_found_message();
         value
     })
 }
@@ -135,7 +135,7 @@ fn pop_into<T: Copy, H: ReadPolicy<T>>(
     }
     // SAFETY: as in `find`.
     *value = unsafe { reader.memory().load(reader.found_index()) };
-    reader.pass_found();
+    reader.pass_found_message();
     true
 }
 

@@ -217,36 +217,36 @@ impl<E: Entry> RunQueues<E> {
 
     /// Sends `entry` to worker `index`, modulo the number of workers. Any thread may call this
     /// function. If the queues are closed ([`Self::close`]), takes all entries that were sent too
-    /// late back out of that worker's injector, and calls `left` with each of them. `entry` is
-    /// usually among them; if it is not, another sender has taken it, and calls `left` of its own
-    /// call with it.
+    /// late back out of that worker's injector, and calls `give_back` with each of them. `entry` is
+    /// usually among them; if it is not, another sender has taken it, and calls the `give_back` of
+    /// its own call with it.
     #[inline]
-    pub fn inject(&self, index: usize, entry: E, left: impl FnMut(E)) {
+    pub fn inject(&self, index: usize, entry: E, give_back: impl FnMut(E)) {
         let queue = &self.0.queues[index % self.0.queues.len()];
         // SAFETY: the pointer of a handle is valid, and in no queue.
         if unsafe { search::inject(&self.0, queue, entry.into_raw().as_ptr()) } {
-            take_injected_entries(queue, left);
+            take_injected_entries(queue, give_back);
         }
     }
 
-    /// Closes the injectors. Called when the workers are gone or have stalled. Calls `left` with
-    /// each entry that was sent or put into a queue, and that no worker has begun to run, also if
-    /// its worker still exists. Entries that are sent later go back to their senders; see
+    /// Closes the injectors. Called when the workers are gone or have stalled. Calls `give_back`
+    /// with each entry that was sent or put into a queue, and that no worker has begun to run, also
+    /// if its worker still exists. Entries that are sent later go back to their senders; see
     /// [`Self::inject`].
     ///
     /// `is_running` is called with the index of a worker. It has to return true only if the worker
     /// runs an entry: after [`Worker::begin_activation`], and before it takes the next entry. If
     /// there is only one worker and it runs none, the entry in its `lifo_slot` stays there. WHY: a
     /// worker without others takes it without an exchange.
-    pub fn close(&self, is_running: impl Fn(usize) -> bool, mut left: impl FnMut(E)) {
+    pub fn close(&self, is_running: impl Fn(usize) -> bool, mut give_back: impl FnMut(E)) {
         search::close(&self.0);
         let stolen = Queue::new(true);
         for (index, queue) in self.0.queues.iter().enumerate() {
-            take_injected_entries(queue, &mut left);
+            take_injected_entries(queue, &mut give_back);
             if self.0.queues.len() > 1 || queue.admit_thieves(|| is_running(index)) {
-                steal_lifo_entry(queue, &mut left);
+                steal_lifo_entry(queue, &mut give_back);
             }
-            steal_ring_entries(queue, &stolen, &mut left);
+            steal_ring_entries(queue, &stolen, &mut give_back);
         }
     }
 

@@ -114,7 +114,7 @@ pub trait LaneMemory {
 
     /// Adds `passed` to the counters in which reader `reader` publishes the messages that it did
     /// not receive. Only that reader calls this function.
-    fn note_passed(&self, _reader: u32, _passed: Passed) {}
+    fn note_passed(&self, _reader: u32, _passed: PassedCounts) {}
 
     /// Copies a message into slot `index` while readers may read the slot.
     ///
@@ -169,7 +169,7 @@ pub trait LaneMemory {
 
 /// The numbers of positions and messages that a reader passes without receiving a message.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Passed {
+pub struct PassedCounts {
     /// Number of positions at which the reader received nothing.
     pub positions: u64,
     /// Number of messages at these positions that were overwritten before the reader could read
@@ -440,7 +440,7 @@ impl LaneMemory for RawLane {
     }
 
     #[cold]
-    fn note_passed(&self, reader: u32, passed: Passed) {
+    fn note_passed(&self, reader: u32, passed: PassedCounts) {
         let block = self.readers.block(reader);
         // Relaxed: counters, which only this reader writes.
         let add = |word: &AtomicU64, count| word.set(word.get().wrapping_add(count));

@@ -10,7 +10,7 @@ pub(crate) use horus_testing::mutation::is_step_left_out;
 /// Returns the ordering of an edge in the running model.
 #[track_caller]
 pub(crate) fn ordering(edge: Edge) -> Ordering {
-    mutation::ordering(edge.label, edge.ordering)
+    mutation::mutated_ordering(edge.label, edge.ordering)
 }
 
 /// Explores `execution`, with loom with at most `preemptions` involuntary switches.

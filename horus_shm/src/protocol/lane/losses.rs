@@ -3,7 +3,7 @@
 
 use super::{Jump, LaneReader, UnreadCounts};
 use crate::protocol::layout::POSITION_MAX;
-use crate::protocol::memory::{LaneMemory, Passed};
+use crate::protocol::memory::{LaneMemory, PassedCounts};
 
 impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Moves this reader, which counts losses by positions, to `pos`. Of the positions that it
@@ -53,7 +53,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Moves to position `pos` without receiving the messages before it. Adds `lost` and `skipped`
     /// to the counters with these names.
     pub(super) fn advance_counting(&mut self, pos: u64, lost: u64, skipped: u64) {
-        self.count_passed_positions(Passed {
+        self.count_passed_positions(PassedCounts {
             positions: pos - self.pos,
             lost,
             skipped,
@@ -92,7 +92,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
         if is_sound {
             let unread = UnreadCounts::of_positions(jump.start, jump.head, self.memory.capacity());
             let skipped = gap.min(unread.waiting.saturating_sub(received));
-            self.count_passed_positions(Passed {
+            self.count_passed_positions(PassedCounts {
                 positions: 0,
                 lost: gap - skipped,
                 skipped,
@@ -103,7 +103,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Adds the numbers in `passed` to the reader's private counters, and to those that it
     /// publishes for other processes.
-    pub(super) fn count_passed_positions(&mut self, passed: Passed) {
+    pub(super) fn count_passed_positions(&mut self, passed: PassedCounts) {
         self.lost = self.lost.wrapping_add(passed.lost);
         self.skipped = self.skipped.wrapping_add(passed.skipped);
         self.memory.note_passed(self.reader, passed);

@@ -3,7 +3,7 @@
 use super::{LaneSlot, PollOutcome, RESYNCS_MAX, prefetch_distance, resync_distance};
 use crate::protocol::copy::{PrefetchIntent, is_prefetch_worthwhile};
 use crate::protocol::layout::{POSITION_MAX, SKIP_BIT, published_stamp};
-use crate::protocol::memory::{LaneMemory, Passed};
+use crate::protocol::memory::{LaneMemory, PassedCounts};
 use crate::protocol::sync::{Word, edge};
 
 /// Number of empty polls in a row after which a reader checks whether a stamp or its own cursor is
@@ -121,7 +121,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
                 // SAFETY: `dst` is valid for `bytes` by the contract; the cursor keeps the writer
                 // out of the slot.
                 unsafe { self.memory.load_exclusive(self.found_index(), dst, bytes) };
-                self.pass_found();
+                self.pass_found_message();
             }
             return found;
         }
@@ -148,8 +148,8 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Finds the next message of an exclusive lane, which is a lane whose readers are all gated.
     /// Ignores skipped positions. The message stays in its slot, whose index is
-    /// [`Self::found_index`], and the writer does not write that slot until [`Self::pass_found`] is
-    /// called. Never blocks.
+    /// [`Self::found_index`], and the writer does not write that slot until
+    /// [`Self::pass_found_message`] is called. Never blocks.
     #[inline(always)]
     pub fn find_message(&mut self) -> PollOutcome {
         debug_assert!(self.memory.is_exclusive());
@@ -202,7 +202,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
 
     /// Moves to the position after the message that [`Self::find_message`] found.
     #[inline(always)]
-    pub fn pass_found(&mut self) {
+    pub fn pass_found_message(&mut self) {
         let spot = self.next_slot();
         self.advance_to(spot.pos + 1);
         self.prefetch_next(&spot);
@@ -544,7 +544,7 @@ impl<M: LaneMemory + Clone> LaneReader<M> {
     /// Counts the message that was just read as skipped, for a caller that discards it because it
     /// has found a newer message in another lane.
     pub fn count_read_as_skipped(&mut self) {
-        self.count_passed_positions(Passed {
+        self.count_passed_positions(PassedCounts {
             positions: 1,
             lost: 0,
             skipped: 1,

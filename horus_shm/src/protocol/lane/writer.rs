@@ -8,10 +8,11 @@ use crate::protocol::memory::{LaneMemory, ReaderId};
 use crate::protocol::sync::{Word, edge};
 
 /// Messages are treated as a *stream* if the time between them is at most this number of ticks,
-/// some 0.4 µs, plus [`STREAM_TICKS_PER_LINE`] for each cache line of a message.
-const STREAM_TICKS: u64 = 1000;
-/// Time that the copy of a cache line may take between two messages of a stream, in ticks.
-const STREAM_TICKS_PER_LINE: u64 = 16;
+/// some 0.4 µs, plus [`STREAM_GAP_TICKS_PER_LINE`] for each cache line of a message.
+const STREAM_GAP_TICKS_MAX: u64 = 1000;
+/// Ticks by which each cache line of a message extends the time that may pass between two messages
+/// of a stream, because its copy takes so long.
+const STREAM_GAP_TICKS_PER_LINE: u64 = 16;
 
 /// The only writer of a lane. It knows the position of the next message, and how far gated readers
 /// permit it to write.
@@ -186,7 +187,7 @@ impl<M: LaneMemory + Clone> LaneWriter<M> {
         let now = copy::ticks();
         let since_last = now.wrapping_sub(self.last_ticks);
         self.last_ticks = now;
-        if since_last > STREAM_TICKS + STREAM_TICKS_PER_LINE * lines as u64 {
+        if since_last > STREAM_GAP_TICKS_MAX + STREAM_GAP_TICKS_PER_LINE * lines as u64 {
             spot.memory.demote_cache_lines(spot.index, lines);
         }
     }

@@ -42,11 +42,13 @@ pub(crate) fn run_actors_with_messages(
             break;
         };
         worker.begin_activation(now_ns);
-        group.worker_activity(0).begin_activation(task.id(), now_ns);
+        group
+            .worker_activity(0)
+            .record_activation_begin(task.id(), now_ns);
         let marked = local::mark_thread_in_handler();
         let ran = task.run(group, worker, MESSAGES_PER_ACTIVATION_MAX);
         drop(marked);
-        group.worker_activity(0).end_activation();
+        group.worker_activity(0).record_activation_end();
         match ran {
             ActivationOutcome::Slept | ActivationOutcome::Ended => {}
             ActivationOutcome::More(task) => group.inject(task),

@@ -392,7 +392,8 @@ impl<'a> ActorThread<'a> {
     fn run_actor(&mut self, task: Task) {
         task.set_last_worker(self.index);
         self.context.begin_activation(self.now_ns);
-        self.activity.begin_activation(task.id(), self.now_ns);
+        self.activity
+            .record_activation_begin(task.id(), self.now_ns);
         match task.run(self.group, &mut self.context, MESSAGES_PER_ACTIVATION_MAX) {
             ActivationOutcome::Slept | ActivationOutcome::Ended => {}
             ActivationOutcome::More(task) => {
@@ -402,7 +403,7 @@ impl<'a> ActorThread<'a> {
                 self.group.suspend_actor(task, self.context.resume_ns);
             }
         }
-        self.activity.end_activation();
+        self.activity.record_activation_end();
         let (now_ns, handled) = self.context.end_activation();
         self.now_ns = now_ns;
         self.activity.count_handled_messages(handled);

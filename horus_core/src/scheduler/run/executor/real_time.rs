@@ -77,7 +77,7 @@ pub(crate) fn run_real_time_nodes(
         if let Some(wanted_ns) = slept_until_ns.take()
             && now_ns >= wanted_ns
         {
-            spin.end_sleep(now_ns, now_ns - wanted_ns);
+            spin.record_sleep_end(now_ns, now_ns - wanted_ns);
         }
         let wake_ns = spin.wake_ns(now_ns, due_ns);
         if now_ns < wake_ns {
@@ -95,7 +95,7 @@ pub(crate) fn run_real_time_nodes(
                 count_skipped_ticks(runners, passed);
                 continue;
             }
-            spin.begin_sleep(now_ns);
+            spin.record_sleep_begin(now_ns);
             sleep_until(until_ns);
             slept_until_ns = Some(until_ns);
             continue;

@@ -88,8 +88,8 @@ impl SpinTime {
             awake_until_ns,
         };
         let now_ns = clock.now_ns();
-        spin.begin_sleep(now_ns.saturating_sub(trial_ns));
-        spin.end_sleep(now_ns, 0);
+        spin.record_sleep_begin(now_ns.saturating_sub(trial_ns));
+        spin.record_sleep_end(now_ns, 0);
         spin.with_period(period_ns)
     }
 
@@ -130,13 +130,13 @@ impl SpinTime {
     }
 
     /// Records that the thread begins to sleep at `now_ns`.
-    pub(super) const fn begin_sleep(&mut self, now_ns: u64) {
+    pub(super) const fn record_sleep_begin(&mut self, now_ns: u64) {
         self.slept_ns = now_ns;
     }
 
     /// Records that the sleep has ended at `now_ns`, `late_ns` later than wanted, and adapts the
     /// spin time to this lateness.
-    pub(super) fn end_sleep(&mut self, now_ns: u64, late_ns: u64) {
+    pub(super) fn record_sleep_end(&mut self, now_ns: u64, late_ns: u64) {
         let slept_ns = now_ns.saturating_sub(self.slept_ns);
         // WHY at most a period: after one slow tick, the thread must not have to sleep for long.
         let owed_ns = self
@@ -230,10 +230,10 @@ mod tests {
                 while now_ns < 1_000_000_000 {
                     let wake_ns = spin.wake_ns(now_ns, due_ns);
                     if now_ns < wake_ns {
-                        spin.begin_sleep(now_ns);
+                        spin.record_sleep_begin(now_ns);
                         asleep_ns += wake_ns + late_ns - now_ns;
                         now_ns = wake_ns + late_ns;
-                        spin.end_sleep(now_ns, late_ns);
+                        spin.record_sleep_end(now_ns, late_ns);
                         continue;
                     }
                     now_ns = now_ns.max(due_ns) + period_ns * tick_percent / 100;
@@ -249,11 +249,11 @@ mod tests {
     fn a_thread_that_spins_all_sleeps_in_every_period_while_wakes_are_in_time() {
         let mut spin = spin(100_000, 100_000);
         assert_eq!(spin.wake_ns(1_000, 100_000), 25_000);
-        spin.begin_sleep(1_000);
-        spin.end_sleep(25_000, 0);
+        spin.record_sleep_begin(1_000);
+        spin.record_sleep_end(25_000, 0);
         assert!((125_000..126_000).contains(&spin.wake_ns(101_000, 200_000)));
-        spin.begin_sleep(101_000);
-        spin.end_sleep(205_000, 80_000);
+        spin.record_sleep_begin(101_000);
+        spin.record_sleep_end(205_000, 80_000);
         assert_eq!(spin.wake_ns(206_000, 300_000), 200_000);
         // A thread without a priority keeps no thread from the CPU.
         let mut usual = SpinTime {
