@@ -89,7 +89,7 @@ use super::run_queues::Entry;
 use crate::process::fork::fork_epoch;
 use crate::protocol::holders::Holders;
 use crate::protocol::life::CellMemory;
-use crate::protocol::mailbox::{self, CAPACITY_MAX, Inbox, MailboxMemory, Tag};
+use crate::protocol::mailbox::{self, CAPACITY_MAX, MailboxMemory, MailboxReader, Tag};
 use crate::protocol::sync::{self, Edge, Word};
 use crate::wait::LocalEventcount;
 
@@ -243,7 +243,7 @@ pub struct CellHeader<G: Group> {
     /// Padding that separates the fields that senders access from those that only the runner
     /// accesses, by a cache line.
     line: [u64; 1],
-    inbox: UnsafeCell<Inbox>,
+    reader: UnsafeCell<MailboxReader>,
     /// The last-address block, which is sent to the mailbox after the last address was dropped. It
     /// contains only a link to another block.
     last: UnsafeCell<u64>,
@@ -274,7 +274,7 @@ struct Cell<B, G: Group> {
 }
 
 const _: () = {
-    assert!(offset_of!(CellHeader<LayoutCheckGroup>, inbox) == 64);
+    assert!(offset_of!(CellHeader<LayoutCheckGroup>, reader) == 64);
     assert!(size_of::<CellHeader<LayoutCheckGroup>>() == 96);
     assert!(size_of::<Cell<[u64; 4], LayoutCheckGroup>>() == 128);
 };
@@ -549,7 +549,7 @@ fn make_cell<B: Behaviour<G>, G: Group>(
             capacity: mail.capacity(),
             last_worker: AtomicU8::new(0),
             line: [0],
-            inbox: UnsafeCell::new(Inbox::new()),
+            reader: UnsafeCell::new(MailboxReader::new()),
             last: UnsafeCell::new(0),
         },
         state: UnsafeCell::new(ManuallyDrop::new(behaviour)),

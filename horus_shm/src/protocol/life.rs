@@ -8,7 +8,7 @@
 //! block any more.
 
 use crate::protocol::holders::{Holders, RemovedAddress};
-use crate::protocol::mailbox::{self, Chain, Inbox, MailboxMemory, PushOutcome, Tag};
+use crate::protocol::mailbox::{self, Chain, MailboxMemory, MailboxReader, PushOutcome, Tag};
 
 /// The memory of an actor's cell: its mailbox, the counts of its addresses and holds, and the
 /// *last-address block*, which is sent to the actor after its last address was dropped.
@@ -81,9 +81,9 @@ pub enum SleepOutcome {
 ///
 /// # Safety
 ///
-/// As [`Inbox::sleep`].
+/// As [`MailboxReader::sleep`].
 pub unsafe fn sleep_or_end<M: CellMemory>(
-    inbox: *mut Inbox,
+    reader: *mut MailboxReader,
     memory: M,
     handled: u16,
     is_ending: bool,
@@ -98,13 +98,13 @@ pub unsafe fn sleep_or_end<M: CellMemory>(
         return SleepOutcome::LookAgain { is_ending: true };
     }
     // SAFETY: the caller is the runner.
-    let is_last = unsafe { (*inbox).anchor() } == memory.last_address_block();
+    let is_last = unsafe { (*reader).anchor() } == memory.last_address_block();
     if is_last {
         // WHY: the block is freed after the exchange, and the cell must still exist then.
         holders.add_hold();
     }
     // SAFETY: the contract.
-    let asleep = unsafe { Inbox::sleep(inbox, memory, handled) };
+    let asleep = unsafe { MailboxReader::sleep(reader, memory, handled) };
     // SAFETY: the hold from above; after a sleep the word does not name the block.
     let is_free = is_last && unsafe { free_pending_block(memory, asleep.is_some(), wake) };
     match asleep {

@@ -29,7 +29,7 @@ pub const CAPACITY_MAX: u16 = 0x7fff;
 /// bits for it.
 pub const BLOCK_ADDRESS_MAX: u64 = BLOCK_MASK;
 
-/// Maximum number of links of the list that [`Inbox::take`] reverses in one call.
+/// Maximum number of links of the list that [`MailboxReader::take`] reverses in one call.
 ///
 /// WHY a limit: to reverse the whole list of an unbounded mailbox could take arbitrarily long,
 /// while other actors wait for the thread.
@@ -239,7 +239,7 @@ pub unsafe fn push_chain<M: MailboxMemory>(
             .word()
             .compare_exchange_ordered(seen, next, edge::MAIL_PUSH);
         if is_sent && newest == ACTOR_ASLEEP {
-            // ORDERING(turn): pairs with the exchange in `Inbox::sleep`.
+            // ORDERING(turn): pairs with the exchange in `MailboxReader::sleep`.
             memory.fence(edge::TURN_TAKE);
             return Ok(PushOutcome::Woke);
         }
@@ -363,7 +363,7 @@ pub struct SleepingActor {
 
 /// The runner's part of a mailbox. Each runner of the actor passes it on to the next one.
 #[derive(Debug, Default)]
-pub struct Inbox {
+pub struct MailboxReader {
     /// The address of the newest block whose content the runner has taken; 0 if there is none. The
     /// block is freed when a newer one is found: until then the mailbox's word may point to it.
     anchor: u64,
@@ -375,8 +375,8 @@ pub struct Inbox {
     cursor: u64,
 }
 
-impl Inbox {
-    /// Returns the inbox of a new, empty mailbox.
+impl MailboxReader {
+    /// Returns the reader of a new, empty mailbox.
     #[must_use]
     pub const fn new() -> Self {
         Self {
@@ -425,7 +425,7 @@ impl Inbox {
     ///
     /// # Safety
     ///
-    /// The caller is the runner, and `self` is the inbox of this mailbox. The contract of
+    /// The caller is the runner, and `self` is the reader of this mailbox. The contract of
     /// [`push_chain`] holds for `memory`, too.
     #[inline(always)]
     pub unsafe fn look<M: MailboxMemory>(&mut self, memory: M) -> MailboxLook<TakenBlock> {
@@ -516,31 +516,31 @@ impl Inbox {
 
     /// Puts the actor to sleep, if no block was sent since the runner last looked, and subtracts
     /// `handled` from the depth. After that the caller is not the runner any more, and must use
-    /// neither this inbox nor the memory of the mailbox.
+    /// neither this reader nor the memory of the mailbox.
     ///
     /// Returns `None` if there are new blocks. The caller is then still the runner.
     ///
     /// # Safety
     ///
-    /// As [`Self::take`], which has just returned [`MailboxLook::Empty`]. `inbox` is valid, and no
+    /// As [`Self::take`], which has just returned [`MailboxLook::Empty`]. `reader` is valid, and no
     /// reference to it exists.
     ///
-    /// WHY `inbox` is a pointer: the next runner may use the inbox before this function returns.
+    /// WHY `reader` is a pointer: the next runner may use the reader before this function returns.
     pub unsafe fn sleep<M: MailboxMemory>(
-        inbox: *mut Self,
+        reader: *mut Self,
         memory: M,
         handled: u16,
     ) -> Option<SleepingActor> {
         // SAFETY: the caller is the runner.
-        let anchor = unsafe { (*inbox).anchor };
-        // SAFETY: as above. WHY before the exchange: after it the inbox is the next runner's.
-        unsafe { (*inbox).anchor = 0 };
+        let anchor = unsafe { (*reader).anchor };
+        // SAFETY: as above. WHY before the exchange: after it the reader is the next runner's.
+        unsafe { (*reader).anchor = 0 };
         loop {
             // Relaxed: the exchange decides.
             let seen = memory.word().get();
             if seen & BLOCK_MASK != anchor {
                 // SAFETY: there was no exchange, so the caller still is the runner.
-                unsafe { (*inbox).anchor = anchor };
+                unsafe { (*reader).anchor = anchor };
                 return None;
             }
             let handled = u64::from(handled) << DEPTH_SHIFT;

@@ -6,7 +6,8 @@ use std::cell::UnsafeCell as UncheckedUnsafeCell;
 use horus_shm::internals::holders::Holders;
 use horus_shm::internals::life::{self, CellMemory, SleepOutcome};
 use horus_shm::internals::mailbox::{
-    self, Chain, Inbox, MailboxLook, MailboxMemory, NEW_MAILBOX, PushOutcome, RefusalReason, Tag,
+    self, Chain, MailboxLook, MailboxMemory, MailboxReader, NEW_MAILBOX, PushOutcome,
+    RefusalReason, Tag,
 };
 use horus_shm::internals::sync::Edge;
 
@@ -36,7 +37,7 @@ pub(crate) struct LoomCell {
     /// The numbers of the blocks that no thread uses.
     free: Mutex<Vec<u64>>,
     /// WHY unchecked: the checker would see a borrow that lasts over the exchange of a sleep.
-    inbox: UncheckedUnsafeCell<Inbox>,
+    reader: UncheckedUnsafeCell<MailboxReader>,
     /// The messages that were handled, in their order.
     handled: UnsafeCell<Vec<u64>>,
     /// The messages that waited when the actor ended.
@@ -63,7 +64,7 @@ impl Place {
             holders: Holders::new(LoomWord::new(Holders::<LoomWord>::NEW_CELL)),
             blocks: (0..=blocks).map(block).collect(),
             free: Mutex::new((1..=blocks).collect()),
-            inbox: UncheckedUnsafeCell::new(Inbox::new()),
+            reader: UncheckedUnsafeCell::new(MailboxReader::new()),
             handled: UnsafeCell::new(Vec::new()),
             discarded: UnsafeCell::new(Vec::new()),
             freed: UnsafeCell::new(false),
@@ -127,12 +128,12 @@ impl Place {
 
     /// Handles one message; returns false if there was none.
     pub(crate) fn handle(self) -> bool {
-        // WHY: it stands for the inbox, which is not checked.
+        // WHY: it stands for the reader, which is not checked.
         self.0.handled.with_mut(|_| ());
         // SAFETY: the caller is the runner.
-        let inbox = unsafe { &mut *self.0.inbox.get() };
+        let reader = unsafe { &mut *self.0.reader.get() };
         // SAFETY: as above, and the content is moved out.
-        let look = unsafe { inbox.take(self, |taken| self.read(taken.block)) };
+        let look = unsafe { reader.take(self, |taken| self.read(taken.block)) };
         let MailboxLook::Taken(message) = look else {
             return false;
         };
@@ -172,10 +173,10 @@ impl Place {
             while self.handle() {
                 handled += u16::from(self.0.capacity > 0);
             }
-            let inbox = self.0.inbox.get();
+            let reader = self.0.reader.get();
             let wake = || self.run(&|| {});
             // SAFETY: the caller is the runner, and the mailbox was found empty.
-            match unsafe { life::sleep_or_end(inbox, self, handled, is_ending, wake) } {
+            match unsafe { life::sleep_or_end(reader, self, handled, is_ending, wake) } {
                 SleepOutcome::Asleep {
                     block,
                     is_room_wanted,
@@ -200,7 +201,7 @@ impl Place {
     pub(crate) fn end(self) {
         self.0.holders.end_actor();
         // SAFETY: the caller is the runner.
-        let inbox = unsafe { &mut *self.0.inbox.get() };
+        let reader = unsafe { &mut *self.0.reader.get() };
         let discard = |message| {
             // SAFETY: as above, and the checker fails the model if it is not.
             self.0
@@ -208,7 +209,7 @@ impl Place {
                 .with_mut(|list| unsafe { &mut *list }.extend::<Option<u64>>(message));
         };
         // SAFETY: as above; the content is moved out.
-        unsafe { inbox.end(self, |taken| discard(self.read(taken.block))) };
+        unsafe { reader.end(self, |taken| discard(self.read(taken.block))) };
         self.free_if(self.0.holders.remove_hold());
     }
 

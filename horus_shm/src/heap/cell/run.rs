@@ -374,15 +374,15 @@ unsafe fn handle_batch<B: Behaviour<G>, G: Group>(
     turn: &mut Activation<'_, B::Message, G>,
 ) -> BatchEnd {
     let (cell, state) = (turn.cell, state_address::<B, G>(turn.cell));
-    let inbox = turn.header().inbox.get();
+    let reader = turn.header().reader.get();
     loop {
         if turn.left == 0 {
             return BatchEnd::More;
         }
-        // SAFETY: only the runner uses the inbox, and this reference ends before the handler.
-        let inbox = unsafe { &mut *inbox };
-        // SAFETY: the inbox is that of the cell.
-        let taken = match unsafe { inbox.look(cell) } {
+        // SAFETY: only the runner uses the reader, and this reference ends before the handler.
+        let reader = unsafe { &mut *reader };
+        // SAFETY: the reader is that of the cell.
+        let taken = match unsafe { reader.look(cell) } {
             MailboxLook::Taken(taken) => taken,
             MailboxLook::Reversing => return BatchEnd::More,
             MailboxLook::Empty => {
@@ -399,7 +399,7 @@ unsafe fn handle_batch<B: Behaviour<G>, G: Group>(
             // WHY not dropped by a panic: it would need an address, as in `Envelope::new`.
             let message = ManuallyDrop::new(unsafe { Envelope::read(taken.block) });
             // SAFETY: the block was just taken, and its message was moved out.
-            unsafe { inbox.remove_oldest(cell, taken.block) };
+            unsafe { reader.remove_oldest(cell, taken.block) };
             turn.begin_event(taken.tag.is_counted());
             let message = ManuallyDrop::into_inner(message);
             // SAFETY: only the runner uses the state, and no other reference to it exists.
@@ -434,10 +434,10 @@ unsafe fn handle_non_message<B: Behaviour<G>, G: Group>(
     let (cell, state) = (turn.cell, state_address::<B, G>(turn.cell));
     // SAFETY: the block is one of this cell, and was just taken.
     let event = unsafe { take_event::<B, G>(cell, taken) };
-    // SAFETY: only the runner uses the inbox.
-    let inbox = unsafe { &mut *turn.header().inbox.get() };
+    // SAFETY: only the runner uses the reader.
+    let reader = unsafe { &mut *turn.header().reader.get() };
     // SAFETY: the block was just taken, and its content was moved out.
-    unsafe { inbox.remove_oldest(cell, taken.block) };
+    unsafe { reader.remove_oldest(cell, taken.block) };
     let (event, is_counted) = event?;
     turn.begin_event(is_counted);
     // SAFETY: only the runner uses the state, and no other reference to it exists.
@@ -481,15 +481,15 @@ unsafe fn take_event<B: Behaviour<G>, G: Group>(
 /// what the runner has to do next.
 unsafe fn put_to_sleep<M, G: Group>(turn: &Activation<'_, M, G>, is_ending: bool) -> SleepOutcome {
     let cell = turn.cell;
-    let inbox = turn.header().inbox.get();
+    let reader = turn.header().reader.get();
     let wake = || {
         // SAFETY: `sleep_or_end` has just woken the actor again.
         let runnable = unsafe { Runnable::from_woken(cell) };
         // SAFETY: `sleep_or_end` keeps the cell.
         unsafe { runnable.schedule() };
     };
-    // SAFETY: the inbox is that of the cell, and was found empty.
-    let outcome = unsafe { life::sleep_or_end(inbox, cell, turn.handled, is_ending, wake) };
+    // SAFETY: the reader is that of the cell, and was found empty.
+    let outcome = unsafe { life::sleep_or_end(reader, cell, turn.handled, is_ending, wake) };
     if let SleepOutcome::Asleep {
         block,
         is_room_wanted,
@@ -557,12 +557,12 @@ unsafe fn end_actor<B: Behaviour<G>, G: Group>(
         end.undelivered += u64::from(matches!(event, Some((Event::Message(_), _))));
         end.panics += u64::from(drop_catching_panic(|| drop(event)));
     };
-    // SAFETY: only the runner uses the inbox.
-    let inbox = unsafe { &mut *header.inbox.get() };
+    // SAFETY: only the runner uses the reader.
+    let reader = unsafe { &mut *header.reader.get() };
     // SAFETY: the block is one of this cell, and was just taken.
     let discard_block = |taken| discard(unsafe { take_event::<B, G>(cell, taken) });
-    // SAFETY: the inbox is that of the cell; the content is moved out, and no drop panics.
-    let is_room_wanted = unsafe { inbox.end(cell, discard_block) };
+    // SAFETY: the reader is that of the cell; the content is moved out, and no drop panics.
+    let is_room_wanted = unsafe { reader.end(cell, discard_block) };
     if is_room_wanted {
         header
             .group
