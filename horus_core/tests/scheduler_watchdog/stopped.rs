@@ -22,8 +22,9 @@ pub(crate) fn stopped_in_a_tick() {
     let (mut scheduler, _private) = Private::alone();
     let tick = |context: &mut Context<'_>| {
         if context.tick() == 3 {
-            println!("{IN_A_TICK}");
+            // WHY before the line: the process is stopped as soon as that is read.
             let mut before = Instant::now();
+            println!("{IN_A_TICK}");
             while before.elapsed() < STOPPED / 2 {
                 before = Instant::now();
                 thread::sleep(Duration::from_millis(1));
