@@ -44,7 +44,8 @@ class Node {
     virtual void shutdown() {}
     /// Brings the devices of the node into a state that is safe for people and machine.
     virtual void enter_safe_state() {}
-    /// Returns true if the safe state has been reached.
+    /// Returns true if the safe state has been reached. Is called after enter_safe_state until it
+    /// does; until then, the node does not count as safe.
     virtual bool is_safe_state() { return true; }
     /// Is called for each failure, before the policy is applied.
     virtual void on_error(const char *) {}

@@ -89,8 +89,9 @@ typedef struct horus_node {
     int32_t (*shutdown)(void *user, horus_context_t *context);
     /* Brings the devices of the node into a state that is safe for people and machine. */
     int32_t (*enter_safe_state)(void *user, horus_context_t *context);
-    /* Returns 1 if the safe state has been reached, else 0. Called right after enter_safe_state;
-     * the result is recorded in the black box. */
+    /* Returns 1 if the safe state has been reached, else 0. Called right after enter_safe_state,
+     * and then before each tick and at least every 20 ms until it returns 1, which is recorded in
+     * the black box. Until then, the node does not count as safe. */
     int32_t (*is_safe_state)(void *user);
     /* Called for each failure of the node, before the policy is applied. `error` is valid during
      * the call. */

@@ -200,7 +200,11 @@ class Node:
         """
 
     def is_safe_state(self) -> bool:
-        """Returns whether the safe state has been reached."""
+        """Returns whether the safe state has been reached.
+
+        Is called after `enter_safe_state`, and then before each tick and at least every 20 ms,
+        until it returns true. Until then, the node does not count as safe.
+        """
         return True
 
     def on_error(self, error: BaseException) -> object:

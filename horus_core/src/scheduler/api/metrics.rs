@@ -39,6 +39,8 @@ pub(crate) struct LiveMetrics {
     /// The node's [`Health`], as its index in `Health::ALL`, combined with [`PAUSED_BIT`];
     /// [`HEALTH_UNKNOWN`] until it is first set. WHY in one word: both change together.
     health: AtomicU64,
+    /// 1 while the node has to be in its safe state and has not reached it, 0 otherwise.
+    is_unsafe: AtomicU64,
     /// The longest time that a tick may take at the present rate; `u64::MAX` if the node has no
     /// budget.
     budget_ns: AtomicU64,
@@ -61,6 +63,7 @@ impl Default for LiveMetrics {
             failures: zero(),
             panics: zero(),
             health: AtomicU64::new(HEALTH_UNKNOWN),
+            is_unsafe: zero(),
             budget_ns: AtomicU64::new(u64::MAX),
             durations: [const { AtomicU64::new(0) }; HISTOGRAM_BUCKETS],
             lateness: [const { AtomicU64::new(0) }; HISTOGRAM_BUCKETS],
@@ -229,6 +232,18 @@ impl LiveMetrics {
         let paused = if is_paused { PAUSED_BIT } else { 0 };
         // Relaxed: a counter.
         self.health.set(health as u64 | paused);
+    }
+
+    /// Records whether the node has to be in its safe state and has not reached it.
+    pub(crate) fn set_unsafe(&self, is_unsafe: bool) {
+        // Relaxed: as in `set_health`.
+        self.is_unsafe.set(is_unsafe.into());
+    }
+
+    /// Returns true if the node has to be in its safe state and has not reached it.
+    pub(crate) fn is_unsafe(&self) -> bool {
+        // Relaxed: as in `set_health`.
+        self.is_unsafe.get() != 0
     }
 
     /// Returns the health of the node, and a bool that is true if a command has paused the node.

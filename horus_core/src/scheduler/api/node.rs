@@ -106,7 +106,9 @@ pub trait Node: Send + Any {
     fn enter_safe_state(&mut self) {}
 
     /// Returns true if the node has reached its safe state. The scheduler calls this right after
-    /// [`Self::enter_safe_state`], and records the result as an event on its topic of events.
+    /// [`Self::enter_safe_state`], and then before each tick and at least every 20 ms, until it
+    /// returns true, which is recorded as an event on the scheduler's topic of events. Until then,
+    /// the node does not count as safe: an emergency stop reports it after 100 ms.
     fn is_safe_state(&self) -> bool {
         true
     }

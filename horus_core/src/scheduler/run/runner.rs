@@ -4,6 +4,7 @@
 mod event_log;
 mod life;
 mod policies;
+mod safe_state;
 mod swap;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ use std::sync::Arc;
 use event_log::EventLog;
 use horus_shm::clock::Clock;
 use policies::Overrun;
+use safe_state::SafeState;
 
 use crate::actor::group::ActorGroup;
 use crate::log::{NodeScope, intern_node_name};
@@ -43,8 +45,7 @@ pub(crate) struct Runner {
     state: NodeState,
     /// The commands that prevent the node from ticking at present.
     blocked_by: BlockingCommands,
-    /// True while the node is in its safe state.
-    is_in_safe_state: bool,
+    safe_state: SafeState,
     tick: u64,
     tick_times: TickTimes,
     /// The time, in nanoseconds, at which the last `init`, `shutdown` or swap of the node ended, or
@@ -142,7 +143,7 @@ impl Runner {
             commands: Arc::clone(&entry.commands),
             state: NodeState::New { at_ns: 0 },
             blocked_by: BlockingCommands::default(),
-            is_in_safe_state: false,
+            safe_state: SafeState::Unwanted,
             tick: 0,
             tick_times,
             busy_until_ns: 0,
@@ -257,11 +258,14 @@ impl Runner {
         matches!(self.state, NodeState::ShutDown)
     }
 
-    /// Applies pending commands to the node. Costs an atomic load if there are none.
+    /// Applies pending commands to the node, and asks a node that enters its safe state whether it
+    /// has reached it. Costs an atomic load and a comparison if there is nothing to do.
     #[inline(always)]
     pub(crate) fn poll_commands(&mut self, clock: &Clock, now_ns: u64) {
         if self.commands.are_pending() {
             self.apply_commands(clock, now_ns);
+        } else {
+            self.confirm_safe_state();
         }
     }
 
@@ -298,12 +302,6 @@ impl Runner {
     /// `tick` ended, for instance of `init` after a swap.
     pub(crate) const fn busy_until_ns(&self) -> u64 {
         self.busy_until_ns
-    }
-
-    /// Returns true if the node is in an emergency stop: it has applied the command, and the stop
-    /// has not ended.
-    pub(crate) const fn is_in_emergency(&self) -> bool {
-        self.blocked_by.is_emergency
     }
 
     /// Runs one turn of the node: applies pending commands, and lets the node tick, unless commands
@@ -353,8 +351,9 @@ impl Runner {
         due_ns: u64,
         begin_ns: u64,
     ) -> ControlFlow<(u64, AfterTurn), (u64, u64)> {
-        let may_tick = (!self.commands.are_pending() && self.state == NodeState::Active)
-            || self.prepare_tick(clock, begin_ns);
+        let is_plain = !self.commands.are_pending() && !self.is_entering_safe_state();
+        let may_tick =
+            (is_plain && self.state == NodeState::Active) || self.prepare_tick(clock, begin_ns);
         let begin_ns = begin_ns.max(self.busy_until_ns);
         if !may_tick {
             return ControlFlow::Break((begin_ns, self.result_without_tick()));
@@ -379,7 +378,7 @@ impl Runner {
         let Self {
             node,
             random,
-            is_in_safe_state,
+            safe_state,
             tick,
             tick_times,
             tick_checks,
@@ -392,7 +391,7 @@ impl Runner {
             begin_ns,
             budget_end_ns: begin_ns.saturating_add(tick_times.budget_ns),
             period_ns: tick_times.period_ns,
-            is_in_safe_state: *is_in_safe_state,
+            is_in_safe_state: safe_state.is_wanted(),
             stop: false,
             checkpoints: tick_checks
                 .as_mut()
@@ -541,6 +540,7 @@ impl Runner {
             self.enter_safe_state();
         } else {
             self.leave_safe_state();
+            self.confirm_safe_state();
         }
         if is_paused != before.is_paused {
             self.event_log.record(

@@ -233,7 +233,7 @@ impl WatchedNode {
         self.class == NodeClass::Actors
     }
 
-    /// Returns true if the node has entered its safe state, or was stopped. A node that was not
+    /// Returns true if the node has reached its safe state, or was stopped. A node that was not
     /// initialised yet is safe, too: it has moved nothing.
     pub(super) fn is_safe(&self) -> bool {
         match self.metrics.user_call() {
@@ -298,6 +298,7 @@ impl WatchedNode {
         };
         let level = match state {
             NodeMetrics::STATE_STUCK | NodeMetrics::STATE_SAFE => DiagnosticStatus::ERROR,
+            _ if self.metrics.is_unsafe() => DiagnosticStatus::ERROR,
             NodeMetrics::STATE_BACKING_OFF => DiagnosticStatus::WARN,
             _ => DiagnosticStatus::OK,
         };

@@ -23,6 +23,8 @@ pub(crate) struct ComputeJob {
     timeline: Timeline,
     runner: Box<Runner>,
     member: Arc<NodeReportSource>,
+    /// The time, in nanoseconds, at which a thread has checked for commands to the node last.
+    polled_ns: u64,
 }
 
 impl ComputeJob {
@@ -32,11 +34,20 @@ impl ComputeJob {
             timeline,
             runner: Box::new(runner),
             member,
+            polled_ns: 0,
         }
     }
 
     pub(crate) fn into_runner(self) -> Runner {
         *self.runner
+    }
+
+    /// Returns true if the node has commands that are not applied yet, or enters its safe state and
+    /// was not asked for some time whether it has reached it.
+    fn needs_poll(&self, now_ns: u64) -> bool {
+        let next_ask_ns = self.polled_ns.saturating_add(COMMAND_POLL_PERIOD_NS);
+        self.runner.commands().has_unapplied()
+            || (self.runner.is_entering_safe_state() && now_ns >= next_ask_ns)
     }
 
     /// Returns the key by which the queue is sorted: the due time, then the node's order.
@@ -152,7 +163,7 @@ impl SharedJobQueue {
     ) -> MutexGuard<'a, JobQueue> {
         let next_poll_ns = now_ns.saturating_add(COMMAND_POLL_PERIOD_NS);
         let is_meant = |Reverse(job): &Reverse<ComputeJob>| {
-            job.timeline.due_ns() > next_poll_ns && job.runner.commands().has_unapplied()
+            job.timeline.due_ns() > next_poll_ns && job.needs_poll(now_ns)
         };
         if !queue.jobs.iter().any(is_meant) {
             queue.next_poll_ns = next_poll_ns;
@@ -169,6 +180,7 @@ impl SharedJobQueue {
         self.wake_other_thread(&queue);
         drop(queue);
         job.runner.poll_commands(clock, now_ns);
+        job.polled_ns = now_ns;
         let is_applied = !job.runner.commands().has_unapplied();
         let mut queue = self.put_back_job(job);
         if !is_applied {

@@ -17,6 +17,10 @@ use crate::topic::{Reason, WaitSet};
 /// yet because of its `at_most` rate.
 pub(super) const INPUT_CHECK_PERIOD: Duration = Duration::from_millis(20);
 
+/// The longest sleep of the thread of a node that enters its safe state. After each sleep, the node
+/// is asked whether it has reached that state.
+pub(super) const SAFE_STATE_CHECK_PERIOD: Duration = Duration::from_millis(20);
+
 /// The pause of the thread if messages wait but the node may not tick, for instance because it is
 /// paused. WHY: otherwise the waiting messages would wake the thread again immediately.
 pub(super) const BLOCKED_NODE_PAUSE: Duration = Duration::from_millis(1);
@@ -61,6 +65,11 @@ pub(crate) fn run_event_node(
         let longest = match runner.pause_end_ns() {
             Some(end_ns) => longest.min(pause_until(end_ns, clock.now_ns())),
             None => longest,
+        };
+        let longest = if runner.is_entering_safe_state() {
+            longest.min(SAFE_STATE_CHECK_PERIOD)
+        } else {
+            longest
         };
         let Ok(ready) = wake.wait_without_polling(longest, (bell, &is_rung)) else {
             return AfterTurn::Continue;

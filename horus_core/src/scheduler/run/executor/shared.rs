@@ -20,7 +20,7 @@ use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
 use crate::topic::WaitSet;
 
-use super::event::{BLOCKED_NODE_PAUSE, INPUT_CHECK_PERIOD, pause_until};
+use super::event::{BLOCKED_NODE_PAUSE, INPUT_CHECK_PERIOD, SAFE_STATE_CHECK_PERIOD, pause_until};
 use super::thread::{NodeReportSource, WaitTime};
 use super::topic_wait_threads::{TopicWaitThreads, WakingTopic};
 
@@ -260,6 +260,11 @@ impl Actor for NodeActor {
                 let wake_ns = now_ns.saturating_add(saturating_nanos(pause_until(end_ns, now_ns)));
                 self.schedule_wake(now_ns, wake_ns, context);
             }
+            if runner.is_entering_safe_state() {
+                let now_ns = self.clock.now_ns();
+                let ask_ns = now_ns.saturating_add(saturating_nanos(SAFE_STATE_CHECK_PERIOD));
+                self.schedule_wake(now_ns, ask_ns, context);
+            }
             self.shared.stop_run_if_turn_demands([&*runner], after);
         }
         Ok(())
@@ -284,12 +289,12 @@ impl Actor for NodeActor {
         }
     }
 
-    /// Returns true if the node is in its safe state. WHY this method applies commands again: the
-    /// emergency stop may reach the node later than its group.
+    /// Returns true if the node has reached its safe state. WHY this method applies commands again:
+    /// the emergency stop may reach the node later than its group.
     fn is_safe_state(&self) -> bool {
         lock_runner(&self.slot).as_mut().is_none_or(|runner| {
             runner.poll_commands(&self.clock, self.clock.now_ns());
-            runner.is_in_emergency() || runner.is_shut_down()
+            runner.is_safe_in_emergency()
         })
     }
 }

@@ -2,7 +2,7 @@
 
 use horus_shm::clock::Clock;
 
-use super::{AfterTurn, NodeState, Runner};
+use super::{AfterTurn, NodeState, Runner, SafeState};
 use crate::message::NodeEvent;
 use crate::scheduler::api::context::Context;
 use crate::scheduler::api::metrics::UserCall;
@@ -144,6 +144,7 @@ impl Runner {
     /// Shuts the node down for the rest of the run. Calls its `shutdown` only if it was
     /// initialised.
     pub(crate) fn shut_down(&mut self) {
+        self.record_unreached_safe_state();
         if self.is_initialised() {
             self.call_node_shutdown();
         }
@@ -151,7 +152,7 @@ impl Runner {
         self.drop_old_node();
         let untaken = self.commands.close();
         self.drop_value(untaken);
-        self.state = NodeState::ShutDown;
+        (self.state, self.safe_state) = (NodeState::ShutDown, SafeState::Unwanted);
         self.publish_health();
     }
 

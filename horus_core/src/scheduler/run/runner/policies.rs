@@ -1,10 +1,10 @@
-//! The policies of a node: the reactions to failures, misses and faults, and the safe state.
+//! The policies of a node: the reactions to failures, misses and faults.
 
 use std::time::Duration;
 
 use horus_shm::clock::Clock;
 
-use super::{AfterTurn, BlockingCommands, NodeState, Runner};
+use super::{AfterTurn, BlockingCommands, NodeState, Runner, SafeState};
 use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::{Health, UserCall};
 use crate::scheduler::api::node::{NodeError, NodeResult};
@@ -266,52 +266,13 @@ impl Runner {
         }
     }
 
-    /// Calls `enter_safe_state` of the node. Does nothing if the node is already in its safe state
-    /// or not running. If the call panics, the panic is recorded and has no other effect.
-    pub(crate) fn enter_safe_state(&mut self) {
-        if self.is_in_safe_state || !self.is_initialised() {
-            return;
-        }
-        self.is_in_safe_state = true;
-        self.publish_health();
-        let Self { node, metrics, .. } = self;
-        let enter = || {
-            node.enter_safe_state();
-            node.is_safe_state()
-        };
-        let reached = metrics.during_call(UserCall::EnterSafeState, || catch_panic(enter));
-        match reached {
-            Ok(is_reached) => {
-                let text = if is_reached { "" } else { "not reached yet" };
-                self.event_log
-                    .record(self.tick, NodeEvent::SAFE_STATE_ENTERED, 0, text);
-            }
-            Err(panic) => self.record_panic(&panic, " in enter_safe_state"),
-        }
-    }
-
-    /// Ends the node's safe state, unless it is still required because of an emergency stop or
-    /// missed deadlines.
-    pub(super) fn leave_safe_state(&mut self) {
-        if self.is_in_safe_state
-            && !self.blocked_by.is_emergency
-            && !self.miss_history.requires_safe_state()
-        {
-            self.is_in_safe_state = false;
-            self.event_log
-                .record(self.tick, NodeEvent::SAFE_STATE_LEFT, 0, "");
-        }
-        self.publish_health();
-    }
-
     /// Copies the present health of the node to the metrics, where other threads can read it.
     pub(super) fn publish_health(&self) {
         let health = match self.state {
             NodeState::ShutDown | NodeState::Broken => Health::Stopped,
-            // A node that is not initialised yet is safe, too: it has moved nothing.
-            _ if self.blocked_by.is_emergency => Health::Safe,
+            _ if self.blocked_by.is_emergency && self.counts_as_safe() => Health::Safe,
             _ if self.blocked_by.is_paused => Health::Paused,
-            _ if self.is_in_safe_state => Health::Safe,
+            _ if self.safe_state == SafeState::Reached => Health::Safe,
             NodeState::BackingOff { .. } | NodeState::New { at_ns: 1.. } => Health::BackingOff,
             NodeState::New { .. }
             | NodeState::Active
@@ -321,6 +282,8 @@ impl Runner {
         };
         let is_paused = self.blocked_by.is_paused && health != Health::Stopped;
         self.metrics.set_health(health, is_paused);
+        self.metrics
+            .set_unsafe(self.safe_state.is_wanted() && !self.counts_as_safe());
     }
 
     /// Counts and records a panic in code of the node to which the failure policy does not apply,
@@ -337,7 +300,7 @@ impl Runner {
     pub(super) fn schedule_init(&mut self, at_ns: u64) {
         // The count of misses starts anew with the initialised node.
         (self.miss_history, self.is_halved) = (MissHistory::default(), false);
-        (self.state, self.is_in_safe_state) = (NodeState::New { at_ns }, false);
+        (self.state, self.safe_state) = (NodeState::New { at_ns }, SafeState::Unwanted);
         self.publish_health();
     }
 

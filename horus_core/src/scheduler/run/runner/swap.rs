@@ -33,8 +33,8 @@ impl Runner {
                 if is_initialised {
                     self.init_node(clock, now_ns);
                     // WHY: the new node has to enter its safe state, too.
-                    if self.probation.is_some() && std::mem::take(&mut self.is_in_safe_state) {
-                        self.enter_safe_state();
+                    if self.probation.is_some() {
+                        self.enter_safe_state_of_other_node();
                     }
                 }
             }
@@ -98,8 +98,8 @@ impl Runner {
                 self.publish_health();
             }
             // WHY not if the new node was not initialised: the old node is in its safe state.
-            if is_new_initialised && std::mem::take(&mut self.is_in_safe_state) {
-                self.enter_safe_state();
+            if is_new_initialised {
+                self.enter_safe_state_of_other_node();
             }
         } else {
             // An old node that was not initialised before the swap still has to be.

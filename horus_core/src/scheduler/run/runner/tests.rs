@@ -406,7 +406,10 @@ fn a_tick_that_fails_late_is_a_miss_and_one_in_time_ends_no_safe_state() {
     let mut turn = |due_ns: u64, now_ns: u64| {
         let after = runner.run_turn(&Clock::simulated(now_ns), due_ns, now_ns).1;
         assert_eq!(after, AfterTurn::Continue);
-        (runner.metrics().snapshot().misses, runner.is_in_safe_state)
+        (
+            runner.metrics().snapshot().misses,
+            runner.safe_state.is_wanted(),
+        )
     };
     assert_eq!(turn(SECOND, SECOND + 2_000_000), (1, true));
     for second in 2..100 {
@@ -475,4 +478,54 @@ fn a_tick_is_neither_due_nor_begins_before_init_has_ended() {
     thread::sleep(3 * backoff);
     assert_eq!(turn().2, 2);
     assert_eq!(runner.metrics.snapshot().failures, 2);
+}
+
+/// A node that has not reached its safe state when it is shut down.
+struct NeverSafe {
+    asked: Arc<AtomicU64>,
+    is_shut_down: bool,
+}
+
+impl Node for NeverSafe {
+    fn tick(&mut self, _: &mut Context<'_>) -> NodeResult {
+        Ok(())
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.is_shut_down = true;
+        Ok(())
+    }
+
+    fn is_safe_state(&self) -> bool {
+        assert!(!self.is_shut_down);
+        self.asked.fetch_add_one();
+        false
+    }
+}
+
+#[test]
+fn a_node_that_is_shut_down_is_not_asked_any_more_whether_it_is_safe() {
+    let clock = Clock::simulated(0);
+    let asked = Arc::<AtomicU64>::default();
+    let node = NeverSafe {
+        asked: Arc::clone(&asked),
+        is_shut_down: false,
+    };
+    let spec = NodeSpec {
+        name: "n".into(),
+        ..NodeSpec::default()
+    };
+    let (mut runner, commands) = runner_of(node, spec, &clock);
+    commands.change_wanted_state(|wanted| wanted.is_emergency = true);
+    for polls in 1..4 {
+        runner.poll_commands(&clock, 0);
+        assert_eq!(asked.get(), polls);
+    }
+    commands.change_wanted_state(|wanted| wanted.mode = NodeMode::Stop);
+    for _ in 0..3 {
+        runner.poll_commands(&clock, 0);
+        runner.run_turn(&clock, 0, 0);
+    }
+    assert!(runner.is_shut_down());
+    assert_eq!((asked.get(), runner.metrics.snapshot().panics), (4, 0));
 }

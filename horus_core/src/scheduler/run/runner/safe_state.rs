@@ -1,0 +1,135 @@
+//! The safe state of a node: makes the node enter it, asks until the node has reached it, and ends
+//! it.
+
+use super::Runner;
+use crate::message::NodeEvent;
+use crate::scheduler::api::metrics::UserCall;
+use crate::scheduler::api::plan::NodeClass;
+use crate::scheduler::run::catch_panic::catch_panic;
+
+/// The progress of a node towards its safe state.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum SafeState {
+    /// The node need not be in its safe state.
+    Unwanted,
+    /// `enter_safe_state` was called, and `is_safe_state` has not returned true yet. It is called
+    /// again whenever the executor polls commands.
+    Entering,
+    /// `enter_safe_state` or `is_safe_state` has panicked. Neither is called again in this safe
+    /// state.
+    Panicked,
+    /// The node has reached its safe state.
+    Reached,
+}
+
+impl SafeState {
+    /// Returns true if the node has to be in its safe state, also if it has not reached it.
+    pub(super) const fn is_wanted(self) -> bool {
+        !matches!(self, Self::Unwanted)
+    }
+}
+
+impl Runner {
+    /// Calls `enter_safe_state` of the node, and then `is_safe_state`. If the node was made to
+    /// enter its safe state before, only the latter is called, unless it has already returned true.
+    /// Does nothing if the node is not running. A panic is recorded, and the node then does not
+    /// count as safe.
+    pub(crate) fn enter_safe_state(&mut self) {
+        if self.safe_state.is_wanted() || !self.is_initialised() {
+            return self.confirm_safe_state();
+        }
+        self.safe_state = SafeState::Entering;
+        self.publish_health();
+        let Self { node, metrics, .. } = self;
+        let enter = || catch_panic(|| node.enter_safe_state());
+        match metrics.during_call(UserCall::EnterSafeState, enter) {
+            Ok(()) => self.confirm_safe_state(),
+            Err(panic) => self.record_safe_state_panic(&panic, " in enter_safe_state"),
+        }
+    }
+
+    /// If the node has not reached its safe state yet, asks the node again, and records an event
+    /// if it has reached it now. Costs a comparison otherwise.
+    #[inline]
+    pub(super) fn confirm_safe_state(&mut self) {
+        if self.is_entering_safe_state() {
+            self.ask_for_safe_state();
+        }
+    }
+
+    #[cold]
+    fn ask_for_safe_state(&mut self) {
+        let Self { node, metrics, .. } = self;
+        let ask = || catch_panic(|| node.is_safe_state());
+        match metrics.during_call(UserCall::EnterSafeState, ask) {
+            Ok(false) => {}
+            Ok(true) => {
+                self.safe_state = SafeState::Reached;
+                self.event_log
+                    .record(self.tick, NodeEvent::SAFE_STATE_ENTERED, 0, "");
+                self.publish_health();
+            }
+            Err(panic) => self.record_safe_state_panic(&panic, " in is_safe_state"),
+        }
+    }
+
+    fn record_safe_state_panic(&mut self, panic: &str, call: &str) {
+        self.safe_state = SafeState::Panicked;
+        self.record_panic(panic, call);
+    }
+
+    /// Returns true if the node has begun to enter its safe state, and has not said yet that it has
+    /// reached it. Its executor then has to call `poll_commands` at least every 20 ms.
+    #[inline]
+    pub(crate) fn is_entering_safe_state(&self) -> bool {
+        self.safe_state == SafeState::Entering
+    }
+
+    /// Returns true if the node has applied an emergency stop and has reached its safe state, or
+    /// was shut down.
+    pub(crate) fn is_safe_in_emergency(&self) -> bool {
+        self.is_shut_down() || (self.blocked_by.is_emergency && self.counts_as_safe())
+    }
+
+    /// Returns true if nothing remains to be done for the safety of the node during an emergency
+    /// stop.
+    pub(super) fn counts_as_safe(&self) -> bool {
+        // WHY not for a group: the supervisor watches the safe states of its actors, one by one.
+        // A node that is not initialised yet is safe, too: it has moved nothing.
+        self.safe_state == SafeState::Reached
+            || !self.is_initialised()
+            || self.plan.class == NodeClass::Actors
+    }
+
+    /// Ends the node's safe state, unless it is still required because of an emergency stop or
+    /// missed deadlines.
+    pub(super) fn leave_safe_state(&mut self) {
+        if self.safe_state.is_wanted()
+            && !self.blocked_by.is_emergency
+            && !self.miss_history.requires_safe_state()
+        {
+            self.safe_state = SafeState::Unwanted;
+            self.event_log
+                .record(self.tick, NodeEvent::SAFE_STATE_LEFT, 0, "");
+        }
+        self.publish_health();
+    }
+
+    /// Makes the node that a swap has put here, or has put back, enter its safe state, if the
+    /// other one was made to enter its own.
+    pub(super) fn enter_safe_state_of_other_node(&mut self) {
+        if self.safe_state.is_wanted() {
+            self.safe_state = SafeState::Unwanted;
+            self.enter_safe_state();
+        }
+    }
+
+    /// Records a failure if the node is shut down before it has reached its safe state. A panic was
+    /// recorded before.
+    pub(super) fn record_unreached_safe_state(&self) {
+        if self.is_entering_safe_state() && self.plan.class != NodeClass::Actors {
+            let text = "shut down before it had reached its safe state";
+            self.event_log.record(self.tick, NodeEvent::FAILED, 0, text);
+        }
+    }
+}
