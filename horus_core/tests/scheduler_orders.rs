@@ -4,6 +4,8 @@ use horus_testing as _;
 
 mod executors;
 mod private;
+#[path = "scheduler_orders/short_runs.rs"]
+mod short_runs;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};

@@ -41,8 +41,8 @@ const SHUTDOWN_TIME_MAX: Duration = Duration::from_secs(1);
 const _: () = assert!(
     LAST_TICK_TIME_MAX.as_millis() + FINAL_REPORT_TIME.as_millis() < SHUTDOWN_TIME_MAX.as_millis()
 );
-/// The longest sleep of the thread that runs the scheduler, in nanoseconds. After it, the thread
-/// applies pending commands.
+/// The longest sleep of the thread that runs the scheduler, in nanoseconds. It is also the time
+/// after which the thread applies pending commands again.
 const COMMAND_POLL_PERIOD_NS: u64 = 20_000_000;
 /// The time, in nanoseconds, after which [`Running::tick_once`] synchronises its clock with the
 /// kernel's clock again.
@@ -63,6 +63,9 @@ pub struct Running {
     /// The due times at which the main thread runs its nodes. They follow at the scheduler's main
     /// rate.
     timeline: Timeline,
+    /// The time, in nanoseconds, at which the main thread has to apply pending commands to its
+    /// nodes again.
+    next_poll_ns: u64,
     workers: Workers,
     supervisor: Option<RunThread<()>>,
     signals: Option<Arc<TerminationSignals>>,
@@ -155,6 +158,7 @@ impl Running {
             resync_at_ns: begin_ns.saturating_add(CLOCK_RESYNC_PERIOD_NS),
             clock,
             timeline: Timeline::new(begin_ns, main_rate),
+            next_poll_ns: 0,
             workers: Workers::default(),
             supervisor: Some(supervisor),
             signals,
@@ -298,6 +302,7 @@ impl Running {
         let end_ns = now_ns.saturating_add(saturating_nanos(time));
         while !self.shared.is_stopping() {
             now_ns = self.clock.resync();
+            self.poll_commands(now_ns);
             if now_ns >= end_ns {
                 return;
             }
@@ -319,13 +324,6 @@ impl Running {
                 }
                 let nap_ns = (due_ns.min(end_ns) - now_ns).min(COMMAND_POLL_PERIOD_NS);
                 workers.sleep(clock, Duration::from_nanos(nap_ns), shared);
-                if nap_ns == COMMAND_POLL_PERIOD_NS {
-                    let Self { workers, clock, .. } = self;
-                    workers
-                        .main
-                        .iter_mut()
-                        .for_each(|runner| runner.poll_commands(clock, now_ns));
-                }
                 continue;
             }
             self.run_round(due_ns, now_ns);
@@ -335,6 +333,21 @@ impl Running {
                 main.for_each(|runner| runner.metrics().count_skipped_ticks(passed));
             }
         }
+    }
+
+    /// Applies pending commands to the nodes of the main thread, at most once in
+    /// [`COMMAND_POLL_PERIOD_NS`]. WHY not after each sleep of that length: a program may divide
+    /// its run into calls that are shorter.
+    fn poll_commands(&mut self, now_ns: u64) {
+        if now_ns < self.next_poll_ns {
+            return;
+        }
+        self.next_poll_ns = now_ns.saturating_add(COMMAND_POLL_PERIOD_NS);
+        let Self { workers, clock, .. } = self;
+        workers
+            .main
+            .iter_mut()
+            .for_each(|runner| runner.poll_commands(clock, now_ns));
     }
 
     /// Stops the run, shuts all nodes down in the reverse of the order in which they were started,
