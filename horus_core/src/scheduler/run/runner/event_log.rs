@@ -11,20 +11,30 @@ use crate::scheduler::remote::recorder::Recorder;
 pub(crate) struct EventLog {
     node: String,
     recorder: Option<Recorder>,
-    /// The last recorded event of a kind that may occur in every tick, by which the number of such
-    /// events is limited.
-    repeated: RepeatedEvent,
+    /// The kinds of events that may occur in every tick, each with the last recorded event, by
+    /// which the number of such events is limited.
+    repeated: [RepeatedEvent; RATE_LIMITED_KINDS.len()],
     /// The text of the node's last error; empty before the first one. Its capacity is large enough
     /// for the errors that may occur in every tick.
     last_error: String,
 }
 
-/// The last recorded event of a kind that may occur in every tick, and the number of further events
-/// of that kind that have not been recorded since.
+/// The kinds of events that may occur in every tick. WHY each has a limit of its own: a tick may
+/// cause events of several kinds.
+const RATE_LIMITED_KINDS: [u8; 5] = [
+    NodeEvent::FAILED,
+    NodeEvent::PANICKED,
+    NodeEvent::MISSED,
+    NodeEvent::CHECKPOINT,
+    NodeEvent::STALE_INPUT,
+];
+
+/// The time of the last recorded event of a kind, and the number of further events of that kind
+/// that have not been recorded since.
 #[derive(Debug, Clone, Copy, Default)]
 struct RepeatedEvent {
-    kind: u8,
-    noted_ns: u64,
+    /// The time in nanoseconds; 0 before the first event.
+    recorded_ns: u64,
     left_out: u64,
 }
 
@@ -39,7 +49,7 @@ const REPEATED_EVENT_PERIOD_NS: u64 = 100_000_000;
 impl EventLog {
     pub(crate) fn new(node: &str) -> Self {
         let recorder = None;
-        let repeated = RepeatedEvent::default();
+        let repeated = Default::default();
         let last_error = String::with_capacity(LAST_ERROR_CAPACITY);
         Self {
             node: node.to_owned(),
@@ -71,21 +81,19 @@ impl EventLog {
     #[cold]
     pub(crate) fn record_rate_limited(&mut self, tick: u64, kind: u8, value_ns: u64, text: &str) {
         let now_ns = Clock::kernel().now_ns();
-        let RepeatedEvent {
-            kind: last_kind,
-            noted_ns,
-            left_out,
-        } = self.repeated;
-        if kind == last_kind && now_ns.saturating_sub(noted_ns) < REPEATED_EVENT_PERIOD_NS {
-            self.repeated.left_out += 1;
+        let index = RATE_LIMITED_KINDS.iter().position(|one| *one == kind);
+        let Some(last) = index.map(|index| &mut self.repeated[index]) else {
+            return self.record(tick, kind, value_ns, text);
+        };
+        if now_ns < last.recorded_ns.saturating_add(REPEATED_EVENT_PERIOD_NS)
+            && last.recorded_ns != 0
+        {
+            last.left_out += 1;
             return;
         }
-        self.repeated = RepeatedEvent {
-            kind,
-            noted_ns: now_ns,
-            left_out: 0,
-        };
-        if kind == last_kind && left_out > 0 {
+        last.recorded_ns = now_ns;
+        let left_out = std::mem::take(&mut last.left_out);
+        if left_out > 0 {
             let text = with_left_out(text, left_out);
             self.record(tick, kind, value_ns, text.as_str());
         } else {
