@@ -10,6 +10,8 @@ mod executors;
 mod misses;
 mod noise;
 mod private;
+#[path = "scheduler_watchdog/safe_states.rs"]
+mod safe_states;
 #[path = "scheduler_watchdog/stopped.rs"]
 mod stopped;
 

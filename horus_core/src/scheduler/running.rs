@@ -127,6 +127,7 @@ impl Running {
             is_emergency: false,
             emergency_stop_ns: 0,
             unchecked_stop_ns: None,
+            safe_state_wait_left: Duration::ZERO,
         };
         supervisor.record_start();
         // WHY before any `init`: it may take long, and the supervisor handles signals and commands

@@ -3,7 +3,7 @@
 
 use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use horus_shm::clock::Clock;
 use horus_shm::internals::termination::TerminationSignals;
@@ -39,8 +39,8 @@ const STATUS_PERIOD_NS: u64 = 100_000_000;
 const SAFE_STATE_CHECK_PERIOD_NS: u64 = 1_000_000;
 /// The time between two checks of the topics whose messages wake nodes, in nanoseconds.
 const TOPICS_CHECK_PERIOD_NS: u64 = 50_000_000;
-/// The longest time that the supervisor waits for the result of a safe-state callback that runs on
-/// another thread. Then it watches the other nodes again.
+/// The longest time that the supervisor waits in one check of the nodes for the results of
+/// safe-state callbacks that run on other threads. Then it watches the other nodes again.
 const SAFE_STATE_RESULT_WAIT_MAX: Duration = Duration::from_millis(20);
 /// The largest number of commands or events that the supervisor handles between two checks of the
 /// nodes.
@@ -70,6 +70,9 @@ pub(crate) struct Supervisor {
     /// The time at which the present emergency stop began, in nanoseconds, until the supervisor has
     /// checked that all nodes have entered their safe state; `None` otherwise.
     pub(crate) unchecked_stop_ns: Option<u64>,
+    /// The time for which the supervisor may still wait for results of safe-state callbacks, until
+    /// it has checked the nodes again.
+    pub(crate) safe_state_wait_left: Duration,
 }
 
 impl Supervisor {
@@ -94,6 +97,7 @@ impl Supervisor {
             if let Some(signal) = self.signals.upgrade().and_then(|all| all.received()) {
                 self.shared.stop(StopReason::Signal(signal));
             }
+            self.safe_state_wait_left = SAFE_STATE_RESULT_WAIT_MAX;
             self.check_nodes(now_ns);
             self.check_subscribers();
             if now_ns >= topics_ns {
@@ -103,7 +107,7 @@ impl Supervisor {
                     .for_each(LostWakeCheck::wake_for_messages);
             }
             self.make_left_behind_nodes_safe();
-            self.poll_safe_state_results(Duration::ZERO);
+            self.poll_safe_state_results();
             self.poll_emergency_stop(now_ns);
             self.check_safe_states(now_ns);
             self.check_groups(now_ns);
@@ -119,6 +123,7 @@ impl Supervisor {
             let _ = wake.wait(Duration::from_nanos(sleep_ns));
         }
         // WHY again: the thread that ends the run may have left nodes behind after the last round.
+        self.safe_state_wait_left = SAFE_STATE_RESULT_WAIT_MAX;
         self.make_left_behind_nodes_safe();
         self.record_unfinished_safe_states();
         self.record_event(
@@ -280,6 +285,12 @@ impl Supervisor {
         if !self.nodes[index].claim_safe_state_call() {
             return;
         }
+        // WHY: the result of the last call may have arrived.
+        self.poll_safe_state_result(index, Duration::ZERO);
+        if self.nodes[index].safe_state_result.take().is_some() {
+            let text = "safe_state was called again before it had returned";
+            self.record_event(NodeEvent::FAILED, name, 0, text);
+        }
         let Some(enter) = &mut self.nodes[index].safe_state else {
             return;
         };
@@ -291,7 +302,12 @@ impl Supervisor {
             Ok(None) => self.record_event(NodeEvent::SAFE_STATE_ENTERED, name, 0, ""),
             Ok(safe_state_result) => {
                 self.nodes[index].safe_state_result = safe_state_result;
-                self.poll_safe_state_results(SAFE_STATE_RESULT_WAIT_MAX);
+                // WHY not the whole time for each node: many nodes may hang at once, and neither
+                // the other nodes nor an emergency stop may wait until all of them are safe.
+                let began = Instant::now();
+                self.poll_safe_state_result(index, self.safe_state_wait_left);
+                let left = self.safe_state_wait_left.saturating_sub(began.elapsed());
+                self.safe_state_wait_left = left;
             }
             Err(panic) => {
                 let error = format!("panicked in safe_state: {panic}");
@@ -301,25 +317,31 @@ impl Supervisor {
     }
 
     /// Records the results of safe-state callbacks that run on other threads, if the results have
-    /// arrived. Waits for each result at most for `timeout`.
-    fn poll_safe_state_results(&mut self, timeout: Duration) {
+    /// arrived. Does not wait.
+    fn poll_safe_state_results(&mut self) {
         for index in 0..self.nodes.len() {
-            let Some(safe_state_result) = &self.nodes[index].safe_state_result else {
-                continue;
-            };
-            let outcome = match safe_state_result.recv_timeout(timeout) {
-                Ok(outcome) => outcome,
-                Err(RecvTimeoutError::Timeout) => continue,
-                Err(RecvTimeoutError::Disconnected) => Err("its thread ended".to_owned()),
-            };
-            self.nodes[index].safe_state_result = None;
-            let name = self.nodes[index].name();
-            match outcome {
-                Ok(()) => self.record_event(NodeEvent::SAFE_STATE_ENTERED, name, 0, ""),
-                Err(error) => {
-                    let text = format!("safe_state failed: {error}");
-                    self.record_event(NodeEvent::FAILED, name, 0, &text);
-                }
+            self.poll_safe_state_result(index, Duration::ZERO);
+        }
+    }
+
+    /// Records the result of the safe-state callback of the node `index`, if one is expected. Waits
+    /// at most for `timeout` until it arrives.
+    fn poll_safe_state_result(&mut self, index: usize, timeout: Duration) {
+        let Some(safe_state_result) = &self.nodes[index].safe_state_result else {
+            return;
+        };
+        let outcome = match safe_state_result.recv_timeout(timeout) {
+            Ok(outcome) => outcome,
+            Err(RecvTimeoutError::Timeout) => return,
+            Err(RecvTimeoutError::Disconnected) => Err("its thread ended".to_owned()),
+        };
+        self.nodes[index].safe_state_result = None;
+        let name = self.nodes[index].name();
+        match outcome {
+            Ok(()) => self.record_event(NodeEvent::SAFE_STATE_ENTERED, name, 0, ""),
+            Err(error) => {
+                let text = format!("safe_state failed: {error}");
+                self.record_event(NodeEvent::FAILED, name, 0, &text);
             }
         }
     }
@@ -327,7 +349,7 @@ impl Supervisor {
     /// At the end of the run, records the last results of safe-state callbacks that run on other
     /// threads, and a failure for each callback that has not returned.
     fn record_unfinished_safe_states(&mut self) {
-        self.poll_safe_state_results(Duration::ZERO);
+        self.poll_safe_state_results();
         for node in self
             .nodes
             .iter()

@@ -1,0 +1,90 @@
+//! Safe states on other threads that take long.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use horus_core::message::NodeEvent;
+use horus_core::scheduler::{Context, Hertz};
+
+use super::executors::{LONG, Recorded, until};
+use super::private::Private;
+
+/// Number of nodes that hang at the same time.
+const NODES: usize = 30;
+/// The longest time from the first call of a safe state to the last one. If the supervisor waited
+/// 20 ms for each safe state that has begun, after each new one, it would take 9 s.
+const CALLS_TIME_MAX: Duration = Duration::from_secs(3);
+
+/// All nodes may wait for the same lock or bus.
+#[test]
+fn the_supervisor_does_not_wait_again_for_each_slow_safe_state() {
+    let (private, recorded) = (Private::new(), Recorded::default());
+    let mut scheduler = recorded.scheduler(&private);
+    scheduler.compute_threads(NODES);
+    let is_free = Arc::new(AtomicBool::new(false));
+    let calls = Arc::new(Mutex::new(Vec::new()));
+    for number in 0..NODES {
+        let node = scheduler.node(&format!("node {number}")).compute();
+        let node = node.rate(10.hz()).watchdog(Duration::from_millis(100));
+        let noted = Arc::clone(&calls);
+        let begin = move || {
+            let (sender, receiver) = mpsc::channel();
+            noted.lock().unwrap().push((Instant::now(), sender));
+            receiver
+        };
+        let is_free = Arc::clone(&is_free);
+        let tick = move |_: &mut Context<'_>| {
+            while !is_free.load(Ordering::Relaxed) {
+                thread::sleep(Duration::from_millis(1));
+            }
+        };
+        node.safe_state_on_other_thread(begin).build(tick).unwrap();
+    }
+    let running = scheduler.start().unwrap();
+    until("all are called", || calls.lock().unwrap().len() == NODES);
+    is_free.store(true, Ordering::Relaxed);
+    let times = calls.lock().unwrap();
+    let times = times.iter().map(|(time, _)| *time);
+    let (first, last) = (times.clone().min().unwrap(), times.max().unwrap());
+    assert!(last - first < CALLS_TIME_MAX, "{:?}", last - first);
+    running.finish().unwrap();
+}
+
+/// Only the last of several safe states of a node is waited for.
+#[test]
+fn a_safe_state_that_has_not_returned_when_the_node_hangs_again_is_reported() {
+    let (private, recorded) = (Private::new(), Recorded::default());
+    let mut scheduler = recorded.scheduler(&private);
+    let senders = Arc::new(Mutex::new(Vec::new()));
+    let calls = Arc::new(AtomicU64::new(0));
+    let (kept, counted) = (Arc::clone(&senders), Arc::clone(&calls));
+    let begin = move || {
+        let (sender, receiver) = mpsc::channel();
+        kept.lock().unwrap().push(sender);
+        counted.fetch_add(1, Ordering::Relaxed);
+        receiver
+    };
+    let node = scheduler.node("bad").watchdog(LONG / 100);
+    let tick = move |context: &mut Context<'_>| match context.tick() {
+        number @ 0..2 => until("it is called", || calls.load(Ordering::Relaxed) > number),
+        _ => context.stop(),
+    };
+    node.safe_state_on_other_thread(begin).build(tick).unwrap();
+    let watch = thread::spawn(move || {
+        until("it is called twice", || senders.lock().unwrap().len() == 2);
+        let mut senders = senders.lock().unwrap();
+        senders.pop().unwrap().send(Ok(())).unwrap();
+        senders.clear();
+    });
+    scheduler.run().unwrap();
+    watch.join().unwrap();
+    let failed = recorded.of("bad", NodeEvent::FAILED);
+    let failed: Vec<_> = failed.iter().map(|event| event.text.as_str()).collect();
+    assert_eq!(
+        failed,
+        ["safe_state was called again before it had returned"]
+    );
+    assert_eq!(recorded.count("bad", NodeEvent::SAFE_STATE_ENTERED), 1);
+}
