@@ -8,9 +8,10 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use horus_core::actor::{self, Actor};
+use horus_core::message::timestamp_now_ns;
 use horus_core::prelude::*;
 use horus_core::scheduler::{
-    Context, FailurePolicy, Handle, Hertz, MissPolicy, Node, NodeResult, Scheduler,
+    Context, FailurePolicy, Handle, Hertz, MissPolicy, Node, NodeError, NodeResult, Scheduler,
 };
 use private::Private;
 
@@ -284,4 +285,72 @@ fn due_times_in_a_pause_of_a_policy_are_skipped() {
         assert!(metrics.ticks < 100, "{name}: {metrics:?}");
         assert_eq!(metrics.ticks + metrics.skipped_ticks, 200, "{name}");
     }
+}
+
+/// Notes the timestamp of each call.
+struct Stamped(Arc<Mutex<Vec<(&'static str, u64)>>>);
+
+impl Stamped {
+    fn note(&self, call: &'static str) {
+        self.0.lock().unwrap().push((call, timestamp_now_ns()));
+    }
+}
+
+impl Node for Stamped {
+    fn init(&mut self, _: &mut Context<'_>) -> NodeResult {
+        self.note("init");
+        Ok(())
+    }
+
+    fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
+        self.note("tick");
+        if context.tick() == 2 {
+            return Err("on purpose".into());
+        }
+        Ok(())
+    }
+
+    fn on_error(&mut self, _: &NodeError) {
+        self.note("error");
+    }
+
+    fn enter_safe_state(&mut self) {
+        self.note("safe");
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.note("shutdown");
+        Ok(())
+    }
+}
+
+impl Drop for Stamped {
+    fn drop(&mut self) {
+        self.note("drop");
+    }
+}
+
+/// Messages that a node sends before its first tick and after its last one are the same in each
+/// run, too.
+#[test]
+fn all_calls_of_a_node_have_the_simulated_time() {
+    let (mut scheduler, _private) = Private::alone();
+    let stamps = Arc::default();
+    let node = Stamped(Arc::clone(&stamps));
+    scheduler.node("n").rate(100.hz()).build(node).unwrap();
+    let report = scheduler.simulate(Duration::from_secs(1), 0, 1000);
+    assert!(report.into_result().is_err());
+    let end = 20_001_000;
+    let wanted = [
+        ("init", 1000),
+        ("tick", 1000),
+        ("tick", 10_001_000),
+        ("tick", end),
+        ("error", end),
+        ("safe", end),
+        ("shutdown", end),
+        ("drop", end),
+    ];
+    assert_eq!(*stamps.lock().unwrap(), wanted);
+    assert!(timestamp_now_ns() > end, "the real clock is back");
 }

@@ -70,7 +70,7 @@ use api::safe_state::SafeStateCallback;
 use remote::scheduler_endpoints::SchedulerEndpoints;
 use run::commands::Commands;
 use run::cores::highest_cpu_plus_one;
-use run::executor::simulated::{self, SimulatedNode};
+use run::executor::simulated::{self, SimulatedNode, SimulatedTimestamps};
 use run::node_entry::NodeEntry;
 use run::pending_node::{PendingNode, group_of_shared_node};
 use run::run_state::RunState;
@@ -374,6 +374,7 @@ impl Scheduler {
         );
         let mut nodes: Vec<_> = nodes.collect();
         let clock = Clock::simulated(0);
+        let timestamps = SimulatedTimestamps::begin(epoch_ns);
         for node in &mut nodes {
             if self.shared.is_stopping() {
                 break;
@@ -385,7 +386,7 @@ impl Scheduler {
             let after = simulated::run_simulation(
                 &mut nodes,
                 saturating_nanos(time),
-                epoch_ns,
+                &timestamps,
                 &self.shared,
             );
             self.shared
@@ -406,6 +407,7 @@ impl Scheduler {
             .iter_mut()
             .rev()
             .for_each(|node| node.runner.drop_node());
+        drop(timestamps);
         Report {
             scheduler: self.name,
             reason,

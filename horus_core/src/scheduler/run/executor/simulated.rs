@@ -160,6 +160,31 @@ impl SimulatedNode {
     }
 }
 
+/// Makes the calling thread stamp its messages with the time of a simulation, from the first `init`
+/// to the drops of the nodes. The drop of this value brings the real clocks back.
+#[derive(Debug)]
+pub(crate) struct SimulatedTimestamps {
+    epoch_ns: u64,
+}
+
+impl SimulatedTimestamps {
+    /// Begins with the timestamp `epoch_ns`, in nanoseconds.
+    pub(crate) fn begin(epoch_ns: u64) -> Self {
+        simulate_time(Some(epoch_ns));
+        Self { epoch_ns }
+    }
+
+    fn set(&self, now_ns: u64) {
+        simulate_time(Some(self.epoch_ns.saturating_add(now_ns)));
+    }
+}
+
+impl Drop for SimulatedTimestamps {
+    fn drop(&mut self) {
+        simulate_time(None);
+    }
+}
+
 /// Moves the clock from one due time to the next until `end_ns`. At each due time, runs all nodes
 /// that are due or have messages, in the order of `nodes`, and repeats that until no node has
 /// messages. Ends earlier if a node or a handle stops the run. Returns what the scheduler has to do
@@ -167,7 +192,7 @@ impl SimulatedNode {
 pub(crate) fn run_simulation(
     nodes: &mut [SimulatedNode],
     end_ns: u64,
-    epoch_ns: u64,
+    timestamps: &SimulatedTimestamps,
     shared: &RunState,
 ) -> AfterTurn {
     let mut clock = Clock::simulated(0);
@@ -182,7 +207,7 @@ pub(crate) fn run_simulation(
         for actors in nodes.iter().filter_map(|node| node.actors.as_ref()) {
             actors.set_simulated_time(now_ns);
         }
-        simulate_time(Some(epoch_ns.saturating_add(now_ns)));
+        timestamps.set(now_ns);
         for _ in 0..ROUNDS_PER_INSTANT_MAX {
             let has_run = run_round(nodes, &clock, now_ns, &mut after);
             if !has_run || after != AfterTurn::Continue || shared.is_stopping() {
@@ -196,7 +221,6 @@ pub(crate) fn run_simulation(
             .filter_map(|node| node.next_due_ns(&clock, now_ns))
             .min();
     }
-    simulate_time(None);
     after
 }
 
