@@ -10,8 +10,8 @@ use horus_shm::internals::sync::Word;
 /// including, 2^i ns; the last bucket also counts all larger values.
 pub const HISTOGRAM_BUCKETS: usize = 40;
 
-/// The value of [`LiveMetrics::panicked_ns`] while a panic hook is running.
-const PANIC_HOOK_RUNNING: u64 = u64::MAX;
+/// The bit of [`LiveMetrics::busy_since_ns`] that is set while a panic hook is running.
+const PANIC_HOOK_RUNNING: u64 = 1 << 63;
 /// The longest time that a panic hook may take, in nanoseconds. After that, the node counts as
 /// stuck, because the hook seems to be blocked.
 const PANIC_HOOK_NS_MAX: u64 = 10_000_000_000;
@@ -27,9 +27,10 @@ pub(crate) struct LiveMetrics {
     /// The [`UserCall`] that the node is in, as its index in `UserCall::ALL` plus one; 0 if it is
     /// in none.
     user_call: AtomicU64,
-    /// The time, in nanoseconds, at which the panic hook of the last panic in a tick ended;
-    /// `PANIC_HOOK_RUNNING` while the hook runs.
-    panicked_ns: AtomicU64,
+    /// The start, in nanoseconds, of the last tick that has panicked, later by the time that its
+    /// panic hooks have taken. While a hook runs: `PANIC_HOOK_RUNNING`, and the time for which the
+    /// tick was busy before, in nanoseconds.
+    busy_since_ns: AtomicU64,
     last_ns: AtomicU64,
     max_ns: AtomicU64,
     misses: AtomicU64,
@@ -55,7 +56,7 @@ impl Default for LiveMetrics {
             ticks: zero(),
             tick_began_ns: zero(),
             user_call: zero(),
-            panicked_ns: zero(),
+            busy_since_ns: zero(),
             last_ns: zero(),
             max_ns: zero(),
             misses: zero(),
@@ -288,23 +289,26 @@ impl LiveMetrics {
         self.tick_began_ns.get()
     }
 
-    /// Records that the present tick panics, and that the panic hook is about to run.
-    pub(crate) fn record_panic_begin(&self) {
-        // Relaxed: as in `record_tick_begin`.
-        self.panicked_ns.set(PANIC_HOOK_RUNNING);
+    /// Records that the present tick panics at `now_ns`, and that the panic hook is about to run.
+    pub(crate) fn record_panic_begin(&self, now_ns: u64) {
+        let busy_ns = self.busy_ns(now_ns).unwrap_or_default();
+        // Relaxed: as in `begin_tick`.
+        self.busy_since_ns
+            .set(PANIC_HOOK_RUNNING | busy_ns.min(PANIC_HOOK_RUNNING - 1));
     }
 
     /// Records that the panic hook has returned. The tick will then end soon, unless the node
     /// itself catches its panics.
     pub(crate) fn record_panic_end(&self, now_ns: u64) {
-        // Relaxed: as in `record_tick_begin`.
-        self.panicked_ns.set(now_ns);
+        // Relaxed: as in `begin_tick`.
+        let busy_ns = self.busy_since_ns.get() & !PANIC_HOOK_RUNNING;
+        self.busy_since_ns.set(now_ns.saturating_sub(busy_ns));
     }
 
     /// Returns true while the panic hook runs for a panic in a tick of the node.
     pub(crate) fn is_panic_hook_running(&self) -> bool {
         // Relaxed: a counter.
-        self.panicked_ns.get() == PANIC_HOOK_RUNNING
+        self.busy_since_ns.get() & PANIC_HOOK_RUNNING != 0
     }
 
     /// Returns how long the present tick has lasted at `now_ns`, including the time of a panic
@@ -317,22 +321,29 @@ impl LiveMetrics {
     }
 
     /// Returns how long the node has been busy with its present tick at `now_ns`: the time since
-    /// the tick began or, if the tick has panicked, since the panic hook ended. Zero while the
-    /// panic hook runs, unless the tick has already lasted `PANIC_HOOK_NS_MAX`. `None` if the node
-    /// is not in a tick.
+    /// the tick began, without the time that panic hooks have taken since. If the tick has already
+    /// lasted `PANIC_HOOK_NS_MAX`, the time of a hook that still runs counts, too. `None` if the
+    /// node is not in a tick.
     pub(crate) fn busy_time(&self, now_ns: u64) -> Option<Duration> {
-        let began = self.tick_began_ns();
-        if began == 0 {
+        self.busy_ns(now_ns).map(Duration::from_nanos)
+    }
+
+    fn busy_ns(&self, now_ns: u64) -> Option<u64> {
+        let began_ns = self.tick_began_ns();
+        if began_ns == 0 {
             return None;
         }
-        let busy_ns = now_ns.saturating_sub(began);
+        let lasted_ns = now_ns.saturating_sub(began_ns);
         // Relaxed: a counter.
-        let busy_ns = match self.panicked_ns.get() {
-            PANIC_HOOK_RUNNING if busy_ns < PANIC_HOOK_NS_MAX => 0,
-            PANIC_HOOK_RUNNING => busy_ns,
-            panicked_ns => busy_ns.min(now_ns.saturating_sub(panicked_ns)),
-        };
-        Some(Duration::from_nanos(busy_ns))
+        let busy_since_ns = self.busy_since_ns.get();
+        Some(if busy_since_ns & PANIC_HOOK_RUNNING == 0 {
+            // WHY the later time: the last panic may have been in an earlier tick.
+            now_ns.saturating_sub(busy_since_ns.max(began_ns))
+        } else if lasted_ns < PANIC_HOOK_NS_MAX {
+            busy_since_ns & !PANIC_HOOK_RUNNING
+        } else {
+            lasted_ns
+        })
     }
 
     /// Returns a copy of all metrics. They may have been read at slightly different moments,
@@ -490,13 +501,17 @@ mod tests {
         let metrics = LiveMetrics::default();
         let busy_ms = |now_ms| metrics.busy_time(now_ms * MS).map(|busy| busy.as_millis());
         metrics.record_tick_begin(100 * MS, 100 * MS);
-        metrics.record_panic_begin();
+        metrics.record_panic_begin(100 * MS);
         assert_eq!([busy_ms(100), busy_ms(2000), busy_ms(10_099)], [Some(0); 3]);
         // A hook that does not end makes the tick hang.
         assert_eq!(busy_ms(10_100), Some(10_000));
         metrics.record_panic_end(2000 * MS);
         // The node has caught its panic itself, and goes on.
         assert_eq!([busy_ms(2000), busy_ms(2050)], [Some(0), Some(50)]);
+        metrics.record_panic_begin(2060 * MS);
+        assert_eq!(busy_ms(2090), Some(60));
+        metrics.record_panic_end(2095 * MS);
+        assert_eq!([busy_ms(2095), busy_ms(2100)], [Some(60), Some(65)]);
         metrics.record_tick_end(100 * MS, 2100 * MS);
         assert_eq!(busy_ms(2200), None);
         // The panic does not count for the next tick.

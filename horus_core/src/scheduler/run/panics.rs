@@ -78,7 +78,8 @@ pub(crate) fn install_panic_hook() {
     HOOK_INSTALLATION.call_once(|| {
         let next = panic::take_hook();
         panic::set_hook(Box::new(move |panic| {
-            for_each_node_in_a_tick(LiveMetrics::record_panic_begin);
+            let now_ns = Clock::kernel().now_ns();
+            for_each_node_in_a_tick(|metrics| metrics.record_panic_begin(now_ns));
             next(panic);
             let now_ns = Clock::kernel().now_ns();
             for_each_node_in_a_tick(|metrics| metrics.record_panic_end(now_ns));

@@ -193,8 +193,8 @@ impl WatchedNode {
         self.count_watched_time(now_ns, busy_ns);
         let lasted_ns = self.metrics.time_in_tick_ns(now_ns);
         let was_stuck_ns = self.stuck_ns;
-        // WHY not `busy_ns` in both cases: `busy_ns` is 0 during a panic, but a tick that was stuck
-        // has not ended when it panics.
+        // WHY not `busy_ns` in both cases: it does not grow during a panic, but a tick that was
+        // stuck has not ended when it panics.
         let stuck_ns = if was_stuck_ns.is_some() {
             lasted_ns
         } else {
@@ -395,7 +395,7 @@ mod tests {
             Some(TickFinding::Stuck { .. })
         ));
         assert!(watched_node.claim_safe_state_call());
-        metrics.record_panic_begin();
+        metrics.record_panic_begin(125 * MS);
         for now_ms in [130, 1000, 5000] {
             assert!(
                 watched_node.check_tick(now_ms * MS).is_none(),
@@ -413,6 +413,21 @@ mod tests {
         ));
         metrics.record_tick_begin(6000 * MS, 6000 * MS);
         assert!(watched_node.claim_safe_state_call());
+    }
+
+    /// A library may catch its own panics and try again, without end.
+    #[test]
+    fn a_tick_that_panics_again_and_again_and_does_not_end_is_stuck() {
+        let (mut watched_node, metrics) = watched_node();
+        metrics.record_tick_begin(100 * MS, 100 * MS);
+        let found = (0..100).find_map(|round| {
+            let now_ns = (105 + 5 * round) * MS;
+            metrics.record_panic_begin(now_ns);
+            metrics.record_panic_end(now_ns);
+            let is_stuck = watched_node.check_tick(now_ns + MS).is_some();
+            is_stuck.then_some(now_ns)
+        });
+        assert_eq!(found, Some(110 * MS));
     }
 
     /// Only the time in which the supervisor runs counts: if the process was stopped, a tick gets
@@ -442,7 +457,7 @@ mod tests {
     fn a_node_whose_panic_hook_hangs_is_made_safe_once_before_it_is_stuck() {
         let (mut watched_node, metrics) = watched_node();
         metrics.record_tick_begin(100 * MS, 100 * MS);
-        metrics.record_panic_begin();
+        metrics.record_panic_begin(100 * MS);
         assert!(watched_node.check_tick(1110 * MS).is_none());
         assert!(matches!(
             watched_node.check_tick(1111 * MS),
