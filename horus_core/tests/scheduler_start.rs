@@ -5,6 +5,8 @@ use horus_testing as _;
 
 mod noise;
 mod private;
+#[path = "scheduler_start/threads.rs"]
+mod threads;
 
 use std::process::{Command, Stdio};
 use std::sync::{Arc, Mutex};

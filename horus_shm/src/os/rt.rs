@@ -71,14 +71,24 @@ fn cpus_of_main_thread() -> io::Result<libc::cpu_set_t> {
     Ok(set)
 }
 
-/// Gives the calling thread the ordinary scheduling policy (SCHED_OTHER), and the CPUs of the
-/// process: those of the main thread before [`pin_thread_to`] pinned it. WHY: a thread inherits
-/// both settings from the thread that started it. A setting that the kernel refuses stays as it is.
+/// Returns true if the calling thread has a real-time policy: none of SCHED_OTHER, SCHED_BATCH and
+/// SCHED_IDLE, which a user may give to the whole process.
+fn has_real_time_policy() -> bool {
+    // SAFETY: the call takes no pointer; 0 is the calling thread.
+    let policy = unsafe { libc::sched_getscheduler(0) } & !libc::SCHED_RESET_ON_FORK;
+    ![libc::SCHED_OTHER, libc::SCHED_BATCH, libc::SCHED_IDLE].contains(&policy)
+}
+
+/// Takes a real-time policy away from the calling thread, and gives it the CPUs of the process:
+/// those of the main thread before [`pin_thread_to`] pinned it. WHY: a thread inherits both
+/// settings from the thread that started it. A setting that the kernel refuses stays as it is.
 pub(crate) fn leave_real_time() {
-    // SAFETY: the parameters of a policy are plain integers, for which zeros are valid.
-    let wanted: libc::sched_param = unsafe { std::mem::zeroed() };
-    // SAFETY: the parameters are valid; 0 is the calling thread.
-    let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const wanted) };
+    if has_real_time_policy() {
+        // SAFETY: the parameters of a policy are plain integers, for which zeros are valid.
+        let wanted: libc::sched_param = unsafe { std::mem::zeroed() };
+        // SAFETY: the parameters are valid; 0 is the calling thread.
+        let _ = unsafe { libc::sched_setscheduler(0, libc::SCHED_OTHER, &raw const wanted) };
+    }
     let cpus = CPUS_BEFORE_PIN.get().copied();
     if let Some(cpus) = cpus.or_else(|| cpus_of_main_thread().ok()) {
         // SAFETY: the set is valid for its size; 0 is the calling thread.

@@ -32,14 +32,23 @@ pub fn name() -> [u8; NAME_BYTES] {
     name
 }
 
-/// Gives the calling thread the settings of all threads that the library starts: the ordinary
-/// scheduling policy, the CPUs of the process, and a signal mask that leaves the signals of the
+/// Gives the calling thread the settings of all threads that the library starts for itself: no
+/// real-time policy, the CPUs of the process, and a signal mask that leaves the signals of the
 /// process to other threads.
 ///
 /// WHY: a thread inherits these settings from the thread that starts it, which may be a real-time
 /// thread of the program, pinned to a CPU that nothing else should use.
 pub fn become_library_thread() {
     os::block_process_signals();
+    rt::leave_real_time();
+}
+
+/// Takes a real-time policy away from the calling thread, and gives it the CPUs of the process:
+/// those of the main thread before the library pinned it. A setting that the kernel refuses stays
+/// as it is.
+///
+/// WHY: a thread inherits these settings from the thread that starts it.
+pub fn leave_real_time() {
     rt::leave_real_time();
 }
 

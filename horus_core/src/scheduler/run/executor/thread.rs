@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use horus_shm::internals::thread::join_while;
+use horus_shm::internals::thread::{join_while, leave_real_time};
 
 use crate::log::set_real_time_thread;
 use crate::scheduler::api::metrics::LiveMetrics;
@@ -141,7 +141,8 @@ pub(crate) struct RunThread<R> {
     result: Arc<Mutex<Option<R>>>,
 }
 
-/// Starts a thread that calls `work`. Debuggers show `name` as the name of the thread.
+/// Starts a thread that calls `work`. Debuggers show `name` as the name of the thread. It has no
+/// real-time policy, and the CPUs of the process, whatever the calling thread has.
 pub(crate) fn spawn_thread<R: Send + 'static>(
     name: &str,
     work: impl FnOnce() -> R + Send + 'static,
@@ -149,6 +150,9 @@ pub(crate) fn spawn_thread<R: Send + 'static>(
     let result = Arc::default();
     let place = Arc::clone(&result);
     let run = move || {
+        // WHY: the program may start the scheduler on a real-time thread, or on one that is pinned
+        // to a CPU.
+        leave_real_time();
         let result = work();
         *lock(&place) = Some(result);
     };
