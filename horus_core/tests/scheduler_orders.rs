@@ -2,6 +2,8 @@
 
 use horus_testing as _;
 
+#[path = "scheduler_orders/all_nodes.rs"]
+mod all_nodes;
 mod executors;
 mod private;
 #[path = "scheduler_orders/short_runs.rs"]

@@ -419,16 +419,9 @@ impl Supervisor {
     }
 
     fn apply_command(&self, command: &NodeCommand) -> Result<(), String> {
-        let each = |act: &dyn Fn(&str) -> Result<(), CommandError>| {
-            let nodes = match command.node.as_str() {
-                "" => self.handle.nodes(),
-                node => vec![node.to_owned()],
-            };
-            let outcomes: Vec<_> = nodes.iter().map(|node| act(node)).collect();
-            outcomes
-                .into_iter()
-                .collect::<Result<(), _>>()
-                .map_err(|error| error.to_string())
+        let each = |act: &dyn Fn(&str) -> Result<(), CommandError>| match command.node.as_str() {
+            "" => apply_to_all(&self.handle.nodes(), act),
+            node => act(node).map_err(|error| error.to_string()),
         };
         match command.kind {
             NodeCommand::PAUSE => each(&|node| self.handle.pause(node)),
@@ -479,6 +472,35 @@ impl Supervisor {
         let nodes = self.nodes.iter().map(WatchedNode::metrics);
         // WHY ignored: the next status follows soon.
         let _ = self.endpoints.publish_status(state, now_ns, nodes);
+    }
+}
+
+/// Applies a command to all nodes. A node without a rate does not refuse a new rate, unless all
+/// nodes do.
+///
+/// # Errors
+///
+/// Returns the reason of the first node that has refused the command, and the names of all that
+/// have.
+fn apply_to_all(
+    nodes: &[String],
+    act: &dyn Fn(&str) -> Result<(), CommandError>,
+) -> Result<(), String> {
+    let refused = nodes
+        .iter()
+        .filter_map(|node| act(node).err().map(|error| (node.as_str(), error)));
+    let mut refused: Vec<_> = refused.collect();
+    if refused.len() < nodes.len() {
+        refused.retain(|(_, error)| !matches!(error, CommandError::NoRate { .. }));
+    }
+    match &refused[..] {
+        [] => Ok(()),
+        [(_, error)] => Err(error.to_string()),
+        [(_, error), ..] => {
+            let names: Vec<_> = refused.iter().map(|(node, _)| *node).collect();
+            // WHY the names first: the text of an event is short.
+            Err(format!("refused by {}: {error}", names.join(", ")))
+        }
     }
 }
 
