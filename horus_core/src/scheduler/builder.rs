@@ -396,7 +396,8 @@ impl<'a> NodeBuilder<'a> {
 
     /// Adds the node to the chain called `chain`. The nodes of a chain share one thread, and run
     /// right after each other in their order. All nodes of a chain need the same rate, CPU and
-    /// priority.
+    /// priority. The name of a chain has 1 to 64 bytes, and no control characters, like that of a
+    /// node.
     pub fn chain(mut self, chain: &str) -> Self {
         self.spec.chain = Some(chain.to_owned());
         self

@@ -135,6 +135,18 @@ pub enum PlanError {
         /// The invalid name that was given.
         node: String,
     },
+    /// The name of the chain of a node is invalid: it is empty, too long or contains a character
+    /// that is not allowed.
+    #[error(
+        "node '{node}': chain name '{chain}' is invalid: 1 to {NODE_NAME_BYTES_MAX} bytes, no \
+         control characters"
+    )]
+    ChainName {
+        /// The name of the node that is in the chain.
+        node: String,
+        /// The invalid name of the chain.
+        chain: String,
+    },
     /// The rate of a node is invalid.
     #[error("node '{node}': {cause}")]
     Rate {
@@ -213,11 +225,22 @@ const DEFAULT_BUDGET_PERCENT_OF_PERIOD: u32 = 80;
 /// The default deadline of a tick, in percent of the period.
 const DEFAULT_DEADLINE_PERCENT_OF_PERIOD: u32 = 95;
 
+/// Returns true if a node or a chain may have this name.
+fn is_name(name: &str) -> bool {
+    (1..=NODE_NAME_BYTES_MAX).contains(&name.len()) && !name.chars().any(char::is_control)
+}
+
 impl NodeSpec {
     pub(crate) fn into_plan(self, cores: usize) -> Result<NodePlan, PlanError> {
-        let is_name = (1..=NODE_NAME_BYTES_MAX).contains(&self.name.len());
-        if !is_name || self.name.chars().any(char::is_control) {
+        if !is_name(&self.name) {
             return Err(PlanError::Name { node: self.name });
+        }
+        // WHY the same: the thread of the chain has this name.
+        if let Some(chain) = self.chain.as_ref().filter(|chain| !is_name(chain)) {
+            return Err(PlanError::ChainName {
+                chain: chain.clone(),
+                node: self.name,
+            });
         }
         let class = self.determine_class()?;
         let checked = |rate: Option<Rate>| {

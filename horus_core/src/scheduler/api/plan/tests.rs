@@ -260,3 +260,19 @@ fn contradictions_are_refused_with_the_reason() {
         assert!(error.contains(reason), "{error}, not: {reason}");
     }
 }
+
+/// The thread of a chain has its name, and a name of a thread must not contain a NUL.
+#[test]
+fn a_chain_has_a_name_like_those_of_nodes() {
+    let in_chain = |chain: &str| {
+        one(NodeSpec {
+            rate: Some(100.hz()),
+            chain: Some(chain.to_owned()),
+            ..spec("wheel")
+        })
+    };
+    for chain in ["", "a\0b", "a\nb", &"c".repeat(NODE_NAME_BYTES_MAX + 1)] {
+        assert!(in_chain(chain).is_err(), "{chain:?}");
+    }
+    assert!(in_chain(&"c".repeat(NODE_NAME_BYTES_MAX)).is_ok());
+}
