@@ -19,6 +19,7 @@ use crate::actor::inbox::Inbox;
 use crate::actor::local;
 use crate::actor::mailbox::MailboxKind;
 use crate::actor::registry::{Registry, message_type_name};
+use crate::actor::watch::ActorWatch;
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::FailurePolicy;
 
@@ -177,6 +178,9 @@ impl fmt::Debug for Actors {
     }
 }
 
+/// A function that makes a new actor the child of its parent, and returns the watch of the parent.
+pub(super) type AdoptChild<'a, M> = &'a mut dyn FnMut(Address<M>) -> ActorWatch;
+
 /// The settings with which an actor is spawned, for example its mailbox and failure policy.
 #[derive(Debug, Clone)]
 pub struct SpawnOptions<'a> {
@@ -230,12 +234,8 @@ impl<'a> SpawnOptions<'a> {
     ///
     /// The same as for [`Actors::spawn`].
     pub fn spawn<A: Actor>(self, actor: A) -> Result<Address<A::Message>, SpawnError> {
-        let has_extras = self.on_failure.is_some() || self.has_safe_state;
-        let extras = has_extras.then(|| ActorExtras {
-            policy: self.on_failure,
-            ..ActorExtras::default()
-        });
-        self.spawn_hosted_actor(actor, extras)
+        let extras = self.extras_without_factory();
+        self.spawn_hosted_actor(actor, extras, None)
     }
 
     /// Spawns the actor that `make` returns with these settings, as [`Actors::spawn_with`] does.
@@ -245,21 +245,62 @@ impl<'a> SpawnOptions<'a> {
     /// The same as for [`Actors::spawn`].
     pub fn spawn_with<A: Actor>(
         self,
-        mut make: impl FnMut() -> A + Send + 'static,
+        make: impl FnMut() -> A + Send + 'static,
     ) -> Result<Address<A::Message>, SpawnError> {
+        let (actor, extras) = self.actor_and_extras(make);
+        self.spawn_hosted_actor(actor, Some(extras), None)
+    }
+
+    /// Spawns an actor as [`Self::spawn`] does. The actor is a child of the one whose watch `adopt`
+    /// creates.
+    pub(super) fn spawn_child<A: Actor>(
+        self,
+        actor: A,
+        adopt: AdoptChild<'_, A::Message>,
+    ) -> Result<Address<A::Message>, SpawnError> {
+        let extras = self.extras_without_factory();
+        self.spawn_hosted_actor(actor, extras, Some(adopt))
+    }
+
+    /// Spawns an actor as [`Self::spawn_with`] does. The actor is a child of the one whose watch
+    /// `adopt` creates.
+    pub(super) fn spawn_child_with<A: Actor>(
+        self,
+        make: impl FnMut() -> A + Send + 'static,
+        adopt: AdoptChild<'_, A::Message>,
+    ) -> Result<Address<A::Message>, SpawnError> {
+        let (actor, extras) = self.actor_and_extras(make);
+        self.spawn_hosted_actor(actor, Some(extras), Some(adopt))
+    }
+
+    /// Returns the extras of an actor that cannot be re-created; `None` if it needs none.
+    fn extras_without_factory<A: Actor>(&self) -> Option<ActorExtras<A>> {
+        let has_extras = self.on_failure.is_some() || self.has_safe_state;
+        has_extras.then(|| ActorExtras {
+            policy: self.on_failure,
+            ..ActorExtras::default()
+        })
+    }
+
+    /// Returns the first actor of `make`, and the extras of an actor that `make` re-creates.
+    fn actor_and_extras<A: Actor>(
+        &self,
+        mut make: impl FnMut() -> A + Send + 'static,
+    ) -> (A, ActorExtras<A>) {
         let actor = make();
         let extras = ActorExtras {
             make: Some(Box::new(make)),
             policy: Some(self.on_failure.unwrap_or(DEFAULT_RESTART_POLICY)),
             ..ActorExtras::default()
         };
-        self.spawn_hosted_actor(actor, Some(extras))
+        (actor, extras)
     }
 
     fn spawn_hosted_actor<A: Actor>(
         &self,
         actor: A,
         mut extras: Option<ActorExtras<A>>,
+        adopt: Option<AdoptChild<'_, A::Message>>,
     ) -> Result<Address<A::Message>, SpawnError> {
         let group = self.group;
         check_not_forked(group)?;
@@ -274,13 +315,15 @@ impl<'a> SpawnOptions<'a> {
         let closed = || SpawnError::Closed {
             group: group.name().to_owned(),
         };
-        let Some(task) = local::begin_init(&address, handle) else {
+        let watch = adopt.map(|adopt| adopt(Address::from_heap(address.clone())));
+        let Some(task) = local::begin_init(&address, handle, watch) else {
             return Err(closed());
         };
         task.set_last_worker(group.next_worker_index());
         let mut context = WorkerContext::without_mail_wait(&group.clock());
-        // WHY two: a thing more than `init`, so that the actor is asleep afterwards.
-        match task.run(group, &mut context, 2) {
+        // WHY three: a thing more than `init` and the watch of a parent, so that the actor is
+        // asleep afterwards.
+        match task.run(group, &mut context, 3) {
             ActivationOutcome::More(task) | ActivationOutcome::Suspended(task) => {
                 group.inject(task)
             }

@@ -53,6 +53,9 @@ pub(super) trait StashAndChildren<M> {
 
     /// Adds a child, and returns the number that identifies it among the children.
     fn add_child(&mut self, child: Child) -> u64;
+
+    /// Removes the child with this number.
+    fn remove_child(&mut self, number: u64);
 }
 
 impl<M: Send + 'static> ActivationServices<M> for Activation<'_, M, ActorGroup> {
@@ -142,13 +145,22 @@ impl<'a, A: Actor> Context<'a, A> {
         watcher: Watcher,
         report: impl Fn(Down) -> ControlMessage + Send + 'static,
     ) {
+        let watch = self.make_watch(other, watcher, report);
+        // WHY ignored: the watch comes back, and is dropped, which reports the end.
+        let _ = other.control_handle().send(ControlMessage::Watch(watch));
+    }
+
+    fn make_watch<M: Send + 'static>(
+        &mut self,
+        other: &Address<M>,
+        watcher: Watcher,
+        report: impl Fn(Down) -> ControlMessage + Send + 'static,
+    ) -> ActorWatch {
         // WHY: the report of the end may come at once, and is for the workers to handle.
         self.services.worker().has_given_address = true;
         let handle = self.services.control_handle();
         let to = Box::new(WatchingHandle { handle, report });
-        let watch = ActorWatch::new(other.id(), watcher, to);
-        // WHY ignored: the watch comes back, and is dropped, which reports the end.
-        let _ = other.control_handle().send(ControlMessage::Watch(watch));
+        ActorWatch::new(other.id(), watcher, to)
     }
 
     /// Returns a handle of the group to which the actor belongs.
@@ -156,13 +168,21 @@ impl<'a, A: Actor> Context<'a, A> {
         self.services.group_handle()
     }
 
-    /// Makes an actor a child of this one, so that it ends when this actor ends.
-    pub(super) fn adopt<M: Send + 'static>(&mut self, child: &Address<M>) {
-        let added = Child::new(child.control_handle(), self.generation, child.clone());
+    /// Makes an actor a child of this one, so that it ends when this actor ends. Returns the number
+    /// of the child, and the watch of this actor, which the child has to get.
+    pub(super) fn adopt<M: Send + 'static>(&mut self, child: Address<M>) -> (u64, ActorWatch) {
+        let watched = child.clone();
+        let added = Child::new(child.control_handle(), self.generation, child);
         let number = self.stash_and_children.add_child(added);
-        self.watch_as(child, Watcher::Parent, move |down| {
+        let watch = self.make_watch(&watched, Watcher::Parent, move |down| {
             ControlMessage::ChildDown(Box::new(ChildEnd { number, down }))
         });
+        (number, watch)
+    }
+
+    /// Removes a child that could not be initialised.
+    pub(super) fn disown(&mut self, number: u64) {
+        self.stash_and_children.remove_child(number);
     }
 
     /// Puts a message aside until [`Self::unstash_all`] is called. If it is the message that is

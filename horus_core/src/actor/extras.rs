@@ -71,4 +71,10 @@ impl<A: Actor> StashAndChildren<A::Message> for Option<Box<ActorExtras<A>>> {
     fn add_child(&mut self, child: Child) -> u64 {
         self.get_or_insert_default().children.add(child)
     }
+
+    fn remove_child(&mut self, number: u64) {
+        if let Some(extras) = self {
+            extras.children.remove(number);
+        }
+    }
 }

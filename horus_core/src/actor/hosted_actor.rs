@@ -449,6 +449,14 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
         }
     }
 
+    /// Drops a control. WHY not a watch: the actor that watches learns the reason of the end.
+    #[cold]
+    fn drop_control(&mut self, control: ControlMessage) {
+        if let ControlMessage::Watch(watch) = control {
+            watch.add_to(&mut self.extras.get_or_insert_default().watches);
+        }
+    }
+
     fn handle_end(
         &mut self,
         end: &ActorEndReport,
@@ -471,6 +479,13 @@ impl<A: Actor> Behaviour<ActorGroup> for HostedActor<A> {
         let mut end = *end;
         if let Some(extras) = &mut self.extras {
             for kept in extras.stash.take_all() {
+                let kept = match kept {
+                    (Event::Control(ControlMessage::Watch(watch)), _) => {
+                        watch.add_to(&mut extras.watches);
+                        continue;
+                    }
+                    kept => kept,
+                };
                 end.undelivered += u64::from(matches!(kept.0, Event::Message(_)));
                 drop_actor(kept, group);
             }

@@ -8,6 +8,7 @@ use horus_shm::internals::heap::{Address, ControlHandle, Worker};
 use horus_shm::internals::wait::POLL_INTERVAL;
 
 use crate::actor::group::{ActorGroup, ControlMessage, Task};
+use crate::actor::watch::ActorWatch;
 
 /// Number of activations (runs of an actor) after which a worker checks the queue into which other
 /// threads put tasks for it.
@@ -231,14 +232,19 @@ pub(crate) fn schedule_locally(group: &ActorGroup, task: Task) -> Option<Task> {
     task
 }
 
-/// Wakes a new actor so that it can be initialised. Returns its task, which the caller has to run.
+/// Wakes a new actor so that it can be initialised. `watch` is the watch of its parent, if it has
+/// one. Returns the actor's task, which the caller has to run.
 pub(crate) fn begin_init<M: Send + 'static>(
     address: &Address<M, ActorGroup>,
     handle: ControlHandle<ActorGroup>,
+    watch: Option<ActorWatch>,
 ) -> Option<Task> {
     let before = SPAWNING_ACTOR.replace(address.id());
-    // WHY ignored: nobody else knows the actor, so it has not ended.
+    // WHY ignored, both: nobody else knows the actor, so it has not ended.
     let _ = address.send_control(ControlMessage::Init(handle));
+    if let Some(watch) = watch {
+        let _ = address.send_control(ControlMessage::Watch(watch));
+    }
     SPAWNING_ACTOR.set(before);
     SPAWNED_TASK.take()
 }

@@ -172,6 +172,10 @@ pub trait Behaviour<G: Group>: Send + 'static {
     /// [`Runnable::visit`]. A panic is caught and ignored.
     fn visit(&mut self, _turn: &mut Activation<'_, Self::Message, G>) {}
 
+    /// Drops a control that waited when the actor ended, or keeps it until [`Self::handle_end`]. A
+    /// panic is caught and counted, like that of a message that is dropped.
+    fn drop_control(&mut self, _control: G::Control) {}
+
     /// Informs the behaviour that the actor has ended. Called once, after all waiting messages were
     /// dropped, and before `self` is dropped. `worker` is `None` if the actor ended because its
     /// [`Runnable`] was dropped.

@@ -29,9 +29,8 @@ impl<A: Actor> HostedActor<A> {
             return Flow::Continue;
         }
         let now_ns = turn.worker().clock.now_ns();
-        let Some(extras) = &mut self.extras else {
-            return Flow::Stop;
-        };
+        // WHY also without a policy: the actors that watch this one learn the error.
+        let extras = self.extras.get_or_insert_default();
         let Some(policy) = extras.policy else {
             extras.error = Some(text);
             return Flow::Stop;

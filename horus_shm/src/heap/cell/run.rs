@@ -539,8 +539,8 @@ pub(super) unsafe fn push_to_pull_queue<B: Behaviour<G>, G: Group>(cell: NonNull
     }
 }
 
-/// Ends the actor: drops all waiting messages and controls, then drops the actor's state, and
-/// removes the hold that the live actor has on its cell.
+/// Ends the actor: drops all waiting messages, and lets the behaviour drop all waiting controls.
+/// Then drops the actor's state, and removes the hold that the live actor has on its cell.
 unsafe fn end_actor<B: Behaviour<G>, G: Group>(
     cell: CellPointer<G>,
     worker: Option<&mut G::Worker>,
@@ -555,7 +555,11 @@ unsafe fn end_actor<B: Behaviour<G>, G: Group>(
     };
     let mut discard = |event: Option<CountedEvent<B, G>>| {
         end.undelivered += u64::from(matches!(event, Some((Event::Message(_), _))));
-        end.panics += u64::from(drop_catching_panic(|| drop(event)));
+        end.panics += u64::from(drop_catching_panic(|| match event {
+            // SAFETY: only the runner uses the state, and no other reference to it exists.
+            Some((Event::Control(control), _)) => unsafe { &mut *state }.drop_control(control),
+            event => drop(event),
+        }));
     };
     // SAFETY: only the runner uses the reader.
     let reader = unsafe { &mut *header.reader.get() };

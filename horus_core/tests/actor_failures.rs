@@ -1,0 +1,221 @@
+//! Failures of actors that meet something else: a watch on its way, a stop, a restart, or a timer.
+
+use horus_testing as _;
+
+mod executors;
+mod private;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, mpsc};
+use std::time::Duration;
+
+use executors::{LONG, until};
+use horus_core::actor::{Actor, Actors, Address, Context, Down, DownReason};
+use horus_core::scheduler::{FailurePolicy, NodeResult, Scheduler};
+use private::Private;
+
+/// A function that an actor calls with its context.
+type Call = Box<dyn FnOnce(&mut Context<'_, Puppet>) -> NodeResult + Send>;
+
+/// Returns a message that makes a puppet call the function.
+fn call(call: impl FnOnce(&mut Context<'_, Puppet>) -> NodeResult + Send + 'static) -> Call {
+    Box::new(call)
+}
+
+/// Returns a message that makes a puppet fail.
+fn failure() -> Call {
+    call(|_| Err("on purpose".into()))
+}
+
+/// The calls of the methods of all puppets of a test.
+#[derive(Default)]
+struct Calls {
+    inits: AtomicU64,
+    shutdowns: AtomicU64,
+    downs: Mutex<Vec<DownReason>>,
+}
+
+impl Calls {
+    fn inits(&self) -> u64 {
+        self.inits.load(Ordering::Relaxed)
+    }
+
+    fn shutdowns(&self) -> u64 {
+        self.shutdowns.load(Ordering::Relaxed)
+    }
+
+    /// Waits for the report that a watched actor has ended, and returns its reason.
+    fn wait_for_down(&self) -> DownReason {
+        until("a watched actor is down", || {
+            !self.downs.lock().unwrap().is_empty()
+        });
+        self.downs.lock().unwrap().remove(0)
+    }
+}
+
+/// An actor that does as it is told, and counts what is called.
+struct Puppet {
+    calls: Arc<Calls>,
+    init: Option<Call>,
+}
+
+impl Puppet {
+    fn new(calls: &Arc<Calls>) -> Self {
+        Self {
+            calls: Arc::clone(calls),
+            init: None,
+        }
+    }
+
+    fn with_init(
+        calls: &Arc<Calls>,
+        init: impl FnOnce(&mut Context<'_, Self>) -> NodeResult + Send + 'static,
+    ) -> Self {
+        Self {
+            calls: Arc::clone(calls),
+            init: Some(Box::new(init)),
+        }
+    }
+
+    /// Returns a puppet that watches another actor.
+    fn watching(calls: &Arc<Calls>, other: &Address<Call>) -> Self {
+        let other = other.clone();
+        Self::with_init(calls, move |context| {
+            context.watch(&other);
+            Ok(())
+        })
+    }
+}
+
+impl Actor for Puppet {
+    type Message = Call;
+
+    fn init(&mut self, context: &mut Context<'_, Self>) -> NodeResult {
+        self.calls.inits.fetch_add(1, Ordering::Relaxed);
+        self.init.take().map_or(Ok(()), |init| init(context))
+    }
+
+    fn handle(&mut self, call: Call, context: &mut Context<'_, Self>) -> NodeResult {
+        call(context)
+    }
+
+    fn on_down(&mut self, down: &Down, _: &mut Context<'_, Self>) -> NodeResult {
+        self.calls.downs.lock().unwrap().push(down.reason().clone());
+        Ok(())
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.calls.shutdowns.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+fn group(threads: usize) -> (Scheduler, Actors, Private) {
+    let (mut scheduler, private) = Private::alone();
+    let actors = scheduler.actors("fleet").threads(threads).build().unwrap();
+    (scheduler, actors, private)
+}
+
+fn restarts(max: u32) -> FailurePolicy {
+    FailurePolicy::Restart {
+        max,
+        backoff: Duration::from_micros(100),
+    }
+}
+
+fn on_purpose() -> DownReason {
+    DownReason::Failed("on purpose".to_owned())
+}
+
+/// A child fails its parent also if it fails at a message that it sent to itself in its `init`.
+#[test]
+fn a_child_that_fails_at_its_own_message_fails_its_parent() {
+    for threads in [1, 2] {
+        let (scheduler, actors, _private) = group(threads);
+        let running = scheduler.start().unwrap();
+        let calls = Arc::<Calls>::default();
+        let child_calls = Arc::clone(&calls);
+        let parent = Puppet::with_init(&calls, move |context| {
+            let child = Puppet::with_init(&child_calls, |context| {
+                context.address().tell(failure()).unwrap();
+                Ok(())
+            });
+            context.spawn(child)?;
+            Ok(())
+        });
+        let parent = actors.spawn(parent).unwrap();
+        until("the parent has failed", || parent.is_disconnected());
+        assert_eq!((calls.inits(), calls.shutdowns()), (2, 2));
+        running.finish().unwrap();
+        assert_eq!(actors.counters().failures, 2);
+    }
+}
+
+/// A child whose `init` fails does not exist for its parent.
+#[test]
+fn a_child_that_does_not_start_leaves_its_parent_alone() {
+    let (scheduler, actors, _private) = group(1);
+    let running = scheduler.start().unwrap();
+    let [calls, child_calls] = [0; 2].map(|_| Arc::<Calls>::default());
+    let parent = Puppet::with_init(&calls, move |context| {
+        let failing = Puppet::with_init(&child_calls, |_| Err("on purpose".into()));
+        assert!(context.spawn(failing).is_err());
+        let stopping = Puppet::with_init(&child_calls, |context| {
+            context.stop();
+            Ok(())
+        });
+        context.spawn(stopping)?;
+        Ok(())
+    });
+    let parent = actors.spawn(parent).unwrap();
+    let (said, says) = mpsc::channel();
+    let say = call(move |_| Ok(said.send(())?));
+    parent.tell(say).unwrap();
+    says.recv_timeout(LONG).unwrap();
+    assert_eq!(actors.counters().alive, 1);
+    // It has no child for whose end it would have to wait.
+    drop(parent);
+    until("the parent has ended", || actors.counters().alive == 0);
+    assert_eq!(calls.shutdowns(), 1);
+    running.finish().unwrap();
+}
+
+/// A watch that waits in the mailbox behind the message that makes an actor fail learns the reason.
+#[test]
+fn a_watch_that_waits_behind_a_failure_learns_the_reason() {
+    for threads in [0, 1] {
+        let (scheduler, actors, _private) = group(threads);
+        let calls = Arc::<Calls>::default();
+        let failing = actors.spawn(Puppet::new(&calls)).unwrap();
+        failing.tell(failure()).unwrap();
+        let _watching = actors.spawn(Puppet::watching(&calls, &failing)).unwrap();
+        let mut running = scheduler.start().unwrap();
+        if threads == 0 {
+            running.tick_once().unwrap();
+        }
+        assert_eq!(calls.wait_for_down(), on_purpose());
+        running.finish().unwrap();
+    }
+}
+
+/// The same holds if the actor has failed before, and cannot be made anew.
+#[test]
+fn a_watch_that_waits_for_a_restart_learns_that_it_failed() {
+    let (scheduler, actors, _private) = group(1);
+    let (calls, mut made) = (Arc::<Calls>::default(), 0);
+    let its_calls = Arc::clone(&calls);
+    let make = move || {
+        made += 1;
+        match made {
+            1 => Puppet::new(&its_calls),
+            _ => Puppet::with_init(&its_calls, |_| Err("on purpose".into())),
+        }
+    };
+    let options = actors.options().on_failure(restarts(1));
+    let failing = options.spawn_with(make).unwrap();
+    failing.tell(call(|_| Err("at first".into()))).unwrap();
+    let _watching = actors.spawn(Puppet::watching(&calls, &failing)).unwrap();
+    let running = scheduler.start().unwrap();
+    assert_eq!(calls.wait_for_down(), on_purpose());
+    running.finish().unwrap();
+}
