@@ -268,6 +268,69 @@ fn timers_send_messages_at_their_time() {
     }
 }
 
+/// An actor that cancels timers: as many as the message says, which are all due in an hour.
+struct Cancelling {
+    held: Arc<()>,
+}
+
+impl Actor for Cancelling {
+    type Message = (u64, Option<Arc<()>>);
+
+    fn handle(
+        &mut self,
+        (timers, _): Self::Message,
+        context: &mut Context<'_, Self>,
+    ) -> NodeResult {
+        for _ in 0..timers {
+            let message = (0, Some(Arc::clone(&self.held)));
+            let once = context.tell_after(Duration::from_secs(3600), message);
+            let held = Arc::clone(&self.held);
+            let make = move || (0, Some(Arc::clone(&held)));
+            let periodic = context.tell_every(Duration::from_secs(3600), make);
+            once.cancel();
+            periodic.cancel();
+        }
+        Ok(())
+    }
+}
+
+/// A timer that was cancelled keeps neither its message nor its actor.
+#[test]
+fn a_cancelled_timer_keeps_nothing_alive() {
+    let (actors, running, _private) = running(1);
+    let held = Arc::new(());
+    let its_held = Arc::clone(&held);
+    let address = actors.spawn(Cancelling { held: its_held }).unwrap();
+    address.tell((10, None)).unwrap();
+    until("it is handled", || actors.counters().handled == 1);
+    assert_eq!(Arc::strong_count(&held), 2, "the actor's own one is left");
+    drop(address);
+    until("the actor has ended", || actors.counters().alive == 0);
+    running.finish().unwrap();
+}
+
+/// An actor that sets and cancels a time limit for each message needs no memory for the old ones.
+#[test]
+fn cancelled_timers_do_not_pile_up() {
+    const TIMERS: u64 = 200_000;
+    const BYTES_MAX: u64 = 8 << 20;
+    let (actors, running, _private) = running(1);
+    let held = Arc::new(());
+    let address = actors.spawn(Cancelling { held }).unwrap();
+    let before = resident_bytes();
+    address.tell((TIMERS, None)).unwrap();
+    until("it is handled", || actors.counters().handled == 1);
+    let bytes = resident_bytes().saturating_sub(before);
+    assert!(bytes < BYTES_MAX, "{bytes} bytes for {TIMERS} timers");
+    running.finish().unwrap();
+}
+
+fn resident_bytes() -> u64 {
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages = statm.split(' ').nth(1).unwrap().parse::<u64>().unwrap();
+    pages * 4096
+}
+
 /// A timer is kept although the actor that started it does not return from its handler.
 #[test]
 fn a_timer_is_kept_beside_a_handler_that_does_not_return() {

@@ -14,6 +14,7 @@ use crate::actor::timer::{PendingTimer, Timer, TimerMessage};
 use crate::actor::watch::{ActorId, ActorWatch, ChildEnd, Down, Watcher, WatchingActor};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::saturating_nanos;
+use crate::scheduler::run::catch_panic::catch_panic_in_drop;
 
 /// The services of a group of actors for the actor whose handler runs at present: for example its
 /// address and its timers.
@@ -100,6 +101,39 @@ impl<F: Fn(Down) -> ControlMessage + Send> WatchingActor for WatchingHandle<F> {
 
     fn has_ended(&self) -> bool {
         self.handle.is_disconnected()
+    }
+}
+
+/// The sender of the messages of one timer, and the function that makes them.
+struct TimerSender<M: Send + 'static, F> {
+    /// The function that makes the messages; `None` once it was dropped.
+    make: Option<F>,
+    handle: ControlHandle<ActorGroup>,
+    group: Arc<ActorGroup>,
+    /// The generation of the actor that started the timer.
+    generation: u32,
+    /// An address of the actor, which keeps the actor alive.
+    _keeps: Address<M>,
+}
+
+impl<M: Send + 'static, F: FnMut() -> Option<M>> TimerSender<M, F> {
+    /// Sends the next message. Returns false if there is none, or if the actor has ended.
+    fn send(&mut self, timer: Timer) -> bool {
+        let message = self.make.as_mut().and_then(|make| make());
+        message.is_some_and(|message| {
+            let due = TimerMessage::new(timer, self.generation, message);
+            self.handle.send(ControlMessage::Timer(due)).is_ok()
+        })
+    }
+}
+
+impl<M: Send + 'static, F> Drop for TimerSender<M, F> {
+    /// Drops the function of the timer, and records a panic of that drop. WHY caught: the handler
+    /// that cancels a timer does not fail by what the timer has.
+    fn drop(&mut self) {
+        if let Some(panic) = catch_panic_in_drop(self.make.take()) {
+            self.group.record_failure(true, &panic);
+        }
     }
 }
 
@@ -225,20 +259,18 @@ impl<'a, A: Actor> Context<'a, A> {
         &mut self,
         delay_ns: u64,
         period_ns: u64,
-        mut make: impl FnMut() -> Option<A::Message> + Send + 'static,
+        make: impl FnMut() -> Option<A::Message> + Send + 'static,
     ) -> Timer {
-        // WHY an address: it keeps the actor alive.
-        let (address, handle) = (self.address(), self.services.control_handle());
-        let (generation, id) = (self.generation, handle.id());
-        let send = move |timer| {
-            let _keeps = &address;
-            let message = make();
-            message.is_some_and(|message| {
-                let due = TimerMessage::new(timer, generation, message);
-                handle.send(ControlMessage::Timer(due)).is_ok()
-            })
+        let mut sender = TimerSender {
+            make: Some(make),
+            handle: self.services.control_handle(),
+            group: self.services.group_handle(),
+            generation: self.generation,
+            _keeps: self.address(),
         };
-        let pending = PendingTimer::new((delay_ns, period_ns), Box::new(send)).of_actor(id);
+        let id = sender.handle.id();
+        let send = Box::new(move |timer| sender.send(timer));
+        let pending = PendingTimer::new((delay_ns, period_ns), send).of_actor(id);
         let timer = pending.timer();
         let at_ns = self.now_ns().saturating_add(delay_ns);
         self.services.group().start_timer(at_ns, pending);

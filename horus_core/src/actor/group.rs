@@ -1,6 +1,7 @@
 //! A group of actors: the state that its workers share, and its members.
 
 mod end;
+mod timers;
 
 use std::sync::atomic::AtomicU64;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -12,6 +13,7 @@ use horus_shm::internals::heap::{
 };
 use horus_shm::internals::sync::Word;
 
+use self::timers::TimerEntry;
 use crate::actor::counters::ActorCounters;
 use crate::actor::emergency_stop::GroupEmergencyStop;
 use crate::actor::group_settings::{GroupSettings, HandlerWrapper};
@@ -21,7 +23,7 @@ use crate::actor::mailbox::MailboxKind;
 use crate::actor::members::NumberedMembers;
 use crate::actor::registry::Registry;
 use crate::actor::swap::SwapRequest;
-use crate::actor::timer::{PendingTimer, TimerMessage};
+use crate::actor::timer::TimerMessage;
 use crate::actor::timers::Timers;
 use crate::actor::waiting::{PushOutcome, WaitingTasks};
 use crate::actor::watch::{ActorWatch, ChildEnd, Down};
@@ -31,7 +33,6 @@ use crate::message::NodeEvent;
 use crate::scheduler::api::metrics::{Health, LiveMetrics};
 use crate::scheduler::api::policy::saturating_nanos;
 use crate::scheduler::remote::recorder::Recorder;
-use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
 
 /// An actor that has mail and waits to be run. Only the thread that owns this value may run the
 /// actor.
@@ -64,16 +65,6 @@ pub(crate) enum ControlMessage {
     /// Wakes the actor, so that it enters its safe state, or handles messages that it put aside
     /// before.
     Visit,
-}
-
-/// Something that waits in a group's list of timers until a given time: a suspended actor, or a
-/// timer of an actor.
-#[derive(Debug)]
-pub(crate) enum TimerEntry {
-    /// An actor that is suspended after a failure. When the time is over, it is run again.
-    Pause(Task),
-    /// A timer of an actor, and the time at which its next message is due, in nanoseconds.
-    Timer(PendingTimer, u64),
 }
 
 /// A group of actors: their run queues, timers, names and counters. All threads that use the group
@@ -169,7 +160,7 @@ impl ActorGroup {
             room_eventcounts: RoomEventcounts::default(),
             workers: Mutex::new(workers),
             roll: Mutex::default(),
-            timers: Timers::default(),
+            timers: Timers::new(TimerEntry::is_cancelled),
             waiting: WaitingTasks::default(),
             threads,
             registry: Registry::default(),
@@ -277,21 +268,6 @@ impl ActorGroup {
         now_ns >= self.timers.next_due_ns() || !self.waiting.is_empty()
     }
 
-    /// Switches the group to simulated time, which begins at 0. Timers that already run start again
-    /// from there.
-    pub(crate) fn begin_simulation(&self) {
-        self.simulated_ns.set(0);
-        for timed in self.timers.take_all() {
-            match timed {
-                TimerEntry::Pause(task) => self.timers.add(0, TimerEntry::Pause(task)),
-                TimerEntry::Timer(timer, _) => {
-                    let at_ns = timer.delay_ns();
-                    self.timers.add(at_ns, TimerEntry::Timer(timer, at_ns));
-                }
-            }
-        }
-    }
-
     /// Makes a woken actor run: sends its task to the worker that ran the actor last, or, if the
     /// group has no running threads, adds it to the tasks for the thread of the scheduler.
     pub(crate) fn inject(&self, task: Task) {
@@ -307,60 +283,6 @@ impl ActorGroup {
         let index = usize::from(task.last_worker());
         self.queues
             .inject(index, task, |late| self.end_late_task(late));
-    }
-
-    /// Starts a timer, whose first message is due at `at_ns`.
-    pub(crate) fn start_timer(&self, at_ns: u64, timer: PendingTimer) {
-        self.store_timer(at_ns, timer);
-        // WHY: a worker would notice it before it sleeps; other threads have to wake one.
-        if !local::is_worker() {
-            self.queues.wake_all();
-        }
-    }
-
-    fn store_timer(&self, at_ns: u64, timer: PendingTimer) {
-        self.timers.add(at_ns, TimerEntry::Timer(timer, at_ns));
-        // WHY after: if the group ends later, it finds the timer.
-        if self.is_over.get() != 0 {
-            self.end_late_timers();
-        }
-    }
-
-    /// Sends the messages of all timers that are due. If the pause of an actor is over, returns
-    /// that actor, which the caller has to run. `activity` belongs to the worker of the calling
-    /// thread.
-    #[cold]
-    pub(crate) fn run_due_timers(&self, now_ns: u64, activity: &WorkerActivity) -> Option<Task> {
-        while let Some(due) = self.timers.take_due(now_ns) {
-            match due {
-                TimerEntry::Pause(task) => return Some(task),
-                TimerEntry::Timer(timer, due_ns) => {
-                    // WHY: a timer's function may not return, or take long before the next timer.
-                    activity.record_activation_begin(timer.actor(), self.clock().now_ns());
-                    self.send_timer_message(timer, due_ns, now_ns);
-                    activity.record_activation_end();
-                }
-            }
-        }
-        None
-    }
-
-    fn send_timer_message(&self, mut timer: PendingTimer, due_ns: u64, now_ns: u64) {
-        match catch_panic(|| timer.send_due_message(due_ns, now_ns)) {
-            Ok(Some(next_ns)) => self.store_timer(next_ns, timer),
-            Ok(None) => self.drop_timer(timer),
-            Err(panic) => {
-                self.record_failure(true, &panic);
-                self.drop_timer(timer);
-            }
-        }
-    }
-
-    /// Drops a timer. Records a panic if the drop of its message or of its function panics.
-    fn drop_timer(&self, timer: PendingTimer) {
-        if let Some(panic) = catch_panic_in_drop(timer) {
-            self.record_failure(true, &panic);
-        }
     }
 
     /// Removes and returns all workers. The caller uses them, and the queues in them, to run the
@@ -480,17 +402,6 @@ impl ActorGroup {
     fn begin_emergency_stop(&self) {
         self.emergency_stop.engage();
         self.end_pauses();
-    }
-
-    /// Ends the pauses of all actors that are suspended after a failure, so that they run at once.
-    /// WHY: an emergency stop has to reach these actors, too.
-    fn end_pauses(&self) {
-        for timed in self.timers.take_all() {
-            match timed {
-                TimerEntry::Pause(task) => self.inject(task),
-                TimerEntry::Timer(timer, at_ns) => self.store_timer(at_ns, timer),
-            }
-        }
     }
 
     #[inline(always)]

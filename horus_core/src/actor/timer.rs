@@ -2,8 +2,8 @@
 
 use std::any::Any;
 use std::fmt;
-use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use horus_shm::internals::sync::Word;
 
@@ -13,20 +13,50 @@ use horus_shm::internals::sync::Word;
 pub struct Timer(Arc<TimerState>);
 
 /// The state that a timer shares with its handles and with the messages that it has sent.
-#[derive(Debug, Default)]
+#[derive(Default)]
 struct TimerState {
     /// 1 if the timer was cancelled, otherwise 0.
     cancelled: AtomicU64,
     /// 1 while a message of the timer waits in the actor's mailbox, otherwise 0.
     waiting: AtomicU64,
+    /// The function that sends the messages of the timer, which also keeps the actor alive. `None`
+    /// while a worker calls it, and once the timer was cancelled or has sent its last message.
+    send: Mutex<Option<SendTimerMessage>>,
+}
+
+impl TimerState {
+    fn lock(&self) -> MutexGuard<'_, Option<SendTimerMessage>> {
+        self.send.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Removes the function that sends the messages. The caller drops or calls it without the lock,
+    /// because both run user code.
+    fn take_send(&self) -> Option<SendTimerMessage> {
+        self.lock().take()
+    }
+
+    /// Puts the function back after a call, unless the timer was cancelled meanwhile.
+    fn put_send_back(&self, send: SendTimerMessage) {
+        let mut place = self.lock();
+        // Relaxed: stored under the lock.
+        if self.cancelled.get() == 0 {
+            *place = Some(send);
+        }
+    }
 }
 
 impl Timer {
     /// Cancels the timer: it sends no more messages, and a message of it that already waits is not
-    /// handled.
+    /// handled. The timer no longer keeps the actor alive. What it would have sent is dropped on
+    /// the calling thread, or, if its function is just being called, after that call.
     pub fn cancel(&self) {
+        let mut place = self.0.lock();
         // Relaxed: for the actor itself it takes effect at once, for other threads soon.
+        // WHY under the lock: who sees it and takes the lock finds that the function is gone.
         self.0.cancelled.set(1);
+        let send = place.take();
+        drop(place);
+        drop(send);
     }
 
     /// Returns true if the timer was cancelled.
@@ -54,7 +84,6 @@ pub(crate) struct PendingTimer {
     timer: Timer,
     /// The id of the actor that started the timer; 0 if it is not known.
     actor: usize,
-    send: SendTimerMessage,
     /// The time between two messages of the timer, in nanoseconds; 0 if the timer sends only one
     /// message.
     period_ns: u64,
@@ -77,8 +106,10 @@ impl PendingTimer {
         Self {
             delay_ns,
             actor: 0,
-            timer: Timer(Arc::default()),
-            send,
+            timer: Timer(Arc::new(TimerState {
+                send: Mutex::new(Some(send)),
+                ..TimerState::default()
+            })),
             period_ns,
         }
     }
@@ -99,6 +130,11 @@ impl PendingTimer {
         self.delay_ns
     }
 
+    /// Returns true if the timer was cancelled.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        self.timer.is_cancelled()
+    }
+
     /// Returns a new handle of the timer, with which the timer can be cancelled.
     pub(crate) fn timer(&self) -> Timer {
         self.timer.clone()
@@ -112,14 +148,24 @@ impl PendingTimer {
         }
         // Relaxed: one thread at a time has the pending timer, and the mailbox orders the messages.
         if self.timer.0.waiting.get() == 0 {
+            // `None` if the timer was cancelled just now.
+            let mut send = self.timer.0.take_send()?;
             self.timer.0.waiting.set(1);
-            if !(self.send)(self.timer.clone()) {
+            if !send(self.timer.clone()) {
                 return None;
             }
+            self.timer.0.put_send_back(send);
         }
         let late_ns = now_ns.saturating_sub(due_ns);
         let periods = late_ns.checked_div(self.period_ns)?.saturating_add(1);
         Some(due_ns.saturating_add(periods.saturating_mul(self.period_ns)))
+    }
+}
+
+impl Drop for PendingTimer {
+    /// Ends the timer. WHY here: handles of the timer may outlive it, and must not keep the actor.
+    fn drop(&mut self) {
+        drop(self.timer.0.take_send());
     }
 }
 
@@ -194,6 +240,24 @@ mod tests {
         assert_eq!(pending.send_due_message(140, 150), Some(160));
         pending.timer().cancel();
         assert_eq!(pending.send_due_message(160, 160), None);
+    }
+
+    /// A timer that is cancelled while its function runs drops the function after the call.
+    #[test]
+    fn a_timer_may_be_cancelled_by_its_own_function() {
+        let held = Arc::new(());
+        let kept = Arc::clone(&held);
+        let send = move |timer: Timer| {
+            timer.cancel();
+            Arc::strong_count(&kept) > 0
+        };
+        let mut pending = PendingTimer::new((10, 10), Box::new(send));
+        let handle = pending.timer();
+        pending.send_due_message(0, 0);
+        assert!(handle.is_cancelled());
+        assert_eq!(Arc::strong_count(&held), 1, "the function was dropped");
+        drop(TimerMessage::new(handle, 0, ()));
+        assert_eq!(pending.send_due_message(10, 10), None);
     }
 
     #[test]

@@ -16,9 +16,34 @@ pub(crate) struct Timers<T> {
     /// The time until which one worker sleeps on behalf of all workers, in nanoseconds; `u64::MAX`
     /// if no worker does.
     claimed_until_ns: AtomicU64,
-    heap: Mutex<BinaryHeap<Reverse<TimedEntry<T>>>>,
+    heap: Mutex<TimerHeap<T>>,
     /// Number of entries that were ever added. It becomes the number of the next entry.
     added: AtomicU64,
+    /// The function that returns true if an entry was cancelled. Dropping such an entry runs no
+    /// user code.
+    is_cancelled: fn(&T) -> bool,
+}
+
+/// The number of entries at which cancelled ones are removed for the first time.
+const FIRST_REMOVAL_LEN: usize = 64;
+
+/// The entries, and the number of entries at which the cancelled ones are removed.
+#[derive(Debug)]
+struct TimerHeap<T> {
+    entries: BinaryHeap<Reverse<TimedEntry<T>>>,
+    removal_len: usize,
+}
+
+impl<T> TimerHeap<T> {
+    /// Removes the cancelled entries, if the number of entries has doubled since the last removal.
+    /// WHY only then: the time for each added entry stays the same, whatever their number.
+    fn remove_cancelled(&mut self, is_cancelled: fn(&T) -> bool) {
+        if self.entries.len() >= self.removal_len {
+            self.entries
+                .retain(|Reverse(timer)| !is_cancelled(&timer.entry));
+            self.removal_len = (2 * self.entries.len()).max(FIRST_REMOVAL_LEN);
+        }
+    }
 }
 
 /// An entry of [`Timers`], with the time at which it is due.
@@ -51,19 +76,23 @@ impl<T> Ord for TimedEntry<T> {
     }
 }
 
-impl<T> Default for Timers<T> {
-    fn default() -> Self {
+impl<T> Timers<T> {
+    /// Creates an empty list. `is_cancelled` returns true if an entry was cancelled; the list may
+    /// then drop the entry before it is due. That drop must not run user code.
+    pub(crate) const fn new(is_cancelled: fn(&T) -> bool) -> Self {
         Self {
             next_ns: AtomicU64::new(u64::MAX),
             claimed_until_ns: AtomicU64::new(u64::MAX),
-            heap: Mutex::new(BinaryHeap::new()),
+            heap: Mutex::new(TimerHeap {
+                entries: BinaryHeap::new(),
+                removal_len: FIRST_REMOVAL_LEN,
+            }),
             added: AtomicU64::new(0),
+            is_cancelled,
         }
     }
-}
 
-impl<T> Timers<T> {
-    fn lock(&self) -> MutexGuard<'_, BinaryHeap<Reverse<TimedEntry<T>>>> {
+    fn lock(&self) -> MutexGuard<'_, TimerHeap<T>> {
         self.heap.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -106,17 +135,19 @@ impl<T> Timers<T> {
             .compare_exchange_relaxed(claimed_ns, u64::MAX);
     }
 
-    /// Adds `entry`, which is due at the time `at_ns`.
+    /// Adds `entry`, which is due at the time `at_ns`. At most half of the entries, or
+    /// [`FIRST_REMOVAL_LEN`], are cancelled ones that were added since the last removal.
     pub(crate) fn add(&self, at_ns: u64, entry: T) {
         let mut heap = self.lock();
         // Relaxed: changed under the lock.
         let number = self.added.get();
         self.added.set(number + 1);
-        heap.push(Reverse(TimedEntry {
+        heap.entries.push(Reverse(TimedEntry {
             at_ns,
             number,
             entry,
         }));
+        heap.remove_cancelled(self.is_cancelled);
         self.update_next_ns(&heap);
     }
 
@@ -125,9 +156,10 @@ impl<T> Timers<T> {
     pub(crate) fn take_due(&self, now_ns: u64) -> Option<T> {
         let mut heap = self.lock();
         let is_due = heap
+            .entries
             .peek()
             .is_some_and(|Reverse(timer)| timer.at_ns <= now_ns);
-        let due = if is_due { heap.pop() } else { None };
+        let due = if is_due { heap.entries.pop() } else { None };
         self.update_next_ns(&heap);
         due.map(|Reverse(timer)| timer.entry)
     }
@@ -135,15 +167,18 @@ impl<T> Timers<T> {
     /// Removes and returns all entries, in the order of their due times.
     pub(crate) fn take_all(&self) -> Vec<T> {
         let mut heap = self.lock();
-        let mut all = std::mem::take(&mut *heap).into_vec();
+        let mut all = std::mem::take(&mut heap.entries).into_vec();
         self.update_next_ns(&heap);
         drop(heap);
         all.sort_unstable_by(|one, other| one.0.cmp(&other.0));
         all.into_iter().map(|Reverse(timer)| timer.entry).collect()
     }
 
-    fn update_next_ns(&self, heap: &BinaryHeap<Reverse<TimedEntry<T>>>) {
-        let next = heap.peek().map_or(u64::MAX, |Reverse(timer)| timer.at_ns);
+    fn update_next_ns(&self, heap: &TimerHeap<T>) {
+        let next = heap
+            .entries
+            .peek()
+            .map_or(u64::MAX, |Reverse(timer)| timer.at_ns);
         // Relaxed: as in `next_ns`; stored under the lock.
         self.next_ns.set(next);
     }
@@ -155,7 +190,7 @@ mod tests {
 
     #[test]
     fn timers_are_due_in_the_order_of_their_times() {
-        let timers = Timers::default();
+        let timers = Timers::new(|_| false);
         assert_eq!(
             (timers.next_due_ns(), timers.take_due(u64::MAX)),
             (u64::MAX, None)
@@ -177,7 +212,7 @@ mod tests {
 
     #[test]
     fn one_worker_keeps_the_timers() {
-        let timers = Timers::default();
+        let timers = Timers::new(|_| false);
         assert_eq!(timers.claim_timer_sleep(), None);
         timers.add(30, ());
         assert_eq!(

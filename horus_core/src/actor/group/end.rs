@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use horus_shm::internals::heap::{ControlHandle, Worker};
 use horus_shm::internals::sync::Word;
 
-use super::{ActorGroup, ControlMessage, Task, TimerEntry, lock};
+use super::timers::TimerEntry;
+use super::{ActorGroup, ControlMessage, Task, lock};
 
 impl ActorGroup {
     /// Ends all actors, in the reverse order of their spawning.
