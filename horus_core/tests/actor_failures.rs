@@ -219,3 +219,82 @@ fn a_watch_that_waits_for_a_restart_learns_that_it_failed() {
     assert_eq!(calls.wait_for_down(), on_purpose());
     running.finish().unwrap();
 }
+
+/// Starts a timer whose function panics at its third call. The others return messages that count
+/// in `sent`.
+fn start_panicking_timer(context: &mut Context<'_, Puppet>, sent: &Arc<AtomicU64>) {
+    let (sent, mut calls) = (Arc::clone(sent), 0);
+    context.tell_every(Duration::from_millis(1), move || {
+        calls += 1;
+        assert_ne!(calls, 3, "on purpose");
+        let sent = Arc::clone(&sent);
+        call(move |_| {
+            sent.fetch_add(1, Ordering::Relaxed);
+            Ok(())
+        })
+    });
+}
+
+/// Spawns an actor with the timer of [`start_panicking_timer`] and this policy, and an actor that
+/// watches it.
+fn spawn_panicking_timer(
+    actors: &Actors,
+    policy: FailurePolicy,
+    calls: &Arc<Calls>,
+    sent: &Arc<AtomicU64>,
+) -> Address<Call> {
+    let (its_calls, sent) = (Arc::clone(calls), Arc::clone(sent));
+    let make = move || {
+        let sent = Arc::clone(&sent);
+        Puppet::with_init(&its_calls, move |context| {
+            start_panicking_timer(context, &sent);
+            Ok(())
+        })
+    };
+    let ticking = actors.options().on_failure(policy).spawn_with(make);
+    let ticking = ticking.unwrap();
+    actors.spawn(Puppet::watching(calls, &ticking)).unwrap()
+}
+
+/// A panic in the function of a timer is a failure of its actor, which begins again with a timer of
+/// its own.
+#[test]
+fn a_panic_in_the_function_of_a_timer_restarts_its_actor() {
+    let (scheduler, actors, _private) = group(1);
+    let (calls, sent) = (Arc::<Calls>::default(), Arc::new(AtomicU64::new(0)));
+    let _watching = spawn_panicking_timer(&actors, restarts(1), &calls, &sent);
+    let running = scheduler.start().unwrap();
+    let DownReason::Failed(error) = calls.wait_for_down() else {
+        panic!("it has failed twice");
+    };
+    assert!(error.contains("on purpose"), "{error}");
+    assert_eq!(sent.load(Ordering::Relaxed), 4);
+    assert_eq!((calls.inits(), calls.shutdowns()), (3, 2));
+    let counters = actors.counters();
+    assert_eq!((counters.failures, counters.panics), (2, 2));
+    running.finish().unwrap();
+}
+
+/// If the policy is to ignore it, the timer goes on.
+#[test]
+fn a_panic_in_the_function_of_a_timer_may_be_ignored() {
+    let (scheduler, actors, _private) = group(1);
+    let (calls, sent) = (Arc::<Calls>::default(), Arc::new(AtomicU64::new(0)));
+    let _watching = spawn_panicking_timer(&actors, FailurePolicy::Ignore, &calls, &sent);
+    let running = scheduler.start().unwrap();
+    until("the timer goes on", || sent.load(Ordering::Relaxed) > 5);
+    assert_eq!((actors.counters().failures, calls.shutdowns()), (1, 0));
+    running.finish().unwrap();
+}
+
+#[test]
+fn a_panic_in_the_function_of_a_timer_may_end_the_run() {
+    let (scheduler, actors, _private) = group(1);
+    let (calls, sent) = (Arc::<Calls>::default(), Arc::new(AtomicU64::new(0)));
+    let _watching = spawn_panicking_timer(&actors, FailurePolicy::Fatal, &calls, &sent);
+    let running = scheduler.start().unwrap();
+    until("the run ends", || running.is_stopping());
+    let error = running.finish().unwrap_err().to_string();
+    assert!(error.contains("on purpose"), "{error}");
+    assert_eq!(sent.load(Ordering::Relaxed), 2);
+}

@@ -14,7 +14,7 @@ use crate::actor::timer::{PendingTimer, Timer, TimerMessage};
 use crate::actor::watch::{ActorId, ActorWatch, ChildEnd, Down, Watcher, WatchingActor};
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::policy::saturating_nanos;
-use crate::scheduler::run::catch_panic::catch_panic_in_drop;
+use crate::scheduler::run::catch_panic::{catch_panic, catch_panic_in_drop};
 
 /// The services of a group of actors for the actor whose handler runs at present: for example its
 /// address and its timers.
@@ -117,13 +117,15 @@ struct TimerSender<M: Send + 'static, F> {
 }
 
 impl<M: Send + 'static, F: FnMut() -> Option<M>> TimerSender<M, F> {
-    /// Sends the next message. Returns false if there is none, or if the actor has ended.
+    /// Sends the next message. If the function of the timer panics, reports that to the actor
+    /// instead. Returns false if there is no message, or if the actor has ended.
     fn send(&mut self, timer: Timer) -> bool {
-        let message = self.make.as_mut().and_then(|make| make());
-        message.is_some_and(|message| {
-            let due = TimerMessage::new(timer, self.generation, message);
-            self.handle.send(ControlMessage::Timer(due)).is_ok()
-        })
+        let due = match catch_panic(|| self.make.as_mut().and_then(|make| make())) {
+            Ok(Some(message)) => TimerMessage::new(timer, self.generation, message),
+            Ok(None) => return false,
+            Err(panic) => TimerMessage::of_panic(timer, self.generation, panic),
+        };
+        self.handle.send(ControlMessage::Timer(due)).is_ok()
     }
 }
 
@@ -243,9 +245,10 @@ impl<'a, A: Actor> Context<'a, A> {
     }
 
     /// Calls `make` every `period`, and sends the returned message to this actor, even if the
-    /// mailbox is full. A message is skipped if the previous one still waits in the mailbox. The
-    /// timer keeps the actor alive. A restart of the actor cancels the timer, and so does a swap of
-    /// the actor once the swap is final.
+    /// mailbox is full. A message is skipped if the previous one still waits in the mailbox. If
+    /// `make` panics, the actor has failed, as if a handler had. The timer keeps the actor alive. A
+    /// restart of the actor cancels the timer, and so does a swap of the actor once the swap is
+    /// final.
     pub fn tell_every(
         &mut self,
         period: Duration,

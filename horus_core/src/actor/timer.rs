@@ -97,8 +97,8 @@ pub(crate) struct TimerMessage {
     /// The generation of the actor when it started the timer; it changes at each restart and swap.
     /// A message of an earlier generation is discarded.
     generation: u32,
-    /// The message; `None` once it was taken out.
-    message: Option<Box<dyn Any + std::marker::Send>>,
+    /// The message, or the text of the panic of the timer's function; `None` once it was taken out.
+    message: Option<Result<Box<dyn Any + std::marker::Send>, String>>,
 }
 
 impl PendingTimer {
@@ -187,7 +187,17 @@ impl TimerMessage {
         Self {
             timer,
             generation,
-            message: Some(Box::new(message)),
+            message: Some(Ok(Box::new(message))),
+        }
+    }
+
+    /// Reports to the actor that the function of its timer has panicked. `panic` is the text of the
+    /// panic.
+    pub(crate) const fn of_panic(timer: Timer, generation: u32, panic: String) -> Self {
+        Self {
+            timer,
+            generation,
+            message: Some(Err(panic)),
         }
     }
 
@@ -196,18 +206,20 @@ impl TimerMessage {
         self.generation
     }
 
-    /// Returns the message; `None` if the timer is cancelled. `generation` is the present
-    /// generation of the actor. If it has restarted or was replaced since it started the timer, the
-    /// timer is cancelled.
-    pub(crate) fn into_message<M: 'static>(mut self, generation: u32) -> Option<M> {
+    /// Returns the message, or the text of the panic of the timer's function as an error; `None` if
+    /// the timer is cancelled. `generation` is the present generation of the actor. If it has
+    /// restarted or was replaced since it started the timer, the timer is cancelled.
+    pub(crate) fn into_message<M: 'static>(mut self, generation: u32) -> Option<Result<M, String>> {
         if self.generation != generation {
             self.timer.cancel();
         }
         if self.timer.is_cancelled() {
             return None;
         }
-        let message = self.message.take()?;
-        message.downcast::<M>().ok().map(|message| *message)
+        match self.message.take()? {
+            Ok(message) => message.downcast::<M>().ok().map(|message| Ok(*message)),
+            Err(panic) => Some(Err(panic)),
+        }
     }
 }
 

@@ -7,6 +7,7 @@ use crate::actor::behaviour::Actor;
 use crate::actor::group::{ActorGroup, ControlMessage};
 use crate::actor::swap::{OldVersion, SwapRequest, SwapTrial};
 use crate::actor::timer::TimerMessage;
+use crate::scheduler::api::node::NodeError;
 use crate::scheduler::run::catch_panic::error_text;
 
 /// Shuts down and drops a version of an actor that will not come back.
@@ -91,7 +92,11 @@ impl<A: Actor> HostedActor<A> {
             None => Some(due),
         };
         match due.and_then(|due| due.into_message(self.generation)) {
-            Some(message) => self.handle_message(message, turn),
+            Some(Ok(message)) => self.handle_message(message, turn),
+            Some(Err(panic)) => {
+                let error = NodeError::from(format!("in the function of a timer: {panic}"));
+                self.apply_failure_policy(&error, true, turn)
+            }
             None => Flow::Continue,
         }
     }
