@@ -220,6 +220,37 @@ fn a_watch_that_waits_for_a_restart_learns_that_it_failed() {
     running.finish().unwrap();
 }
 
+/// An actor that stops in a handler that then fails has stopped, whatever its policy.
+#[test]
+fn an_actor_that_stops_and_fails_ends() {
+    let skip = FailurePolicy::Skip {
+        max: 9,
+        cooldown: Duration::ZERO,
+    };
+    for policy in [FailurePolicy::Ignore, skip, restarts(9)] {
+        for panics in [false, true] {
+            let (scheduler, actors, _private) = group(1);
+            let calls = Arc::<Calls>::default();
+            let made = Arc::clone(&calls);
+            let options = actors.options().on_failure(policy);
+            let stopping = options.spawn_with(move || Puppet::new(&made)).unwrap();
+            let _watching = actors.spawn(Puppet::watching(&calls, &stopping)).unwrap();
+            let running = scheduler.start().unwrap();
+            let stop = call(move |context| {
+                context.stop();
+                assert!(!panics, "on purpose");
+                Err("on purpose".into())
+            });
+            stopping.tell(stop).unwrap();
+            assert_eq!(calls.wait_for_down(), DownReason::Ended);
+            assert!(stopping.is_disconnected());
+            assert_eq!((calls.inits(), calls.shutdowns()), (2, 1), "{policy:?}");
+            assert_eq!(actors.counters().failures, 1);
+            running.finish().unwrap();
+        }
+    }
+}
+
 /// Starts a timer whose function panics at its third call. The others return messages that count
 /// in `sent`.
 fn start_panicking_timer(context: &mut Context<'_, Puppet>, sent: &Arc<AtomicU64>) {

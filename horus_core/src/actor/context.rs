@@ -24,7 +24,8 @@ pub struct Context<'a, A: Actor> {
     /// The generation of the actor: 0 at first, and another number after each restart and swap.
     /// Timers and children belong to the generation that started them.
     generation: u32,
-    pub(super) stop: bool,
+    /// True once the actor has asked to end. WHY in the actor: it remains if a handler panics.
+    stop: &'a mut bool,
 }
 
 /// The part of an activation (one run of an actor) that the context uses. WHY a trait: the type of
@@ -144,12 +145,13 @@ impl<'a, A: Actor> Context<'a, A> {
         services: &'a mut dyn ActivationServices<A::Message>,
         stash_and_children: &'a mut dyn StashAndChildren<A::Message>,
         generation: u32,
+        stop: &'a mut bool,
     ) -> Self {
         Self {
             services,
             stash_and_children,
             generation,
-            stop: false,
+            stop,
         }
     }
 
@@ -280,10 +282,10 @@ impl<'a, A: Actor> Context<'a, A> {
         timer
     }
 
-    /// Ends the actor after this handler. Messages that wait in its mailbox are dropped, and later
-    /// sends return an error.
+    /// Ends the actor after this handler, even if the handler then fails. Messages that wait in its
+    /// mailbox are dropped, and later sends return an error.
     pub const fn stop(&mut self) {
-        self.stop = true;
+        *self.stop = true;
     }
 
     /// Returns the present time, in nanoseconds of CLOCK_MONOTONIC.

@@ -33,6 +33,8 @@ pub(super) struct HostedActor<A: Actor> {
     /// Timers and children belong to the generation that started them.
     generation: u32,
     state: HostedState,
+    /// True once the actor has called [`Context::stop`].
+    is_stopping: bool,
 }
 
 /// The value of [`HostedActor::number`] for an actor that is not in its group's list of members.
@@ -58,6 +60,7 @@ impl<A: Actor> HostedActor<A> {
             number: NO_MEMBER_NUMBER,
             generation: 0,
             state: HostedState::New,
+            is_stopping: false,
         }
     }
 
@@ -67,10 +70,24 @@ impl<A: Actor> HostedActor<A> {
         message: A::Message,
         turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
-        let mut context = Context::new(turn, &mut self.extras, self.generation);
-        let result = self.actor.handle(message, &mut context);
-        let stop = context.stop;
-        self.finish_message(result, stop, turn)
+        let (actor, mut context) = self.actor_and_context(turn);
+        let result = actor.handle(message, &mut context);
+        self.finish_message(result, turn)
+    }
+
+    /// Returns the actor, and the context for a call of one of its methods.
+    #[inline(always)]
+    fn actor_and_context<'a>(
+        &'a mut self,
+        turn: &'a mut Activation<'_, A::Message, ActorGroup>,
+    ) -> (&'a mut A, Context<'a, A>) {
+        let context = Context::new(
+            turn,
+            &mut self.extras,
+            self.generation,
+            &mut self.is_stopping,
+        );
+        (&mut self.actor, context)
     }
 
     /// Counts the message that was just handled. If its handler failed, applies the failure policy.
@@ -78,12 +95,11 @@ impl<A: Actor> HostedActor<A> {
     fn finish_message(
         &mut self,
         result: NodeResult,
-        stop: bool,
         turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Flow {
         let flow = turn.worker().count_message();
         match result {
-            Ok(()) if stop => Flow::Stop,
+            Ok(()) if self.is_stopping => Flow::Stop,
             Ok(()) => {
                 if self.extras.is_some() {
                     self.count_trial_message(turn.group());
@@ -135,10 +151,9 @@ impl<A: Actor> HostedActor<A> {
             }
             ControlMessage::ChildDown(end) => self.remove_ended_child(&end, turn),
             ControlMessage::Down(down) => {
-                let mut context = Context::new(turn, &mut self.extras, self.generation);
-                let result = self.actor.on_down(&down, &mut context);
-                let stop = context.stop;
-                self.finish_message(result, stop, turn)
+                let (actor, mut context) = self.actor_and_context(turn);
+                let result = actor.on_down(&down, &mut context);
+                self.finish_message(result, turn)
             }
             ControlMessage::Timer(due) => self.handle_timer_message(due, turn),
         }
@@ -150,11 +165,10 @@ impl<A: Actor> HostedActor<A> {
         if self.state != HostedState::Active {
             return Flow::Continue;
         }
-        let mut context = Context::new(turn, &mut self.extras, self.generation);
-        let result = self.actor.end_batch(&mut context);
-        let stop = context.stop;
+        let (actor, mut context) = self.actor_and_context(turn);
+        let result = actor.end_batch(&mut context);
         match result {
-            Ok(()) if stop => Flow::Stop,
+            Ok(()) if self.is_stopping => Flow::Stop,
             Ok(()) => {
                 self.accept_swap_after_trial(turn.group());
                 Flow::Continue
@@ -201,10 +215,9 @@ impl<A: Actor> HostedActor<A> {
         &mut self,
         turn: &mut Activation<'_, A::Message, ActorGroup>,
     ) -> Result<bool, (NodeError, bool)> {
-        let mut context = Context::new(turn, &mut self.extras, self.generation);
-        let actor = &mut self.actor;
+        let (actor, mut context) = self.actor_and_context(turn);
         match catch_panic(|| actor.init(&mut context)) {
-            Ok(Ok(())) => Ok(context.stop),
+            Ok(Ok(())) => Ok(self.is_stopping),
             Ok(Err(error)) => Err((error, false)),
             Err(panic) => Err((NodeError::from(panic), true)),
         }

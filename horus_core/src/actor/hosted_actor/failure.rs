@@ -26,7 +26,11 @@ impl<A: Actor> HostedActor<A> {
             turn.group().record_failure(true, &panic);
         }
         if self.roll_back(&text, turn.group()) {
-            return Flow::Continue;
+            return if self.is_stopping {
+                Flow::Stop
+            } else {
+                Flow::Continue
+            };
         }
         let now_ns = turn.worker().clock.now_ns();
         // WHY also without a policy: the actors that watch this one learn the error.
@@ -40,6 +44,10 @@ impl<A: Actor> HostedActor<A> {
             FailureAction::Restart { .. } if extras.make.is_none() => FailureAction::Stop,
             action => action,
         };
+        // WHY before the policy: the actor does not go on in any case.
+        if self.is_stopping && action != FailureAction::Stop {
+            return Flow::Stop;
+        }
         match action {
             FailureAction::Continue => Flow::Continue,
             FailureAction::Rest { until_ns } => {

@@ -120,6 +120,8 @@ impl<A: Actor> HostedActor<A> {
                 let text = error_text(&*error);
                 turn.group().record_failure(is_panic, &text);
                 self.return_to_generation(generation);
+                // WHY: the one that asked to end does not replace this one.
+                self.is_stopping = false;
                 drop_actor(std::mem::replace(&mut self.actor, old), turn.group());
                 request.refuse(&text);
                 return Flow::Continue;
