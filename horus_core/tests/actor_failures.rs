@@ -251,6 +251,31 @@ fn an_actor_that_stops_and_fails_ends() {
     }
 }
 
+/// An actor that stops in its `init` after a restart is initialised, and is therefore shut down.
+#[test]
+fn an_actor_that_stops_in_its_init_after_a_restart_is_shut_down() {
+    let (scheduler, actors, _private) = group(1);
+    let (calls, mut made) = (Arc::<Calls>::default(), 0);
+    let its_calls = Arc::clone(&calls);
+    let make = move || {
+        made += 1;
+        let is_first = made == 1;
+        Puppet::with_init(&its_calls, move |context| {
+            if !is_first {
+                context.stop();
+            }
+            Ok(())
+        })
+    };
+    let options = actors.options().on_failure(restarts(9));
+    let failing = options.spawn_with(make).unwrap();
+    let running = scheduler.start().unwrap();
+    failing.tell(failure()).unwrap();
+    until("it has stopped", || actors.counters().alive == 0);
+    assert_eq!((calls.inits(), calls.shutdowns()), (2, 2));
+    running.finish().unwrap();
+}
+
 /// Starts a timer whose function panics at its third call. The others return messages that count
 /// in `sent`.
 fn start_panicking_timer(context: &mut Context<'_, Puppet>, sent: &Arc<AtomicU64>) {

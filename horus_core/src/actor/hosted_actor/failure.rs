@@ -105,10 +105,10 @@ impl<A: Actor> HostedActor<A> {
             self.init(turn)
         });
         match result {
-            Ok(true) => Err(Flow::Stop),
-            Ok(false) => {
+            Ok(wants_end) => {
+                // WHY also if it wants to end: it is initialised, and so is shut down.
                 self.state = HostedState::Active;
-                Ok(())
+                if wants_end { Err(Flow::Stop) } else { Ok(()) }
             }
             Err((error, is_panic)) => Err(self.apply_failure_policy(&error, is_panic, turn)),
         }
