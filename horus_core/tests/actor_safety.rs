@@ -15,7 +15,7 @@ use executors::{LONG, Recorded, until};
 use horus_core::actor::{Actor, Actors, Context, MailboxKind, Reply};
 use horus_core::message::{EmergencyStop, NodeEvent, NodeMetrics};
 use horus_core::scheduler::{
-    FailurePolicy, Health, NodeResult, Running, emergency_stop_publisher, schedulers,
+    FailurePolicy, Health, Node, NodeResult, Running, emergency_stop_publisher, schedulers,
 };
 use noise::result;
 use private::Private;
@@ -397,6 +397,63 @@ fn a_failed_run_ends_in_the_safe_state() {
     scheduler.node("failing").build(failing).unwrap();
     scheduler.run().unwrap_err();
     assert_eq!((safe.entered(), other.entered()), (1, 0));
+}
+
+/// A node whose `shutdown` notes how often an actor has entered its safe state by then.
+struct ShutDownLater {
+    actor: Shown,
+    entered: Arc<AtomicU64>,
+}
+
+impl Node for ShutDownLater {
+    fn tick(&mut self, _: &mut horus_core::scheduler::Context<'_>) -> NodeResult {
+        Err("on purpose".into())
+    }
+
+    fn shutdown(&mut self) -> NodeResult {
+        self.entered.store(self.actor.entered(), Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// After a failure, actors enter their safe state before any node is shut down, and the event of
+/// their group says whether they have.
+#[test]
+fn actors_of_a_failed_run_enter_their_safe_state_before_nodes_are_shut_down() {
+    for (threads, is_simulated) in [(1, false), (3, false), (0, false), (0, true)] {
+        for is_stubborn in [false, true] {
+            let (private, recorded) = (Private::new(), Recorded::default());
+            let mut scheduler = recorded.scheduler(&private);
+            let group = scheduler.actors("fleet").threads(threads).order(0);
+            let actors = group.build().unwrap();
+            let (shown, entered) = (Shown::default(), Arc::new(AtomicU64::new(0)));
+            shown.is_stubborn.store(is_stubborn, Ordering::Relaxed);
+            let options = actors.options().safe_state();
+            let _address = options.spawn(Wheel(shown.clone())).unwrap();
+            let node = ShutDownLater {
+                actor: shown.clone(),
+                entered: Arc::clone(&entered),
+            };
+            scheduler.node("failing").order(1).build(node).unwrap();
+            if is_simulated {
+                assert_eq!(
+                    scheduler.simulate(Duration::from_secs(1), 7, 0).exit_code(),
+                    1
+                );
+            } else {
+                scheduler.run().unwrap_err();
+            }
+            let case = format!("{threads} threads, simulated: {is_simulated}");
+            assert_eq!(entered.load(Ordering::Relaxed), 1, "{case}");
+            assert_eq!(shown.entered(), 1, "only once, {case}");
+            if !is_simulated {
+                let events = recorded.of("fleet", NodeEvent::SAFE_STATE_ENTERED);
+                assert_eq!(events.len(), 1, "{case}");
+                let text = if is_stubborn { "not reached yet" } else { "" };
+                assert_eq!(events[0].text, *text, "{case}");
+            }
+        }
+    }
 }
 
 /// The actor whose failure ends the run enters its safe state, too, before it is shut down.

@@ -359,6 +359,12 @@ impl ActorGroup {
         self.running.set(u64::from(is_running));
     }
 
+    /// Returns true if the group's own threads run its actors at present.
+    pub(crate) fn are_threads_running(&self) -> bool {
+        // Relaxed: as above.
+        self.running.get() != 0
+    }
+
     /// Records whether a command has paused the group, and whether there is an emergency stop.
     /// Actors may run only if neither is the case.
     ///

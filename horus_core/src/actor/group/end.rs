@@ -29,8 +29,7 @@ impl ActorGroup {
             roll.members.take_all_reversed()
         };
         self.registry.clear();
-        // Relaxed: as in `set_threads_running`.
-        if self.running.get() != 0 {
+        if self.are_threads_running() {
             // WHY ignored: it has ended meanwhile.
             handles.for_each(|handle| drop(handle.send(ControlMessage::End)));
         } else {
@@ -72,6 +71,18 @@ impl ActorGroup {
         // WHY: nobody takes what comes later.
         drop((tasks, self.waiting.end()));
         lock(&self.workers).append(&mut workers);
+    }
+
+    /// Engages the emergency stop in which a failed run ends, when no thread of the group runs
+    /// actors any more. Returns the actors that wait in the queues of these threads, and those that
+    /// the stop has woken. The caller has to visit them.
+    pub(crate) fn begin_last_emergency_stop(&self) -> Vec<Task> {
+        self.begin_emergency_stop();
+        let mut workers = std::mem::take(&mut *lock(&self.workers));
+        let mut tasks = HashMap::new();
+        collect_tasks(&mut workers, &mut tasks);
+        lock(&self.workers).append(&mut workers);
+        tasks.into_values().collect()
     }
 
     /// Ends pauses and drops timers that were added after the group had ended, by handlers that

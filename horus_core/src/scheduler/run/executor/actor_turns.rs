@@ -3,7 +3,7 @@
 
 use horus_shm::internals::heap::ActivationOutcome;
 
-use crate::actor::group::ActorGroup;
+use crate::actor::group::{ActorGroup, Task};
 use crate::actor::local;
 use crate::actor::worker_context::WorkerContext;
 use crate::scheduler::api::node::NodeResult;
@@ -71,9 +71,24 @@ pub(crate) fn run_actors_with_messages(
 
 /// Makes the actors that have a safe state enter it, because there is an emergency stop.
 pub(crate) fn make_actors_safe(group: &ActorGroup) {
-    let mut worker = WorkerContext::new(&group.clock());
     let again = group.emergency_stop.take_tasks_to_revisit().into_iter();
-    for mut task in again.chain(group.waiting.take_all()) {
+    visit_actors(group, again.chain(group.waiting.take_all()));
+}
+
+/// Makes the actors that have a safe state enter it, and stay there until they end. Called because
+/// the run has failed, when no thread of the group runs actors any more. An actor whose handler has
+/// not returned is left out.
+pub(crate) fn make_actors_safe_before_end(group: &ActorGroup) {
+    let in_queues = group.begin_last_emergency_stop();
+    visit_actors(group, in_queues);
+    make_actors_safe(group);
+}
+
+/// Visits actors, so that those with a safe state enter it. None of them runs again until the
+/// emergency stop ends.
+fn visit_actors(group: &ActorGroup, tasks: impl IntoIterator<Item = Task>) {
+    let mut worker = WorkerContext::new(&group.clock());
+    for mut task in tasks {
         let marked = local::mark_thread_in_handler();
         task.visit(group, &mut worker);
         drop(marked);

@@ -163,8 +163,14 @@ impl Node for GroupNode {
 
     fn enter_safe_state(&mut self) {
         self.group.emergency_stop.set_failing(true);
-        if self.group.emergency_stop.is_engaged() && self.group.threads() == 0 {
-            actor_turns::make_actors_safe(&self.group);
+        // WHY not if its threads run: in an emergency stop, they make the actors safe.
+        if self.group.are_threads_running() {
+            return;
+        }
+        let make_safe = || actor_turns::make_actors_safe_before_end(&self.group);
+        match self.group.wrap_handlers() {
+            Some(wrap_handlers) => wrap_handlers(&mut || make_safe()),
+            None => make_safe(),
         }
     }
 
