@@ -141,6 +141,56 @@ fn threads_have_a_priority() {
     assert_eq!(fifo, if is_refused { 0 } else { 2 });
 }
 
+/// Lets the system refuse to pin the calling thread, and all threads that it creates from now on.
+fn refuse_pinning() {
+    let instruction = |code, k, jt, jf| libc::sock_filter { code, jt, jf, k };
+    let load = (libc::BPF_LD | libc::BPF_W | libc::BPF_ABS) as u16;
+    let jump = (libc::BPF_JMP | libc::BPF_JEQ | libc::BPF_K) as u16;
+    let give = (libc::BPF_RET | libc::BPF_K) as u16;
+    let refused = libc::SECCOMP_RET_ERRNO | libc::EPERM as u32;
+    let mut filter = [
+        // The number of the system call is the first field.
+        instruction(load, 0, 0, 0),
+        instruction(jump, libc::SYS_sched_setaffinity as u32, 0, 1),
+        instruction(give, refused, 0, 0),
+        instruction(give, libc::SECCOMP_RET_ALLOW, 0, 0),
+    ];
+    let program = libc::sock_fprog {
+        len: filter.len() as u16,
+        filter: filter.as_mut_ptr(),
+    };
+    // SAFETY: the call has no pointer.
+    let is_safe = unsafe { libc::prctl(libc::PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) };
+    assert_eq!(is_safe, 0);
+    let mode = libc::SECCOMP_MODE_FILTER;
+    // SAFETY: the program and its filter live until the call returns.
+    let is_set = unsafe { libc::prctl(libc::PR_SET_SECCOMP, mode, &raw const program) };
+    assert_eq!(is_set, 0);
+}
+
+/// The report says for each thread of a group which settings the system refused, and of which CPU.
+#[test]
+fn the_report_has_the_refused_settings_of_all_threads() {
+    // WHY a thread: the filter stays for as long as the thread lives.
+    let run = || {
+        refuse_pinning();
+        let (mut scheduler, _private) = Private::alone();
+        let group = scheduler.actors("pinned").threads(3).cores([0, 1]);
+        let _actors = group.build().unwrap();
+        let running = scheduler.start().unwrap();
+        let report = running.finish().unwrap();
+        report.node("pinned").unwrap().refused.clone()
+    };
+    let mut refused = std::thread::spawn(run).join().unwrap();
+    refused.sort();
+    let cores: Vec<_> = refused
+        .iter()
+        .filter_map(|what| what.strip_prefix("core "))
+        .filter_map(|what| what.split(':').next())
+        .collect();
+    assert_eq!(cores, ["0", "1"], "{refused:?}");
+}
+
 /// Threads that do not sleep handle mail as others do, and make no sender wake them.
 #[test]
 fn threads_that_poll_do_not_sleep() {

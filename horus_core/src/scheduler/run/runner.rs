@@ -196,13 +196,23 @@ impl Runner {
     }
 
     /// Stores the settings of the node's thread that the system refused, and records an event for
-    /// them.
+    /// each of them.
     pub(crate) fn record_refused_settings(&mut self, refused: Vec<String>) {
         refused.iter().for_each(|what| {
             self.event_log
                 .record(self.tick, NodeEvent::REFUSED, 0, what)
         });
-        self.refused = refused;
+        self.add_refused_settings(refused);
+    }
+
+    /// Stores settings that the system refused, without an event. Those that are already stored are
+    /// left out.
+    pub(crate) fn add_refused_settings(&mut self, refused: Vec<String>) {
+        for what in refused {
+            if !self.refused.contains(&what) {
+                self.refused.push(what);
+            }
+        }
     }
 
     pub(crate) const fn plan(&self) -> &NodePlan {

@@ -197,9 +197,11 @@ impl Workers {
         }
         let context = WorkerContext::new(&start.clock);
         self.start_thread(vec![runner], start, move |runners, shared| {
-            // WHY again: the CPU of the plan is that of another thread.
             let (core, _) = group.thread_settings(first.index());
-            group.record_refused_settings(&real_time::pin_and_prioritise(core, None));
+            let refused = real_time::pin_and_prioritise(core, None);
+            if let Some(runner) = runners.first_mut() {
+                runner.record_refused_settings(refused);
+            }
             ActorThread::new(&group, context, shared).run(first, runners.first_mut());
             AfterTurn::Continue
         })

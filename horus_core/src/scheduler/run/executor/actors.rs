@@ -93,7 +93,8 @@ impl CommandListener for Arc<ActorGroup> {
 pub(crate) struct ActorThreads {
     group: Arc<ActorGroup>,
     /// The threads, each with the index of its worker, which holds the thread's queue of actors.
-    threads: Vec<(usize, RunThread<()>)>,
+    /// They return the settings that the system refused.
+    threads: Vec<(usize, RunThread<Vec<String>>)>,
 }
 
 impl ActorThreads {
@@ -123,9 +124,11 @@ impl ActorThreads {
             let run = move || {
                 let (core, priority) = group.thread_settings(worker.index());
                 set_real_time_thread(priority.is_some());
-                group.record_refused_settings(&pin_and_prioritise(core, priority));
+                let refused = pin_and_prioritise(core, priority);
+                group.record_refused_settings(&refused);
                 shared.wait_for_start();
                 ActorThread::new(&group, context, &shared).run(worker, None);
+                refused
             };
             match spawn_thread(&name, run) {
                 Ok(thread) => started.threads.push((index, thread)),
@@ -159,11 +162,18 @@ impl ActorThreads {
         let Self { group, threads } = self;
         let is_own = |runner: &&mut Runner| runner.plan().name == group.name();
         let runner = runners.iter_mut().find(is_own);
-        let others = threads
+        let mut hanging: Vec<_> = runner
+            .is_none()
+            .then_some(GROUP_NODE_WORKER)
             .into_iter()
-            .filter_map(|(index, thread)| thread.join(time).is_none().then_some(index));
-        let first = runner.is_none().then_some(GROUP_NODE_WORKER);
-        let hanging: Vec<_> = first.into_iter().chain(others).collect();
+            .collect();
+        let mut refused = Vec::new();
+        for (index, thread) in threads {
+            match thread.join(time) {
+                Some(mut settings) => refused.append(&mut settings),
+                None => hanging.push(index),
+            }
+        }
         for index in &hanging {
             group.record_failure(false, &describe_hanging_thread(&group, *index));
             // WHY before the end of the actors: they enter their safe state first.
@@ -182,9 +192,11 @@ impl ActorThreads {
                 report.metrics.failures = counters.failures;
                 report.metrics.panics = counters.panics;
                 (report.hangs, report.last_error) = (true, last_error);
+                report.refused = refused;
             }
             return;
         };
+        runner.add_refused_settings(refused);
         if let Some(error) = last_error {
             runner.set_last_error(&error);
         }

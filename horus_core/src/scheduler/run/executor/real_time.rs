@@ -6,7 +6,7 @@ use std::io;
 use horus_shm::clock::{Clock, sleep_until};
 use horus_shm::rt::{self, CpuAwakeRequest};
 
-use crate::scheduler::api::plan::NodePlan;
+use crate::scheduler::api::plan::{NodeClass, NodePlan};
 use crate::scheduler::api::timeline::Timeline;
 use crate::scheduler::run::run_state::RunState;
 use crate::scheduler::run::runner::{AfterTurn, Runner};
@@ -14,7 +14,8 @@ use crate::scheduler::run::runner::{AfterTurn, Runner};
 use super::best_effort::run_turns;
 use super::spin::SpinTime;
 
-/// Applies the thread settings of a node to the calling thread. Returns a guard that prevents the
+/// Applies the thread settings of a node to the calling thread, except the CPU of a thread of a
+/// group of actors. Returns a guard that prevents the
 /// CPUs from sleeping (`None` if the node does not require that), and a list of the settings that
 /// the system refused, each with the reason.
 pub(crate) fn apply_thread_settings(plan: &NodePlan) -> (Option<CpuAwakeRequest>, Vec<String>) {
@@ -25,7 +26,9 @@ pub(crate) fn apply_thread_settings(plan: &NodePlan) -> (Option<CpuAwakeRequest>
         let what = "CPUs that stay awake (/dev/cpu_dma_latency)";
         push_if_refused(&mut refused, what.to_owned(), kept);
     }
-    refused.append(&mut pin_and_prioritise(plan.core, plan.priority));
+    // WHY not a group of actors: each of its threads has a CPU of its own.
+    let core = plan.core.filter(|_| plan.class != NodeClass::Actors);
+    refused.append(&mut pin_and_prioritise(core, plan.priority));
     (awake, refused)
 }
 
