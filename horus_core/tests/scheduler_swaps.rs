@@ -259,6 +259,21 @@ fn a_swap_that_is_not_taken_before_the_end_of_its_node_is_abandoned() {
     );
 }
 
+/// The same for a scheduler that is dropped before it has started.
+#[test]
+fn a_swap_for_a_scheduler_that_never_runs_is_abandoned() {
+    let (mut scheduler, _private) = Private::alone();
+    let idle = |_: &mut Context<'_>| {};
+    scheduler.node("n").build(idle).unwrap();
+    let handle = scheduler.handle();
+    let swap = handle.swap("n", idle).unwrap();
+    assert_eq!(swap.state(), SwapState::Pending);
+    drop(scheduler);
+    assert_eq!(swap.state(), SwapState::Abandoned);
+    let late = handle.swap("n", idle).unwrap();
+    assert_eq!(late.state(), SwapState::Abandoned);
+}
+
 /// The same for a node whose tick outlives its run.
 #[test]
 fn a_swap_for_a_node_that_hangs_is_abandoned_at_the_end() {

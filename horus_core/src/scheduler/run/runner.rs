@@ -584,6 +584,9 @@ impl Runner {
 
 impl Drop for Runner {
     fn drop(&mut self) {
+        // WHY again: without a run, nothing has shut the node down.
+        let untaken = self.commands.close();
+        self.drop_value(untaken);
         self.drop_node();
     }
 }
