@@ -147,7 +147,10 @@ impl Runner {
             self.restart_timeouts(now_ns);
             self.resume_ticking();
         }
-        let is_waiting = matches!(self.state, NodeState::Active | NodeState::Halved { .. });
+        let is_waiting = matches!(
+            self.state,
+            NodeState::Active | NodeState::Halved { .. } | NodeState::Skipping
+        );
         if self.tick_checks.is_none()
             || !is_waiting
             || self.blocked_by != BlockingCommands::default()
@@ -156,7 +159,15 @@ impl Runner {
         }
         match self.run_tick_check(|tick_checks| tick_checks.check_inputs(now_ns)) {
             None => AfterTurn::Continue,
-            fault => self.apply_miss_policy(true, fault, Overrun::default(), now_ns),
+            fault => {
+                let before = self.state;
+                let after = self.apply_miss_policy(true, fault, Overrun::default(), now_ns);
+                // WHY: no tick was late, so no further tick is skipped.
+                if self.state == NodeState::Skipping {
+                    self.state = before;
+                }
+                after
+            }
         }
     }
 

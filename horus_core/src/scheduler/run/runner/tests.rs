@@ -343,6 +343,36 @@ fn a_silent_input_leads_through_all_steps_to_the_end_without_a_message() {
     assert_eq!((runner.metrics.snapshot().misses, entered.get()), (20, 1));
 }
 
+/// An input that is silent counts a miss at each check, also if the policy is to skip the tick
+/// after a miss. There is no late tick, so none is skipped.
+#[test]
+fn a_silent_input_skips_no_tick() {
+    let misses = |on_miss| {
+        let (mut runner, _, _) = counting(with_input(on_miss));
+        for second in 1..=10 {
+            let (now_ns, clock) = (second * SECOND, Clock::simulated(second * SECOND));
+            assert!(!runner.is_blocked(&clock, now_ns));
+            runner.check_idle_inputs(&clock, now_ns);
+        }
+        let misses = runner.metrics.snapshot().misses;
+        run_at(&mut runner, [11]);
+        (misses, runner.metrics.snapshot().ticks)
+    };
+    assert_eq!(misses(MissPolicy::Warn), (10, 1));
+    assert_eq!(misses(MissPolicy::Skip), (10, 1));
+
+    // A tick that was a miss skips the next one, but none of the checks before that.
+    let (mut runner, _, _) = counting(with_input(MissPolicy::Skip));
+    run_at(&mut runner, [1]);
+    for second in 2..=10 {
+        let now_ns = second * SECOND;
+        runner.check_idle_inputs(&Clock::simulated(now_ns), now_ns);
+    }
+    assert_eq!(runner.metrics.snapshot().misses, 10);
+    run_at(&mut runner, 11..=12);
+    assert_eq!(runner.metrics.snapshot().ticks, 2, "one was skipped");
+}
+
 /// A node whose ticks all fail, with an error or a panic. Counts how often it enters its safe
 /// state.
 struct AlwaysFailing {
