@@ -220,6 +220,11 @@ pub extern "C" fn horus_scheduler_start(scheduler: HorusScheduler) -> i32 {
 pub extern "C" fn horus_scheduler_tick_once(scheduler: HorusScheduler) -> i32 {
     run_cancellable(|| {
         let entry = look_up(scheduler)?;
+        // WHY not left to the lock: after `horus_scheduler_start`, no call has it, and the nodes of
+        // the main thread would tick on the thread of the callback.
+        if is_in_callback(scheduler.id) {
+            return Err(busy_failure());
+        }
         // Relaxed: both change only in calls that end before this one begins, or in other threads'
         // calls.
         let runs = entry.phase.load(Ordering::Relaxed) == PHASE_RUNNING;

@@ -201,6 +201,29 @@ static int32_t calls_back(void *user, horus_context_t *context) {
     return 0;
 }
 
+static void pause_briefly(void) { nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL); }
+
+/* Runs while no thread is in a call of the scheduler: only the callback itself makes them busy. */
+static void callbacks_that_call_a_started_scheduler(void) {
+    atomic_int events = 0;
+    robot_t robot = {0}, on_main = {0};
+    horus_node_t node = HORUS_NODE_INIT, main_node = node_of(&on_main);
+    horus_node_options_t options = HORUS_NODE_OPTIONS_INIT;
+    robot.scheduler = opened(&events);
+    node.user = &robot;
+    node.tick = calls_back;
+    options.rate_hz = 200;
+    EXPECT(HORUS_OK, horus_scheduler_add_node(robot.scheduler, "back", &options, &node));
+    EXPECT(HORUS_OK, horus_scheduler_add_node(robot.scheduler, "main", NULL, &main_node));
+    EXPECT(HORUS_OK, horus_scheduler_start(robot.scheduler));
+    while (robot.ticks < 3) {
+        pause_briefly();
+    }
+    CHECK(on_main.inits == 1 && on_main.ticks == 0);
+    EXPECT(HORUS_OK, horus_scheduler_finish(robot.scheduler));
+    EXPECT(HORUS_OK, horus_scheduler_close(robot.scheduler));
+}
+
 static void callbacks_that_call(int has_thread) {
     atomic_int events = 0;
     robot_t robot = {0};
@@ -292,7 +315,7 @@ static void closed_while_it_runs(void) {
         EXPECT(HORUS_OK, horus_scheduler_add_node(scheduler, "robot", &options, &node));
         CHECK(pthread_create(&thread, NULL, run, &scheduler) == 0);
         while (robot.ticks == 0) {
-            nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+            pause_briefly();
         }
         EXPECT(HORUS_E_BUSY, horus_scheduler_tick_once(scheduler));
         EXPECT(HORUS_OK, horus_scheduler_close(scheduler));
@@ -306,7 +329,7 @@ static atomic_int released, halts;
 static int32_t hang(void *user, horus_context_t *context) {
     (void)user, (void)context;
     while (!released) {
-        nanosleep(&(struct timespec){.tv_nsec = 1000000}, NULL);
+        pause_briefly();
     }
     return 0;
 }
@@ -376,6 +399,7 @@ int main(void) {
     policies();
     callbacks_that_call(0);
     callbacks_that_call(1);
+    callbacks_that_call_a_started_scheduler();
     topics_wake();
     closed_while_it_runs();
     a_node_that_hangs();
