@@ -19,8 +19,11 @@ pub struct HorusContext {
 }
 
 impl HorusContext {
+    /// Creates the context for a callback in which `context` is valid. Clears `error_text`, so that
+    /// the text of an earlier callback, which succeeded, is not reported for this one.
     #[inline(always)]
     pub(crate) fn new(context: &mut Context<'_>, error_text: &mut String) -> Self {
+        error_text.clear();
         Self {
             context: std::ptr::from_mut(context).cast(),
             error_text,
@@ -28,8 +31,9 @@ impl HorusContext {
     }
 
     /// Creates the context for a callback that is not a tick. The callback can use the context only
-    /// to set an error.
+    /// to set an error. Clears `error_text`, as [`Self::new`] does.
     pub(crate) fn without_tick(error_text: &mut String) -> Self {
+        error_text.clear();
         Self {
             context: std::ptr::null_mut(),
             error_text,

@@ -67,7 +67,8 @@ horus_status_t horus_context_stop(horus_context_t *context);
 
 /*
  * Sets the error text of the callback, for the case that it returns a number other than 0. The text
- * is UTF-8 with up to 4096 bytes, and is copied. A later call replaces the text.
+ * is UTF-8 with up to 4096 bytes, and is copied. A later call replaces the text. If the callback
+ * returns 0, the text is dropped.
  */
 horus_status_t horus_context_set_error(horus_context_t *context, const char *error);
 

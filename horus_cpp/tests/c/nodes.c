@@ -359,6 +359,31 @@ static void a_node_that_hangs(void) {
     EXPECT(HORUS_OK, horus_scheduler_close(scheduler));
 }
 
+/* Sets an error text and succeeds; from the second call on, fails without a text. */
+static int32_t fails_without_a_text(void *user, horus_context_t *context) {
+    if (((robot_t *)user)->ticks++ == 0) {
+        EXPECT(HORUS_OK, horus_context_set_error(context, "a text of another call"));
+        return 0;
+    }
+    return 7;
+}
+
+/* The error text of a callback that succeeded is not that of a later failure. */
+static void an_old_error_text(void) {
+    atomic_int events = 0;
+    robot_t robot = {0};
+    horus_node_t node = node_of(&robot);
+    horus_node_options_t options = HORUS_NODE_OPTIONS_INIT;
+    horus_scheduler_t scheduler = opened(&events);
+    node.tick = fails_without_a_text;
+    options.on_failure = HORUS_FAILURE_IGNORE;
+    EXPECT(HORUS_OK, horus_scheduler_add_node(scheduler, "robot", &options, &node));
+    EXPECT(HORUS_OK, horus_scheduler_tick_once(scheduler));
+    EXPECT(HORUS_OK, horus_scheduler_tick_once(scheduler));
+    CHECK(strcmp(robot.said, "the callback returned 7, and set no error text") == 0);
+    EXPECT(HORUS_OK, horus_scheduler_close(scheduler));
+}
+
 static void wrong_settings(void) {
     atomic_int events = 0;
     robot_t robot = {0};
@@ -403,6 +428,7 @@ int main(void) {
     topics_wake();
     closed_while_it_runs();
     a_node_that_hangs();
+    an_old_error_text();
     wrong_settings();
     return 0;
 }
