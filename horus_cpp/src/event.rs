@@ -1,6 +1,8 @@
 //! Passes the events of a scheduler's nodes to a C callback.
 
 use std::ffi::{CString, c_char, c_void};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use horus_core::message::NodeEvent;
 
@@ -26,22 +28,60 @@ pub struct HorusEvent {
 
 pub(crate) type EventCallback = unsafe extern "C" fn(*mut c_void, *const HorusEvent);
 
+/// The gate through which the thread of a scheduler calls the event callback. After it is closed,
+/// no call begins.
+///
+/// WHY: the end of a run leaves that thread behind if it hangs in a callback, and the caller may
+/// free what the event callback uses.
+#[derive(Debug, Default)]
+pub(crate) struct EventGate {
+    is_closed: AtomicBool,
+    /// Locked during each call of the event callback.
+    call: Mutex<()>,
+}
+
+impl EventGate {
+    /// Calls `call`, unless the gate is closed.
+    fn pass(&self, call: impl FnOnce()) {
+        let _calling = self.call.lock().unwrap_or_else(PoisonError::into_inner);
+        // Relaxed: see `close`.
+        if !self.is_closed.load(Ordering::Relaxed) {
+            call();
+        }
+    }
+
+    /// Closes the gate. Returns true if no call is in progress. Never blocks.
+    pub(crate) fn close(&self) -> bool {
+        // Relaxed: a call that begins after `try_lock` has succeeded locks the same mutex, and so
+        // sees the change.
+        self.is_closed.store(true, Ordering::Relaxed);
+        !matches!(self.call.try_lock(), Err(TryLockError::WouldBlock))
+    }
+}
+
 /// The C callback that receives the events of a scheduler, and the argument that is passed to it.
 pub(crate) struct EventListener {
     callback: EventCallback,
     user: *mut c_void,
     scheduler: u64,
+    gate: Arc<EventGate>,
 }
 
 // SAFETY: the header says that the callback runs on another thread.
 unsafe impl Send for EventListener {}
 
 impl EventListener {
-    pub(crate) const fn new(callback: EventCallback, user: *mut c_void, scheduler: u64) -> Self {
+    pub(crate) const fn new(
+        callback: EventCallback,
+        user: *mut c_void,
+        scheduler: u64,
+        gate: Arc<EventGate>,
+    ) -> Self {
         Self {
             callback,
             user,
             scheduler,
+            gate,
         }
     }
 
@@ -63,9 +103,11 @@ impl EventListener {
             text: event_text.as_ptr(),
             line: line.as_ptr(),
         };
-        let _in_callback = InCallback::enter(self.scheduler);
-        // SAFETY: the header's contract: the callback accepts any event; the texts live during the
-        // call.
-        unsafe { (self.callback)(self.user, &raw const c_event) };
+        self.gate.pass(|| {
+            let _in_callback = InCallback::enter(self.scheduler);
+            // SAFETY: the header's contract: the callback accepts any event, and `user` lives until
+            // the gate is closed and no call is in progress; the texts live during the call.
+            unsafe { (self.callback)(self.user, &raw const c_event) };
+        });
     }
 }

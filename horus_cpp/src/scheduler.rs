@@ -3,6 +3,7 @@
 mod entry;
 
 use std::ffi::{c_char, c_void};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
@@ -23,7 +24,7 @@ use crate::ffi::{
 use crate::namespace::{HorusNamespace, resolve_namespace};
 use crate::node::{CNode, HorusNode, HorusNodeOptions, parse_flag};
 use crate::report::{HorusMetrics, HorusReport};
-use crate::status::{Failure, HORUS_OK};
+use crate::status::{Failure, HORUS_OK, HORUS_TIMEOUT};
 
 /// The C struct `horus_scheduler_t`, as `scheduler.h` declares it: a handle of a scheduler.
 #[repr(C)]
@@ -101,7 +102,7 @@ pub unsafe extern "C" fn horus_scheduler_open(
         if let Some((tell, user)) = listener
             && let SchedulerState::Built(scheduler) = entry.lock()?.state()
         {
-            let listener = EventListener::new(tell, user, id);
+            let listener = EventListener::new(tell, user, id, Arc::clone(&entry.event_gate));
             scheduler.on_event(move |event| listener.report(event));
         }
         // SAFETY: the caller's contract: `out` is valid for writes.
@@ -158,8 +159,14 @@ pub extern "C" fn horus_scheduler_close(scheduler: HorusScheduler) -> i32 {
         }
         entry.handle.stop();
         drop(entry);
-        drop(SCHEDULERS.close(scheduler.id)?);
-        Ok(HORUS_OK)
+        let closed = SCHEDULERS.close(scheduler.id)?;
+        let event_gate = Arc::clone(&closed.event_gate);
+        drop(closed);
+        if event_gate.close() {
+            return Ok(HORUS_OK);
+        }
+        let text = "on_event has not returned: its argument is in use until it does";
+        Err(Failure::new(HORUS_TIMEOUT, text))
     })
 }
 

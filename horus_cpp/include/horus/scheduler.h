@@ -203,7 +203,8 @@ typedef struct horus_scheduler_options {
     int32_t stop_on_signals;      /* HORUS_YES: SIGINT, SIGTERM and SIGHUP stop the run */
     int32_t use_kernel_clock;     /* HORUS_YES: use the kernel's clock, not the CPU's counter */
     /* Called for each event, from another thread, some ms after it. If null, warnings and errors
-     * are logged if the process has opened its log, and printed to stderr otherwise. */
+     * are logged if the process has opened its log, and printed to stderr otherwise. It gets
+     * `on_event_user`, which must exist until horus_scheduler_close has returned HORUS_OK. */
     void (*on_event)(void *user, const horus_event_t *event);
     void *on_event_user;
 } horus_scheduler_options_t;
@@ -270,7 +271,11 @@ horus_status_t horus_scheduler_open(const horus_scheduler_options_t *options,
 /*
  * Stops the scheduler, shuts its nodes down in reverse order and closes the handle. Blocks until
  * calls with the handle have returned and nodes have left their ticks. After 0.8 s it no longer
- * waits for nodes with a thread of their own: they are left behind.
+ * waits for nodes with a thread of their own: they are left behind. No call of `on_event` begins
+ * after this call.
+ *
+ * Outcomes: HORUS_TIMEOUT if a call of `on_event` has not returned after a second. The handle is
+ * closed, but `on_event_user` is in use until that call returns.
  *
  * Errors: HORUS_E_BUSY in a callback of the scheduler: nothing is done, so call
  * horus_scheduler_stop there, and close the handle after the run.

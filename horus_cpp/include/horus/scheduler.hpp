@@ -33,7 +33,8 @@ struct SchedulerOptions {
     horus_namespace_t name_space{};
     /// Is called for each event, from another thread, some milliseconds after it. If empty,
     /// warnings and errors are logged if the process has opened its log, and printed to stderr
-    /// otherwise. Exceptions that it throws are ignored.
+    /// otherwise. Exceptions that it throws are ignored. The destructor of the scheduler waits for
+    /// a call for about a second, and frees the function unless the call hangs.
     std::function<void(const Event &)> on_event{};
 };
 
@@ -198,7 +199,8 @@ class Scheduler {
         if (raw_.id != 0 && horus_scheduler_close(raw_) != HORUS_OK) {
             // A callback of the scheduler cannot wait for the end of the run.
             horus_scheduler_stop(raw_);
-            // WHY never freed: the library still calls it for the events until that end.
+            // WHY never freed: the library still calls it for the events until that end; or a call
+            // of it hangs, and uses it.
             (void)on_event_.release();
         }
         raw_ = {};

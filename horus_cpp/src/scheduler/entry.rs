@@ -2,12 +2,14 @@
 //! to the state of a scheduler.
 
 use std::cell::UnsafeCell;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 
 use horus_core::fork_epoch;
 use horus_core::scheduler::{Handle, Report, RunError, Running, Scheduler};
 
 use super::HorusScheduler;
+use crate::event::EventGate;
 use crate::ffi::StatusResult;
 use crate::handle::{SharedGuard, SharedSlab};
 use crate::status::{
@@ -39,6 +41,8 @@ pub(super) struct SchedulerEntry {
     pub(super) is_locked: AtomicBool,
     pub(super) state: UnsafeCell<SchedulerState>,
     pub(super) has_nodes: AtomicBool,
+    /// Closed together with the handle.
+    pub(super) event_gate: Arc<EventGate>,
     /// The fork epoch in which the scheduler was opened. A forked child has a greater one, and gets
     /// an error.
     fork_epoch: u64,
@@ -93,6 +97,7 @@ impl SchedulerEntry {
             is_locked: AtomicBool::new(false),
             state: UnsafeCell::new(SchedulerState::Built(Box::new(scheduler))),
             has_nodes: AtomicBool::new(false),
+            event_gate: Arc::default(),
             fork_epoch: fork_epoch(),
         }
     }

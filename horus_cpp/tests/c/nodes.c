@@ -1,6 +1,7 @@
 /* Nodes and a scheduler from C: each function, policies, errors, commands, the end of a run. */
 #include "check.h"
 
+#include <dirent.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
@@ -359,6 +360,103 @@ static void a_node_that_hangs(void) {
     EXPECT(HORUS_OK, horus_scheduler_close(scheduler));
 }
 
+/* Returns 1 while a thread of this process is the supervisor of a scheduler. */
+static int has_supervisor(void) {
+    DIR *threads = opendir("/proc/self/task");
+    struct dirent *thread;
+    int found = 0;
+    CHECK(threads != NULL);
+    while ((thread = readdir(threads)) != NULL) {
+        char path[64], name[32] = "";
+        FILE *file;
+        snprintf(path, sizeof path, "/proc/self/task/%.20s/comm", thread->d_name);
+        file = fopen(path, "r");
+        if (file != NULL) {
+            found |= fgets(name, sizeof name, file) != NULL && strcmp(name, "supervisor\n") == 0;
+            fclose(file);
+        }
+    }
+    closedir(threads);
+    return found;
+}
+
+static void wait_for_end_of_supervisor(void) {
+    while (has_supervisor()) {
+        pause_briefly();
+    }
+}
+
+static atomic_int may_return;
+
+static void hear_and_hang(void *user, const horus_event_t *event) {
+    (void)event;
+    ++*(atomic_int *)user;
+    while (!may_return) {
+        pause_briefly();
+    }
+}
+
+/* The caller learns that on_event still uses its argument; no other call of it begins. */
+static void an_event_callback_that_hangs(void) {
+    atomic_int events = 0;
+    robot_t robot = {0};
+    horus_node_t node = node_of(&robot);
+    horus_scheduler_options_t options = HORUS_SCHEDULER_OPTIONS_INIT;
+    horus_scheduler_t scheduler;
+    options.on_event = hear_and_hang;
+    options.on_event_user = &events;
+    may_return = 0;
+    EXPECT(HORUS_OK, horus_scheduler_open(&options, &scheduler));
+    EXPECT(HORUS_OK, horus_scheduler_add_node(scheduler, "robot", NULL, &node));
+    EXPECT(HORUS_OK, horus_scheduler_start(scheduler));
+    while (events == 0) {
+        pause_briefly();
+    }
+    EXPECT(HORUS_TIMEOUT, horus_scheduler_close(scheduler));
+    CHECK(strstr(horus_last_error_message(), "on_event") != NULL);
+    EXPECT(HORUS_E_HANDLE, horus_scheduler_close(scheduler));
+    CHECK(robot.destroyed == 1);
+    may_return = 1;
+    wait_for_end_of_supervisor();
+    CHECK(events == 1);
+}
+
+static atomic_int safe_states;
+
+static int32_t halt_and_hang(void *user, horus_context_t *context) {
+    (void)user, (void)context;
+    safe_states++;
+    while (!may_return) {
+        pause_briefly();
+    }
+    return 0;
+}
+
+/* The supervisor is left behind in another callback: it reports no event after the close. */
+static void a_safe_state_that_hangs(void) {
+    atomic_int events = 0;
+    int events_before;
+    horus_node_t node = HORUS_NODE_INIT;
+    horus_node_options_t options = HORUS_NODE_OPTIONS_INIT;
+    horus_scheduler_t scheduler = opened(&events);
+    released = 0;
+    may_return = 0;
+    node.tick = hang;
+    node.safe_state = halt_and_hang;
+    options.rate_hz = 100;
+    EXPECT(HORUS_OK, horus_scheduler_add_node(scheduler, "hangs", &options, &node));
+    EXPECT(HORUS_OK, horus_scheduler_start(scheduler));
+    while (safe_states == 0) {
+        pause_briefly();
+    }
+    EXPECT(HORUS_OK, horus_scheduler_close(scheduler));
+    events_before = events;
+    may_return = 1;
+    released = 1;
+    wait_for_end_of_supervisor();
+    CHECK(events == events_before);
+}
+
 /* Sets an error text and succeeds; from the second call on, fails without a text. */
 static int32_t fails_without_a_text(void *user, horus_context_t *context) {
     if (((robot_t *)user)->ticks++ == 0) {
@@ -428,6 +526,8 @@ int main(void) {
     topics_wake();
     closed_while_it_runs();
     a_node_that_hangs();
+    an_event_callback_that_hangs();
+    a_safe_state_that_hangs();
     an_old_error_text();
     wrong_settings();
     return 0;

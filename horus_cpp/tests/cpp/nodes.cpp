@@ -41,7 +41,8 @@ struct Wake {
 };
 HORUS_MESSAGE(Wake, number);
 
-/// LeakSanitizer calls it: a scheduler that is destroyed in a callback leaks its `on_event`.
+/// LeakSanitizer calls it: a scheduler that is destroyed in a callback, or while a call of its
+/// `on_event` hangs, leaks its `on_event`.
 extern "C" const char *__lsan_default_suppressions();
 extern "C" const char *__lsan_default_suppressions() { return "leak:horus::Scheduler::begin"; }
 
@@ -440,6 +441,28 @@ void events_are_told() {
     scheduler.finish();
 }
 
+/// A call of `on_event` that has begun keeps what it has captured, although the scheduler is gone.
+void an_event_callback_that_hangs() {
+    // WHY static: the call outlives this function.
+    static std::atomic<bool> has_begun, may_return;
+    std::weak_ptr<int> captured;
+    {
+        const auto owned = std::make_shared<int>(5);
+        captured = owned;
+        horus::SchedulerOptions options;
+        options.on_event = [owned](const horus::Event &) {
+            has_begun = true;
+            wait_for([&] { return may_return.load(); });
+        };
+        horus::Scheduler scheduler(options);
+        scheduler.node("ticks").build([](horus::Context &) {});
+        scheduler.start();
+        wait_for([&] { return has_begun.load(); });
+    }
+    CHECK(!captured.expired());
+    may_return = true;
+}
+
 /// A negative time is over at once; `forever` lasts until the run is stopped.
 void run_for_takes_every_time() {
     horus::Scheduler scheduler;
@@ -520,6 +543,7 @@ int main() {
         ended_by_a_callback(how);
     }
     events_are_told();
+    an_event_callback_that_hangs();
     other_translation_units();
     exception_matrix();
     cancelled(true);
