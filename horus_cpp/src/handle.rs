@@ -39,7 +39,7 @@ const GENERATION_MAX: u32 = (1 << 24) - 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub(crate) enum HandleError {
-    /// The handle is 0, which is the null handle.
+    /// The handle is 0, which is the null handle, or `u64::MAX`, which is no handle of any kind.
     #[error("the handle is null: open one first")]
     Null,
     /// The handle refers to a value of another kind, for example to a publisher instead of a

@@ -266,7 +266,13 @@ class Namespace {
     void remove() && { (void)detail::done(horus_namespace_remove(handle_.release())); }
 #endif
 
-    horus_namespace_t raw() const noexcept { return handle_.raw(); }
+    /// Returns the handle. If this object was moved or removed, that is a number that is never a
+    /// handle: calls with it fail with horus::Errc::handle. WHY not 0: that is the namespace of the
+    /// environment.
+    horus_namespace_t raw() const noexcept {
+        const horus_namespace_t raw = handle_.raw();
+        return raw.id == 0 ? horus_namespace_t{UINT64_MAX} : raw;
+    }
 
   private:
     using Handle = detail::Handle<horus_namespace_t, horus_namespace_close>;

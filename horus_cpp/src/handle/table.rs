@@ -67,7 +67,9 @@ impl<T> Table<T> {
         let found = (handle >> KIND_SHIFT) as u8;
         let wanted = self.kind;
         match handle {
-            0 => HandleError::Null,
+            // WHY also the greatest number: `Namespace` of the C++ wrapper has it when it is empty,
+            // because 0 is the namespace of the environment.
+            0 | u64::MAX => HandleError::Null,
             _ if found != wanted => HandleError::Kind { found, wanted },
             _ => HandleError::Stale,
         }

@@ -363,6 +363,40 @@ void namespaces_are_apart() {
     CHECK(rmdir(shared.c_str()) == 0);
 }
 
+/// An object without a namespace, because it was moved or removed, does not mean the namespace of
+/// the environment, whose topics are in use.
+void an_empty_namespace_is_no_namespace() {
+    CHECK(horus::Publisher<robot::Pair>("kept.here", horus::Qos::latched()).send({1, 1}));
+    horus::Namespace moved(std::getenv("HORUS_SHM_DIR"), "moved");
+    horus::Namespace removed(std::move(moved));
+    std::move(removed).remove();
+    for (horus::Namespace *empty : {&moved, &removed}) {
+        CHECK(thrown([&] { empty->remove_topic("kept.here"); }) == horus::Errc::handle);
+        CHECK(std::string(horus::last_error_message()) == "the handle is null: open one first");
+        CHECK(thrown([&] { (void)empty->sweep(); }) == horus::Errc::handle);
+        CHECK(thrown([&] { std::move(*empty).remove(); }) == horus::Errc::handle);
+        const auto options = horus::Options().name_space(*empty);
+        CHECK(thrown([&] { horus::Publisher<robot::Pair>("pair", options); }) ==
+              horus::Errc::handle);
+        CHECK(thrown([&] { horus::Subscriber<robot::Pair>("pair", options); }) ==
+              horus::Errc::handle);
+        CHECK(thrown([&] { (void)horus::topics(empty->raw()); }) == horus::Errc::handle);
+        CHECK(thrown([&] { (void)horus::inspect("kept.here", empty->raw()); }) ==
+              horus::Errc::handle);
+        horus::LogOptions log;
+        log.name_space = empty;
+        CHECK(thrown([&] { horus::open_log(log); }) == horus::Errc::handle);
+        horus::SchedulerOptions of_scheduler;
+        of_scheduler.name_space = empty->raw();
+        CHECK(thrown([&] { horus::Scheduler{of_scheduler}; }) == horus::Errc::handle);
+    }
+    CHECK(horus::Subscriber<robot::Pair>("kept.here").recv()->first == 1);
+    horus::Namespace again(std::getenv("HORUS_SHM_DIR"), "moved");
+    moved = std::move(again);
+    CHECK(moved.sweep() == 0 && horus::topics(moved.raw()).empty());
+    std::move(moved).remove();
+}
+
 void errors_say_what_is_wrong() {
     horus::Publisher<robot::Pair> publisher("typed");
     try {
@@ -457,6 +491,7 @@ int main() {
     each_key_has_its_latched_message();
     one_thread_waits_for_all();
     namespaces_are_apart();
+    an_empty_namespace_is_no_namespace();
     errors_say_what_is_wrong();
     a_number_of_0_is_no_default();
     a_tool_sees_who_takes_part();
