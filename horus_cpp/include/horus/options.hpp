@@ -286,17 +286,17 @@ HORUS_VARIANT_END
 
 namespace detail {
 
-/// The message with the values of fields that a publisher does not know: the default member
-/// initializers of T, or zeros. Not const, so that zeros take no space in the program file.
-template <class T>
-inline T default_message{};
-
+/// Returns the message with the values of fields that a publisher does not know: the default member
+/// initializers of T, or zeros. Null if T has no default constructor.
 template <class T>
 const void *default_of() noexcept {
     if constexpr (is_framed_v<T>) {
         return default_of<typename T::Header>();
     } else if constexpr (std::is_default_constructible_v<T>) {
-        return &default_message<T>;
+        // WHY local: it is initialised at its first use, also before `main`. WHY not const: zeros
+        // then take no space in the program file.
+        static T message{};
+        return &message;
     } else {
         return nullptr;
     }

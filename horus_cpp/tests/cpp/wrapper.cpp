@@ -27,6 +27,34 @@ static_assert(is_move_only<horus::Borrow<Sonar>>);
 static_assert(is_move_only<horus::WaitSet>);
 static_assert(is_move_only<horus::Namespace>);
 
+/// Two versions of a message. The new one has a default that only the running program knows.
+namespace version_1 {
+struct Gain {
+    std::uint64_t number;
+};
+HORUS_MESSAGE(Gain, number);
+}  // namespace version_1
+namespace version_2 {
+double calibrated() { return std::strtod("0.75", nullptr); }
+struct Gain {
+    std::uint64_t number = 0;
+    double factor = calibrated();
+};
+HORUS_MESSAGE(Gain, number, factor);
+}  // namespace version_2
+
+/// Opens its topic before `main`, when not all variables have their values yet.
+horus::Subscriber<version_2::Gain> opened_before_main("gain");
+
+void defaults_are_known_before_main() {
+    horus::Subscriber<version_2::Gain> opened_in_main("gain");
+    CHECK(horus::Publisher<version_1::Gain>("gain").send({7}));
+    for (auto *subscriber : {&opened_before_main, &opened_in_main}) {
+        const auto gain = subscriber->recv();
+        CHECK(gain && gain->number == 7 && gain->factor == 0.75);
+    }
+}
+
 /// Returns the exception that a call throws.
 template <class Call>
 horus::Errc thrown(Call call) {
@@ -478,6 +506,7 @@ void a_message_gets_the_present_time() {
 
 int main() {
     a_message_gets_the_present_time();
+    defaults_are_known_before_main();
     sends_and_receives();
     the_ends_wait_for_each_other();
     a_moved_end_goes_on();
