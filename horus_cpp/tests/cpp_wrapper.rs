@@ -82,6 +82,25 @@ fn the_wrapper_does_what_it_says() {
     }
 }
 
+/// A plugin that is loaded while the program runs may have its own error category.
+#[test]
+fn an_error_of_a_plugin_equals_its_constant() {
+    let dir = tempfile::tempdir().unwrap();
+    let plugin = dir.path().join("plugin.so");
+    for standard in compiler::dialects(0) {
+        let mut compiler = compiler::cxx();
+        compiler.args([standard, "-fPIC", "-shared", "-fvisibility=hidden"]);
+        compiler.arg(compiler::root().join("tests/cpp/plugin.cpp"));
+        let output = compiler.arg("-o").arg(&plugin).output();
+        let output = output.expect("this test needs a C++ compiler as `c++`");
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert!(output.status.success(), "{errors}");
+        let flags = [standard, "-Wl,--no-as-needed", "-ldl"];
+        let host = Program::cpp("tests/cpp/plugin_host.cpp", &flags);
+        host.run(&[plugin.to_str().unwrap()]);
+    }
+}
+
 /// Headers and programs compile with clang, if it is installed.
 #[test]
 fn clang_takes_the_headers_too() {

@@ -2,6 +2,7 @@
 #ifndef HORUS_ERROR_HPP
 #define HORUS_ERROR_HPP
 
+#include <cstring>
 #include <string>
 #include <system_error>
 
@@ -57,6 +58,14 @@ enum class Errc : int {
     namespace_removed = HORUS_E_NAMESPACE_REMOVED,
 };
 
+}  // namespace horus
+
+// WHY here: the first comparison of an Errc needs it.
+template <>
+struct std::is_error_code_enum<horus::Errc> : std::true_type {};
+
+namespace horus {
+
 namespace detail {
 
 class ErrorCategory final : public std::error_category {
@@ -73,9 +82,23 @@ inline const std::error_category &error_category() noexcept {
     return category;
 }
 
-/// Enables `error == horus::Errc::type`.
+/// Converts an error to a std::error_code.
 inline std::error_code make_error_code(Errc error) noexcept {
     return {static_cast<int>(error), error_category()};
+}
+
+/// Returns true if `code` is this error of the library. WHY not the comparison of std::error_code:
+/// that compares the addresses of the categories, and a plugin may have a category of its own.
+inline bool operator==(const std::error_code &code, Errc error) noexcept {
+    return code.value() == static_cast<int>(error) &&
+           std::strcmp(code.category().name(), error_category().name()) == 0;
+}
+inline bool operator==(Errc error, const std::error_code &code) noexcept { return code == error; }
+inline bool operator!=(const std::error_code &code, Errc error) noexcept {
+    return !(code == error);
+}
+inline bool operator!=(Errc error, const std::error_code &code) noexcept {
+    return !(code == error);
 }
 
 /// Returns the text of the last error of this thread: what was found, what was wanted, what to do.
@@ -120,8 +143,5 @@ inline bool done(horus_status_t status, std::error_code &error) noexcept {
 }  // namespace detail
 
 }  // namespace horus
-
-template <>
-struct std::is_error_code_enum<horus::Errc> : std::true_type {};
 
 #endif  // HORUS_ERROR_HPP
