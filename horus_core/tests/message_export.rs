@@ -2,6 +2,7 @@
 //!
 //! Golden files are rewritten with `HORUS_WRITE_GOLDEN=1`.
 
+use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -60,6 +61,24 @@ fn the_header_compiles_and_its_assertions_hold() {
     check_file(&include().join("horus/msg.hpp"), &header);
     let source = "#include <horus/msg.hpp>\nint main() { return 0; }\n";
     compile(CPP, source).expect("the header does not compile");
+}
+
+/// Names such as `OK` and `DEBUG` are macros of other headers, and of debug builds.
+#[test]
+fn macros_with_the_names_of_constants_do_not_disturb_the_header() {
+    let constants = STANDARD.iter().flat_map(|schema| schema.constants);
+    let names: BTreeSet<_> = constants.map(|constant| constant.name).collect();
+    assert!(names.contains("OK") && names.contains("DEBUG"));
+    let mut source = String::new();
+    for name in &names {
+        source += &format!("#define {name} 12345\n");
+    }
+    source += "#include <horus/msg.hpp>\n";
+    for name in &names {
+        source += &format!("static_assert({name} == 12345);\n");
+    }
+    source += "#undef OK\nint main() { return horus::DiagnosticStatus::OK; }\n";
+    compile(CPP, &source).expect("the header does not compile");
 }
 
 #[test]

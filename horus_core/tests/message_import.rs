@@ -248,7 +248,10 @@ fn imported_messages_travel() {
 const MAIN_CPP: &str = r#"
 #include <cstdio>
 #include <cstring>
+#define SWING 5
 #include "messages.hpp"
+static_assert(SWING == 5, "the macro of another header is as before");
+#undef SWING
 using namespace robot::msg;
 template <class T> void print() { std::printf("%s\n", horus::schema_text<T>()); }
 int main() {

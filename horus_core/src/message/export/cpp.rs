@@ -1,5 +1,7 @@
 //! Generates C++ structs with layout assertions.
 
+use std::collections::BTreeSet;
+
 use super::super::import::{Declaration, Literal};
 use super::super::{Constant, Field, FieldKind, Primitive, Schema, Tail, standard_default_of};
 use super::number::{SpecialFloat, c_type, char_literal, integer_literal, number_literals};
@@ -16,8 +18,17 @@ const FILE_HEADER: &str = "\
 #include <type_traits>
 
 #include <horus/schema.hpp>
+";
 
-namespace horus {
+const IMPORTED_FILE_HEADER: &str = "\
+// @generated from .msg files. C++17. Each message is declared once in a file that includes several
+// such headers.
+
+#include <cstddef>
+#include <cstdint>
+#include <type_traits>
+
+#include <horus/schema.hpp>
 ";
 
 const COLUMNS_MAX: usize = 100;
@@ -34,6 +45,9 @@ const COLUMNS_MAX: usize = 100;
 #[must_use]
 pub fn cpp(messages: &[&Schema]) -> String {
     let mut out = String::from(FILE_HEADER);
+    let constants = constant_names(messages.iter().copied());
+    write_hidden_macros(&mut out, &constants);
+    out.push_str("\nnamespace horus {\n");
     for schema in messages {
         let default = standard_default_of(schema.name, schema.hash());
         // WHY only numbers: nested messages have initialisers of their own.
@@ -41,17 +55,18 @@ pub fn cpp(messages: &[&Schema]) -> String {
             |_, field: &Field| number_literals(field, default.as_deref()?, special_float_literal);
         write_message(&mut out, schema, "", &numbers);
     }
-    out + "\n}  // namespace horus\n\n#endif  // HORUS_MSG_HPP\n"
+    out.push_str("\n}  // namespace horus\n");
+    write_restored_macros(&mut out, &constants);
+    out + "\n#endif  // HORUS_MSG_HPP\n"
 }
 
 /// Generates a C++17 header with a struct for each imported message in the given namespace, as
 /// [`cpp`] does for the namespace `horus`.
 pub(in crate::message) fn cpp_in_namespace(messages: &[Declaration], namespace: &str) -> String {
-    let mut out = format!(
-        "// @generated from .msg files. C++17. Each message is declared once in a file that \
-         includes several\n// such headers.\n\n#include <cstddef>\n#include <cstdint>\n#include \
-         <type_traits>\n\n#include <horus/schema.hpp>\n\nnamespace {namespace} {{\n"
-    );
+    let mut out = String::from(IMPORTED_FILE_HEADER);
+    let constants = constant_names(messages.iter().map(|message| message.schema));
+    write_hidden_macros(&mut out, &constants);
+    append(&mut out, format_args!("\nnamespace {namespace} {{\n"));
     for message in messages {
         let values = |index, field: &Field| cpp_literals(message.values_of(index), field);
         let mut text = String::new();
@@ -59,7 +74,40 @@ pub(in crate::message) fn cpp_in_namespace(messages: &[Declaration], namespace: 
         out.push_str(&guarded(namespace, &text));
     }
     append(&mut out, format_args!("\n}}  // namespace {namespace}\n"));
+    write_restored_macros(&mut out, &constants);
     out
+}
+
+/// Returns the names of all constants of the messages.
+fn constant_names<'a>(messages: impl Iterator<Item = &'a Schema>) -> BTreeSet<&'a str> {
+    let constants = messages.flat_map(|schema| schema.constants);
+    constants.map(|constant| constant.name).collect()
+}
+
+/// Writes directives that set macros with the names of constants aside. WHY: other headers, and
+/// flags such as `-DDEBUG`, define macros such as `OK` and `DEBUG`.
+fn write_hidden_macros(out: &mut String, constants: &BTreeSet<&str>) {
+    if !constants.is_empty() {
+        out.push_str(
+            "\n// Macros with the names of constants are set aside, and restored at the end.\n",
+        );
+    }
+    for name in constants {
+        append(
+            out,
+            format_args!("#pragma push_macro(\"{name}\")\n#undef {name}\n"),
+        );
+    }
+}
+
+/// Writes directives that restore what [`write_hidden_macros`] has set aside.
+fn write_restored_macros(out: &mut String, constants: &BTreeSet<&str>) {
+    if !constants.is_empty() {
+        out.push('\n');
+    }
+    for name in constants {
+        append(out, format_args!("#pragma pop_macro(\"{name}\")\n"));
+    }
 }
 
 /// Returns the default values of a field as C++ literals, which [`write_member`] takes. Returns

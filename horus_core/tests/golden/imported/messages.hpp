@@ -7,6 +7,28 @@
 
 #include <horus/schema.hpp>
 
+// Macros with the names of constants are set aside, and restored at the end.
+#pragma push_macro("FLOAT32")
+#undef FLOAT32
+#pragma push_macro("FLOAT64")
+#undef FLOAT64
+#pragma push_macro("INT8")
+#undef INT8
+#pragma push_macro("LOWEST")
+#undef LOWEST
+#pragma push_macro("MASK")
+#undef MASK
+#pragma push_macro("POWER_SUPPLY_STATUS_CHARGING")
+#undef POWER_SUPPLY_STATUS_CHARGING
+#pragma push_macro("POWER_SUPPLY_STATUS_DISCHARGING")
+#undef POWER_SUPPLY_STATUS_DISCHARGING
+#pragma push_macro("POWER_SUPPLY_STATUS_UNKNOWN")
+#undef POWER_SUPPLY_STATUS_UNKNOWN
+#pragma push_macro("SWING")
+#undef SWING
+#pragma push_macro("UINT8")
+#undef UINT8
+
 namespace robot::msg {
 
 #ifndef HORUS_IMPORTED_20A77073C1CD5E5DF57DEB8D8DEE03FD
@@ -870,3 +892,14 @@ HORUS_MESSAGE(Keywords, as_, break_, const_, continue_, crate_, else_, enum_, ex
 #endif  /* HORUS_IMPORTED_A39A9D6DA681AE83395AA15286192719 */
 
 }  // namespace robot::msg
+
+#pragma pop_macro("FLOAT32")
+#pragma pop_macro("FLOAT64")
+#pragma pop_macro("INT8")
+#pragma pop_macro("LOWEST")
+#pragma pop_macro("MASK")
+#pragma pop_macro("POWER_SUPPLY_STATUS_CHARGING")
+#pragma pop_macro("POWER_SUPPLY_STATUS_DISCHARGING")
+#pragma pop_macro("POWER_SUPPLY_STATUS_UNKNOWN")
+#pragma pop_macro("SWING")
+#pragma pop_macro("UINT8")
