@@ -165,14 +165,19 @@ pub unsafe extern "C" fn horus_endpoint_events_wait(
         unsafe { HorusEndpointEvent::check_output(out, "out") }?;
         // SAFETY: the caller's contract: no other thread is in a call with the handle.
         let mut events = unsafe { ENDPOINT_EVENTS.enter(events.id) }?;
-        wait_in_slices(timeout_ns, HORUS_TIMEOUT, &mut events, |events, slice| {
-            let event = events.wait(slice).map_err(EndpointWaitError::from)?;
-            let Some(event) = event else {
-                return Ok(HORUS_TIMEOUT);
-            };
-            // SAFETY: the caller's contract: `out` is writable for its `struct_bytes`.
-            unsafe { SizedStruct::write(&HorusEndpointEvent::new(&event), out, "out") }?;
-            Ok(HORUS_OK)
-        })
+        wait_in_slices(
+            timeout_ns,
+            HORUS_TIMEOUT,
+            &mut events,
+            |events, slice, _| {
+                let event = events.wait(slice).map_err(EndpointWaitError::from)?;
+                let Some(event) = event else {
+                    return Ok(HORUS_TIMEOUT);
+                };
+                // SAFETY: the caller's contract: `out` is writable for its `struct_bytes`.
+                unsafe { SizedStruct::write(&HorusEndpointEvent::new(&event), out, "out") }?;
+                Ok(HORUS_OK)
+            },
+        )
     })
 }

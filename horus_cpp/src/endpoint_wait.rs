@@ -22,7 +22,7 @@ pub(crate) unsafe fn wait_for_endpoints<T: Send>(
     wait: impl Fn(&T, Duration) -> Result<usize, EndpointWaitError>,
 ) -> StatusResult {
     let mut missing = None;
-    let status = wait_in_slices(timeout_ns, HORUS_TIMEOUT, end, |end, slice| {
+    let status = wait_in_slices(timeout_ns, HORUS_TIMEOUT, end, |end, slice, _| {
         match wait(end, slice) {
             Ok(found) => {
                 // SAFETY: the caller's contract: `out_count` is null or valid for writes.

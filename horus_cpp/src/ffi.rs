@@ -348,21 +348,22 @@ fn invalid_buffer(name: &str, data: *const c_void, bytes: usize) -> Failure {
     }
 }
 
-/// Calls `attempt` repeatedly with short timeouts. Stops when `attempt` returns a status other than
-/// `over`, when `timeout_ns` has passed, or when another thread closes the handle of `value`. A
-/// negative timeout never passes.
+/// Calls `attempt` repeatedly with a short timeout, and with the time that has passed before. Stops
+/// when `attempt` returns a status other than `over`, when `timeout_ns` has passed, or when another
+/// thread closes the handle of `value`. A negative timeout never passes.
 pub(crate) fn wait_in_slices<T: Send>(
     timeout_ns: i64,
     over: i32,
     value: &mut HandleGuard<'_, T>,
-    mut attempt: impl FnMut(&mut T, Duration) -> StatusResult,
+    mut attempt: impl FnMut(&mut T, Duration, Duration) -> StatusResult,
 ) -> StatusResult {
     let timeout = u64::try_from(timeout_ns).ok().map(Duration::from_nanos);
     let began = Instant::now();
+    let mut waited = Duration::ZERO;
     loop {
-        let left = timeout.map(|timeout| timeout.saturating_sub(began.elapsed()));
+        let left = timeout.map(|timeout| timeout.saturating_sub(waited));
         let slice = left.map_or(CLOSE_CHECK_INTERVAL, |left| left.min(CLOSE_CHECK_INTERVAL));
-        let status = attempt(value, slice)?;
+        let status = attempt(value, slice, waited)?;
         if status != over || left.is_some_and(|left| left <= slice) {
             return Ok(status);
         }
@@ -370,6 +371,7 @@ pub(crate) fn wait_in_slices<T: Send>(
             let text = "the handle was closed by another thread during the call";
             return Err(Failure::new(HORUS_E_HANDLE, text));
         }
+        waited = began.elapsed();
     }
 }
 

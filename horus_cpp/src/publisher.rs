@@ -159,7 +159,7 @@ pub unsafe extern "C" fn horus_publisher_send_timeout(
             // SAFETY: the caller's contract: `data` is null or readable for `bytes` bytes.
             let message = unsafe { input_slice(data, bytes, "data") }?;
             publisher.check_no_loan()?;
-            let sent = wait_in_slices(timeout_ns, HORUS_FULL, publisher, |publisher, slice| {
+            let sent = wait_in_slices(timeout_ns, HORUS_FULL, publisher, |publisher, slice, _| {
                 let sent = publisher.end.send_bytes_timeout(message, slice);
                 send_status(sent)
             });

@@ -240,11 +240,14 @@ pub unsafe extern "C" fn horus_subscriber_recv_timeout(
         with_topic_name(subscriber, |subscriber| {
             // SAFETY: the caller's contract: `out` is null or writable for `room` bytes.
             let buffer = unsafe { output_slice(out, room) }?;
-            wait_in_slices(
+            let spin = subscriber.spin();
+            let status = wait_in_slices(
                 timeout_ns,
                 HORUS_TIMEOUT,
                 subscriber,
-                |subscriber, slice| {
+                |subscriber, slice, waited| {
+                    // WHY less: the whole wait spins once, and not each of its slices.
+                    subscriber.set_spin(spin.saturating_sub(waited));
                     // SAFETY: `out_bytes` is null or valid for writes, by the contract.
                     let received = unsafe { recv_within(subscriber, slice, buffer, out_bytes) };
                     match received? {
@@ -253,7 +256,9 @@ pub unsafe extern "C" fn horus_subscriber_recv_timeout(
                         Ok(status) => Ok(status),
                     }
                 },
-            )
+            );
+            subscriber.set_spin(spin);
+            status
         })
     })
 }

@@ -204,13 +204,14 @@ pub unsafe extern "C" fn horus_wait_set_wait(
         // SAFETY: the caller's contract: `out_count` is valid for writes.
         unsafe { out_count.write(0) };
         if wait_set.leftover.is_empty() {
-            let waited = wait_in_slices(timeout_ns, HORUS_TIMEOUT, &mut wait_set, |set, slice| {
-                let ready = set.set.wait(slice)?;
-                let is_over = ready.is_empty();
-                set.leftover
-                    .extend(ready.iter().copied().map(HorusReady::new));
-                Ok(if is_over { HORUS_TIMEOUT } else { HORUS_OK })
-            })?;
+            let waited =
+                wait_in_slices(timeout_ns, HORUS_TIMEOUT, &mut wait_set, |set, slice, _| {
+                    let ready = set.set.wait(slice)?;
+                    let is_over = ready.is_empty();
+                    set.leftover
+                        .extend(ready.iter().copied().map(HorusReady::new));
+                    Ok(if is_over { HORUS_TIMEOUT } else { HORUS_OK })
+                })?;
             if waited != HORUS_OK {
                 return Ok(waited);
             }

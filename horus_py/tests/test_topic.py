@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -123,6 +124,22 @@ def test_recv_waits_as_long_as_it_is_told(ends):
     for wrong in (-1, float("nan")):
         with pytest.raises(ValueError, match="give 0 or more"):
             subscriber.recv(timeout=wrong)
+
+
+@pytest.mark.parametrize("message_type", [horus.CmdVel, horus.Image])
+def test_a_wait_spins_only_before_it_sleeps(namespace, message_type):
+    subscriber = horus.Subscriber("silent", message_type, namespace=namespace)
+
+    def sleeps_of_wait(seconds):
+        before = resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw
+        assert subscriber.recv(timeout=seconds) is None
+        return resource.getrusage(resource.RUSAGE_THREAD).ru_nvcsw - before
+
+    # Longer than the slices in which the library waits, which are 40 ms long.
+    subscriber.set_spin(0.1)
+    assert sleeps_of_wait(0.3) > 0
+    # The next wait spins again, for the whole time. A page fault may be a sleep, too.
+    assert any(sleeps_of_wait(0.09) == 0 for _ in range(20))
 
 
 def test_one_thread_waits_while_another_sends(namespace):

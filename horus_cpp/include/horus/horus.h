@@ -483,7 +483,7 @@ horus_status_t horus_subscriber_wait_for_publishers(horus_subscriber_t subscribe
 horus_status_t horus_subscriber_check(horus_subscriber_t subscriber);
 
 /*
- * Sets the time for which waiting calls spin before they sleep. The default is 10 us, about the
+ * Sets the time for which each waiting call spins before it sleeps. The default is 10 us, about the
  * cost of a sleep and a wake. 0 sleeps at once; a longer time uses more CPU for a lower latency.
  */
 horus_status_t horus_subscriber_set_spin(horus_subscriber_t subscriber, uint64_t spin_ns);

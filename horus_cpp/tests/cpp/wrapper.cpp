@@ -6,6 +6,7 @@
 #include <thread>
 #include <utility>
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 using namespace std::chrono_literals;
@@ -122,6 +123,31 @@ void the_ends_wait_for_each_other() {
         CHECK(!both.wait_for_subscribers(64, 0ns, error) && error == horus::Errc::argument);
     }
     CHECK(!subscriber.wait_for_publishers(2, 0ns));
+}
+
+/// Returns how many times this thread has gone to sleep.
+long sleep_count() {
+    rusage usage{};
+    CHECK(getrusage(RUSAGE_THREAD, &usage) == 0);
+    return usage.ru_nvcsw;
+}
+
+/// WHY times above 50 ms: the library waits in slices of that length.
+void a_wait_spins_only_before_it_sleeps() {
+    horus::Subscriber<robot::Pair> subscriber("silent");
+    const auto sleeps_of_wait = [&](std::chrono::nanoseconds time) {
+        const long before = sleep_count();
+        CHECK(!subscriber.recv_timeout(time));
+        return sleep_count() - before;
+    };
+    subscriber.set_spin(100ms);
+    CHECK(sleeps_of_wait(300ms) > 0);
+    // The next wait spins again, for the whole time. WHY tries: a page fault may be a sleep, too.
+    bool has_spun = false;
+    for (int attempt = 0; attempt < 20 && !has_spun; attempt++) {
+        has_spun = sleeps_of_wait(90ms) == 0;
+    }
+    CHECK(has_spun);
 }
 
 void a_moved_end_goes_on() {
@@ -509,6 +535,7 @@ int main() {
     defaults_are_known_before_main();
     sends_and_receives();
     the_ends_wait_for_each_other();
+    a_wait_spins_only_before_it_sleeps();
     a_moved_end_goes_on();
     a_loan_is_the_slot_that_is_borrowed();
     data_follow_a_header();

@@ -2,6 +2,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Waker};
+use std::time::Instant;
 
 use horus_core::BorrowError;
 use horus_core::message::Buffer;
@@ -161,11 +162,18 @@ impl Receiver {
             ReceiveMode::Latest => return Ok(end.borrow_latest()),
             ReceiveMode::Within(wait_policy, check) => (wait_policy, check),
         };
-        let wait = |slice| match end.borrow_timeout(slice) {
-            Ok(None) => end.check().err().map(Err),
-            found => Some(Ok(found)),
+        let (spin, began) = (end.spin(), Instant::now());
+        let wait = |slice| {
+            // WHY less: the whole wait spins once, and not each of its slices.
+            end.set_spin(spin.saturating_sub(began.elapsed()));
+            match end.borrow_timeout(slice) {
+                Ok(None) => end.check().err().map(Err),
+                found => Some(Ok(found)),
+            }
         };
-        let found = wait_policy.wait(py, wait, check)?.transpose();
+        let found = wait_policy.wait(py, wait, check);
+        end.set_spin(spin);
+        let found = found?.transpose();
         let found = found.map_err(|error| error::from_recv_error(end, error))?;
         Ok(found.unwrap_or(Ok(None)))
     }
@@ -268,13 +276,19 @@ fn recv_within(
     buffer: &mut [u8],
     check: &dyn Fn() -> PyResult<()>,
 ) -> PyResult<Option<usize>> {
-    let wait = |slice| match end.recv_into_timeout(buffer, slice) {
-        Ok(bytes) => Some(Ok(Some(bytes))),
-        Err(_) if buffer.len() < end.max_message_bytes() => Some(Ok(None)),
-        Err(_) => end.check().err().map(Err),
+    let (spin, began) = (end.spin(), Instant::now());
+    let wait = |slice| {
+        // WHY less: as in `Receiver::borrow`.
+        end.set_spin(spin.saturating_sub(began.elapsed()));
+        match end.recv_into_timeout(buffer, slice) {
+            Ok(bytes) => Some(Ok(Some(bytes))),
+            Err(_) if buffer.len() < end.max_message_bytes() => Some(Ok(None)),
+            Err(_) => end.check().err().map(Err),
+        }
     };
-    let received = wait_policy.wait(py, wait, check)?;
-    let received = received.unwrap_or(Ok(None));
+    let received = wait_policy.wait(py, wait, check);
+    end.set_spin(spin);
+    let received = received?.unwrap_or(Ok(None));
     received.map_err(|error| error::from_recv_error(end, error))
 }
 

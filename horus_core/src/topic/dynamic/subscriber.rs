@@ -320,6 +320,12 @@ impl DynamicSubscriber {
         self.spin = spin;
     }
 
+    /// Returns the time for which the blocking calls of this subscriber spin before they sleep.
+    #[must_use]
+    pub const fn spin(&self) -> Duration {
+        self.spin
+    }
+
     /// Returns the object with which a wait set checks this subscriber for new messages.
     pub(in crate::topic) fn watch(&self) -> Watch {
         self.decoder.raw.watch()
