@@ -546,3 +546,41 @@ assert scheduler.finish().reason == "duration_elapsed"
 
 def test_a_call_that_does_not_fit_the_stage_changes_nothing(python):
     python(REFUSED_CALLS)
+
+
+# The run drops the exception of "bad". Meanwhile "late", which the run has left behind, fails.
+LATE_FAILURE = """
+import faulthandler, threading
+import horus
+
+faulthandler.dump_traceback_later(30, exit=True)
+is_dropping, is_recorded = threading.Event(), threading.Event()
+
+class Local:
+    def __del__(self):
+        is_dropping.set()
+        assert is_recorded.wait(60)
+
+def bad(context):
+    local = Local()
+    raise ValueError("first failure")
+
+class Late(horus.Node):
+    def tick(self, context):
+        assert is_dropping.wait(60)
+        raise ValueError("late failure")
+
+    def on_error(self, error):
+        is_recorded.set()
+
+scheduler = horus.Scheduler("robot")
+scheduler.add(horus.Node("bad", tick=bad, failure_policy=horus.Restart(5, backoff=60.0)))
+scheduler.add(Late("late", compute=True))
+scheduler.add(horus.Node("end", tick=lambda context: context.tick < 5 or context.stop()))
+scheduler.run(check=False)
+assert is_recorded.is_set()
+"""
+
+
+def test_a_node_may_fail_while_the_end_of_the_run_drops_the_other_failures(python):
+    python(LATE_FAILURE)

@@ -88,8 +88,10 @@ impl RunExceptions {
 
     /// Returns the exception of the failure that has this text, and drops all recorded failures.
     pub(crate) fn take_failure(&self, text: &str) -> Option<PyErr> {
-        let mut failures = self.failures.lock().unwrap_or_else(PoisonError::into_inner);
-        let failures = std::mem::take(&mut *failures);
+        // WHY one statement: it releases the lock, because the drop of the others may run Python
+        // code.
+        let failures =
+            std::mem::take(&mut *self.failures.lock().unwrap_or_else(PoisonError::into_inner));
         failures
             .into_values()
             .find(|failure| failure.0 == text)
