@@ -6,6 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use pyo3::exceptions::{PyRuntimeError, PyTypeError};
 use pyo3::ffi;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyTuple, PyType};
 
 /// Runs `call`, the body of a function that Python called. If `call` returns an error or panics,
@@ -54,6 +55,48 @@ fn panic_error() -> PyErr {
 pub(crate) fn release_deferred_objects() {
     // WHY not `attach`: as above. Objects that are not released here are lost with the process.
     let _ = Python::try_attach(|_| ());
+}
+
+/// The Python classes of coroutines, generators and asynchronous generators. They are looked up
+/// once and then kept.
+static SUSPENDED_CLASSES: PyOnceLock<[Py<PyType>; 3]> = PyOnceLock::new();
+
+/// Checks the result of a user's function, which the caller drops. Costs one comparison if the
+/// result is `None`.
+///
+/// # Errors
+///
+/// `TypeError` if the result is a coroutine or generator: nothing of the function's body has run,
+/// and nothing of it would ever run.
+#[inline]
+pub(crate) fn check_body_has_run(result: &Bound<'_, PyAny>) -> PyResult<()> {
+    if result.is_none() {
+        return Ok(());
+    }
+    check_not_suspended(result)
+}
+
+fn check_not_suspended(result: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = result.py();
+    let suspended = SUSPENDED_CLASSES.get_or_try_init(py, || {
+        let types = py.import("types")?;
+        let class = |name| PyResult::Ok(types.getattr(name)?.cast_into::<PyType>()?.unbind());
+        PyResult::Ok([
+            class("CoroutineType")?,
+            class("GeneratorType")?,
+            class("AsyncGeneratorType")?,
+        ])
+    })?;
+    let class = result.get_type();
+    if !suspended.iter().any(|suspended| class.is(suspended)) {
+        return Ok(());
+    }
+    Err(PyTypeError::new_err(format!(
+        "the result is a {}, whose body never runs: {}: give a plain function; only the tick of a \
+         node may be an async def",
+        class.name()?,
+        result.repr()?
+    )))
 }
 
 /// The arguments of a call, in the form in which Python passes them: an array with the positional

@@ -13,6 +13,7 @@
 
 from __future__ import annotations
 
+import functools
 import inspect
 import os
 
@@ -258,6 +259,12 @@ class Node:
     def _settings(self, namespace: Namespace | None) -> dict[str, Any]:
         """Opens the topics, and returns the settings for the scheduler."""
         hooks = ("init", "shutdown", "enter_safe_state", "safe_state", "is_safe_state", "on_error")
+        for hook in ("tick", *hooks):
+            if _is_generator(getattr(self, hook)):
+                raise PlanError(
+                    f"node '{self.name}': {hook} is a generator function, whose body would never "
+                    "run: remove its yield"
+                )
         for hook in hooks:
             if _is_async(getattr(self, hook)):
                 raise PlanError(
@@ -406,9 +413,23 @@ def _check_parameters(node: str, hook: str, call: Any, given: tuple[str, ...]) -
         ) from None
 
 
+def _functions(call: object) -> tuple[object, object]:
+    """Returns the two objects of which one may be the function that a call of `call` executes."""
+    while isinstance(call, functools.partial):
+        call = call.func
+    return call, getattr(type(call), "__call__", None)
+
+
 def _is_async(call: object) -> bool:
-    return inspect.iscoroutinefunction(call) or inspect.iscoroutinefunction(
-        getattr(type(call), "__call__", None)
+    """Returns True if a call of `call` returns a coroutine."""
+    return any(map(inspect.iscoroutinefunction, _functions(call)))
+
+
+def _is_generator(call: object) -> bool:
+    """Returns True if a call of `call` returns a generator, and runs nothing of its body."""
+    return any(
+        inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function)
+        for function in _functions(call)
     )
 
 

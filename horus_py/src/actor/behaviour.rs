@@ -15,12 +15,17 @@ use crate::actor::burst::call_attached;
 use crate::actor::context::{PyDown, call_handler};
 use crate::actor::mail::Mail;
 use crate::actor::question::PyQuestion;
+use crate::call::check_body_has_run;
 use crate::error::{self, Error};
 use crate::scheduler::node::{describe_exception, interpreter_ended_error};
 use crate::scheduler::run_exceptions::RunExceptions;
 
 /// The bit in Python's `co_flags` that marks the code object of an `async def`.
 const CO_COROUTINE: u32 = 0x80;
+
+/// The bits in Python's `co_flags` that mark the code objects of generators and asynchronous
+/// generators.
+const CO_GENERATORS: u32 = 0x20 | 0x200;
 
 /// A Python exception that a handler raised, as the error that an actor returns to the core
 /// library.
@@ -150,7 +155,13 @@ struct Hooks {
 impl Hooks {
     fn of_handler(handler: &Bound<'_, PyAny>) -> PyResult<Self> {
         let py = handler.py();
-        let hook = |name| PyResult::Ok(handler.getattr_opt(name)?.map(Bound::unbind));
+        let hook = |name: &Bound<'_, PyString>| {
+            let Some(hook) = handler.getattr_opt(name)? else {
+                return Ok(None);
+            };
+            check_is_plain_function(&hook, || format!("{name} of the handler"))?;
+            PyResult::Ok(Some(hook.unbind()))
+        };
         Ok(Self {
             init: hook(intern!(py, "init"))?,
             shutdown: hook(intern!(py, "shutdown"))?,
@@ -182,10 +193,7 @@ impl PythonActor {
             );
             return Err(PyTypeError::new_err(text));
         }
-        if is_async(&handle)? {
-            let text = "the handler is asynchronous: an actor must not wait";
-            return Err(PyTypeError::new_err(text));
-        }
+        check_is_plain_function(&handle, || "the handler".to_owned())?;
         Ok(Self(Box::new(PythonActorState {
             handle: Some(handle.unbind()),
             hooks,
@@ -347,14 +355,32 @@ fn is_function(handler: &Bound<'_, PyAny>) -> PyResult<bool> {
     Ok(functions.iter().any(|function| class.is(function)))
 }
 
-/// Returns true if `call` was defined with `async def`.
-fn is_async(call: &Bound<'_, PyAny>) -> PyResult<bool> {
+/// Returns an error if a call of `call` would only make a coroutine or generator, of which nothing
+/// would ever run. `describe` returns the name of `call` for the error.
+fn check_is_plain_function(
+    call: &Bound<'_, PyAny>,
+    describe: impl FnOnce() -> String,
+) -> PyResult<()> {
     let py = call.py();
-    let Some(code) = call.getattr_opt(intern!(py, "__code__"))? else {
-        return Ok(false);
+    let (is_async, is_generator) = match call.getattr_opt(intern!(py, "__code__"))? {
+        Some(code) => {
+            let flags: u32 = code.getattr(intern!(py, "co_flags"))?.extract()?;
+            (flags & CO_COROUTINE != 0, flags & CO_GENERATORS != 0)
+        }
+        None => {
+            let module = py.import("horus._node")?;
+            let is = |check| module.getattr(check)?.call1((call,))?.is_truthy();
+            (is("_is_async")?, is("_is_generator")?)
+        }
     };
-    let flags: u32 = code.getattr(intern!(py, "co_flags"))?.extract()?;
-    Ok(flags & CO_COROUTINE != 0)
+    let reason = if is_async {
+        "asynchronous: an actor must not wait"
+    } else if is_generator {
+        "a generator function, whose body would never run: remove its yield"
+    } else {
+        return Ok(());
+    };
+    Err(PyTypeError::new_err(format!("{} is {reason}", describe())))
 }
 
 impl Actor for PythonActor {
@@ -448,7 +474,8 @@ impl Actor for PythonActor {
         };
         let group = &self.0.spec.group;
         let outcome = call_attached(|py| {
-            let failed = shutdown.call0(py).err();
+            let result = shutdown.bind(py).call0();
+            let failed = result.and_then(|result| check_body_has_run(&result)).err();
             match failed.and_then(|error| group.stop_if_program_ends(py, error)) {
                 Some(error) => Err(actor_failure(py, error).into()),
                 None => Ok(()),
@@ -468,7 +495,8 @@ impl Actor for PythonActor {
                 || Error::new_err(error.to_string()).into_value(py),
                 |failure| failure.error.value(py).clone().unbind(),
             );
-            if let Err(error) = on_error.call1(py, (error,)) {
+            let result = on_error.bind(py).call1((error,));
+            if let Err(error) = result.and_then(|result| check_body_has_run(&result)) {
                 error.write_unraisable(py, Some(on_error.bind(py)));
             }
         });

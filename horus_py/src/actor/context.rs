@@ -17,6 +17,7 @@ use crate::actor::behaviour::{ActorSpec, PythonActor};
 use crate::actor::burst::call_attached;
 use crate::actor::mail::Mail;
 use crate::actor::question::PyQuestion;
+use crate::call::check_body_has_run;
 use crate::error::Error;
 use crate::wait::duration::duration_from_secs;
 
@@ -99,6 +100,10 @@ pub(crate) fn call_handler<'py>(
     keep_spare_context(own);
     // SAFETY: the call returned a new reference, or null and an exception.
     let result = unsafe { Bound::from_owned_ptr_or_err(py, result) }?;
+    // WHY not the answer to a question: the one who asked may use whatever it is.
+    if current.question.is_none() {
+        check_body_has_run(&result)?;
+    }
     Ok((result, current.question))
 }
 

@@ -11,6 +11,7 @@ use horus_core::scheduler::Scheduler;
 use pyo3::exceptions::{PyKeyboardInterrupt, PySystemExit};
 use pyo3::prelude::*;
 
+use crate::call::check_body_has_run;
 use crate::error::Error;
 use crate::message::standard;
 use crate::scheduler::python_calls::with_python;
@@ -75,8 +76,7 @@ impl EventDelivery {
         let mut next_report = Instant::now();
         for event in &self.events {
             let delivered = with_python(|py| {
-                let object = standard::object_of(py, &event);
-                if let Err(error) = object.and_then(|event| self.on_event.call1(py, (event,))) {
+                if let Err(error) = self.deliver(py, &event) {
                     self.handle_exception(py, error);
                 }
                 // WHY not each time: a function that is always too slow misses events all the time.
@@ -89,6 +89,11 @@ impl EventDelivery {
             }
         }
         with_python(|py| self.report_undelivered(py));
+    }
+
+    fn deliver(&self, py: Python<'_>, event: &NodeEvent) -> PyResult<()> {
+        let event = standard::object_of(py, event)?;
+        check_body_has_run(&self.on_event.bind(py).call1((event,))?)
     }
 
     /// `KeyboardInterrupt` and `SystemExit` stop the run, as in a tick. Any other exception is

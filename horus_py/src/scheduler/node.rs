@@ -11,6 +11,7 @@ use pyo3::ffi;
 use pyo3::prelude::*;
 use pyo3::types::{PyDict, PyTuple};
 
+use crate::call::check_body_has_run;
 use crate::error::Error;
 use crate::scheduler::context::PyContext;
 use crate::scheduler::drop_attached::DropAttached;
@@ -135,7 +136,7 @@ impl PythonNode {
     /// Calls a hook of the node without arguments. Handles an exception of the hook with
     /// [`Self::handle_exception`].
     fn call_without_arguments(&self, hook: &Py<PyAny>) -> NodeResult {
-        match with_python(|py| hook.call0(py).map(drop)) {
+        match with_python(|py| check_body_has_run(&hook.bind(py).call0()?)) {
             Some(Ok(())) => Ok(()),
             Some(Err(error)) => self.handle_exception(error, None),
             None => Err(interpreter_ended_error()),
@@ -212,11 +213,13 @@ impl Node for PythonNode {
         let Some(hook) = &self.calls.init else {
             return Ok(());
         };
-        self.call_hook(hook, context, |_| Ok(())).map(drop)
+        self.call_hook(hook, context, |result| check_body_has_run(&result))
+            .map(drop)
     }
 
     fn tick(&mut self, context: &mut Context<'_>) -> NodeResult {
-        self.call_tick(context, |_| Ok(())).map(drop)
+        self.call_tick(context, |result| check_body_has_run(&result))
+            .map(drop)
     }
 
     fn shutdown(&mut self) -> NodeResult {
@@ -228,7 +231,7 @@ impl Node for PythonNode {
 
     fn enter_safe_state(&mut self) {
         if let Some(hook) = &self.calls.enter_safe_state {
-            let _ = self.call_reporting_errors(|py| hook.call0(py).map(drop));
+            let _ = self.call_reporting_errors(|py| check_body_has_run(&hook.bind(py).call0()?));
         }
     }
 
@@ -236,8 +239,12 @@ impl Node for PythonNode {
         let Some(hook) = &self.calls.is_safe_state else {
             return true;
         };
-        self.call_reporting_errors(|py| hook.bind(py).call0()?.is_truthy())
-            .unwrap_or(false)
+        let is_safe_state = self.call_reporting_errors(|py| {
+            let result = hook.bind(py).call0()?;
+            check_body_has_run(&result)?;
+            result.is_truthy()
+        });
+        is_safe_state.unwrap_or(false)
     }
 
     fn on_error(&mut self, error: &NodeError) {
@@ -252,7 +259,7 @@ impl Node for PythonNode {
                 || Error::new_err(error.to_string()).into_value(py).into_any(),
                 |failure| failure.value(py).clone().into_any().unbind(),
             );
-            hook.call1(py, (error,)).map(drop)
+            check_body_has_run(&hook.bind(py).call1((error,))?)
         });
     }
 }

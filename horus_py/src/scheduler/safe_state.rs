@@ -7,6 +7,7 @@ use std::thread;
 use horus_core::scheduler::NodeBuilder;
 use pyo3::prelude::*;
 
+use crate::call::check_body_has_run;
 use crate::scheduler::held::HeldObject;
 use crate::scheduler::python_calls::{SafeStateCallGuard, with_python};
 
@@ -45,7 +46,9 @@ fn call_on_own_thread(enter: &Arc<Py<PyAny>>) -> Receiver<Result<(), String>> {
     let call = move || {
         let _under_way = under_way;
         let entered = with_python(|py| {
-            let entered = own.call0(py).map(drop).map_err(|error| {
+            let result = own.bind(py).call0();
+            let entered = result.and_then(|result| check_body_has_run(&result));
+            let entered = entered.map_err(|error| {
                 let text = error.to_string();
                 error.write_unraisable(py, Some(own.bind(py)));
                 text
