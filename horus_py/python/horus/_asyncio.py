@@ -3,8 +3,13 @@
 import asyncio
 import itertools
 import weakref
+from time import monotonic
 
 from . import _horus
+
+# The time in seconds after which a task that receives yields to the loop, also if there is a
+# message. WHY not each time: a turn of the loop costs several times as much as a message.
+_YIELD_AFTER = 0.001
 
 _bridges = weakref.WeakKeyDictionary()
 
@@ -16,6 +21,8 @@ class _Bridge:
         self.wakeups = _horus._Wakeups()
         self.tokens = itertools.count(1)
         self.waiting = {}
+        # The time at which a task that receives has last continued after a turn of the loop.
+        self.continued_at = monotonic()
         loop.add_reader(self.wakeups.fileno(), self._woken)
 
     def _woken(self):
@@ -23,6 +30,11 @@ class _Bridge:
             future = self.waiting.pop(token, None)
             if future is not None and not future.done():
                 future.set_result(None)
+
+    async def yield_to_loop(self):
+        """Lets the loop run other tasks, timers and signal handlers once."""
+        await asyncio.sleep(0)
+        self.continued_at = monotonic()
 
 
 def _bridge(loop):
@@ -36,6 +48,9 @@ async def received(subscriber):
     """Returns the next message of a subscriber or topic; waits for it."""
     loop = asyncio.get_running_loop()
     bridge = _bridge(loop)
+    # WHY before the message is received: a task that is cancelled here must not lose it.
+    if monotonic() - bridge.continued_at > _YIELD_AFTER:
+        await bridge.yield_to_loop()
     while True:
         token = next(bridge.tokens)
         message = subscriber._poll(bridge.wakeups, token)
@@ -47,6 +62,7 @@ async def received(subscriber):
         finally:
             bridge.waiting.pop(token, None)
             subscriber._forget_waker()
+        bridge.continued_at = monotonic()
 
 
 async def following(subscriber):
@@ -62,6 +78,9 @@ async def answered(end):
     loop = asyncio.get_running_loop()
     bridge = _bridge(loop)
     try:
+        # WHY first: as in `received`.
+        if monotonic() - bridge.continued_at > _YIELD_AFTER:
+            await bridge.yield_to_loop()
         while True:
             token = next(bridge.tokens)
             # WHY a tuple: the answer may be `None`.
@@ -74,6 +93,7 @@ async def answered(end):
             finally:
                 bridge.waiting.pop(token, None)
                 end._forget_waker()
+            bridge.continued_at = monotonic()
     finally:
         end._cancel()
 
