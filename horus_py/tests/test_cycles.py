@@ -99,3 +99,37 @@ def test_an_asynchronous_tick_that_exits_is_not_reported_again(namespace, caplog
     # The task of the tick is freed.
     gc.collect()
     assert not caplog.records
+
+
+class Message:
+    """An object with attributes, which can be referred to weakly."""
+
+
+def test_a_question_that_its_message_keeps_is_freed(directory):
+    def handle(message, context):
+        message.question = context.question()
+
+    with horus.Actors("group") as actors:
+        message = Message()
+        kept = weakref.ref(message)
+        # The handler keeps the question, so nobody answers it.
+        with pytest.raises(TimeoutError):
+            actors.spawn(handle).ask(message, timeout=0.1)
+        assert message.question.message is message
+        del message
+        deadline = time.monotonic() + PATIENCE
+        # The worker drops its reference after the handler has returned.
+        while kept() is not None and time.monotonic() < deadline:
+            gc.collect()
+        assert kept() is None
+
+
+def test_an_inbox_that_its_own_mail_keeps_is_freed_once_it_is_closed(directory):
+    with horus.Actors("group") as actors:
+        inbox, message = actors.inbox(), Message()
+        message.inbox, kept = inbox, weakref.ref(message)
+        inbox.tell(message)
+        inbox.close()
+        del message, inbox
+        gc.collect()
+        assert kept() is None

@@ -3,6 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use horus_core::actor::Reply;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 
 use crate::error::Error;
@@ -49,6 +50,13 @@ impl PyQuestion {
 
 #[pymethods]
 impl PyQuestion {
+    /// Shows the message to the garbage collector. WHY no `__clear__`: a question never gets
+    /// another message, so something else in a cycle was changed to close it, and that can be
+    /// cleared.
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.message)
+    }
+
     /// Answers with `value`. Does not wait.
     fn reply(&self, value: Py<PyAny>) -> PyResult<()> {
         if self.answer(value) {
