@@ -8,11 +8,12 @@ use std::ffi::{c_int, c_void};
 use std::ptr;
 
 use horus_core::message::DType;
-use pyo3::exceptions::{PyImportError, PyModuleNotFoundError};
+use pyo3::exceptions::{PyImportError, PyModuleNotFoundError, PyValueError};
 use pyo3::ffi;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyCapsule;
+use pyo3::types::{PyCapsule, PyDict, PyString};
 
 /// Maximum number of dimensions of an array. This is the limit of numpy 1; numpy 2 has raised it to
 /// 64.
@@ -62,6 +63,8 @@ pub(crate) struct NumpyModule {
     pub(crate) module: Py<PyModule>,
     /// The class `numpy.generic`, which is the base class of numpy's scalars.
     pub(crate) generic: Py<PyAny>,
+    /// The classes `numpy.datetime64` and `numpy.timedelta64`.
+    time_classes: [Py<PyAny>; 2],
     array_type: *mut ffi::PyTypeObject,
     new: NewArrayFn,
     new_from_descr: NewArrayFromDescrFn,
@@ -84,11 +87,13 @@ pub(crate) struct ArrayMemory<'a> {
     pub(crate) is_writeable: bool,
 }
 
+/// Numpy, once it was imported by [`numpy`]; `None` if it is not installed.
+static NUMPY: PyOnceLock<Option<NumpyModule>> = PyOnceLock::new();
+
 /// Returns numpy, which the first call imports; `None` if it is not installed. If the import fails,
 /// returns its exception, and the next call imports numpy again.
 #[inline]
 pub(crate) fn numpy(py: Python<'_>) -> PyResult<Option<&NumpyModule>> {
-    static NUMPY: PyOnceLock<Option<NumpyModule>> = PyOnceLock::new();
     let found = NUMPY.get_or_try_init(py, || NumpyModule::load_if_installed(py))?;
     Ok(found.as_ref())
 }
@@ -97,6 +102,55 @@ pub(crate) fn numpy(py: Python<'_>) -> PyResult<Option<&NumpyModule>> {
 pub(crate) fn required_numpy(py: Python<'_>) -> PyResult<&NumpyModule> {
     let missing = || PyImportError::new_err("this needs numpy: pip install numpy");
     numpy(py)?.ok_or_else(missing)
+}
+
+/// Returns true if `object` is a boolean scalar of numpy. Does not import numpy.
+#[cold]
+pub(crate) fn is_bool_scalar(object: &Bound<'_, PyAny>) -> bool {
+    let class = object.get_type();
+    let is = |name: PyResult<Bound<'_, PyString>>, texts: &[&str]| {
+        name.is_ok_and(|name| texts.iter().any(|text| name == *text))
+    };
+    // The second name is that of numpy 1.
+    is(class.module(), &["numpy"]) && is(class.name(), &["bool", "bool_"])
+}
+
+/// Checks that `object` is no array of numpy with masked elements. Costs one comparison for other
+/// arrays of numpy.
+///
+/// # Errors
+///
+/// `ValueError` if elements are masked. WHY: messages have no mask, and the receiver would take the
+/// invalid values below the mask for valid ones.
+#[inline]
+pub(crate) fn check_not_masked(object: &Bound<'_, PyAny>) -> PyResult<()> {
+    let numpy = NUMPY.get(object.py()).and_then(Option::as_ref);
+    if numpy.is_some_and(|numpy| object.get_type_ptr() == numpy.array_type) {
+        return Ok(());
+    }
+    check_mask(object)
+}
+
+fn check_mask(object: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = object.py();
+    let modules = py
+        .import("sys")?
+        .getattr("modules")?
+        .cast_into::<PyDict>()?;
+    // WHY not imported: without this module there are no masked arrays.
+    let Some(module) = modules.get_item(intern!(py, "numpy.ma"))? else {
+        return Ok(());
+    };
+    let Some(class) = module.getattr_opt(intern!(py, "MaskedArray"))? else {
+        return Ok(());
+    };
+    if !object.is_instance(&class)? || !module.call_method1("is_masked", (object,))?.is_truthy()? {
+        return Ok(());
+    }
+    Err(PyValueError::new_err(
+        "elements of the array are masked, and messages have no mask: replace them by \
+         filled(value)",
+    ))
 }
 
 /// Returns true if `error` says that there is no module `name`.
@@ -147,16 +201,27 @@ impl NumpyModule {
             std::mem::transmute::<*mut c_void, SetBaseObjectFn>(entry(SET_BASE_OBJECT_INDEX))
         };
         let generic = module.getattr("generic")?.unbind();
+        let time_classes = [
+            module.getattr("datetime64")?.unbind(),
+            module.getattr("timedelta64")?.unbind(),
+        ];
         let array_type = entry(ARRAY_TYPE_INDEX).cast();
         let module = module.unbind();
         Ok(Self {
             module,
             generic,
+            time_classes,
             array_type,
             new,
             new_from_descr,
             set_base,
         })
+    }
+
+    /// Returns true if `scalar` is a date or a duration.
+    pub(crate) fn is_time(&self, scalar: &Bound<'_, PyAny>) -> bool {
+        let class = scalar.get_type();
+        self.time_classes.iter().any(|time| class.is(time))
     }
 
     /// Makes an array that uses the memory without a copy, and that keeps `owner` alive.

@@ -14,7 +14,7 @@ use crate::message::counts;
 use crate::message::framed::data;
 use crate::message::instance::{self, ByteExporter};
 use crate::message::kind::{Field, MessageKind};
-use crate::numpy::{ArrayMemory, numpy};
+use crate::numpy::{ArrayMemory, check_not_masked, is_bool_scalar, numpy};
 
 /// Calls the given macro with the table of number types. Each row has the variant of [`Primitive`],
 /// the Rust type, numpy's code for the type, and the letter for it in Python's `struct`.
@@ -111,7 +111,11 @@ macro_rules! field_number {
         impl NumericField for $type {
             #[inline]
             fn from_python(value: &Bound<'_, PyAny>) -> PyResult<Self> {
-                value.extract()
+                match value.extract() {
+                    // WHY: unlike the `bool` of Python, it is no integer.
+                    Err(_) if is_bool_scalar(value) => Ok(Self::from(value.is_truthy()?)),
+                    number => number,
+                }
             }
 
             fn range() -> String {
@@ -363,17 +367,20 @@ fn encode_value(field: &Field, value: &Bound<'_, PyAny>, out: &mut [u8]) -> PyRe
     if let Some(dtype) = field.dtype
         && !value.is_exact_instance_of::<PyList>()
         && !value.is_exact_instance_of::<PyTuple>()
-        && let Ok(view) = BufferView::of(value)
-        && let [count] = *view.shape()
-        && view.dtype(value).is_ok_and(|found| found == dtype)
     {
-        let count = count.unsigned_abs();
-        let part = out.get_mut(..count * dtype.size());
-        view.copy_to(
-            value.py(),
-            part.ok_or_else(|| too_many_elements(field, count))?,
-        )?;
-        return check_length(field, count);
+        check_not_masked(value)?;
+        if let Ok(view) = BufferView::of(value)
+            && let [count] = *view.shape()
+            && view.dtype(value).is_ok_and(|found| found == dtype)
+        {
+            let count = count.unsigned_abs();
+            let part = out.get_mut(..count * dtype.size());
+            view.copy_to(
+                value.py(),
+                part.ok_or_else(|| too_many_elements(field, count))?,
+            )?;
+            return check_length(field, count);
+        }
     }
     if value.is_instance_of::<PyString>() || value.is_instance_of::<PyDict>() {
         let text = format!("{} where a sequence is wanted", value.get_type());

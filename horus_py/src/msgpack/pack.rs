@@ -14,7 +14,7 @@ use pyo3::types::{
 use crate::buffer::BufferView;
 use crate::message;
 use crate::msgpack::ext::PyExt;
-use crate::numpy::numpy;
+use crate::numpy::{check_not_masked, numpy};
 
 /// The reason why an object was not converted to MessagePack.
 #[derive(Debug)]
@@ -264,12 +264,17 @@ fn write_array_or_scalar(
     if let Some(numpy) = numpy(py)?
         && object.is_instance(numpy.generic.bind(py))?
     {
+        // WHY: some of them would become integers, without their unit.
+        if numpy.is_time(object) {
+            return Err(cannot_send_error(object).into());
+        }
         let number = object.call_method0("item")?;
         if number.is_instance(numpy.generic.bind(py))? {
             return Err(cannot_send_error(object).into());
         }
         return write_object(out, &number, depth);
     }
+    check_not_masked(object)?;
     match BufferView::of(object) {
         Ok(view) => write_array(out, object, &view),
         Err(error) if error.is_instance_of::<PyTypeError>(py) => {

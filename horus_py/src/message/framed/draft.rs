@@ -19,7 +19,7 @@ use crate::message::framed::tail::{element_type_of, encode_tail, take_tail};
 use crate::message::framed::view::has_structured_elements;
 use crate::message::instance;
 use crate::message::kind::{self, MessageKind};
-use crate::numpy::required_numpy;
+use crate::numpy::{check_not_masked, required_numpy};
 
 /// Implements `tp_new` of the class: makes a message from an array and fields, or only from fields.
 pub(crate) unsafe extern "C" fn tp_new(
@@ -75,6 +75,7 @@ pub(super) fn construct_message<'py>(
     if kind.counted_tail().is_some() {
         return message_with_tail(&draft, kind, &encode_tail(kind, data)?);
     }
+    check_not_masked(data)?;
     let view = BufferView::of(data).map_err(|error| no_buffer_error(kind, data, error))?;
     describe_array(&draft, data, &view)?;
     let object = message_with_own_data(

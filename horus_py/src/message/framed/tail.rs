@@ -21,7 +21,7 @@ use crate::message::framed::memory::DataOwner;
 use crate::message::framed::view::array_view;
 use crate::message::instance;
 use crate::message::kind::MessageKind;
-use crate::numpy::numpy;
+use crate::numpy::{check_not_masked, numpy};
 
 /// The getter of the attribute for the tail, the numbers at the end of a message. Returns an array
 /// that shares the memory of the message, or, without numpy, a list.
@@ -116,6 +116,7 @@ pub(super) fn encode_tail(kind: &MessageKind, value: &Bound<'_, PyAny>) -> PyRes
 }
 
 fn encode_numbers(kind: &MessageKind, value: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    check_not_masked(value)?;
     if let Ok(view) = BufferView::of(value)
         && view.shape().len() == 1
         && view
