@@ -517,6 +517,57 @@ def test_each_key_has_its_latched_message(namespace):
         assert late.recv() is None
 
 
+# A program whose child latches a message.
+LATCHING = """
+import multiprocessing, os, sys
+from mapping import publish
+
+if __name__ == "__main__":
+    number = int(sys.argv[2])
+    # The numbers of further descriptors are in the command line of the child.
+    files = [os.open("/dev/null", os.O_RDONLY) for _ in range(number)]
+    child = multiprocessing.get_context(sys.argv[1]).Process(target=publish, args=(number,))
+    child.start()
+    child.join()
+"""
+MAPPING = """
+def publish(number):
+    import horus
+
+    with horus.Publisher("map", qos="latched") as publisher:
+        publisher.send(number)
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "programs"),
+    [
+        ("fork", ["a/map.py", "a/costmap.py"]),
+        ("forkserver", ["a/map.py", "a/costmap.py"]),
+        ("spawn", ["a/map.py", "a/costmap.py"]),
+        ("spawn", ["-m a.map", "-m b.map"]),
+        ("spawn", ["-m a", "-m b"]),
+        ("spawn", ["a", "b"]),
+    ],
+    ids=["fork", "forkserver", "scripts", "modules", "packages", "directories"],
+)
+def test_a_child_of_multiprocessing_replaces_what_it_latched_before(
+    namespace, tmp_path, method, programs
+):
+    (tmp_path / "mapping.py").write_text(MAPPING)
+    for path in ("a/map.py", "a/costmap.py", "b/map.py", "a/__main__.py", "b/__main__.py"):
+        (tmp_path / path).parent.mkdir(exist_ok=True)
+        (tmp_path / path).write_text(LATCHING)
+    environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{os.environ.get('PYTHONPATH', '')}"}
+    for number, program in enumerate(2 * programs, 1):
+        command = [sys.executable, *program.split(), method, str(number)]
+        subprocess.run(command, cwd=tmp_path, env=environment, check=True, timeout=60)
+    with horus.Subscriber("map", namespace=namespace) as late:
+        # The two programs have different keys.
+        assert sorted([late.recv(), late.recv()]) == [3, 4]
+        assert late.recv() is None
+
+
 def test_the_latest_of_several_publishers_is_found_by_the_clock_that_is_never_set(namespace):
     button, bumper = (
         horus.Publisher("emergency_stop", horus.EmergencyStop, namespace=namespace)

@@ -30,8 +30,8 @@ const KEYWORDS: &str = "qos, reliability, capacity, history, persist_after_exit,
                         observe, ignore_own";
 
 impl Keywords {
-    /// Reads the keyword arguments. Applies the keyword `qos` first, in whatever order they are
-    /// given, because the other keywords change settings of it.
+    /// Reads the keyword arguments. Applies the keyword `qos` and the default of `latch_key` first,
+    /// in whatever order the keywords are given, because the others change their settings.
     pub(crate) fn read(keywords: Option<&Bound<'_, PyDict>>) -> PyResult<Self> {
         let mut this = Self::default();
         let Some(keywords) = keywords else {
@@ -41,6 +41,9 @@ impl Keywords {
             let qos = preset.extract::<String>();
             let qos = qos.map_err(|error| error::with_context(preset.py(), "qos", &error))?;
             this.qos = self::preset_named(&qos)?;
+        }
+        if let Some(key) = default_latch_key(keywords.py())? {
+            this.qos = this.qos.latch_key(&key);
         }
         for (name, value) in keywords {
             let name: String = name.extract()?;
@@ -112,6 +115,12 @@ impl Keywords {
         };
         Ok(())
     }
+}
+
+/// Returns the default of the keyword `latch_key`; `None` if it is that of the core library.
+fn default_latch_key(py: Python<'_>) -> PyResult<Option<String>> {
+    let module = py.import("horus._latch_key")?;
+    module.call_method0("default_latch_key")?.extract()
 }
 
 fn preset_named(name: &str) -> PyResult<Qos> {
