@@ -3,6 +3,7 @@
 import copy
 import pickle
 import sys
+import threading
 
 import horus
 import numpy as np
@@ -66,3 +67,45 @@ def test_a_loan_that_ends_while_its_array_is_made_gives_none(namespace):
     finally:
         sys.settrace(before)
     assert not loan.writeable
+
+
+# Longer than the slots of a new publisher: reserving memory for them takes tens of milliseconds.
+LONG = 32 << 20
+GROW = {
+    "reserve": lambda images, values, image: images.reserve(LONG),
+    "send": lambda images, values, image: images.send(image),
+    "send a value": lambda images, values, image: values.send(image.to_numpy()),
+    "loan": lambda images, values, image: images.loan((1, LONG), np.uint8),
+}
+
+
+@pytest.mark.parametrize("grow", GROW.values(), ids=GROW)
+def test_other_threads_run_while_slots_grow(namespace, grow):
+    image = horus.Image(np.zeros((1, LONG), np.uint8))
+    turns, stop = 0, threading.Event()
+
+    def count():
+        nonlocal turns
+        # Each sleep requests the GIL once more.
+        while not stop.wait(0.001):
+            turns += 1
+
+    other = threading.Thread(target=count)
+    other.start()
+    try:
+        # WHY several: on a busy machine the other thread may get no processor meanwhile.
+        for attempt in range(10):
+            images = horus.Publisher(f"images{attempt}", horus.Image, namespace=namespace)
+            values = horus.Publisher(f"values{attempt}", namespace=namespace)
+            before = turns
+            grow(images, values, image)
+            # A few turns may precede and follow the call, also if it keeps the GIL.
+            if turns - before > 20:
+                return
+            images.close()
+            values.close()
+            horus.sweep(namespace)
+    finally:
+        stop.set()
+        other.join()
+    pytest.fail("the other thread did not run")

@@ -46,7 +46,7 @@ fn loan_message<'py>(
     }
     let bytes = complete_header(&draft)?;
     let mut end = publisher_endpoint.enter(py)?;
-    reserve_slots(end.get(), kind.bytes.saturating_add(bytes) as u64)?;
+    reserve_slots(py, end.get(), kind.bytes.saturating_add(bytes) as u64)?;
     let lent = end.get().lend();
     let slot = lent.map_err(|error| error::from_publisher_loan_error(end.get(), &error))?;
     let address = slot.cast::<u8>().as_ptr().wrapping_add(kind.bytes);

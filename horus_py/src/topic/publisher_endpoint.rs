@@ -18,6 +18,7 @@ use crate::msgpack::pack::{PackError, pack};
 use crate::topic::codec::Codec;
 use crate::topic::endpoint::{Exclusive, ExclusiveGuard};
 use crate::topic::endpoint_wait::{EndpointWait, WaitArguments};
+use crate::wait::gil::run_detached;
 use crate::wait::timeout::WaitPolicy;
 
 /// A publisher of a topic, with the codec that encodes its messages and the message that is on
@@ -116,7 +117,7 @@ impl PublisherEndpoint {
             if let Some(wait_policy) = wait_policy {
                 self.wait_for_room(object.py(), end, bytes, wait_policy)?;
             }
-            reserve_slots(end, bytes)?;
+            reserve_slots(object.py(), end, bytes)?;
             let mut loan = match end.loan() {
                 Ok(loan) => loan,
                 Err(error) => return Err(error::from_publisher_loan_error(end, &error)),
@@ -157,9 +158,17 @@ impl PublisherEndpoint {
             // WHY again: other threads may have changed the header meanwhile.
             framed::check_data_size(message)?;
         }
-        let (header, data) = framed::header_and_data(message)?;
+        let (header, data) = loop {
+            let (header, data) = framed::header_and_data(message)?;
+            let bytes = header.len() + data.len();
+            if bytes <= end.slot_bytes() {
+                break (header, data);
+            }
+            reserve_slots(message.py(), end, bytes as u64)?;
+            // WHY again: other threads may have changed the message meanwhile.
+            framed::check_data_size(message)?;
+        };
         let bytes = header.len() + data.len();
-        reserve_slots(end, bytes as u64)?;
         let mut loan = match end.loan() {
             Ok(loan) => loan,
             Err(error) => return Err(error::from_publisher_loan_error(end, &error)),
@@ -173,7 +182,7 @@ impl PublisherEndpoint {
 
     /// Makes sure that messages of `bytes` bytes fit the slots: reserves longer slots if necessary.
     pub(crate) fn reserve(&self, py: Python<'_>, bytes: u64) -> PyResult<()> {
-        reserve_slots(self.enter(py)?.get(), bytes)
+        reserve_slots(py, self.enter(py)?.get(), bytes)
     }
 
     /// Gives the calling thread the exclusive use of the endpoint. Fails if a slot of the endpoint
@@ -286,10 +295,17 @@ impl PublisherEndpoint {
 }
 
 /// Makes sure that messages of `bytes` bytes fit the slots of `end`: reserves longer slots if
-/// necessary.
+/// necessary. That takes milliseconds, during which other threads have the GIL.
 #[inline]
-pub(crate) fn reserve_slots(end: &mut DynamicPublisher, bytes: u64) -> PyResult<()> {
+pub(crate) fn reserve_slots(
+    py: Python<'_>,
+    end: &mut DynamicPublisher,
+    bytes: u64,
+) -> PyResult<()> {
     let bytes = usize::try_from(bytes).unwrap_or(usize::MAX);
-    end.reserve(bytes)
+    if bytes <= end.slot_bytes() {
+        return Ok(());
+    }
+    run_detached(py, || end.reserve(bytes))
         .map_err(|error| error::from_publisher_send_error(end, &error))
 }
