@@ -45,6 +45,16 @@ logging.critical("last")
     ]
 
 
+def test_an_empty_variable_means_what_no_variable_means(python, namespace, monkeypatch):
+    monkeypatch.setenv("HORUS_LOG", "")
+    python("""
+import logging, horus
+horus.log_to_topic(level=logging.DEBUG, stderr=False)
+logging.debug("detail")
+""")
+    assert [text for *_, text in lines(namespace)] == ["detail"]
+
+
 def test_the_environment_selects_lines_and_stderr_gets_them(python, namespace, monkeypatch):
     monkeypatch.setenv("HORUS_LOG", "warn,nav=debug")
     script = """

@@ -62,7 +62,7 @@ impl LogSettings {
     }
 
     /// Sets the filter that decides which lines are logged. The environment variable `HORUS_LOG`
-    /// overrides it.
+    /// overrides it, unless it is empty.
     pub fn filter(mut self, filter: LogFilter) -> Self {
         self.filter = filter;
         self
@@ -119,7 +119,9 @@ impl LogSettings {
 
     fn into_sink(self) -> Result<LogSink, LogError> {
         let mut warnings = Vec::new();
-        let filter = env::var_os(FILTER_VARIABLE).map_or(self.filter, |text| {
+        // WHY: an empty variable means what no variable means, as for stderr below.
+        let filter = env::var_os(FILTER_VARIABLE).filter(|text| !text.is_empty());
+        let filter = filter.map_or(self.filter, |text| {
             let (filter, errors) = LogFilter::parse_leniently(&text.to_string_lossy());
             let texts = errors
                 .iter()
